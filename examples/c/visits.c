@@ -1,11 +1,11 @@
 /*
- * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds
- * on.
+ * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for
+ * the promises it builds on.
  *
  *   KAFKA_BROKERS=127.0.0.1:9092 ./visits
  *
- * Offsets are committed only after a visit has been printed, so that none is lost whatever happens to this program, and
- * visits that Kafka brings again are known by their event_id.
+ * Offsets are committed only after a visit has been printed, so that none is lost whatever happens
+ * to this program, and visits that Kafka brings again are known by their event_id.
  */
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
@@ -21,7 +21,8 @@
 #define TOPIC "waymark.visits.v1"
 #define TYPE "waymark.visit.v1"
 #define POLL_MS 200
-/* How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key instead. */
+/* How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key
+ * instead. */
 #define REMEMBERED 100000
 
 typedef struct event_id {
@@ -127,7 +128,8 @@ static bool is_visit(const rd_kafka_message_t *record)
 	const void *type;
 	size_t len;
 	return rd_kafka_message_headers(record, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
-	       rd_kafka_header_get_last(headers, "ce_type", &type, &len) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+	       rd_kafka_header_get_last(headers, "ce_type", &type, &len) ==
+	               RD_KAFKA_RESP_ERR_NO_ERROR &&
 	       len == strlen(TYPE) && memcmp(type, TYPE, len) == 0;
 }
 
@@ -135,10 +137,11 @@ static void take(const rd_kafka_message_t *record)
 {
 	if (!is_visit(record))
 		return;
-	Waymark__V1__VisitEvent *visit = waymark__v1__visit_event__unpack(NULL, record->len, record->payload);
+	Waymark__V1__VisitEvent *visit =
+		waymark__v1__visit_event__unpack(NULL, record->len, record->payload);
 	if (!visit || visit->event_id.len != sizeof(event_id))
-		fprintf(stderr, "not a visit: partition %" PRId32 ", offset %" PRId64 "\n", record->partition,
-		        record->offset);
+		fprintf(stderr, "not a visit: partition %" PRId32 ", offset %" PRId64 "\n",
+		        record->partition, record->offset);
 	else if (!is_repeat(&visit->event_id))
 		print_visit(visit);
 	if (visit)
@@ -152,7 +155,8 @@ static void fail(const char *what, const char *why)
 }
 
 /* Takes a setting from the environment; one that has no default there may be left out. */
-static void configure(rd_kafka_conf_t *conf, const char *name, const char *variable, const char *value)
+static void configure(rd_kafka_conf_t *conf, const char *name, const char *variable,
+                      const char *value)
 {
 	char why[256];
 	if (variable && getenv(variable) && *getenv(variable))

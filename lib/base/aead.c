@@ -11,7 +11,8 @@
 
 _Static_assert(NONCE_SIZE + TAG_SIZE == AEAD_OVERHEAD, "AEAD_OVERHEAD is nonce and tag");
 
-static bool encrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const void *bytes, size_t len, uint8_t *nonce)
+static bool encrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const void *bytes, size_t len,
+                    uint8_t *nonce)
 {
 	uint8_t *text = nonce + NONCE_SIZE;
 	int written = 0, rest = 0;
@@ -30,7 +31,8 @@ void aead_seal(const uint8_t key[static AEAD_KEY_SIZE], const void *bytes, size_
 	EVP_CIPHER_CTX_free(cipher);
 }
 
-static bool decrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const uint8_t *nonce, size_t len, uint8_t *out)
+static bool decrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const uint8_t *nonce, size_t len,
+                    uint8_t *out)
 {
 	const uint8_t *text = nonce + NONCE_SIZE;
 	uint8_t tag[TAG_SIZE];
@@ -44,7 +46,8 @@ static bool decrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const uint8_t *n
 	       EVP_DecryptFinal_ex(cipher, nothing, &rest) == 1;
 }
 
-enum err aead_open(const uint8_t key[static AEAD_KEY_SIZE], const void *sealed, size_t len, void *out)
+enum err aead_open(const uint8_t key[static AEAD_KEY_SIZE], const void *sealed, size_t len,
+                   void *out)
 {
 	if (len < AEAD_OVERHEAD || len > AEAD_BYTES_MAX)
 		return ERR_INVALID;

@@ -27,6 +27,7 @@ void aead_seal(const uint8_t key[static AEAD_KEY_SIZE], const void *bytes, size_
  * out has room for len - AEAD_OVERHEAD bytes. ERR_INVALID: another key, or not the output of
  * aead_seal; the content of out is meaningless then.
  */
-enum err aead_open(const uint8_t key[static AEAD_KEY_SIZE], const void *sealed, size_t len, void *out) MUST_CHECK;
+enum err aead_open(const uint8_t key[static AEAD_KEY_SIZE], const void *sealed, size_t len,
+                   void *out) MUST_CHECK;
 
 #endif

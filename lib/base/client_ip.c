@@ -64,7 +64,8 @@ static bool parse_bracketed(const char *text, size_t len, struct client_ip *out)
 	size_t after = len - inside - 2;
 	if (after > 0 && !is_port(end + 1, after))
 		return false;
-	return memchr(text + 1, ':', inside) != NULL && parse_bare(text + 1, without_zone(text + 1, inside), out);
+	return memchr(text + 1, ':', inside) != NULL &&
+	       parse_bare(text + 1, without_zone(text + 1, inside), out);
 }
 
 enum err client_ip_parse(const char *text, size_t len, struct client_ip *out)

@@ -23,7 +23,8 @@ static int64_t system_steady_us(const struct clock *self)
 
 const struct clock *clock_system(void)
 {
-	static const struct clock clock = { .now_us = system_now_us, .steady_us = system_steady_us };
+	static const struct clock clock = { .now_us = system_now_us,
+		                            .steady_us = system_steady_us };
 	return &clock;
 }
 

@@ -26,15 +26,16 @@ struct conn_pool {
 	size_t waiter_count;
 	pthread_cond_t check_soon; /* the health check should not wait */
 	pthread_t health_check;
-	struct idle_conn *idle; /* a stack: the last is used next, so the first are those that idle longest */
+	struct idle_conn *
+		idle; /* a stack: the last is used next, so the first are those that idle longest */
 	size_t idle_count;
-	size_t open_count; /* idle, in use and being opened */
-	bool reachable;    /* the last attempt to reach the server succeeded */
-	bool failing;      /* the last attempt failed; both are false before the first */
-	bool check_now;   /* a connection broke: probe at once */
-	uint64_t breaks;   /* connections that broke so far */
-	uint64_t checked_breaks;   /* breaks before the last probe started */
-	bool is_down;      /* the last probe failed */
+	size_t open_count;       /* idle, in use and being opened */
+	bool reachable;          /* the last attempt to reach the server succeeded */
+	bool failing;            /* the last attempt failed; both are false before the first */
+	bool check_now;          /* a connection broke: probe at once */
+	uint64_t breaks;         /* connections that broke so far */
+	uint64_t checked_breaks; /* breaks before the last probe started */
+	bool is_down;            /* the last probe failed */
 	pthread_cond_t probed;
 	bool closing;
 	struct metric *busy;
@@ -76,7 +77,8 @@ static void close_unneeded(struct conn_pool *pool)
 /* With the mutex held. */
 static void keep_idle(struct conn_pool *pool, void *conn)
 {
-	pool->idle[pool->idle_count++] = (struct idle_conn){ conn, clock_steady_us(pool->config.clock) };
+	pool->idle[pool->idle_count++] =
+		(struct idle_conn){ conn, clock_steady_us(pool->config.clock) };
 	wake_first(pool);
 }
 
@@ -87,7 +89,8 @@ static void keep_idle(struct conn_pool *pool, void *conn)
 static void open_ahead(struct conn_pool *pool)
 {
 	enum err err = OK;
-	while (err == OK && !pool->closing && !pool->failing && pool->open_count < pool->config.min) {
+	while (err == OK && !pool->closing && !pool->failing &&
+	       pool->open_count < pool->config.min) {
 		void *conn = NULL;
 		pool->open_count++;
 		pthread_mutex_unlock(&pool->mutex);
@@ -137,7 +140,8 @@ static enum err reconnect(struct conn_pool *pool, bool quiet, void **conn, bool 
 		c->kind->close(*conn);
 	*conn = NULL;
 	enum err err = c->kind->open(c->ctx, quiet, true, conn);
-	*timed_out = err != OK && clock_steady_us(c->clock) - begun_us >= c->connect_timeout_ms * CLOCK_US_PER_MS;
+	*timed_out = err != OK && clock_steady_us(c->clock) - begun_us >=
+	                                  c->connect_timeout_ms * CLOCK_US_PER_MS;
 	/* The kernel of a frozen server still accepts connections, so only a response counts. */
 	return err == OK ? run_probe(pool, conn, timed_out) : err;
 }
@@ -146,7 +150,8 @@ static enum err reconnect(struct conn_pool *pool, bool quiet, void **conn, bool 
  * failing: the last attempt failed. Then the probe opens a new connection: an old one that still
  * works does not prove that callers can connect. It also does so after the old connection broke.
  */
-static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **conn, bool *timed_out)
+static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **conn,
+                      bool *timed_out)
 {
 	*timed_out = false;
 	if (*conn && !failing && pool->config.kind->is_alive(*conn)) {
@@ -161,7 +166,8 @@ static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **c
 static void wait_for_next_check(struct conn_pool *pool)
 {
 	bool failing = pool->failing;
-	struct timespec until = deadline_in_ms(failing ? pool->config.check_failing_ms : pool->config.check_ms);
+	struct timespec until =
+		deadline_in_ms(failing ? pool->config.check_failing_ms : pool->config.check_ms);
 	int rc = 0;
 	while (!pool->closing && !pool->check_now && rc == 0) {
 		rc = pthread_cond_timedwait(&pool->check_soon, &pool->mutex, &until);
@@ -194,7 +200,8 @@ static void *run_health_check(void *arg)
 		bool failing = pool->failing;
 		bool timed_out = false;
 		pthread_mutex_unlock(&pool->mutex);
-		enum err err = probe(pool, failing, is_logged(pool, failing, &logged_us), &conn, &timed_out);
+		enum err err = probe(pool, failing, is_logged(pool, failing, &logged_us), &conn,
+		                     &timed_out);
 		pthread_mutex_lock(&pool->mutex);
 		set_reachable(pool, err == OK);
 		pool->is_down = err != OK;
@@ -218,13 +225,16 @@ static void register_metrics(struct conn_pool *pool, struct metrics *m)
 		return;
 	const struct conn_pool_kind *kind = pool->config.kind;
 	pool->busy = metrics_gauge(m, kind->busy_metric, "Connections in use", NULL);
-	metrics_add(metrics_gauge(m, kind->max_metric, "Largest number of connections in use at a time", NULL),
+	metrics_add(metrics_gauge(m, kind->max_metric,
+	                          "Largest number of connections in use at a time", NULL),
 	            (int64_t)pool->config.max);
 	pool->reachable_gauge =
-		metrics_gauge(m, kind->reachable_metric, "1 if the last attempt to reach the server succeeded", NULL);
-	pool->connect_failures = metrics_counter(m, kind->failures_metric, "Failed attempts to reach the server", NULL);
-	pool->wait_timeouts =
-		metrics_counter(m, kind->waits_metric, "Callers that got no connection in time", NULL);
+		metrics_gauge(m, kind->reachable_metric,
+	                      "1 if the last attempt to reach the server succeeded", NULL);
+	pool->connect_failures = metrics_counter(m, kind->failures_metric,
+	                                         "Failed attempts to reach the server", NULL);
+	pool->wait_timeouts = metrics_counter(m, kind->waits_metric,
+	                                      "Callers that got no connection in time", NULL);
 }
 
 struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
@@ -292,11 +302,13 @@ static void leave_queue(struct conn_pool *pool, struct waiter *me)
 }
 
 /* With the mutex held. As try_acquire, but waits; ERR_LIMIT after until, or if too many wait. */
-static enum err wait_for_connection(struct conn_pool *pool, const struct timespec *until, void **conn)
+static enum err wait_for_connection(struct conn_pool *pool, const struct timespec *until,
+                                    void **conn)
 {
 	bool hopeless = pool->failing && pool->idle_count == 0;
 	enum err err = pool->waiters && !hopeless ? ERR_LIMIT : try_acquire(pool, conn);
-	if (err != ERR_LIMIT || (pool->config.waiters_max > 0 && pool->waiter_count >= pool->config.waiters_max))
+	if (err != ERR_LIMIT ||
+	    (pool->config.waiters_max > 0 && pool->waiter_count >= pool->config.waiters_max))
 		return err;
 	struct waiter me = { .next = NULL };
 	struct waiter **end = &pool->waiters;

@@ -52,12 +52,13 @@ struct conn_pool_config {
 	const struct conn_pool_kind *kind; /* borrowed */
 	void *ctx;
 	size_t max;
-	size_t min;         /* kept open; the health check opens them ahead of use. 0: none */
-	int64_t idle_ms;    /* connections beyond min close after being idle for so long; 0: never */
+	size_t min;      /* kept open; the health check opens them ahead of use. 0: none */
+	int64_t idle_ms; /* connections beyond min close after being idle for so long; 0: never */
 	size_t waiters_max; /* callers beyond it fail at once; 0: no ceiling */
 	int64_t wait_ms;    /* how long a caller waits for a free connection */
 	int64_t connect_timeout_ms;
-	int64_t check_ms; /* between two probes while the server is reachable, and while it is not */
+	int64_t check_ms; /* between two probes while the server is reachable, and while it is not
+	                   */
 	int64_t check_failing_ms;
 	const struct clock *clock;
 	const struct log *log;

@@ -20,7 +20,8 @@ void digest_sha256(const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE
 		abort();
 }
 
-void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE])
+void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
+                        uint8_t out[static DIGEST_SIZE])
 {
 	if (key_len > INT_MAX || !HMAC(EVP_sha256(), key, (int)key_len, bytes, len, out, NULL))
 		abort();

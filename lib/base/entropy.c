@@ -82,7 +82,8 @@ void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
 	finish_uuid7(now_us, out);
 }
 
-void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
+void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us,
+                        uint8_t out[static ENTROPY_UUID_SIZE])
 {
 	if (pool->left < UUID7_RANDOM_BYTES) {
 		entropy_fill(pool->bytes, sizeof(pool->bytes));
@@ -99,7 +100,8 @@ void entropy_uuid4(uint8_t out[static ENTROPY_UUID_SIZE])
 	set_version(out, 4);
 }
 
-void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE], char out[static ENTROPY_UUID_TEXT_SIZE])
+void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE],
+                         char out[static ENTROPY_UUID_TEXT_SIZE])
 {
 	static const size_t group_sizes[] = { 4, 2, 2, 2, 6 };
 	char *next = out;

@@ -33,10 +33,12 @@ struct entropy_pool {
 
 /* UUIDs of RFC 9562: version 7 for the time now_us, and version 4. */
 void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE]);
-void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE]);
+void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us,
+                        uint8_t out[static ENTROPY_UUID_SIZE]);
 void entropy_uuid4(uint8_t out[static ENTROPY_UUID_SIZE]);
 
 /* "0190f0c6-7c3e-7000-8000-000000000000". */
-void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE], char out[static ENTROPY_UUID_TEXT_SIZE]);
+void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE],
+                         char out[static ENTROPY_UUID_TEXT_SIZE]);
 
 #endif

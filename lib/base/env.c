@@ -45,11 +45,13 @@ static size_t value_size_max(const struct env_var *var)
 }
 
 /* The content of the file without its trailing newline, or NULL. */
-static char *read_file(const struct env_var *var, const char *file_name, const char *path, struct strbuf *problems)
+static char *read_file(const struct env_var *var, const char *file_name, const char *path,
+                       struct strbuf *problems)
 {
 	FILE *file = fopen(path, "re");
 	if (!file) {
-		add_problem(problems, file_name, "cannot open %s: %s", path, strerrordesc_np(errno));
+		add_problem(problems, file_name, "cannot open %s: %s", path,
+		            strerrordesc_np(errno));
 		return NULL;
 	}
 	/* One byte for the newline, and one to detect that the file is longer. */
@@ -63,13 +65,15 @@ static char *read_file(const struct env_var *var, const char *file_name, const c
 		text[--len] = '\0';
 
 	if (failed)
-		add_problem(problems, file_name, "cannot read %s: %s", path, strerrordesc_np(reason));
+		add_problem(problems, file_name, "cannot read %s: %s", path,
+		            strerrordesc_np(reason));
 	else if (len == 0)
 		add_problem(problems, file_name, "%s is empty", path);
 	else if (strlen(text) != len)
 		add_problem(problems, file_name, "%s contains a NUL byte", path);
 	else if (len > value_size_max(var))
-		add_problem(problems, file_name, "%s is longer than the %zu bytes allowed", path, value_size_max(var));
+		add_problem(problems, file_name, "%s is longer than the %zu bytes allowed", path,
+		            value_size_max(var));
 	else
 		return text;
 	free(text);
@@ -85,7 +89,8 @@ static struct value find_value(const struct env_var *var, struct strbuf *problem
 
 	struct value value = { 0 };
 	if (direct && path) {
-		add_problem(problems, var->name, "is set together with %s: set only one of them", file_name);
+		add_problem(problems, var->name, "is set together with %s: set only one of them",
+		            file_name);
 	} else if (path) {
 		value.text = read_file(var, file_name, path, problems);
 	} else if (direct) {
@@ -101,17 +106,20 @@ static struct value find_value(const struct env_var *var, struct strbuf *problem
 
 /* The store functions return true if the value is valid, and else report what is wrong with it. */
 
-static bool store_text(const struct env_var *var, const struct value *value, char *member, struct strbuf *problems)
+static bool store_text(const struct env_var *var, const struct value *value, char *member,
+                       struct strbuf *problems)
 {
 	size_t len = strlen(value->text);
 	size_t max = (size_t)var->max < var->size ? (size_t)var->max : var->size - 1;
 	if (len > max) {
-		add_problem(problems, var->name, "has %zu bytes, but at most %zu are allowed", len, max);
+		add_problem(problems, var->name, "has %zu bytes, but at most %zu are allowed", len,
+		            max);
 		return false;
 	}
 	/* A default may be shorter: "" means "switched off". */
 	if (len < (size_t)var->min && !value->is_fallback) {
-		add_problem(problems, var->name, "has %zu bytes, but at least %" PRId64 " are needed", len, var->min);
+		add_problem(problems, var->name,
+		            "has %zu bytes, but at least %" PRId64 " are needed", len, var->min);
 		return false;
 	}
 	memcpy(member, value->text, len + 1);
@@ -119,7 +127,8 @@ static bool store_text(const struct env_var *var, const struct value *value, cha
 }
 
 /* Shows the value: not for secrets. */
-static bool reject(const struct env_var *var, const char *text, const char *reason, struct strbuf *problems)
+static bool reject(const struct env_var *var, const char *text, const char *reason,
+                   struct strbuf *problems)
 {
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
@@ -127,7 +136,8 @@ static bool reject(const struct env_var *var, const char *text, const char *reas
 	return false;
 }
 
-static bool store_int(const struct env_var *var, const char *text, int64_t *member, struct strbuf *problems)
+static bool store_int(const struct env_var *var, const char *text, int64_t *member,
+                      struct strbuf *problems)
 {
 	enum err e = number_parse(text, var->min, var->max, member);
 	if (e == OK)
@@ -136,11 +146,13 @@ static bool store_int(const struct env_var *var, const char *text, int64_t *memb
 		return reject(var, text, "is not a whole number", problems);
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-	add_problem(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min, var->max);
+	add_problem(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown,
+	            var->min, var->max);
 	return false;
 }
 
-static bool store_bool(const struct env_var *var, const char *text, bool *member, struct strbuf *problems)
+static bool store_bool(const struct env_var *var, const char *text, bool *member,
+                       struct strbuf *problems)
 {
 	bool is_true = strcmp(text, "true") == 0;
 	if (!is_true && strcmp(text, "false") != 0)
@@ -156,7 +168,8 @@ static bool store_log_level(const struct env_var *var, const char *text, enum lo
 	       reject(var, text, "is not one of debug, info, warning, error", problems);
 }
 
-static bool store(const struct env_var *var, const struct value *value, void *member, struct strbuf *problems)
+static bool store(const struct env_var *var, const struct value *value, void *member,
+                  struct strbuf *problems)
 {
 	switch (var->type) {
 	case ENV_TYPE_INT:
@@ -177,7 +190,8 @@ size_t env_read(const struct env_var *vars, size_t count, void *config, struct s
 	size_t wrong = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct value value = find_value(&vars[i], problems);
-		if (!value.text || !store(&vars[i], &value, (char *)config + vars[i].offset, problems))
+		if (!value.text ||
+		    !store(&vars[i], &value, (char *)config + vars[i].offset, problems))
 			wrong++;
 		free(value.text);
 	}
@@ -214,6 +228,7 @@ void env_print_help(const struct env_var *vars, size_t count, FILE *out)
 			fallback = "required";
 		else if (!*fallback)
 			fallback = "-";
-		fprintf(out, "  %-*s  %-*s  %s\n", name_width, vars[i].name, fallback_width, fallback, vars[i].help);
+		fprintf(out, "  %-*s  %-*s  %s\n", name_width, vars[i].name, fallback_width,
+		        fallback, vars[i].help);
 	}
 }

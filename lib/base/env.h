@@ -37,34 +37,37 @@ struct env_var {
 	const char *help;
 };
 
-#define ENV_MEMBER(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
-#define ENV_TEXT(n, type_, member, fallback_, help_)                                                                   \
-	{                                                                                                              \
-		.name = (n), .type = ENV_TYPE_TEXT, .fallback = (fallback_), .max = sizeof(((type_ *)0)->member) - 1,  \
-		ENV_MEMBER(type_, member), .help = (help_)                                                             \
+#define ENV_MEMBER(type, member)                                                                   \
+	.offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define ENV_TEXT(n, type_, member, fallback_, help_)                                               \
+	{                                                                                          \
+		.name = (n), .type = ENV_TYPE_TEXT, .fallback = (fallback_),                       \
+		.max = sizeof(((type_ *)0)->member) - 1, ENV_MEMBER(type_, member),                \
+		.help = (help_)                                                                    \
 	}
-#define ENV_SECRET(n, type_, member, fallback_, min_, help_)                                                           \
-	{                                                                                                              \
-		.name = (n), .type = ENV_TYPE_SECRET, .fallback = (fallback_), .min = (min_),                          \
-		.max = sizeof(((type_ *)0)->member) - 1, ENV_MEMBER(type_, member), .help = (help_)                    \
+#define ENV_SECRET(n, type_, member, fallback_, min_, help_)                                       \
+	{                                                                                          \
+		.name = (n), .type = ENV_TYPE_SECRET, .fallback = (fallback_), .min = (min_),      \
+		.max = sizeof(((type_ *)0)->member) - 1, ENV_MEMBER(type_, member),                \
+		.help = (help_)                                                                    \
 	}
 /* member is an int64_t */
-#define ENV_INT(n, type_, member, fallback_, min_, max_, help_)                                                        \
-	{                                                                                                              \
-		.name = (n), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (min_), .max = (max_),              \
-		ENV_MEMBER(type_, member), .help = (help_)                                                             \
+#define ENV_INT(n, type_, member, fallback_, min_, max_, help_)                                    \
+	{                                                                                          \
+		.name = (n), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (min_),         \
+		.max = (max_), ENV_MEMBER(type_, member), .help = (help_)                          \
 	}
 /* member is a bool; "true" or "false" */
-#define ENV_BOOL(n, type_, member, fallback_, help_)                                                                   \
-	{                                                                                                              \
-		.name = (n), .type = ENV_TYPE_BOOL, .fallback = (fallback_), ENV_MEMBER(type_, member),                \
-		.help = (help_)                                                                                        \
+#define ENV_BOOL(n, type_, member, fallback_, help_)                                               \
+	{                                                                                          \
+		.name = (n), .type = ENV_TYPE_BOOL, .fallback = (fallback_),                       \
+		ENV_MEMBER(type_, member), .help = (help_)                                         \
 	}
 /* member is an enum log_level; LOG_LEVEL is the same in every service */
-#define ENV_LOG_LEVEL(type_, member)                                                                                   \
-	{                                                                                                              \
-		.name = "LOG_LEVEL", .type = ENV_TYPE_LOG_LEVEL, .fallback = "info", ENV_MEMBER(type_, member),        \
-		.help = "debug, info, warning or error"                                                                \
+#define ENV_LOG_LEVEL(type_, member)                                                               \
+	{                                                                                          \
+		.name = "LOG_LEVEL", .type = ENV_TYPE_LOG_LEVEL, .fallback = "info",               \
+		ENV_MEMBER(type_, member), .help = "debug, info, warning or error"                 \
 	}
 
 /*

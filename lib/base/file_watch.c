@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 
 /* Identifies one content of a file. All zeros: the file does not exist. */
 struct stamp {
@@ -38,9 +38,11 @@ static struct stamp stat_file(const char *path)
 	struct stat s;
 	if (path[0] == '\0' || stat(path, &s) != 0)
 		return (struct stamp){ 0 };
-	return (struct stamp){
-		.device = s.st_dev, .inode = s.st_ino, .size = s.st_size, .modified = s.st_mtim, .changed = s.st_ctim
-	};
+	return (struct stamp){ .device = s.st_dev,
+		               .inode = s.st_ino,
+		               .size = s.st_size,
+		               .modified = s.st_mtim,
+		               .changed = s.st_ctim };
 }
 
 static bool times_equal(struct timespec a, struct timespec b)

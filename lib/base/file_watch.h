@@ -37,7 +37,7 @@ struct file_watch_config {
 	size_t count; /* at most FILE_WATCH_FILES_MAX */
 	int64_t interval_ms;
 	struct metric *read_total; /* counter: successful reloads; may be NULL */
-	struct metric *broken;     /* gauge: files whose current content cannot be used; may be NULL */
+	struct metric *broken; /* gauge: files whose current content cannot be used; may be NULL */
 };
 
 /* Changes after this call are noticed. So the order is: new, read the files, start. */

@@ -44,7 +44,8 @@ static const struct block6 unicast6 = { { 0x20 }, 3 };
 
 /* Within unicast6. */
 static const struct block6 rejected6[] = {
-	{ { 0x20, 0x01, 0x00 }, 23 },             /* protocol assignments: Teredo, benchmarks, ORCHID, drone IDs */
+	{ { 0x20, 0x01, 0x00 },
+	  23 }, /* protocol assignments: Teredo, benchmarks, ORCHID, drone IDs */
 	{ { 0x20, 0x01, 0x0d, 0xb8 }, 32 },       /* documentation */
 	{ { 0x20, 0x02 }, 16 },                   /* 6to4 */
 	{ { 0x26, 0x20, 0, 0x4f, 0x80, 0 }, 48 }, /* AS112 */
@@ -71,7 +72,8 @@ static bool is_global4(const uint8_t address[static 4])
 /* RFC 5214: a tunnel to the IPv4 address in the last four bytes. */
 static bool is_isatap(const uint8_t address[static 16])
 {
-	return (address[8] & 0xfd) == 0 && address[9] == 0 && address[10] == 0x5e && address[11] == 0xfe;
+	return (address[8] & 0xfd) == 0 && address[9] == 0 && address[10] == 0x5e &&
+	       address[11] == 0xfe;
 }
 
 static bool is_global6(const uint8_t address[static 16])

@@ -71,7 +71,8 @@ bool ipv6_host_is_ipv4(const char *text, size_t len, char out[static IPV6_HOST_I
 	if (!parse(text, len, &address))
 		return false;
 	const uint8_t *byte = address.s6_addr;
-	if (memcmp(byte, mapped, sizeof(mapped)) != 0 && memcmp(byte, translated, sizeof(translated)) != 0)
+	if (memcmp(byte, mapped, sizeof(mapped)) != 0 &&
+	    memcmp(byte, translated, sizeof(translated)) != 0)
 		return false;
 	snprintf(out, IPV6_HOST_IPV4_SIZE, "%u.%u.%u.%u", byte[12], byte[13], byte[14], byte[15]);
 	return true;

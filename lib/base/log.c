@@ -82,7 +82,9 @@ static void add_string(struct line *line, const char *text)
 	size_t start = line->len;
 	size_t at = 0;
 	while (at < len) {
-		size_t step = line->len - start < VALUE_MAX ? add_character(line, text + at, len - at) : 0;
+		size_t step = line->len - start < VALUE_MAX
+		                      ? add_character(line, text + at, len - at)
+		                      : 0;
 		if (step == 0) {
 			add_tail(line, ELLIPSIS);
 			break;
@@ -104,8 +106,8 @@ static void add_number(struct line *line, const struct log_field *field)
 		number_format(field->number, text);
 
 	size_t start = line->len;
-	if (!add(line, ",\"", 2) || !add(line, field->name, strlen(field->name)) || !add(line, "\":", 2) ||
-	    !add(line, text, strlen(text)))
+	if (!add(line, ",\"", 2) || !add(line, field->name, strlen(field->name)) ||
+	    !add(line, "\":", 2) || !add(line, text, strlen(text)))
 		line->len = start;
 }
 
@@ -131,8 +133,8 @@ static void write_line(int fd, const struct line *line)
 	}
 }
 
-void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields,
-               size_t count)
+void log_write(const struct log *log, enum log_level level, const char *event,
+               const struct log_field *fields, size_t count)
 {
 	if (!log || level < log->min_level)
 		return;

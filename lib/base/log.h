@@ -38,21 +38,26 @@ struct log *log_new(const char *service, enum log_level min_level, int fd);
 void log_free(struct log *log);
 
 /* Writes nothing if log is NULL. */
-void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields,
-               size_t count);
+void log_write(const struct log *log, enum log_level level, const char *event,
+               const struct log_field *fields, size_t count);
 
 bool log_level_parse(const char *text, enum log_level *level);
 
 #define LOG_TEXT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_TEXT, .text = (v) })
 /* Omitted if v is "". */
 #define LOG_TEXT_IF(n, v) LOG_TEXT((v)[0] != '\0' ? (n) : NULL, (v))
-#define LOG_INT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_INT, .integer = (int64_t)(v) })
-#define LOG_DOUBLE(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_DOUBLE, .number = (v) })
-#define LOG_BOOL(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_BOOL, .integer = (v) ? 1 : 0 })
+#define LOG_INT(n, v)                                                                              \
+	((struct log_field){ .name = (n), .type = LOG_FIELD_INT, .integer = (int64_t)(v) })
+#define LOG_DOUBLE(n, v)                                                                           \
+	((struct log_field){ .name = (n), .type = LOG_FIELD_DOUBLE, .number = (v) })
+#define LOG_BOOL(n, v)                                                                             \
+	((struct log_field){ .name = (n), .type = LOG_FIELD_BOOL, .integer = (v) ? 1 : 0 })
 
-#define LOG_AT(log, level, event, ...)                                                                                 \
-	log_write((log), (level), (event), (const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ } + 1,          \
-	          sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) / sizeof(struct log_field) -   \
+#define LOG_AT(log, level, event, ...)                                                             \
+	log_write((log), (level), (event),                                                         \
+	          (const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ } + 1,               \
+	          sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) /          \
+	                          sizeof(struct log_field) -                                       \
 	                  1)
 
 #define log_debug(log, event, ...) LOG_AT(log, LOG_DEBUG, event, ##__VA_ARGS__)

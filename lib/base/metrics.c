@@ -41,9 +41,8 @@ struct metrics {
 	pthread_mutex_t rendering;
 };
 
-const double metrics_latency_bounds[] = {
-	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
-};
+const double metrics_latency_bounds[] = { 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+	                                  0.1,    0.25,  0.5,    1,     2.5,  5,     10 };
 const size_t metrics_latency_bound_count = ARRAY_SIZE(metrics_latency_bounds);
 
 struct metrics *metrics_new(void)
@@ -74,7 +73,8 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-static struct metric *find(const struct metrics *m, enum kind kind, const char *name, const char *labels)
+static struct metric *find(const struct metrics *m, enum kind kind, const char *name,
+                           const char *labels)
 {
 	for (struct metric *metric = m->first; metric; metric = metric->next) {
 		if (metric->kind == kind && strcmp(metric->name, name) == 0 &&
@@ -84,7 +84,8 @@ static struct metric *find(const struct metrics *m, enum kind kind, const char *
 	return NULL;
 }
 
-static struct metric *append(struct metrics *m, enum kind kind, const char *name, const char *help, const char *labels)
+static struct metric *append(struct metrics *m, enum kind kind, const char *name, const char *help,
+                             const char *labels)
 {
 	struct metric *metric = mem_zero(sizeof(*metric));
 	metric->kind = kind;
@@ -96,20 +97,22 @@ static struct metric *append(struct metrics *m, enum kind kind, const char *name
 	return metric;
 }
 
-struct metric *metrics_counter(struct metrics *m, const char *name, const char *help, const char *labels)
+struct metric *metrics_counter(struct metrics *m, const char *name, const char *help,
+                               const char *labels)
 {
 	struct metric *metric = find(m, KIND_COUNTER, name, labels);
 	return metric ? metric : append(m, KIND_COUNTER, name, help, labels);
 }
 
-struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help, const char *labels)
+struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help,
+                             const char *labels)
 {
 	struct metric *metric = find(m, KIND_GAUGE, name, labels);
 	return metric ? metric : append(m, KIND_GAUGE, name, help, labels);
 }
 
-struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help, const char *labels,
-                                 const double *bounds, size_t count)
+struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help,
+                                 const char *labels, const double *bounds, size_t count)
 {
 	struct metric *metric = find(m, KIND_HISTOGRAM, name, labels);
 	if (metric)
@@ -121,16 +124,16 @@ struct metric *metrics_histogram(struct metrics *m, const char *name, const char
 	return metric;
 }
 
-void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
-                            double (*value)(void *ctx), void *ctx)
+void metrics_gauge_callback(struct metrics *m, const char *name, const char *help,
+                            const char *labels, double (*value)(void *ctx), void *ctx)
 {
 	struct metric *metric = append(m, KIND_CALLBACK_GAUGE, name, help, labels);
 	metric->callback = value;
 	metric->ctx = ctx;
 }
 
-void metrics_counter_callback(struct metrics *m, const char *name, const char *help, const char *labels,
-                              double (*value)(void *ctx), void *ctx)
+void metrics_counter_callback(struct metrics *m, const char *name, const char *help,
+                              const char *labels, double (*value)(void *ctx), void *ctx)
 {
 	struct metric *metric = append(m, KIND_CALLBACK_COUNTER, name, help, labels);
 	metric->callback = value;
@@ -165,8 +168,8 @@ void metrics_observe(struct metric *metric, double value)
 	atomic_fetch_add_explicit(&metric->bucket_counts[bucket], 1, memory_order_relaxed);
 
 	double sum = atomic_load_explicit(&metric->sum, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&metric->sum, &sum, sum + value, memory_order_relaxed,
-	                                              memory_order_relaxed)) {
+	while (!atomic_compare_exchange_weak_explicit(&metric->sum, &sum, sum + value,
+	                                              memory_order_relaxed, memory_order_relaxed)) {
 	}
 }
 
@@ -199,7 +202,8 @@ static void render_head(const struct metric *metric, struct strbuf *out)
 }
 
 /* Writes name_suffix{labels,le="bound"} and a space; parts that are missing are omitted. */
-static void render_series(const struct metric *metric, const char *suffix, const double *bound, struct strbuf *out)
+static void render_series(const struct metric *metric, const char *suffix, const double *bound,
+                          struct strbuf *out)
 {
 	strbuf_add_format(out, "%s%s", metric->name, suffix);
 	if (*metric->labels || bound) {

@@ -23,17 +23,19 @@ struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
 /* labels is `level="memory"` or NULL. name, help and labels are borrowed (string literals). */
-struct metric *metrics_counter(struct metrics *m, const char *name, const char *help, const char *labels);
-struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help, const char *labels);
+struct metric *metrics_counter(struct metrics *m, const char *name, const char *help,
+                               const char *labels);
+struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help,
+                             const char *labels);
 /* bounds are ascending upper bounds, borrowed. +Inf is added. */
-struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help, const char *labels,
-                                 const double *bounds, size_t count);
+struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help,
+                                 const char *labels, const double *bounds, size_t count);
 /* A gauge whose value is read by a callback at each scrape, in the scraping thread. */
-void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
-                            double (*value)(void *ctx), void *ctx);
+void metrics_gauge_callback(struct metrics *m, const char *name, const char *help,
+                            const char *labels, double (*value)(void *ctx), void *ctx);
 /* The same for a value that only rises. */
-void metrics_counter_callback(struct metrics *m, const char *name, const char *help, const char *labels,
-                              double (*value)(void *ctx), void *ctx);
+void metrics_counter_callback(struct metrics *m, const char *name, const char *help,
+                              const char *labels, double (*value)(void *ctx), void *ctx);
 
 /* For counters and gauges. All functions ignore a NULL metric. */
 void metrics_add(struct metric *metric, int64_t n);

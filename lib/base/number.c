@@ -19,7 +19,8 @@ enum err number_parse(const char *text, int64_t min, int64_t max, int64_t *out)
 	for (; *text; text++) {
 		if (*text < '0' || *text > '9')
 			return ERR_INVALID;
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, *text - '0', &value))
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_sub_overflow(value, *text - '0', &value))
 			fits = false;
 	}
 	if (!negative && value == INT64_MIN)

@@ -81,14 +81,19 @@ static double files_max(void *ctx)
 
 void process_metrics_register(struct metrics *m)
 {
-	metrics_set(metrics_gauge(m, "waymark_build_info", "Always 1; the label has the running version.",
+	metrics_set(metrics_gauge(m, "waymark_build_info",
+	                          "Always 1; the label has the running version.",
 	                          "version=\"" WAYMARK_VERSION "\""),
 	            1);
-	metrics_counter_callback(m, "process_cpu_seconds_total", "CPU time used in seconds.", NULL, cpu_seconds, NULL);
-	metrics_gauge_callback(m, "process_resident_memory_bytes", "Resident memory in bytes.", NULL, resident_bytes,
+	metrics_counter_callback(m, "process_cpu_seconds_total", "CPU time used in seconds.", NULL,
+	                         cpu_seconds, NULL);
+	metrics_gauge_callback(m, "process_resident_memory_bytes", "Resident memory in bytes.",
+	                       NULL, resident_bytes, NULL);
+	metrics_gauge_callback(m, "process_start_time_seconds",
+	                       "Start time of the process in seconds since 1970.", NULL,
+	                       start_seconds, NULL);
+	metrics_gauge_callback(m, "process_open_fds", "Open file descriptors.", NULL, open_files,
 	                       NULL);
-	metrics_gauge_callback(m, "process_start_time_seconds", "Start time of the process in seconds since 1970.",
-	                       NULL, start_seconds, NULL);
-	metrics_gauge_callback(m, "process_open_fds", "Open file descriptors.", NULL, open_files, NULL);
-	metrics_gauge_callback(m, "process_max_fds", "Maximum number of open file descriptors.", NULL, files_max, NULL);
+	metrics_gauge_callback(m, "process_max_fds", "Maximum number of open file descriptors.",
+	                       NULL, files_max, NULL);
 }

@@ -73,8 +73,8 @@ static int configure(const struct program *program, void *config)
 	strbuf_init(&problems, PROBLEMS_MAX);
 	size_t wrong = program_read(program, config, &problems);
 	if (wrong > 0)
-		fprintf(stderr, "%s: %zu invalid variable%s:\n%s", program->name, wrong, wrong == 1 ? "" : "s",
-		        problems.data);
+		fprintf(stderr, "%s: %zu invalid variable%s:\n%s", program->name, wrong,
+		        wrong == 1 ? "" : "s", problems.data);
 	strbuf_clear(&problems);
 	return wrong > 0 ? PROGRAM_EXIT_USAGE : PROGRAM_RUN;
 }

@@ -17,7 +17,8 @@ struct program {
 	const char *summary; /* one sentence */
 	const struct env_var *vars;
 	size_t var_count;
-	const char *options; /* further options that the program parses itself, "--once"; NULL if none */
+	const char *options; /* further options that the program parses itself, "--once"; NULL if
+	                        none */
 	/*
 	 * Checks that involve several variables or need parsing. Appends one line per invalid
 	 * variable and returns their number. May be NULL.

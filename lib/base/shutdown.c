@@ -32,7 +32,8 @@ struct shutdown *shutdown_new(void)
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->signal_fd < 0 || s->event_fd < 0 || pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
+	if (s->signal_fd < 0 || s->event_fd < 0 ||
+	    pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
 	    sigaction(SIGPIPE, &ignore, NULL) != 0)
 		abort();
 	return s;
@@ -82,7 +83,8 @@ bool shutdown_wait_ms(struct shutdown *s, int64_t timeout_ms)
 	const struct clock *clock = clock_system();
 	int64_t start_us = clock_steady_us(clock);
 	for (;;) {
-		int64_t left_ms = timeout_ms - (clock_steady_us(clock) - start_us) / CLOCK_US_PER_MS;
+		int64_t left_ms =
+			timeout_ms - (clock_steady_us(clock) - start_us) / CLOCK_US_PER_MS;
 		if (left_ms <= 0)
 			return shutdown_requested(s);
 		if (wait_for_request(s, left_ms < INT_MAX ? (int)left_ms : INT_MAX))

@@ -24,7 +24,7 @@
 struct strbuf {
 	char *data;          /* never NULL between init and clear */
 	size_t len;          /* bytes in use */
-	size_t capacity;         /* bytes allocated */
+	size_t capacity;     /* bytes allocated */
 	size_t limit;        /* maximum of len */
 	bool has_overflowed; /* an append did not fit */
 };
@@ -44,8 +44,10 @@ size_t strbuf_capacity_after(const struct strbuf *b, size_t more);
 void strbuf_add(struct strbuf *b, const void *bytes, size_t len);
 void strbuf_add_text(struct strbuf *b, const char *text);
 void strbuf_add_char(struct strbuf *b, char c);
-void strbuf_add_format(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+void strbuf_add_format(struct strbuf *b, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 /* OK, or ERR_LIMIT if an append did not fit since init or reset. */
 enum err strbuf_status(const struct strbuf *b) MUST_CHECK;

@@ -31,8 +31,10 @@ static struct civil civil_from_days(int64_t days)
 	days += 719468;
 	int64_t era = (days >= 0 ? days : days - 146096) / 146097;
 	int64_t day_of_era = days - era * 146097;
-	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-	int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	int64_t year_of_era =
+		(day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	int64_t day_of_year =
+		day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
 	int64_t month_from_march = (5 * day_of_year + 2) / 153;
 	struct civil c = {
 		.day = (int)(day_of_year - (153 * month_from_march + 2) / 5 + 1),
@@ -58,7 +60,8 @@ static char *put_date(char *at, int64_t days)
 	struct civil c = civil_from_days(days);
 	if (c.year < 0)
 		*at++ = '-';
-	at = put_digits(at, c.year < 0 ? -c.year : c.year, c.year < -YEAR_MAX || c.year > YEAR_MAX ? 6 : 4);
+	at = put_digits(at, c.year < 0 ? -c.year : c.year,
+	                c.year < -YEAR_MAX || c.year > YEAR_MAX ? 6 : 4);
 	*at++ = '-';
 	at = put_digits(at, c.month, 2);
 	*at++ = '-';
@@ -150,8 +153,9 @@ static bool read_date(const char **at, int64_t *days)
 static bool read_time_of_day(const char **at, int64_t *seconds)
 {
 	int hour, minute, second;
-	if (!read_digits(at, 2, 0, 23, &hour) || !read_one_of(at, "::") || !read_digits(at, 2, 0, 59, &minute) ||
-	    !read_one_of(at, "::") || !read_digits(at, 2, 0, 59, &second))
+	if (!read_digits(at, 2, 0, 23, &hour) || !read_one_of(at, "::") ||
+	    !read_digits(at, 2, 0, 59, &minute) || !read_one_of(at, "::") ||
+	    !read_digits(at, 2, 0, 59, &second))
 		return false;
 	*seconds = hour * 3600 + minute * 60 + second;
 	return true;
@@ -193,7 +197,9 @@ enum err timestamp_parse(const char *text, int64_t *time_us)
 		return ERR_INVALID;
 	int64_t seconds = days * 86400 + of_day - offset;
 	/* An offset can move the first and the last day out of the supported years. */
-	int64_t end = days_from_civil((struct civil){ .year = YEAR_MAX + 1, .month = 1, .day = 1 }) * 86400;
+	int64_t end =
+		days_from_civil((struct civil){ .year = YEAR_MAX + 1, .month = 1, .day = 1 }) *
+		86400;
 	if (seconds < 0 || seconds >= end)
 		return ERR_INVALID;
 	*time_us = seconds * CLOCK_US_PER_S + fraction_us;

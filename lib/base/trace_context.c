@@ -47,7 +47,8 @@ bool trace_context_parse(const char *header, char out[static TRACE_CONTEXT_SIZE]
 		return false;
 	if (!is_hex_number(header, VERSION_AT, ID_AT - 1, false) ||
 	    !is_hex_number(header, ID_AT, PARENT_AT - 1, true) ||
-	    !is_hex_number(header, PARENT_AT, FLAGS_AT - 1, true) || !is_hex_number(header, FLAGS_AT, LEN, false))
+	    !is_hex_number(header, PARENT_AT, FLAGS_AT - 1, true) ||
+	    !is_hex_number(header, FLAGS_AT, LEN, false))
 		return false;
 	memcpy(out, header, LEN);
 	memcpy(out, "00", 2);

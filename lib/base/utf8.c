@@ -42,7 +42,8 @@ size_t utf8_next(const char *text, size_t len)
 	const struct sequence *sequence = sequence_of(bytes[0]);
 	if (!sequence || sequence->len > len)
 		return 0;
-	if (sequence->len > 1 && (bytes[1] < sequence->second_low || bytes[1] > sequence->second_high))
+	if (sequence->len > 1 &&
+	    (bytes[1] < sequence->second_low || bytes[1] > sequence->second_high))
 		return 0;
 	for (size_t i = 2; i < sequence->len; i++)
 		if (!is_continuation(bytes[i]))

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 
 struct queued_job {
 	worker_pool_job run;
@@ -100,12 +100,14 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
 	return worker_pool_submit_below(pool, pool->ring_size, job, arg);
 }
 
-enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job, void *arg)
+enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
+                                  void *arg)
 {
 	enum err e = ERR_LIMIT;
 	pthread_mutex_lock(&pool->lock);
 	if (pool->waiting < waiting_max && pool->waiting < pool->ring_size) {
-		pool->ring[(pool->head + pool->waiting) % pool->ring_size] = (struct queued_job){ job, arg };
+		pool->ring[(pool->head + pool->waiting) % pool->ring_size] =
+			(struct queued_job){ job, arg };
 		pool->waiting++;
 		metrics_add(pool->queued, 1);
 		pthread_cond_signal(&pool->wake);

@@ -36,6 +36,6 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
  * already waiting.
  */
 enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
-                                   void *arg) MUST_CHECK;
+                                  void *arg) MUST_CHECK;
 
 #endif

@@ -62,12 +62,13 @@ static void write_alias_names(char out[static ZONE_ALIAS_TEXT_SIZE])
 {
 	size_t len = 0;
 	for (size_t i = 0; i < ZONE_ALIAS_COUNT; i++)
-		len += (size_t)snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "%c%s", i == 0 ? '{' : ',',
-		                        zone_aliases[i].name);
+		len += (size_t)snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "%c%s",
+		                        i == 0 ? '{' : ',', zone_aliases[i].name);
 	snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "}");
 }
 
-enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE], size_t *count)
+enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE],
+                                   size_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -86,7 +87,8 @@ enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CAL
 	return OK;
 }
 
-static enum err query_time(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *time_us)
+static enum err query_time(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                           int64_t *time_us)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -96,7 +98,8 @@ static enum err query_time(struct pg_conn *conn, const char *sql, const struct p
 	return err;
 }
 
-enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const char *zone, int64_t *start_us)
+enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const char *zone,
+                                   int64_t *start_us)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, date);
@@ -105,7 +108,8 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
 }
 
 enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char *zone,
-                             enum local_calendar_interval interval, int64_t back, int64_t *start_us)
+                                 enum local_calendar_interval interval, int64_t back,
+                                 int64_t *start_us)
 {
 	if (interval == LOCAL_CALENDAR_HOUR) {
 		*start_us = to_us - back * CLOCK_US_PER_HOUR;
@@ -116,10 +120,11 @@ enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char
 	pg_params_text(&params, zone_in_sql(zone));
 	pg_params_text(&params, local_calendar_interval_name(interval));
 	pg_params_int(&params, back - 1);
-	return query_time(conn,
-	                  "SELECT local_start(date_trunc($3::text, $1::timestamptz AT TIME ZONE $2::text) "
-	                  "- $4::int * ('1 ' || $3::text)::interval, $2::text)",
-	                  &params, start_us);
+	return query_time(
+		conn,
+		"SELECT local_start(date_trunc($3::text, $1::timestamptz AT TIME ZONE $2::text) "
+		"- $4::int * ('1 ' || $3::text)::interval, $2::text)",
+		&params, start_us);
 }
 
 static const char starts_sql[] =
@@ -140,8 +145,8 @@ static const char hour_starts_sql[] =
  * Copies starts, which are in ascending order: from the last one at or before the start of span to
  * the last one in it.
  */
-static enum err copy_starts(const struct pg_result *rows, struct statistics_span span, int64_t *starts, size_t max,
-                            size_t *count)
+static enum err copy_starts(const struct pg_result *rows, struct statistics_span span,
+                            int64_t *starts, size_t max, size_t *count)
 {
 	*count = 0;
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
@@ -158,7 +163,8 @@ static enum err copy_starts(const struct pg_result *rows, struct statistics_span
 }
 
 enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span, const char *zone,
-                               enum local_calendar_interval interval, int64_t *starts, size_t max, size_t *count)
+                               enum local_calendar_interval interval, int64_t *starts, size_t max,
+                               size_t *count)
 {
 	if ((span.to_us - span.from_us) / interval_min_us[interval] > 2 * (int64_t)max)
 		return ERR_LIMIT;
@@ -170,7 +176,8 @@ enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span
 	if (interval != LOCAL_CALENDAR_HOUR)
 		pg_params_text(&params, local_calendar_interval_name(interval));
 	enum err err =
-		pg_conn_query(conn, interval == LOCAL_CALENDAR_HOUR ? hour_starts_sql : starts_sql, &params, &rows);
+		pg_conn_query(conn, interval == LOCAL_CALENDAR_HOUR ? hour_starts_sql : starts_sql,
+	                      &params, &rows);
 	if (err == OK)
 		err = copy_starts(rows, span, starts, max, count);
 	pg_result_free(rows);

@@ -45,7 +45,8 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
 
 /* The start of the interval that contains to_us - 1, moved back by back - 1 intervals. */
 enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char *zone,
-                             enum local_calendar_interval interval, int64_t back, int64_t *start_us) MUST_CHECK;
+                                 enum local_calendar_interval interval, int64_t back,
+                                 int64_t *start_us) MUST_CHECK;
 
 /*
  * The starts of all intervals that overlap span; the first one may be before it. Where the local

@@ -36,14 +36,16 @@ void redirect_event_encode(const struct redirect_event *event, struct strbuf *ou
 	message.link_version = event->link_version;
 	message.client_network = BORROW(event->client_network);
 	if (event->has_visitor_hash)
-		message.visitor_hash = borrow_bytes(event->visitor_hash, sizeof(event->visitor_hash));
+		message.visitor_hash =
+			borrow_bytes(event->visitor_hash, sizeof(event->visitor_hash));
 	message.user_agent = BORROW(event->user_agent);
 	message.referrer = BORROW(event->referrer);
 	message.accept_language = BORROW(event->accept_language);
 	message.host = BORROW(event->host);
 	message.query = BORROW(event->query);
 	message.status = event->status;
-	message.latency_us = event->latency_us < LATENCY_MAX_US ? event->latency_us : LATENCY_MAX_US;
+	message.latency_us =
+		event->latency_us < LATENCY_MAX_US ? event->latency_us : LATENCY_MAX_US;
 	message.method = (Waymark__V1__Method)event->method;
 	message.prefetch = event->prefetch;
 	message.region = BORROW(event->region);
@@ -112,7 +114,8 @@ static bool read_fields(const void *bytes, size_t len, struct fields *out)
 	while ((err = protobuf_next(&wire, &field)) == OK) {
 		if (field.number >= FIELDS)
 			continue;
-		if (field.type != (is_length_delimited(field.number) ? PROTOBUF_LENGTH : PROTOBUF_VARINT))
+		if (field.type !=
+		    (is_length_delimited(field.number) ? PROTOBUF_LENGTH : PROTOBUF_VARINT))
 			return false;
 		out->of[field.number] = field;
 	}
@@ -145,7 +148,8 @@ static const char *validate_numbers(const struct fields *from)
 		return "status";
 	if (from->of[LATENCY_US].value > LATENCY_MAX_US)
 		return "latency_us";
-	if (from->of[METHOD].value != REDIRECT_METHOD_GET && from->of[METHOD].value != REDIRECT_METHOD_HEAD)
+	if (from->of[METHOD].value != REDIRECT_METHOD_GET &&
+	    from->of[METHOD].value != REDIRECT_METHOD_HEAD)
 		return "method";
 	return NULL;
 }
@@ -156,10 +160,10 @@ static const struct {
 	size_t offset, size;
 	const char *name;
 } texts[] = {
-#define TEXT(field, member)                                                                                            \
-	{                                                                                                              \
-		field, offsetof(struct redirect_event, member), sizeof(((struct redirect_event *)NULL)->member),       \
-			#member                                                                                        \
+#define TEXT(field, member)                                                                        \
+	{                                                                                          \
+		field, offsetof(struct redirect_event, member),                                    \
+			sizeof(((struct redirect_event *)NULL)->member), #member                   \
 	}
 	TEXT(SLUG, slug),
 	TEXT(CLIENT_NETWORK, client_network),
@@ -231,7 +235,8 @@ enum err redirect_event_decode(const void *bytes, size_t len, struct redirect_ev
 		return ERR_INVALID;
 	}
 	struct fields fields = { 0 };
-	const char *problem = len > 0 && read_fields(bytes, len, &fields) ? validate(&fields) : "message";
+	const char *problem =
+		len > 0 && read_fields(bytes, len, &fields) ? validate(&fields) : "message";
 	if (problem) {
 		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s", problem);
 		return ERR_INVALID;

@@ -2,7 +2,8 @@
 
 #include "lib/base/entropy.h"
 
-enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts, size_t *count)
+enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts,
+                         size_t *count)
 {
 	struct pg_params params = { 0 };
 	pg_params_day(&params, first);
@@ -23,7 +24,8 @@ enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, stru
 	return err;
 }
 
-static enum err execute(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *changed)
+static enum err execute(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                        int64_t *changed)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -33,7 +35,8 @@ static enum err execute(struct pg_conn *conn, const char *sql, const struct pg_p
 	return err;
 }
 
-enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created)
+enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t last,
+                                   int64_t *created)
 {
 	int64_t all = 0;
 	for (int32_t day = first; day <= last; day++) {
@@ -43,9 +46,10 @@ enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t 
 		pg_params_day(&params, day);
 		pg_params_bytes(&params, salt, sizeof(salt));
 		int64_t one;
-		enum err err =
-			execute(conn, "INSERT INTO visitor_salts (day, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-		                &params, &one);
+		enum err err = execute(
+			conn,
+			"INSERT INTO visitor_salts (day, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+			&params, &one);
 		if (err != OK)
 			return err;
 		all += one;

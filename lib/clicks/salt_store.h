@@ -27,9 +27,11 @@ enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, stru
  * Creates the missing salts of the days first..last and counts them in *created. If several callers
  * insert at once, the first one wins.
  */
-enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created) MUST_CHECK;
+enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t last,
+                                   int64_t *created) MUST_CHECK;
 
 /* Deletes the salts of days before before_day. */
-enum err salt_store_delete_before(struct pg_conn *conn, int32_t before_day, int64_t *deleted) MUST_CHECK;
+enum err salt_store_delete_before(struct pg_conn *conn, int32_t before_day,
+                                  int64_t *deleted) MUST_CHECK;
 
 #endif

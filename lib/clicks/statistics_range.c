@@ -18,7 +18,8 @@ bool statistics_range_is_empty(const struct statistics_span *span)
 	return span->from_us >= span->to_us;
 }
 
-struct statistics_span statistics_range_countable(struct statistics_span span, int64_t bucket_us, int64_t log_since_us)
+struct statistics_span statistics_range_countable(struct statistics_span span, int64_t bucket_us,
+                                                  int64_t log_since_us)
 {
 	if (span.from_us < log_since_us)
 		span.from_us = round_down(span.from_us, bucket_us);
@@ -28,10 +29,11 @@ struct statistics_span statistics_range_countable(struct statistics_span span, i
 }
 
 /* Splits span into whole buckets and its two edges. */
-static void split_edges(struct statistics_span span, int64_t bucket_us, struct statistics_span *whole,
-                        struct statistics_span edges[static 2])
+static void split_edges(struct statistics_span span, int64_t bucket_us,
+                        struct statistics_span *whole, struct statistics_span edges[static 2])
 {
-	*whole = (struct statistics_span){ round_up(span.from_us, bucket_us), round_down(span.to_us, bucket_us) };
+	*whole = (struct statistics_span){ round_up(span.from_us, bucket_us),
+		                           round_down(span.to_us, bucket_us) };
 	if (statistics_range_is_empty(whole)) {
 		*whole = (struct statistics_span){ 0, 0 };
 		edges[0] = span;
@@ -43,7 +45,8 @@ static void split_edges(struct statistics_span span, int64_t bucket_us, struct s
 }
 
 /* The whole finished days in a span of whole buckets. */
-static struct statistics_span whole_days(struct statistics_span rolled, struct statistics_span finished)
+static struct statistics_span whole_days(struct statistics_span rolled,
+                                         struct statistics_span finished)
 {
 	struct statistics_span days = { round_up(rolled.from_us, CLOCK_US_PER_DAY),
 		                        round_down(rolled.to_us, CLOCK_US_PER_DAY) };

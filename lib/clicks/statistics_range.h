@@ -33,7 +33,8 @@ bool statistics_range_is_empty(const struct statistics_span *span);
  * The range that can be counted. Before log_since_us only roll-ups exist, so an end before it moves
  * down to the start of its bucket. Adjacent ranges stay adjacent. bucket_us must divide a day.
  */
-struct statistics_span statistics_range_countable(struct statistics_span span, int64_t bucket_us, int64_t log_since_us);
+struct statistics_span statistics_range_countable(struct statistics_span span, int64_t bucket_us,
+                                                  int64_t log_since_us);
 
 /*
  * finished spans the finished days, from midnight to midnight (UTC); only these are put into days.

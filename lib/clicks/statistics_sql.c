@@ -13,16 +13,18 @@
 
 /* One visit of the log in the columns of a roll-up. */
 #define ONE_VISIT "(NOT is_bot)::int AS humans, is_bot::int AS bots, is_unique::int AS uniques"
-#define SUMS "sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques"
-#define SUMS_OR_ZERO                                                                                                   \
-	"coalesce(sum(humans), 0)::bigint AS humans, coalesce(sum(bots), 0)::bigint AS bots, "                         \
+#define SUMS                                                                                       \
+	"sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques"
+#define SUMS_OR_ZERO                                                                               \
+	"coalesce(sum(humans), 0)::bigint AS humans, coalesce(sum(bots), 0)::bigint AS bots, "     \
 	"coalesce(sum(uniques), 0)::bigint AS uniques"
 
 enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us)
 {
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn, "SELECT since::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach", NULL, &rows);
+	enum err err = pg_conn_query(
+		conn, "SELECT since::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach", NULL,
+		&rows);
 	if (err == OK)
 		*since_us = pg_result_time(rows, 0, 0);
 	pg_result_free(rows);
@@ -35,14 +37,15 @@ enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us)
 static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 {
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn,
-	                      "SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
-	                      "next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, daily_rollup_progress",
-	                      NULL, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
+		"next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, daily_rollup_progress",
+		NULL, &rows);
 	if (err == OK) {
 		query->log_since_us = pg_result_time(rows, 0, 0);
-		query->finished = (struct statistics_span){ pg_result_time(rows, 0, 1), pg_result_time(rows, 0, 2) };
+		query->finished = (struct statistics_span){ pg_result_time(rows, 0, 1),
+			                                    pg_result_time(rows, 0, 2) };
 	}
 	pg_result_free(rows);
 	return err;
@@ -61,7 +64,8 @@ struct statement {
 /* Totals have no dimension. Theirs is 0, the first one, which is rolled up. */
 static bool needs_log(const struct statement *statement)
 {
-	return statement->query->filter->count > 0 || !visit_dimension_is_rolled_up(statement->dimension);
+	return statement->query->filter->count > 0 ||
+	       !visit_dimension_is_rolled_up(statement->dimension);
 }
 
 /* The first parameter. A statement about one link adds the link ID first. */
@@ -69,8 +73,9 @@ static bool needs_log(const struct statement *statement)
 
 typedef void (*statement_writer)(struct visit_sql *sql, const struct statement *statement);
 
-static enum err run_once(struct pg_conn *conn, statement_writer write, const struct statement *statement,
-                         bool *reads_log, struct pg_result **rows)
+static enum err run_once(struct pg_conn *conn, statement_writer write,
+                         const struct statement *statement, bool *reads_log,
+                         struct pg_result **rows)
 {
 	struct visit_sql sql;
 	visit_sql_init(&sql);
@@ -87,14 +92,16 @@ static enum err run_once(struct pg_conn *conn, statement_writer write, const str
  * NULL, which reads as zeros, if nothing is left of the range because both ends moved down to the
  * start of one bucket.
  */
-static enum err run(struct pg_conn *conn, struct statistics_query *query, int64_t bucket_us, statement_writer write,
-                    const struct statement *statement, struct pg_result **rows)
+static enum err run(struct pg_conn *conn, struct statistics_query *query, int64_t bucket_us,
+                    statement_writer write, const struct statement *statement,
+                    struct pg_result **rows)
 {
 	enum err err = read_reach(conn, query);
 	for (int i = 0; err == OK && i < ATTEMPTS_MAX; i++) {
 		if (needs_log(statement) && query->requested.from_us < query->log_since_us)
 			return ERR_NOT_FOUND;
-		query->counted = statistics_range_countable(query->requested, bucket_us, query->log_since_us);
+		query->counted = statistics_range_countable(query->requested, bucket_us,
+		                                            query->log_since_us);
 		*rows = NULL;
 		if (statistics_range_is_empty(&query->counted))
 			return OK;
@@ -134,8 +141,9 @@ static const char *union_all(bool *is_first)
 }
 
 /* columns: leading columns with a trailing comma, or "". */
-static void add_buckets(struct visit_sql *sql, const char *columns, const struct statement *statement,
-                        struct statistics_span span, const char *table, bool has_dimension)
+static void add_buckets(struct visit_sql *sql, const char *columns,
+                        const struct statement *statement, struct statistics_span span,
+                        const char *table, bool has_dimension)
 {
 	int from = visit_sql_time(sql, span.from_us);
 	int to = visit_sql_time(sql, span.to_us);
@@ -144,7 +152,8 @@ static void add_buckets(struct visit_sql *sql, const char *columns, const struct
 	              "AND bucket >= $%d::timestamptz AND bucket < $%d::timestamptz",
 	              columns, table, statement->link, from, to);
 	if (has_dimension)
-		visit_sql_add(sql, " AND dimension = '%s'", visit_dimension_name(statement->dimension));
+		visit_sql_add(sql, " AND dimension = '%s'",
+		              visit_dimension_name(statement->dimension));
 }
 
 static void add_days(struct visit_sql *sql, const char *columns, const struct statement *statement,
@@ -155,13 +164,15 @@ static void add_days(struct visit_sql *sql, const char *columns, const struct st
 	visit_sql_add(
 		sql,
 		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
-		columns, has_dimension ? "visit_rollup_day" : "visit_total_day", statement->link, from, to);
+		columns, has_dimension ? "visit_rollup_day" : "visit_total_day", statement->link,
+		from, to);
 	if (has_dimension)
-		visit_sql_add(sql, " AND dimension = '%s'", visit_dimension_name(statement->dimension));
+		visit_sql_add(sql, " AND dimension = '%s'",
+		              visit_dimension_name(statement->dimension));
 }
 
-static void add_visits(struct visit_sql *sql, const char *columns, const struct statement *statement,
-                       struct statistics_span span)
+static void add_visits(struct visit_sql *sql, const char *columns,
+                       const struct statement *statement, struct statistics_span span)
 {
 	visit_sql_add(sql, "SELECT %s" ONE_VISIT, columns);
 	visit_sql_add_log(sql, statement->link, span, statement->query->filter);
@@ -170,7 +181,8 @@ static void add_visits(struct visit_sql *sql, const char *columns, const struct 
 /*
  * Adds the days and quarter hours of the range. Returns true if there are none. columns as above.
  */
-static bool add_rolled_totals(struct visit_sql *sql, const char *columns, const struct statement *statement,
+static bool add_rolled_totals(struct visit_sql *sql, const char *columns,
+                              const struct statement *statement,
                               const struct statistics_range *range)
 {
 	bool is_first = true;
@@ -182,12 +194,14 @@ static bool add_rolled_totals(struct visit_sql *sql, const char *columns, const 
 		if (statistics_range_is_empty(&range->buckets[i]))
 			continue;
 		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_buckets(sql, columns, statement, range->buckets[i], "visit_rollup_quarter", false);
+		add_buckets(sql, columns, statement, range->buckets[i], "visit_rollup_quarter",
+		            false);
 	}
 	return is_first;
 }
 
-static struct statistics_range range_of_totals(const struct statement *statement, struct statistics_span span)
+static struct statistics_range range_of_totals(const struct statement *statement,
+                                               struct statistics_span span)
 {
 	struct statistics_span none = { 0, 0 };
 	/* A series cannot use whole UTC days, because days begin at other times in other zones. */
@@ -199,8 +213,8 @@ static struct statistics_range range_of_totals(const struct statement *statement
  * Adds everything in the range, one row per day, quarter hour or visit. bucket_columns and
  * visit_columns are leading columns with a trailing comma, or "".
  */
-static void add_everything(struct visit_sql *sql, const char *bucket_columns, const char *visit_columns,
-                           const struct statement *statement)
+static void add_everything(struct visit_sql *sql, const char *bucket_columns,
+                           const char *visit_columns, const struct statement *statement)
 {
 	const struct statistics_query *query = statement->query;
 	if (query->filter->count > 0) {
@@ -238,11 +252,13 @@ static void write_total(struct visit_sql *sql, const struct statement *statement
 	visit_sql_add(sql, ") AS everything");
 }
 
-enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query, struct statistics_sums *out)
+enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
+                              struct statistics_sums *out)
 {
 	struct statement statement = { .query = query, .link = ONE_LINK };
 	struct pg_result *rows = NULL;
-	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_total, &statement, &rows);
+	enum err err =
+		run(conn, query, STATISTICS_RANGE_QUARTER_US, write_total, &statement, &rows);
 	if (err == OK)
 		*out = read_sums(rows, 0, 0);
 	pg_result_free(rows);
@@ -256,8 +272,10 @@ static void write_series(struct visit_sql *sql, const struct statement *statemen
 	char bucket[64], visit[64];
 	visit_sql_int(sql, statement->query->link_id);
 	int starts = visit_sql_text(sql, statement->starts);
-	snprintf(bucket, sizeof(bucket), "width_bucket(bucket, $%d::timestamptz[]) AS point, ", starts);
-	snprintf(visit, sizeof(visit), "width_bucket(occurred_at, $%d::timestamptz[]) AS point, ", starts);
+	snprintf(bucket, sizeof(bucket), "width_bucket(bucket, $%d::timestamptz[]) AS point, ",
+	         starts);
+	snprintf(visit, sizeof(visit), "width_bucket(occurred_at, $%d::timestamptz[]) AS point, ",
+	         starts);
 	visit_sql_add(sql, "SELECT point, " SUMS " FROM (");
 	add_everything(sql, bucket, visit, statement);
 	visit_sql_add(sql, ") AS everything GROUP BY point");
@@ -274,8 +292,8 @@ static void write_starts(struct strbuf *text, const int64_t *starts, size_t coun
 	strbuf_add_char(text, '}');
 }
 
-enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *query, const int64_t *starts,
-                                 size_t count, struct statistics_sums *out)
+enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *query,
+                               const int64_t *starts, size_t count, struct statistics_sums *out)
 {
 	if (count == 0 || count > STATISTICS_SQL_POINTS_MAX)
 		return ERR_INTERNAL;
@@ -283,7 +301,8 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 	write_starts(&text, starts, count);
 	struct statement statement = { .query = query, .link = ONE_LINK, .starts = text.data };
 	struct pg_result *rows = NULL;
-	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_series, &statement, &rows);
+	enum err err =
+		run(conn, query, STATISTICS_RANGE_QUARTER_US, write_series, &statement, &rows);
 	for (size_t i = 0; err == OK && i < count; i++)
 		out[i] = (struct statistics_sums){ 0 };
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
@@ -299,7 +318,8 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 /* --- values of a dimension --- */
 
 /* Adds the table rolled: the sums of days and hours per value. */
-static void add_rolled(struct visit_sql *sql, const struct statement *statement, const struct statistics_range *range)
+static void add_rolled(struct visit_sql *sql, const struct statement *statement,
+                       const struct statistics_range *range)
 {
 	bool is_first = true;
 	visit_sql_add(sql, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
@@ -311,16 +331,19 @@ static void add_rolled(struct visit_sql *sql, const struct statement *statement,
 		if (statistics_range_is_empty(&range->buckets[i]))
 			continue;
 		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_buckets(sql, "value, ", statement, range->buckets[i], "visit_rollup_hour", true);
+		add_buckets(sql, "value, ", statement, range->buckets[i], "visit_rollup_hour",
+		            true);
 	}
 	visit_sql_add(sql, ") AS buckets GROUP BY value), ");
 }
 
 /* Adds the visits without a value: the total minus all values in the roll-ups. */
-static void add_unnamed(struct visit_sql *sql, const struct statement *statement, struct statistics_span span)
+static void add_unnamed(struct visit_sql *sql, const struct statement *statement,
+                        struct statistics_span span)
 {
-	visit_sql_add(sql, "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
-	                   "(SELECT " SUMS_OR_ZERO " FROM (");
+	visit_sql_add(sql,
+	              "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
+	              "(SELECT " SUMS_OR_ZERO " FROM (");
 	struct statistics_range range = range_of_totals(statement, span);
 	(void)add_rolled_totals(sql, "", statement, &range);
 	visit_sql_add(sql, ") AS everything) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
@@ -330,19 +353,22 @@ static void add_counted(struct visit_sql *sql, const struct statement *statement
 {
 	const struct statistics_query *query = statement->query;
 	char columns[64];
-	snprintf(columns, sizeof(columns), "%s AS value, ", visit_dimension_column(statement->dimension));
+	snprintf(columns, sizeof(columns), "%s AS value, ",
+	         visit_dimension_column(statement->dimension));
 	if (needs_log(statement)) {
 		visit_sql_add(sql, "WITH counted AS (");
 		add_visits(sql, columns, statement, query->counted);
 		return;
 	}
 	struct statistics_span finished = { 0, query->finished.to_us };
-	struct statistics_range range = statistics_range_split(query->counted, CLOCK_US_PER_HOUR, finished);
+	struct statistics_range range =
+		statistics_range_split(query->counted, CLOCK_US_PER_HOUR, finished);
 	bool is_first = true;
 	visit_sql_add(sql, "WITH ");
 	if (!statistics_range_is_empty(&range.rolled)) {
 		add_rolled(sql, statement, &range);
-		visit_sql_add(sql, "counted AS (%sSELECT * FROM rolled UNION ALL ", union_all(&is_first));
+		visit_sql_add(sql, "counted AS (%sSELECT * FROM rolled UNION ALL ",
+		              union_all(&is_first));
 		add_unnamed(sql, statement, range.rolled);
 	} else {
 		visit_sql_add(sql, "counted AS (");
@@ -361,19 +387,24 @@ static void write_values(struct visit_sql *sql, const struct statement *statemen
 	visit_sql_int(sql, statement->query->link_id);
 	add_counted(sql, statement);
 	int limit = visit_sql_int(sql, (int64_t)statement->limit);
-	visit_sql_add(sql,
-	              "), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS " FROM counted GROUP BY 1) "
-	              "SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
-	              "(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
-	              "WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
-	              rank, rank, limit);
+	visit_sql_add(
+		sql,
+		"), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS
+		" FROM counted GROUP BY 1) "
+		"SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
+		"(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
+		"WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
+		rank, rank, limit);
 }
 
 enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *query,
-                                 enum visit_dimension dimension, size_t limit, struct statistics_value *values,
-                                 size_t *count, struct statistics_sums *total)
+                               enum visit_dimension dimension, size_t limit,
+                               struct statistics_value *values, size_t *count,
+                               struct statistics_sums *total)
 {
-	struct statement statement = { .query = query, .link = ONE_LINK, .dimension = dimension, .limit = limit };
+	struct statement statement = {
+		.query = query, .link = ONE_LINK, .dimension = dimension, .limit = limit
+	};
 	struct pg_result *rows = NULL;
 	enum err err = run(conn, query, CLOCK_US_PER_HOUR, write_values, &statement, &rows);
 	if (err != OK)
@@ -381,7 +412,8 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
 	*total = read_sums(rows, 0, 0);
 	*count = pg_result_is_null(rows, 0, 3) ? 0 : pg_result_count(rows);
 	for (size_t i = 0; i < *count; i++) {
-		snprintf(values[i].value, sizeof(values[i].value), "%s", pg_result_text(rows, i, 3));
+		snprintf(values[i].value, sizeof(values[i].value), "%s",
+		         pg_result_text(rows, i, 3));
 		values[i].sums = read_sums(rows, i, 4);
 	}
 	pg_result_free(rows);
@@ -399,12 +431,13 @@ static void write_top(struct visit_sql *sql, const struct statement *statement)
 	const char *rank = rank_of(statement->query->filter->traffic);
 	int owner = visit_sql_int(sql, statement->owner_id);
 	int from = visit_sql_time(sql, statement->query->counted.from_us);
-	visit_sql_add(sql,
-	              "WITH owned AS MATERIALIZED (SELECT id FROM links JOIN link_statistics ON link_id = id "
-	              "WHERE owner_id = $%d::bigint AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
-	              "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
-	              "(SELECT link_id, " SUMS " FROM (",
-	              owner, from);
+	visit_sql_add(
+		sql,
+		"WITH owned AS MATERIALIZED (SELECT id FROM links JOIN link_statistics ON link_id = id "
+		"WHERE owner_id = $%d::bigint AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
+		"SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
+		"(SELECT link_id, " SUMS " FROM (",
+		owner, from);
 	add_everything(sql, "link_id, ", "link_id, ", statement);
 	int limit = visit_sql_int(sql, (int64_t)statement->limit);
 	visit_sql_add(sql,
@@ -413,10 +446,12 @@ static void write_top(struct visit_sql *sql, const struct statement *statement)
 	              rank, rank, limit);
 }
 
-enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id, size_t limit,
-                              struct statistics_top *links, size_t *count)
+enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
+                            size_t limit, struct statistics_top *links, size_t *count)
 {
-	struct statement statement = { .query = query, .link = ANY_OWNED_LINK, .owner_id = owner_id, .limit = limit };
+	struct statement statement = {
+		.query = query, .link = ANY_OWNED_LINK, .owner_id = owner_id, .limit = limit
+	};
 	struct pg_result *rows = NULL;
 	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_top, &statement, &rows);
 	if (err != OK)

@@ -34,7 +34,8 @@
 struct statistics_sums {
 	int64_t humans;
 	int64_t bots;
-	int64_t uniques; /* first visits of a visitor to the link on a UTC day; never those of bots */
+	int64_t uniques; /* first visits of a visitor to the link on a UTC day; never those of bots
+	                  */
 };
 
 struct statistics_query {
@@ -53,15 +54,16 @@ struct statistics_query {
 };
 
 enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
-                                struct statistics_sums *out) MUST_CHECK;
+                              struct statistics_sums *out) MUST_CHECK;
 
 /*
  * starts are the starts of the points, ascending, at most STATISTICS_SQL_POINTS_MAX. The first
  * one is no later than the quarter hour in which the range starts. A point ends where the next one
  * begins, and the last one with the range. out gets count sums, zeros for points without visits.
  */
-enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *query, const int64_t *starts,
-                                 size_t count, struct statistics_sums *out) MUST_CHECK;
+enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *query,
+                               const int64_t *starts, size_t count,
+                               struct statistics_sums *out) MUST_CHECK;
 
 struct statistics_value {
 	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
@@ -73,8 +75,9 @@ struct statistics_value {
  * values must have room for them. Ties are ordered by bytes. total is the sum over all values.
  */
 enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *query,
-                                 enum visit_dimension dimension, size_t limit, struct statistics_value *values,
-                                 size_t *count, struct statistics_sums *total) MUST_CHECK;
+                               enum visit_dimension dimension, size_t limit,
+                               struct statistics_value *values, size_t *count,
+                               struct statistics_sums *total) MUST_CHECK;
 
 struct statistics_top {
 	int64_t link_id;
@@ -88,8 +91,8 @@ struct statistics_top {
  * room for them. Deleted links, and links without visits of the filter's traffic, are not listed.
  * Ties are ordered by ID. The filter must have no terms; link_id is ignored.
  */
-enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id, size_t limit,
-                              struct statistics_top *links, size_t *count) MUST_CHECK;
+enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
+                            size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;
 
 /* The time since which the visit log is complete; 0: nothing was ever dropped. */
 enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us) MUST_CHECK;

@@ -8,7 +8,7 @@
 #include "lib/base/timestamp.h"
 #include "lib/clicks/redirect_event.h"
 
-#define COLUMNS                                                                                                        \
+#define COLUMNS                                                                                    \
 	"link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms, latency_m2"
 enum { COLUMN_COUNT = 8 };
 /* The longest element of an array literal, a number or a time, with its comma. */
@@ -122,7 +122,8 @@ enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct stat
 	return statistics_store_get_bulk(conn, &link_id, 1, out);
 }
 
-enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count, struct statistics *out)
+enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
+                                   struct statistics *out)
 {
 	if (count == 0)
 		return OK;
@@ -135,11 +136,12 @@ enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, siz
 	struct pg_params params = { 0 };
 	pg_params_text(&params, requested.data);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn,
-	                             "SELECT " COLUMNS
-	                             " FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
-	                             "LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
-	                             &params, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT " COLUMNS
+		" FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
+		"LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
+		&params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < count; i++)
@@ -154,10 +156,11 @@ enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us)
 	struct pg_result *rows = NULL;
 	struct pg_params params = { 0 };
 	pg_params_text(&params, REDIRECT_EVENT_TOPIC);
-	enum err err = pg_conn_query(conn,
-	                             "SELECT CASE WHEN bool_and(as_of IS NOT NULL) THEN min(as_of) END "
-	                             "FROM consumer_offsets WHERE topic = $1",
-	                             &params, &rows);
+	enum err err =
+		pg_conn_query(conn,
+	                      "SELECT CASE WHEN bool_and(as_of IS NOT NULL) THEN min(as_of) END "
+	                      "FROM consumer_offsets WHERE topic = $1",
+	                      &params, &rows);
 	if (err == OK)
 		*as_of_us = pg_result_time(rows, 0, 0);
 	pg_result_free(rows);

@@ -32,10 +32,12 @@ struct statistics {
  * wins. One statement, which locks rows in the order of link_id, so that writers never deadlock.
  * deltas must be sorted by link_id without duplicates, else ERR_INTERNAL.
  */
-enum err statistics_store_add(struct pg_conn *conn, const struct statistics *deltas, size_t count) MUST_CHECK;
+enum err statistics_store_add(struct pg_conn *conn, const struct statistics *deltas,
+                              size_t count) MUST_CHECK;
 
 /* Zeros for a link without a row. */
-enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct statistics *out) MUST_CHECK;
+enum err statistics_store_get(struct pg_conn *conn, int64_t link_id,
+                              struct statistics *out) MUST_CHECK;
 
 /* For each of ids, in the same order. */
 enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,

@@ -73,7 +73,8 @@ static bool decode_texts(const Waymark__V1__VisitEvent *from, struct visit_event
 
 static bool decode_fields(const Waymark__V1__VisitEvent *from, struct visit_event *out)
 {
-	if (from->event_id.len != sizeof(out->event_id) || from->occurred_at_us <= 0 || from->link_id <= 0)
+	if (from->event_id.len != sizeof(out->event_id) || from->occurred_at_us <= 0 ||
+	    from->link_id <= 0)
 		return false;
 	memcpy(out->event_id, from->event_id.data, sizeof(out->event_id));
 	out->occurred_at_us = from->occurred_at_us;
@@ -88,7 +89,8 @@ enum err visit_event_decode(const void *bytes, size_t len, struct visit_event *o
 	if (len > VISIT_EVENT_BYTES_MAX)
 		return ERR_INVALID;
 	const char *problem;
-	Waymark__V1__VisitEvent *message = protobuf_unpack(&waymark__v1__visit_event__descriptor, bytes, len, &problem);
+	Waymark__V1__VisitEvent *message =
+		protobuf_unpack(&waymark__v1__visit_event__descriptor, bytes, len, &problem);
 	if (!message)
 		return ERR_INVALID;
 	struct visit_event event = { 0 };

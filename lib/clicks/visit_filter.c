@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-enum err visit_filter_add(struct visit_filter *filter, enum visit_dimension dimension, bool is_not, const char *value)
+enum err visit_filter_add(struct visit_filter *filter, enum visit_dimension dimension, bool is_not,
+                          const char *value)
 {
 	size_t len = strlen(value);
 	if (filter->count == VISIT_FILTER_TERMS_MAX)

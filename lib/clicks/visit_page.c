@@ -55,8 +55,8 @@ static void add_cursor(struct visit_sql *sql, const struct visit_page_cursor *be
 		time, time, id);
 }
 
-static enum err read_span(struct pg_conn *conn, const struct visit_page_query *query, struct statistics_span span,
-                          struct pg_result **rows)
+static enum err read_span(struct pg_conn *conn, const struct visit_page_query *query,
+                          struct statistics_span span, struct pg_result **rows)
 {
 	struct visit_sql sql;
 	visit_sql_init(&sql);
@@ -74,7 +74,8 @@ static enum err read_span(struct pg_conn *conn, const struct visit_page_query *q
 	return err;
 }
 
-enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query, struct pg_result **rows)
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query,
+                         struct pg_result **rows)
 {
 	struct statistics_span span = query->span;
 	if (query->after.event_id[0] != '\0' && query->after.occurred_at_us < span.to_us)
@@ -99,7 +100,9 @@ enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *qu
 
 struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row)
 {
-	struct visit_page_cursor place = { .occurred_at_us = pg_result_time(rows, row, VISIT_PAGE_COLUMN_OCCURRED_AT) };
-	snprintf(place.event_id, sizeof(place.event_id), "%s", pg_result_text(rows, row, VISIT_PAGE_COLUMN_ID));
+	struct visit_page_cursor place = { .occurred_at_us = pg_result_time(
+						   rows, row, VISIT_PAGE_COLUMN_OCCURRED_AT) };
+	snprintf(place.event_id, sizeof(place.event_id), "%s",
+	         pg_result_text(rows, row, VISIT_PAGE_COLUMN_ID));
 	return place;
 }

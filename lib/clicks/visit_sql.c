@@ -49,7 +49,8 @@ int visit_sql_text(struct visit_sql *sql, const char *text)
 }
 
 /* Values of one dimension are alternatives: "country IN ($1, $2)". */
-static void add_alternatives(struct visit_sql *sql, const struct visit_filter *filter, enum visit_dimension dimension)
+static void add_alternatives(struct visit_sql *sql, const struct visit_filter *filter,
+                             enum visit_dimension dimension)
 {
 	bool is_first = true;
 	for (size_t i = 0; i < filter->count; i++) {
@@ -58,7 +59,8 @@ static void add_alternatives(struct visit_sql *sql, const struct visit_filter *f
 			continue;
 		int value = visit_sql_text(sql, term->value);
 		if (is_first)
-			visit_sql_add(sql, " AND %s IN ($%d", visit_dimension_column(dimension), value);
+			visit_sql_add(sql, " AND %s IN ($%d", visit_dimension_column(dimension),
+			              value);
 		else
 			visit_sql_add(sql, ", $%d", value);
 		is_first = false;
@@ -74,7 +76,8 @@ static void add_terms(struct visit_sql *sql, const struct visit_filter *filter)
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct visit_filter_term *term = &filter->terms[i];
 		if (term->is_not)
-			visit_sql_add(sql, " AND %s <> $%d", visit_dimension_column(term->dimension),
+			visit_sql_add(sql, " AND %s <> $%d",
+			              visit_dimension_column(term->dimension),
 			              visit_sql_text(sql, term->value));
 	}
 }
@@ -88,10 +91,11 @@ void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistic
 	/* The conditions on day exclude the other partitions. */
 	int first_day = visit_sql_day(sql, clock_utc_day(span.from_us));
 	int last_day = visit_sql_day(sql, clock_utc_day(span.to_us - 1));
-	visit_sql_add(sql,
-	              " FROM visit_log WHERE link_id = %s AND occurred_at >= $%d::timestamptz "
-	              "AND occurred_at < $%d::timestamptz AND day >= $%d::date AND day <= $%d::date",
-	              link, from, to, first_day, last_day);
+	visit_sql_add(
+		sql,
+		" FROM visit_log WHERE link_id = %s AND occurred_at >= $%d::timestamptz "
+		"AND occurred_at < $%d::timestamptz AND day >= $%d::date AND day <= $%d::date",
+		link, from, to, first_day, last_day);
 	add_terms(sql, filter);
 }
 

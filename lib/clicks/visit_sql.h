@@ -25,7 +25,8 @@ struct visit_sql {
 void visit_sql_init(struct visit_sql *sql);
 void visit_sql_clear(struct visit_sql *sql);
 
-void visit_sql_add(struct visit_sql *sql, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void visit_sql_add(struct visit_sql *sql, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /*
  * Each adds a parameter and returns its number n for $n. Texts are borrowed until the statement has
@@ -45,6 +46,7 @@ void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistic
                        const struct visit_filter *filter);
 
 /* Errors as pg_conn_query. */
-enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn, struct pg_result **rows) MUST_CHECK;
+enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn,
+                       struct pg_result **rows) MUST_CHECK;
 
 #endif

@@ -5,8 +5,8 @@
 /* The part of a user agent that an event carries. */
 #define USER_AGENT_MAX 512
 
-void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip, const char *user_agent,
-                  uint8_t out[static DIGEST_SIZE])
+void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip,
+                  const char *user_agent, uint8_t out[static DIGEST_SIZE])
 {
 	/* The address has a fixed length, so different visitors never hash the same bytes. */
 	uint8_t bytes[sizeof(ip->bytes) + USER_AGENT_MAX];

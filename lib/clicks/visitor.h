@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-#include "lib/base/digest.h"
 #include "lib/base/client_ip.h"
+#include "lib/base/digest.h"
 
 #define VISITOR_SALT_SIZE 32
 
 /* salt is a precomputed key of VISITOR_SALT_SIZE bytes. user_agent may be NULL. */
-void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip, const char *user_agent,
-                  uint8_t out[static DIGEST_SIZE]);
+void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip,
+                  const char *user_agent, uint8_t out[static DIGEST_SIZE]);
 
 #endif

@@ -15,7 +15,8 @@ static size_t trimmed_len(const char *text, size_t len)
 /* "0.8" is 800. */
 static int parse_weight(const char *text, size_t len)
 {
-	if (len == 0 || len > WEIGHT_LEN_MAX || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.'))
+	if (len == 0 || len > WEIGHT_LEN_MAX || (text[0] != '0' && text[0] != '1') ||
+	    (len > 1 && text[1] != '.'))
 		return HTTP_ACCEPT_WEIGHT_INVALID;
 	int weight = (text[0] - '0') * HTTP_ACCEPT_WEIGHT_MAX;
 	int digit_worth = HTTP_ACCEPT_WEIGHT_MAX / 10;

@@ -18,7 +18,8 @@
 struct http_accept_item {
 	const char *name; /* borrowed from the list; without parameters and outer white space */
 	size_t len;
-	int weight; /* in thousandths; 1000 without q, HTTP_ACCEPT_WEIGHT_INVALID if q is malformed */
+	int weight; /* in thousandths; 1000 without q, HTTP_ACCEPT_WEIGHT_INVALID if q is malformed
+	             */
 };
 
 /*

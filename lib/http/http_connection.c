@@ -21,7 +21,8 @@ void http_connection_free(struct http_connection *c)
 
 struct http_connection *http_connection_of(struct http_exchange *x)
 {
-	return (struct http_connection *)(void *)((char *)x - offsetof(struct http_connection, exchange));
+	return (struct http_connection *)(void *)((char *)x -
+	                                          offsetof(struct http_connection, exchange));
 }
 
 void http_connection_unref(struct http_connection *c)
@@ -40,7 +41,8 @@ static void unlink_from_list(struct http_connection *c)
 	c->previous = c->next = NULL;
 }
 
-void http_connection_move(struct http_connection *c, struct http_connection_list *list, int64_t now_us)
+void http_connection_move(struct http_connection *c, struct http_connection_list *list,
+                          int64_t now_us)
 {
 	unlink_from_list(c);
 	if (list == NULL)
@@ -52,7 +54,8 @@ void http_connection_move(struct http_connection *c, struct http_connection_list
 	list->last = c;
 }
 
-struct http_connection *http_connection_oldest(const struct http_connection_list *list, int64_t since_us)
+struct http_connection *http_connection_oldest(const struct http_connection_list *list,
+                                               int64_t since_us)
 {
 	return list->first != NULL && list->first->since_us <= since_us ? list->first : NULL;
 }

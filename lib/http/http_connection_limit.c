@@ -82,7 +82,8 @@ static size_t find(const struct http_connection_limit *limit, const uint8_t key[
 /* Frees a slot and moves displaced entries back, so searches need no tombstones. */
 static void remove_at(struct http_connection_limit *limit, size_t hole)
 {
-	for (size_t at = (hole + 1) & limit->mask; limit->slots[at].count > 0; at = (at + 1) & limit->mask) {
+	for (size_t at = (hole + 1) & limit->mask; limit->slots[at].count > 0;
+	     at = (at + 1) & limit->mask) {
 		size_t home = home_of(limit, limit->slots[at].key);
 		if (((at - home) & limit->mask) >= ((at - hole) & limit->mask)) {
 			limit->slots[hole] = limit->slots[at];

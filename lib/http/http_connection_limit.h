@@ -18,9 +18,12 @@ struct http_connection_limit *http_connection_limit_new(size_t connections, size
 void http_connection_limit_free(struct http_connection_limit *limit);
 
 /* Whether one more connection from this peer stays within the ceilings. */
-bool http_connection_limit_allows(struct http_connection_limit *limit, const struct client_ip *peer);
+bool http_connection_limit_allows(struct http_connection_limit *limit,
+                                  const struct client_ip *peer);
 
-void http_connection_limit_opened(struct http_connection_limit *limit, const struct client_ip *peer);
-void http_connection_limit_closed(struct http_connection_limit *limit, const struct client_ip *peer);
+void http_connection_limit_opened(struct http_connection_limit *limit,
+                                  const struct client_ip *peer);
+void http_connection_limit_closed(struct http_connection_limit *limit,
+                                  const struct client_ip *peer);
 
 #endif

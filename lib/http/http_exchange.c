@@ -47,7 +47,8 @@ static bool reserve_body_bytes(struct http_shared *shared, size_t bytes)
 	do {
 		if (max > 0 && (reserved > max || bytes > max - reserved))
 			return false;
-	} while (!atomic_compare_exchange_weak(&shared->bodies_reserved, &reserved, reserved + bytes));
+	} while (!atomic_compare_exchange_weak(&shared->bodies_reserved, &reserved,
+	                                       reserved + bytes));
 	return true;
 }
 
@@ -82,7 +83,8 @@ void http_exchange_reset_response(struct http_exchange *x)
 	empty_buffer(&x->response_body);
 }
 
-void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock)
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
+                         const struct clock *clock)
 {
 	x->mhd = mhd;
 	x->is_begun = true;
@@ -129,7 +131,9 @@ void http_exchange_end(struct http_exchange *x)
 
 bool http_exchange_set_path(struct http_exchange *x, const char *url)
 {
-	size_t scheme = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+	size_t scheme = strncasecmp(url, "http://", 7) == 0    ? 7
+	                : strncasecmp(url, "https://", 8) == 0 ? 8
+	                                                       : 0;
 	if (scheme > 0) {
 		url += scheme;
 		url += strcspn(url, "/");
@@ -171,20 +175,22 @@ struct search {
 	size_t count;
 };
 
-static enum MHD_Result store_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result store_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name,
+                                       const char *value)
 {
 	(void)kind;
 	struct search *search = arg;
 	for (size_t i = 0; i < search->count; i++) {
-		bool is_first = search->values[i] == NULL && (name[0] | 0x20) == (search->names[i][0] | 0x20);
+		bool is_first = search->values[i] == NULL &&
+		                (name[0] | 0x20) == (search->names[i][0] | 0x20);
 		if (is_first && strcasecmp(name, search->names[i]) == 0)
 			search->values[i] = value;
 	}
 	return MHD_YES;
 }
 
-void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
-                                size_t count)
+void http_exchange_find_headers(const struct http_exchange *x, const char *const names[],
+                                const char *values[], size_t count)
 {
 	struct search search = { .names = names, .values = values, .count = count };
 	for (size_t i = 0; i < count; i++)
@@ -198,7 +204,8 @@ struct join {
 	const char *first;
 };
 
-static enum MHD_Result append_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result append_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name,
+                                        const char *value)
 {
 	(void)kind;
 	struct join *join = arg;
@@ -344,7 +351,8 @@ enum err http_exchange_add_header(struct http_exchange *x, const char *name, con
 		return ERR_INVALID;
 	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
 		return ERR_LIMIT;
-	struct http_response_header header = { .name_at = append_text(x, name), .value_at = append_text(x, value) };
+	struct http_response_header header = { .name_at = append_text(x, name),
+		                               .value_at = append_text(x, value) };
 	if (strbuf_status(&x->header_bytes) != OK)
 		return ERR_LIMIT;
 	x->headers[x->header_count++] = header;
@@ -357,7 +365,8 @@ void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, c
 		x->is_broken = true;
 		return;
 	}
-	x->headers[x->header_count++] = (struct http_response_header){ .fixed_name = name, .fixed_value = value };
+	x->headers[x->header_count++] =
+		(struct http_response_header){ .fixed_name = name, .fixed_value = value };
 }
 
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
@@ -379,7 +388,8 @@ static void set_content_type(struct http_exchange *x, const char *content_type)
 		x->is_broken = true;
 }
 
-void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
+void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes,
+                            size_t len)
 {
 	set_content_type(x, content_type);
 	x->fixed_body = NULL;
@@ -389,7 +399,8 @@ void http_exchange_set_body(struct http_exchange *x, const char *content_type, c
 		x->is_broken = true;
 }
 
-void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
+void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type,
+                                  const void *bytes, size_t len)
 {
 	set_content_type(x, content_type);
 	x->fixed_body = bytes;

@@ -51,16 +51,19 @@ static const char *read_coding(struct walk *walk, const char *value, size_t len)
 {
 	walk->codings++;
 	walk->result.is_chunked = NAME_IS(value, len, "chunked");
-	return walk->result.is_chunked ? NULL : "The server supports no transfer coding but chunked.";
+	return walk->result.is_chunked ? NULL
+	                               : "The server supports no transfer coding but chunked.";
 }
 
-static const char *read_header(struct walk *walk, const char *name, size_t name_len, const char *value, size_t len)
+static const char *read_header(struct walk *walk, const char *name, size_t name_len,
+                               const char *value, size_t len)
 {
 	switch (name[0] | 0x20) {
 	case 'h':
 		return NAME_IS(name, name_len, "host") ? read_host(walk, value, len) : NULL;
 	case 'c':
-		return NAME_IS(name, name_len, "content-length") ? read_length(walk, value, len) : NULL;
+		return NAME_IS(name, name_len, "content-length") ? read_length(walk, value, len)
+		                                                 : NULL;
 	case 'x':
 		if (walk->result.request_id == NULL && NAME_IS(name, name_len, "x-request-id"))
 			walk->result.request_id = value;
@@ -68,7 +71,8 @@ static const char *read_header(struct walk *walk, const char *name, size_t name_
 	case 't':
 		if (NAME_IS(name, name_len, TRACE_CONTEXT_HEADER))
 			walk->result.traceparent = ++walk->traces == 1 ? value : NULL;
-		return NAME_IS(name, name_len, "transfer-encoding") ? read_coding(walk, value, len) : NULL;
+		return NAME_IS(name, name_len, "transfer-encoding") ? read_coding(walk, value, len)
+		                                                    : NULL;
 	default:
 		return NULL;
 	}
@@ -85,8 +89,8 @@ static bool is_separated_by_ows(const char *name_end, const char *value)
 	return true;
 }
 
-static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
-                             size_t len)
+static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                    size_t name_len, const char *value, size_t len)
 {
 	(void)kind;
 	struct walk *walk = arg;
@@ -94,7 +98,8 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 		return MHD_NO;
 	if (name != walk->next || !http_text_is_token(name, name_len))
 		walk->problem = "A header's name is malformed.";
-	else if (value == NULL || !is_separated_by_ows(name + name_len, value) || !http_text_is_value(value, len))
+	else if (value == NULL || !is_separated_by_ows(name + name_len, value) ||
+	         !http_text_is_value(value, len))
 		walk->problem = "A header's value is malformed.";
 	else
 		walk->problem = read_header(walk, name, name_len, value, len);
@@ -109,7 +114,8 @@ static bool request_line_is_plain(const struct http_guard_head *head)
 	size_t method_len = strnlen(head->method, METHOD_LEN_MAX + 1);
 	if (method_len > METHOD_LEN_MAX || !http_text_is_token(head->method, method_len))
 		return false;
-	if (head->target != head->method + method_len + 1 || head->version != head->target + head->target_len + 1)
+	if (head->target != head->method + method_len + 1 ||
+	    head->version != head->target + head->target_len + 1)
 		return false;
 	if (!http_text_is_target(head->target, strlen(head->target)) ||
 	    !http_text_is_target(head->query, strlen(head->query)))
@@ -151,14 +157,16 @@ bool http_guard_accepts_target(const char *target, size_t len, size_t max)
 struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head)
 {
 	if (head->head_len > head->head_bytes_max)
-		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large.");
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+		              "The request's headers are too large.");
 	if (!request_line_is_plain(head))
 		return reject(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
 
 	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
 	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &walk);
 	if (walk.count > HTTP_GUARD_HEADERS_MAX)
-		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request has too many headers.");
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+		              "The request has too many headers.");
 	if (walk.problem == NULL)
 		walk.problem = find_framing_problem(&walk, head);
 	if (walk.problem != NULL)

@@ -39,8 +39,9 @@ struct http_loop;
  * nothing, but only the loop may resume it.
  */
 enum http_phase {
-	HTTP_PHASE_RUNNING,   /* the handler is at work; the connection is not suspended */
-	HTTP_PHASE_POLLED,    /* not suspended: the library asks for the response in each turn of the loop */
+	HTTP_PHASE_RUNNING, /* the handler is at work; the connection is not suspended */
+	HTTP_PHASE_POLLED,  /* not suspended: the library asks for the response in each turn of the
+	                       loop */
 	HTTP_PHASE_SUSPENDED, /* the connection is suspended; http_exchange_resume must wake it */
 	HTTP_PHASE_RESUMED,   /* the response is complete */
 	HTTP_PHASE_ABANDONED, /* the connection ended while it was polled; final */
@@ -108,7 +109,8 @@ void http_exchange_clear(struct http_exchange *x);
  * Starts an exchange when a request line has arrived. target: the library's raw target, which it
  * cuts at "?" later.
  */
-void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock);
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
+                         const struct clock *clock);
 
 /* Adds to the request's body. False: the server's memory for bodies is full; nothing was added. */
 bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len);
@@ -158,8 +160,10 @@ struct http_connection {
 	struct http_connection_list *list;
 	int64_t since_us; /* steady time at which it entered its list */
 	int fd;
-	bool lingers;          /* the peer may still be sending when this connection ends; see http_linger.h */
-	_Atomic int ref_count; /* of an abandoned connection: the loop and whoever must resume the exchange */
+	bool lingers; /* the peer may still be sending when this connection ends; see http_linger.h
+	               */
+	_Atomic int ref_count; /* of an abandoned connection: the loop and whoever must resume the
+	                          exchange */
 	struct http_exchange exchange;
 };
 
@@ -172,10 +176,12 @@ struct http_connection *http_connection_of(struct http_exchange *x);
 void http_connection_unref(struct http_connection *c);
 
 /* Moves c to the end of list; NULL: to no list. */
-void http_connection_move(struct http_connection *c, struct http_connection_list *list, int64_t now_us);
+void http_connection_move(struct http_connection *c, struct http_connection_list *list,
+                          int64_t now_us);
 
 /* The oldest member of list if it entered at or before since_us, else NULL. */
-struct http_connection *http_connection_oldest(const struct http_connection_list *list, int64_t since_us);
+struct http_connection *http_connection_oldest(const struct http_connection_list *list,
+                                               int64_t since_us);
 
 /* Shuts the socket down; the library notices and closes it. */
 void http_connection_cut(struct http_connection *c);
@@ -209,8 +215,9 @@ struct http_shared {
 	struct http_connection_limit *limit;
 	struct worker_pool *workers; /* NULL: no handler may block */
 	struct http_metrics metrics;
-	_Atomic size_t bodies_reserved; /* memory of all bodies; config.bodies_bytes_max bounds it */
-	_Atomic bool is_lame_duck;      /* each response ends its connection */
+	_Atomic size_t
+		bodies_reserved;   /* memory of all bodies; config.bodies_bytes_max bounds it */
+	_Atomic bool is_lame_duck; /* each response ends its connection */
 	_Atomic bool is_draining;
 	_Atomic int64_t drain_ms;
 	_Atomic bool drain_expired; /* jobs that still wait for a worker are not started */
@@ -220,9 +227,9 @@ struct http_shared {
  * A connection is always in one of four lists:
  *   receiving   accepted, or the request line has arrived; ends after header_deadline_ms
  *   idle        between requests; ends after idle_ms
- *   busy        the handler is at work, or the response is being sent; ends when the peer is gone (stalled_ms in
- *               http_listener.h)
- *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
+ *   busy        the handler is at work, or the response is being sent; ends when the peer is gone
+ * (stalled_ms in http_listener.h) streaming   a chunk of a body_reader is being read or sent; ends
+ * idle_ms after its request
  */
 struct http_loop {
 	struct http_shared *shared;
@@ -236,7 +243,8 @@ struct http_loop {
 	struct http_connection_list receiving, idle, busy, streaming;
 	struct http_connection *spare; /* unused records, linked by next */
 	size_t open;
-	size_t polled_count; /* exchanges that wait without being suspended (HTTP_PENDING_ON_LOOP) */
+	size_t polled_count; /* exchanges that wait without being suspended (HTTP_PENDING_ON_LOOP)
+	                      */
 	void *hook_state;
 	struct http_linger linger;
 	struct http_request_id_source ids;
@@ -249,7 +257,8 @@ struct http_loop {
  * Starts the daemon on a listening socket and the thread; the loop owns the socket from then on.
  * ERR_UNAVAILABLE: the daemon or the thread did not start (logged).
  */
-enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index, int listen_fd) MUST_CHECK;
+enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index,
+                         int listen_fd) MUST_CHECK;
 
 /*
  * Safe from any thread. Makes the loop take a turn. The library does not wake a loop that it does
@@ -266,8 +275,8 @@ void http_loop_join(struct http_loop *loop);
  * Called after the head, for each part of the body, and after the body. False: close the
  * connection.
  */
-bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
-                          const char *upload, size_t *upload_len);
+bool http_request_advance(struct http_connection *c, const char *url, const char *method,
+                          const char *version, const char *upload, size_t *upload_len);
 
 /*
  * Rejects a request that the library has not read completely and cannot answer: writes the error

@@ -12,7 +12,8 @@
 
 #define BACKLOG 1024
 
-_Static_assert(offsetof(struct sockaddr_in6, sin6_port) == offsetof(struct sockaddr_in, sin_port), "port_of");
+_Static_assert(offsetof(struct sockaddr_in6, sin6_port) == offsetof(struct sockaddr_in, sin_port),
+               "port_of");
 
 struct endpoint {
 	struct sockaddr_storage address;
@@ -21,7 +22,9 @@ struct endpoint {
 
 static enum err endpoint_of(const char *address, uint16_t port, bool ipv6, struct endpoint *out)
 {
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+		                   .sin6_port = htons(port),
+		                   .sin6_addr = in6addr_any };
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
 	bool is_v6 = address == NULL ? ipv6 : inet_pton(AF_INET6, address, &v6.sin6_addr) == 1;
 	if (!is_v6 && address != NULL && inet_pton(AF_INET, address, &v4.sin_addr) != 1)
@@ -54,7 +57,8 @@ static int bind_one(const struct endpoint *endpoint, bool shared, int64_t stalle
 	int fd = socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	bool ready = set(fd, SOL_SOCKET, SO_REUSEADDR, 1) && (!shared || set(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+	bool ready = set(fd, SOL_SOCKET, SO_REUSEADDR, 1) &&
+	             (!shared || set(fd, SOL_SOCKET, SO_REUSEPORT, 1));
 	if (endpoint->address.ss_family == AF_INET6)
 		ready = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) && ready;
 	/* accepted sockets inherit this one */
@@ -75,7 +79,8 @@ static uint16_t port_of(int fd)
  * The first socket binds alone, so that it fails if the port is taken, and then shares the port
  * with the others.
  */
-static int open_one(const struct http_listener_config *config, bool ipv6, bool first, uint16_t *port)
+static int open_one(const struct http_listener_config *config, bool ipv6, bool first,
+                    uint16_t *port)
 {
 	struct endpoint endpoint;
 	if (endpoint_of(config->address, *port, ipv6, &endpoint) != OK) {
@@ -85,7 +90,8 @@ static int open_one(const struct http_listener_config *config, bool ipv6, bool f
 	int fd = bind_one(&endpoint, !first, config->stalled_ms);
 	if (fd < 0)
 		return -1;
-	if ((first && config->count > 1 && !set(fd, SOL_SOCKET, SO_REUSEPORT, 1)) || listen(fd, BACKLOG) != 0)
+	if ((first && config->count > 1 && !set(fd, SOL_SOCKET, SO_REUSEPORT, 1)) ||
+	    listen(fd, BACKLOG) != 0)
 		return close_keeping_errno(fd);
 	*port = port_of(fd);
 	return fd;
@@ -116,7 +122,8 @@ enum err http_listener_open(const struct http_listener_config *config, int *fds,
 	if (reason != 0) {
 		log_error(config->log, "http_listen_failed",
 		          LOG_TEXT("address", config->address == NULL ? "*" : config->address),
-		          LOG_INT("port", config->port), LOG_TEXT("reason", strerrordesc_np(reason)));
+		          LOG_INT("port", config->port),
+		          LOG_TEXT("reason", strerrordesc_np(reason)));
 		return ERR_UNAVAILABLE;
 	}
 	*port = bound;

@@ -33,7 +33,8 @@
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	return info->socket_context;
 }
 
@@ -46,11 +47,13 @@ static struct client_ip ip_of(const struct sockaddr *address)
 {
 	struct client_ip ip = { 0 };
 	if (address->sa_family == AF_INET6) {
-		memcpy(ip.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
+		memcpy(ip.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+		       16);
 		ip.known = true;
 	} else if (address->sa_family == AF_INET) {
 		ip.bytes[10] = ip.bytes[11] = 0xff;
-		memcpy(ip.bytes + 12, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+		memcpy(ip.bytes + 12,
+		       &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
 		ip.known = true;
 	}
 	return ip;
@@ -77,7 +80,8 @@ static void open_connection(struct http_loop *loop, struct MHD_Connection *mhd, 
 	c->next = NULL;
 	c->fd = fd_of(mhd);
 	c->lingers = false;
-	c->exchange.peer = ip_of(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+	c->exchange.peer = ip_of(
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 	*context = c;
 	loop->open++;
 	http_connection_limit_opened(loop->shared->limit, &c->exchange.peer);
@@ -119,21 +123,25 @@ static void *on_request_line(void *arg, const char *target, struct MHD_Connectio
 		http_connection_move(c, &loop->receiving, c->exchange.arrived_steady_us);
 	size_t max = loop->shared->config.target_bytes_max;
 	if (!http_guard_accepts_target(c->exchange.target, c->exchange.target_len, max)) {
-		http_request_reject_on_socket(c, MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
+		http_request_reject_on_socket(c, MHD_HTTP_URI_TOO_LONG,
+		                              "The request's target is too long.");
 		shutdown(c->fd, SHUT_WR);
 	}
 	return c;
 }
 
-static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
-                                 const char *version, const char *upload, size_t *upload_len, void **context)
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url,
+                                 const char *method, const char *version, const char *upload,
+                                 size_t *upload_len, void **context)
 {
 	(void)arg;
 	(void)mhd;
-	return http_request_advance(*context, url, method, version, upload, upload_len) ? MHD_YES : MHD_NO;
+	return http_request_advance(*context, url, method, version, upload, upload_len) ? MHD_YES
+	                                                                                : MHD_NO;
 }
 
-static void on_completed(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode how)
+static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
+                         enum MHD_RequestTerminationCode how)
 {
 	(void)mhd;
 	(void)how;
@@ -160,8 +168,8 @@ static struct http_connection *find_unreported_head(struct http_loop *loop)
 	for (struct http_connection *c = loop->receiving.first; c != NULL; c = c->next) {
 		if (!c->exchange.is_begun || c->exchange.is_checked || c->exchange.is_rejected)
 			continue;
-		const union MHD_ConnectionInfo *info =
-			MHD_get_connection_info(c->exchange.mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+			c->exchange.mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 		if (info != NULL && info->header_size > 0)
 			return c;
 	}
@@ -180,7 +188,8 @@ static void on_library_message(void *arg, const char *format, va_list values)
 	struct http_connection *c = find_unreported_head(arg);
 	if (c == NULL)
 		return;
-	http_request_reject_on_socket(c, va_arg(values, unsigned), "The request's headers are malformed.");
+	http_request_reject_on_socket(c, va_arg(values, unsigned),
+	                              "The request's headers are malformed.");
 	shutdown(c->fd, SHUT_WR);
 }
 
@@ -188,14 +197,16 @@ static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 {
 	const struct http_server_config *config = &loop->shared->config;
 	unsigned connections = (unsigned)config->connections + CONNECTION_SLACK;
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, loop,
-	                        on_access, loop, MHD_OPTION_EXTERNAL_LOGGER, on_library_message, loop,
-	                        MHD_OPTION_LISTEN_SOCKET, loop->listen_fd, MHD_OPTION_CONNECTION_LIMIT, connections,
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+	                        on_accept, loop, on_access, loop, MHD_OPTION_EXTERNAL_LOGGER,
+	                        on_library_message, loop, MHD_OPTION_LISTEN_SOCKET, loop->listen_fd,
+	                        MHD_OPTION_CONNECTION_LIMIT, connections,
 	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	                        config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_RESPONSE,
-	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION, on_connection, loop,
-	                        MHD_OPTION_URI_LOG_CALLBACK, on_request_line, loop, MHD_OPTION_NOTIFY_COMPLETED,
-	                        on_completed, loop, MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, NULL, MHD_OPTION_END);
+	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION,
+	                        on_connection, loop, MHD_OPTION_URI_LOG_CALLBACK, on_request_line,
+	                        loop, MHD_OPTION_NOTIFY_COMPLETED, on_completed, loop,
+	                        MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, NULL, MHD_OPTION_END);
 }
 
 /* Closes connections past their deadline. Every list is ordered by time. */
@@ -257,7 +268,8 @@ static void drain(struct http_loop *loop)
 {
 	if (!loop->is_draining) {
 		loop->is_draining = true;
-		loop->drain_until_us = loop->now_us + atomic_load(&loop->shared->drain_ms) * CLOCK_US_PER_MS;
+		loop->drain_until_us =
+			loop->now_us + atomic_load(&loop->shared->drain_ms) * CLOCK_US_PER_MS;
 		stop_listening(loop);
 		cut_without_input(&loop->receiving);
 		cut_without_input(&loop->idle);
@@ -285,12 +297,14 @@ static int sleep_ms(const struct http_loop *loop)
 		return 0;
 	int64_t until_us = http_linger_deadline(&loop->linger);
 	if (loop->receiving.first != NULL)
-		until_us = min_us(until_us,
-		                   loop->receiving.first->since_us + config->header_deadline_ms * CLOCK_US_PER_MS);
+		until_us = min_us(until_us, loop->receiving.first->since_us +
+		                                    config->header_deadline_ms * CLOCK_US_PER_MS);
 	if (loop->idle.first != NULL)
-		until_us = min_us(until_us, loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
+		until_us = min_us(until_us,
+		                  loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
 	if (loop->streaming.first != NULL)
-		until_us = min_us(until_us, loop->streaming.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
+		until_us = min_us(until_us, loop->streaming.first->since_us +
+		                                    config->idle_ms * CLOCK_US_PER_MS);
 	if (loop->is_draining)
 		until_us = min_us(until_us, loop->drain_until_us);
 	if (config->loop_hook != NULL)
@@ -310,7 +324,8 @@ static void wait_for_events(struct http_loop *loop)
 {
 	const struct http_loop_hook *hook = loop->shared->config.loop_hook;
 	struct pollfd entries[3 + HTTP_LINGER_MAX] = {
-		{ .fd = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, .events = POLLIN },
+		{ .fd = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+		  .events = POLLIN },
 		{ .fd = loop->wake_fd, .events = POLLIN },
 		{ .fd = -1 },
 	};
@@ -365,7 +380,8 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
-enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index, int listen_fd)
+enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index,
+                         int listen_fd)
 {
 	*loop = (struct http_loop){ .shared = shared, .index = index, .listen_fd = listen_fd };
 	loop->now_us = clock_steady_us(shared->config.clock);
@@ -373,7 +389,8 @@ enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, siz
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	loop->daemon = loop->wake_fd < 0 ? NULL : start_daemon(loop);
 	if (loop->daemon == NULL) {
-		log_error(shared->config.log, "http_loop_failed", LOG_TEXT("server", shared->config.name));
+		log_error(shared->config.log, "http_loop_failed",
+		          LOG_TEXT("server", shared->config.name));
 		if (loop->wake_fd >= 0)
 			close(loop->wake_fd);
 		close(listen_fd);

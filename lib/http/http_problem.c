@@ -8,7 +8,8 @@
 
 #define PROBLEM_BYTES_MAX 65536
 
-void http_problem_add_field(struct http_problem_fields *fields, const char *pointer, const char *format, ...)
+void http_problem_add_field(struct http_problem_fields *fields, const char *pointer,
+                            const char *format, ...)
 {
 	if (fields->count == HTTP_PROBLEM_FIELDS_MAX)
 		return;
@@ -85,8 +86,8 @@ static void set_errors(struct json *problem, const struct http_problem_fields *f
 	json_set(problem, "errors", errors);
 }
 
-struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
-                              const struct http_problem_fields *fields)
+struct json *http_problem_new(unsigned status, const char *kind, const char *detail,
+                              const char *instance, const struct http_problem_fields *fields)
 {
 	struct json *problem = json_new_object();
 	set_type(problem, kind);
@@ -100,10 +101,12 @@ struct json *http_problem_new(unsigned status, const char *kind, const char *det
 	return problem;
 }
 
-enum http_progress http_problem_respond(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
-                                       const struct http_problem_fields *fields)
+enum http_progress http_problem_respond(struct http_exchange *x, unsigned status, const char *kind,
+                                        const char *detail,
+                                        const struct http_problem_fields *fields)
 {
-	struct json *problem = http_problem_new(status, kind, detail, http_exchange_request_id(x), fields);
+	struct json *problem =
+		http_problem_new(status, kind, detail, http_exchange_request_id(x), fields);
 	struct strbuf text;
 	strbuf_init(&text, PROBLEM_BYTES_MAX);
 	json_write(problem, &text);
@@ -114,7 +117,8 @@ enum http_progress http_problem_respond(struct http_exchange *x, unsigned status
 	return HTTP_COMPLETE;
 }
 
-void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
+void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status,
+                                 const char *detail)
 {
 	(void)ctx;
 	http_problem_respond(x, status, NULL, detail, NULL);

@@ -27,8 +27,8 @@ struct http_problem_fields {
 };
 
 /* Adds a field. Fields beyond HTTP_PROBLEM_FIELDS_MAX are dropped; long texts are cut. */
-void http_problem_add_field(struct http_problem_fields *fields, const char *pointer, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+void http_problem_add_field(struct http_problem_fields *fields, const char *pointer,
+                            const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The standard reason phrase of a status: "Not Found". */
 const char *http_problem_title(unsigned status);
@@ -37,14 +37,16 @@ const char *http_problem_title(unsigned status);
  * The problem as JSON, for responses that hold several. instance: the request id. kind, detail and
  * fields may be NULL.
  */
-struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
-                              const struct http_problem_fields *fields);
+struct json *http_problem_new(unsigned status, const char *kind, const char *detail,
+                              const char *instance, const struct http_problem_fields *fields);
 
 /* Writes the response of x. kind, detail and fields may be NULL. */
-enum http_progress http_problem_respond(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
-                                       const struct http_problem_fields *fields);
+enum http_progress http_problem_respond(struct http_exchange *x, unsigned status, const char *kind,
+                                        const char *detail,
+                                        const struct http_problem_fields *fields);
 
 /* An http_error_response that writes a problem. */
-void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status,
+                                 const char *detail);
 
 #endif

@@ -75,7 +75,8 @@ enum err http_query_value(const char *query, const char *name, char *out, size_t
 	}
 }
 
-enum err http_query_next(const char **query, char *name, size_t name_size, char *value, size_t value_size)
+enum err http_query_next(const char **query, char *name, size_t name_size, char *value,
+                         size_t value_size)
 {
 	const char *at = *query + strspn(*query, "&");
 	size_t pair = strcspn(at, "&");

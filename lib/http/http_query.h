@@ -20,6 +20,7 @@ enum err http_query_value(const char *query, const char *name, char *out, size_t
  * ERR_NOT_FOUND: no more pairs. Other errors are as above, for the name or the value; the iteration
  * can continue.
  */
-enum err http_query_next(const char **query, char *name, size_t name_size, char *value, size_t value_size) MUST_CHECK;
+enum err http_query_next(const char **query, char *name, size_t name_size, char *value,
+                         size_t value_size) MUST_CHECK;
 
 #endif

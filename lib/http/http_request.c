@@ -42,7 +42,8 @@ static bool send_response(struct http_exchange *x)
 	if (http_response_queue(x) != OK) {
 		log_error(config_of(x)->log, "http_response_failed", LOG_INT("status", x->status),
 		          LOG_TEXT("request_id", x->request_id));
-		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The response could not be sent.");
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+		                     "The response could not be sent.");
 		if (http_response_queue(x) != OK)
 			return false;
 	}
@@ -69,8 +70,9 @@ static enum http_method method_of(const char *name)
 		const char *name;
 		enum http_method method;
 	} known[] = {
-		{ "GET", HTTP_GET },     { "HEAD", HTTP_HEAD },     { "POST", HTTP_POST },       { "PUT", HTTP_PUT },
-		{ "PATCH", HTTP_PATCH }, { "DELETE", HTTP_DELETE }, { "OPTIONS", HTTP_OPTIONS },
+		{ "GET", HTTP_GET },         { "HEAD", HTTP_HEAD },   { "POST", HTTP_POST },
+		{ "PUT", HTTP_PUT },         { "PATCH", HTTP_PATCH }, { "DELETE", HTTP_DELETE },
+		{ "OPTIONS", HTTP_OPTIONS },
 	};
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strcmp(name, known[i].name) == 0)
@@ -92,13 +94,15 @@ static void set_request_id(struct http_exchange *x, const char *given)
  */
 static void join_trace(struct http_exchange *x, const char *given)
 {
-	if (given != NULL && config_of(x)->trusted != NULL && client_ip_ranges_contain(config_of(x)->trusted, &x->peer))
+	if (given != NULL && config_of(x)->trusted != NULL &&
+	    client_ip_ranges_contain(config_of(x)->trusted, &x->peer))
 		(void)trace_context_parse(given, x->traceparent);
 }
 
 static size_t head_len_of(void *mhd)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	return info == NULL ? 0 : info->header_size;
 }
 
@@ -110,11 +114,14 @@ static size_t body_bytes_max(struct http_exchange *x)
 	if (own < max)
 		max = own;
 	bool is_meaningless = x->method == HTTP_GET || x->method == HTTP_HEAD;
-	return is_meaningless && max > HTTP_GUARD_MEANINGLESS_BODY_MAX ? HTTP_GUARD_MEANINGLESS_BODY_MAX : max;
+	return is_meaningless && max > HTTP_GUARD_MEANINGLESS_BODY_MAX
+	               ? HTTP_GUARD_MEANINGLESS_BODY_MAX
+	               : max;
 }
 
 /* The head has arrived. */
-static bool begin_request(struct http_connection *c, const char *url, const char *method, const char *version)
+static bool begin_request(struct http_connection *c, const char *url, const char *method,
+                          const char *version)
 {
 	struct http_exchange *x = &c->exchange;
 	x->is_checked = true;
@@ -130,17 +137,21 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 		.head_bytes_max = config_of(x)->head_bytes_max,
 	};
 	struct http_guard_result head_result = http_guard_check(x->mhd, &head);
-	set_request_id(x, head_result.status == 0 ? head_result.request_id : http_exchange_header(x, "X-Request-Id"));
+	set_request_id(x, head_result.status == 0 ? head_result.request_id
+	                                          : http_exchange_header(x, "X-Request-Id"));
 	if (head_result.status != 0)
 		return reject_unread(c, head_result.status, head_result.detail);
 	join_trace(x, head_result.traceparent);
 	if (!http_exchange_set_path(x, url))
-		return reject_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
+		return reject_unread(c, MHD_HTTP_BAD_REQUEST,
+		                     "The request's target is not a path.");
 	if (head_result.is_chunked && config_of(x)->needs_length)
-		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED, "The request's body has no Content-Length.");
+		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED,
+		                     "The request's body has no Content-Length.");
 	x->body_bytes_max = body_bytes_max(x);
 	if (head_result.content_length > x->body_bytes_max)
-		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE,
+		                     "The request's body is too large.");
 	return true;
 }
 
@@ -170,10 +181,12 @@ static bool receive_body(struct http_connection *c, const char *upload, size_t *
 		return true;
 	http_exchange_drop_body(x);
 	if (fits)
-		http_request_reject_on_socket(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-		                              "The server is receiving too many large bodies. Try again later.");
+		http_request_reject_on_socket(
+			c, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"The server is receiving too many large bodies. Try again later.");
 	else
-		http_request_reject_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+		http_request_reject_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE,
+		                              "The request's body is too large.");
 	return false;
 }
 
@@ -207,14 +220,17 @@ static void run_on_worker(void *arg)
 	x->on_worker = true;
 	enum http_progress progress = HTTP_COMPLETE;
 	if (atomic_load(&x->loop->shared->drain_expired))
-		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The server is shutting down.");
+		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+		                     "The server is shutting down.");
 	else
 		progress = config->handler(config->ctx, x);
 	if (progress == HTTP_PENDING)
 		return;
 	if (progress != HTTP_COMPLETE) {
-		log_error(config->log, "http_handler_requests_worker_twice", LOG_TEXT("request_id", x->request_id));
-		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
+		log_error(config->log, "http_handler_requests_worker_twice",
+		          LOG_TEXT("request_id", x->request_id));
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+		                     "The request could not be handled.");
 	}
 	http_exchange_resume(x);
 }
@@ -224,12 +240,14 @@ static bool submit_to_worker(struct http_exchange *x)
 	struct worker_pool *workers = x->loop->shared->workers;
 	if (workers == NULL) {
 		log_error(config_of(x)->log, "http_handler_needs_workers");
-		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+		                     "The request could not be handled.");
 		return send_response(x);
 	}
 	if (worker_pool_submit(workers, run_on_worker, x) == OK)
 		return suspend(x);
-	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many requests are waiting. Try again later.");
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+	                     "Too many requests are waiting. Try again later.");
 	return send_response(x);
 }
 
@@ -262,8 +280,8 @@ static bool respond(struct http_connection *c)
 	return send_response(x);
 }
 
-bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
-                          const char *upload, size_t *upload_len)
+bool http_request_advance(struct http_connection *c, const char *url, const char *method,
+                          const char *version, const char *upload, size_t *upload_len)
 {
 	if (c->exchange.is_rejected)
 		return false;

@@ -25,7 +25,8 @@ static void put_hex(uint64_t number, int digits, char *out)
 		out[i] = "0123456789abcdef"[number & 15];
 }
 
-void http_request_id_next(struct http_request_id_source *source, char out[static HTTP_REQUEST_ID_LEN + 1])
+void http_request_id_next(struct http_request_id_source *source,
+                          char out[static HTTP_REQUEST_ID_LEN + 1])
 {
 	put_hex(source->origin, 8, out);
 	put_hex(mix(source->seed + source->count++), 16, out + 8);
@@ -34,8 +35,8 @@ void http_request_id_next(struct http_request_id_source *source, char out[static
 
 static bool is_id_character(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
-	       c == '-';
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '.' || c == '_' || c == '-';
 }
 
 bool http_request_id_is_valid(const char *text)

@@ -17,7 +17,8 @@ struct http_request_id_source {
 };
 
 void http_request_id_init(struct http_request_id_source *source);
-void http_request_id_next(struct http_request_id_source *source, char out[static HTTP_REQUEST_ID_LEN + 1]);
+void http_request_id_next(struct http_request_id_source *source,
+                          char out[static HTTP_REQUEST_ID_LEN + 1]);
 
 /* 1 to 64 of [A-Za-z0-9._-]. */
 bool http_request_id_is_valid(const char *text);

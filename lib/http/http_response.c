@@ -78,16 +78,20 @@ static struct MHD_Response *new_complete_response(struct http_exchange *x)
 	size_t len;
 	const char *body = http_exchange_response_body(x, &len);
 	/* The library only reads from a persistent body; x keeps it until the exchange ends. */
-	return MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
+	return MHD_create_response_from_buffer(len, (void *)(uintptr_t)body,
+	                                       MHD_RESPMEM_PERSISTENT);
 }
 
 static bool add_headers(const struct http_exchange *x, struct MHD_Response *response)
 {
 	bool added = MHD_add_response_header(response, "X-Request-Id", x->request_id) == MHD_YES;
 	if (x->content_type[0] != '\0')
-		added = MHD_add_response_header(response, "Content-Type", x->content_type) == MHD_YES && added;
+		added = MHD_add_response_header(response, "Content-Type", x->content_type) ==
+		                MHD_YES &&
+		        added;
 	if (x->closes)
-		added = MHD_add_response_header(response, "Connection", "close") == MHD_YES && added;
+		added = MHD_add_response_header(response, "Connection", "close") == MHD_YES &&
+		        added;
 	for (size_t i = 0; i < x->header_count && added; i++)
 		added = MHD_add_response_header(response, http_exchange_header_name(x, i),
 		                                http_exchange_header_value(x, i)) == MHD_YES;
@@ -98,10 +102,12 @@ enum err http_response_queue(struct http_exchange *x)
 {
 	if (x->is_broken)
 		return ERR_INTERNAL;
-	struct MHD_Response *response = x->body_reader != NULL ? new_streamed_response(x) : new_complete_response(x);
+	struct MHD_Response *response =
+		x->body_reader != NULL ? new_streamed_response(x) : new_complete_response(x);
 	if (response == NULL)
 		return ERR_INTERNAL;
-	x->is_queued = add_headers(x, response) && MHD_queue_response(x->mhd, x->status, response) == MHD_YES;
+	x->is_queued = add_headers(x, response) &&
+	               MHD_queue_response(x->mhd, x->status, response) == MHD_YES;
 	MHD_destroy_response(response);
 	return x->is_queued ? OK : ERR_INTERNAL;
 }
@@ -112,8 +118,10 @@ void http_response_send_raw(struct http_exchange *x, int fd)
 	const char *body = http_exchange_response_body(x, &len);
 	struct strbuf out;
 	strbuf_init(&out, 2 * HTTP_EXCHANGE_HEADER_BYTES_MAX);
-	strbuf_add_format(&out, "HTTP/1.1 %u %s\r\nConnection: close\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n",
-	                  x->status, http_problem_title(x->status), x->request_id, len);
+	strbuf_add_format(
+		&out,
+		"HTTP/1.1 %u %s\r\nConnection: close\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n",
+		x->status, http_problem_title(x->status), x->request_id, len);
 	if (x->content_type[0] != '\0')
 		strbuf_add_format(&out, "Content-Type: %s\r\n", x->content_type);
 	for (size_t i = 0; i < x->header_count; i++)
@@ -122,7 +130,8 @@ void http_response_send_raw(struct http_exchange *x, int fd)
 	strbuf_add_text(&out, "\r\n");
 	if (x->method != HTTP_HEAD)
 		strbuf_add(&out, body, len);
-	if (strbuf_status(&out) == OK && send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (strbuf_status(&out) == OK &&
+	    send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		x->is_broken = true; /* the peer is gone */
 	strbuf_clear(&out);
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const char *const method_names[] = {
-	[HTTP_GET] = "GET",     [HTTP_HEAD] = "HEAD",     [HTTP_POST] = "POST",       [HTTP_PUT] = "PUT",
-	[HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS", [HTTP_OTHER] = "",
+	[HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",
+	[HTTP_PUT] = "PUT",         [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE",
+	[HTTP_OPTIONS] = "OPTIONS", [HTTP_OTHER] = "",
 };
 
 const char *http_router_method_name(enum http_method method)
@@ -15,8 +16,8 @@ const char *http_router_method_name(enum http_method method)
 }
 
 /* Whether a path segment matches a pattern segment. The value of a "{name}" is copied to params. */
-static bool segment_matches(const char *pattern, size_t pattern_len, const char *path, size_t path_len, size_t *param,
-                         char params[][HTTP_ROUTER_PARAM_SIZE])
+static bool segment_matches(const char *pattern, size_t pattern_len, const char *path,
+                            size_t path_len, size_t *param, char params[][HTTP_ROUTER_PARAM_SIZE])
 {
 	if (pattern_len == 0 || pattern[0] != '{')
 		return pattern_len == path_len && memcmp(pattern, path, path_len) == 0;
@@ -27,7 +28,8 @@ static bool segment_matches(const char *pattern, size_t pattern_len, const char 
 	return true;
 }
 
-static bool path_matches(const char *pattern, const char *path, char params[][HTTP_ROUTER_PARAM_SIZE])
+static bool path_matches(const char *pattern, const char *path,
+                         char params[][HTTP_ROUTER_PARAM_SIZE])
 {
 	size_t param = 0;
 	while (*pattern == '/' && *path == '/') {
@@ -46,13 +48,14 @@ static bool path_matches(const char *pattern, const char *path, char params[][HT
 static void allow(char list[static HTTP_ROUTER_ALLOW_SIZE], enum http_method method)
 {
 	size_t len = strlen(list);
-	snprintf(list + len, HTTP_ROUTER_ALLOW_SIZE - len, "%s%s", len > 0 ? ", " : "", method_names[method]);
+	snprintf(list + len, HTTP_ROUTER_ALLOW_SIZE - len, "%s%s", len > 0 ? ", " : "",
+	         method_names[method]);
 	if (method == HTTP_GET)
 		allow(list, HTTP_HEAD);
 }
 
-enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method, const char *path,
-                          struct http_match *match)
+enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method,
+                          const char *path, struct http_match *match)
 {
 	enum http_method wanted = method == HTTP_HEAD ? HTTP_GET : method;
 	unsigned allowed = 0;

@@ -20,13 +20,14 @@ struct http_route {
 	http_handler handler;
 	unsigned right; /* the permission that the caller needs; the service defines the values */
 	bool blocks;    /* runs on a worker from the start */
-	bool queries;   /* the handler reads the query; the service decides what other routes do with one */
+	bool queries; /* the handler reads the query; the service decides what other routes do with
+	                 one */
 };
 
 struct http_match {
 	const struct http_route *route;
 	char params[HTTP_ROUTER_PARAMS_MAX][HTTP_ROUTER_PARAM_SIZE]; /* in pattern order */
-	char allow[HTTP_ROUTER_ALLOW_SIZE];                          /* "GET, HEAD, PATCH", set with ERR_CONFLICT */
+	char allow[HTTP_ROUTER_ALLOW_SIZE]; /* "GET, HEAD, PATCH", set with ERR_CONFLICT */
 };
 
 /*
@@ -34,8 +35,8 @@ struct http_match {
  * HTTP_ROUTER_PARAM_SIZE - 1. ERR_CONFLICT: the path exists, but not for this method: respond 405
  * with allow.
  */
-enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method, const char *path,
-                          struct http_match *match) MUST_CHECK;
+enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method,
+                          const char *path, struct http_match *match) MUST_CHECK;
 
 /* "GET"; "" for HTTP_OTHER. */
 const char *http_router_method_name(enum http_method method);

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "lib/http/http_listener.h"
 #include "lib/http/http_internal.h"
+#include "lib/http/http_listener.h"
 
 #define LOOPS_MAX 64
 #define HEAD_BYTES_MAX 8192
@@ -28,17 +28,22 @@ static void register_metrics(struct http_metrics *m, struct metrics *metrics)
 	if (metrics == NULL)
 		return;
 	for (unsigned i = 2; i < HTTP_METRICS_CLASSES; i++)
-		m->responses[i] = metrics_counter(metrics, "waymark_http_requests_total",
-		                                  "Responses sent, by class of status.", classes[i]);
+		m->responses[i] =
+			metrics_counter(metrics, "waymark_http_requests_total",
+		                        "Responses sent, by class of status.", classes[i]);
 	m->seconds = metrics_histogram(metrics, "waymark_http_request_seconds",
 	                               "Time from the request line to the queued response.", NULL,
 	                               metrics_latency_bounds, metrics_latency_bound_count);
-	m->connections = metrics_gauge(metrics, "waymark_http_connections", "Open connections.", NULL);
-	m->refused_connections = metrics_counter(metrics, "waymark_http_connections_refused_total",
-	                                         "Connections closed on accept because a limit was reached.", NULL);
-	m->late = metrics_counter(metrics, "waymark_http_connections_timed_out_total",
-	                          "Connections closed because a request or its reader was too slow.", NULL);
-	m->queued = metrics_gauge(metrics, "waymark_http_queued_requests", "Requests waiting for a worker.", NULL);
+	m->connections =
+		metrics_gauge(metrics, "waymark_http_connections", "Open connections.", NULL);
+	m->refused_connections =
+		metrics_counter(metrics, "waymark_http_connections_refused_total",
+	                        "Connections closed on accept because a limit was reached.", NULL);
+	m->late = metrics_counter(
+		metrics, "waymark_http_connections_timed_out_total",
+		"Connections closed because a request or its reader was too slow.", NULL);
+	m->queued = metrics_gauge(metrics, "waymark_http_queued_requests",
+	                          "Requests waiting for a worker.", NULL);
 }
 
 static void free_server(struct http_server *s)
@@ -76,7 +81,9 @@ static enum err start_loops(struct http_server *s, const int *fds, size_t count)
 
 enum err http_server_start(const struct http_server_config *config, struct http_server **out)
 {
-	size_t loops = config->loops < 1 ? 1 : config->loops > LOOPS_MAX ? LOOPS_MAX : config->loops;
+	size_t loops = config->loops < 1           ? 1
+	               : config->loops > LOOPS_MAX ? LOOPS_MAX
+	                                           : config->loops;
 	int fds[LOOPS_MAX];
 	uint16_t port;
 	struct http_listener_config listener = { .address = config->address,
@@ -96,9 +103,11 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 		s->shared.config.target_bytes_max = TARGET_BYTES_MAX;
 	s->port = port;
 	s->loops = mem_array(loops, sizeof(*s->loops));
-	s->shared.limit = http_connection_limit_new(config->connections, config->connections_per_ip, config->trusted);
+	s->shared.limit = http_connection_limit_new(config->connections, config->connections_per_ip,
+	                                            config->trusted);
 	if (config->workers > 0)
-		s->shared.workers = worker_pool_new(config->name, config->workers, config->worker_queue);
+		s->shared.workers =
+			worker_pool_new(config->name, config->workers, config->worker_queue);
 	register_metrics(&s->shared.metrics, config->metrics);
 	if (s->shared.workers)
 		worker_pool_set_queue_metric(s->shared.workers, s->shared.metrics.queued);
@@ -108,7 +117,8 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 		free_server(s);
 		return err;
 	}
-	log_info(config->log, "http_listening", LOG_TEXT("server", config->name), LOG_INT("port", port));
+	log_info(config->log, "http_listening", LOG_TEXT("server", config->name),
+	         LOG_INT("port", port));
 	*out = s;
 	return OK;
 }
@@ -121,7 +131,8 @@ uint16_t http_server_port(const struct http_server *s)
 void http_server_enter_lame_duck(struct http_server *s, int64_t notice_ms)
 {
 	atomic_store(&s->shared.is_lame_duck, true);
-	struct timespec left = { .tv_sec = notice_ms / 1000, .tv_nsec = notice_ms % 1000 * 1000000 };
+	struct timespec left = { .tv_sec = notice_ms / 1000,
+		                 .tv_nsec = notice_ms % 1000 * 1000000 };
 	while (nanosleep(&left, &left) != 0 && errno == EINTR) {
 	}
 }

@@ -32,28 +32,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/strbuf.h"
-#include "lib/base/client_ip.h"
 
-enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_OTHER };
+enum http_method {
+	HTTP_GET,
+	HTTP_HEAD,
+	HTTP_POST,
+	HTTP_PUT,
+	HTTP_PATCH,
+	HTTP_DELETE,
+	HTTP_OPTIONS,
+	HTTP_OTHER
+};
 
 struct http_server;
 struct http_exchange; /* a request and its response */
 
 enum http_progress {
-	HTTP_COMPLETE,     /* the response is complete: send it */
-	HTTP_NEEDS_WORKER,       /* run this handler again on a worker thread, where it may block */
-	HTTP_PENDING,      /* another thread completes it and calls http_exchange_resume */
-	HTTP_PENDING_ON_LOOP, /* the loop hook completes it soon, in this thread; costs no system calls */
+	HTTP_COMPLETE,        /* the response is complete: send it */
+	HTTP_NEEDS_WORKER,    /* run this handler again on a worker thread, where it may block */
+	HTTP_PENDING,         /* another thread completes it and calls http_exchange_resume */
+	HTTP_PENDING_ON_LOOP, /* the loop hook completes it soon, in this thread; costs no system
+	                         calls */
 };
 
 /*
- * Runs first in a loop thread, where it must not block. After HTTP_NEEDS_WORKER it runs once more, in a
- * worker thread.
+ * Runs first in a loop thread, where it must not block. After HTTP_NEEDS_WORKER it runs once more,
+ * in a worker thread.
  */
 typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 
@@ -69,10 +79,12 @@ typedef size_t (*http_body_limit)(void *ctx, struct http_exchange *x);
  * server is shutting down; Retry-After is set already. detail is a sentence for people. Must not
  * block.
  */
-typedef void (*http_error_response)(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+typedef void (*http_error_response)(void *ctx, struct http_exchange *x, unsigned status,
+                                    const char *detail);
 
 /* Called once per response, after it is queued, in the loop thread. status is what was sent. */
-typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
+typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status,
+                              int64_t duration_us);
 
 /*
  * Work that shares each loop's thread with the connections, such as a pipeline to another server.
@@ -82,7 +94,8 @@ typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned
 struct http_loop_hook {
 	void *(*start)(void *ctx);
 	int (*descriptor)(void *state, short *events); /* for poll; -1: none */
-	int64_t (*deadline_us)(void *state);           /* steady: the latest time of the next turn; INT64_MAX: any */
+	int64_t (*deadline_us)(
+		void *state); /* steady: the latest time of the next turn; INT64_MAX: any */
 	void (*before_requests)(void *state, bool is_readable);
 	void (*after_requests)(void *state);
 	void (*stop)(void *state);
@@ -90,26 +103,30 @@ struct http_loop_hook {
 };
 
 struct http_server_config {
-	const char *name;           /* for thread names and the log: "public", "ops" */
-	const char *address;        /* NULL: all addresses, IPv4 and IPv6 */
-	uint16_t port;              /* 0: any free one, see http_server_port */
-	size_t loops;               /* loop threads, at least 1 */
-	size_t workers;             /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
-	size_t worker_queue;        /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
-	size_t connections;         /* ceiling overall */
-	size_t connections_per_ip;  /* 0: no ceiling; addresses in trusted are never limited */
-	size_t head_bytes_max;      /* request line and headers; 0: 8192. A connection takes twice that plus 2.5 KiB */
-	size_t target_bytes_max;    /* raw path and query; 0: 4096. Must be less than head_bytes_max */
-	size_t body_bytes_max;      /* GET and HEAD: at most 1 KiB */
-	size_t bodies_bytes_max;    /* memory of all bodies over 16 KiB together; beyond: 503. 0: no ceiling */
-	bool needs_length;          /* 411 for chunked bodies, so that none is read */
-	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and body */
-	int64_t idle_ms;            /* keep-alive connections without a request, and peers that stop reading */
+	const char *name;    /* for thread names and the log: "public", "ops" */
+	const char *address; /* NULL: all addresses, IPv4 and IPv6 */
+	uint16_t port;       /* 0: any free one, see http_server_port */
+	size_t loops;        /* loop threads, at least 1 */
+	size_t workers;      /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
+	size_t worker_queue; /* requests that may wait for a worker; beyond: 503 with Retry-After: 1
+	                      */
+	size_t connections;  /* ceiling overall */
+	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */
+	size_t head_bytes_max;   /* request line and headers; 0: 8192. A connection takes twice that
+	                            plus 2.5 KiB */
+	size_t target_bytes_max; /* raw path and query; 0: 4096. Must be less than head_bytes_max */
+	size_t body_bytes_max;   /* GET and HEAD: at most 1 KiB */
+	size_t bodies_bytes_max; /* memory of all bodies over 16 KiB together; beyond: 503. 0: no
+	                            ceiling */
+	bool needs_length;       /* 411 for chunked bodies, so that none is read */
+	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and
+	                               body */
+	int64_t idle_ms; /* keep-alive connections without a request, and peers that stop reading */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
 	http_body_limit body_limit; /* NULL: body_bytes_max for all */
 	http_error_response error_response;
-	http_observer observer;             /* may be NULL */
+	http_observer observer;                 /* may be NULL */
 	const struct http_loop_hook *loop_hook; /* borrowed; may be NULL */
 	void *ctx;
 	const struct clock *clock;
@@ -118,7 +135,8 @@ struct http_server_config {
 };
 
 /* Binds the port and starts the threads. ERR_UNAVAILABLE: the port is not available (logged). */
-enum err http_server_start(const struct http_server_config *config, struct http_server **out) MUST_CHECK;
+enum err http_server_start(const struct http_server_config *config,
+                           struct http_server **out) MUST_CHECK;
 
 uint16_t http_server_port(const struct http_server *s);
 
@@ -151,8 +169,8 @@ const char *http_exchange_header(const struct http_exchange *x, const char *name
  * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL.
  * Costs no more than one call of http_exchange_header.
  */
-void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
-                                size_t count);
+void http_exchange_find_headers(const struct http_exchange *x, const char *const names[],
+                                const char *values[], size_t count);
 /*
  * All headers of that name, joined by ", "; NULL if there are none. X-Forwarded-For needs it: some
  * proxies add a line of their own below the one the client sent. Valid until the next call.
@@ -173,8 +191,8 @@ void *http_exchange_hook_state(const struct http_exchange *x);
 bool http_exchange_is_on_worker(const struct http_exchange *x);
 
 /*
- * A slot for the handler's state between HTTP_NEEDS_WORKER or HTTP_PENDING and the end; release runs last
- * of all.
+ * A slot for the handler's state between HTTP_NEEDS_WORKER or HTTP_PENDING and the end; release
+ * runs last of all.
  */
 void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state));
 void *http_exchange_state(const struct http_exchange *x);
@@ -187,7 +205,8 @@ void http_exchange_set_status(struct http_exchange *x, unsigned status);
  * Copies; keeps earlier headers of the same name. ERR_INVALID: a control byte (CR, LF, NUL, …) in
  * name or value. ERR_LIMIT: too many headers or bytes. Nothing is added then.
  */
-enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value) MUST_CHECK;
+enum err http_exchange_add_header(struct http_exchange *x, const char *name,
+                                  const char *value) MUST_CHECK;
 /* Adds a header whose name and value are literals. */
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* The same, but replaces an earlier fixed header of that name. */
@@ -196,14 +215,17 @@ void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, c
  * Copies the body, replaces an earlier one, and sets Content-Type. HEAD requests get only headers
  * and length.
  */
-void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
+void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes,
+                            size_t len);
 /* The same for bytes that live as long as the program; they are borrowed. */
-void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
+void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type,
+                                  const void *bytes, size_t len);
 
 enum http_chunk {
 	HTTP_CHUNK_MORE,   /* another chunk may follow */
 	HTTP_CHUNK_LAST,   /* the body is complete */
-	HTTP_CHUNK_FAILED, /* the rest cannot be read: the connection is cut, so the client sees an incomplete body */
+	HTTP_CHUNK_FAILED, /* the rest cannot be read: the connection is cut, so the client sees an
+	                      incomplete body */
 };
 
 /*
@@ -234,8 +256,8 @@ void http_exchange_resume(struct http_exchange *x);
 void http_exchange_suspend(struct http_exchange *x);
 
 /*
- * Whether the client has closed the connection during HTTP_PENDING_ON_LOOP: no response will be sent
- * and the headers are gone. The exchange must still be resumed.
+ * Whether the client has closed the connection during HTTP_PENDING_ON_LOOP: no response will be
+ * sent and the headers are gone. The exchange must still be resumed.
  */
 bool http_exchange_is_abandoned(const struct http_exchange *x);
 

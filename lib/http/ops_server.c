@@ -77,7 +77,8 @@ static enum http_progress handle_metrics(void *ctx, struct http_exchange *x)
 	metrics_set(s->ready, is_ready(s));
 	metrics_render(s->config.metrics, &text);
 	if (strbuf_status(&text) == OK)
-		http_exchange_set_body(x, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
+		http_exchange_set_body(x, "text/plain; version=0.0.4; charset=utf-8", text.data,
+		                       text.len);
 	else
 		http_problem_respond(x, 500, NULL, "The metrics exceed 8 MiB.", NULL);
 	strbuf_clear(&text);
@@ -93,13 +94,14 @@ static const struct http_route routes[] = {
 static enum http_progress handle(void *ctx, struct http_exchange *x)
 {
 	struct http_match match;
-	enum err err = http_router_find(routes, sizeof(routes) / sizeof(routes[0]), http_exchange_method(x),
-	                                http_exchange_path(x), &match);
+	enum err err = http_router_find(routes, sizeof(routes) / sizeof(routes[0]),
+	                                http_exchange_method(x), http_exchange_path(x), &match);
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	if (err == OK)
 		return match.route->handler(ctx, x);
 	if (err != ERR_CONFLICT)
-		return http_problem_respond(x, 404, NULL, "This port serves /livez, /readyz and /metrics.", NULL);
+		return http_problem_respond(x, 404, NULL,
+		                            "This port serves /livez, /readyz and /metrics.", NULL);
 	if (http_exchange_add_header(x, "Allow", match.allow) != OK)
 		return http_problem_respond(x, 500, NULL, NULL, NULL);
 	return http_problem_respond(x, 405, NULL, NULL, NULL);
@@ -109,7 +111,8 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 {
 	struct ops_server *s = mem_zero(sizeof(*s));
 	s->config = *config;
-	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz returns 200", NULL);
+	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz returns 200",
+	                         NULL);
 	/*
 	 * metrics stays NULL, so that probes and scrapes do not count as requests of the public
 	 * server

@@ -1,8 +1,8 @@
 /*
  * One thread at a time. The server for operators, on a port of its own:
  *   GET /livez    200 while the process runs
- *   GET /readyz   200 if the service should get traffic, else 503 with the names of the failing checks as JSON
- *   GET /metrics  Prometheus text 0.0.4
+ *   GET /readyz   200 if the service should get traffic, else 503 with the names of the failing
+ * checks as JSON GET /metrics  Prometheus text 0.0.4
  */
 #ifndef WAYMARK_LIB_HTTP_OPS_SERVER_H
 #define WAYMARK_LIB_HTTP_OPS_SERVER_H
@@ -36,7 +36,8 @@ struct ops_server_config {
 };
 
 /* ERR_UNAVAILABLE: the port is not available (logged). */
-enum err ops_server_start(const struct ops_server_config *config, struct ops_server **out) MUST_CHECK;
+enum err ops_server_start(const struct ops_server_config *config,
+                          struct ops_server **out) MUST_CHECK;
 uint16_t ops_server_port(const struct ops_server *s);
 
 /* Makes /readyz return 503 with "draining". The first step of an orderly shutdown. */

@@ -73,11 +73,13 @@ static void explain(const json_error_t *error, char reason[static JSON_REASON_SI
 {
 	const char *near = strstr(error->text, " near ");
 	int len = near != NULL ? (int)(near - error->text) : (int)strlen(error->text);
-	snprintf(reason, JSON_REASON_SIZE, "line %d column %d: %.*s", error->line > 0 ? error->line : 1,
-	         error->column > 0 ? error->column : 0, len, error->text);
+	snprintf(reason, JSON_REASON_SIZE, "line %d column %d: %.*s",
+	         error->line > 0 ? error->line : 1, error->column > 0 ? error->column : 0, len,
+	         error->text);
 }
 
-enum err json_parse(const char *text, size_t len, struct json **out, char reason[static JSON_REASON_SIZE])
+enum err json_parse(const char *text, size_t len, struct json **out,
+                    char reason[static JSON_REASON_SIZE])
 {
 	if (depth_of(text, len) > JSON_DEPTH_MAX) {
 		snprintf(reason, JSON_REASON_SIZE, "nested deeper than %d levels", JSON_DEPTH_MAX);
@@ -172,7 +174,8 @@ bool json_bool(const struct json *value)
 size_t json_next(const struct json *object, size_t cursor, const char **name, struct json **value)
 {
 	json_t *o = node(object);
-	void *at = cursor == 0 ? json_object_iter(o) : json_object_iter_next(o, (void *)(uintptr_t)cursor);
+	void *at = cursor == 0 ? json_object_iter(o)
+	                       : json_object_iter_next(o, (void *)(uintptr_t)cursor);
 	if (at == NULL)
 		return 0;
 	*name = json_object_iter_key(at);
@@ -264,5 +267,5 @@ static int write_part(const char *bytes, size_t len, void *out)
 void json_write(const struct json *value, struct strbuf *out)
 {
 	check_result(json_dump_callback(node(value), write_part, out,
-	                            JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)));
+	                                JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)));
 }

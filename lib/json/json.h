@@ -26,7 +26,8 @@ struct json; /* any JSON value; opaque */
 enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRAY, JSON_OBJECT };
 
 /* ERR_INVALID: reason names the place and the error ("line 1 column 7: duplicate object key"). */
-enum err json_parse(const char *text, size_t len, struct json **out, char reason[static JSON_REASON_SIZE]) MUST_CHECK;
+enum err json_parse(const char *text, size_t len, struct json **out,
+                    char reason[static JSON_REASON_SIZE]) MUST_CHECK;
 void json_free(struct json *value);
 /* Adds an owner to value. Each owner frees it or passes it to a parent. */
 struct json *json_share(struct json *value);

@@ -1,7 +1,9 @@
 #include "lib/kafka/cloud_event.h"
 
-void cloud_event_headers(struct cloud_event *event, const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
-                         const char *type, const char *source, const char *subject, struct kafka_record *record)
+void cloud_event_headers(struct cloud_event *event,
+                         const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
+                         const char *type, const char *source, const char *subject,
+                         struct kafka_record *record)
 {
 	entropy_uuid_format(event_id, event->id);
 	timestamp_format_us(time_us, event->time);

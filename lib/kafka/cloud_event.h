@@ -24,7 +24,9 @@ struct cloud_event {
  * type: "waymark.redirect.v1"; source: "/waymark/redirector"; subject: the slug, borrowed. Fills
  * record->headers.
  */
-void cloud_event_headers(struct cloud_event *event, const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
-                         const char *type, const char *source, const char *subject, struct kafka_record *record);
+void cloud_event_headers(struct cloud_event *event,
+                         const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
+                         const char *type, const char *source, const char *subject,
+                         struct kafka_record *record);
 
 #endif

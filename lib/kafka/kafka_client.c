@@ -82,7 +82,8 @@ static int on_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 }
 
 /* The broker rejects our login. An operator must act, so each kind of failure is logged once. */
-static void log_login_error(struct kafka_client *client, int code, const char *event, const char *reason)
+static void log_login_error(struct kafka_client *client, int code, const char *event,
+                            const char *reason)
 {
 	if (atomic_exchange(&client->login_error_logged, code) != code)
 		log_error(client->log, event, LOG_TEXT("message", reason));
@@ -128,13 +129,15 @@ bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const c
 	int64_t now_us = clock_steady_us(clock_system());
 	int64_t next_us = atomic_load(&client->next_authorization_log_us);
 	if (now_us >= next_us &&
-	    atomic_compare_exchange_strong(&client->next_authorization_log_us, &next_us, now_us + AUTHORIZATION_LOG_US))
+	    atomic_compare_exchange_strong(&client->next_authorization_log_us, &next_us,
+	                                   now_us + AUTHORIZATION_LOG_US))
 		log_error(client->log, "kafka_authorization_failed", LOG_TEXT("to", resource),
 		          LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
 	return true;
 }
 
-static enum err set(rd_kafka_conf_t *conf, const char *name, const char *value, const struct log *log)
+static enum err set(rd_kafka_conf_t *conf, const char *name, const char *value,
+                    const struct log *log)
 {
 	char why[ERROR_TEXT_SIZE];
 	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
@@ -149,22 +152,30 @@ static enum err set_all(rd_kafka_conf_t *conf, const struct kafka_setting *setti
 {
 	for (size_t i = 0; i < count; i++) {
 		/* "" means not set. */
-		if (settings[i].value[0] && set(conf, settings[i].name, settings[i].value, log) != OK)
+		if (settings[i].value[0] &&
+		    set(conf, settings[i].name, settings[i].value, log) != OK)
 			return ERR_INVALID;
 	}
 	return OK;
 }
 
 enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
-                                const struct kafka_setting *settings, size_t count, struct rd_kafka_conf_s **out)
+                                const struct kafka_setting *settings, size_t count,
+                                struct rd_kafka_conf_s **out)
 {
 	const struct kafka_setting common[] = {
-		{ "bootstrap.servers", config->brokers },     { "security.protocol", config->security_protocol },
-		{ "sasl.mechanism", config->sasl_mechanism }, { "sasl.username", config->sasl_username },
-		{ "sasl.password", config->sasl_password },   { "ssl.ca.location", config->ssl_ca_file },
-		{ "client.id", config->client_id },           { "reconnect.backoff.ms", "50" },
-		{ "reconnect.backoff.max.ms", "1000" }, /* the default, 10 s, delays every recovery */
-		{ "socket.keepalive.enable", "true" },        { "statistics.interval.ms", "1000" },
+		{ "bootstrap.servers", config->brokers },
+		{ "security.protocol", config->security_protocol },
+		{ "sasl.mechanism", config->sasl_mechanism },
+		{ "sasl.username", config->sasl_username },
+		{ "sasl.password", config->sasl_password },
+		{ "ssl.ca.location", config->ssl_ca_file },
+		{ "client.id", config->client_id },
+		{ "reconnect.backoff.ms", "50" },
+		{ "reconnect.backoff.max.ms", "1000" }, /* the default, 10 s, delays every recovery
+		                                         */
+		{ "socket.keepalive.enable", "true" },
+		{ "statistics.interval.ms", "1000" },
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_conf_set_opaque(conf, client);
@@ -182,17 +193,21 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 }
 
 enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
-                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms, int32_t *count)
+                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms,
+                                       int32_t *count)
 {
 	const struct rd_kafka_metadata *metadata = NULL;
-	if (rd_kafka_metadata(rk, 0, topic, &metadata, (int)timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (rd_kafka_metadata(rk, 0, topic, &metadata, (int)timeout_ms) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return ERR_UNAVAILABLE;
-	bool known = metadata->topic_cnt == 1 && metadata->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+	bool known = metadata->topic_cnt == 1 &&
+	             metadata->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR &&
 	             metadata->topics[0].partition_cnt > 0;
 	if (known)
 		*count = metadata->topics[0].partition_cnt;
 	else if (metadata->topic_cnt == 1)
-		(void)kafka_client_is_unauthorized(client, metadata->topics[0].err, rd_kafka_topic_name(topic));
+		(void)kafka_client_is_unauthorized(client, metadata->topics[0].err,
+		                                   rd_kafka_topic_name(topic));
 	rd_kafka_metadata_destroy(metadata);
 	return known ? OK : ERR_UNAVAILABLE;
 }

@@ -23,13 +23,14 @@ struct rd_kafka_topic_s;
 /* librdkafka's opaque pointer points at this struct. It is the first member of its owner. */
 struct kafka_client {
 	const struct log *log;
-	_Atomic bool reachable;                     /* a broker is connected and responds; updated once a second */
-	_Atomic bool overdue;                       /* a response is overdue for 1.5 s, so offsets may be old; likewise */
-	struct metric *reachable_gauge;            /* may be NULL */
-	_Atomic bool outage_logged;                 /* no broker is reachable, and that is logged */
-	_Atomic int login_error_logged;             /* librdkafka's code of the login failure logged last */
-	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only after it */
-	char last_error[256];                      /* librdkafka's last error of a connection; the poll's thread */
+	_Atomic bool reachable; /* a broker is connected and responds; updated once a second */
+	_Atomic bool overdue; /* a response is overdue for 1.5 s, so offsets may be old; likewise */
+	struct metric *reachable_gauge; /* may be NULL */
+	_Atomic bool outage_logged;     /* no broker is reachable, and that is logged */
+	_Atomic int login_error_logged; /* librdkafka's code of the login failure logged last */
+	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only
+	                                              after it */
+	char last_error[256]; /* librdkafka's last error of a connection; the poll's thread */
 	/*
 	 * Called from the owner's poll after an error that ends this librdkafka instance. May be
 	 * NULL.
@@ -64,6 +65,7 @@ bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const c
  * responded, or the topic does not exist yet.
  */
 enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
-                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms, int32_t *count) MUST_CHECK;
+                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms,
+                                       int32_t *count) MUST_CHECK;
 
 #endif

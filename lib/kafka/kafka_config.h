@@ -20,15 +20,17 @@ struct kafka_config {
  * struct kafka_config.
  */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a member's name cannot have parentheses */
-#define KAFKA_CONFIG_VARS(type, member)                                                                                \
-	ENV_TEXT("KAFKA_BROKERS", type, member.brokers, NULL, "Kafka bootstrap servers, host:port,host:port"),         \
-		ENV_TEXT("KAFKA_SECURITY_PROTOCOL", type, member.security_protocol, "",                                \
-	                 "plaintext (default), ssl, sasl_plaintext or sasl_ssl"),                                      \
-		ENV_TEXT("KAFKA_SASL_MECHANISM", type, member.sasl_mechanism, "",                                      \
-	                 "SCRAM-SHA-512, SCRAM-SHA-256 or PLAIN"),                                                     \
-		ENV_TEXT("KAFKA_SASL_USERNAME", type, member.sasl_username, "", "SASL user"),                          \
-		ENV_SECRET("KAFKA_SASL_PASSWORD", type, member.sasl_password, "", 0, "SASL password"),                 \
-		ENV_TEXT("KAFKA_SSL_CA_FILE", type, member.ssl_ca_file, "",                                            \
+#define KAFKA_CONFIG_VARS(type, member)                                                            \
+	ENV_TEXT("KAFKA_BROKERS", type, member.brokers, NULL,                                      \
+	         "Kafka bootstrap servers, host:port,host:port"),                                  \
+		ENV_TEXT("KAFKA_SECURITY_PROTOCOL", type, member.security_protocol, "",            \
+	                 "plaintext (default), ssl, sasl_plaintext or sasl_ssl"),                  \
+		ENV_TEXT("KAFKA_SASL_MECHANISM", type, member.sasl_mechanism, "",                  \
+	                 "SCRAM-SHA-512, SCRAM-SHA-256 or PLAIN"),                                 \
+		ENV_TEXT("KAFKA_SASL_USERNAME", type, member.sasl_username, "", "SASL user"),      \
+		ENV_SECRET("KAFKA_SASL_PASSWORD", type, member.sasl_password, "", 0,               \
+	                   "SASL password"),                                                       \
+		ENV_TEXT("KAFKA_SSL_CA_FILE", type, member.ssl_ca_file, "",                        \
 	                 "CA certificates (PEM) that sign the brokers")
 /* NOLINTEND(bugprone-macro-parentheses) */
 

@@ -23,7 +23,8 @@
 
 struct position {
 	int32_t partition;
-	int64_t next; /* offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING, or KAFKA_CONSUMER_HALTED */
+	int64_t next; /* offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING, or
+	                 KAFKA_CONSUMER_HALTED */
 };
 
 struct kafka_consumer {
@@ -33,10 +34,11 @@ struct kafka_consumer {
 	rd_kafka_topic_t *topic;
 	rd_kafka_message_t *borrowed;
 	bool failed;
-	_Atomic bool unauthorized;                      /* our user may not use the group or the topic */
-	rd_kafka_topic_partition_list_t *pending; /* assigned, but the start offsets are not known yet */
-	int64_t retry_us;                         /* steady; when to query them again */
-	struct position *positions;               /* of the partitions that are read, in assignment order */
+	_Atomic bool unauthorized; /* our user may not use the group or the topic */
+	rd_kafka_topic_partition_list_t
+		*pending;           /* assigned, but the start offsets are not known yet */
+	int64_t retry_us;           /* steady; when to query them again */
+	struct position *positions; /* of the partitions that are read, in assignment order */
 	size_t position_count;
 	struct metric *messages;
 };
@@ -67,7 +69,8 @@ static enum err query_offsets(struct kafka_consumer *c, rd_kafka_topic_partition
 		partitions[i] = list->elems[i].partition;
 	enum err err = c->config.events.assigned(c->config.ctx, partitions, count, offsets);
 	for (size_t i = 0; i < count && err == OK; i++) {
-		if (offsets[i] < 0 && offsets[i] != KAFKA_CONSUMER_BEGINNING && offsets[i] != KAFKA_CONSUMER_HALTED)
+		if (offsets[i] < 0 && offsets[i] != KAFKA_CONSUMER_BEGINNING &&
+		    offsets[i] != KAFKA_CONSUMER_HALTED)
 			err = ERR_INTERNAL;
 		list->elems[i].offset = offsets[i];
 	}
@@ -81,17 +84,20 @@ static void set_positions(struct kafka_consumer *c, const rd_kafka_topic_partiti
 	c->position_count = (size_t)list->cnt;
 	c->positions = mem_resize(c->positions, c->position_count, sizeof(*c->positions));
 	for (size_t i = 0; i < c->position_count; i++)
-		c->positions[i] = (struct position){ list->elems[i].partition, list->elems[i].offset };
+		c->positions[i] =
+			(struct position){ list->elems[i].partition, list->elems[i].offset };
 }
 
 /* Assigns all positions again, each at its next offset. */
 static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)c->position_count);
+	rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)c->position_count);
 	for (size_t i = 0; i < c->position_count; i++) {
 		const struct position *p = &c->positions[i];
 		if (p->next != KAFKA_CONSUMER_HALTED)
-			rd_kafka_topic_partition_list_add(list, c->config.topic, p->partition)->offset = p->next;
+			rd_kafka_topic_partition_list_add(list, c->config.topic, p->partition)
+				->offset = p->next;
 	}
 	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -110,7 +116,8 @@ static void try_assign(struct kafka_consumer *c)
 	set_positions(c, c->pending);
 	rd_kafka_resp_err_t code = assign_positions(c);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		log_error(c->client.log, "kafka_assign_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
+		log_error(c->client.log, "kafka_assign_failed",
+		          LOG_TEXT("message", rd_kafka_err2str(code)));
 		return;
 	}
 	log_info(c->client.log, "kafka_partitions_assigned", LOG_INT("count", c->position_count));
@@ -130,8 +137,8 @@ static void revoke_all(struct kafka_consumer *c)
 	rd_kafka_assign(c->rk, NULL);
 }
 
-static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list,
-                           void *opaque)
+static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
+                         rd_kafka_topic_partition_list_t *list, void *opaque)
 {
 	struct kafka_consumer *c = opaque;
 	if (code != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
@@ -172,21 +179,24 @@ static enum err subscribe(struct kafka_consumer *c)
 	rd_kafka_topic_partition_list_destroy(topics);
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return OK;
-	log_error(c->client.log, "kafka_subscribe_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
+	log_error(c->client.log, "kafka_subscribe_failed",
+	          LOG_TEXT("message", rd_kafka_err2str(code)));
 	return ERR_INVALID;
 }
 
 static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
 {
 	int64_t session_ms = c->config.session_timeout_ms;
-	int64_t heartbeat_ms = session_ms / 3 < HEARTBEAT_MAX_MS ? session_ms / 3 : HEARTBEAT_MAX_MS;
+	int64_t heartbeat_ms =
+		session_ms / 3 < HEARTBEAT_MAX_MS ? session_ms / 3 : HEARTBEAT_MAX_MS;
 	char session[24];
 	char heartbeat[24];
 	char interval[24];
 	snprintf(session, sizeof(session), "%lld", (long long)session_ms);
 	snprintf(heartbeat, sizeof(heartbeat), "%lld", (long long)heartbeat_ms);
-	snprintf(interval, sizeof(interval), "%lld",
-	         (long long)(session_ms > MAX_POLL_INTERVAL_MS ? session_ms : MAX_POLL_INTERVAL_MS));
+	snprintf(
+		interval, sizeof(interval), "%lld",
+		(long long)(session_ms > MAX_POLL_INTERVAL_MS ? session_ms : MAX_POLL_INTERVAL_MS));
 	const struct kafka_setting settings[] = {
 		{ "group.id", c->config.group },
 		{ "session.timeout.ms", session },
@@ -199,8 +209,8 @@ static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
 		{ "max.partition.fetch.bytes", PARTITION_FETCH_BYTES },
 		{ "fetch.max.bytes", FETCH_BYTES },
 	};
-	return kafka_client_configure(&c->client, c->config.kafka, settings, sizeof(settings) / sizeof(settings[0]),
-	                              out);
+	return kafka_client_configure(&c->client, c->config.kafka, settings,
+	                              sizeof(settings) / sizeof(settings[0]), out);
 }
 
 static enum err connect_group(struct kafka_consumer *c)
@@ -229,8 +239,9 @@ enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct k
 	c->client.log = config->log;
 	c->client.on_fatal = on_fatal;
 	if (config->metrics)
-		c->messages = metrics_counter(config->metrics, "waymark_kafka_consumed_total",
-		                              "Records polled, including repeats after a seek", NULL);
+		c->messages =
+			metrics_counter(config->metrics, "waymark_kafka_consumed_total",
+		                        "Records polled, including repeats after a seek", NULL);
 	enum err err = connect_group(c);
 	if (err == OK)
 		*out = c;
@@ -245,14 +256,15 @@ static void handle_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
 		const struct position *position = position_of(c, m->partition);
 		int64_t offset = position ? position->next : m->offset;
-		log_error(c->client.log, "kafka_offset_out_of_range", LOG_INT("partition", m->partition),
-		          LOG_INT("offset", offset));
+		log_error(c->client.log, "kafka_offset_out_of_range",
+		          LOG_INT("partition", m->partition), LOG_INT("offset", offset));
 		if (position)
 			c->config.events.offset_out_of_range(c->config.ctx, m->partition, offset);
 		return;
 	}
 	bool is_group_error = m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
-	if (kafka_client_is_unauthorized(&c->client, m->err, is_group_error ? c->config.group : c->config.topic)) {
+	if (kafka_client_is_unauthorized(&c->client, m->err,
+	                                 is_group_error ? c->config.group : c->config.topic)) {
 		/*
 		 * No event reports the end of this state while partitions are read, so it is set
 		 * only without partitions.
@@ -265,7 +277,8 @@ static void handle_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 	 * Transient (the topic does not exist yet, a coordinator moves): librdkafka retries by
 	 * itself.
 	 */
-	log_debug(c->client.log, "kafka_consumer_error", LOG_TEXT("message", rd_kafka_message_errstr(m)));
+	log_debug(c->client.log, "kafka_consumer_error",
+	          LOG_TEXT("message", rd_kafka_message_errstr(m)));
 }
 
 static enum err no_record(const struct kafka_consumer *c)
@@ -282,7 +295,8 @@ static void release_borrowed(struct kafka_consumer *c)
 	c->borrowed = NULL;
 }
 
-enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message)
+enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms,
+                             struct kafka_message *message)
 {
 	release_borrowed(c);
 	if (c->pending && clock_steady_us(clock_system()) >= c->retry_us)
@@ -306,7 +320,8 @@ enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struc
 	return OK;
 }
 
-enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size)
+enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out,
+                               size_t size)
 {
 	return kafka_message_header(c->borrowed, name, out, size);
 }
@@ -342,14 +357,16 @@ enum err kafka_consumer_halt(struct kafka_consumer *c, int32_t partition)
 	return assign_positions(c) == RD_KAFKA_RESP_ERR_NO_ERROR ? OK : ERR_UNAVAILABLE;
 }
 
-enum err kafka_consumer_offset_range(struct kafka_consumer *c, int32_t partition, int64_t *first, int64_t *end)
+enum err kafka_consumer_offset_range(struct kafka_consumer *c, int32_t partition, int64_t *first,
+                                     int64_t *end)
 {
 	int64_t low = 0;
 	int64_t high = 0;
-	rd_kafka_resp_err_t code =
-		rd_kafka_query_watermark_offsets(c->rk, c->config.topic, partition, &low, &high, OFFSET_RANGE_TIMEOUT_MS);
+	rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
+		c->rk, c->config.topic, partition, &low, &high, OFFSET_RANGE_TIMEOUT_MS);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		log_warning(c->client.log, "kafka_offset_range_unknown", LOG_INT("partition", partition),
+		log_warning(c->client.log, "kafka_offset_range_unknown",
+		            LOG_INT("partition", partition),
 		            LOG_TEXT("message", rd_kafka_err2str(code)));
 		return ERR_UNAVAILABLE;
 	}
@@ -370,8 +387,8 @@ static int64_t lag_of(const struct kafka_consumer *c, const struct position *pos
 {
 	int64_t low = 0;
 	int64_t high = 0;
-	rd_kafka_resp_err_t code =
-		rd_kafka_get_watermark_offsets(c->rk, c->config.topic, position->partition, &low, &high);
+	rd_kafka_resp_err_t code = rd_kafka_get_watermark_offsets(c->rk, c->config.topic,
+	                                                          position->partition, &low, &high);
 	int64_t next = position->next == KAFKA_CONSUMER_BEGINNING ? low : position->next;
 	/*
 	 * An unknown end is negative. An end before us is from an earlier owner, or our offset is
@@ -423,7 +440,8 @@ static void leave_group(struct kafka_consumer *c)
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, LEAVE_STEP_MS);
 		if (m)
 			rd_kafka_message_destroy(m);
-	} while (c->position_count > 0 && !c->failed && clock_steady_us(clock_system()) < deadline_us);
+	} while (c->position_count > 0 && !c->failed &&
+	         clock_steady_us(clock_system()) < deadline_us);
 }
 
 void kafka_consumer_free(struct kafka_consumer *c)

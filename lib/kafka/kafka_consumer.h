@@ -23,7 +23,7 @@
 struct kafka_consumer;
 
 #define KAFKA_CONSUMER_BEGINNING (-2) /* the oldest record that the topic still has */
-#define KAFKA_CONSUMER_HALTED (-3)   /* the partition is assigned to us but not read */
+#define KAFKA_CONSUMER_HALTED (-3)    /* the partition is assigned to us but not read */
 
 /* Callbacks run inside kafka_consumer_poll and kafka_consumer_free, in the caller's thread. */
 struct kafka_consumer_events {
@@ -61,24 +61,28 @@ struct kafka_consumer_config {
 /*
  * Succeeds without reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged).
  */
-enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct kafka_consumer **out) MUST_CHECK;
+enum err kafka_consumer_new(const struct kafka_consumer_config *config,
+                            struct kafka_consumer **out) MUST_CHECK;
 
 /*
  * OK: message is filled. ERR_NOT_FOUND: no record within timeout_ms. ERR_UNAVAILABLE: the same, and
  * no broker is connected (logged once per outage). ERR_INTERNAL: librdkafka failed permanently
  * (logged): free the consumer.
  */
-enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
+enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms,
+                             struct kafka_message *message) MUST_CHECK;
 
 /* A header of the last polled record; errors as in kafka_message_header. */
-enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size) MUST_CHECK;
+enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out,
+                               size_t size) MUST_CHECK;
 
 /*
  * Reads partition again from offset, such as after a batch was discarded. Later polls return no
  * record fetched before the call. ERR_NOT_FOUND: the partition is not assigned to us, or halted.
  * ERR_UNAVAILABLE: not done within 5 s; rejoin.
  */
-enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset) MUST_CHECK;
+enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition,
+                             int64_t offset) MUST_CHECK;
 
 /*
  * Halts partition: polls return none of its records until another assignment. ERR_NOT_FOUND: it is
@@ -90,7 +94,8 @@ enum err kafka_consumer_halt(struct kafka_consumer *c, int32_t partition) MUST_C
  * Queries the broker for the offset of partition's oldest record (first) and of its next record to
  * come (end). ERR_UNAVAILABLE: no response within 5 s.
  */
-enum err kafka_consumer_offset_range(struct kafka_consumer *c, int32_t partition, int64_t *first, int64_t *end) MUST_CHECK;
+enum err kafka_consumer_offset_range(struct kafka_consumer *c, int32_t partition, int64_t *first,
+                                     int64_t *end) MUST_CHECK;
 
 /*
  * Returns all partitions (revoked) and joins the group again (assigned). Use it after a fencing

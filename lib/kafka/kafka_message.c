@@ -51,7 +51,8 @@ int64_t kafka_message_fingerprint(const struct kafka_message *m)
 	return hash == 0 ? 1 : (int64_t)hash;
 }
 
-enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size)
+enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out,
+                              size_t size)
 {
 	rd_kafka_headers_t *headers = NULL;
 	const void *value = NULL;

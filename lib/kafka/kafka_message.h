@@ -27,7 +27,8 @@ struct kafka_message {
  * Copies the value of the last header of that name, with a NUL. m: a message's record; NULL has no
  * headers. ERR_NOT_FOUND: no such header. ERR_LIMIT: the value is longer than size - 1 bytes.
  */
-enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size) MUST_CHECK;
+enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out,
+                              size_t size) MUST_CHECK;
 
 /*
  * A fingerprint of time, key, lengths and first bytes; never 0. It distinguishes a record from

@@ -36,20 +36,20 @@ struct kafka_producer {
 	_Atomic size_t queued; /* outside the mutex, so that reports do not wait for senders */
 	_Atomic size_t queued_bytes;
 	pthread_mutex_t mutex;                               /* protects everything below */
-	pthread_cond_t queue_empty;                                 /* queued has become 0 */
+	pthread_cond_t queue_empty;                          /* queued has become 0 */
 	rd_kafka_t *rk;                                      /* only the thread replaces it */
 	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; for the thread only */
 	bool broken;                                         /* rk must be replaced */
-	int64_t restart_after_us;                              /* steady; the earliest time of a restart */
-	bool uses_backlog;                                      /* new entries go to the backlog */
+	int64_t restart_after_us; /* steady; the earliest time of a restart */
+	bool uses_backlog;        /* new entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
-	struct kafka_queue backlog; /* to be sent when an instance works */
-	struct kafka_queue returned;    /* entries that rk failed, to be sent again */
-	int64_t log_again_us;            /* steady; for the thread only */
-	const char *_Atomic counted_topic;     /* the topic whose partitions are queried; NULL: none */
-	_Atomic int32_t partitions;      /* of counted_topic; 0: not known yet */
-	int64_t count_again_us;          /* steady; for the thread only */
+	struct kafka_queue backlog;        /* to be sent when an instance works */
+	struct kafka_queue returned;       /* entries that rk failed, to be sent again */
+	int64_t log_again_us;              /* steady; for the thread only */
+	const char *_Atomic counted_topic; /* the topic whose partitions are queried; NULL: none */
+	_Atomic int32_t partitions;        /* of counted_topic; 0: not known yet */
+	int64_t count_again_us;            /* steady; for the thread only */
 	struct metric *restarts;
 	struct metric *undelivered;
 };
@@ -70,7 +70,8 @@ static void mark_broken(struct kafka_producer *p)
  * With the mutex held. A missing right does not return at once, and each new instance logs in
  * again: so waits longer.
  */
-static void delay_if_unauthorized(struct kafka_producer *p, rd_kafka_resp_err_t code, const char *topic)
+static void delay_if_unauthorized(struct kafka_producer *p, rd_kafka_resp_err_t code,
+                                  const char *topic)
 {
 	if (kafka_client_is_unauthorized(&p->client, code, topic))
 		p->restart_after_us = clock_steady_us(clock_system()) + UNAUTHORIZED_PAUSE_US;
@@ -119,18 +120,21 @@ static void finish(struct kafka_producer *p, struct kafka_queue_entry *entry, en
 static bool is_expired(const struct kafka_producer *p, const struct kafka_queue_entry *entry)
 {
 	int64_t age_us = clock_steady_us(clock_system()) - entry->accepted_us;
-	return p->config.message_timeout_ms > 0 && age_us >= p->config.message_timeout_ms * CLOCK_US_PER_MS;
+	return p->config.message_timeout_ms > 0 &&
+	       age_us >= p->config.message_timeout_ms * CLOCK_US_PER_MS;
 }
 
 static bool is_rejected(rd_kafka_resp_err_t code)
 {
-	return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || code == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
-	       code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE || code == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
+	return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+	       code == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
+	       code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
+	       code == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
 }
 
 /* For the thread only. Logs once a second at most, so dropping a full queue is one line. */
-static void log_failed(struct kafka_producer *p, const char *what, const struct kafka_queue_entry *entry,
-                       rd_kafka_resp_err_t code)
+static void log_failed(struct kafka_producer *p, const char *what,
+                       const struct kafka_queue_entry *entry, rd_kafka_resp_err_t code)
 {
 	int64_t now_us = clock_steady_us(clock_system());
 	if (now_us < p->log_again_us)
@@ -159,7 +163,8 @@ static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message
 	pthread_mutex_lock(&p->mutex);
 	delay_if_unauthorized(p, message->err, entry->record.topic);
 	bool is_final = p->closing || is_rejected(message->err) || is_expired(p, entry) ||
-	            (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
+	                (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT &&
+	                 p->config.message_timeout_ms > 0);
 	if (!is_final) {
 		if (!is_purged(message->err))
 			log_failed(p, "kafka_record_rejected", entry, message->err);
@@ -205,8 +210,8 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 		{ "queue.buffering.max.kbytes", kbytes },
 	};
 	rd_kafka_conf_t *conf = NULL;
-	enum err err =
-		kafka_client_configure(&p->client, &p->kafka, settings, sizeof(settings) / sizeof(settings[0]), &conf);
+	enum err err = kafka_client_configure(&p->client, &p->kafka, settings,
+	                                      sizeof(settings) / sizeof(settings[0]), &conf);
 	if (err != OK)
 		return err;
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivery_report);
@@ -232,9 +237,10 @@ static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_queue_
 		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
 	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
 	rd_kafka_resp_err_t code = rd_kafka_producev(
-		p->rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
-		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len), RD_KAFKA_V_HEADERS(headers),
-		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
+		p->rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition),
+		RD_KAFKA_V_KEY(r->key, r->key_len),
+		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len),
+		RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_headers_destroy(headers);
 		delay_if_unauthorized(p, code, r->topic);
@@ -328,13 +334,15 @@ static void count_partitions(struct kafka_producer *p)
 		return;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->rk, name, NULL);
 	int32_t count = 0;
-	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic, METADATA_TIMEOUT_MS, &count)
+	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic,
+	                                                     METADATA_TIMEOUT_MS, &count)
 	                     : ERR_INVALID;
 	if (err == OK)
 		atomic_store(&p->partitions, count);
 	if (topic)
 		rd_kafka_topic_destroy(topic);
-	p->count_again_us = now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) * CLOCK_US_PER_MS;
+	p->count_again_us = now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) *
+	                                     CLOCK_US_PER_MS;
 }
 
 static void *run_producer(void *arg)
@@ -375,12 +383,13 @@ static void register_metrics(struct kafka_producer *p, struct metrics *m)
 {
 	if (!m)
 		return;
-	p->restarts = metrics_counter(m, "waymark_kafka_producer_restarts_total",
-	                              "Producer restarts after an error that librdkafka cannot recover from", NULL);
-	p->undelivered =
-		metrics_counter(m, "waymark_kafka_records_undelivered_total", "Records accepted but not delivered", NULL);
-	p->client.reachable_gauge = metrics_gauge(m, "waymark_kafka_reachable",
-	                                          "1 while a broker is connected and responds", NULL);
+	p->restarts = metrics_counter(
+		m, "waymark_kafka_producer_restarts_total",
+		"Producer restarts after an error that librdkafka cannot recover from", NULL);
+	p->undelivered = metrics_counter(m, "waymark_kafka_records_undelivered_total",
+	                                 "Records accepted but not delivered", NULL);
+	p->client.reachable_gauge = metrics_gauge(
+		m, "waymark_kafka_reachable", "1 while a broker is connected and responds", NULL);
 }
 
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out)

@@ -71,14 +71,16 @@ struct kafka_producer_config {
 /*
  * Succeeds without reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged).
  */
-enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out) MUST_CHECK;
+enum err kafka_producer_new(const struct kafka_producer_config *config,
+                            struct kafka_producer **out) MUST_CHECK;
 
 /*
  * Accepts a record and never blocks. Copies the key, the value (unless it is borrowed) and the
  * header values. ERR_LIMIT: the queue is full. ERR_INVALID: the record is too large for Kafka, or
  * has too many headers. Nothing is accepted then.
  */
-enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record *record) MUST_CHECK;
+enum err kafka_producer_send(struct kafka_producer *p,
+                             const struct kafka_record *record) MUST_CHECK;
 
 /*
  * The number of partitions of topic, as the brokers reported it last; 0: not known yet. Never

@@ -22,7 +22,7 @@ struct kafka_topic_reader {
 	rd_kafka_topic_t *topic;
 	rd_kafka_queue_t *queue;
 	rd_kafka_message_t *borrowed;
-	int32_t partitions;    /* number of partitions that are read */
+	int32_t partitions; /* number of partitions that are read */
 	int64_t refresh_us; /* steady */
 	bool failed;
 };
@@ -46,14 +46,15 @@ static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka
 		{ "queued.max.messages.kbytes", "16384" },
 	};
 	rd_kafka_conf_t *conf = NULL;
-	enum err err =
-		kafka_client_configure(&reader->client, kafka, settings, sizeof(settings) / sizeof(settings[0]), &conf);
+	enum err err = kafka_client_configure(&reader->client, kafka, settings,
+	                                      sizeof(settings) / sizeof(settings[0]), &conf);
 	if (err != OK)
 		return err;
 	char why[256];
 	reader->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
 	if (!reader->rk) {
-		log_error(reader->client.log, "kafka_configuration_rejected", LOG_TEXT("message", why));
+		log_error(reader->client.log, "kafka_configuration_rejected",
+		          LOG_TEXT("message", why));
 		rd_kafka_conf_destroy(conf);
 		return ERR_INVALID;
 	}
@@ -62,7 +63,8 @@ static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka
 	return reader->topic ? OK : ERR_INVALID;
 }
 
-enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config, struct kafka_topic_reader **out)
+enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config,
+                                struct kafka_topic_reader **out)
 {
 	struct kafka_topic_reader *reader = mem_zero(sizeof(*reader));
 	reader->config = *config;
@@ -104,7 +106,8 @@ static bool start_partition(struct kafka_topic_reader *reader, int32_t partition
 {
 	if (rd_kafka_consume_start_queue(reader->topic, partition, offset, reader->queue) == 0)
 		return true;
-	log_warning(reader->client.log, "kafka_topic_reader_start_failed", LOG_INT("partition", partition),
+	log_warning(reader->client.log, "kafka_topic_reader_start_failed",
+	            LOG_INT("partition", partition),
 	            LOG_TEXT("message", rd_kafka_err2str(rd_kafka_last_error())));
 	return false;
 }
@@ -115,7 +118,8 @@ static void refresh_partitions(struct kafka_topic_reader *reader)
 	if (now_us < reader->refresh_us)
 		return;
 	int32_t count = 0;
-	enum err err = kafka_client_count_partitions(&reader->client, reader->rk, reader->topic, METADATA_TIMEOUT_MS, &count);
+	enum err err = kafka_client_count_partitions(&reader->client, reader->rk, reader->topic,
+	                                             METADATA_TIMEOUT_MS, &count);
 	int64_t pause_ms = err == OK || reader->partitions > 0 ? REFRESH_MS : REFRESH_RETRY_MS;
 	reader->refresh_us = now_us + pause_ms * CLOCK_US_PER_MS;
 	if (err != OK || count <= reader->partitions)
@@ -125,15 +129,16 @@ static void refresh_partitions(struct kafka_topic_reader *reader)
 		reader->partitions++;
 	if (reader->partitions < count)
 		return;
-	log_info(reader->client.log, "kafka_topic_reader_started", LOG_TEXT("topic", reader->config.topic),
-	         LOG_INT("partitions", count));
+	log_info(reader->client.log, "kafka_topic_reader_started",
+	         LOG_TEXT("topic", reader->config.topic), LOG_INT("partitions", count));
 	reader->config.events.found(reader->config.ctx, count);
 }
 
 /* Continues at the end of the partition. */
 static void skip_to_end(struct kafka_topic_reader *reader, int32_t partition)
 {
-	log_warning(reader->client.log, "kafka_topic_reader_offset_lost", LOG_INT("partition", partition));
+	log_warning(reader->client.log, "kafka_topic_reader_offset_lost",
+	            LOG_INT("partition", partition));
 	reader->config.events.lost(reader->config.ctx, partition);
 	rd_kafka_consume_stop(reader->topic, partition);
 	start_partition(reader, partition, RD_KAFKA_OFFSET_END);
@@ -156,7 +161,8 @@ static void handle_error(struct kafka_topic_reader *reader, const rd_kafka_messa
 		if (kafka_client_is_unauthorized(&reader->client, m->err, reader->config.topic))
 			break;
 		/* Transient: librdkafka continues by itself at the same offset. */
-		log_debug(reader->client.log, "kafka_topic_reader_error", LOG_TEXT("message", rd_kafka_message_errstr(m)));
+		log_debug(reader->client.log, "kafka_topic_reader_error",
+		          LOG_TEXT("message", rd_kafka_message_errstr(m)));
 		break;
 	}
 }
@@ -168,7 +174,8 @@ static enum err no_record(const struct kafka_topic_reader *reader)
 	return atomic_load(&reader->client.reachable) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
 }
 
-enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms, struct kafka_message *message)
+enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms,
+                                 struct kafka_message *message)
 {
 	release_borrowed(reader);
 	rd_kafka_poll(reader->rk, 0);
@@ -185,7 +192,8 @@ enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t time
 	return OK;
 }
 
-enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name, char *out, size_t size)
+enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name,
+                                   char *out, size_t size)
 {
 	return kafka_message_header(reader->borrowed, name, out, size);
 }

@@ -44,7 +44,8 @@ struct kafka_topic_reader_config {
  * Succeeds without reachable brokers; the polls connect. ERR_INVALID: librdkafka rejects the
  * configuration (logged).
  */
-enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config, struct kafka_topic_reader **out) MUST_CHECK;
+enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config,
+                                struct kafka_topic_reader **out) MUST_CHECK;
 void kafka_topic_reader_free(struct kafka_topic_reader *reader);
 
 /*
@@ -55,10 +56,12 @@ void kafka_topic_reader_free(struct kafka_topic_reader *reader);
  * Every 5 s a poll also queries the number of partitions. A broker that does not respond costs it
  * 250 ms more.
  */
-enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
+enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms,
+                                 struct kafka_message *message) MUST_CHECK;
 
 /* A header of the last polled record; errors as in kafka_message_header. */
-enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name, char *out, size_t size) MUST_CHECK;
+enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name,
+                                   char *out, size_t size) MUST_CHECK;
 
 /* Makes the next poll look for new partitions. */
 void kafka_topic_reader_refresh(struct kafka_topic_reader *reader);

@@ -58,7 +58,8 @@ static enum err admin_open(struct admin *a, const struct kafka_topics_config *co
 	*a = (struct admin){
 		.common.log = config->log,
 		.config = config,
-		.deadline_us = clock_steady_us(clock_system()) + config->timeout_ms * CLOCK_US_PER_MS,
+		.deadline_us =
+			clock_steady_us(clock_system()) + config->timeout_ms * CLOCK_US_PER_MS,
 	};
 	enum err result = kafka_client_configure(&a->common, config->kafka, NULL, 0, &conf);
 	if (result != OK)
@@ -91,12 +92,14 @@ static rd_kafka_AdminOptions_t *options_new(const struct admin *a, rd_kafka_admi
 static rd_kafka_NewTopic_t *new_topic(const struct admin *a, const struct kafka_topic *topic)
 {
 	char message[MESSAGE_MAX];
-	rd_kafka_NewTopic_t *wanted =
-		rd_kafka_NewTopic_new(topic->name, topic->partitions, a->config->replication, message, sizeof(message));
+	rd_kafka_NewTopic_t *wanted = rd_kafka_NewTopic_new(
+		topic->name, topic->partitions, a->config->replication, message, sizeof(message));
 	for (size_t i = 0; wanted && i < topic->setting_count; i++)
-		rd_kafka_NewTopic_set_config(wanted, topic->settings[i].name, topic->settings[i].value);
+		rd_kafka_NewTopic_set_config(wanted, topic->settings[i].name,
+		                             topic->settings[i].value);
 	if (!wanted)
-		log_error(a->config->log, "topic_rejected", LOG_TEXT("topic", topic->name), LOG_TEXT("error", message));
+		log_error(a->config->log, "topic_rejected", LOG_TEXT("topic", topic->name),
+		          LOG_TEXT("error", message));
 	return wanted;
 }
 
@@ -104,7 +107,8 @@ static rd_kafka_NewTopic_t *new_topic(const struct admin *a, const struct kafka_
  * ERR_UNAVAILABLE: try again. A broker that has just started may not have joined, so replicas have
  * no place yet.
  */
-static enum err check_created_topic(const struct admin *a, const char *name, rd_kafka_resp_err_t code, const char *text)
+static enum err check_created_topic(const struct admin *a, const char *name,
+                                    rd_kafka_resp_err_t code, const char *text)
 {
 	switch (code) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
@@ -119,11 +123,12 @@ static enum err check_created_topic(const struct admin *a, const char *name, rd_
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 		if (!is_past_deadline(a))
 			return ERR_UNAVAILABLE;
-		log_error(a->config->log, "topic_not_created", LOG_TEXT("topic", name), LOG_TEXT("error", text),
-		          LOG_TEXT("brokers", a->config->kafka->brokers));
+		log_error(a->config->log, "topic_not_created", LOG_TEXT("topic", name),
+		          LOG_TEXT("error", text), LOG_TEXT("brokers", a->config->kafka->brokers));
 		return ERR_UNAVAILABLE;
 	default:
-		log_error(a->config->log, "topic_rejected", LOG_TEXT("topic", name), LOG_TEXT("error", text));
+		log_error(a->config->log, "topic_rejected", LOG_TEXT("topic", name),
+		          LOG_TEXT("error", text));
 		return ERR_INVALID;
 	}
 }
@@ -133,14 +138,16 @@ static enum err check_created_topics(const struct admin *a, rd_kafka_event_t *ev
 	size_t count;
 	const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(event);
 	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return check_created_topic(a, "*", rd_kafka_event_error(event), rd_kafka_event_error_string(event));
-	const rd_kafka_topic_result_t **topics = rd_kafka_CreateTopics_result_topics(result, &count);
+		return check_created_topic(a, "*", rd_kafka_event_error(event),
+		                           rd_kafka_event_error_string(event));
+	const rd_kafka_topic_result_t **topics =
+		rd_kafka_CreateTopics_result_topics(result, &count);
 	enum err worst = OK;
 	for (size_t i = 0; i < count; i++) {
 		rd_kafka_resp_err_t code = rd_kafka_topic_result_error(topics[i]);
 		const char *text = rd_kafka_topic_result_error_string(topics[i]);
 		enum err e = check_created_topic(a, rd_kafka_topic_result_name(topics[i]), code,
-		                            text ? text : rd_kafka_err2str(code));
+		                                 text ? text : rd_kafka_err2str(code));
 		if (e != OK && worst != ERR_INVALID)
 			worst = e;
 	}
@@ -169,7 +176,8 @@ static enum err create(const struct admin *a, const struct kafka_topic *topics, 
 			result = ERR_INVALID;
 	}
 	if (result == OK) {
-		while ((result = create_once(a, wanted, count)) == ERR_UNAVAILABLE && !is_past_deadline(a))
+		while ((result = create_once(a, wanted, count)) == ERR_UNAVAILABLE &&
+		       !is_past_deadline(a))
 			wait_between_requests(a);
 	}
 	for (size_t i = 0; i < created; i++) {
@@ -198,7 +206,8 @@ static const rd_kafka_metadata_topic_t *find(const rd_kafka_metadata_t *metadata
 	return NULL;
 }
 
-static bool all_have_leaders(const rd_kafka_metadata_t *metadata, const struct kafka_topic *topics, size_t count)
+static bool all_have_leaders(const rd_kafka_metadata_t *metadata, const struct kafka_topic *topics,
+                             size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const rd_kafka_metadata_topic_t *found = find(metadata, topics[i].name);
@@ -208,25 +217,29 @@ static bool all_have_leaders(const rd_kafka_metadata_t *metadata, const struct k
 	return true;
 }
 
-static enum err wait_for_leaders(const struct admin *a, const struct kafka_topic *topics, size_t count,
-                                 const rd_kafka_metadata_t **out)
+static enum err wait_for_leaders(const struct admin *a, const struct kafka_topic *topics,
+                                 size_t count, const rd_kafka_metadata_t **out)
 {
 	for (;; wait_between_requests(a)) {
 		const rd_kafka_metadata_t *metadata = NULL;
-		rd_kafka_resp_err_t code = rd_kafka_metadata(a->client, 1, NULL, &metadata, left_ms(a));
-		if (code == RD_KAFKA_RESP_ERR_NO_ERROR && all_have_leaders(metadata, topics, count)) {
+		rd_kafka_resp_err_t code =
+			rd_kafka_metadata(a->client, 1, NULL, &metadata, left_ms(a));
+		if (code == RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    all_have_leaders(metadata, topics, count)) {
 			*out = metadata;
 			return OK;
 		}
 		rd_kafka_metadata_destroy(metadata);
 		if (is_past_deadline(a)) {
-			log_error(a->config->log, "topics_have_no_leaders", LOG_TEXT("error", rd_kafka_err2str(code)));
+			log_error(a->config->log, "topics_have_no_leaders",
+			          LOG_TEXT("error", rd_kafka_err2str(code)));
 			return ERR_UNAVAILABLE;
 		}
 	}
 }
 
-static enum err compare_partitions(const struct admin *a, const struct kafka_topic *topics, size_t count)
+static enum err compare_partitions(const struct admin *a, const struct kafka_topic *topics,
+                                   size_t count)
 {
 	const rd_kafka_metadata_t *metadata;
 	enum err result = wait_for_leaders(a, topics, count, &metadata);
@@ -237,7 +250,8 @@ static enum err compare_partitions(const struct admin *a, const struct kafka_top
 		if (partitions == topics[i].partitions)
 			continue;
 		log_error(a->config->log, "topic_differs", LOG_TEXT("topic", topics[i].name),
-		          LOG_INT("partitions", partitions), LOG_INT("wanted", topics[i].partitions));
+		          LOG_INT("partitions", partitions),
+		          LOG_INT("wanted", topics[i].partitions));
 		result = ERR_CONFLICT;
 	}
 	rd_kafka_metadata_destroy(metadata);
@@ -273,11 +287,13 @@ static enum err compare_resource(const struct admin *a, const struct kafka_topic
 	return result;
 }
 
-static enum err compare_described(const struct admin *a, const struct kafka_topic *topic, rd_kafka_event_t *event)
+static enum err compare_described(const struct admin *a, const struct kafka_topic *topic,
+                                  rd_kafka_event_t *event)
 {
 	size_t count = 0;
 	rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-	const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(event);
+	const rd_kafka_DescribeConfigs_result_t *result =
+		rd_kafka_event_DescribeConfigs_result(event);
 	const rd_kafka_ConfigResource_t **resources = NULL;
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 		resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
@@ -293,7 +309,8 @@ static enum err compare_described(const struct admin *a, const struct kafka_topi
 static enum err compare_settings(const struct admin *a, const struct kafka_topic *topic)
 {
 	rd_kafka_AdminOptions_t *options = options_new(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
+	rd_kafka_ConfigResource_t *resource =
+		rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
 	rd_kafka_DescribeConfigs(a->client, &resource, 1, options, a->results);
 	rd_kafka_event_t *event = wait_for_result(a);
 	enum err result = compare_described(a, topic, event);
@@ -303,7 +320,8 @@ static enum err compare_settings(const struct admin *a, const struct kafka_topic
 	return result;
 }
 
-enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics, size_t count)
+enum err kafka_topics_ensure(const struct kafka_topics_config *config,
+                             const struct kafka_topic *topics, size_t count)
 {
 	struct admin a;
 	enum err result = admin_open(&a, config);

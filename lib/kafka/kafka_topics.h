@@ -40,7 +40,7 @@ struct kafka_topics_config {
  * logged). ERR_UNAVAILABLE: not done within timeout_ms. ERR_INVALID: the brokers reject a topic, or
  * librdkafka rejects the configuration (logged).
  */
-enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics,
-                             size_t count) MUST_CHECK;
+enum err kafka_topics_ensure(const struct kafka_topics_config *config,
+                             const struct kafka_topic *topics, size_t count) MUST_CHECK;
 
 #endif

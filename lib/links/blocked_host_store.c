@@ -9,10 +9,11 @@ enum err blocked_host_store_add(struct pg_conn *conn, struct blocked_host *host)
 	pg_params_bool(&params, host->with_subdomains);
 	pg_params_text(&params, host->reason);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn,
-	                             "INSERT INTO blocked_hosts (host, with_subdomains, reason) VALUES ($1, $2, $3) "
-	                             "RETURNING id, created_at",
-	                             &params, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"INSERT INTO blocked_hosts (host, with_subdomains, reason) VALUES ($1, $2, $3) "
+		"RETURNING id, created_at",
+		&params, &rows);
 	if (err == OK) {
 		host->id = pg_result_int(rows, 0, 0);
 		host->created_at_us = pg_result_time(rows, 0, 1);
@@ -26,7 +27,8 @@ enum err blocked_host_store_delete(struct pg_conn *conn, int64_t id)
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "DELETE FROM blocked_hosts WHERE id = $1", &params, &rows);
+	enum err err =
+		pg_conn_query(conn, "DELETE FROM blocked_hosts WHERE id = $1", &params, &rows);
 	if (err == OK && pg_result_changed(rows) == 0)
 		err = ERR_NOT_FOUND;
 	pg_result_free(rows);
@@ -37,8 +39,9 @@ enum err blocked_host_store_list(struct pg_conn *conn, blocked_host_callback on_
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
-		conn, "SELECT id, host, with_subdomains, reason, created_at FROM blocked_hosts ORDER BY host", NULL,
-		&rows);
+		conn,
+		"SELECT id, host, with_subdomains, reason, created_at FROM blocked_hosts ORDER BY host",
+		NULL, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
 		struct blocked_host host = {
 			.id = pg_result_int(rows, i, 0),

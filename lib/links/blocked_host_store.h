@@ -39,11 +39,13 @@ enum err blocked_host_store_delete(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /* Calls on_host for each host, in the order of names. The struct is borrowed for the call. */
 typedef void (*blocked_host_callback)(void *ctx, const struct blocked_host *host);
-enum err blocked_host_store_list(struct pg_conn *conn, blocked_host_callback on_host, void *ctx) MUST_CHECK;
+enum err blocked_host_store_list(struct pg_conn *conn, blocked_host_callback on_host,
+                                 void *ctx) MUST_CHECK;
 
 enum err blocked_host_store_version(struct pg_conn *conn, int64_t *version) MUST_CHECK;
 
 /* Appends all hosts as a list (host_policy.h) and sets the version that the list belongs to. */
-enum err blocked_host_store_read(struct pg_conn *conn, struct strbuf *list, int64_t *version) MUST_CHECK;
+enum err blocked_host_store_read(struct pg_conn *conn, struct strbuf *list,
+                                 int64_t *version) MUST_CHECK;
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "lib/base/thread.h"
 #include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/links/blocked_host_store.h"
 #include "lib/links/host_list.h"
 
@@ -55,10 +55,12 @@ static void rebuild_policy(struct host_guard *guard)
 	for (int i = 0; i < SOURCES; i++) {
 		size_t line = 0;
 		const struct strbuf *list = &guard->lists[i];
-		enum err err = host_policy_add_list(policy, sources[i].kind, list->data, list->len, &line);
+		enum err err =
+			host_policy_add_list(policy, sources[i].kind, list->data, list->len, &line);
 		if (err != OK) /* cannot happen for files, which were validated when read */
-			log_error(guard->config.log, "host_list_truncated", LOG_TEXT("source", sources[i].name),
-			          LOG_INT("line", line), LOG_TEXT("error", err_name(err)));
+			log_error(guard->config.log, "host_list_truncated",
+			          LOG_TEXT("source", sources[i].name), LOG_INT("line", line),
+			          LOG_TEXT("error", err_name(err)));
 	}
 	size_t count = host_policy_count(policy);
 	pthread_rwlock_wrlock(&guard->lock);
@@ -87,8 +89,8 @@ static enum err read_file(struct host_guard *guard, enum source source)
 	strbuf_init(&text, HOST_LIST_BYTES_MAX);
 	enum err err = host_list_read(path_of(guard, source), sources[source].kind, &text, reason);
 	if (err != OK) {
-		log_error(guard->config.log, "host_list_invalid", LOG_TEXT("source", sources[source].name),
-		          LOG_TEXT("reason", reason));
+		log_error(guard->config.log, "host_list_invalid",
+		          LOG_TEXT("source", sources[source].name), LOG_TEXT("reason", reason));
 		strbuf_clear(&text);
 		return err;
 	}
@@ -156,8 +158,8 @@ static void run(void *ctx)
 	do
 		is_fresh = refresh(guard) == OK;
 	while (!thread_wait_ms(guard->thread, is_fresh || guard->config.interval_ms < RETRY_MS
-	                                                  ? guard->config.interval_ms
-	                                                  : RETRY_MS));
+	                                              ? guard->config.interval_ms
+	                                              : RETRY_MS));
 }
 
 static double table_age_s(void *ctx)
@@ -170,16 +172,20 @@ static double table_age_s(void *ctx)
 static void register_metrics(struct host_guard *guard)
 {
 	struct metrics *metrics = guard->config.metrics;
-	guard->rules = metrics_gauge(metrics, "waymark_host_rules", "Rules that block or allow hosts.", NULL);
-	metrics_gauge_callback(metrics, "waymark_blocked_hosts_age_seconds",
-	                       "Time since the last successful check of the table of blocked hosts.", NULL, table_age_s,
-	                       guard);
+	guard->rules = metrics_gauge(metrics, "waymark_host_rules",
+	                             "Rules that block or allow hosts.", NULL);
+	metrics_gauge_callback(
+		metrics, "waymark_blocked_hosts_age_seconds",
+		"Time since the last successful check of the table of blocked hosts.", NULL,
+		table_age_s, guard);
 }
 
 static struct file_watch *watch_files(struct host_guard *guard)
 {
-	const struct file_watch_file files[] = { { guard->config.blocked_file, reread_blocked, guard },
-		                                 { guard->config.allowed_file, reread_allowed, guard } };
+	const struct file_watch_file files[] = {
+		{ guard->config.blocked_file, reread_blocked, guard },
+		{ guard->config.allowed_file, reread_allowed, guard }
+	};
 	struct metrics *metrics = guard->config.metrics;
 	return file_watch_new(&(struct file_watch_config){
 		.files = files,
@@ -188,7 +194,8 @@ static struct file_watch *watch_files(struct host_guard *guard)
 		.read_total = metrics_counter(metrics, "waymark_host_files_read_total",
 	                                      "Successful reloads of a host list file.", NULL),
 		.broken = metrics_gauge(metrics, "waymark_host_files_broken",
-	                                "Host list files whose current content cannot be used.", NULL),
+	                                "Host list files whose current content cannot be used.",
+	                                NULL),
 	});
 }
 

@@ -41,7 +41,8 @@ struct host_guard_config {
  * Reads the files, then starts a thread that reads the table. ERR_INVALID: a file cannot be used
  * (logged).
  */
-enum err host_guard_start(const struct host_guard_config *config, struct host_guard **out) MUST_CHECK;
+enum err host_guard_start(const struct host_guard_config *config,
+                          struct host_guard **out) MUST_CHECK;
 /* NULL is allowed. */
 void host_guard_stop(struct host_guard *guard);
 

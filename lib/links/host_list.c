@@ -12,13 +12,15 @@ static enum err reject(char reason[static HOST_LIST_REASON_SIZE], const char *te
 	return ERR_INVALID;
 }
 
-static enum err read_file(const char *path, struct strbuf *text, char reason[static HOST_LIST_REASON_SIZE])
+static enum err read_file(const char *path, struct strbuf *text,
+                          char reason[static HOST_LIST_REASON_SIZE])
 {
 	FILE *file = fopen(path, "re");
 	char chunk[CHUNK_BYTES];
 	size_t len;
 	bool failed = !file;
-	while (!failed && (len = fread(chunk, 1, sizeof(chunk), file)) > 0 && strbuf_status(text) == OK)
+	while (!failed && (len = fread(chunk, 1, sizeof(chunk), file)) > 0 &&
+	       strbuf_status(text) == OK)
 		strbuf_add(text, chunk, len);
 	failed = failed || ferror(file);
 	int saved_errno = errno;
@@ -43,8 +45,10 @@ static enum err check_text(const struct strbuf *text, enum host_policy_kind kind
 	if (err == OK && count == 0 && kind == HOST_POLICY_ALLOWLIST)
 		return reject(reason, "does not allow any host");
 	if (err != OK)
-		snprintf(reason, HOST_LIST_REASON_SIZE,
-		         "line %zu is not a host: write example.com or .example.com, non-ASCII names as xn--…", line);
+		snprintf(
+			reason, HOST_LIST_REASON_SIZE,
+			"line %zu is not a host: write example.com or .example.com, non-ASCII names as xn--…",
+			line);
 	return err;
 }
 
@@ -55,7 +59,8 @@ enum err host_list_read(const char *path, enum host_policy_kind kind, struct str
 	return err == OK ? check_text(text, kind, reason) : err;
 }
 
-enum err host_list_check(const char *path, enum host_policy_kind kind, char reason[static HOST_LIST_REASON_SIZE])
+enum err host_list_check(const char *path, enum host_policy_kind kind,
+                         char reason[static HOST_LIST_REASON_SIZE])
 {
 	if (path[0] == '\0')
 		return OK;

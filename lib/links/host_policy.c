@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "lib/base/ipv6_host.h"
+#include "lib/base/mem.h"
 
 #define INITIAL_CAPACITY 64
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -76,15 +76,18 @@ static uint64_t hash_of(const char *name, size_t len)
 }
 
 /* Returns the slot of the name, or the free slot where it belongs. */
-static struct rule *find(const struct host_policy *policy, uint64_t hash, const char *name, size_t len)
+static struct rule *find(const struct host_policy *policy, uint64_t hash, const char *name,
+                         size_t len)
 {
 	/*
 	 * Mix in the high bits: the low bits of a product depend only on the low bits of its
 	 * factors.
 	 */
-	for (size_t i = (hash ^ hash >> 32) & (policy->capacity - 1);; i = (i + 1) & (policy->capacity - 1)) {
+	for (size_t i = (hash ^ hash >> 32) & (policy->capacity - 1);;
+	     i = (i + 1) & (policy->capacity - 1)) {
 		struct rule *rule = &policy->rules[i];
-		if (!rule->name || (rule->hash == hash && rule->len == len && memcmp(rule->name, name, len) == 0))
+		if (!rule->name ||
+		    (rule->hash == hash && rule->len == len && memcmp(rule->name, name, len) == 0))
 			return rule;
 	}
 }
@@ -160,7 +163,8 @@ static bool is_valid_rule(const struct name *name)
 	return strspn(name->text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == name->len;
 }
 
-enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind, const char *rule, size_t len)
+enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind, const char *rule,
+                         size_t len)
 {
 	struct name name;
 	bool has_below = len > 0 && rule[0] == '.';
@@ -174,7 +178,8 @@ enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind,
 	uint64_t hash = hash_of(name.text, name.len);
 	struct rule *slot = find(policy, hash, name.text, name.len);
 	if (!slot->name) {
-		*slot = (struct rule){ mem_text_n(name.text, name.len), hash, (uint16_t)name.len, 0 };
+		*slot = (struct rule){ mem_text_n(name.text, name.len), hash, (uint16_t)name.len,
+			               0 };
 		policy->count++;
 	}
 	slot->kinds |= (uint16_t)kind;
@@ -189,7 +194,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static enum err add_line(struct host_policy *policy, enum host_policy_kind kind, const char *line, size_t len)
+static enum err add_line(struct host_policy *policy, enum host_policy_kind kind, const char *line,
+                         size_t len)
 {
 	const char *comment = memchr(line, '#', len);
 	if (comment)
@@ -203,8 +209,8 @@ static enum err add_line(struct host_policy *policy, enum host_policy_kind kind,
 	return len == 0 ? OK : host_policy_add(policy, kind, line, len);
 }
 
-enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind kind, const char *text, size_t len,
-                              size_t *line)
+enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind kind,
+                              const char *text, size_t len, size_t *line)
 {
 	size_t number = 0;
 	while (len > 0) {
@@ -246,12 +252,14 @@ static unsigned kinds_of(const struct host_policy *policy, const struct name *na
 	while (at > 0) {
 		at--;
 		if (name->text[at] == '.' && !name->is_address) {
-			const struct rule *above = find(policy, hash, name->text + at + 1, name->len - at - 1);
+			const struct rule *above =
+				find(policy, hash, name->text + at + 1, name->len - at - 1);
 			kinds |= above->kinds / BELOW(1U);
 		}
 		hash = hash_step(hash, name->text[at]);
 	}
-	return kinds | (find(policy, hash, name->text, name->len)->kinds & (HOST_POLICY_BLOCKLIST | HOST_POLICY_ALLOWLIST));
+	return kinds | (find(policy, hash, name->text, name->len)->kinds &
+	                (HOST_POLICY_BLOCKLIST | HOST_POLICY_ALLOWLIST));
 }
 
 enum host_policy_decision host_policy_check(const struct host_policy *policy, const char *url)
@@ -265,5 +273,6 @@ enum host_policy_decision host_policy_check(const struct host_policy *policy, co
 	unsigned kinds = read_name(host, len, &name) ? kinds_of(policy, &name) : 0;
 	if (kinds & HOST_POLICY_BLOCKLIST)
 		return HOST_POLICY_BLOCKED;
-	return policy->only_allowed && !(kinds & HOST_POLICY_ALLOWLIST) ? HOST_POLICY_NOT_ALLOWED : HOST_POLICY_ALLOWED;
+	return policy->only_allowed && !(kinds & HOST_POLICY_ALLOWLIST) ? HOST_POLICY_NOT_ALLOWED
+	                                                                : HOST_POLICY_ALLOWED;
 }

@@ -53,8 +53,8 @@ enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind,
  * Adds a list. Errors as host_policy_add, with the number of the line (from 1) in *line; the rules
  * before it have been added.
  */
-enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind kind, const char *text, size_t len,
-                              size_t *line) MUST_CHECK;
+enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind kind,
+                              const char *text, size_t len, size_t *line) MUST_CHECK;
 
 /* The number of distinct names of either kind. */
 size_t host_policy_count(const struct host_policy *policy);

@@ -41,7 +41,8 @@ static int value_of(const struct name *names, size_t count, const char *text)
 
 enum link_state link_state_at(const struct link_entry *entry, int64_t now_us)
 {
-	if (entry->state == LINK_STATE_ACTIVE && entry->expires_at_us != 0 && entry->expires_at_us <= now_us)
+	if (entry->state == LINK_STATE_ACTIVE && entry->expires_at_us != 0 &&
+	    entry->expires_at_us <= now_us)
 		return LINK_STATE_EXPIRED;
 	return entry->state;
 }

@@ -22,7 +22,12 @@
 #define LINK_TEMPORARY_LIFETIME_US (8 * INT64_C(3600000000))
 
 /* The numbers are those of waymark.v1.LinkState. */
-enum link_state { LINK_STATE_ACTIVE = 1, LINK_STATE_DISABLED = 2, LINK_STATE_EXPIRED = 3, LINK_STATE_DELETED = 4 };
+enum link_state {
+	LINK_STATE_ACTIVE = 1,
+	LINK_STATE_DISABLED = 2,
+	LINK_STATE_EXPIRED = 3,
+	LINK_STATE_DELETED = 4
+};
 /* The numbers are those of waymark.v1.LinkType. */
 enum link_type { LINK_TYPE_TEMPORARY = 1, LINK_TYPE_PERMANENT = 2 };
 /* The numbers are those of waymark.v1.LinkChange. */

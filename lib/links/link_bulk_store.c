@@ -27,7 +27,8 @@ static const struct {
 	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
 };
 
-static enum err add_row(struct sql_column rows[static COLUMNS], const struct link_store_new *new_link)
+static enum err add_row(struct sql_column rows[static COLUMNS],
+                        const struct link_store_new *new_link)
 {
 	char tags[LINK_ROW_TAGS_SIZE];
 	enum err err = link_row_join_tags(new_link->tags, tags);
@@ -48,8 +49,8 @@ static enum err add_row(struct sql_column rows[static COLUMNS], const struct lin
  * the lock. Then the trigger of the tables rejects the whole statement
  * (docs/decisions/0005-slugs-are-never-reused.md). The time 1970 stands for no time.
  */
-static enum err insert_rows(struct pg_conn *conn, struct sql_column columns_of[static COLUMNS], int64_t owner_id,
-                            struct pg_result **rows)
+static enum err insert_rows(struct pg_conn *conn, struct sql_column columns_of[static COLUMNS],
+                            int64_t owner_id, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	for (size_t i = 0; i < COLUMNS; i++) {
@@ -115,8 +116,8 @@ static struct position *sort_positions(const struct link_store_new *new_links, s
 }
 
 /* Rows come in the order of insertion, which differs from the caller's order. */
-static enum err read_created(const struct pg_result *rows, const struct position *positions, size_t count,
-                             struct link *links, bool *is_created)
+static enum err read_created(const struct pg_result *rows, const struct position *positions,
+                             size_t count, struct link *links, bool *is_created)
 {
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
 		const struct position key = { .slug = pg_result_text(rows, i, 1) };
@@ -132,7 +133,8 @@ static enum err read_created(const struct pg_result *rows, const struct position
 	return OK;
 }
 
-static enum err record_created(struct pg_conn *conn, const struct link *links, const bool *is_created, size_t count)
+static enum err record_created(struct pg_conn *conn, const struct link *links,
+                               const bool *is_created, size_t count)
 {
 	struct outbox_bulk events;
 	outbox_bulk_init(&events, OUTBOX_URGENT, count);
@@ -148,8 +150,8 @@ static enum err record_created(struct pg_conn *conn, const struct link *links, c
 	return err;
 }
 
-enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *new_links, size_t count,
-                                struct link *links, bool *is_created)
+enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *new_links,
+                                size_t count, struct link *links, bool *is_created)
 {
 	if (count > LINK_BULK_STORE_MAX)
 		return ERR_LIMIT;

@@ -26,7 +26,7 @@
  *   ERR_INVALID    a constraint or a tag rejects one of the links
  * After any error the transaction can only be rolled back.
  */
-enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *new_links, size_t count,
-                                struct link *links, bool *is_created) MUST_CHECK;
+enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *new_links,
+                                size_t count, struct link *links, bool *is_created) MUST_CHECK;
 
 #endif

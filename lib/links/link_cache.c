@@ -36,10 +36,10 @@
  * leading zeros (longer is larger), because large versions would be equal as Lua's doubles.
  * KEYS[1]: the key. ARGV[1]: the generation.
  */
-#define READ_OLD                                                                                                       \
-	"local old = redis.call('GET', KEYS[1]) "                                                                      \
-	"local kind, generation, rest "                                                                                \
-	"if old then kind, generation, rest = string.match(old, '^([2?~]) (%d+) ?(%w*)') end "                         \
+#define READ_OLD                                                                                   \
+	"local old = redis.call('GET', KEYS[1]) "                                                  \
+	"local kind, generation, rest "                                                            \
+	"if old then kind, generation, rest = string.match(old, '^([2?~]) (%d+) ?(%w*)') end "     \
 	"local age = kind and tonumber(ARGV[1]) - tonumber(generation) "
 
 enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
@@ -48,17 +48,17 @@ enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 }
  * ARGV: generation, version, value, TTL in seconds, token. If memory is too short for the value,
  * the key is deleted, because it may hold something older.
  */
-static const char put_entry_script[] =
-	READ_OLD "if not old then return 2 end "
-		 "if age and age < 0 then return 3 end "
-		 "local here = age == 0 and kind "
-		 "if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
-		 "if here == '2' or (here == '~' and rest == ARGV[5]) then "
-		 "local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-		 "if not outcome.err then return 1 end "
-		 "end "
-		 "redis.call('DEL', KEYS[1]) "
-		 "return 2";
+static const char put_entry_script[] = READ_OLD
+	"if not old then return 2 end "
+	"if age and age < 0 then return 3 end "
+	"local here = age == 0 and kind "
+	"if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
+	"if here == '2' or (here == '~' and rest == ARGV[5]) then "
+	"local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+	"if not outcome.err then return 1 end "
+	"end "
+	"redis.call('DEL', KEYS[1]) "
+	"return 2";
 
 /*
  * ARGV: generation, token, value, TTL in seconds. An existing entry belongs to a link that was
@@ -75,20 +75,21 @@ static const char put_unknown_script[] = READ_OLD
  * ARGV: generation, token, TTL in seconds, "1" to replace an unknown slug. Returns the token that
  * is in place.
  */
-static const char reserve_script[] =
-	READ_OLD "if age and age < 0 then return '' end "
-		 "local here = age == 0 and kind "
-		 "if here == '~' then return rest end "
-		 "if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
-		 "local outcome = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
-		 "if outcome.err then return '' end "
-		 "return ARGV[2]";
+static const char reserve_script[] = READ_OLD
+	"if age and age < 0 then return '' end "
+	"local here = age == 0 and kind "
+	"if here == '~' then return rest end "
+	"if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
+	"local outcome = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
+	"if outcome.err then return '' end "
+	"return ARGV[2]";
 
 static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
 {
-	strbuf_add_format(out, FORM " %lld %lld %lld %d %d %lld %zu ", (long long)generation, (long long)entry->version,
-	                  (long long)entry->id, (int)entry->state, (int)entry->redirect_status,
-	                  (long long)entry->expires_at_us, strlen(entry->original_url));
+	strbuf_add_format(out, FORM " %lld %lld %lld %d %d %lld %zu ", (long long)generation,
+	                  (long long)entry->version, (long long)entry->id, (int)entry->state,
+	                  (int)entry->redirect_status, (long long)entry->expires_at_us,
+	                  strlen(entry->original_url));
 	strbuf_add_text(out, entry->original_url);
 	strbuf_add_text(out, entry->expired_url);
 }
@@ -116,7 +117,8 @@ static const char *read_text(const char *at, int64_t len, char *out)
 static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
 {
 	const char *end = value + len;
-	if (len < sizeof(FORM) || memcmp(value, FORM " ", sizeof(FORM)) != 0 || memchr(value, '\0', len))
+	if (len < sizeof(FORM) || memcmp(value, FORM " ", sizeof(FORM)) != 0 ||
+	    memchr(value, '\0', len))
 		return false;
 	const char *at = value + sizeof(FORM);
 	int64_t number[NUMBERS];
@@ -125,11 +127,12 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 		if (!at)
 			return false;
 	}
-	int64_t version = number[1], id = number[2], state = number[3], status = number[4], url_len = number[6];
+	int64_t version = number[1], id = number[2], state = number[3], status = number[4],
+		url_len = number[6];
 	int64_t expired_url_len = end - at - url_len;
 	if (version < 1 || id < 1 || state < LINK_STATE_ACTIVE || state > LINK_STATE_DELETED ||
-	    !link_redirect_status_is_valid(status) || url_len < 1 || url_len > LINK_URL_MAX || expired_url_len < 0 ||
-	    expired_url_len > LINK_URL_MAX)
+	    !link_redirect_status_is_valid(status) || url_len < 1 || url_len > LINK_URL_MAX ||
+	    expired_url_len < 0 || expired_url_len > LINK_URL_MAX)
 		return false;
 	out->version = version;
 	out->id = id;
@@ -201,26 +204,30 @@ static const char *number_of(int64_t number, char text[static NUMBER_TEXT + 1])
 static bool is_unknown_value(const char *value, size_t len, int64_t generation_now)
 {
 	int64_t generation = 0;
-	return len > sizeof(UNKNOWN_KIND) && memcmp(value, UNKNOWN_KIND " ", sizeof(UNKNOWN_KIND)) == 0 &&
+	return len > sizeof(UNKNOWN_KIND) &&
+	       memcmp(value, UNKNOWN_KIND " ", sizeof(UNKNOWN_KIND)) == 0 &&
 	       number_parse(value + sizeof(UNKNOWN_KIND), 0, INT64_MAX, &generation) == OK &&
 	       generation == generation_now;
 }
 
-static enum link_cache_result read_value(const char *value, size_t len, int64_t generation_now, struct link_entry *out)
+static enum link_cache_result read_value(const char *value, size_t len, int64_t generation_now,
+                                         struct link_entry *out)
 {
 	int64_t generation = 0;
 	if (!value)
 		return LINK_CACHE_MISS;
 	if (is_unknown_value(value, len, generation_now))
 		return LINK_CACHE_UNKNOWN;
-	return decode(value, len, &generation, out) && generation == generation_now ? LINK_CACHE_ENTRY
-	                                                                            : LINK_CACHE_MISS;
+	return decode(value, len, &generation, out) && generation == generation_now
+	               ? LINK_CACHE_ENTRY
+	               : LINK_CACHE_MISS;
 }
 
 /* Checks the validity after the reply has arrived, and for the server that sent it. */
-static enum link_cache_result read_reply(const struct link_cache *cache, enum link_cache_validity_level level,
-                                         const struct redis_reply *reply, uint64_t server, const char *slug,
-                                         struct link_entry *out)
+static enum link_cache_result read_reply(const struct link_cache *cache,
+                                         enum link_cache_validity_level level,
+                                         const struct redis_reply *reply, uint64_t server,
+                                         const char *slug, struct link_entry *out)
 {
 	struct link_cache_epoch epoch;
 	if (!link_cache_validity_now(cache->validity, level, &epoch) || epoch.server != server)
@@ -233,8 +240,8 @@ static enum link_cache_result read_reply(const struct link_cache *cache, enum li
 	return result;
 }
 
-static enum link_cache_result get(struct link_cache *cache, enum link_cache_validity_level level, const char *slug,
-                                  struct link_entry *out)
+static enum link_cache_result get(struct link_cache *cache, enum link_cache_validity_level level,
+                                  const char *slug, struct link_entry *out)
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
@@ -250,12 +257,14 @@ static enum link_cache_result get(struct link_cache *cache, enum link_cache_vali
 	return result;
 }
 
-enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
+enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug,
+                                      struct link_entry *out)
 {
 	return get(cache, LINK_CACHE_VALIDITY_FULL, slug, out);
 }
 
-enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out)
+enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug,
+                                                  struct link_entry *out)
 {
 	return get(cache, LINK_CACHE_VALIDITY_LAST_RESORT, slug, out);
 }
@@ -272,7 +281,8 @@ static void log_error_reply(struct link_cache *cache, const char *error)
 {
 	int64_t now_us = clock_steady_us(clock_system());
 	int64_t next_us = atomic_load(&cache->next_log_us);
-	if (now_us >= next_us && atomic_compare_exchange_strong(&cache->next_log_us, &next_us, now_us + CLOCK_US_PER_S))
+	if (now_us >= next_us &&
+	    atomic_compare_exchange_strong(&cache->next_log_us, &next_us, now_us + CLOCK_US_PER_S))
 		log_warning(cache->log, "link_cache_error", LOG_TEXT("message", error));
 }
 
@@ -285,13 +295,14 @@ static void finish_get(void *ctx, const struct redis_reply *reply, uint64_t serv
 	if (error)
 		log_error_reply(q->cache, error);
 	else if (reply)
-		result = read_reply(q->cache, LINK_CACHE_VALIDITY_FULL, reply, server, q->slug, &entry);
+		result = read_reply(q->cache, LINK_CACHE_VALIDITY_FULL, reply, server, q->slug,
+		                    &entry);
 	q->callback(q->ctx, result, &entry);
 	free(q);
 }
 
-enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
-                        link_cache_callback callback, void *ctx)
+enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline,
+                              const char *slug, link_cache_callback callback, void *ctx)
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
@@ -313,7 +324,8 @@ enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *p
 static void reserve_place(struct link_cache *cache, const char *slug, const char *replaces_unknown,
                           struct link_cache_reservation *out)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1], token[sizeof(out->token)];
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1],
+		token[sizeof(out->token)];
 	struct link_cache_epoch epoch;
 	*out = (struct link_cache_reservation){ 0 };
 	if (!link_cache_validity_now(cache->validity, LINK_CACHE_VALIDITY_FULL, &epoch))
@@ -328,7 +340,8 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 	};
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (redis_pool_script_with_run_id(cache->redis, reserve_script, 1, args, 5, &reply, &server) != OK)
+	if (redis_pool_script_with_run_id(cache->redis, reserve_script, 1, args, 5, &reply,
+	                                  &server) != OK)
 		return;
 	size_t len = 0;
 	const char *given = redis_reply_bytes(reply, &len);
@@ -339,23 +352,27 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 	redis_reply_free(reply);
 }
 
-void link_cache_reserve(struct link_cache *cache, const char *slug, struct link_cache_reservation *out)
+void link_cache_reserve(struct link_cache *cache, const char *slug,
+                        struct link_cache_reservation *out)
 {
 	reserve_place(cache, slug, "", out);
 }
 
-void link_cache_reserve_for_change(struct link_cache *cache, const char *slug, struct link_cache_reservation *out)
+void link_cache_reserve_for_change(struct link_cache *cache, const char *slug,
+                                   struct link_cache_reservation *out)
 {
 	reserve_place(cache, slug, "1", out);
 }
 
 static int64_t jittered_ttl_s(void)
 {
-	return LINK_CACHE_TTL_S - LINK_CACHE_TTL_S / 10 + (int64_t)entropy_below(2 * LINK_CACHE_TTL_S / 10 + 1);
+	return LINK_CACHE_TTL_S - LINK_CACHE_TTL_S / 10 +
+	       (int64_t)entropy_below(2 * LINK_CACHE_TTL_S / 10 + 1);
 }
 
 static enum err put_value(struct link_cache *cache, int64_t generation, const char *token,
-                          const struct link_entry *entry, enum put_outcome *outcome, uint64_t *server)
+                          const struct link_entry *entry, enum put_outcome *outcome,
+                          uint64_t *server)
 {
 	char key[KEY_SIZE], of[NUMBER_TEXT + 1], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
 	struct strbuf value;
@@ -370,7 +387,8 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
 		REDIS_TEXT(token),
 	};
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script_with_run_id(cache->redis, put_entry_script, 1, args, 6, &reply, server);
+	enum err err = redis_pool_script_with_run_id(cache->redis, put_entry_script, 1, args, 6,
+	                                             &reply, server);
 	if (err == OK)
 		*outcome = (enum put_outcome)redis_reply_int(reply);
 	redis_reply_free(reply);
@@ -419,7 +437,8 @@ enum err link_cache_delete(struct link_cache *cache, const char *const *slugs, s
 	return err;
 }
 
-enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cache_epoch *to, const struct link_entry *entry)
+enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cache_epoch *to,
+                                 const struct link_entry *entry)
 {
 	enum put_outcome outcome;
 	uint64_t server;
@@ -429,11 +448,11 @@ enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cac
 	return err;
 }
 
-enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
-                                 const char *slug)
+enum err link_cache_fill_unknown(struct link_cache *cache,
+                                 const struct link_cache_reservation *reservation, const char *slug)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN_KIND " ")],
-		ttl_s[NUMBER_TEXT + 1];
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1],
+		value[NUMBER_TEXT + sizeof(UNKNOWN_KIND " ")], ttl_s[NUMBER_TEXT + 1];
 	number_of(reservation->generation, generation);
 	snprintf(value, sizeof(value), UNKNOWN_KIND " %s", generation);
 	const struct redis_arg args[] = {

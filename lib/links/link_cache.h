@@ -64,27 +64,31 @@ bool link_cache_current_epoch(const struct link_cache *cache, struct link_cache_
 /* --- reading --- */
 
 enum link_cache_result {
-	LINK_CACHE_ENTRY,   /* out is set */
-	LINK_CACHE_UNKNOWN, /* PostgreSQL recently had no such slug */
-	LINK_CACHE_MISS,    /* read from PostgreSQL */
-	LINK_CACHE_UNAVAILABLE,    /* Redis is down, slow or not valid: read from PostgreSQL, do not fill */
+	LINK_CACHE_ENTRY,       /* out is set */
+	LINK_CACHE_UNKNOWN,     /* PostgreSQL recently had no such slug */
+	LINK_CACHE_MISS,        /* read from PostgreSQL */
+	LINK_CACHE_UNAVAILABLE, /* Redis is down, slow or not valid: read from PostgreSQL, do not
+	                           fill */
 };
 
-enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out);
+enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug,
+                                      struct link_entry *out);
 
 /* As link_cache_get, for when PostgreSQL is down (LINK_CACHE_VALIDITY_LAST_RESORT). */
-enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out);
+enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug,
+                                                  struct link_entry *out);
 
 /* entry is borrowed, and the callee may change it. It is set only with LINK_CACHE_ENTRY. */
-typedef void (*link_cache_callback)(void *ctx, enum link_cache_result result, struct link_entry *entry);
+typedef void (*link_cache_callback)(void *ctx, enum link_cache_result result,
+                                    struct link_entry *entry);
 
 /*
  * As link_cache_get, without waiting: callback is called once, later, in the thread of the
  * pipeline. ERR_UNAVAILABLE: Redis is not valid now, or not through this pipeline. After this and
  * the other errors of redis_pipeline_call, Redis was not asked and callback is not called.
  */
-enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
-                        link_cache_callback callback, void *ctx) MUST_CHECK;
+enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline,
+                              const char *slug, link_cache_callback callback, void *ctx) MUST_CHECK;
 
 /* --- filling --- */
 
@@ -101,9 +105,11 @@ struct link_cache_reservation {
  * Call it before reading an entry from PostgreSQL that Redis does not have. *out is all zeros if
  * Redis is down, not valid, or has a value by now.
  */
-void link_cache_reserve(struct link_cache *cache, const char *slug, struct link_cache_reservation *out);
+void link_cache_reserve(struct link_cache *cache, const char *slug,
+                        struct link_cache_reservation *out);
 /* Call it before committing a change. Replaces an unknown slug as well. */
-void link_cache_reserve_for_change(struct link_cache *cache, const char *slug, struct link_cache_reservation *out);
+void link_cache_reserve_for_change(struct link_cache *cache, const char *slug,
+                                   struct link_cache_reservation *out);
 
 /*
  * Replaces the reservation of the entry, or an older version, by the entry. Any other value is
@@ -122,21 +128,23 @@ enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry
  * Deletes the values and reservations of many links after a bulk change, so that Redis has nothing
  * older on success. One command. Errors of redis_pool_call.
  */
-enum err link_cache_delete(struct link_cache *cache, const char *const *slugs, size_t count) MUST_CHECK;
+enum err link_cache_delete(struct link_cache *cache, const char *const *slugs,
+                           size_t count) MUST_CHECK;
 
 /*
  * As link_cache_set, for the relay, which knows the current epoch better. ERR_UNAVAILABLE also
  * means that another server answered, or that the server has reached a higher generation.
  */
 enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cache_epoch *epoch,
-                         const struct link_entry *entry) MUST_CHECK;
+                                 const struct link_entry *entry) MUST_CHECK;
 
 /*
  * Caches for LINK_CACHE_UNKNOWN_TTL_S that PostgreSQL has no such slug, if the reservation is still
  * in place. Otherwise it removes an entry or the reservation of another caller: the link was
  * purged, and a visitor who got 404 must not get 410 later.
  */
-enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
+enum err link_cache_fill_unknown(struct link_cache *cache,
+                                 const struct link_cache_reservation *reservation,
                                  const char *slug) MUST_CHECK;
 
 #endif

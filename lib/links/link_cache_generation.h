@@ -46,7 +46,8 @@ struct link_cache_generation_reply {
  * comes from a suspended relay, has no effect. Works even if the memory of Redis is full. Errors of
  * redis_pool_call.
  */
-enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number, uint64_t server, int64_t not_after_us,
+enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number, uint64_t server,
+                                        int64_t not_after_us,
                                         struct link_cache_generation_reply *out) MUST_CHECK;
 
 #endif

@@ -3,9 +3,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/links/link_cache_generation.h"
 
 #define POLL_AGE_US (LINK_CACHE_VALIDITY_POLL_AGE_MS * CLOCK_US_PER_MS)
@@ -14,8 +14,8 @@
 
 enum cause { UNREACHABLE, NOT_ANNOUNCED, OTHER_SERVER, OLD_GENERATION, NO_NEW_HEARTBEAT, CAUSES };
 
-static const char *const cause_names[CAUSES] = { "unreachable", "not_announced", "other_server", "old_generation",
-	                                         "no_heartbeat" };
+static const char *const cause_names[CAUSES] = { "unreachable", "not_announced", "other_server",
+	                                         "old_generation", "no_heartbeat" };
 static const char *const cause_labels[CAUSES] = {
 	"reason=\"unreachable\"",    "reason=\"not_announced\"", "reason=\"other_server\"",
 	"reason=\"old_generation\"", "reason=\"no_heartbeat\"",
@@ -51,8 +51,8 @@ struct link_cache_validity {
 
 /* --- published state --- */
 
-static void publish(struct link_cache_validity *t, const struct link_cache_epoch *now, int64_t full_us,
-                    int64_t last_resort_us)
+static void publish(struct link_cache_validity *t, const struct link_cache_epoch *now,
+                    int64_t full_us, int64_t last_resort_us)
 {
 	atomic_fetch_add(&t->sequence, 1);
 	atomic_store(&t->server, now->server);
@@ -62,8 +62,8 @@ static void publish(struct link_cache_validity *t, const struct link_cache_epoch
 	atomic_fetch_add(&t->sequence, 1);
 }
 
-bool link_cache_validity_now(const struct link_cache_validity *validity, enum link_cache_validity_level level,
-                          struct link_cache_epoch *out)
+bool link_cache_validity_now(const struct link_cache_validity *validity,
+                             enum link_cache_validity_level level, struct link_cache_epoch *out)
 {
 	uint64_t before, after;
 	int64_t valid_until_us;
@@ -81,7 +81,8 @@ bool link_cache_validity_now(const struct link_cache_validity *validity, enum li
 void link_cache_validity_require(struct link_cache_validity *validity, int64_t generation)
 {
 	int64_t required = atomic_load(&validity->required);
-	while (required < generation && !atomic_compare_exchange_weak(&validity->required, &required, generation))
+	while (required < generation &&
+	       !atomic_compare_exchange_weak(&validity->required, &required, generation))
 		continue;
 }
 
@@ -134,7 +135,8 @@ static void renew_connections(struct link_cache_validity *t, int64_t now_us)
 	redis_pool_reconnect(t->config.redis);
 }
 
-static void take_heartbeat(struct link_cache_validity *t, const struct link_cache_generation *announced, int64_t polled_us)
+static void take_heartbeat(struct link_cache_validity *t,
+                           const struct link_cache_generation *announced, int64_t polled_us)
 {
 	if (announced->heartbeat != t->heartbeat) {
 		t->heartbeat = announced->heartbeat;
@@ -150,8 +152,9 @@ static void take_heartbeat(struct link_cache_validity *t, const struct link_cach
 		validate(t, announced);
 }
 
-static void take_answer(struct link_cache_validity *t, enum err err, const struct link_cache_generation *announced,
-                        uint64_t server, int64_t polled_us)
+static void take_answer(struct link_cache_validity *t, enum err err,
+                        const struct link_cache_generation *announced, uint64_t server,
+                        int64_t polled_us)
 {
 	/*
 	 * The validity has expired in the meantime, even if only because this thread did not poll:
@@ -176,8 +179,8 @@ static void take_answer(struct link_cache_validity *t, enum err err, const struc
 	int64_t poll_until_us = polled_us + POLL_AGE_US;
 	int64_t heartbeat_until_us = t->heartbeat_us + HEARTBEAT_AGE_US;
 	int64_t full_us = poll_until_us < heartbeat_until_us ? poll_until_us : heartbeat_until_us;
-	publish(t, &(struct link_cache_epoch){ server, announced->number }, t->is_invalid ? 0 : full_us,
-	        poll_until_us);
+	publish(t, &(struct link_cache_epoch){ server, announced->number },
+	        t->is_invalid ? 0 : full_us, poll_until_us);
 }
 
 static void poll_once(struct link_cache_validity *t)
@@ -217,12 +220,14 @@ static void register_metrics(struct link_cache_validity *t, struct metrics *metr
 	if (!metrics)
 		return;
 	for (size_t i = 0; i < CAUSES; i++)
-		t->invalidations[i] = metrics_counter(metrics, "waymark_link_cache_invalidations_total",
-		                                      "Times that the links in Redis became invalid", cause_labels[i]);
-	metrics_gauge_callback(metrics, "waymark_link_cache_valid", "1 while the links in Redis are valid", NULL,
-	                       is_valid, t);
-	metrics_gauge_callback(metrics, "waymark_link_cache_generation", "Last seen generation of the links in Redis",
-	                       NULL, last_generation, t);
+		t->invalidations[i] = metrics_counter(
+			metrics, "waymark_link_cache_invalidations_total",
+			"Times that the links in Redis became invalid", cause_labels[i]);
+	metrics_gauge_callback(metrics, "waymark_link_cache_valid",
+	                       "1 while the links in Redis are valid", NULL, is_valid, t);
+	metrics_gauge_callback(metrics, "waymark_link_cache_generation",
+	                       "Last seen generation of the links in Redis", NULL, last_generation,
+	                       t);
 }
 
 struct link_cache_validity *link_cache_validity_new(const struct link_cache_validity_config *config)

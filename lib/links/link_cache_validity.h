@@ -39,7 +39,8 @@ struct link_cache_validity_config {
 	struct metrics *metrics;
 };
 
-struct link_cache_validity *link_cache_validity_new(const struct link_cache_validity_config *config);
+struct link_cache_validity *link_cache_validity_new(
+	const struct link_cache_validity_config *config);
 void link_cache_validity_free(struct link_cache_validity *validity);
 
 enum link_cache_validity_level {
@@ -62,8 +63,8 @@ struct link_cache_epoch {
 };
 
 /* Gets the current epoch. False: Redis is not valid now. Neither locks nor waits. */
-bool link_cache_validity_now(const struct link_cache_validity *validity, enum link_cache_validity_level level,
-                          struct link_cache_epoch *out);
+bool link_cache_validity_now(const struct link_cache_validity *validity,
+                             enum link_cache_validity_level level, struct link_cache_epoch *out);
 
 /* From now on only this generation or a higher one is valid. Redis may not have reached it yet. */
 void link_cache_validity_require(struct link_cache_validity *validity, int64_t generation);

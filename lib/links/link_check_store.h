@@ -40,17 +40,18 @@ struct link_check_due {
  * room for them. A claimed link is not due again for lease_s seconds, so a link that crashes a
  * checker does not block the others.
  */
-enum err link_check_store_claim(struct pg_conn *conn, int64_t limit, int64_t lease_s, struct link_check_due *out,
-                                size_t *count) MUST_CHECK;
+enum err link_check_store_claim(struct pg_conn *conn, int64_t limit, int64_t lease_s,
+                                struct link_check_due *out, size_t *count) MUST_CHECK;
 
 /*
  * Stores the result of a check, and in how many seconds the next one is due. Does nothing if the
  * destination has changed since the claim.
  */
-enum err link_check_store_write(struct pg_conn *conn, const struct link_check_due *due, int status, int64_t failures,
-                                int64_t next_s) MUST_CHECK;
+enum err link_check_store_write(struct pg_conn *conn, const struct link_check_due *due, int status,
+                                int64_t failures, int64_t next_s) MUST_CHECK;
 
 /* Postpones a check that gave no result. */
-enum err link_check_store_postpone(struct pg_conn *conn, const struct link_check_due *due, int64_t delay_ms) MUST_CHECK;
+enum err link_check_store_postpone(struct pg_conn *conn, const struct link_check_due *due,
+                                   int64_t delay_ms) MUST_CHECK;
 
 #endif

@@ -10,7 +10,8 @@
 #define IDS_BYTES_MAX (64 + LINK_DELETION_STORE_BATCH_MAX * 12)
 
 /* Reads the next links and collects the IDs of those that are not DELETED yet. */
-static enum err read_next(struct pg_conn *conn, struct link_deletion_cursor *cursor, struct sql_column *ids)
+static enum err read_next(struct pg_conn *conn, struct link_deletion_cursor *cursor,
+                          struct sql_column *ids)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -38,7 +39,8 @@ static enum err read_next(struct pg_conn *conn, struct link_deletion_cursor *cur
 	return OK;
 }
 
-static enum err add_events(const struct pg_result *rows, struct outbox_bulk *events, struct link_deletion_batch *batch)
+static enum err add_events(const struct pg_result *rows, struct outbox_bulk *events,
+                           struct link_deletion_batch *batch)
 {
 	struct link_event event;
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
@@ -71,7 +73,7 @@ static enum err delete_links(struct pg_conn *conn, struct sql_column *ids, struc
 }
 
 enum err link_deletion_store_next(struct pg_conn *conn, struct link_deletion_cursor *cursor,
-                                 struct link_deletion_batch *batch)
+                                  struct link_deletion_batch *batch)
 {
 	struct sql_column ids;
 	struct outbox_bulk events;

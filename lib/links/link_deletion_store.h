@@ -32,11 +32,11 @@ struct link_deletion_batch {
 };
 
 /*
- * Deletes those of the next LINK_DELETION_STORE_BATCH_MAX links that are not DELETED yet, as the DELETE
- * endpoint does, and adds their events. Call it inside a transaction. It advances cursor; the
- * caller must restore the old value if it cannot commit.
+ * Deletes those of the next LINK_DELETION_STORE_BATCH_MAX links that are not DELETED yet, as the
+ * DELETE endpoint does, and adds their events. Call it inside a transaction. It advances cursor;
+ * the caller must restore the old value if it cannot commit.
  */
 enum err link_deletion_store_next(struct pg_conn *conn, struct link_deletion_cursor *cursor,
-                                 struct link_deletion_batch *batch) MUST_CHECK;
+                                  struct link_deletion_batch *batch) MUST_CHECK;
 
 #endif

@@ -72,8 +72,9 @@ static bool decode_tags(const Waymark__V1__Link *from, struct link_tags *out)
 
 static bool decode_entry(const Waymark__V1__Link *from, struct link_entry *out)
 {
-	if (from->id <= 0 || from->version <= 0 || from->expires_at_us < 0 || (int)from->state < LINK_STATE_ACTIVE ||
-	    (int)from->state > LINK_STATE_DELETED || !link_redirect_status_is_valid(from->redirect_status))
+	if (from->id <= 0 || from->version <= 0 || from->expires_at_us < 0 ||
+	    (int)from->state < LINK_STATE_ACTIVE || (int)from->state > LINK_STATE_DELETED ||
+	    !link_redirect_status_is_valid(from->redirect_status))
 		return false;
 	out->id = from->id;
 	out->version = from->version;
@@ -82,13 +83,15 @@ static bool decode_entry(const Waymark__V1__Link *from, struct link_entry *out)
 	out->redirect_status = (uint16_t)from->redirect_status;
 	return slug_is_valid(from->slug, strlen(from->slug)) && from->original_url[0] != '\0' &&
 	       protobuf_copy_text(from->slug, out->slug, sizeof(out->slug)) &&
-	       protobuf_copy_text(from->original_url, out->original_url, sizeof(out->original_url)) &&
+	       protobuf_copy_text(from->original_url, out->original_url,
+	                          sizeof(out->original_url)) &&
 	       protobuf_copy_text(from->expired_url, out->expired_url, sizeof(out->expired_url));
 }
 
 static bool decode_link(const Waymark__V1__Link *from, struct link *out)
 {
-	if (((int)from->link_type != LINK_TYPE_TEMPORARY && (int)from->link_type != LINK_TYPE_PERMANENT) ||
+	if (((int)from->link_type != LINK_TYPE_TEMPORARY &&
+	     (int)from->link_type != LINK_TYPE_PERMANENT) ||
 	    from->owner_id < 0 || from->created_at_us <= 0 || from->updated_at_us <= 0)
 		return false;
 	out->type = (enum link_type)from->link_type;
@@ -96,8 +99,8 @@ static bool decode_link(const Waymark__V1__Link *from, struct link *out)
 	out->created_at_us = from->created_at_us;
 	out->updated_at_us = from->updated_at_us;
 	return utf8_length(from->title, strlen(from->title)) <= LINK_TITLE_CHARS_MAX &&
-	       protobuf_copy_text(from->title, out->title, sizeof(out->title)) && decode_tags(from, &out->tags) &&
-	       decode_entry(from, &out->entry);
+	       protobuf_copy_text(from->title, out->title, sizeof(out->title)) &&
+	       decode_tags(from, &out->tags) && decode_entry(from, &out->entry);
 }
 
 static enum link_change decode_change(int change)
@@ -121,7 +124,8 @@ enum err link_event_decode(const void *bytes, size_t len, struct link_event *out
 	if (len > LINK_EVENT_BYTES_MAX)
 		return ERR_INVALID;
 	const char *problem;
-	Waymark__V1__LinkEvent *message = protobuf_unpack(&waymark__v1__link_event__descriptor, bytes, len, &problem);
+	Waymark__V1__LinkEvent *message =
+		protobuf_unpack(&waymark__v1__link_event__descriptor, bytes, len, &problem);
 	if (!message)
 		return ERR_INVALID;
 	struct link_event event = { 0 };
@@ -138,7 +142,8 @@ enum err link_event_decode_link(const void *bytes, size_t len, struct link *out)
 	if (len > LINK_EVENT_BYTES_MAX)
 		return ERR_INVALID;
 	const char *problem;
-	Waymark__V1__Link *message = protobuf_unpack(&waymark__v1__link__descriptor, bytes, len, &problem);
+	Waymark__V1__Link *message =
+		protobuf_unpack(&waymark__v1__link__descriptor, bytes, len, &problem);
 	if (!message)
 		return ERR_INVALID;
 	struct link link = { 0 };

@@ -20,9 +20,11 @@ enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct li
 	out->redirect_status = (uint16_t)status;
 	out->expires_at_us = pg_result_time(rows, row, 6);
 	if (!copy_text(pg_result_text(rows, row, 1), out->slug, sizeof(out->slug)) ||
-	    !copy_text(pg_result_text(rows, row, 5), out->original_url, sizeof(out->original_url)) ||
+	    !copy_text(pg_result_text(rows, row, 5), out->original_url,
+	               sizeof(out->original_url)) ||
 	    !copy_text(pg_result_text(rows, row, 7), out->expired_url, sizeof(out->expired_url)) ||
-	    link_state_parse(pg_result_text(rows, row, 3), &out->state) != OK || !link_redirect_status_is_valid(status))
+	    link_state_parse(pg_result_text(rows, row, 3), &out->state) != OK ||
+	    !link_redirect_status_is_valid(status))
 		return ERR_INTERNAL;
 	return OK;
 }
@@ -81,7 +83,8 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	return split_tags(pg_result_text(rows, row, 11), &out->tags);
 }
 
-enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct link *out)
+enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                        struct link *out)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);

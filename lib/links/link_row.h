@@ -19,15 +19,17 @@
  * The columns that link_row_read_entry expects, in this order. link_row_read expects the further
  * ones after them.
  */
-#define LINK_ROW_ENTRY_COLUMNS "id, slug, version, state, redirect_status, original_url, expires_at, expired_url"
-#define LINK_ROW_COLUMNS                                                                                               \
-	LINK_ROW_ENTRY_COLUMNS                                                                                         \
-	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "                      \
+#define LINK_ROW_ENTRY_COLUMNS                                                                     \
+	"id, slug, version, state, redirect_status, original_url, expires_at, expired_url"
+#define LINK_ROW_COLUMNS                                                                           \
+	LINK_ROW_ENTRY_COLUMNS                                                                     \
+	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \
 	"state_before_deletion"
 #define LINK_ROW_COLUMN_COUNT 15
 
 /* ERR_INTERNAL: the row violates its constraints. */
-enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct link_entry *out) MUST_CHECK;
+enum err link_row_read_entry(const struct pg_result *rows, size_t row,
+                             struct link_entry *out) MUST_CHECK;
 enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out) MUST_CHECK;
 
 /* Runs a statement that returns LINK_ROW_COLUMNS of at most one link. ERR_NOT_FOUND: none. */
@@ -35,11 +37,13 @@ enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_p
                         struct link *out) MUST_CHECK;
 
 /* The text for LINK_ROW_TAGS_FROM_TEXT. ERR_INVALID: an empty tag, or a tag with U+001F. */
-enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_ROW_TAGS_SIZE]) MUST_CHECK;
+enum err link_row_join_tags(const struct link_tags *tags,
+                            char out[static LINK_ROW_TAGS_SIZE]) MUST_CHECK;
 
 /* Builds the LinkEvent of a change that resulted in link. */
 void link_row_to_event(const struct link *link, enum link_change change, struct link_event *out);
 /* Builds it and adds it to the outbox. */
-enum err link_row_add_event(struct pg_conn *conn, const struct link *link, enum link_change change) MUST_CHECK;
+enum err link_row_add_event(struct pg_conn *conn, const struct link *link,
+                            enum link_change change) MUST_CHECK;
 
 #endif

@@ -12,17 +12,20 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct li
 	pg_params_text(&params, slug);
 	struct pg_result *rows = NULL;
 	enum err err =
-		pg_conn_query(conn, "SELECT " LINK_ROW_ENTRY_COLUMNS " FROM links WHERE slug = $1", &params, &rows);
+		pg_conn_query(conn, "SELECT " LINK_ROW_ENTRY_COLUMNS " FROM links WHERE slug = $1",
+	                      &params, &rows);
 	struct link_entry entry;
 	if (err == OK)
-		err = pg_result_count(rows) == 1 ? link_row_read_entry(rows, 0, &entry) : ERR_NOT_FOUND;
+		err = pg_result_count(rows) == 1 ? link_row_read_entry(rows, 0, &entry)
+		                                 : ERR_NOT_FOUND;
 	if (err == OK)
 		*out = entry;
 	pg_result_free(rows);
 	return err;
 }
 
-static enum err insert(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+static enum err insert(struct pg_conn *conn, const struct link_store_new *new_link,
+                       struct link *out)
 {
 	char tags[LINK_ROW_TAGS_SIZE];
 	enum err err = link_row_join_tags(new_link->tags, tags);
@@ -30,7 +33,8 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 		return err;
 	struct pg_params params = { 0 };
 	pg_params_text(&params, new_link->slug);
-	pg_params_text(&params, link_type_name(new_link->owner_id ? LINK_TYPE_PERMANENT : LINK_TYPE_TEMPORARY));
+	pg_params_text(&params, link_type_name(new_link->owner_id ? LINK_TYPE_PERMANENT
+	                                                          : LINK_TYPE_TEMPORARY));
 	pg_params_int(&params, new_link->redirect_status);
 	pg_params_text(&params, new_link->original_url);
 	pg_params_time_or_null(&params, new_link->expires_at_us);
@@ -53,7 +57,8 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 }
 
 /* A rejected insert would abort the caller's transaction, so it runs inside a savepoint. */
-static enum err insert_in_savepoint(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+static enum err insert_in_savepoint(struct pg_conn *conn, const struct link_store_new *new_link,
+                                    struct link *out)
 {
 	enum err err = pg_conn_query(conn, "SAVEPOINT link_store_create", NULL, NULL);
 	if (err != OK)
@@ -65,11 +70,13 @@ static enum err insert_in_savepoint(struct pg_conn *conn, const struct link_stor
 		return err;
 	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
-	enum err rollback_err = pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
+	enum err rollback_err =
+		pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
 	return rollback_err == OK ? err : rollback_err;
 }
 
-enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link,
+                           struct link *out)
 {
 	struct link link;
 	enum err err = insert_in_savepoint(conn, new_link, &link);
@@ -81,7 +88,9 @@ enum err link_store_create(struct pg_conn *conn, const struct link_store_new *ne
 }
 
 /* $2 = -1 is LINK_STORE_ANY_OWNER. */
-#define SELECT_OF_OWNER "SELECT " LINK_ROW_COLUMNS " FROM links WHERE id = $1 AND (owner_id = $2 OR $2::bigint = -1)"
+#define SELECT_OF_OWNER                                                                            \
+	"SELECT " LINK_ROW_COLUMNS                                                                 \
+	" FROM links WHERE id = $1 AND (owner_id = $2 OR $2::bigint = -1)"
 
 enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
 {
@@ -99,21 +108,22 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
 	return link_row_query(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
 }
 
-enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url, const char *slug,
-                                struct link *out)
+enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url,
+                                const char *slug, struct link *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, owner_id);
 	pg_params_text(&params, original_url);
 	pg_params_text(&params, slug);
 	/* Forces the index on destinations. The order alone would scan all links of the owner. */
-	return link_row_query(conn,
-	                      "WITH same AS MATERIALIZED (SELECT * FROM links WHERE owner_id = $1 AND state = 'ACTIVE' "
-	                      "AND hashtextextended(original_url, 0) = hashtextextended($2, 0) AND original_url = $2 "
-	                      "AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
-	                      "AND ($3::text IS NULL OR slug = $3)) "
-	                      "SELECT " LINK_ROW_COLUMNS " FROM same ORDER BY created_at DESC, id DESC LIMIT 1",
-	                      &params, out);
+	return link_row_query(
+		conn,
+		"WITH same AS MATERIALIZED (SELECT * FROM links WHERE owner_id = $1 AND state = 'ACTIVE' "
+		"AND hashtextextended(original_url, 0) = hashtextextended($2, 0) AND original_url = $2 "
+		"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
+		"AND ($3::text IS NULL OR slug = $3)) "
+		"SELECT " LINK_ROW_COLUMNS " FROM same ORDER BY created_at DESC, id DESC LIMIT 1",
+		&params, out);
 }
 
 static enum err update(struct pg_conn *conn, const struct link *link, struct link *out)
@@ -165,14 +175,16 @@ enum err link_store_update(struct pg_conn *conn, struct link *link, enum link_ch
 /* --- claims --- */
 
 enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
-                               const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out)
+                                        const uint8_t claim_token_hash[static DIGEST_SIZE],
+                                        struct link *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, slug);
 	pg_params_bytes(&params, claim_token_hash, DIGEST_SIZE);
-	return link_row_query(
-		conn, "SELECT " LINK_ROW_COLUMNS " FROM links WHERE slug = $1 AND claim_token_hash = $2 FOR UPDATE",
-		&params, out);
+	return link_row_query(conn,
+	                      "SELECT " LINK_ROW_COLUMNS
+	                      " FROM links WHERE slug = $1 AND claim_token_hash = $2 FOR UPDATE",
+	                      &params, out);
 }
 
 enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner_id)
@@ -182,12 +194,13 @@ enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
 	pg_params_int(&params, owner_id);
-	enum err err = link_row_query(conn,
-	                              "UPDATE links SET version = version + 1, link_type = 'PERMANENT', owner_id = $3, "
-	                              "expires_at = NULL, updated_at = clock_timestamp() "
-	                              "WHERE id = $1 AND version = $2 AND owner_id IS NULL "
-	                              "RETURNING " LINK_ROW_COLUMNS,
-	                              &params, &claimed);
+	enum err err = link_row_query(
+		conn,
+		"UPDATE links SET version = version + 1, link_type = 'PERMANENT', owner_id = $3, "
+		"expires_at = NULL, updated_at = clock_timestamp() "
+		"WHERE id = $1 AND version = $2 AND owner_id IS NULL "
+		"RETURNING " LINK_ROW_COLUMNS,
+		&params, &claimed);
 	if (err == ERR_NOT_FOUND)
 		return ERR_CONFLICT;
 	if (err == OK)
@@ -206,8 +219,8 @@ enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner
  * Adds an event for each row, which is a link after its change. The next batch begins at the last
  * row.
  */
-static enum err add_events(const struct pg_result *rows, enum link_change change, struct outbox_bulk *events,
-                           int64_t *from_us)
+static enum err add_events(const struct pg_result *rows, enum link_change change,
+                           struct outbox_bulk *events, int64_t *from_us)
 {
 	struct link_event event;
 	int64_t last_us = *from_us;
@@ -259,30 +272,33 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 	struct pg_params params = { 0 };
 	pg_params_time(&params, batch->from_us);
 	pg_params_int(&params, batch->limit);
-	return change_batch(conn,
-	                    "WITH due AS (SELECT id FROM links WHERE state = 'ACTIVE' AND expires_at >= $1 "
-	                    "AND expires_at <= statement_timestamp() ORDER BY expires_at LIMIT $2 "
-	                    "FOR UPDATE SKIP LOCKED) "
-	                    "UPDATE links SET state = 'EXPIRED', version = version + 1, "
-	                    "state_since = clock_timestamp(), updated_at = clock_timestamp() "
-	                    "WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING " LINK_ROW_COLUMNS ", expires_at",
-	                    &params, LINK_CHANGE_EXPIRED, batch);
+	return change_batch(
+		conn,
+		"WITH due AS (SELECT id FROM links WHERE state = 'ACTIVE' AND expires_at >= $1 "
+		"AND expires_at <= statement_timestamp() ORDER BY expires_at LIMIT $2 "
+		"FOR UPDATE SKIP LOCKED) "
+		"UPDATE links SET state = 'EXPIRED', version = version + 1, "
+		"state_since = clock_timestamp(), updated_at = clock_timestamp() "
+		"WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING " LINK_ROW_COLUMNS
+		", expires_at",
+		&params, LINK_CHANGE_EXPIRED, batch);
 }
 
 /* Deletes the links whose IDs are in "due", and inserts their tombstones. */
-#define DELETE_DUE                                                                                                     \
-	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                      \
-	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                             \
-	"SELECT slug, id, state, version + 1 FROM deleted), "                                                          \
-	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "              \
-	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "                        \
+#define DELETE_DUE                                                                                        \
+	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "         \
+	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                \
+	"SELECT slug, id, state, version + 1 FROM deleted), "                                             \
+	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, " \
+	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "           \
 	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM deleted) "
 
 /* The state is a literal because the index is partial. */
-#define PURGE(state)                                                                                                   \
-	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                           \
-	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "   \
-	"FOR UPDATE SKIP LOCKED), " DELETE_DUE "SELECT " LINK_ROW_COLUMNS ", state_since FROM last_version"
+#define PURGE(state)                                                                                                 \
+	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                         \
+	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 " \
+	"FOR UPDATE SKIP LOCKED), " DELETE_DUE "SELECT " LINK_ROW_COLUMNS                                            \
+	", state_since FROM last_version"
 
 static const char *purge_sql(enum link_state state)
 {
@@ -305,10 +321,11 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 	struct pg_params params = { 0 };
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
-	enum err err = link_row_query(conn,
-	                              "WITH due AS (SELECT id FROM links WHERE id = $1 AND version = $2), " DELETE_DUE
-	                              "SELECT " LINK_ROW_COLUMNS " FROM last_version",
-	                              &params, &deleted);
+	enum err err = link_row_query(
+		conn,
+		"WITH due AS (SELECT id FROM links WHERE id = $1 AND version = $2), " DELETE_DUE
+		"SELECT " LINK_ROW_COLUMNS " FROM last_version",
+		&params, &deleted);
 	if (err == ERR_NOT_FOUND)
 		return ERR_CONFLICT;
 	if (err == OK)
@@ -334,7 +351,8 @@ enum err link_store_next_slugs(struct pg_conn *conn, struct link_store_slug_page
 	pg_params_text(&params, page->last);
 	pg_params_int(&params, LINK_STORE_SLUG_PAGE_MAX);
 	enum err err =
-		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2", &params, &rows);
+		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2",
+	                      &params, &rows);
 	if (err == OK) {
 		read_slugs(rows, page);
 		if (page->count > 0)
@@ -356,7 +374,8 @@ enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id, struct link_sto
 	pg_params_int(&params, *id);
 	pg_params_int(&params, LINK_STORE_SLUG_PAGE_MAX);
 	enum err err =
-		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params, &rows);
+		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2",
+	                      &params, &rows);
 	if (err == OK) {
 		read_slugs(rows, page);
 		if (page->count > 0)

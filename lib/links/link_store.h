@@ -17,7 +17,8 @@
 #include "lib/postgres/pg_conn.h"
 
 /* For redirects. ERR_NOT_FOUND: the slug was never issued, or the link was purged. */
-enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out) MUST_CHECK;
+enum err link_store_find_entry(struct pg_conn *conn, const char *slug,
+                               struct link_entry *out) MUST_CHECK;
 
 /* --- for owners --- */
 
@@ -38,16 +39,19 @@ struct link_store_new {
  * not exist. ERR_INVALID: a constraint or a tag (empty, U+001F) rejects it. These errors change
  * nothing, and the transaction continues (the insert runs in a savepoint).
  */
-enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
+enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link,
+                           struct link *out) MUST_CHECK;
 
 /* For administrators: links of any owner and of none. */
 #define LINK_STORE_ANY_OWNER INT64_C(-1)
 
 /* Links of other owners are ERR_NOT_FOUND, like missing links. */
-enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
+enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id,
+                        struct link *out) MUST_CHECK;
 
 /* As link_store_get, and locks the row until the transaction ends. */
-enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
+enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id,
+                         struct link *out) MUST_CHECK;
 
 /*
  * Updates the mutable fields of a link from link_store_lock (state, redirect_status, original_url,
@@ -55,14 +59,15 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
  * ERR_CONFLICT: the link is at another version, so it was not locked. ERR_INVALID: as for
  * link_store_create, but the transaction can only be rolled back.
  */
-enum err link_store_update(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
+enum err link_store_update(struct pg_conn *conn, struct link *link,
+                           enum link_change change) MUST_CHECK;
 
 /*
  * Finds the owner's newest link to a destination (in normal form) that is ACTIVE now. slug NULL =
  * any slug. ERR_NOT_FOUND: none.
  */
-enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url, const char *slug,
-                                struct link *out) MUST_CHECK;
+enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url,
+                                const char *slug, struct link *out) MUST_CHECK;
 
 /*
  * Purges a link from link_store_lock at once, whatever its state; otherwise as
@@ -81,12 +86,13 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
  * owner_id tells whether it has been claimed before. ERR_NOT_FOUND: no such pair.
  */
 enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
-                               const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out) MUST_CHECK;
+                                        const uint8_t claim_token_hash[static DIGEST_SIZE],
+                                        struct link *out) MUST_CHECK;
 
 /*
- * Makes an unowned link from link_store_lock_by_claim_token a PERMANENT link of the owner, without an expiry
- * time, and records the change. The token stays, so that a repeated claim finds the link again.
- * ERR_CONFLICT: the link has an owner, is at another version, or the owner does not exist.
+ * Makes an unowned link from link_store_lock_by_claim_token a PERMANENT link of the owner, without
+ * an expiry time, and records the change. The token stays, so that a repeated claim finds the link
+ * again. ERR_CONFLICT: the link has an owner, is at another version, or the owner does not exist.
  */
 enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner_id) MUST_CHECK;
 
@@ -136,7 +142,8 @@ enum err link_store_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
  * Reads a page of links with IDs above *id, oldest first, and raises *id to the newest of them.
  * Leaves last unchanged.
  */
-enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id, struct link_store_slug_page *page) MUST_CHECK;
+enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id,
+                              struct link_store_slug_page *page) MUST_CHECK;
 
 /* Reads the page after last. On an error of pg_conn_query the page is unchanged. */
 enum err link_store_next_slugs(struct pg_conn *conn, struct link_store_slug_page *page) MUST_CHECK;

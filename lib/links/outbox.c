@@ -25,12 +25,13 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	 * A waiting expiry event of the same link becomes urgent, because it must go first.
 	 * Identical notifications of one transaction are merged.
 	 */
-	enum err err = pg_conn_query(conn,
-	                             "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)), "
-	                             "raised AS (UPDATE outbox SET priority = 0 "
-	                             "WHERE slug = $1 AND NOT published AND priority = 1) "
-	                             "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
-	                             &params, NULL);
+	enum err err =
+		pg_conn_query(conn,
+	                      "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)), "
+	                      "raised AS (UPDATE outbox SET priority = 0 "
+	                      "WHERE slug = $1 AND NOT published AND priority = 1) "
+	                      "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
+	                      &params, NULL);
 	strbuf_clear(&payload);
 	return err;
 }
@@ -38,7 +39,8 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max)
 {
 	bulk->priority = priority;
-	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT,
+	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
 	sql_column_init(&bulk->payloads, SQL_COLUMN_BYTES,
 	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + LINK_EVENT_BYTES_MAX));
 }
@@ -79,11 +81,12 @@ enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 	if (err != OK)
 		return err;
 	pg_params_int(&params, (int64_t)bulk->priority);
-	return pg_conn_query(conn,
-	                     "WITH added AS (INSERT INTO outbox (slug, payload, priority) "
-	                     "SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
-	                     "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
-	                     &params, NULL);
+	return pg_conn_query(
+		conn,
+		"WITH added AS (INSERT INTO outbox (slug, payload, priority) "
+		"SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
+		"SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
+		&params, NULL);
 }
 
 void outbox_bulk_clear(struct outbox_bulk *bulk)
@@ -119,7 +122,8 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
 	return err;
 }
 
-#define SELECT_ROWS "SELECT id, slug, created_at, payload, cached, priority > 0 AS is_low_priority FROM outbox "
+#define SELECT_ROWS                                                                                \
+	"SELECT id, slug, created_at, payload, cached, priority > 0 AS is_low_priority FROM outbox "
 
 /*
  * Drops the low-priority rows. More urgent rows may wait than were read, and a low-priority row
@@ -135,16 +139,19 @@ static void drop_low_priority(struct outbox_batch *batch)
  * One statement and thus one snapshot: a low-priority row is never seen before earlier versions of
  * its link.
  */
-enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_limit, struct outbox_batch *out)
+enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_limit,
+                     struct outbox_batch *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, (int64_t)limit);
 	pg_params_int(&params, (int64_t)low_priority_limit);
-	enum err err = read_rows(conn,
-	                         "(" SELECT_ROWS "WHERE NOT published AND priority = 0 ORDER BY id LIMIT $1) UNION ALL "
-	                         "(" SELECT_ROWS "WHERE NOT published AND priority > 0 ORDER BY id LIMIT $2) "
-	                         "ORDER BY is_low_priority, id",
-	                         &params, out);
+	enum err err = read_rows(
+		conn,
+		"(" SELECT_ROWS
+		"WHERE NOT published AND priority = 0 ORDER BY id LIMIT $1) UNION ALL "
+		"(" SELECT_ROWS "WHERE NOT published AND priority > 0 ORDER BY id LIMIT $2) "
+		"ORDER BY is_low_priority, id",
+		&params, out);
 	if (err == OK && out->count >= limit && !out->rows[limit - 1].is_low_priority)
 		drop_low_priority(out);
 	return err;
@@ -154,7 +161,8 @@ enum err outbox_read_uncached(struct pg_conn *conn, size_t limit, struct outbox_
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, (int64_t)limit);
-	return read_rows(conn, SELECT_ROWS "WHERE " AWAITS_REDIS " ORDER BY id LIMIT $1", &params, out);
+	return read_rows(conn, SELECT_ROWS "WHERE " AWAITS_REDIS " ORDER BY id LIMIT $1", &params,
+	                 out);
 }
 
 void outbox_batch_clear(struct outbox_batch *batch)
@@ -172,7 +180,8 @@ static void list_ids(const struct outbox_batch *batch, bool cached_only, struct 
 	strbuf_add_char(out, '{');
 	for (size_t i = 0; i < batch->count; i++) {
 		if (!cached_only || batch->rows[i].cached)
-			strbuf_add_format(out, "%s%lld", out->len > 1 ? "," : "", (long long)batch->rows[i].id);
+			strbuf_add_format(out, "%s%lld", out->len > 1 ? "," : "",
+			                  (long long)batch->rows[i].id);
 	}
 	strbuf_add_char(out, '}');
 }
@@ -189,12 +198,13 @@ enum err outbox_set_published(struct pg_conn *conn, const struct outbox_batch *b
 	struct pg_params params = { 0 };
 	pg_params_text(&params, all.data);
 	pg_params_text(&params, cached.data);
-	enum err err = pg_conn_query(conn,
-	                             "WITH done AS (DELETE FROM outbox WHERE id = ANY ($1::bigint[]) "
-	                             "AND (cached OR id = ANY ($2::bigint[]))) "
-	                             "UPDATE outbox SET published = true WHERE id = ANY ($1::bigint[]) "
-	                             "AND NOT (cached OR id = ANY ($2::bigint[]))",
-	                             &params, NULL);
+	enum err err =
+		pg_conn_query(conn,
+	                      "WITH done AS (DELETE FROM outbox WHERE id = ANY ($1::bigint[]) "
+	                      "AND (cached OR id = ANY ($2::bigint[]))) "
+	                      "UPDATE outbox SET published = true WHERE id = ANY ($1::bigint[]) "
+	                      "AND NOT (cached OR id = ANY ($2::bigint[]))",
+	                      &params, NULL);
 	strbuf_clear(&all);
 	strbuf_clear(&cached);
 	return err;
@@ -206,10 +216,11 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
 	list_ids(batch, true, &ids);
 	struct pg_params params = { 0 };
 	pg_params_text(&params, ids.data);
-	enum err err = pg_conn_query(conn,
-	                             "WITH done AS (DELETE FROM outbox WHERE id = ANY ($1::bigint[]) AND published) "
-	                             "UPDATE outbox SET cached = true WHERE id = ANY ($1::bigint[]) AND NOT published",
-	                             &params, NULL);
+	enum err err = pg_conn_query(
+		conn,
+		"WITH done AS (DELETE FROM outbox WHERE id = ANY ($1::bigint[]) AND published) "
+		"UPDATE outbox SET cached = true WHERE id = ANY ($1::bigint[]) AND NOT published",
+		&params, NULL);
 	strbuf_clear(&ids);
 	return err;
 }
@@ -218,15 +229,16 @@ enum err outbox_skip_uncached(struct pg_conn *conn, size_t limit, int64_t *count
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, (int64_t)limit);
-	return pg_conn_query_int(conn,
-	                         "WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE " AWAITS_REDIS
-	                         " ORDER BY id LIMIT $1) AS ids), "
-	                         "done AS (DELETE FROM outbox WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) "
-	                         "AND published RETURNING 1), "
-	                         "kept AS (UPDATE outbox SET cached = true "
-	                         "WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) AND NOT published RETURNING 1) "
-	                         "SELECT (SELECT count(*) FROM done) + (SELECT count(*) FROM kept)",
-	                         &params, count);
+	return pg_conn_query_int(
+		conn,
+		"WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE " AWAITS_REDIS
+		" ORDER BY id LIMIT $1) AS ids), "
+		"done AS (DELETE FROM outbox WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) "
+		"AND published RETURNING 1), "
+		"kept AS (UPDATE outbox SET cached = true "
+		"WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) AND NOT published RETURNING 1) "
+		"SELECT (SELECT count(*) FROM done) + (SELECT count(*) FROM kept)",
+		&params, count);
 }
 
 enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached)
@@ -235,26 +247,30 @@ enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cache
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, slug);
 	enum err err = pg_conn_query(
-		conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")", &params, &rows);
+		conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")",
+		&params, &rows);
 	if (err == OK)
 		*is_cached = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);
 	return err;
 }
 
-enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached)
+enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count,
+                           bool *is_cached)
 {
 	struct pg_params params = { 0 };
 	struct sql_column names;
-	sql_column_init(&names, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&names, SQL_COLUMN_TEXT,
+	                COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
 	for (size_t i = 0; i < count; i++)
 		sql_column_add_text(&names, slugs[i]);
 	int64_t waiting = 0;
 	enum err err = sql_column_param(&names, &params);
 	if (err == OK)
-		err = pg_conn_query_int(conn,
-		                        "SELECT count(*) FROM outbox WHERE slug = ANY ($1::text[]) AND " AWAITS_REDIS,
-		                        &params, &waiting);
+		err = pg_conn_query_int(
+			conn,
+			"SELECT count(*) FROM outbox WHERE slug = ANY ($1::text[]) AND " AWAITS_REDIS,
+			&params, &waiting);
 	if (err == OK)
 		*is_cached = waiting == 0;
 	sql_column_clear(&names);
@@ -264,14 +280,14 @@ enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_
 enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 {
 	struct pg_result *answer = NULL;
-	enum err err =
-		pg_conn_query(conn,
-	                      "SELECT count(*), (SELECT count(*) FROM outbox WHERE " AWAITS_REDIS "), "
-	                      "COALESCE(extract(epoch FROM clock_timestamp() - min(created_at)) * 1000000, 0)::bigint, "
-	                      "(SELECT COALESCE(max(id) - min(id) + 1, 0) FROM outbox "
-	                      "WHERE NOT published AND priority > 0) "
-	                      "FROM outbox WHERE NOT published AND priority = 0",
-	                      NULL, &answer);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT count(*), (SELECT count(*) FROM outbox WHERE " AWAITS_REDIS "), "
+		"COALESCE(extract(epoch FROM clock_timestamp() - min(created_at)) * 1000000, 0)::bigint, "
+		"(SELECT COALESCE(max(id) - min(id) + 1, 0) FROM outbox "
+		"WHERE NOT published AND priority > 0) "
+		"FROM outbox WHERE NOT published AND priority = 0",
+		NULL, &answer);
 	if (err == OK) {
 		out->unpublished = pg_result_int(answer, 0, 0);
 		out->uncached = pg_result_int(answer, 0, 1);

@@ -77,7 +77,8 @@ enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_lim
  * Reads the oldest rows that wait for Redis, in order. Low-priority rows wait for Redis only after
  * Kafka has them.
  */
-enum err outbox_read_uncached(struct pg_conn *conn, size_t limit, struct outbox_batch *out) MUST_CHECK;
+enum err outbox_read_uncached(struct pg_conn *conn, size_t limit,
+                              struct outbox_batch *out) MUST_CHECK;
 void outbox_batch_clear(struct outbox_batch *batch);
 
 /*
@@ -98,7 +99,8 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
 enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached) MUST_CHECK;
 
 /* As outbox_is_cached, for all of these links together. */
-enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached) MUST_CHECK;
+enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count,
+                           bool *is_cached) MUST_CHECK;
 
 /*
  * Marks at most limit rows that wait for Redis as cached, oldest first. Use it when Redis has no

@@ -20,7 +20,8 @@ static const char *const reserved[] = {
 
 static bool is_slug_char(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '-';
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       c == '_' || c == '-';
 }
 
 bool slug_is_valid(const char *slug, size_t len)
@@ -50,7 +51,8 @@ void slug_random(char out[static SLUG_SIZE], size_t length)
 	if (length > SLUG_LENGTH_MAX)
 		length = SLUG_LENGTH_MAX;
 	do {
-		entropy_text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", out, length);
+		entropy_text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", out,
+		             length);
 	} while (slug_is_reserved(out));
 }
 

@@ -23,8 +23,8 @@
 
 #include "lib/base/err.h"
 #include "lib/kafka/cloud_event.h"
-#include "lib/kafka/kafka_topic_reader.h"
 #include "lib/kafka/kafka_producer.h"
+#include "lib/kafka/kafka_topic_reader.h"
 
 #define WATERMARK_TYPE "waymark.v1.LinkWatermark"
 

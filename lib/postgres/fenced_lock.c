@@ -16,7 +16,8 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
 {
 	size_t name_len = strlen(name);
 	size_t holder_len = strlen(holder);
-	if (name_len == 0 || name_len > FENCED_LOCK_NAME_MAX || holder_len == 0 || holder_len > FENCED_LOCK_HOLDER_MAX)
+	if (name_len == 0 || name_len > FENCED_LOCK_NAME_MAX || holder_len == 0 ||
+	    holder_len > FENCED_LOCK_HOLDER_MAX)
 		return ERR_INVALID;
 	*lock = (struct fenced_lock){ .fence = 0 };
 	memcpy(lock->name, name, name_len + 1);
@@ -28,7 +29,8 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
  * Runs a statement that returns one number if the row matches. No row: ERR_CONFLICT. value may be
  * NULL.
  */
-static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *value)
+static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                    int64_t *value)
 {
 	int64_t ignored;
 	enum err err = pg_conn_query_int(conn, sql, params, value ? value : &ignored);
@@ -56,9 +58,11 @@ enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int
 		conn,
 		"INSERT INTO shedlock AS s (name, lock_until, locked_at, locked_by, fence) "
 		"VALUES ($1, " IN_MS("$3") ", " NOW ", $2, 1) ON CONFLICT (name) DO UPDATE SET "
-					   "lock_until = " IN_MS("$3") ", locked_at = " NOW
-								       ", locked_by = $2, fence = s.fence + 1 "
-								       "WHERE s.lock_until <= " NOW " RETURNING fence",
+					   "lock_until = " IN_MS(
+						   "$3") ", locked_at = " NOW
+							 ", locked_by = $2, fence = s.fence + 1 "
+							 "WHERE s.lock_until <= " NOW
+							 " RETURNING fence",
 		&p, &fence);
 	if (err == OK)
 		lock->fence = fence;
@@ -78,7 +82,8 @@ enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn, int6
 	int64_t fence = 0;
 	enum err err = run(conn,
 	                   "UPDATE shedlock SET lock_until = " IN_MS("$4") ", fence = fence + 1 "
-	                                                                   "WHERE " IS_HELD " RETURNING fence",
+	                                                                   "WHERE " IS_HELD
+	                                                                   " RETURNING fence",
 	                   &p, &fence);
 	if (err == OK)
 		lock->fence = fence;
@@ -115,21 +120,24 @@ enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
 	return run(conn, "SELECT fence FROM shedlock WHERE " IS_HELD " FOR SHARE", &p, NULL);
 }
 
-enum err fenced_lock_query(const struct fenced_lock *lock, struct pg_conn *conn, struct fenced_lock_state *out)
+enum err fenced_lock_query(const struct fenced_lock *lock, struct pg_conn *conn,
+                           struct fenced_lock_state *out)
 {
 	struct pg_params p = { 0 };
 	pg_params_text(&p, lock->name);
 	struct pg_result *rows = NULL;
 	/* Rounded up, so a caller that waits this long does not return too early. */
-	enum err err = pg_conn_query(conn,
-	                             "SELECT ceil(extract(epoch FROM lock_until - now) * 1000)::bigint, "
-	                             "ceil(extract(epoch FROM now - locked_at) * 1000)::bigint "
-	                             "FROM shedlock, (SELECT " NOW ") AS clock (now) WHERE name = $1",
-	                             &p, &rows);
+	enum err err =
+		pg_conn_query(conn,
+	                      "SELECT ceil(extract(epoch FROM lock_until - now) * 1000)::bigint, "
+	                      "ceil(extract(epoch FROM now - locked_at) * 1000)::bigint "
+	                      "FROM shedlock, (SELECT " NOW ") AS clock (now) WHERE name = $1",
+	                      &p, &rows);
 	if (err == OK && pg_result_count(rows) == 0)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		*out = (struct fenced_lock_state){ pg_result_int(rows, 0, 0), pg_result_int(rows, 0, 1) };
+		*out = (struct fenced_lock_state){ pg_result_int(rows, 0, 0),
+			                           pg_result_int(rows, 0, 1) };
 	pg_result_free(rows);
 	return err;
 }

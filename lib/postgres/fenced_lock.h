@@ -32,25 +32,29 @@ struct fenced_lock {
 };
 
 /* holder must be unique per process start. ERR_INVALID: name or holder is empty or too long. */
-enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char *holder) MUST_CHECK;
+enum err fenced_lock_init(struct fenced_lock *lock, const char *name,
+                          const char *holder) MUST_CHECK;
 
 /*
  * OK: held for at_most_ms. ERR_CONFLICT: another holder has it. ERR_INVALID also: at_most_ms is not
  * positive.
  */
-enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms) MUST_CHECK;
+enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn,
+                             int64_t at_most_ms) MUST_CHECK;
 
 /*
  * Holds the lock for at_most_ms from now under a new fencing token; older copies of lock become
  * stale. ERR_CONFLICT: the lock has expired or has another holder; nothing changes.
  */
-enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms) MUST_CHECK;
+enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn,
+                            int64_t at_most_ms) MUST_CHECK;
 
 /*
  * Releases the lock, but not before at_least_ms after it was acquired. OK without a change if it
  * has expired or has another holder.
  */
-enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_least_ms) MUST_CHECK;
+enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn,
+                             int64_t at_least_ms) MUST_CHECK;
 
 /*
  * Checks in the caller's transaction that the lock is still held, and locks its row FOR SHARE until
@@ -69,6 +73,6 @@ struct fenced_lock_state {
  * never acquired.
  */
 enum err fenced_lock_query(const struct fenced_lock *lock, struct pg_conn *conn,
-                          struct fenced_lock_state *out) MUST_CHECK;
+                           struct fenced_lock_state *out) MUST_CHECK;
 
 #endif

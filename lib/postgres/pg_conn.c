@@ -82,7 +82,8 @@ static const char *pg_conn_error_field(const PGresult *result, int field)
 	return text ? text : "";
 }
 
-static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const char *sqlstate, const char *sql)
+static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const char *sqlstate,
+                                const char *sql)
 {
 	/* The caller handles rejected and conflicting rows, and the message would quote the row. */
 	if (err == ERR_INVALID || err == ERR_CONFLICT)
@@ -99,8 +100,8 @@ enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struc
 	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
 		return OK;
 	if (status != PGRES_FATAL_ERROR) {
-		log_error(conn->log, "postgres_unexpected_result", LOG_TEXT("status", PQresStatus(status)),
-		          LOG_TEXT("statement", sql));
+		log_error(conn->log, "postgres_unexpected_result",
+		          LOG_TEXT("status", PQresStatus(status)), LOG_TEXT("statement", sql));
 		conn->broken = true;
 		return ERR_INTERNAL;
 	}
@@ -108,8 +109,10 @@ enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struc
 	enum err err = pg_error_of_sqlstate(sqlstate);
 	if (pg_error_breaks_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
 		conn->broken = true;
-	snprintf(conn->constraint, sizeof(conn->constraint), "%s", pg_conn_error_field(foreign, PG_DIAG_CONSTRAINT_NAME));
-	snprintf(conn->message, sizeof(conn->message), "%s", pg_conn_error_field(foreign, PG_DIAG_MESSAGE_PRIMARY));
+	snprintf(conn->constraint, sizeof(conn->constraint), "%s",
+	         pg_conn_error_field(foreign, PG_DIAG_CONSTRAINT_NAME));
+	snprintf(conn->message, sizeof(conn->message), "%s",
+	         pg_conn_error_field(foreign, PG_DIAG_MESSAGE_PRIMARY));
 	pg_conn_log_failure(conn, err, sqlstate ? sqlstate : "", sql);
 	return err;
 }
@@ -163,15 +166,17 @@ static enum err pg_conn_prepare(struct pg_conn *conn, const char *sql, char *nam
 }
 
 /* Without preparing. The server infers the parameter types, as for a prepared statement. */
-static enum err pg_conn_query_unprepared(struct pg_conn *conn, const char *sql, const struct pg_params *p,
-                                    struct pg_result **rows)
+static enum err pg_conn_query_unprepared(struct pg_conn *conn, const char *sql,
+                                         const struct pg_params *p, struct pg_result **rows)
 {
-	enum err err = pg_conn_check_sent(
-		conn, PQsendQueryParams(conn->wire, sql, p->count, NULL, p->values, p->lengths, p->formats, 0));
+	enum err err =
+		pg_conn_check_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, NULL,
+	                                                   p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
-enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct pg_result **rows)
+enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                       struct pg_result **rows)
 {
 	static const struct pg_params none;
 	const struct pg_params *p = params ? params : &none;
@@ -186,11 +191,13 @@ enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_pa
 	err = pg_conn_prepare(conn, sql, name, sizeof(name));
 	if (err != OK)
 		return err;
-	err = pg_conn_check_sent(conn, PQsendQueryPrepared(conn->wire, name, p->count, p->values, p->lengths, p->formats, 0));
+	err = pg_conn_check_sent(conn, PQsendQueryPrepared(conn->wire, name, p->count, p->values,
+	                                                   p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
-enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *out)
+enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                           int64_t *out)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -213,8 +220,8 @@ enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct 
 	Oid types[PG_PARAMS_MAX];
 	for (int i = 0; i < p->count; i++)
 		types[i] = p->formats[i] ? BYTEA_OID : 0;
-	err = pg_conn_check_sent(conn,
-	                   PQsendQueryParams(conn->wire, sql, p->count, types, p->values, p->lengths, p->formats, 0));
+	err = pg_conn_check_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, types,
+	                                                 p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
@@ -232,7 +239,8 @@ enum err pg_conn_script(struct pg_conn *conn, const char *sql)
 	enum err err = pg_conn_simple(conn, sql, NULL);
 	bool open = PQtransactionStatus(conn->wire) != PQTRANS_IDLE;
 	if (err == OK && open != conn->in_transaction) {
-		snprintf(conn->message, sizeof(conn->message), "the script begins or ends a transaction");
+		snprintf(conn->message, sizeof(conn->message),
+		         "the script begins or ends a transaction");
 		conn->broken = true;
 		return ERR_INTERNAL;
 	}

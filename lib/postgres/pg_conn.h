@@ -37,15 +37,17 @@ bool pg_conn_url_is_valid(const char *url);
  * transaction that is idle for twice the statement timeout, so a frozen client does not keep its
  * locks.
  */
-enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms, int64_t statement_timeout_ms,
-                      const struct log *log, struct pg_conn **out) MUST_CHECK;
+enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms,
+                      int64_t statement_timeout_ms, const struct log *log,
+                      struct pg_conn **out) MUST_CHECK;
 /*
  * The same through a pooler that uses another server connection for each transaction (PgBouncer in
  * transaction mode). Statements are not prepared and settings are not sent, so the database role
  * must have these settings. No LISTEN.
  */
 enum err pg_conn_open_pooled(const char *url, const char *application_name, int64_t timeout_ms,
-                             int64_t statement_timeout_ms, const struct log *log, struct pg_conn **out) MUST_CHECK;
+                             int64_t statement_timeout_ms, const struct log *log,
+                             struct pg_conn **out) MUST_CHECK;
 void pg_conn_close(struct pg_conn *conn);
 
 /* NULL: log nothing. */
@@ -67,8 +69,8 @@ bool pg_conn_in_transaction(const struct pg_conn *conn);
  * Runs one statement. It is prepared once per connection and sql pointer, so sql must be a literal
  * or live as long as the program. params may be NULL; rows may be NULL if the rows are not needed.
  * The caller frees *rows.
- *   ERR_CONFLICT     unique, exclusion, foreign key or serialization violation; pg_conn_constraint names it
- *   ERR_INVALID      the server rejects the data (check violation, bad text, out of range)
+ *   ERR_CONFLICT     unique, exclusion, foreign key or serialization violation; pg_conn_constraint
+ * names it ERR_INVALID      the server rejects the data (check violation, bad text, out of range)
  *   ERR_LIMIT        the statement timeout, or the session's lock_timeout
  *   ERR_UNAVAILABLE  the connection broke, the server shuts down, or it is read-only
  *   ERR_INTERNAL     anything else, such as a bug in the SQL; logged
@@ -104,14 +106,16 @@ const char *pg_conn_constraint(const struct pg_conn *conn);
  * keeps the locks of its transaction, and no server timeout ends it. A process that waits for these
  * locks must end it (pg_conn_copy_terminate_frozen).
  */
-enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, size_t len) MUST_CHECK;
+enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes,
+                      size_t len) MUST_CHECK;
 
 /*
  * Terminates connections of the same user that have run a COPY into table for twice our statement
  * timeout and wait for their client. Such a client is frozen, because a running one would have
  * timed out. *cut: the number terminated.
  */
-enum err pg_conn_copy_terminate_frozen(struct pg_conn *conn, const char *table, int64_t *cut) MUST_CHECK;
+enum err pg_conn_copy_terminate_frozen(struct pg_conn *conn, const char *table,
+                                       int64_t *cut) MUST_CHECK;
 
 enum err pg_conn_begin(struct pg_conn *conn) MUST_CHECK;
 /*

@@ -20,7 +20,8 @@ static enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql, int64_
 }
 
 /* A server that rejects a row reads the rest first, so the error arrives after the end. */
-static enum err pg_conn_copy_send(struct pg_conn *conn, const char *bytes, size_t len, int64_t deadline_us)
+static enum err pg_conn_copy_send(struct pg_conn *conn, const char *bytes, size_t len,
+                                  int64_t deadline_us)
 {
 	while (len > 0) {
 		size_t part = len < PART_BYTES ? len : PART_BYTES;
@@ -32,7 +33,9 @@ static enum err pg_conn_copy_send(struct pg_conn *conn, const char *bytes, size_
 		bytes += part;
 		len -= part;
 	}
-	return PQputCopyEnd(conn->wire, NULL) == 1 ? OK : pg_conn_set_broken(conn, "postgres_connection_lost");
+	return PQputCopyEnd(conn->wire, NULL) == 1
+	               ? OK
+	               : pg_conn_set_broken(conn, "postgres_connection_lost");
 }
 
 enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, size_t len)

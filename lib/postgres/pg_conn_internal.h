@@ -19,7 +19,8 @@ struct pg_conn {
 	bool in_transaction;
 	bool is_pooled;
 	size_t prepared_count;
-	const char *prepared[PG_CONN_PREPARED_MAX]; /* prepared[i] is the text of statement "s<i>" */
+	const char
+		*prepared[PG_CONN_PREPARED_MAX]; /* prepared[i] is the text of statement "s<i>" */
 	char constraint[64];
 	char message[256];
 };
@@ -31,7 +32,8 @@ struct pg_conn {
 int64_t pg_conn_wait_deadline(const struct pg_conn *conn);
 
 /* Waits until the socket is ready for events (of poll). ERR_LIMIT: the deadline passed first. */
-enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us, short *ready) MUST_CHECK;
+enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us,
+                             short *ready) MUST_CHECK;
 
 /*
  * Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken, or the deadline passed (logged).
@@ -43,7 +45,8 @@ enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CH
  * Returns at once when the server waits for COPY data. ERR_UNAVAILABLE: broken, or the deadline
  * passed (logged).
  */
-enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct pg_result **result) MUST_CHECK;
+enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us,
+                             struct pg_result **result) MUST_CHECK;
 
 /* Marks the connection as broken and logs libpq's message. Always ERR_UNAVAILABLE. */
 enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
@@ -55,6 +58,7 @@ enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
 enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params) MUST_CHECK;
 
 /* Maps a result to an error; stores and logs the server's message. Borrows the result. */
-enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struct pg_result *result) MUST_CHECK;
+enum err pg_conn_check_result(struct pg_conn *conn, const char *sql,
+                              const struct pg_result *result) MUST_CHECK;
 
 #endif

@@ -13,11 +13,13 @@ static void pg_conn_open_ignore_notice(void *ctx, const PGresult *notice)
 	(void)notice;
 }
 
-static PGconn *pg_conn_open_start(const char *url, const char *application_name, int64_t statement_timeout_ms)
+static PGconn *pg_conn_open_start(const char *url, const char *application_name,
+                                  int64_t statement_timeout_ms)
 {
 	char user_timeout[24];
 	snprintf(user_timeout, sizeof(user_timeout), "%lld",
-	         (long long)(statement_timeout_ms > 0 ? statement_timeout_ms + 1000 : USER_TIMEOUT_MS));
+	         (long long)(statement_timeout_ms > 0 ? statement_timeout_ms + 1000
+	                                              : USER_TIMEOUT_MS));
 	/* If a name appears twice, libpq uses the last value that is not NULL. */
 	const char *const names[] = { "dbname",
 		                      "application_name",
@@ -27,7 +29,8 @@ static PGconn *pg_conn_open_start(const char *url, const char *application_name,
 		                      "keepalives_count",
 		                      "tcp_user_timeout",
 		                      NULL };
-	const char *const values[] = { url, application_name, "UTF8", "5", "2", "3", user_timeout, NULL };
+	const char *const values[] = { url, application_name, "UTF8", "5", "2",
+		                       "3", user_timeout,     NULL };
 	return PQconnectStartParams(names, values, 1);
 }
 
@@ -47,7 +50,8 @@ static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
 		if (next == PGRES_POLLING_FAILED)
 			break;
 	}
-	return pg_conn_set_broken(conn, conn->timed_out ? "postgres_timed_out" : "postgres_cannot_connect");
+	return pg_conn_set_broken(conn, conn->timed_out ? "postgres_timed_out"
+	                                                : "postgres_cannot_connect");
 }
 
 /*
@@ -56,13 +60,15 @@ static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
  */
 static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 {
-	static const char sql[] = "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
-				  "set_config('bytea_output', 'hex', false), set_config('jit', 'off', false), "
-				  "set_config('statement_timeout', $1, false), "
-				  "set_config('idle_in_transaction_session_timeout', $2, false)";
+	static const char sql[] =
+		"SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
+		"set_config('bytea_output', 'hex', false), set_config('jit', 'off', false), "
+		"set_config('statement_timeout', $1, false), "
+		"set_config('idle_in_transaction_session_timeout', $2, false)";
 	char timeouts[2][24];
 	snprintf(timeouts[0], sizeof(timeouts[0]), "%lld", (long long)conn->statement_timeout_ms);
-	snprintf(timeouts[1], sizeof(timeouts[1]), "%lld", (long long)conn->statement_timeout_ms * 2);
+	snprintf(timeouts[1], sizeof(timeouts[1]), "%lld",
+	         (long long)conn->statement_timeout_ms * 2);
 	const char *const values[] = { timeouts[0], timeouts[1] };
 	if (!PQsendQueryParams(conn->wire, sql, 2, NULL, values, NULL, NULL, 0))
 		return pg_conn_set_broken(conn, "postgres_cannot_connect");
@@ -74,7 +80,8 @@ static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 	return err == OK ? OK : ERR_UNAVAILABLE;
 }
 
-static struct pg_conn *pg_conn_open_new(bool is_pooled, int64_t statement_timeout_ms, const struct log *log)
+static struct pg_conn *pg_conn_open_new(bool is_pooled, int64_t statement_timeout_ms,
+                                        const struct log *log)
 {
 	struct pg_conn *conn = mem_zero(sizeof(*conn));
 	conn->is_pooled = is_pooled;
@@ -84,8 +91,8 @@ static struct pg_conn *pg_conn_open_new(bool is_pooled, int64_t statement_timeou
 }
 
 /* Takes conn: returns it in *out, or closes it. */
-static enum err pg_conn_open_as(struct pg_conn *conn, const char *url, const char *application_name, int64_t timeout_ms,
-                                struct pg_conn **out)
+static enum err pg_conn_open_as(struct pg_conn *conn, const char *url, const char *application_name,
+                                int64_t timeout_ms, struct pg_conn **out)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	conn->wire = pg_conn_open_start(url, application_name, conn->statement_timeout_ms);
@@ -109,16 +116,17 @@ out:
 	return err;
 }
 
-enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms, int64_t statement_timeout_ms,
-                      const struct log *log, struct pg_conn **out)
+enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms,
+                      int64_t statement_timeout_ms, const struct log *log, struct pg_conn **out)
 {
-	return pg_conn_open_as(pg_conn_open_new(false, statement_timeout_ms, log), url, application_name, timeout_ms,
-	                       out);
+	return pg_conn_open_as(pg_conn_open_new(false, statement_timeout_ms, log), url,
+	                       application_name, timeout_ms, out);
 }
 
 enum err pg_conn_open_pooled(const char *url, const char *application_name, int64_t timeout_ms,
-                             int64_t statement_timeout_ms, const struct log *log, struct pg_conn **out)
+                             int64_t statement_timeout_ms, const struct log *log,
+                             struct pg_conn **out)
 {
-	return pg_conn_open_as(pg_conn_open_new(true, statement_timeout_ms, log), url, application_name, timeout_ms,
-	                       out);
+	return pg_conn_open_as(pg_conn_open_new(true, statement_timeout_ms, log), url,
+	                       application_name, timeout_ms, out);
 }

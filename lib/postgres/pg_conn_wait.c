@@ -12,7 +12,8 @@ int64_t pg_conn_wait_deadline(const struct pg_conn *conn)
 {
 	if (conn->statement_timeout_ms == 0)
 		return INT64_MAX;
-	return clock_steady_us(clock_system()) + (conn->statement_timeout_ms + RESPONSE_GRACE_MS) * CLOCK_US_PER_MS;
+	return clock_steady_us(clock_system()) +
+	       (conn->statement_timeout_ms + RESPONSE_GRACE_MS) * CLOCK_US_PER_MS;
 }
 
 static int pg_conn_wait_left_ms(int64_t deadline_us)
@@ -99,7 +100,8 @@ enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct p
 		kept = next;
 		ExecStatusType status = PQresultStatus(kept);
 		/* libpq returns the same result until the COPY ends. */
-		if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH)
+		if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
+		    status == PGRES_COPY_BOTH)
 			break;
 	}
 	if (!kept)

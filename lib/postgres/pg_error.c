@@ -9,8 +9,9 @@ struct pg_error_rule {
 };
 
 static const struct pg_error_rule rules[] = {
-	{ "08", ERR_UNAVAILABLE, true },    /* connection exception */
-	{ "0A000", ERR_UNAVAILABLE, true }, /* "cached plan must not change result type": a new connection plans anew */
+	{ "08", ERR_UNAVAILABLE, true }, /* connection exception */
+	{ "0A000", ERR_UNAVAILABLE,
+	  true }, /* "cached plan must not change result type": a new connection plans anew */
 	{ "22", ERR_INVALID, false },       /* data exception */
 	{ "23502", ERR_INVALID, false },    /* not-null violation */
 	{ "23514", ERR_INVALID, false },    /* check violation */

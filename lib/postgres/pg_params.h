@@ -13,7 +13,8 @@
 #define PG_PARAMS_MAX 40
 
 struct pg_params {
-	int count; /* PG_PARAMS_MAX + 1: too many were added, and the statement fails with ERR_INTERNAL */
+	int count; /* PG_PARAMS_MAX + 1: too many were added, and the statement fails with
+	              ERR_INTERNAL */
 	const char *values[PG_PARAMS_MAX];
 	int lengths[PG_PARAMS_MAX];
 	int formats[PG_PARAMS_MAX];
@@ -23,7 +24,8 @@ struct pg_params {
 void pg_params_text(struct pg_params *p, const char *text); /* NULL: SQL NULL */
 void pg_params_int(struct pg_params *p, int64_t value);
 void pg_params_bool(struct pg_params *p, bool value);
-void pg_params_bytes(struct pg_params *p, const void *bytes, size_t len); /* bytea; NULL: SQL NULL */
+void pg_params_bytes(struct pg_params *p, const void *bytes,
+                     size_t len); /* bytea; NULL: SQL NULL */
 /* A timestamptz: microseconds since 1970-01-01T00:00:00Z, exact. */
 void pg_params_time(struct pg_params *p, int64_t time_us);
 /* The same; 0: SQL NULL. */

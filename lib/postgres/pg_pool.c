@@ -2,8 +2,8 @@
 
 #include <stdatomic.h>
 
-#include "lib/base/mem.h"
 #include "lib/base/conn_pool.h"
+#include "lib/base/mem.h"
 
 #define CHECK_MS 1000
 #define CHECK_FAILING_MS 250
@@ -20,8 +20,9 @@ static enum err can_read_migrations(struct pg_conn *conn, bool *out)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
-		conn, "SELECT coalesce(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false)", NULL,
-		&rows);
+		conn,
+		"SELECT coalesce(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false)",
+		NULL, &rows);
 	if (err == OK)
 		*out = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);
@@ -38,7 +39,9 @@ static enum err query_schema_version(struct pg_conn *conn, int64_t *out)
 	enum err err = can_read_migrations(conn, &is_readable);
 	int64_t version = 0;
 	if (err == OK && is_readable)
-		err = pg_conn_query_int(conn, "SELECT coalesce(max(version), 0) FROM schema_migrations", NULL, &version);
+		err = pg_conn_query_int(conn,
+		                        "SELECT coalesce(max(version), 0) FROM schema_migrations",
+		                        NULL, &version);
 	if (err == OK)
 		*out = version;
 	return err;
@@ -72,7 +75,8 @@ static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **o
 	struct pg_conn *conn = NULL;
 	enum err err = (c->is_pooled ? pg_conn_open_pooled : pg_conn_open)(
 		c->url, c->application_name, c->connect_timeout_ms,
-		for_health_check ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
+		for_health_check ? c->connect_timeout_ms : c->statement_timeout_ms,
+		quiet ? NULL : c->log, &conn);
 	if (err != OK)
 		return err;
 	err = check_schema(pool, conn, quiet);

@@ -12,7 +12,8 @@ static const PGresult *pg_result_libpq(const struct pg_result *rows)
 
 static bool pg_result_has_cell(const PGresult *result, size_t row, int column)
 {
-	return result && row < (size_t)PQntuples(result) && column >= 0 && column < PQnfields(result);
+	return result && row < (size_t)PQntuples(result) && column >= 0 &&
+	       column < PQnfields(result);
 }
 
 size_t pg_result_count(const struct pg_result *rows)
@@ -36,13 +37,17 @@ bool pg_result_is_null(const struct pg_result *rows, size_t row, int column)
 
 const char *pg_result_text(const struct pg_result *rows, size_t row, int column)
 {
-	return pg_result_is_null(rows, row, column) ? "" : PQgetvalue(pg_result_libpq(rows), (int)row, column);
+	return pg_result_is_null(rows, row, column)
+	               ? ""
+	               : PQgetvalue(pg_result_libpq(rows), (int)row, column);
 }
 
 int64_t pg_result_int(const struct pg_result *rows, size_t row, int column)
 {
 	int64_t value = 0;
-	return number_parse(pg_result_text(rows, row, column), INT64_MIN, INT64_MAX, &value) == OK ? value : 0;
+	return number_parse(pg_result_text(rows, row, column), INT64_MIN, INT64_MAX, &value) == OK
+	               ? value
+	               : 0;
 }
 
 double pg_result_double(const struct pg_result *rows, size_t row, int column)
@@ -89,7 +94,8 @@ size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, voi
 	size_t len = strlen(hex) / 2;
 	uint8_t *bytes = out;
 	for (size_t i = 0; i < len && i < size; i++)
-		bytes[i] = (uint8_t)(pg_result_nibble(hex[2 * i]) << 4 | pg_result_nibble(hex[2 * i + 1]));
+		bytes[i] = (uint8_t)(pg_result_nibble(hex[2 * i]) << 4 |
+		                     pg_result_nibble(hex[2 * i + 1]));
 	return len;
 }
 

@@ -26,7 +26,8 @@ bool pg_result_bool(const struct pg_result *rows, size_t row, int column);
  */
 int64_t pg_result_time(const struct pg_result *rows, size_t row, int column);
 /* A bytea. Copies at most size bytes; returns its full length. */
-size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out, size_t size);
+size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out,
+                       size_t size);
 void pg_result_free(struct pg_result *rows);
 
 #endif

@@ -17,7 +17,8 @@ enum { HEADER_WORDS = 5, HEADER_LENGTH_WORD = 3 };
 
 static void write_header(struct sql_column *column)
 {
-	const uint32_t header[HEADER_WORDS] = { htonl(1), htonl(0), htonl((uint32_t)column->type), htonl(0), htonl(1) };
+	const uint32_t header[HEADER_WORDS] = { htonl(1), htonl(0), htonl((uint32_t)column->type),
+		                                htonl(0), htonl(1) };
 	strbuf_add(&column->bytes, header, sizeof(header));
 }
 

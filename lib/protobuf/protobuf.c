@@ -61,7 +61,8 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
 		return ERR_NOT_FOUND;
 	if (!read_varint(wire, &tag) || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
 		return ERR_INVALID;
-	*out = (struct protobuf_field){ .number = (uint32_t)(tag >> 3), .type = (enum protobuf_wire_type)(tag & 7) };
+	*out = (struct protobuf_field){ .number = (uint32_t)(tag >> 3),
+		                        .type = (enum protobuf_wire_type)(tag & 7) };
 	return read_value(wire, out) ? OK : ERR_INVALID;
 }
 
@@ -69,22 +70,26 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
  * Runs before unpacking, because protobuf-c returns C strings, which hide everything after a NUL.
  * Our message types are not recursive, which bounds the depth.
  */
-static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct protobuf_wire wire, const char **problem)
+static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct protobuf_wire wire,
+                            const char **problem)
 {
 	struct protobuf_field found;
 	enum err err;
 	while ((err = protobuf_next(&wire, &found)) == OK) {
 		const ProtobufCFieldDescriptor *field =
-			found.bytes ? protobuf_c_message_descriptor_get_field(type, found.number) : NULL;
+			found.bytes ? protobuf_c_message_descriptor_get_field(type, found.number)
+				    : NULL;
 		if (!field)
 			continue;
-		if (field->type == PROTOBUF_C_TYPE_STRING && !utf8_is_valid(found.bytes, found.len)) {
+		if (field->type == PROTOBUF_C_TYPE_STRING &&
+		    !utf8_is_valid(found.bytes, found.len)) {
 			*problem = field->name;
 			return false;
 		}
 		const uint8_t *content = (const uint8_t *)found.bytes;
 		if (field->type == PROTOBUF_C_TYPE_MESSAGE &&
-		    !texts_are_valid(field->descriptor, (struct protobuf_wire){ content, content + found.len },
+		    !texts_are_valid(field->descriptor,
+		                     (struct protobuf_wire){ content, content + found.len },
 		                     problem))
 			return false;
 	}
@@ -95,7 +100,9 @@ void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void 
                       const char **problem)
 {
 	*problem = "message";
-	if (len == 0 || !texts_are_valid(type, (struct protobuf_wire){ bytes, (const uint8_t *)bytes + len }, problem))
+	if (len == 0 ||
+	    !texts_are_valid(type, (struct protobuf_wire){ bytes, (const uint8_t *)bytes + len },
+	                     problem))
 		return NULL;
 	return protobuf_c_message_unpack(type, NULL, len, bytes);
 }

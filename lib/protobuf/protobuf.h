@@ -27,7 +27,12 @@ void protobuf_free(void *message);
  * A reader of the wire format (https://protobuf.dev/programming-guides/encoding/) for hot paths: it
  * copies nothing and allocates nothing. It rejects groups, which proto3 does not have.
  */
-enum protobuf_wire_type { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_LENGTH = 2, PROTOBUF_32 = 5 };
+enum protobuf_wire_type {
+	PROTOBUF_VARINT = 0,
+	PROTOBUF_64 = 1,
+	PROTOBUF_LENGTH = 2,
+	PROTOBUF_32 = 5
+};
 
 struct protobuf_wire {
 	const uint8_t *at;

@@ -42,7 +42,8 @@ static enum err wait_for(struct redis_conn *conn, short events, int64_t deadline
 	struct pollfd fd = { .fd = conn->wire->fd, .events = events };
 	for (;;) {
 		int64_t left_us = deadline_us - clock_steady_us(clock_system());
-		int left_ms = left_us > 0 ? (int)((left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS) : 0;
+		int left_ms =
+			left_us > 0 ? (int)((left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS) : 0;
 		int n = poll(&fd, 1, left_ms);
 		if (n > 0)
 			return OK;
@@ -139,8 +140,8 @@ static enum err receive(struct redis_conn *conn, int64_t deadline_us, struct red
 	}
 }
 
-static enum err call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us,
-                     struct redis_reply **reply)
+static enum err call(struct redis_conn *conn, const struct redis_arg *args, size_t count,
+                     int64_t deadline_us, struct redis_reply **reply)
 {
 	enum err err = redis_conn_push(conn, args, count);
 	if (err == OK)
@@ -149,7 +150,8 @@ static enum err call(struct redis_conn *conn, const struct redis_arg *args, size
 }
 
 /* Runs a command of the handshake. An error reply is a failure. */
-static enum err call_checked(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us)
+static enum err call_checked(struct redis_conn *conn, const struct redis_arg *args, size_t count,
+                             int64_t deadline_us)
 {
 	struct redis_reply *reply = NULL;
 	enum err err = call(conn, args, count, deadline_us, &reply);
@@ -160,7 +162,8 @@ static enum err call_checked(struct redis_conn *conn, const struct redis_arg *ar
 	return err;
 }
 
-static enum err authenticate(struct redis_conn *conn, const struct redis_url *url, int64_t deadline_us)
+static enum err authenticate(struct redis_conn *conn, const struct redis_url *url,
+                             int64_t deadline_us)
 {
 	enum err err = OK;
 	if (url->password[0]) {
@@ -203,8 +206,8 @@ static enum err identify(struct redis_conn *conn, int64_t deadline_us)
 	return err;
 }
 
-enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out, char *why,
-                         size_t size)
+enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out,
+                         char *why, size_t size)
 {
 	int64_t deadline_us = deadline_in(timeout_ms);
 	struct redis_conn *conn = mem_zero(sizeof(*conn));
@@ -233,8 +236,8 @@ void redis_conn_close(struct redis_conn *conn)
 	free(conn);
 }
 
-enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t timeout_ms,
-                         struct redis_reply **reply)
+enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count,
+                         int64_t timeout_ms, struct redis_reply **reply)
 {
 	if (conn->broken)
 		return ERR_UNAVAILABLE;

@@ -29,8 +29,8 @@ struct redis_arg {
  * timeout_ms after name resolution. So a frozen server gives no connection. ERR_UNAVAILABLE: why
  * (size bytes) names the reason.
  */
-enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out, char *why,
-                         size_t size) MUST_CHECK;
+enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out,
+                         char *why, size_t size) MUST_CHECK;
 void redis_conn_close(struct redis_conn *conn);
 
 /*
@@ -44,8 +44,8 @@ uint64_t redis_conn_run_id(const struct redis_conn *conn);
  * ERR_UNAVAILABLE: no reply in time; the command may or may not have run, and the connection can
  * only be closed.
  */
-enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t timeout_ms,
-                         struct redis_reply **reply) MUST_CHECK;
+enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count,
+                         int64_t timeout_ms, struct redis_reply **reply) MUST_CHECK;
 
 /*
  * The steps of a call, for callers that must not wait (redis_pipeline). push queues a command.
@@ -53,7 +53,8 @@ enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, 
  * returns the next whole reply (ERR_NOT_FOUND: none yet). ERR_UNAVAILABLE: the connection can only
  * be closed.
  */
-enum err redis_conn_push(struct redis_conn *conn, const struct redis_arg *args, size_t count) MUST_CHECK;
+enum err redis_conn_push(struct redis_conn *conn, const struct redis_arg *args,
+                         size_t count) MUST_CHECK;
 enum err redis_conn_write(struct redis_conn *conn, bool *is_done) MUST_CHECK;
 enum err redis_conn_read(struct redis_conn *conn) MUST_CHECK;
 enum err redis_conn_pull(struct redis_conn *conn, struct redis_reply **reply) MUST_CHECK;

@@ -21,7 +21,7 @@ struct redis_pipeline {
 	struct redis_pipeline_config config;
 	struct redis_url url;
 	struct redis_conn *conn; /* NULL: the connector has been asked for one */
-	struct call *calls;    /* a ring buffer of open calls, oldest at first */
+	struct call *calls;      /* a ring buffer of open calls, oldest at first */
 	size_t first;
 	size_t count;
 	bool has_unsent;
@@ -30,7 +30,7 @@ struct redis_pipeline {
 	pthread_t connector;
 	pthread_mutex_t mutex;
 	pthread_cond_t request;
-	bool is_requested;                       /* under the mutex: the loop needs a connection */
+	bool is_requested;                /* under the mutex: the loop needs a connection */
 	bool stopping;                    /* under the mutex */
 	struct redis_conn *_Atomic ready; /* a new connection for the loop */
 };
@@ -56,7 +56,8 @@ static void connect_once(struct redis_pipeline *p, bool *has_failed)
 		p->is_requested = false;
 		atomic_store(&p->ready, conn);
 	} else if (!*has_failed) {
-		log_warning(p->config.log, "redis_pipeline_cannot_connect", LOG_TEXT("message", why));
+		log_warning(p->config.log, "redis_pipeline_cannot_connect",
+		            LOG_TEXT("message", why));
 	}
 	*has_failed = err != OK;
 }
@@ -131,8 +132,8 @@ static void close_and_reconnect(struct redis_pipeline *p)
 
 static void drop_connection(struct redis_pipeline *p)
 {
-	log_warning(p->config.log, "redis_pipeline_connection_lost", LOG_TEXT("message", redis_conn_message(p->conn)),
-	            LOG_INT("waiting", p->count));
+	log_warning(p->config.log, "redis_pipeline_connection_lost",
+	            LOG_TEXT("message", redis_conn_message(p->conn)), LOG_INT("waiting", p->count));
 	close_and_reconnect(p);
 }
 
@@ -168,8 +169,10 @@ enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *a
 	enum err err = redis_conn_push(p->conn, args, count);
 	if (err != OK)
 		return err;
-	int64_t deadline_us = clock_steady_us(p->config.clock) + p->config.timeout_ms * CLOCK_US_PER_MS;
-	p->calls[(p->first + p->count++) % p->config.in_flight_max] = (struct call){ done, ctx, deadline_us };
+	int64_t deadline_us =
+		clock_steady_us(p->config.clock) + p->config.timeout_ms * CLOCK_US_PER_MS;
+	p->calls[(p->first + p->count++) % p->config.in_flight_max] =
+		(struct call){ done, ctx, deadline_us };
 	p->has_unsent = true;
 	return OK;
 }
@@ -216,7 +219,8 @@ void redis_pipeline_receive(struct redis_pipeline *p, bool is_readable)
 	if (err == OK && is_readable)
 		err = complete_replies(p);
 	/* If replies arrived, the loop is late and not Redis; the socket may hold more of them. */
-	if (err == OK && p->count == waited && redis_pipeline_deadline_us(p) <= clock_steady_us(p->config.clock))
+	if (err == OK && p->count == waited &&
+	    redis_pipeline_deadline_us(p) <= clock_steady_us(p->config.clock))
 		err = ERR_UNAVAILABLE;
 	if (err != OK)
 		drop_connection(p);
@@ -225,7 +229,8 @@ void redis_pipeline_receive(struct redis_pipeline *p, bool is_readable)
 void redis_pipeline_send(struct redis_pipeline *p)
 {
 	if (p->conn && p->must_reconnect) {
-		log_info(p->config.log, "redis_pipeline_changes_server", LOG_INT("waiting", p->count));
+		log_info(p->config.log, "redis_pipeline_changes_server",
+		         LOG_INT("waiting", p->count));
 		close_and_reconnect(p);
 	}
 	if (!p->conn || !p->has_unsent)

@@ -4,8 +4,8 @@
  * its own connects, because name resolution and connecting may block; without a connection, calls
  * fail at once.
  *
- *   receive  reads replies and runs their callbacks; ends calls that are late    before the turn's work
- *   send     writes the calls of the turn                                        after it
+ *   receive  reads replies and runs their callbacks; ends calls that are late    before the turn's
+ * work send     writes the calls of the turn                                        after it
  *
  * One thread at a time: the thread of the loop that owns the pipeline.
  */
@@ -32,7 +32,8 @@ struct redis_pipeline_config {
 };
 
 /* Succeeds without a reachable server. ERR_INVALID: url is malformed (redis_url.h). */
-enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct redis_pipeline **out) MUST_CHECK;
+enum err redis_pipeline_new(const struct redis_pipeline_config *config,
+                            struct redis_pipeline **out) MUST_CHECK;
 /* Ends open calls with a NULL reply. */
 void redis_pipeline_free(struct redis_pipeline *p);
 

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib/base/mem.h"
 #include "lib/base/conn_pool.h"
+#include "lib/base/mem.h"
 #include "lib/redis/redis_conn.h"
 
 #define CHECK_MS 1000
@@ -24,7 +24,7 @@ struct redis_pool {
 	size_t script_count;
 	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
 	_Atomic int64_t error_logged_us; /* steady */
-	_Atomic uint64_t run_id; /* of the server that the newest connection leads to */
+	_Atomic uint64_t run_id;         /* of the server that the newest connection leads to */
 };
 
 static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **out)
@@ -33,7 +33,8 @@ static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **o
 	struct redis_pool *pool = ctx;
 	struct redis_conn *conn = NULL;
 	char why[128] = "";
-	enum err err = redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
+	enum err err =
+		redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
 	if (err == OK) {
 		*out = conn;
 		atomic_store(&pool->run_id, redis_conn_run_id(conn));
@@ -151,8 +152,9 @@ static bool has_code(const char *text, const char *word)
 /* Maps an error reply, which begins with its code in capitals. */
 static enum err error_of_reply(const char *error)
 {
-	static const char *const transient[] = { "LOADING",    "READONLY", "MASTERDOWN", "OOM",      "BUSY",
-		                               "NOREPLICAS", "MISCONF",  "NOAUTH",     "TRYAGAIN", "CLUSTERDOWN" };
+	static const char *const transient[] = { "LOADING",  "READONLY",   "MASTERDOWN", "OOM",
+		                                 "BUSY",     "NOREPLICAS", "MISCONF",    "NOAUTH",
+		                                 "TRYAGAIN", "CLUSTERDOWN" };
 	for (size_t i = 0; i < sizeof(transient) / sizeof(transient[0]); i++) {
 		if (has_code(error, transient[i]))
 			return ERR_UNAVAILABLE;
@@ -186,24 +188,26 @@ static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct 
 }
 
 /* Runs a command on a connection, and logs a failure. */
-static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, const struct redis_arg *args, size_t count,
-                         struct redis_reply **got)
+static enum err exchange(struct redis_pool *pool, struct redis_conn *conn,
+                         const struct redis_arg *args, size_t count, struct redis_reply **got)
 {
 	enum err err = redis_conn_call(conn, args, count, pool->config.timeout_ms, got);
 	if (err != OK && conn_pool_is_reachable(pool->conns))
-		log_warning(pool->config.log, "redis_call_failed", LOG_TEXT("message", redis_conn_message(conn)));
+		log_warning(pool->config.log, "redis_call_failed",
+		            LOG_TEXT("message", redis_conn_message(conn)));
 	/*
 	 * A master that became a replica keeps its clients connected; a new connection may reach
 	 * the new master.
 	 */
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
-	if ((error && has_code(error, "READONLY")) || redis_conn_run_id(conn) != atomic_load(&pool->run_id))
+	if ((error && has_code(error, "READONLY")) ||
+	    redis_conn_run_id(conn) != atomic_load(&pool->run_id))
 		redis_conn_invalidate(conn);
 	return err;
 }
 
-enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args, size_t count,
-                            struct redis_reply **reply, uint64_t *run_id)
+enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args,
+                                     size_t count, struct redis_reply **reply, uint64_t *run_id)
 {
 	void *conn = NULL;
 	enum err err = conn_pool_acquire(pool->conns, &conn);
@@ -223,7 +227,8 @@ enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, 
 	return redis_pool_call_with_run_id(pool, args, count, reply, &run_id);
 }
 
-static bool find_script(struct redis_pool *pool, const char *script, char sha1[static SHA1_TEXT_SIZE])
+static bool find_script(struct redis_pool *pool, const char *script,
+                        char sha1[static SHA1_TEXT_SIZE])
 {
 	bool found = false;
 	pthread_mutex_lock(&pool->mutex);
@@ -236,7 +241,8 @@ static bool find_script(struct redis_pool *pool, const char *script, char sha1[s
 	return found;
 }
 
-static enum err store_script(struct redis_pool *pool, const char *script, const char sha1[static SHA1_TEXT_SIZE])
+static enum err store_script(struct redis_pool *pool, const char *script,
+                             const char sha1[static SHA1_TEXT_SIZE])
 {
 	enum err err = OK;
 	pthread_mutex_lock(&pool->mutex);
@@ -258,7 +264,8 @@ static enum err store_script(struct redis_pool *pool, const char *script, const 
 static enum err load_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
                             char sha1[static SHA1_TEXT_SIZE])
 {
-	const struct redis_arg args[] = { REDIS_TEXT("SCRIPT"), REDIS_TEXT("LOAD"), REDIS_TEXT(script) };
+	const struct redis_arg args[] = { REDIS_TEXT("SCRIPT"), REDIS_TEXT("LOAD"),
+		                          REDIS_TEXT(script) };
 	struct redis_reply *got = NULL;
 	enum err err = exchange(pool, conn, args, 3, &got);
 	if (err == OK)
@@ -298,8 +305,9 @@ static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, con
 	return exchange(pool, conn, command, count, got);
 }
 
-enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script, size_t key_count,
-                              const struct redis_arg *args, size_t count, struct redis_reply **reply, uint64_t *run_id)
+enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script,
+                                       size_t key_count, const struct redis_arg *args, size_t count,
+                                       struct redis_reply **reply, uint64_t *run_id)
 {
 	void *conn = NULL;
 	enum err err = conn_pool_acquire(pool->conns, &conn);
@@ -319,8 +327,8 @@ enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *scri
 	return err == OK ? finish(pool, got, reply) : err;
 }
 
-enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
-                           size_t count, struct redis_reply **reply)
+enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
+                           const struct redis_arg *args, size_t count, struct redis_reply **reply)
 {
 	uint64_t run_id;
 	return redis_pool_script_with_run_id(pool, script, key_count, args, count, reply, &run_id);

@@ -44,20 +44,22 @@ enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, 
                          struct redis_reply **reply) MUST_CHECK;
 
 /* As redis_pool_call. *run_id: the server that replied (redis_conn_run_id). */
-enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args, size_t count,
-                            struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
+enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args,
+                                     size_t count, struct redis_reply **reply,
+                                     uint64_t *run_id) MUST_CHECK;
 
 /*
  * Runs a Lua script by its hash, and loads it first where the server does not know it. args: the
  * keys, then the values. Errors as in redis_pool_call. script must be a literal or live as long as
  * the pool. A pool holds REDIS_POOL_SCRIPTS_MAX scripts; another one is ERR_LIMIT.
  */
-enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
-                           size_t count, struct redis_reply **reply) MUST_CHECK;
+enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
+                           const struct redis_arg *args, size_t count,
+                           struct redis_reply **reply) MUST_CHECK;
 
-enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script, size_t key_count,
-                              const struct redis_arg *args, size_t count, struct redis_reply **reply,
-                              uint64_t *run_id) MUST_CHECK;
+enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script,
+                                       size_t key_count, const struct redis_arg *args, size_t count,
+                                       struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
 
 /*
  * The run_id of the server that the newest connection leads to (redis_conn_run_id); 0 before the

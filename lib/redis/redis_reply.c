@@ -39,7 +39,9 @@ size_t redis_reply_count(const struct redis_reply *reply)
 
 const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t index)
 {
-	return index < redis_reply_count(reply) ? (const struct redis_reply *)hiredis_reply(reply)->element[index] : NULL;
+	return index < redis_reply_count(reply)
+	               ? (const struct redis_reply *)hiredis_reply(reply)->element[index]
+	               : NULL;
 }
 
 const char *redis_reply_error(const struct redis_reply *reply)

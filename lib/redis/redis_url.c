@@ -44,7 +44,8 @@ static enum err parse_user(const char *text, size_t len, struct redis_url *url)
 		return ERR_INVALID;
 	enum err err = decode(text, (size_t)(colon - text), url->user, sizeof(url->user));
 	if (err == OK)
-		err = decode(colon + 1, len - (size_t)(colon + 1 - text), url->password, sizeof(url->password));
+		err = decode(colon + 1, len - (size_t)(colon + 1 - text), url->password,
+		             sizeof(url->password));
 	return err == OK && url->password[0] ? OK : ERR_INVALID;
 }
 

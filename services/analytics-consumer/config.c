@@ -5,16 +5,19 @@
 #include "lib/postgres/pg_conn.h"
 
 static const struct env_var vars[] = {
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
+	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
+	        "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string of a user with the rights of waymark_consumer"),
 	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
 	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "10000", 100, 600000,
+	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "10000", 100,
+	        600000,
 	        "statement timeout; a consumer frozen in a transaction holds its locks for twice as long"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
-	ENV_TEXT("CONSUMER_GROUP", struct config, consumer_group, "waymark-analytics",
-	         "Kafka consumer group; consumers of one group share the partitions (for purges: NAME-purges)"),
+	ENV_TEXT(
+		"CONSUMER_GROUP", struct config, consumer_group, "waymark-analytics",
+		"Kafka consumer group; consumers of one group share the partitions (for purges: NAME-purges)"),
 	ENV_INT("SESSION_TIMEOUT_MS", struct config, session_timeout_ms, "45000", 1000, 1800000,
 	        "silence after which a consumer loses its partitions; by default brokers reject less than 6000"),
 	ENV_INT("BATCH_EVENTS", struct config, batch_events, "10000", 1, 100000,
@@ -38,16 +41,19 @@ static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	size_t wrong = 0;
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string", problems);
-	wrong += env_expect(config->geoip_db[0] == '\0' || access(config->geoip_db, R_OK) == 0, "GEOIP_DB",
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
+	                    "is not a valid libpq connection string", problems);
+	wrong += env_expect(config->geoip_db[0] == '\0' || access(config->geoip_db, R_OK) == 0,
+	                    "GEOIP_DB", "the file cannot be read", problems);
+	wrong += env_expect(access(config->ua_regexes, R_OK) == 0, "UA_REGEXES",
 	                    "the file cannot be read", problems);
-	wrong += env_expect(access(config->ua_regexes, R_OK) == 0, "UA_REGEXES", "the file cannot be read", problems);
 	return wrong;
 }
 
 const struct program config_program = {
 	.name = "analytics-consumer",
-	.summary = "counts clicks: reads them from Kafka, enriches them, stores each once and publishes the visits",
+	.summary =
+		"counts clicks: reads them from Kafka, enriches them, stores each once and publishes the visits",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,

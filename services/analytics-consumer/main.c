@@ -2,8 +2,8 @@
 #include "lib/base/shutdown.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
-#include "lib/links/link_event.h"
 #include "lib/http/ops_server.h"
+#include "lib/links/link_event.h"
 #include "services/analytics-consumer/config.h"
 #include "services/analytics-consumer/ingest/purge_consumer.h"
 #include "services/analytics-consumer/ingest/workers.h"
@@ -24,7 +24,8 @@ static struct pg_pool *make_pool(const struct service *s)
 		                               .max = (size_t)s->config.workers + 1,
 		                               .wait_ms = 1000,
 		                               .connect_timeout_ms = 5000,
-		                               .statement_timeout_ms = s->config.pg_statement_timeout_ms,
+		                               .statement_timeout_ms =
+		                                       s->config.pg_statement_timeout_ms,
 		                               .is_pooled = s->config.pg_pooled == 1,
 		                               .schema_version = WAYMARK_SCHEMA_VERSION,
 		                               .clock = clock_system(),
@@ -49,11 +50,14 @@ static enum err start_workers(const struct service *s, struct workers **out)
 		                              .metrics = s->metrics };
 	const struct fact_sources_config facts = { .geoip_db = s->config.geoip_db,
 		                                   .ua_regexes = s->config.ua_regexes,
-		                                   .user_agent_cache = (size_t)s->config.user_agent_cache,
+		                                   .user_agent_cache =
+		                                           (size_t)s->config.user_agent_cache,
 		                                   .check_ms = s->config.facts_check_ms,
 		                                   .log = s->log,
 		                                   .metrics = s->metrics };
-	const struct workers_config config = { .count = (size_t)s->config.workers, .ingest = ingest, .facts = facts };
+	const struct workers_config config = { .count = (size_t)s->config.workers,
+		                               .ingest = ingest,
+		                               .facts = facts };
 	return workers_start(&config, out);
 }
 
@@ -62,7 +66,8 @@ static enum err start_purge_consumer(const struct service *s, struct purge_consu
 	const struct purge_consumer_config config = { .kafka = &s->config.kafka,
 		                                      .group = s->config.consumer_group,
 		                                      .topic = LINK_EVENT_TOPIC,
-		                                      .session_timeout_ms = s->config.session_timeout_ms,
+		                                      .session_timeout_ms =
+		                                              s->config.session_timeout_ms,
 		                                      .pool = s->pool,
 		                                      .clock = clock_system(),
 		                                      .log = s->log,
@@ -71,8 +76,8 @@ static enum err start_purge_consumer(const struct service *s, struct purge_consu
 }
 
 /* checks is borrowed until ops_server_stop. */
-static enum err start_ops_server(const struct service *s, const struct ops_server_check *checks, size_t count,
-                                 struct ops_server **out)
+static enum err start_ops_server(const struct service *s, const struct ops_server_check *checks,
+                                 size_t count, struct ops_server **out)
 {
 	const struct ops_server_config config = { .port = (uint16_t)s->config.ops_port,
 		                                  .checks = checks,
@@ -102,12 +107,14 @@ int main(int argc, char **argv)
 	enum err err = start_workers(&s, &workers);
 	if (err == OK)
 		err = start_purge_consumer(&s, &purges);
-	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, s.pool },
-		                                   { "schema", pg_pool_is_schema_supported, s.pool },
-		                                   { "kafka", workers_reach_kafka, workers },
-		                                   { "partitions", workers_have_no_halted_partition, workers },
-		                                   { "batch_writer", workers_can_store, workers },
-		                                   { "dead_letters", workers_can_send_dead_letters, workers } };
+	const struct ops_server_check checks[] = {
+		{ "postgres", pg_pool_is_reachable, s.pool },
+		{ "schema", pg_pool_is_schema_supported, s.pool },
+		{ "kafka", workers_reach_kafka, workers },
+		{ "partitions", workers_have_no_halted_partition, workers },
+		{ "batch_writer", workers_can_store, workers },
+		{ "dead_letters", workers_can_send_dead_letters, workers }
+	};
 	if (err == OK)
 		err = start_ops_server(&s, checks, sizeof(checks) / sizeof(checks[0]), &ops);
 

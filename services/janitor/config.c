@@ -5,34 +5,37 @@
 
 #define YEAR_S 31536000
 
-#define SECONDS(name, member, fallback, least, help) ENV_INT(name, struct config, member, fallback, least, YEAR_S, help)
-#define TASK_SECONDS(name_, task, time, fallback_, least, help_)                                                       \
-	{                                                                                                              \
-		.name = (name_), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (least), .max = YEAR_S,         \
-		.offset = offsetof(struct config, task) + offsetof(struct task_times, time), .size = sizeof(int64_t),  \
-		.help = (help_)                                                                                        \
+#define SECONDS(name, member, fallback, least, help)                                               \
+	ENV_INT(name, struct config, member, fallback, least, YEAR_S, help)
+#define TASK_SECONDS(name_, task, time, fallback_, least, help_)                                   \
+	{                                                                                          \
+		.name = (name_), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (least),    \
+		.max = YEAR_S,                                                                     \
+		.offset = offsetof(struct config, task) + offsetof(struct task_times, time),       \
+		.size = sizeof(int64_t), .help = (help_)                                           \
 	}
-#define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                                           \
-	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1,                                                      \
-	             "seconds from the start of one " what " to the next"),                                            \
-		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,                               \
-	                     "seconds from program start to the first " what),                                         \
-		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,                                  \
-	                     "overrides LOCK_AT_LEAST_S for this task; -1 = no override"),                             \
-		TASK_SECONDS(name "_LOCK_AT_MOST_S", task, at_most_s, at_most, 0,                                      \
+#define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                       \
+	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1,                                  \
+	             "seconds from the start of one " what " to the next"),                        \
+		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,           \
+	                     "seconds from program start to the first " what),                     \
+		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,              \
+	                     "overrides LOCK_AT_LEAST_S for this task; -1 = no override"),         \
+		TASK_SECONDS(name "_LOCK_AT_MOST_S", task, at_most_s, at_most, 0,                  \
 	                     "overrides LOCK_AT_MOST_S for this task; 0 = no override")
 /* For tasks that take milliseconds: another janitor can take over soon. */
 #define SHORT_AT_LEAST "10"
 #define SHORT_AT_MOST "60"
 
 static const struct env_var vars[] = {
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
+	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
+	        "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; the login needs the rights of waymark_janitor"),
 	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
 	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100, 600000,
-	        "longest time that one statement may take"),
+	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100,
+	        600000, "longest time that one statement may take"),
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
 	        "how long no other janitor repeats a task; at most two thirds of its period"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
@@ -42,21 +45,27 @@ static const struct env_var vars[] = {
 	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
 	        "how long a link is kept after it was marked EXPIRED; must exceed the longest request"),
-	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),
+	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0,
+	        "how long a deleted link can be restored"),
 	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
 	           "check for missing partitions"),
-	TASK_TIMES("SALTS", salts, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST, "check for missing and old salts"),
+	TASK_TIMES("SALTS", salts, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
+	           "check for missing and old salts"),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
 	        "how long a salt is kept after its UTC day; must exceed the skew of any two clocks"),
-	TASK_TIMES("RETENTION", retention, "86400", "300", SHORT_AT_LEAST, SHORT_AT_MOST, "retention run"),
-	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
-	             "the first retention run starts at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
-	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST, "update of the sort order of link lists"),
+	TASK_TIMES("RETENTION", retention, "86400", "300", SHORT_AT_LEAST, SHORT_AT_MOST,
+	           "retention run"),
+	TASK_SECONDS(
+		"RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
+		"the first retention run starts at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
+	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST,
+	           "update of the sort order of link lists"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log to keep; must exceed Kafka's retention of clicks. Statistics are kept"),
 	ENV_INT("AUDIT_LOG_KEEP_DAYS", struct config, audit_log_keep_days, "400", 0, 36500,
 	        "days of the audit log to keep; 0 = forever"),
-	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST, "daily roll-up run"),
+	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST,
+	           "daily roll-up run"),
 	SECONDS("DAILY_ROLLUPS_DELAY_S", daily_rollups_delay_s, "3600", 0,
 	        "how long after the end of a UTC day its roll-ups are made; later clicks cost more, but are counted"),
 	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
@@ -68,11 +77,13 @@ static const struct env_var vars[] = {
 	           "run of destination checks (at most 30 s long)"),
 	ENV_INT("DESTINATION_REQUESTS_PER_S", struct config, destinations_per_s, "5", 1, 1000,
 	        "requests per second to all hosts together"),
-	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1, "seconds between checks of one link"),
+	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1,
+	        "seconds between checks of one link"),
 	SECONDS("DESTINATION_RETRY_S", destination_retry_s, "900", 1,
 	        "seconds until a dead destination is checked again; doubled each time, at most 30 days"),
-	ENV_TEXT("DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
-	         "DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty = those of /etc/resolv.conf"),
+	ENV_TEXT(
+		"DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
+		"DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty = those of /etc/resolv.conf"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -87,11 +98,12 @@ struct task_times config_times(const struct config *config, const struct task_ti
 }
 
 /* A task that overrides neither time is covered by the check of LOCK_AT_LEAST_S. */
-static size_t check_lock(const struct config *config, const struct task_times *own, const char *name,
-                         struct strbuf *problems)
+static size_t check_lock(const struct config *config, const struct task_times *own,
+                         const char *name, struct strbuf *problems)
 {
 	struct task_times times = config_times(config, own);
-	bool is_valid = times.at_least_s <= times.at_most_s || (own->at_least_s < 0 && own->at_most_s == 0);
+	bool is_valid =
+		times.at_least_s <= times.at_most_s || (own->at_least_s < 0 && own->at_most_s == 0);
 	return env_expect(is_valid, name, "must not exceed the task's LOCK_AT_MOST_S", problems);
 }
 
@@ -104,20 +116,26 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->daily_rollups, "DAILY_ROLLUPS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string", problems);
+	wrong += check_lock(config, &config->daily_rollups, "DAILY_ROLLUPS_LOCK_AT_LEAST_S",
+	                    problems);
+	wrong +=
+		check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
+	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "must not exceed LOCK_AT_MOST_S", problems);
-	wrong += env_expect(global_resolver_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
-	                    "must be a comma-separated list of IP addresses of DNS servers", problems);
+	wrong += env_expect(global_resolver_servers_are_valid(config->destination_resolvers),
+	                    "DESTINATION_RESOLVERS",
+	                    "must be a comma-separated list of IP addresses of DNS servers",
+	                    problems);
 	return wrong;
 }
 
 const struct program config_program = {
 	.name = "janitor",
-	.summary = "runs the maintenance tasks: link expiry and purge, partitions, salts, retention, daily roll-ups, "
-		   "destination checks; --once runs each task once and exits",
+	.summary =
+		"runs the maintenance tasks: link expiry and purge, partitions, salts, retention, daily roll-ups, "
+		"destination checks; --once runs each task once and exits",
 	.options = "--once",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),

@@ -15,9 +15,10 @@
 struct task_times {
 	int64_t period_s; /* from the start of a run to the start of the next */
 	int64_t first_delay_s;
-	int64_t after_midnight_s; /* first run at this second of a UTC day, 86400 = midnight; 0 = use first_delay_s */
-	int64_t at_least_s;       /* how long a complete run keeps the lock, counted from its start */
-	int64_t at_most_s;        /* when the lock of a crashed janitor expires */
+	int64_t after_midnight_s; /* first run at this second of a UTC day, 86400 = midnight; 0 =
+	                             use first_delay_s */
+	int64_t at_least_s; /* how long a complete run keeps the lock, counted from its start */
+	int64_t at_most_s;  /* when the lock of a crashed janitor expires */
 };
 
 struct config {

@@ -36,13 +36,16 @@ int main(int argc, char **argv)
 		.log = log,
 		.metrics = metrics,
 	});
-	struct schedule *schedule =
-		schedule_new(&(struct schedule_config){ &config, postgres, shutdown, clock, log, metrics });
+	struct schedule *schedule = schedule_new(
+		&(struct schedule_config){ &config, postgres, shutdown, clock, log, metrics });
 
 	/* serve */
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, postgres },
-		                                   { "schema", pg_pool_is_schema_supported, postgres } };
-	const struct ops_server_config ops_config = { (uint16_t)config.ops_port, checks, 2, metrics, clock, log };
+		                                   { "schema", pg_pool_is_schema_supported,
+		                                     postgres } };
+	const struct ops_server_config ops_config = {
+		(uint16_t)config.ops_port, checks, 2, metrics, clock, log
+	};
 	struct ops_server *ops = NULL;
 	if (!once && ops_server_start(&ops_config, &ops) != OK)
 		status = EXIT_FAILURE;

@@ -9,7 +9,8 @@ static void plan_extension(struct run *run)
 
 enum err run_start(struct run *run)
 {
-	if (run->at_most_ms < RUN_AT_MOST_MS_MIN || run->at_least_ms < 0 || run->at_least_ms > run->at_most_ms)
+	if (run->at_most_ms < RUN_AT_MOST_MS_MIN || run->at_least_ms < 0 ||
+	    run->at_least_ms > run->at_most_ms)
 		return ERR_INVALID;
 	run->is_interrupted = false;
 	plan_extension(run);
@@ -18,7 +19,8 @@ enum err run_start(struct run *run)
 
 void run_end(struct run *run, bool is_complete)
 {
-	enum err err = fenced_lock_release(run->lock, run->conn, is_complete ? run->at_least_ms : 0);
+	enum err err =
+		fenced_lock_release(run->lock, run->conn, is_complete ? run->at_least_ms : 0);
 	(void)err; /* the lock expires by itself */
 }
 

@@ -9,17 +9,17 @@
 #include "lib/base/worker_pool.h"
 #include "services/janitor/destinations/destinations.h"
 #include "services/janitor/links/expiry.h"
-#include "services/janitor/retention/daily_rollups.h"
 #include "services/janitor/links/link_lists.h"
+#include "services/janitor/retention/daily_rollups.h"
 #include "services/janitor/retention/partitions.h"
 #include "services/janitor/retention/retention.h"
 #include "services/janitor/retention/salts.h"
 #include "services/janitor/task.h"
 
 /* The schedule: one row per task. Its times are settings (config.c). */
-#define TASK(name, member, run)                                                                                        \
-	{                                                                                                              \
-		name, "waymark-" name, "task=\"" name "\"", config_times(c, &c->member), run                           \
+#define TASK(name, member, run)                                                                    \
+	{                                                                                          \
+		name, "waymark-" name, "task=\"" name "\"", config_times(c, &c->member), run       \
 	}
 
 static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE_TASKS_MAX])
@@ -35,7 +35,8 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 		TASK("destinations", destinations, destinations_run),
 	};
 	const size_t count = sizeof(table) / sizeof(table[0]);
-	_Static_assert(sizeof(table) / sizeof(table[0]) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
+	_Static_assert(sizeof(table) / sizeof(table[0]) <= SCHEDULE_TASKS_MAX,
+	               "raise SCHEDULE_TASKS_MAX");
 	for (size_t i = 0; i < count; i++)
 		out[i] = table[i];
 	return c->destination_checks ? count : count - 1;
@@ -73,33 +74,40 @@ static void register_metrics(struct metrics *metrics, const struct task *tasks, 
                              struct task_metrics *out)
 {
 	for (size_t i = 0; i < count; i++)
-		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total",
-		                              "Runs of the task by this janitor, successful or not.", tasks[i].labels);
+		out[i].runs = metrics_counter(
+			metrics, "waymark_janitor_runs_total",
+			"Runs of the task by this janitor, successful or not.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
-		out[i].skips = metrics_counter(metrics, "waymark_janitor_skips_total",
-		                               "Runs skipped, because another janitor is running or has just run the task.",
-		                               tasks[i].labels);
+		out[i].skips = metrics_counter(
+			metrics, "waymark_janitor_skips_total",
+			"Runs skipped, because another janitor is running or has just run the task.",
+			tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
-		out[i].failures = metrics_counter(metrics, "waymark_janitor_failures_total",
-		                                  "Runs that failed. A failed task is retried within seconds.",
-		                                  tasks[i].labels);
+		out[i].failures = metrics_counter(
+			metrics, "waymark_janitor_failures_total",
+			"Runs that failed. A failed task is retried within seconds.",
+			tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
-		out[i].rows = metrics_counter(metrics, "waymark_janitor_rows_changed_total",
-		                              "Rows and partitions that the task created, changed or removed.",
-		                              tasks[i].labels);
+		out[i].rows = metrics_counter(
+			metrics, "waymark_janitor_rows_changed_total",
+			"Rows and partitions that the task created, changed or removed.",
+			tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].last_success =
 			metrics_gauge(metrics, "waymark_janitor_last_success_timestamp_seconds",
-			              "Start of this janitor's last successful run; 0 = none yet.", tasks[i].labels);
+		                      "Start of this janitor's last successful run; 0 = none yet.",
+		                      tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
-		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
-		                                 "1 while this janitor holds the lock and runs the task.",
-		                                 tasks[i].labels);
+		out[i].lock_held = metrics_gauge(
+			metrics, "waymark_janitor_lock_held",
+			"1 while this janitor holds the lock and runs the task.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
-		metrics_set(metrics_gauge(metrics, "waymark_janitor_period_seconds",
-		                          "Configured time from the start of a run to the start of the next.",
-		                          tasks[i].labels),
-		            tasks[i].times.period_s);
+		metrics_set(
+			metrics_gauge(
+				metrics, "waymark_janitor_period_seconds",
+				"Configured time from the start of a run to the start of the next.",
+				tasks[i].labels),
+			tasks[i].times.period_s);
 }
 
 /* started_at_us: wall time. */
@@ -136,13 +144,15 @@ static void format_holder(char *out, size_t size)
 	snprintf(out, size, "%s/%d/%s", host, (int)getpid(), text);
 }
 
-static void prepare(struct scheduled_task *st, struct schedule *s, const struct task *task, const char *holder)
+static void prepare(struct scheduled_task *st, struct schedule *s, const struct task *task,
+                    const char *holder)
 {
 	const struct clock *clock = s->config.clock;
 	st->schedule = s;
 	st->task = task;
 	st->last_outcome = TASK_DONE;
-	st->due_us = clock_steady_us(clock) + task_first_delay_us(&task->times, clock_now_us(clock));
+	st->due_us =
+		clock_steady_us(clock) + task_first_delay_us(&task->times, clock_now_us(clock));
 	if (fenced_lock_init(&st->lock, task->lock, holder) != OK)
 		abort(); /* a name of ours is too long */
 }
@@ -215,8 +225,8 @@ static enum err work(struct scheduled_task *st, struct run *run, int64_t *rows)
 	return err;
 }
 
-static enum task_outcome run_locked(struct scheduled_task *st, struct pg_conn *conn, bool keeps_lock, int64_t *rows,
-                                    int64_t *wait_ms)
+static enum task_outcome run_locked(struct scheduled_task *st, struct pg_conn *conn,
+                                    bool keeps_lock, int64_t *rows, int64_t *wait_ms)
 {
 	const struct schedule_config *config = &st->schedule->config;
 	const struct task_times *times = &st->task->times;
@@ -246,7 +256,8 @@ static enum task_outcome run_task(struct scheduled_task *st, bool keeps_lock)
 {
 	const struct schedule_config *config = &st->schedule->config;
 	const char *name = st->task->name;
-	int64_t started_at_us = clock_now_us(config->clock), started_us = clock_steady_us(config->clock);
+	int64_t started_at_us = clock_now_us(config->clock),
+		started_us = clock_steady_us(config->clock);
 	int64_t rows = 0, wait_ms = 0;
 	struct pg_conn *conn = NULL;
 	enum task_outcome outcome = TASK_UNREACHABLE;
@@ -259,12 +270,14 @@ static enum task_outcome run_task(struct scheduled_task *st, bool keeps_lock)
 	if (outcome == TASK_SKIPPED)
 		st->due_us = clock_steady_us(config->clock) + wait_ms * CLOCK_US_PER_MS;
 	else
-		st->due_us = started_us + task_delay_ms(&st->task->times, outcome) * CLOCK_US_PER_MS;
+		st->due_us =
+			started_us + task_delay_ms(&st->task->times, outcome) * CLOCK_US_PER_MS;
 	if (outcome == TASK_DONE)
 		log_info(config->log, "task_done", LOG_TEXT("task", name), LOG_INT("rows", rows),
 		         LOG_INT("took_us", clock_steady_us(config->clock) - started_us));
 	if (outcome == TASK_SKIPPED)
-		log_debug(config->log, "task_skipped", LOG_TEXT("task", name), LOG_INT("wait_ms", wait_ms));
+		log_debug(config->log, "task_skipped", LOG_TEXT("task", name),
+		          LOG_INT("wait_ms", wait_ms));
 	return outcome;
 }
 
@@ -294,7 +307,8 @@ void schedule_run(struct schedule *schedule)
 bool schedule_run_once(struct schedule *schedule)
 {
 	bool succeeded = true;
-	for (size_t i = 0; i < schedule->count && !shutdown_requested(schedule->config.shutdown); i++) {
+	for (size_t i = 0; i < schedule->count && !shutdown_requested(schedule->config.shutdown);
+	     i++) {
 		enum task_outcome outcome = run_task(&schedule->scheduled[i], false);
 		succeeded = succeeded && (outcome == TASK_DONE || outcome == TASK_SKIPPED);
 	}

@@ -48,7 +48,8 @@ int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_st
 	int64_t period_ms = times->period_s * MS_PER_S;
 	int64_t lifetime_ms = state->left_ms + state->since_ms;
 	int64_t wait_ms = state->left_ms;
-	if (lifetime_ms < times->at_most_s * MS_PER_S && lifetime_ms >= task_at_least_s(times) * MS_PER_S)
+	if (lifetime_ms < times->at_most_s * MS_PER_S &&
+	    lifetime_ms >= task_at_least_s(times) * MS_PER_S)
 		wait_ms = max_of(wait_ms, period_ms - state->since_ms);
 	/* Another user of ShedLock may have written any time into the row. */
 	return min_of(wait_ms, period_ms);

@@ -90,11 +90,12 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
 	api->lists = list_cache_new(api->redis, api->cache, metrics);
-	api->password_workers =
-		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
+	api->password_workers = worker_pool_new("password", (size_t)config->password_threads,
+	                                        (size_t)config->password_queue);
 	worker_pool_set_queue_metric(api->password_workers,
-	                       metrics_gauge(metrics, "waymark_password_jobs_queued",
-	                                     "Password jobs waiting for a worker thread.", NULL));
+	                             metrics_gauge(metrics, "waymark_password_jobs_queued",
+	                                           "Password jobs waiting for a worker thread.",
+	                                           NULL));
 	api->zones = zone_names_new();
 	api->exports = export_limiter_new();
 	api->route_metrics = route_metrics_new(routes, route_count, metrics);

@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_API_H
 #define WAYMARK_SERVICES_LINKS_API_API_H
 
+#include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -12,7 +13,6 @@
 #include "lib/base/worker_pool.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/link_cache.h"
-#include "lib/base/client_ip.h"
 #include "lib/postgres/pg_pool.h"
 #include "lib/redis/redis_pool.h"
 #include "services/links-api/access/jwt_secrets.h"

@@ -1,7 +1,7 @@
 #include "services/links-api/config.h"
 
-#include "lib/links/host_list.h"
 #include "lib/base/client_ip.h"
+#include "lib/links/host_list.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
 #include "services/links-api/cors.h"
@@ -9,64 +9,75 @@
 #include "services/links-api/links/reserved_slugs.h"
 
 static const struct env_var vars[] = {
-	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535, "port of the API; 0 = any free port"),
+	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535,
+	        "port of the API; 0 = any free port"),
 	ENV_INT("OPS_PORT", struct config, ops_port, "9081", 0, 65535,
 	        "port of /livez, /readyz and /metrics; 0 = any free port"),
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "PostgreSQL connection string in libpq syntax"),
-	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "Redis, redis://[user:password@]host:port[/db]"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
+	           "PostgreSQL connection string in libpq syntax"),
+	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
+	           "Redis, redis://[user:password@]host:port[/db]"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "URL prefix of short links; links may not point at its host"),
-	ENV_SECRET("JWT_SECRET", struct config, jwt_secret, NULL, JWT_SECRETS_EACH_BYTES_MIN,
-	           "keys of access tokens, at least 32 bytes each, separated by commas or newlines: the first signs, "
-	           "all verify"),
+	ENV_SECRET(
+		"JWT_SECRET", struct config, jwt_secret, NULL, JWT_SECRETS_EACH_BYTES_MIN,
+		"keys of access tokens, at least 32 bytes each, separated by commas or newlines: the first signs, "
+		"all verify"),
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks of proxies whose X-Forwarded-For is trusted; empty = none"),
-	ENV_TEXT("CORS_ORIGINS", struct config, cors_origins, "",
-	         "origins of web pages that may call the API, like https://app.example; empty = none"),
+	ENV_TEXT(
+		"CORS_ORIGINS", struct config, cors_origins, "",
+		"origins of web pages that may call the API, like https://app.example; empty = none"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
 	        "links per user and 24 hours; 0 = no limit"),
-	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
-	        "anonymous links per network (/24, /48) and hour; 0 = no limit"),
+	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0,
+	        1000000000, "anonymous links per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("ACCOUNTS_PER_HOUR", struct config, accounts_per_hour, "20", 0, 1000000000,
 	        "registrations per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
 	        "wrong passwords per account and 15 minutes; 0 = no limit"),
-	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0, 1000000000,
-	        "wrong passwords per network (/24, /48) and hour; 0 = no limit"),
-	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64, "I/O threads, each with its own event loop"),
+	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0,
+	        1000000000, "wrong passwords per network (/24, /48) and hour; 0 = no limit"),
+	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64,
+	        "I/O threads, each with its own event loop"),
 	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256,
 	        "worker threads that query PostgreSQL and Redis"),
 	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
 	        "requests that may wait for a worker; further ones get 503"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536,
 	        "largest number of open connections"),
-	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "67108864", 4194304, 68719476736,
+	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "67108864", 4194304,
+	        68719476736,
 	        "memory for request bodies over 16 KiB, all requests together; further ones get 503"),
 	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
 	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
 	        "connection; longer than the health-check interval of the load balancer"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long running requests may take after DRAIN_NOTICE_MS"),
-	ENV_TEXT("OWN_HOSTS", struct config, own_hosts, "",
-	         "more hosts of this service that links may not point at: example.com, .example.com, …"),
+	ENV_TEXT(
+		"OWN_HOSTS", struct config, own_hosts, "",
+		"more hosts of this service that links may not point at: example.com, .example.com, …"),
 	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
 	         "slugs that users may not choose, in addition to the built-in list"),
-	ENV_TEXT("BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-	         "file of blocked destination hosts, one per line (example.com or .example.com), in addition to those "
-	         "that administrators block"),
+	ENV_TEXT(
+		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
+		"file of blocked destination hosts, one per line (example.com or .example.com), in addition to those "
+		"that administrators block"),
 	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
 	         "file of the only allowed destination hosts; empty = all hosts"),
 	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
 	        "how often the host files and the table of blocked hosts are reloaded"),
 	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000,
 	        "largest number of connections to PostgreSQL"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100, 600000,
-	        "timeout of one statement"),
+	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100,
+	        600000, "timeout of one statement"),
 	ENV_INT("REDIS_CONNECTIONS", struct config, redis_connections, "8", 1, 1000,
 	        "largest number of connections to Redis"),
-	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "100", 1, 60000, "timeout of one Redis command"),
-	ENV_INT("OUTBOX_LOW_PRIORITY_PER_SECOND", struct config, outbox_low_priority_per_second, "2000", 1, 1000000,
+	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "100", 1, 60000,
+	        "timeout of one Redis command"),
+	ENV_INT("OUTBOX_LOW_PRIORITY_PER_SECOND", struct config, outbox_low_priority_per_second,
+	        "2000", 1, 1000000,
 	        "how many expiries and purges of the janitor are published per second, after all users' changes"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
@@ -83,7 +94,8 @@ static size_t check_public_base_url(const struct config *config, struct strbuf *
 	return env_expect(right, "PUBLIC_BASE_URL", reason, problems);
 }
 
-static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind, struct strbuf *problems)
+static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind,
+                          struct strbuf *problems)
 {
 	char reason[HOST_LIST_REASON_SIZE] = "";
 	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
@@ -96,8 +108,8 @@ static size_t check_lists(const struct config *config, struct strbuf *problems)
 	size_t wrong = 0;
 	wrong += env_expect(public_base_parse_aliases(config->own_hosts, &own) == OK, "OWN_HOSTS",
 	                    "must be a comma-separated list of hosts", problems);
-	wrong += env_expect(reserved_slugs_new(config->reserved_slugs, &reserved) == OK, "RESERVED_SLUGS",
-	                    "must be a comma-separated list of slugs", problems);
+	wrong += env_expect(reserved_slugs_new(config->reserved_slugs, &reserved) == OK,
+	                    "RESERVED_SLUGS", "must be a comma-separated list of slugs", problems);
 	host_policy_free(own);
 	reserved_slugs_free(reserved);
 	return wrong;
@@ -111,19 +123,24 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	struct client_ip_ranges trusted;
 	struct cors cors;
 	size_t wrong = 0;
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string",
-	                    problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
+	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
 	                    "must be redis://[user:password@]host:port[/db]", problems);
 	wrong += env_expect(jwt_secrets_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
 	                    "must be 1 to 8 secrets of at least 32 bytes each", problems);
-	wrong += env_expect(cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
-	                    "must be a list of origins in the form browsers send, like https://app.example", problems);
+	wrong += env_expect(
+		cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
+		"must be a list of origins in the form browsers send, like https://app.example",
+		problems);
 	wrong += check_lists(config, problems);
-	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCKLIST, problems);
-	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOWLIST, problems);
+	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",
+	                     HOST_POLICY_BLOCKLIST, problems);
+	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
+	                     HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_public_base_url(config, problems);
-	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
+	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK,
+	                    "TRUSTED_PROXIES",
 	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);
 	return wrong;
 }

@@ -99,19 +99,22 @@ void cors_add_headers(const struct cors *cors, struct http_exchange *x)
 	const char *origin = allowed_origin(cors, x);
 	if (!origin || http_exchange_add_header(x, "Access-Control-Allow-Origin", origin) != OK)
 		return;
-	http_exchange_add_fixed_header(x, "Access-Control-Expose-Headers",
-	                               "Content-Disposition, ETag, Idempotency-Replayed, Location, RateLimit, "
-	                               "RateLimit-Policy, Retry-After, X-As-Of, X-Lag-Ms, X-Request-Id");
+	http_exchange_add_fixed_header(
+		x, "Access-Control-Expose-Headers",
+		"Content-Disposition, ETag, Idempotency-Replayed, Location, RateLimit, "
+		"RateLimit-Policy, Retry-After, X-As-Of, X-Lag-Ms, X-Request-Id");
 }
 
-void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x, const char *methods)
+void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x,
+                                const char *methods)
 {
 	if (!http_exchange_header(x, "Access-Control-Request-Method") || !allowed_origin(cors, x))
 		return;
 	if (http_exchange_add_header(x, "Access-Control-Allow-Methods", methods) != OK)
 		return;
-	http_exchange_add_fixed_header(x, "Access-Control-Allow-Headers",
-	                               "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
-	                               "X-Api-Key, X-Request-Id");
+	http_exchange_add_fixed_header(
+		x, "Access-Control-Allow-Headers",
+		"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
+		"X-Api-Key, X-Request-Id");
 	http_exchange_add_fixed_header(x, "Access-Control-Max-Age", "600");
 }

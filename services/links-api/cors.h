@@ -34,6 +34,7 @@ void cors_add_headers(const struct cors *cors, struct http_exchange *x);
  * Adds the headers of a preflight response. methods has the syntax of Allow. Does nothing if the
  * request is not a preflight.
  */
-void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x, const char *methods);
+void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x,
+                                const char *methods);
 
 #endif

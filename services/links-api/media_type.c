@@ -28,7 +28,8 @@ static size_t trimmed(const char *text, size_t len)
 /* "0.5" → 500. An invalid value counts as 1. */
 static int quality_of(const char *text, size_t len)
 {
-	if (len == 0 || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.') || len > 5)
+	if (len == 0 || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.') ||
+	    len > 5)
 		return QUALITY_MAX;
 	int quality = (text[0] - '0') * QUALITY_MAX;
 	int unit = QUALITY_MAX / 10;
@@ -51,7 +52,8 @@ static struct range parse_range(const char *member, size_t len)
 		if (at + param > len)
 			break;
 		if (param >= 2 && (member[at] | 0x20) == 'q' && member[at + 1] == '=')
-			range.quality = quality_of(member + at + 2, trimmed(member + at + 2, param - 2));
+			range.quality =
+				quality_of(member + at + 2, trimmed(member + at + 2, param - 2));
 		at += param;
 	}
 	return range;
@@ -62,9 +64,11 @@ static enum specificity specificity_of(const struct range *range, const char *ty
 	size_t family = strcspn(type, "/") + 1;
 	if (range->len == strlen(type) && strncasecmp(range->type, type, range->len) == 0)
 		return SPECIFICITY_TYPE;
-	if (range->len == family + 1 && strncasecmp(range->type, type, family) == 0 && range->type[family] == '*')
+	if (range->len == family + 1 && strncasecmp(range->type, type, family) == 0 &&
+	    range->type[family] == '*')
 		return SPECIFICITY_FAMILY;
-	return range->len == 3 && memcmp(range->type, "*/*", 3) == 0 ? SPECIFICITY_ANY : SPECIFICITY_NONE;
+	return range->len == 3 && memcmp(range->type, "*/*", 3) == 0 ? SPECIFICITY_ANY
+	                                                             : SPECIFICITY_NONE;
 }
 
 static int quality_for(const char *accept, const char *type)
@@ -75,7 +79,8 @@ static int quality_for(const char *accept, const char *type)
 		accept += strspn(accept, ", \t");
 		size_t len = strcspn(accept, ",");
 		struct range range = parse_range(accept, len);
-		enum specificity specificity = len > 0 ? specificity_of(&range, type) : SPECIFICITY_NONE;
+		enum specificity specificity =
+			len > 0 ? specificity_of(&range, type) : SPECIFICITY_NONE;
 		if (specificity > best) {
 			best = specificity;
 			quality = range.quality;
@@ -85,7 +90,8 @@ static int quality_for(const char *accept, const char *type)
 	return quality;
 }
 
-enum err media_type_choose(const char *accept, const char *const *offered, size_t count, size_t *chosen)
+enum err media_type_choose(const char *accept, const char *const *offered, size_t count,
+                           size_t *chosen)
 {
 	int best = 0;
 	if (accept == NULL || accept[strspn(accept, ", \t")] == '\0') {

@@ -14,6 +14,7 @@
  * Parameters other than q are ignored. If accept is NULL or empty, picks the first. ERR_NOT_FOUND:
  * accept excludes every offered type.
  */
-enum err media_type_choose(const char *accept, const char *const *offered, size_t count, size_t *chosen) MUST_CHECK;
+enum err media_type_choose(const char *accept, const char *const *offered, size_t count,
+                           size_t *chosen) MUST_CHECK;
 
 #endif

@@ -49,7 +49,8 @@ void member_reject_unknown(const struct json *object, const char *const *names, 
 	}
 }
 
-const char *member_text(const struct json *value, const char *pointer, struct http_problem_fields *wrong)
+const char *member_text(const struct json *value, const char *pointer,
+                        struct http_problem_fields *wrong)
 {
 	if (json_type(value) == JSON_TEXT)
 		return json_text(value, NULL);
@@ -70,7 +71,8 @@ const char *member_text_of(const struct json *object, const char *name, bool req
 	return NULL;
 }
 
-bool member_is_line(const char *text, size_t min, size_t max, const char *pointer, struct http_problem_fields *wrong)
+bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong)
 {
 	size_t len = strlen(text);
 	for (size_t i = 0; i < len; i += utf8_next(text + i, len - i)) {

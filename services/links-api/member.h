@@ -22,7 +22,8 @@ void member_reject_unknown(const struct json *object, const char *const *names, 
  * Returns the string, borrowed from value. If value is not a string, reports it at pointer and
  * returns NULL.
  */
-const char *member_text(const struct json *value, const char *pointer, struct http_problem_fields *wrong);
+const char *member_text(const struct json *value, const char *pointer,
+                        struct http_problem_fields *wrong);
 
 /*
  * Returns the string member of object, or NULL. Reports a missing member only if it is required,
@@ -32,6 +33,7 @@ const char *member_text_of(const struct json *object, const char *name, bool req
                            struct http_problem_fields *wrong);
 
 /* True if text has min to max characters and no control character; otherwise reports it. */
-bool member_is_line(const char *text, size_t min, size_t max, const char *pointer, struct http_problem_fields *wrong);
+bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong);
 
 #endif

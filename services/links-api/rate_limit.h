@@ -33,17 +33,18 @@ struct rate_limit_state {
  * counted, and reset_s is the time until the window ends. subject: at most RATE_LIMIT_SUBJECT_MAX
  * bytes.
  */
-enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                         int64_t *reset_s) MUST_CHECK;
+enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule,
+                         const char *subject, int64_t *reset_s) MUST_CHECK;
 
 /*
  * Like rate_limit_take. Also reports what remains after this event; without Redis, the whole limit.
  */
-enum err rate_limit_take_with_state(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                              struct rate_limit_state *state) MUST_CHECK;
+enum err rate_limit_take_with_state(struct redis_pool *redis, const struct rate_limit_rule *rule,
+                                    const char *subject, struct rate_limit_state *state) MUST_CHECK;
 
 /* Uncounts an event that does not count after all. Best effort. */
-void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject);
+void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *rule,
+                       const char *subject);
 
 /*
  * For events that count only depending on their outcome, such as a wrong password. A running event
@@ -55,11 +56,12 @@ void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *r
  * may become free in a moment. id: unique, at most RATE_LIMIT_ID_MAX bytes.
  */
 #define RATE_LIMIT_ID_MAX 32
-enum err rate_limit_reserve(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                            const char *id, int64_t hold_s, int64_t *reset_s) MUST_CHECK;
+enum err rate_limit_reserve(struct redis_pool *redis, const struct rate_limit_rule *rule,
+                            const char *subject, const char *id, int64_t hold_s,
+                            int64_t *reset_s) MUST_CHECK;
 
 /* Ends the reservation and, if counts, counts the event. Best effort. */
-void rate_limit_end_reservation(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                                const char *id, bool counts);
+void rate_limit_end_reservation(struct redis_pool *redis, const struct rate_limit_rule *rule,
+                                const char *subject, const char *id, bool counts);
 
 #endif

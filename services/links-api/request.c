@@ -40,8 +40,8 @@ int64_t request_owner(const struct request *r)
 	return request_is_admin(r) ? LINK_STORE_ANY_OWNER : r->user_id;
 }
 
-enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action, const char *subject_type,
-                       int64_t subject_id, const struct json *details)
+enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action,
+                       const char *subject_type, int64_t subject_id, const struct json *details)
 {
 	const struct audit_entry entry = {
 		.actor_id = r->user_id,

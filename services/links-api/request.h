@@ -61,8 +61,9 @@ int64_t request_owner(const struct request *r);
  * Writes an audit entry inside the transaction of the change: the caller did action ("link.create")
  * to the subject. details are borrowed and may be NULL. audit_store.h says what they may contain.
  */
-enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action, const char *subject_type,
-                       int64_t subject_id, const struct json *details) MUST_CHECK;
+enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action,
+                       const char *subject_type, int64_t subject_id,
+                       const struct json *details) MUST_CHECK;
 
 /* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
 int64_t request_path_id(const struct request *r);

@@ -36,7 +36,8 @@ static bool is_encoded(const struct request *r)
 static bool check_body_headers(struct request *r)
 {
 	if (!has_length(r)) {
-		response_problem(r, 411, NULL, "The request needs a body and a Content-Length header.");
+		response_problem(r, 411, NULL,
+		                 "The request needs a body and a Content-Length header.");
 		return false;
 	}
 	if (is_encoded(r)) {
@@ -47,7 +48,8 @@ static bool check_body_headers(struct request *r)
 	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
 		return true;
 	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
-	response_problem(r, 415, NULL, "The body must be JSON with Content-Type: application/json.");
+	response_problem(r, 415, NULL,
+	                 "The body must be JSON with Content-Type: application/json.");
 	return false;
 }
 

@@ -24,9 +24,12 @@ bool response_accepts_json(struct request *r)
 {
 	static const char *const json[] = { "application/json" };
 	size_t chosen;
-	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1, &chosen) == OK)
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1,
+	                      &chosen) == OK)
 		return true;
-	response_problem(r, 406, NULL, "This endpoint responds with application/json, which the Accept header excludes.");
+	response_problem(
+		r, 406, NULL,
+		"This endpoint responds with application/json, which the Accept header excludes.");
 	return false;
 }
 
@@ -59,33 +62,38 @@ enum http_progress response_no_content(struct request *r)
 	return HTTP_COMPLETE;
 }
 
-enum http_progress response_problem(struct request *r, unsigned status, const char *kind, const char *detail)
+enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
+                                    const char *detail)
 {
 	return http_problem_respond(r->exchange, status, kind, detail, NULL);
 }
 
-void response_fields_detail(const struct http_problem_fields *fields, char out[static RESPONSE_DETAIL_SIZE])
+void response_fields_detail(const struct http_problem_fields *fields,
+                            char out[static RESPONSE_DETAIL_SIZE])
 {
 	size_t len = (size_t)snprintf(out, RESPONSE_DETAIL_SIZE, "Invalid fields: ");
 	size_t named = fields->count < NAMED_FIELDS_MAX ? fields->count : NAMED_FIELDS_MAX;
 	for (size_t i = 0; i < named; i++) {
 		const char *pointer = fields->field[i].pointer;
-		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s", i > 0 ? ", " : "",
-		                        *pointer ? pointer + 1 : "request");
+		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s",
+		                        i > 0 ? ", " : "", *pointer ? pointer + 1 : "request");
 	}
 	if (fields->count > named)
-		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, " and %zu more", fields->count - named);
+		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, " and %zu more",
+		                        fields->count - named);
 	snprintf(out + len, RESPONSE_DETAIL_SIZE - len, ".");
 }
 
-enum http_progress response_invalid_fields(struct request *r, const struct http_problem_fields *fields)
+enum http_progress response_invalid_fields(struct request *r,
+                                           const struct http_problem_fields *fields)
 {
 	char detail[RESPONSE_DETAIL_SIZE];
 	response_fields_detail(fields, detail);
 	return http_problem_respond(r->exchange, 400, "validation", detail, fields);
 }
 
-enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer, const char *detail)
+enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer,
+                                     const char *detail)
 {
 	struct http_problem_fields fields = { 0 };
 	http_problem_add_field(&fields, pointer, "%s", detail);
@@ -93,8 +101,8 @@ enum http_progress response_conflict(struct request *r, const char *kind, const 
 	if (*detail && detail[strlen(detail) - 1] == '.')
 		snprintf(sentence, sizeof(sentence), "%s", detail);
 	else
-		snprintf(sentence, sizeof(sentence), "Conflict: %s%s%s.", *pointer ? pointer + 1 : "",
-		         *pointer ? " " : "", detail);
+		snprintf(sentence, sizeof(sentence), "Conflict: %s%s%s.",
+		         *pointer ? pointer + 1 : "", *pointer ? " " : "", detail);
 	return http_problem_respond(r->exchange, 409, kind, sentence, &fields);
 }
 
@@ -104,9 +112,10 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
-	return response_problem(r, 401, NULL,
-	                      is_bad ? "The access token or API key is invalid or has expired."
-	                             : "Authentication required. Send Authorization: Bearer <access token>.");
+	return response_problem(
+		r, 401, NULL,
+		is_bad ? "The access token or API key is invalid or has expired."
+		       : "Authentication required. Send Authorization: Bearer <access token>.");
 }
 
 enum http_progress response_not_found(struct request *r)
@@ -114,18 +123,22 @@ enum http_progress response_not_found(struct request *r)
 	return response_problem(r, 404, NULL, "Resource not found.");
 }
 
-void response_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state)
+void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
+                        const struct rate_limit_state *state)
 {
 	char value[HEADER_SIZE];
 	if (rule->max == 0)
 		return;
-	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max, rule->window_s);
+	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max,
+	         rule->window_s);
 	add_header(r, "RateLimit-Policy", value);
-	snprintf(value, sizeof(value), "\"%s\";r=%" PRId64 ";t=%" PRId64, rule->name, state->left, state->reset_s);
+	snprintf(value, sizeof(value), "\"%s\";r=%" PRId64 ";t=%" PRId64, rule->name, state->left,
+	         state->reset_s);
 	add_header(r, "RateLimit", value);
 }
 
-enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s)
+enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
+                                         int64_t reset_s)
 {
 	char value[HEADER_SIZE];
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
@@ -137,10 +150,13 @@ enum http_progress response_rate_limited(struct request *r, const struct rate_li
 
 enum http_progress response_failure(struct request *r, enum err err)
 {
-	log_error(r->api->log, "request_failed", LOG_TEXT("request_id", http_exchange_request_id(r->exchange)),
-	          LOG_TEXT("route", r->match.route ? r->match.route->pattern : ""), LOG_TEXT("error", err_name(err)));
+	log_error(r->api->log, "request_failed",
+	          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)),
+	          LOG_TEXT("route", r->match.route ? r->match.route->pattern : ""),
+	          LOG_TEXT("error", err_name(err)));
 	if (err == ERR_INTERNAL || err == ERR_INVALID)
 		return response_problem(r, 500, NULL, "Internal server error.");
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
-	return response_problem(r, 503, NULL, "The service is temporarily unavailable. Please retry.");
+	return response_problem(r, 503, NULL,
+	                        "The service is temporarily unavailable. Please retry.");
 }

@@ -22,19 +22,23 @@ enum http_progress response_no_content(struct request *r);
 bool response_accepts_json(struct request *r);
 
 /* kind: the last segment of the problem's type URI, or NULL. detail: a sentence for the reader. */
-enum http_progress response_problem(struct request *r, unsigned status, const char *kind, const char *detail);
+enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
+                                    const char *detail);
 
 #define RESPONSE_DETAIL_SIZE 1024
 
 /* Writes "Invalid fields: original_url, tags/1." At most 8 fields are named, then "and 3 more". */
-void response_fields_detail(const struct http_problem_fields *fields, char out[static RESPONSE_DETAIL_SIZE]);
+void response_fields_detail(const struct http_problem_fields *fields,
+                            char out[static RESPONSE_DETAIL_SIZE]);
 
 /* 400 "validation". The detail names every invalid field, and "errors" explains each. */
-enum http_progress response_invalid_fields(struct request *r, const struct http_problem_fields *fields);
+enum http_progress response_invalid_fields(struct request *r,
+                                           const struct http_problem_fields *fields);
 
 /* 409 about one field. detail is a phrase that follows the field's
  * name ("is already used"), or a whole sentence. */
-enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer, const char *detail);
+enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer,
+                                     const char *detail);
 
 /* 401 with WWW-Authenticate. */
 enum http_progress response_unauthorized(struct request *r, enum request_auth login);
@@ -46,10 +50,12 @@ enum http_progress response_not_found(struct request *r);
  * Adds RateLimit and RateLimit-Policy to the response that follows. Does nothing for an unlimited
  * rule.
  */
-void response_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state);
+void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
+                        const struct rate_limit_state *state);
 
 /* 429 with RateLimit, RateLimit-Policy and Retry-After. */
-enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s);
+enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
+                                         int64_t reset_s);
 
 /*
  * For a failed store: 503 with Retry-After, or 500. Logs the error with the request id. err is not

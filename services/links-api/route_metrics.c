@@ -27,32 +27,38 @@ static void set_labels(struct row *row, const char *method, const char *pattern)
 {
 	snprintf(row->labels, sizeof(row->labels), "method=\"%s\",route=\"%s\"", method, pattern);
 	for (unsigned i = 2; i < CODES; i++)
-		snprintf(row->labels_by_code[i], sizeof(row->labels_by_code[i]), "%s,code=\"%uxx\"", row->labels, i);
+		snprintf(row->labels_by_code[i], sizeof(row->labels_by_code[i]), "%s,code=\"%uxx\"",
+		         row->labels, i);
 }
 
 static void register_counters(struct row *row, struct metrics *metrics)
 {
 	for (unsigned i = 2; i < CODES; i++)
-		row->counters[i] = metrics_counter(metrics, "waymark_api_requests_total",
-		                                   "Requests counters, by route.", row->labels_by_code[i]);
+		row->counters[i] =
+			metrics_counter(metrics, "waymark_api_requests_total",
+		                        "Requests counters, by route.", row->labels_by_code[i]);
 }
 
-struct route_metrics *route_metrics_new(const struct http_route *table, size_t count, struct metrics *metrics)
+struct route_metrics *route_metrics_new(const struct http_route *table, size_t count,
+                                        struct metrics *metrics)
 {
-	struct route_metrics *routes = mem_zero(sizeof(*routes) + (count + 1) * sizeof(routes->rows[0]));
+	struct route_metrics *routes =
+		mem_zero(sizeof(*routes) + (count + 1) * sizeof(routes->rows[0]));
 	routes->table = table;
 	routes->count = count;
 	for (size_t i = 0; i < count; i++)
-		set_labels(&routes->rows[i], http_router_method_name(table[i].method), table[i].pattern);
+		set_labels(&routes->rows[i], http_router_method_name(table[i].method),
+		           table[i].pattern);
 	set_labels(&routes->rows[count], "", "");
 	/* All series of one metric must be registered together. */
 	for (size_t i = 0; i <= count; i++)
 		register_counters(&routes->rows[i], metrics);
 	for (size_t i = 0; i <= count; i++)
-		routes->rows[i].seconds =
-			metrics_histogram(metrics, "waymark_api_request_seconds",
-		                          "Time from the request line to the queued response, by route.",
-		                          routes->rows[i].labels, metrics_latency_bounds, metrics_latency_bound_count);
+		routes->rows[i].seconds = metrics_histogram(
+			metrics, "waymark_api_request_seconds",
+			"Time from the request line to the queued response, by route.",
+			routes->rows[i].labels, metrics_latency_bounds,
+			metrics_latency_bound_count);
 	return routes;
 }
 
@@ -61,8 +67,8 @@ void route_metrics_free(struct route_metrics *routes)
 	free(routes);
 }
 
-void route_metrics_count(struct route_metrics *routes, const struct http_route *route, unsigned status,
-                         int64_t duration_us)
+void route_metrics_count(struct route_metrics *routes, const struct http_route *route,
+                         unsigned status, int64_t duration_us)
 {
 	struct row *row = &routes->rows[route ? (size_t)(route - routes->table) : routes->count];
 	unsigned code = status / 100;

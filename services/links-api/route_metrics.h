@@ -16,12 +16,13 @@
 struct route_metrics;
 
 /* Registers one series per row. table is borrowed. */
-struct route_metrics *route_metrics_new(const struct http_route *table, size_t count, struct metrics *metrics);
+struct route_metrics *route_metrics_new(const struct http_route *table, size_t count,
+                                        struct metrics *metrics);
 /* Call after the last scrape: the series borrow their labels from this object. */
 void route_metrics_free(struct route_metrics *routes);
 
 /* route: a row of the table, or NULL if none matched. */
-void route_metrics_count(struct route_metrics *routes, const struct http_route *route, unsigned status,
-                         int64_t duration_us);
+void route_metrics_count(struct route_metrics *routes, const struct http_route *route,
+                         unsigned status, int64_t duration_us);
 
 #endif

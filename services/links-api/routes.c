@@ -11,7 +11,6 @@
 #include "services/links-api/accounts/account_handlers.h"
 #include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/auth_handlers.h"
-#include "services/links-api/response.h"
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
 #include "services/links-api/links/link_bulk.h"
@@ -21,6 +20,7 @@
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
+#include "services/links-api/response.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/stats_handlers.h"
 #include "services/links-api/stats/visit_handlers.h"
@@ -107,7 +107,8 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 	static const char alias[] = "/api/urls";
 	const size_t alias_len = sizeof(alias) - 1;
 	char renamed[PATH_SIZE];
-	bool is_alias = strncmp(path, alias, alias_len) == 0 && (path[alias_len] == '\0' || path[alias_len] == '/');
+	bool is_alias = strncmp(path, alias, alias_len) == 0 &&
+	                (path[alias_len] == '\0' || path[alias_len] == '/');
 	if (is_alias && strlen(path) < sizeof(renamed) - 1) {
 		snprintf(renamed, sizeof(renamed), "/api/links%s", path + alias_len);
 		path = renamed;
@@ -147,7 +148,9 @@ static enum http_progress send_no_route(struct request *r, enum err err)
 		return response_failure(r, ERR_INTERNAL);
 	if (http_exchange_method(r->exchange) == HTTP_OPTIONS)
 		return send_options(r, methods);
-	return response_problem(r, 405, NULL, "Method not allowed here. The Allow header lists the allowed methods.");
+	return response_problem(
+		r, 405, NULL,
+		"Method not allowed here. The Allow header lists the allowed methods.");
 }
 
 /*
@@ -171,7 +174,8 @@ static enum http_progress reject_query(struct request *r)
 	const char *query = http_exchange_query(r->exchange);
 	struct http_problem_fields wrong = { 0 };
 	for (;;) {
-		char name[PARAMETER_SIZE], value[PARAMETER_SIZE], pointer[HTTP_PROBLEM_POINTER_SIZE];
+		char name[PARAMETER_SIZE], value[PARAMETER_SIZE],
+			pointer[HTTP_PROBLEM_POINTER_SIZE];
 		const char *raw = query + strspn(query, "&");
 		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
 		if (err == ERR_NOT_FOUND)
@@ -202,7 +206,8 @@ static enum http_progress start(struct request *r)
 	if (r->match.route->right == PERMISSION_NONE)
 		return r->match.route->blocks ? HTTP_NEEDS_WORKER : dispatch(r);
 	enum request_auth login = authentication_read(r);
-	return login == REQUEST_AUTH_VALID ? HTTP_NEEDS_WORKER : authentication_send_error(r, login);
+	return login == REQUEST_AUTH_VALID ? HTTP_NEEDS_WORKER
+	                                   : authentication_send_error(r, login);
 }
 
 /* Runs on a worker thread: confirms the credentials in the database, then calls the handler. */
@@ -234,7 +239,8 @@ static bool takes_large_bodies(struct request *r)
 	struct http_exchange *x = r->exchange;
 	if (routes_find(http_exchange_method(x), http_exchange_path(x), &r->match) != OK)
 		return false;
-	return r->match.route->handler == link_bulk_create || r->match.route->handler == link_bulk_sync;
+	return r->match.route->handler == link_bulk_create ||
+	       r->match.route->handler == link_bulk_sync;
 }
 
 size_t routes_body_limit(void *ctx, struct http_exchange *x)
@@ -272,6 +278,7 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 	route_metrics_count(api->route_metrics, r ? r->match.route : NULL, status, duration_us);
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
 	         LOG_TEXT("method", http_exchange_method_name(x)),
-	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""), LOG_INT("status", status),
-	         LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0), LOG_TEXT_IF("trace_id", trace_id));
+	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""),
+	         LOG_INT("status", status), LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0),
+	         LOG_TEXT_IF("trace_id", trace_id));
 }

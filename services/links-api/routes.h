@@ -18,7 +18,8 @@
 const struct http_route *routes_table(size_t *count);
 
 /* Matches a raw path against the table. Errors: see http_router_find. */
-enum err routes_find(enum http_method method, const char *path, struct http_match *match) MUST_CHECK;
+enum err routes_find(enum http_method method, const char *path,
+                     struct http_match *match) MUST_CHECK;
 
 /* Callbacks of struct http_server_config; ctx is the struct api. */
 enum http_progress routes_handle(void *ctx, struct http_exchange *x);

@@ -81,7 +81,8 @@ static struct client *replace_oldest(struct client *set, uint64_t hash, int64_t 
 	return oldest;
 }
 
-void client_limiter_record_miss(struct client_limiter *limiter, const struct client_ip *ip, int64_t now_us)
+void client_limiter_record_miss(struct client_limiter *limiter, const struct client_ip *ip,
+                                int64_t now_us)
 {
 	if (!is_counted(limiter, ip))
 		return;
@@ -95,7 +96,8 @@ void client_limiter_record_miss(struct client_limiter *limiter, const struct cli
 	pthread_mutex_unlock(&limiter->lock);
 }
 
-int64_t client_limiter_retry_after_s(struct client_limiter *limiter, const struct client_ip *ip, int64_t now_us)
+int64_t client_limiter_retry_after_s(struct client_limiter *limiter, const struct client_ip *ip,
+                                     int64_t now_us)
 {
 	if (!is_counted(limiter, ip))
 		return 0;

@@ -21,9 +21,11 @@ struct client_limiter *client_limiter_new(int64_t per_minute);
 void client_limiter_free(struct client_limiter *limiter);
 
 /* Call this after an unknown slug. An address that is not known is not counted. now_us: steady. */
-void client_limiter_record_miss(struct client_limiter *limiter, const struct client_ip *ip, int64_t now_us);
+void client_limiter_record_miss(struct client_limiter *limiter, const struct client_ip *ip,
+                                int64_t now_us);
 
 /* 0: the request may proceed. Otherwise the seconds, 1 to 60, after which the address may retry. */
-int64_t client_limiter_retry_after_s(struct client_limiter *limiter, const struct client_ip *ip, int64_t now_us);
+int64_t client_limiter_retry_after_s(struct client_limiter *limiter, const struct client_ip *ip,
+                                     int64_t now_us);
 
 #endif

@@ -10,22 +10,29 @@
 #include "lib/redis/redis_url.h"
 
 static const struct env_var vars[] = {
-	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port for visitors; 0 = any free port"),
+	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535,
+	        "port for visitors; 0 = any free port"),
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
 	        "port of /livez, /readyz and /metrics; 0 = any free port"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; the login needs SELECT on links and salts"),
 	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
 	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
-	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "redis://[user:password@]host:port[/db]"),
+	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
+	           "redis://[user:password@]host:port[/db]"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
-	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL, "URL prefix of short links: https://sho.rt"),
-	ENV_TEXT("ROOT_URL", struct config, root_url, "", "redirect target of /; empty = a fixed text"),
-	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control, "private, no-store",
+	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
+	         "URL prefix of short links: https://sho.rt"),
+	ENV_TEXT("ROOT_URL", struct config, root_url, "",
+	         "redirect target of /; empty = a fixed text"),
+	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control,
+	         "private, no-store",
 	         "Cache-Control of redirects; visits that a cache answers are not counted"),
-	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
-	         "networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, fd00::/8; empty = none"),
-	ENV_TEXT("REGION", struct config, region, "", "region name that is written into each event"),
+	ENV_TEXT(
+		"TRUSTED_PROXIES", struct config, trusted_proxies, "",
+		"networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, fd00::/8; empty = none"),
+	ENV_TEXT("REGION", struct config, region, "",
+	         "region name that is written into each event"),
 	ENV_TEXT(
 		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
 		"file of blocked destination hosts, one per line: example.com or .example.com; extends the administrators' list"),
@@ -33,7 +40,8 @@ static const struct env_var vars[] = {
 	         "file of the only allowed destination hosts; empty = all hosts"),
 	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
 	        "how often the host files and the table of blocked hosts are reloaded"),
-	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0, 1000000,
+	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0,
+	        1000000,
 	        "unknown slugs that one address may request per minute before it gets 429; 0 = no limit"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64,
 	        "I/O threads, each with its own event loop; at most one per free core"),
@@ -43,21 +51,26 @@ static const struct env_var vars[] = {
 	        "largest number of open connections of one address, trusted proxies excepted; 0 = no limit"),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
 	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
-	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576, INT64_C(1) << 40,
+	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576,
+	        INT64_C(1) << 40,
 	        "memory for cached links; a link takes about 90 bytes plus its URL"),
 	ENV_INT("MEMORY_TTL_MS", struct config, memory_ttl_ms, "1000", 1, 3600000,
 	        "how long a link is served from memory while the feed of link events lags, so the longest time that a "
 	        "change may go unnoticed then; at least 5000 while Redis is down as well"),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
-	         "Kafka topic of link events; " CONFIG_NO_TOPIC " = no feed, memory entries live for MEMORY_TTL_MS"),
-	ENV_INT("SLUG_BLOOM_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
+	         "Kafka topic of link events; " CONFIG_NO_TOPIC
+	         " = no feed, memory entries live for MEMORY_TTL_MS"),
+	ENV_INT("SLUG_BLOOM_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000,
+	        INT64_C(1) << 34,
 	        "capacity of the Bloom filter of issued slugs, 1.2 bytes each; beyond it, unknown slugs reach PostgreSQL"),
-	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0, 1000000,
+	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0,
+	        1000000,
 	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
 	ENV_TEXT(
 		"JOURNAL_DIR", struct config, journal_dir, NULL,
 		"directory of the journal, where events wait for Kafka; not shared with another redirector; its parent must exist"),
-	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 36,
+	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576,
+	        INT64_C(1) << 36,
 	        "largest size of the journal, a quarter for each of its four shards; beyond it, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is synced to disk, so what a power cut may cost; 0 = the kernel decides"),
@@ -71,7 +84,9 @@ static const struct env_var vars[] = {
 
 static bool is_http_url(const char *url)
 {
-	size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8
+	                : strncmp(url, "http://", 7) == 0 ? 7
+	                                                  : 0;
 	if (scheme == 0 || url[scheme] == '\0')
 		return false;
 	for (const unsigned char *c = (const unsigned char *)url; *c; c++) {
@@ -90,7 +105,8 @@ static bool is_header_value(const char *text)
 	return true;
 }
 
-static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind, struct strbuf *problems)
+static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind,
+                          struct strbuf *problems)
 {
 	char reason[HOST_LIST_REASON_SIZE] = "";
 	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
@@ -102,22 +118,26 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	struct redis_url redis;
 	struct client_ip_ranges ranges;
 	size_t wrong = 0;
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string",
-	                    problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
+	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
 	                    "must be redis://[user:password@]host:port[/db]", problems);
-	wrong += env_expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL", "must be an http or https URL",
-	                    problems);
-	wrong += env_expect(config->root_url[0] == '\0' || is_http_url(config->root_url), "ROOT_URL",
+	wrong += env_expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL",
 	                    "must be an http or https URL", problems);
-	wrong += env_expect(is_header_value(config->redirect_cache_control), "REDIRECT_CACHE_CONTROL",
+	wrong += env_expect(config->root_url[0] == '\0' || is_http_url(config->root_url),
+	                    "ROOT_URL", "must be an http or https URL", problems);
+	wrong += env_expect(is_header_value(config->redirect_cache_control),
+	                    "REDIRECT_CACHE_CONTROL",
 	                    "must be printable ASCII, as an HTTP header value", problems);
-	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK, "TRUSTED_PROXIES",
+	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
+	                    "TRUSTED_PROXIES",
 	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);
-	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION", "must be valid UTF-8",
-	                    problems);
-	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCKLIST, problems);
-	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOWLIST, problems);
+	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION",
+	                    "must be valid UTF-8", problems);
+	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",
+	                     HOST_POLICY_BLOCKLIST, problems);
+	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
+	                     HOST_POLICY_ALLOWLIST, problems);
 	return wrong;
 }
 

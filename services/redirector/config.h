@@ -8,12 +8,12 @@
 
 #include <stdint.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/clicks/redirect_event.h"
-#include "lib/links/link.h"
-#include "lib/base/client_ip.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/links/link.h"
 
 #define CONFIG_NO_TOPIC "none"
 
@@ -43,7 +43,8 @@ struct config {
 	int64_t memory_ttl_ms;
 	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: no feed */
 	int64_t slug_bloom_filter_slugs;
-	int64_t unknown_queries_per_second; /* to PostgreSQL, for slugs missing from the Bloom filter */
+	int64_t unknown_queries_per_second; /* to PostgreSQL, for slugs missing from the Bloom
+	                                       filter */
 
 	char journal_dir[200];
 	int64_t journal_max_bytes;

@@ -25,25 +25,28 @@
 #define STYLE_HASH "sha256-MWlF3Pjj5zWSBFGKBk+crfrhTfjknimWgbOIcHmkcO8="
 
 /* A signpost. Decorative: screen readers skip it. */
-#define SIGNPOST                                                                                                       \
-	"<svg viewBox=\"0 0 48 48\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.5\" "                       \
-	"stroke-linecap=\"round\" stroke-linejoin=\"round\" aria-hidden=\"true\" focusable=\"false\">"                 \
+#define SIGNPOST                                                                                       \
+	"<svg viewBox=\"0 0 48 48\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.5\" "       \
+	"stroke-linecap=\"round\" stroke-linejoin=\"round\" aria-hidden=\"true\" focusable=\"false\">" \
 	"<path d=\"M24 4v40M16 44h16M24 9h13l5 5-5 5H24zM24 22H11l-5 5 5 5h13z\"/></svg>"
 
-#define PAGE(status, title, text)                                                                                      \
-	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                                      \
-	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"                                   \
-	"<meta name=\"robots\" content=\"noindex, nofollow\">\n"                                                       \
-	"<meta name=\"color-scheme\" content=\"light dark\">\n"                                                        \
-	"<title>" title "</title>\n<style>" STYLE "</style>\n</head>\n<body>\n<main>\n" SIGNPOST                       \
-	"\n<p class=\"status\">Error " status "</p>\n<h1>" title "</h1>\n<p>" text "</p>\n</main>\n</body>\n</html>\n"
+#define PAGE(status, title, text)                                                                  \
+	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                  \
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"               \
+	"<meta name=\"robots\" content=\"noindex, nofollow\">\n"                                   \
+	"<meta name=\"color-scheme\" content=\"light dark\">\n"                                    \
+	"<title>" title "</title>\n<style>" STYLE "</style>\n</head>\n<body>\n<main>\n" SIGNPOST   \
+	"\n<p class=\"status\">Error " status "</p>\n<h1>" title "</h1>\n<p>" text                 \
+	"</p>\n</main>\n</body>\n</html>\n"
 
-#define CONTENT_SECURITY_POLICY                                                                                        \
-	"default-src 'none'; style-src '" STYLE_HASH "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+#define CONTENT_SECURITY_POLICY                                                                    \
+	"default-src 'none'; style-src '" STYLE_HASH                                               \
+	"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-#define ROW(number, title, text)                                                                                       \
-	{                                                                                                              \
-		.status = (number), .html = PAGE(#number, title, text), .len = sizeof(PAGE(#number, title, text)) - 1  \
+#define ROW(number, title, text)                                                                   \
+	{                                                                                          \
+		.status = (number), .html = PAGE(#number, title, text),                            \
+		.len = sizeof(PAGE(#number, title, text)) - 1                                      \
 	}
 
 static const struct page {
@@ -66,8 +69,10 @@ static const struct page {
 	ROW(411, "Length required", "A request body needs a Content-Length."),
 	ROW(413, "This request is too large", "Short links are requested without a body."),
 	ROW(414, "This address is too long", "A short link is much shorter than that."),
-	ROW(431, "This request is too large", "Its headers are too large. Clearing this site's cookies may help."),
-	ROW(500, "Something went wrong here", "The error is on our side and has been logged. Please try again later."),
+	ROW(431, "This request is too large",
+	    "Its headers are too large. Clearing this site's cookies may help."),
+	ROW(500, "Something went wrong here",
+	    "The error is on our side and has been logged. Please try again later."),
 };
 
 static const struct page *find_page(unsigned status)
@@ -82,7 +87,8 @@ static const struct page *find_page(unsigned status)
 /* A weight in the syntax of RFC 9110, "0.8", in thousandths. A malformed weight counts as 1000. */
 static int parse_weight(const char *text, size_t len)
 {
-	if (len == 0 || len > 5 || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.'))
+	if (len == 0 || len > 5 || (text[0] != '0' && text[0] != '1') ||
+	    (len > 1 && text[1] != '.'))
 		return WEIGHT_MAX;
 	int weight = (text[0] - '0') * WEIGHT_MAX;
 	int digit_worth = WEIGHT_MAX / 10;
@@ -168,8 +174,9 @@ enum http_progress error_page_respond(struct http_exchange *x, unsigned status, 
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
 	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
-	const struct page *page =
-		error_page_prefers_html(http_exchange_joined_header(x, "Accept")) ? find_page(status) : NULL;
+	const struct page *page = error_page_prefers_html(http_exchange_joined_header(x, "Accept"))
+	                                  ? find_page(status)
+	                                  : NULL;
 	if (!page)
 		return http_problem_respond(x, status, NULL, detail, NULL);
 	http_exchange_set_status(x, status);
@@ -178,7 +185,8 @@ enum http_progress error_page_respond(struct http_exchange *x, unsigned status, 
 	return HTTP_COMPLETE;
 }
 
-void error_page_respond_for_server(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
+void error_page_respond_for_server(void *ctx, struct http_exchange *x, unsigned status,
+                                   const char *detail)
 {
 	(void)ctx;
 	error_page_respond(x, status, detail);

@@ -24,6 +24,7 @@ bool error_page_prefers_html(const char *accept);
 enum http_progress error_page_respond(struct http_exchange *x, unsigned status, const char *detail);
 
 /* The same as the server's callback for requests that it rejects itself (http_error_response). */
-void error_page_respond_for_server(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+void error_page_respond_for_server(void *ctx, struct http_exchange *x, unsigned status,
+                                   const char *detail);
 
 #endif

@@ -22,9 +22,10 @@ static const struct {
 	unsigned status;
 	const char *labels;
 } statuses[] = {
-	{ 302, "status=\"302\"" }, { 301, "status=\"301\"" }, { 307, "status=\"307\"" }, { 308, "status=\"308\"" },
-	{ 404, "status=\"404\"" }, { 410, "status=\"410\"" }, { 429, "status=\"429\"" }, { 503, "status=\"503\"" },
-	{ 200, "status=\"200\"" }, { 451, "status=\"451\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" },
+	{ 302, "status=\"302\"" }, { 301, "status=\"301\"" }, { 307, "status=\"307\"" },
+	{ 308, "status=\"308\"" }, { 404, "status=\"404\"" }, { 410, "status=\"410\"" },
+	{ 429, "status=\"429\"" }, { 503, "status=\"503\"" }, { 200, "status=\"200\"" },
+	{ 451, "status=\"451\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" },
 	{ 500, "status=\"500\"" },
 };
 #define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
@@ -61,9 +62,11 @@ struct redirect *redirect_new(const struct redirect_config *config)
 	register_response_metrics(redirect);
 	redirect->without_salt = metrics_counter(
 		config->metrics, "waymark_events_without_visitor_hash_total",
-		"Events without a visitor hash: the address or the salt of the day was not known.", NULL);
+		"Events without a visitor hash: the address or the salt of the day was not known.",
+		NULL);
 	snprintf(redirect->root_text, sizeof(redirect->root_text),
-	         "This is Waymark, a URL shortener. Short links begin with %s/.\n", config->public_base_url);
+	         "This is Waymark, a URL shortener. Short links begin with %s/.\n",
+	         config->public_base_url);
 	return redirect;
 }
 
@@ -72,7 +75,8 @@ void redirect_free(struct redirect *redirect)
 	free(redirect);
 }
 
-struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry, int64_t now_us)
+struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry,
+                                         int64_t now_us)
 {
 	if (found == ERR_NOT_FOUND)
 		return (struct redirect_decision){ .status = 404 };
@@ -95,8 +99,8 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "a slug fits into its event");
 
 /* A hot path: texts whose lengths were checked on input are copied without another check. */
-static void record_event(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
-                         unsigned status)
+static void record_event(struct redirect *redirect, struct http_exchange *x,
+                         const struct link_entry *entry, unsigned status)
 {
 	struct redirect_event event;
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
@@ -108,22 +112,27 @@ static void record_event(struct redirect *redirect, struct http_exchange *x, con
 	event.status = status;
 	memcpy(event.slug, entry->slug, strlen(entry->slug) + 1);
 	memcpy(event.region, redirect->config.region, strlen(redirect->config.region) + 1);
-	int64_t latency_us = clock_steady_us(redirect->config.clock) - http_exchange_arrived_steady_us(x);
+	int64_t latency_us =
+		clock_steady_us(redirect->config.clock) - http_exchange_arrived_steady_us(x);
 	event.latency_us = latency_us > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_us;
 	event_shipper_append(redirect->config.events, &event, http_exchange_traceparent(x));
 }
 
 static enum http_progress send_redirect(struct redirect *redirect, struct http_exchange *x,
-                                        const struct link_entry *entry, const struct redirect_decision *decision)
+                                        const struct link_entry *entry,
+                                        const struct redirect_decision *decision)
 {
 	http_exchange_set_status(x, decision->status);
 	/* A normalised URL has no control bytes. One that has them must not be sent truncated. */
 	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
-		log_error(redirect->config.log, "destination_rejected", LOG_INT("link_id", entry->id));
-		return error_page_respond(x, 500, "The link's destination is not a valid header value.");
+		log_error(redirect->config.log, "destination_rejected",
+		          LOG_INT("link_id", entry->id));
+		return error_page_respond(x, 500,
+		                          "The link's destination is not a valid header value.");
 	}
-	const char *cache_control =
-		decision->location == entry->original_url ? redirect->config.cache_control : "private, no-store";
+	const char *cache_control = decision->location == entry->original_url
+	                                    ? redirect->config.cache_control
+	                                    : "private, no-store";
 	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
 	record_event(redirect, x, entry, decision->status);
@@ -133,11 +142,13 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
 static enum http_progress respond_unavailable(struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
-	return error_page_respond(x, 503,
-	                          "The link cannot be looked up at the moment. Retry after the time in Retry-After.");
+	return error_page_respond(
+		x, 503,
+		"The link cannot be looked up at the moment. Retry after the time in Retry-After.");
 }
 
-static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
+static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x,
+                                               int64_t wait_s)
 {
 	char text[64];
 	enum err e = OK;
@@ -145,21 +156,26 @@ static enum http_progress respond_rate_limited(struct redirect *redirect, struct
 	e = e == OK ? http_exchange_add_header(x, "Retry-After", text) : e;
 	snprintf(text, sizeof(text), "\"unknown-slugs\";r=0;t=%lld", (long long)wait_s);
 	e = e == OK ? http_exchange_add_header(x, "RateLimit", text) : e;
-	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60", (long long)redirect->config.unknown_per_minute);
+	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60",
+	         (long long)redirect->config.unknown_per_minute);
 	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
 	(void)e; /* our own digits contain no control bytes */
 	return error_page_respond(
-		x, 429, "This address has requested too many unknown links. Retry after the time in Retry-After.");
+		x, 429,
+		"This address has requested too many unknown links. Retry after the time in Retry-After.");
 }
 
 /* The clock is read once, so state, status and destination belong to the same moment. */
-static enum http_progress respond(struct redirect *redirect, struct http_exchange *x, enum err found,
-                                  const struct link_entry *entry)
+static enum http_progress respond(struct redirect *redirect, struct http_exchange *x,
+                                  enum err found, const struct link_entry *entry)
 {
-	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
-	if (decision.location && host_guard_check(redirect->config.hosts, decision.location) != HOST_POLICY_ALLOWED)
+	struct redirect_decision decision =
+		redirect_decide(found, entry, clock_now_us(redirect->config.clock));
+	if (decision.location &&
+	    host_guard_check(redirect->config.hosts, decision.location) != HOST_POLICY_ALLOWED)
 		return error_page_respond(
-			x, 451, "The operator of this service has blocked the destination host of this link.");
+			x, 451,
+			"The operator of this service has blocked the destination host of this link.");
 	if (decision.location)
 		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
@@ -191,8 +207,8 @@ static void leave_loop(void *waiter)
 	http_exchange_suspend(waiter);
 }
 
-static enum http_progress serve_slug(struct redirect *redirect, struct http_exchange *x, const char *slug,
-                                     size_t slug_len)
+static enum http_progress serve_slug(struct redirect *redirect, struct http_exchange *x,
+                                     const char *slug, size_t slug_len)
 {
 	struct link_entry entry;
 	if (link_lookup_in_memory(redirect->config.lookup, slug, slug_len, &entry) == OK)
@@ -203,9 +219,9 @@ static enum http_progress serve_slug(struct redirect *redirect, struct http_exch
 	                                              clock_steady_us(redirect->config.clock));
 	if (wait_s > 0)
 		return respond_rate_limited(redirect, x, wait_s);
-	bool completes_on_loop =
-		link_lookup_start(redirect->config.lookup, http_exchange_hook_state(x), slug, slug_len,
-	                          &(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
+	bool completes_on_loop = link_lookup_start(
+		redirect->config.lookup, http_exchange_hook_state(x), slug, slug_len,
+		&(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
 	return completes_on_loop ? HTTP_PENDING_ON_LOOP : HTTP_PENDING;
 }
 
@@ -238,22 +254,27 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	if (strcmp(path, "/") == 0)
 		return respond_root(redirect, x);
 	if (strcmp(path, "/robots.txt") == 0) {
-		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text, sizeof(robots_text) - 1);
+		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text,
+		                             sizeof(robots_text) - 1);
 		return HTTP_COMPLETE;
 	}
 	return error_page_respond(x, 404, "This link does not exist.");
 }
 
-static void log_response(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
-                         const char *event, unsigned status, int64_t duration_us)
+static void log_response(struct redirect *redirect, const struct http_exchange *x,
+                         enum log_level level, const char *event, unsigned status,
+                         int64_t duration_us)
 {
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
-	LOG_AT(redirect->config.log, level, event, LOG_TEXT("request_id", http_exchange_request_id(x)),
-	       LOG_TEXT_IF("trace_id", trace_id), LOG_INT("status", status), LOG_INT("duration_us", duration_us));
+	LOG_AT(redirect->config.log, level, event,
+	       LOG_TEXT("request_id", http_exchange_request_id(x)),
+	       LOG_TEXT_IF("trace_id", trace_id), LOG_INT("status", status),
+	       LOG_INT("duration_us", duration_us));
 }
 
-void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
+void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status,
+                      int64_t duration_us)
 {
 	struct redirect *redirect = ctx;
 	count_response(redirect, status);

@@ -18,13 +18,13 @@
 
 #include <stdint.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
+#include "lib/http/http_server.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/link.h"
-#include "lib/base/client_ip.h"
-#include "lib/http/http_server.h"
 #include "services/redirector/client_limiter.h"
 #include "services/redirector/events/event_shipper.h"
 #include "services/redirector/events/salt_cache.h"
@@ -55,7 +55,8 @@ void redirect_free(struct redirect *redirect);
 
 /* An http_handler and an http_observer; ctx is the struct redirect. */
 enum http_progress redirect_handle(void *ctx, struct http_exchange *x);
-void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
+void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status,
+                      int64_t duration_us);
 
 struct redirect_decision {
 	unsigned status;
@@ -70,6 +71,7 @@ struct redirect_decision {
  *   DISABLED, DELETED, unknown    404
  *   no store could answer         503
  */
-struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry, int64_t now_us);
+struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry,
+                                         int64_t now_us);
 
 #endif

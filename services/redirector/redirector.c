@@ -88,8 +88,11 @@ static enum err create_stores(struct redirector *r)
 		},
 		&r->redis);
 	if (e == OK)
-		r->link_cache = link_cache_new(&(struct link_cache_config){
-			.redis = r->redis, .clock = r->clock, .log = r->log, .metrics = r->metrics });
+		r->link_cache =
+			link_cache_new(&(struct link_cache_config){ .redis = r->redis,
+		                                                    .clock = r->clock,
+		                                                    .log = r->log,
+		                                                    .metrics = r->metrics });
 	return e;
 }
 
@@ -110,13 +113,14 @@ static double memory_evictions(void *ctx)
 
 static void create_lookup(struct redirector *r)
 {
-	r->memory = memory_cache_new((size_t)r->config->memory_cache_bytes, r->config->memory_ttl_ms * CLOCK_US_PER_MS);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory of cached links.", NULL, memory_bytes,
-	                       r->memory);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links cached in memory.", NULL,
-	                       memory_entries, r->memory);
-	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links evicted from memory.", NULL,
-	                         memory_evictions, r->memory);
+	r->memory = memory_cache_new((size_t)r->config->memory_cache_bytes,
+	                             r->config->memory_ttl_ms * CLOCK_US_PER_MS);
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory of cached links.",
+	                       NULL, memory_bytes, r->memory);
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries",
+	                       "Links cached in memory.", NULL, memory_entries, r->memory);
+	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total",
+	                         "Links evicted from memory.", NULL, memory_evictions, r->memory);
 	r->changes = recent_changes_new();
 	memory_cache_use_feed(r->memory, &r->watermark, r->changes);
 	r->filter = slug_bloom_filter_new((size_t)r->config->slug_bloom_filter_slugs);
@@ -146,7 +150,8 @@ static enum err create_feed(struct redirector *r)
 	if (strcmp(r->config->link_feed_topic, CONFIG_NO_TOPIC) == 0)
 		return OK;
 	r->feed_kafka = r->config->kafka;
-	snprintf(r->feed_kafka.client_id, sizeof(r->feed_kafka.client_id), "waymark-redirector-feed");
+	snprintf(r->feed_kafka.client_id, sizeof(r->feed_kafka.client_id),
+	         "waymark-redirector-feed");
 	enum err e = link_feed_start(
 		&(struct link_feed_config){
 			.kafka = &r->feed_kafka,
@@ -180,8 +185,8 @@ static enum err create_events(struct redirector *r)
 {
 	r->kafka = r->config->kafka;
 	snprintf(r->kafka.client_id, sizeof(r->kafka.client_id), "waymark-redirector");
-	r->salts = salt_cache_new(
-		&(struct salt_cache_config){ .postgres = r->postgres, .clock = r->clock, .log = r->log });
+	r->salts = salt_cache_new(&(struct salt_cache_config){
+		.postgres = r->postgres, .clock = r->clock, .log = r->log });
 	return event_shipper_new(
 		&(struct event_shipper_config){
 			.kafka = &r->kafka,
@@ -232,8 +237,8 @@ static void create_handler(struct redirector *r)
 	});
 }
 
-enum err redirector_new(const struct config *config, const struct clock *clock, const struct log *log,
-                        struct metrics *metrics, struct redirector **out)
+enum err redirector_new(const struct config *config, const struct clock *clock,
+                        const struct log *log, struct metrics *metrics, struct redirector **out)
 {
 	struct redirector *r = mem_zero(sizeof(*r));
 	r->config = config;
@@ -268,12 +273,16 @@ static bool can_redirect(void *ctx)
 
 static enum err serve_operators(struct redirector *r)
 {
-	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_redirect, .ctx = r };
-	r->checks[1] =
-		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
+	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis",
+		                                  .ready = can_redirect,
+		                                  .ctx = r };
+	r->checks[1] = (struct ops_server_check){ .name = "journal",
+		                                  .ready = event_shipper_is_healthy,
+		                                  .ctx = r->events };
 	/* Redis alone suffices in an outage, but not before the database is migrated. */
-	r->checks[2] =
-		(struct ops_server_check){ .name = "schema", .ready = pg_pool_is_schema_supported, .ctx = r->postgres };
+	r->checks[2] = (struct ops_server_check){ .name = "schema",
+		                                  .ready = pg_pool_is_schema_supported,
+		                                  .ctx = r->postgres };
 	return ops_server_start(
 		&(struct ops_server_config){
 			.port = (uint16_t)r->config->ops_port,

@@ -28,8 +28,9 @@ struct redirector;
  * config, clock, log and metrics are borrowed. ERR_INVALID: REDIS_URL or a Kafka variable is
  * rejected (logged).
  */
-enum err redirector_new(const struct config *config, const struct clock *clock, const struct log *log,
-                        struct metrics *metrics, struct redirector **out) MUST_CHECK;
+enum err redirector_new(const struct config *config, const struct clock *clock,
+                        const struct log *log, struct metrics *metrics,
+                        struct redirector **out) MUST_CHECK;
 
 /* Opens both ports. ERR_UNAVAILABLE: a port is not available (logged). */
 enum err redirector_serve(struct redirector *redirector) MUST_CHECK;

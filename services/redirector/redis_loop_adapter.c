@@ -40,10 +40,10 @@ static void free_pipeline(void *state)
 struct http_loop_hook redis_loop_adapter(const struct redis_pipeline_config *config)
 {
 	return (struct http_loop_hook){ .start = create_pipeline,
-		                    .descriptor = descriptor,
-		                    .deadline_us = deadline_us,
-		                    .before_requests = receive_replies,
-		                    .after_requests = send_queries,
-		                    .stop = free_pipeline,
-		                    .ctx = (void *)(uintptr_t)config };
+		                        .descriptor = descriptor,
+		                        .deadline_us = deadline_us,
+		                        .before_requests = receive_replies,
+		                        .after_requests = send_queries,
+		                        .stop = free_pipeline,
+		                        .ctx = (void *)(uintptr_t)config };
 }

@@ -17,7 +17,8 @@
 #define SECRET "0123456789abcdef0123456789abcdef"
 #define NOW_S INT64_C(1795161600) /* 2026-11-20T08:00:00Z */
 #define HEADER "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
-#define CLAIMS "{\"sub\":\"42\",\"iat\":1795161600,\"exp\":1795165200,\"jti\":\"00000000-0000-4000-8000-000000000000\"}"
+#define CLAIMS                                                                                     \
+	"{\"sub\":\"42\",\"iat\":1795161600,\"exp\":1795165200,\"jti\":\"00000000-0000-4000-8000-000000000000\"}"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +36,8 @@ static bool accepts(const char *token)
 	require(strlen(token) <= ACCESS_TOKEN_BYTES_MAX);
 	require(claims.user_id > 0 && strlen(claims.id) == sizeof(claims.id) - 1);
 	require(claims.issued_at_s > 0 && claims.issued_at_s <= NOW_S + ACCESS_TOKEN_SKEW_S);
-	require(claims.expires_at_s > NOW_S && claims.expires_at_s - claims.issued_at_s <= ACCESS_TOKEN_LIFETIME_S);
+	require(claims.expires_at_s > NOW_S &&
+	        claims.expires_at_s - claims.issued_at_s <= ACCESS_TOKEN_LIFETIME_S);
 	return true;
 }
 

@@ -37,7 +37,8 @@ static void require_complete(const struct destination *d)
 	require(len > 0 && len <= LINK_URL_MAX);
 	for (size_t i = 0; i < len; i++)
 		require(d->url[i] > ' ' && d->url[i] < 0x7f && d->url[i] != '\\');
-	require(d->url[d->path] == '/' && d->path <= d->query && d->query <= d->fragment && d->fragment <= len);
+	require(d->url[d->path] == '/' && d->path <= d->query && d->query <= d->fragment &&
+	        d->fragment <= len);
 	require(d->query == d->fragment || d->url[d->query] == '?');
 	require(d->fragment == len || d->url[d->fragment] == '#');
 	require(!memchr(d->url, '@', d->path) && d->port > 0 && d->host.text[0] != '\0');
@@ -63,7 +64,8 @@ static void require_blockable_in_ipv6(const struct host_policy *policy, const st
 static void require_blockable(const struct destination *d)
 {
 	struct host_policy *policy = host_policy_new();
-	require(host_policy_add(policy, HOST_POLICY_BLOCKLIST, d->host.text, strlen(d->host.text)) == OK);
+	require(host_policy_add(policy, HOST_POLICY_BLOCKLIST, d->host.text,
+	                        strlen(d->host.text)) == OK);
 	require(host_policy_check(policy, d->url) == HOST_POLICY_BLOCKED);
 	require_blockable_in_ipv6(policy, d);
 	host_policy_free(policy);

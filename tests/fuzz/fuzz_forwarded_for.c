@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "lib/base/client_ip.h"
+#include "lib/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,7 +32,8 @@ static void require_round_trip(const struct client_ip *ip)
 	client_ip_network(ip, network);
 	require(client_ip_parse(text, strlen(text), &again) == OK && addresses_equal(ip, &again));
 	struct client_ip_ranges range;
-	require(client_ip_ranges_parse(network, &range) == OK && client_ip_ranges_contain(&range, ip));
+	require(client_ip_ranges_parse(network, &range) == OK &&
+	        client_ip_ranges_contain(&range, ip));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -22,7 +22,8 @@ static void require(bool holds)
 		abort();
 }
 
-static enum host_policy_decision check_host(const struct host_policy *policy, const char *host, size_t len)
+static enum host_policy_decision check_host(const struct host_policy *policy, const char *host,
+                                            size_t len)
 {
 	char url[URL_SIZE];
 	snprintf(url, sizeof(url), "https://%.*s:8443/x", (int)len, host);
@@ -36,8 +37,10 @@ static void try_rule(const char *rule, size_t len)
 	struct host_policy *policy = host_policy_new();
 	if (host_policy_add(policy, HOST_POLICY_BLOCKLIST, rule, len) == OK) {
 		bool has_below = rule[0] == '.';
-		require(host_policy_count(policy) == 1 && len - has_below <= HOST_POLICY_NAME_MAX + 1);
-		require(check_host(policy, rule + has_below, len - has_below) == HOST_POLICY_BLOCKED);
+		require(host_policy_count(policy) == 1 &&
+		        len - has_below <= HOST_POLICY_NAME_MAX + 1);
+		require(check_host(policy, rule + has_below, len - has_below) ==
+		        HOST_POLICY_BLOCKED);
 	}
 	host_policy_free(policy);
 }
@@ -50,14 +53,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *list = (const char *)data + 1;
 	const char *end = memmem(list, size - 1, "\n\n", 2);
 	size_t list_len = end ? (size_t)(end - list) : size - 1;
-	char *url = end ? mem_text_n(end + 2, size - 3 - list_len) : mem_text("https://example.com/");
+	char *url =
+		end ? mem_text_n(end + 2, size - 3 - list_len) : mem_text("https://example.com/");
 	size_t line = 0;
 	struct host_policy *policy = host_policy_new();
 	enum err err = host_policy_add_list(policy, kind, list, list_len, &line);
 	require(err == OK || line > 0);
 	enum host_policy_decision decision = host_policy_check(policy, url);
 	require(decision == HOST_POLICY_ALLOWED || host_policy_count(policy) > 0);
-	require(decision != (kind == HOST_POLICY_ALLOWLIST ? HOST_POLICY_BLOCKED : HOST_POLICY_NOT_ALLOWED));
+	require(decision !=
+	        (kind == HOST_POLICY_ALLOWLIST ? HOST_POLICY_BLOCKED : HOST_POLICY_NOT_ALLOWED));
 	const char *line_end = memchr(list, '\n', list_len);
 	try_rule(list, line_end ? (size_t)(line_end - list) : list_len);
 	host_policy_free(policy);

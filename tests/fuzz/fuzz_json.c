@@ -21,9 +21,9 @@
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
 #define TEXT_BYTES_MAX (1024 * 1024)
-#define BASE                                                                                                           \
-	{                                                                                                              \
-		.url = "https://wm.example", .host = { "wm.example", false }, .port = 443                              \
+#define BASE                                                                                       \
+	{                                                                                          \
+		.url = "https://wm.example", .host = { "wm.example", false }, .port = 443          \
 	}
 #define ITEMS_MAX 16 /* each takes 20 KB */
 
@@ -64,7 +64,8 @@ static void require_normal(const char *url)
 {
 	struct destination read;
 	const char *reason = NULL;
-	require(destination_parse(url, strlen(url), &read, &reason) == OK && strcmp(read.url, url) == 0);
+	require(destination_parse(url, strlen(url), &read, &reason) == OK &&
+	        strcmp(read.url, url) == 0);
 }
 
 static void require_good(const struct link_request *wish)
@@ -74,7 +75,8 @@ static void require_good(const struct link_request *wish)
 	if (wish->expired_url[0] != '\0')
 		require_normal(wish->expired_url);
 	if (wish->members & LINK_REQUEST_SLUG)
-		require(slug_is_valid(wish->slug, strlen(wish->slug)) && !slug_is_reserved(wish->slug));
+		require(slug_is_valid(wish->slug, strlen(wish->slug)) &&
+		        !slug_is_reserved(wish->slug));
 	if (wish->members & LINK_REQUEST_REDIRECT_STATUS)
 		require(link_redirect_status_is_valid(wish->redirect_status));
 	require(wish->expires_at_us == 0 || wish->expires_at_us > NOW_US);
@@ -124,7 +126,8 @@ static void try_user_change(const struct json *body)
 	enum err err = user_request_read(body, &change, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	if (err == OK && change.has_links_per_day)
-		require(change.links_per_day >= -1 && change.links_per_day <= USER_REQUEST_LINKS_PER_DAY_MAX);
+		require(change.links_per_day >= -1 &&
+		        change.links_per_day <= USER_REQUEST_LINKS_PER_DAY_MAX);
 }
 
 static bool is_password(const char *text)
@@ -138,7 +141,8 @@ static void try_proofs(const struct json *body)
 {
 	char old[PASSWORD_SIZE] = "", new[PASSWORD_SIZE] = "";
 	struct http_problem_fields wrong = { 0 }, wrong_end = { 0 };
-	enum err err = credentials_read_password(body, "current_password", "new_password", old, new, &wrong);
+	enum err err = credentials_read_password(body, "current_password", "new_password", old, new,
+	                                         &wrong);
 	require((err == OK) == (wrong.count == 0));
 	require(err != OK || (is_password(old) && is_password(new)));
 	err = credentials_read_password(body, "password", NULL, old, new, &wrong_end);
@@ -150,7 +154,8 @@ static void try_proofs(const struct json *body)
 static void try_items(const struct json *body, enum bulk_write_kind kind)
 {
 	const struct json *items = json_get(body, "links");
-	if (!items || json_type(items) != JSON_ARRAY || json_count(items) < 1 || json_count(items) > ITEMS_MAX)
+	if (!items || json_type(items) != JSON_ARRAY || json_count(items) < 1 ||
+	    json_count(items) > ITEMS_MAX)
 		return;
 	struct clock_fake clock;
 	clock_fake_init(&clock, NOW_US);

@@ -48,7 +48,8 @@ static void require_in_bounds(const struct link_list_params *query)
 	require(query->page > 0 || query->after.id > 0);
 	require(query->owner_id > 0 || query->owner_id == -1);
 	require(query->has_owner || query->owner_id == CALLER);
-	require(utf8_is_valid(query->q, strlen(query->q)) && utf8_is_valid(query->tag, strlen(query->tag)));
+	require(utf8_is_valid(query->q, strlen(query->q)) &&
+	        utf8_is_valid(query->tag, strlen(query->tag)));
 	require(!query->has_filter || query->filter.node_count > 0);
 	require(strlen(query->query_key) < sizeof(query->query_key) - 1);
 	require_a_search(query->q);
@@ -57,7 +58,8 @@ static void require_in_bounds(const struct link_list_params *query)
 static void require_a_cursor(const struct link_list_params *query)
 {
 	char cursor[LINK_CURSOR_SIZE];
-	struct link_cursor place = { .key = (int64_t)strlen(query->query_key), .id = query->limit }, read;
+	struct link_cursor place = { .key = (int64_t)strlen(query->query_key), .id = query->limit },
+			   read;
 	link_cursor_format(&place, query->query_key, cursor);
 	require(link_cursor_parse(cursor, query->query_key, &read) == OK);
 	require(read.key == place.key && read.id == place.id);
@@ -67,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = mem_text_n((const char *)data, size);
 	struct link_list_params *query = mem_zero(sizeof(*query));
-	for (enum link_list_params_kind kind = LINK_LIST_PARAMS_LIST; kind <= LINK_LIST_PARAMS_CHANGE; kind++) {
+	for (enum link_list_params_kind kind = LINK_LIST_PARAMS_LIST;
+	     kind <= LINK_LIST_PARAMS_CHANGE; kind++) {
 		struct http_problem_fields wrong = { 0 };
 		if (link_list_params_read(text, kind, CALLER, query, &wrong) != OK) {
 			require(wrong.count > 0);

@@ -47,7 +47,8 @@ static void compile(const struct nql *filter, struct strbuf *sql)
 	require(strbuf_status(sql) == OK);
 	require(params.count <= NQL_SQL_PARAMS_MAX);
 	for (int i = 0; i < params.count; i++)
-		require(params.values[i] && utf8_is_valid(params.values[i], strlen(params.values[i])));
+		require(params.values[i] &&
+		        utf8_is_valid(params.values[i], strlen(params.values[i])));
 	require_parameters(sql->data, params.count);
 	sql_texts_clear(&texts);
 }
@@ -98,7 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require_no_value_in_sql(filter, &sql);
 		strbuf_clear(&sql);
 	} else {
-		require(strlen(reason) < NQL_REASON_SIZE && strncmp(reason, "at character ", 13) == 0);
+		require(strlen(reason) < NQL_REASON_SIZE &&
+		        strncmp(reason, "at character ", 13) == 0);
 	}
 	free(filter);
 	free(text);

@@ -20,8 +20,9 @@ static void require(bool holds)
 
 static void require_storable(const struct redirect_event *event)
 {
-	const char *const texts[] = { event->client_network, event->user_agent, event->referrer, event->accept_language,
-		                      event->host,           event->query,      event->region };
+	const char *const texts[] = { event->client_network,  event->user_agent, event->referrer,
+		                      event->accept_language, event->host,       event->query,
+		                      event->region };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		require(utf8_is_valid(texts[i], strlen(texts[i])));
 	require(slug_is_valid(event->slug, strlen(event->slug)));
@@ -41,7 +42,8 @@ static void require_same_again(const struct redirect_event *event)
 	require(strbuf_status(&bytes) == OK);
 	require(redirect_event_decode(bytes.data, bytes.len, &again, reason) == OK);
 	redirect_event_encode(&again, &bytes_again);
-	require(bytes.len == bytes_again.len && memcmp(bytes.data, bytes_again.data, bytes.len) == 0);
+	require(bytes.len == bytes_again.len &&
+	        memcmp(bytes.data, bytes_again.data, bytes.len) == 0);
 	strbuf_clear(&bytes);
 	strbuf_clear(&bytes_again);
 }

@@ -34,8 +34,8 @@ static void try_path(enum http_method method, const char *path)
 	struct http_match match = { 0 };
 	enum err err = routes_find(method, path, &match);
 	if (err == OK) {
-		bool is_method =
-			match.route->method == method || (method == HTTP_HEAD && match.route->method == HTTP_GET);
+		bool is_method = match.route->method == method ||
+		                 (method == HTTP_HEAD && match.route->method == HTTP_GET);
 		require(is_method && match.route->handler != NULL);
 		require(segments_of(match.route->pattern) == segments_of(path));
 	} else {
@@ -50,7 +50,8 @@ static void try_query(const char *query)
 	struct qr_params qr;
 	struct stats_params stats = { 0 };
 	require((qr_params_parse(query, &qr, &wrong_qr) == OK) == (wrong_qr.count == 0));
-	require((stats_params_read(query, &terms, &stats, &wrong_stats) == OK) == (wrong_stats.count == 0));
+	require((stats_params_read(query, &terms, &stats, &wrong_stats) == OK) ==
+	        (wrong_stats.count == 0));
 	if (wrong_qr.count == 0)
 		require(qr.image.size >= QR_IMAGE_SIZE_MIN && qr.image.size <= QR_IMAGE_SIZE_MAX &&
 		        qr.image.margin <= QR_IMAGE_MARGIN_MAX);

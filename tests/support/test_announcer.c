@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/links/link_cache_generation.h"
 
 #define PERIOD_MS 20
@@ -22,7 +22,8 @@ struct test_announcer {
 static void announce(struct test_announcer *a)
 {
 	struct link_cache_generation_reply answer;
-	enum err err = link_cache_generation_announce(a->redis, a->generation, a->server, INT64_MAX / 1024, &answer);
+	enum err err = link_cache_generation_announce(a->redis, a->generation, a->server,
+	                                              INT64_MAX / 1024, &answer);
 	if (err == OK && answer.status == LINK_CACHE_GENERATION_BEHIND)
 		a->generation = answer.number + 1;
 	if (err != OK || answer.server == a->server)

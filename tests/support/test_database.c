@@ -97,7 +97,8 @@ struct test_database *test_database_new_before(int64_t version)
 	entropy_text("abcdefghijklmnopqrstuvwxyz0123456789", suffix, sizeof(suffix) - 1);
 	snprintf(db->name, sizeof(db->name), "test_%s", suffix);
 	db->log = log_new("test", LOG_WARNING, 2);
-	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &db->admin), "connect");
+	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &db->admin),
+	        "connect");
 	run_for_database(db, "CREATE DATABASE", "");
 	migrate(db, version);
 	db->owner = test_database_connect(db, NULL);
@@ -132,14 +133,15 @@ int64_t test_database_ask(struct test_database *db, const char *sql)
 	return value;
 }
 
-void test_database_await(struct test_database *db, const char *sql, int64_t wanted, int64_t timeout_ms)
+void test_database_await(struct test_database *db, const char *sql, int64_t wanted,
+                         int64_t timeout_ms)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	int64_t value;
 	while ((value = test_database_ask(db, sql)) != wanted) {
 		if (clock_steady_us(clock_system()) > deadline_us) {
-			fprintf(stderr, "test_database: after %lld ms %s gives %lld, not %lld\n", (long long)timeout_ms,
-			        sql, (long long)value, (long long)wanted);
+			fprintf(stderr, "test_database: after %lld ms %s gives %lld, not %lld\n",
+			        (long long)timeout_ms, sql, (long long)value, (long long)wanted);
 			abort();
 		}
 		poll(NULL, 0, POLL_MS);

@@ -36,6 +36,7 @@ void test_database_run(struct test_database *db, const char *sql);
 int64_t test_database_ask(struct test_database *db, const char *sql);
 
 /* Repeats the query until it gives wanted. Fails the test after timeout_ms. */
-void test_database_await(struct test_database *db, const char *sql, int64_t wanted, int64_t timeout_ms);
+void test_database_await(struct test_database *db, const char *sql, int64_t wanted,
+                         int64_t timeout_ms);
 
 #endif

@@ -34,7 +34,8 @@ struct test_redis {
 
 static uint16_t free_port(void)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
@@ -53,8 +54,9 @@ static void exec_redis(const struct test_redis *redis, pid_t parent)
 	int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null_fd < 0 || dup2(null_fd, STDOUT_FILENO) < 0 || getppid() != parent)
 		_exit(1);
-	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
-	       "no", "--dir", redis->folder, "--repl-diskless-sync-delay", "0", (char *)NULL);
+	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
+	       "--appendonly", "no", "--dir", redis->folder, "--repl-diskless-sync-delay", "0",
+	       (char *)NULL);
 	_exit(1);
 }
 

@@ -23,9 +23,11 @@ static bool create_topics(rd_kafka_mock_cluster_t *cluster, const struct topic_f
 {
 	for (size_t i = 0; i < file->count; i++) {
 		const struct kafka_topic *topic = &file->topics[i];
-		rd_kafka_resp_err_t code = rd_kafka_mock_topic_create(cluster, topic->name, topic->partitions, 1);
+		rd_kafka_resp_err_t code =
+			rd_kafka_mock_topic_create(cluster, topic->name, topic->partitions, 1);
 		if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-			fprintf(stderr, "embedded-broker: %s: %s\n", topic->name, rd_kafka_err2str(code));
+			fprintf(stderr, "embedded-broker: %s: %s\n", topic->name,
+			        rd_kafka_err2str(code));
 			return false;
 		}
 	}
@@ -38,14 +40,16 @@ static bool write_bootstrap_file(const char *servers, const char *path)
 	char temporary[4096];
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	FILE *file = fopen(temporary, "we");
-	if (!file || fprintf(file, "%s\n", servers) < 0 || fclose(file) != 0 || rename(temporary, path) != 0) {
+	if (!file || fprintf(file, "%s\n", servers) < 0 || fclose(file) != 0 ||
+	    rename(temporary, path) != 0) {
 		perror(path);
 		return false;
 	}
 	return true;
 }
 
-static bool serve(const struct topic_file *file, const char *bootstrap_path, struct shutdown *shutdown)
+static bool serve(const struct topic_file *file, const char *bootstrap_path,
+                  struct shutdown *shutdown)
 {
 	char message[MESSAGE_MAX];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -61,8 +65,9 @@ static bool serve(const struct topic_file *file, const char *bootstrap_path, str
 		return false;
 	}
 	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(client, 1);
-	bool is_ready = cluster && create_topics(cluster, file) &&
-	             write_bootstrap_file(rd_kafka_mock_cluster_bootstraps(cluster), bootstrap_path);
+	bool is_ready =
+		cluster && create_topics(cluster, file) &&
+		write_bootstrap_file(rd_kafka_mock_cluster_bootstraps(cluster), bootstrap_path);
 	if (is_ready)
 		shutdown_wait(shutdown);
 	if (cluster)

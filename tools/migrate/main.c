@@ -15,8 +15,10 @@ struct config {
 };
 
 static const struct env_var vars[] = {
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "libpq connection string of the schema's owner"),
-	ENV_TEXT("MIGRATIONS_DIR", struct config, folder, "db/migrations", "folder with the migrations NNNN_name.sql"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
+	           "libpq connection string of the schema's owner"),
+	ENV_TEXT("MIGRATIONS_DIR", struct config, folder, "db/migrations",
+	         "folder with the migrations NNNN_name.sql"),
 	ENV_INT("MIGRATE_WAIT_S", struct config, wait_s, "60", 0, 3600,
 	        "seconds to wait for a server that cannot be reached"),
 };
@@ -29,14 +31,16 @@ static size_t check(const void *arg, struct strbuf *problems)
 	bool is_folder = stat(config->folder, &info) == 0 && S_ISDIR(info.st_mode);
 	char reason[sizeof(config->folder) + 32];
 	snprintf(reason, sizeof(reason), "%s is not a folder", config->folder);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string", problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
+	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(is_folder, "MIGRATIONS_DIR", reason, problems);
 	return wrong;
 }
 
 static const struct program program = {
 	.name = "migrate",
-	.summary = "applies pending migrations to a database; --status only lists applied and pending ones",
+	.summary =
+		"applies pending migrations to a database; --status only lists applied and pending ones",
 	.options = "--status",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
@@ -65,8 +69,8 @@ int main(int argc, char **argv)
 		err = status_only ? migration_run_status(conn, folder, &problems)
 		                  : migration_run_apply(conn, folder, &problems);
 	if (problems.len > 0)
-		fprintf(stderr, "migrate: nothing was applied; fix these problems in %s:\n%s", config.folder,
-		        problems.data);
+		fprintf(stderr, "migrate: nothing was applied; fix these problems in %s:\n%s",
+		        config.folder, problems.data);
 
 	pg_conn_close(conn);
 	migration_folder_free(folder);

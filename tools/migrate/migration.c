@@ -14,8 +14,9 @@ void migration_format_file(const struct migration *m, char out[static MIGRATION_
 enum err migration_parse_file(const char *file, struct migration *m)
 {
 	size_t len = strlen(file);
-	if (len < sizeof("0001_a.sql") - 1 || len >= MIGRATION_NAME_SIZE || strcmp(file + len - 4, ".sql") != 0 ||
-	    strspn(file, "0123456789") != 4 || file[4] != '_')
+	if (len < sizeof("0001_a.sql") - 1 || len >= MIGRATION_NAME_SIZE ||
+	    strcmp(file + len - 4, ".sql") != 0 || strspn(file, "0123456789") != 4 ||
+	    file[4] != '_')
 		return ERR_INVALID;
 	size_t name_len = len - 9;
 	if (strspn(file + 5, "abcdefghijklmnopqrstuvwxyz0123456789_") != name_len)
@@ -44,24 +45,30 @@ static enum err read_sql(const char *path, const char *file, struct strbuf *sql)
 		strbuf_add(sql, chunk, n);
 	bool is_complete = !ferror(in);
 	fclose(in);
-	if (!is_complete || strbuf_status(sql) != OK || sql->len == 0 || strlen(sql->data) != sql->len)
+	if (!is_complete || strbuf_status(sql) != OK || sql->len == 0 ||
+	    strlen(sql->data) != sql->len)
 		return ERR_INVALID;
 	return OK;
 }
 
-static enum err read_file(const char *path, const char *file, struct migration_file *out, struct strbuf *problems)
+static enum err read_file(const char *path, const char *file, struct migration_file *out,
+                          struct strbuf *problems)
 {
 	struct migration m;
 	if (migration_parse_file(file, &m) != OK) {
-		strbuf_add_format(problems, "%s: must be named NNNN_name.sql (NNNN from 0001, name of a-z, 0-9, _)\n",
-		                  file);
+		strbuf_add_format(
+			problems,
+			"%s: must be named NNNN_name.sql (NNNN from 0001, name of a-z, 0-9, _)\n",
+			file);
 		return ERR_INVALID;
 	}
 	struct strbuf sql;
 	strbuf_init(&sql, MIGRATION_SQL_MAX);
 	if (read_sql(path, file, &sql) != OK) {
-		strbuf_add_format(problems, "%s: must be a readable text file that is not empty and not too large\n",
-		                  file);
+		strbuf_add_format(
+			problems,
+			"%s: must be a readable text file that is not empty and not too large\n",
+			file);
 		strbuf_clear(&sql);
 		return ERR_INVALID;
 	}
@@ -78,7 +85,8 @@ static int by_version(const void *a, const void *b)
 {
 	const struct migration_file *x = a;
 	const struct migration_file *y = b;
-	return (x->migration.version > y->migration.version) - (x->migration.version < y->migration.version);
+	return (x->migration.version > y->migration.version) -
+	       (x->migration.version < y->migration.version);
 }
 
 static int is_sql(const struct dirent *entry)
@@ -96,13 +104,15 @@ static enum err check_versions(const struct migration_folder *folder, struct str
 			continue;
 		migration_format_file(&folder->files[i - 1].migration, names[0]);
 		migration_format_file(&folder->files[i].migration, names[1]);
-		strbuf_add_format(problems, "%s and %s: must not have the same version\n", names[0], names[1]);
+		strbuf_add_format(problems, "%s and %s: must not have the same version\n", names[0],
+		                  names[1]);
 		err = ERR_INVALID;
 	}
 	return err;
 }
 
-enum err migration_folder_read(const char *path, struct migration_folder **out, struct strbuf *problems)
+enum err migration_folder_read(const char *path, struct migration_folder **out,
+                               struct strbuf *problems)
 {
 	struct dirent **entries = NULL;
 	int n = scandir(path, &entries, is_sql, alphasort);
@@ -113,10 +123,11 @@ enum err migration_folder_read(const char *path, struct migration_folder **out, 
 	struct migration_folder *folder = mem_zero(sizeof(*folder));
 	enum err err = n > MIGRATIONS_MAX ? ERR_INVALID : OK;
 	if (err != OK)
-		strbuf_add_format(problems, "%s: has more than %d migrations\n", path, MIGRATIONS_MAX);
+		strbuf_add_format(problems, "%s: has more than %d migrations\n", path,
+		                  MIGRATIONS_MAX);
 	for (int i = 0; i < n; i++) {
-		if (n <= MIGRATIONS_MAX &&
-		    read_file(path, entries[i]->d_name, &folder->files[folder->count], problems) == OK)
+		if (n <= MIGRATIONS_MAX && read_file(path, entries[i]->d_name,
+		                                     &folder->files[folder->count], problems) == OK)
 			folder->count++;
 		else
 			err = ERR_INVALID;
@@ -142,27 +153,31 @@ void migration_folder_free(struct migration_folder *folder)
 	free(folder);
 }
 
-static enum err compare_one(const struct migration *recorded, const struct migration *found, struct strbuf *problems)
+static enum err compare_one(const struct migration *recorded, const struct migration *found,
+                            struct strbuf *problems)
 {
 	char file[MIGRATION_FILE_SIZE];
 	migration_format_file(recorded, file);
 	if (!found) {
-		strbuf_add_format(problems, "%s: was applied, but the file is missing (recorded sha256 %s)\n",
+		strbuf_add_format(problems,
+		                  "%s: was applied, but the file is missing (recorded sha256 %s)\n",
 		                  file, recorded->sha256);
 		return ERR_CONFLICT;
 	}
 	if (strcmp(recorded->name, found->name) != 0) {
 		char other[MIGRATION_FILE_SIZE];
 		migration_format_file(found, other);
-		strbuf_add_format(problems,
-		                  "%s: was applied, but is now named %s (recorded sha256 %s, file sha256 %s)\n", file,
-		                  other, recorded->sha256, found->sha256);
+		strbuf_add_format(
+			problems,
+			"%s: was applied, but is now named %s (recorded sha256 %s, file sha256 %s)\n",
+			file, other, recorded->sha256, found->sha256);
 		return ERR_CONFLICT;
 	}
 	if (strcmp(recorded->sha256, found->sha256) != 0) {
-		strbuf_add_format(problems,
-		                  "%s: was changed after it was applied (recorded sha256 %s, file sha256 %s)\n", file,
-		                  recorded->sha256, found->sha256);
+		strbuf_add_format(
+			problems,
+			"%s: was changed after it was applied (recorded sha256 %s, file sha256 %s)\n",
+			file, recorded->sha256, found->sha256);
 		return ERR_CONFLICT;
 	}
 	return OK;
@@ -172,22 +187,28 @@ static enum err report_late(const struct migration *late, int64_t last, struct s
 {
 	char file[MIGRATION_FILE_SIZE];
 	migration_format_file(late, file);
-	strbuf_add_format(problems,
-	                  "%s: is out of order, because version %04lld is applied already (file sha256 %s)\n", file,
-	                  (long long)last, late->sha256);
+	strbuf_add_format(
+		problems,
+		"%s: is out of order, because version %04lld is applied already (file sha256 %s)\n",
+		file, (long long)last, late->sha256);
 	return ERR_CONFLICT;
 }
 
-enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded, size_t count,
-                           size_t *next, struct strbuf *problems)
+enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded,
+                           size_t count, size_t *next, struct strbuf *problems)
 {
 	enum err err = OK;
 	size_t f = 0;
 	for (size_t r = 0; r < count; r++) {
-		for (; f < folder->count && folder->files[f].migration.version < recorded[r].version; f++)
-			err = report_late(&folder->files[f].migration, recorded[count - 1].version, problems);
-		bool has = f < folder->count && folder->files[f].migration.version == recorded[r].version;
-		if (compare_one(&recorded[r], has ? &folder->files[f].migration : NULL, problems) != OK)
+		for (;
+		     f < folder->count && folder->files[f].migration.version < recorded[r].version;
+		     f++)
+			err = report_late(&folder->files[f].migration, recorded[count - 1].version,
+			                  problems);
+		bool has = f < folder->count &&
+		           folder->files[f].migration.version == recorded[r].version;
+		if (compare_one(&recorded[r], has ? &folder->files[f].migration : NULL, problems) !=
+		    OK)
 			err = ERR_CONFLICT;
 		f += has;
 	}

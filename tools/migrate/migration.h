@@ -48,7 +48,8 @@ enum err migration_parse_file(const char *file, struct migration *m) MUST_CHECK;
  * file name of another form; a version used twice; a file that is empty, not text or larger than
  * MIGRATION_SQL_MAX; no such folder.
  */
-enum err migration_folder_read(const char *path, struct migration_folder **out, struct strbuf *problems) MUST_CHECK;
+enum err migration_folder_read(const char *path, struct migration_folder **out,
+                               struct strbuf *problems) MUST_CHECK;
 void migration_folder_free(struct migration_folder *folder);
 
 /*
@@ -57,7 +58,7 @@ void migration_folder_free(struct migration_folder *folder);
  * file of a recorded migration is missing, renamed or changed, or a file older than the last
  * recorded one is not recorded.
  */
-enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded, size_t count,
-                           size_t *next, struct strbuf *problems) MUST_CHECK;
+enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded,
+                           size_t count, size_t *next, struct strbuf *problems) MUST_CHECK;
 
 #endif

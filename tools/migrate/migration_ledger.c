@@ -15,21 +15,24 @@ enum err migration_ledger_lock(struct pg_conn *conn)
 	enum err err = pg_conn_query(conn, "SELECT pg_advisory_lock($1)", &p, NULL);
 	if (err != OK)
 		return err;
-	err = pg_conn_query(conn,
-	                    "CREATE TABLE IF NOT EXISTS schema_migrations ("
-	                    "version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
-	                    "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
-	                    NULL, NULL);
+	err = pg_conn_query(
+		conn,
+		"CREATE TABLE IF NOT EXISTS schema_migrations ("
+		"version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
+		"applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
+		NULL, NULL);
 	/* Services read it to wait for the version that they need (lib/postgres/pg_pool.h). */
 	if (err == OK)
-		err = pg_conn_query(conn, "GRANT SELECT ON schema_migrations TO PUBLIC", NULL, NULL);
+		err = pg_conn_query(conn, "GRANT SELECT ON schema_migrations TO PUBLIC", NULL,
+		                    NULL);
 	return err;
 }
 
 static enum err table_exists(struct pg_conn *conn, bool *exists)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "SELECT to_regclass('schema_migrations') IS NOT NULL", NULL, &rows);
+	enum err err = pg_conn_query(conn, "SELECT to_regclass('schema_migrations') IS NOT NULL",
+	                             NULL, &rows);
 	if (err == OK)
 		*exists = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);
@@ -46,7 +49,9 @@ enum err migration_ledger_read(struct pg_conn *conn, struct migration_ledger *ou
 	if (!exists)
 		return OK;
 	struct pg_result *rows = NULL;
-	err = pg_conn_query(conn, "SELECT version, name, sha256 FROM schema_migrations ORDER BY version", NULL, &rows);
+	err = pg_conn_query(conn,
+	                    "SELECT version, name, sha256 FROM schema_migrations ORDER BY version",
+	                    NULL, &rows);
 	if (err == OK && pg_result_count(rows) > MIGRATIONS_MAX)
 		err = ERR_LIMIT;
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
@@ -65,8 +70,9 @@ static enum err record(struct pg_conn *conn, const struct migration *m)
 	pg_params_int(&p, m->version);
 	pg_params_text(&p, m->name);
 	pg_params_text(&p, m->sha256);
-	return pg_conn_query(conn, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", &p,
-	                     NULL);
+	return pg_conn_query(
+		conn, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)",
+		&p, NULL);
 }
 
 static enum err apply_on(void *ctx, struct pg_conn *conn)

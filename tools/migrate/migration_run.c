@@ -12,7 +12,8 @@
 #define CONNECT_TIMEOUT_MS 5000
 #define RETRY_MS 250
 
-enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log, struct pg_conn **out)
+enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log,
+                               struct pg_conn **out)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + wait_s * CLOCK_US_PER_S;
 	/* Only the first failure is logged; the following ones would repeat it. */
@@ -24,18 +25,20 @@ enum err migration_run_connect(const char *url, int64_t wait_s, const struct log
 	if (err == OK)
 		pg_conn_set_log(*out, log);
 	else
-		fprintf(stderr, "migrate: the server could not be reached within %lld s\n", (long long)wait_s);
+		fprintf(stderr, "migrate: the server could not be reached within %lld s\n",
+		        (long long)wait_s);
 	return err;
 }
 
 /* Compares the folder with the records: the files from *next on are pending. */
-static enum err find_pending(struct pg_conn *conn, const struct migration_folder *folder, size_t *next,
-                             struct strbuf *problems)
+static enum err find_pending(struct pg_conn *conn, const struct migration_folder *folder,
+                             size_t *next, struct strbuf *problems)
 {
 	struct migration_ledger *ledger = mem_zero(sizeof(*ledger));
 	enum err err = migration_ledger_read(conn, ledger);
 	if (err != OK)
-		fprintf(stderr, "migrate: schema_migrations cannot be read: %s\n", pg_conn_message(conn));
+		fprintf(stderr, "migrate: schema_migrations cannot be read: %s\n",
+		        pg_conn_message(conn));
 	else
 		err = migration_compare(folder, ledger->recorded, ledger->count, next, problems);
 	free(ledger);
@@ -54,23 +57,27 @@ static enum err apply_one(struct pg_conn *conn, const struct migration_file *fil
 	return err;
 }
 
-enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder, struct strbuf *problems)
+enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
+                             struct strbuf *problems)
 {
 	size_t next = 0;
 	enum err err = migration_ledger_lock(conn);
 	if (err != OK) {
-		fprintf(stderr, "migrate: schema_migrations cannot be locked: %s\n", pg_conn_message(conn));
+		fprintf(stderr, "migrate: schema_migrations cannot be locked: %s\n",
+		        pg_conn_message(conn));
 		return err;
 	}
 	err = find_pending(conn, folder, &next, problems);
 	for (size_t i = next; err == OK && i < folder->count; i++)
 		err = apply_one(conn, &folder->files[i]);
 	if (err == OK)
-		printf("migrate: the schema is up to date, %zu applied now, %zu before\n", folder->count - next, next);
+		printf("migrate: the schema is up to date, %zu applied now, %zu before\n",
+		       folder->count - next, next);
 	return err;
 }
 
-enum err migration_run_status(struct pg_conn *conn, const struct migration_folder *folder, struct strbuf *problems)
+enum err migration_run_status(struct pg_conn *conn, const struct migration_folder *folder,
+                              struct strbuf *problems)
 {
 	size_t next = 0;
 	enum err err = find_pending(conn, folder, &next, problems);

@@ -12,7 +12,8 @@
 #include "tools/migrate/migration.h"
 
 /* Retries for wait_s seconds. ERR_UNAVAILABLE: the server could not be reached; reported. */
-enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log, struct pg_conn **out) MUST_CHECK;
+enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log,
+                               struct pg_conn **out) MUST_CHECK;
 
 /*
  * Applies pending migrations. Only one run at a time does so per database. ERR_CONFLICT, with lines

@@ -14,13 +14,15 @@ struct config {
 };
 
 static const struct env_var vars[] = {
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "libpq connection string of the owner of the schema"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
+	           "libpq connection string of the owner of the schema"),
 };
 
 static size_t check(const void *arg, struct strbuf *problems)
 {
 	const struct config *config = arg;
-	return env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string", problems);
+	return env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
+	                  "is not a valid libpq connection string", problems);
 }
 
 static const struct program program = {
@@ -67,7 +69,8 @@ static int exit_status(enum err err, struct pg_conn *conn)
 		fprintf(stderr, "rebuild-stats: another rebuild is running; try again later\n");
 		return EXIT_UNDETERMINED;
 	default:
-		fprintf(stderr, "rebuild-stats: %s\n", conn ? pg_conn_message(conn) : "PostgreSQL cannot be reached");
+		fprintf(stderr, "rebuild-stats: %s\n",
+		        conn ? pg_conn_message(conn) : "PostgreSQL cannot be reached");
 		return EXIT_UNDETERMINED;
 	}
 }

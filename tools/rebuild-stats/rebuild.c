@@ -34,15 +34,17 @@ static void add(struct rebuild_difference *sum, const struct rebuild_difference 
 		sum->rows[table] += part->rows[table];
 }
 
-static enum err find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
+static enum err find(struct pg_conn *conn, int64_t first, int64_t last,
+                     struct rebuild_difference *out)
 {
-	return last == REBUILD_DIFFERENCE_PLATFORM ? rebuild_difference_find_platform(conn, out)
-	                                           : rebuild_difference_find(conn, first, last, out);
+	return last == REBUILD_DIFFERENCE_PLATFORM
+	               ? rebuild_difference_find_platform(conn, out)
+	               : rebuild_difference_find(conn, first, last, out);
 }
 
 /* Rebuilds the links from first to last, or the platform. */
-static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *options, int64_t first, int64_t last,
-                        struct totals *totals)
+static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *options, int64_t first,
+                        int64_t last, struct totals *totals)
 {
 	struct rebuild_difference found = { 0 };
 	enum err err = find(conn, first, last, &found);
@@ -59,11 +61,13 @@ static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *opti
 	return err;
 }
 
-static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_options *options, struct totals *totals)
+static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_options *options,
+                            struct totals *totals)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, options->link_id);
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE id = $1", &params, &totals->links);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE id = $1", &params,
+	                                 &totals->links);
 	if (err == OK && totals->links == 0)
 		return ERR_NOT_FOUND;
 	return err == OK ? rebuild(conn, options, options->link_id, options->link_id, totals) : err;
@@ -77,7 +81,8 @@ static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last,
 	pg_params_int(&params, reached);
 	enum err err = pg_conn_query(conn,
 	                             "SELECT max(id), count(*) FROM "
-	                             "(SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT " LINKS ") next",
+	                             "(SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT " LINKS
+	                             ") next",
 	                             &params, &rows);
 	if (err == OK) {
 		*last = pg_result_int(rows, 0, 0);
@@ -87,7 +92,8 @@ static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last,
 	return err;
 }
 
-static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *options, struct totals *totals)
+static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *options,
+                            struct totals *totals)
 {
 	int64_t reached = 0;
 	int64_t last = 0;
@@ -101,7 +107,8 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *
 		totals->links += count;
 	}
 	if (err == OK)
-		err = rebuild(conn, options, REBUILD_DIFFERENCE_PLATFORM, REBUILD_DIFFERENCE_PLATFORM, totals);
+		err = rebuild(conn, options, REBUILD_DIFFERENCE_PLATFORM,
+		              REBUILD_DIFFERENCE_PLATFORM, totals);
 	if (err != ERR_NOT_FOUND)
 		return err;
 	printf("rebuild-stats: platform row skipped: it counts visits that the visit log no longer has\n");
@@ -110,14 +117,15 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *
 
 static void print_difference(const char *what, const struct rebuild_difference *difference)
 {
-	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64 " of quarters, %" PRId64
-	       " of hours, %" PRId64 " of days\n",
+	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64
+	       " of quarters, %" PRId64 " of hours, %" PRId64 " of days\n",
 	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_QUARTERS],
 	       difference->rows[REBUILD_HOURS],
 	       difference->rows[REBUILD_DAY_TOTALS] + difference->rows[REBUILD_DAY_VALUES]);
 }
 
-static enum err report(const struct rebuild_options *options, const struct totals *totals, const char *log_start)
+static enum err report(const struct rebuild_options *options, const struct totals *totals,
+                       const char *log_start)
 {
 	bool is_complete = strcmp(log_start, "-infinity") == 0;
 	printf("rebuild-stats: %" PRId64 " links; the visit log %s%s\n", totals->links,
@@ -125,7 +133,8 @@ static enum err report(const struct rebuild_options *options, const struct total
 	print_difference(options->check_only ? "different from the visit log"
 	                                     : "different from the visit log and repaired",
 	                 &totals->before);
-	const struct rebuild_difference *left = options->check_only ? &totals->before : &totals->after;
+	const struct rebuild_difference *left =
+		options->check_only ? &totals->before : &totals->after;
 	if (!options->check_only)
 		print_difference("still different", left);
 	printf("rebuild-stats: %s\n", rebuild_difference_sum(left) == 0 ? "equal" : "NOT equal");
@@ -158,6 +167,7 @@ enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *options
 	if (err == OK)
 		err = rebuild_difference_log_start(conn, log_start, sizeof(log_start));
 	if (err == OK)
-		err = options->link_id ? rebuild_one(conn, options, &totals) : rebuild_all(conn, options, &totals);
+		err = options->link_id ? rebuild_one(conn, options, &totals)
+		                       : rebuild_all(conn, options, &totals);
 	return err == OK ? report(options, &totals, log_start) : err;
 }

@@ -29,37 +29,41 @@ static const char days_of_log_sql[] =
 #define HAS_DAY(day) day " >= log_start AND " day " <> ALL (detached)"
 #define UTC_DAY(time) "(" time " AT TIME ZONE 'UTC')::date"
 #define LINKS "link_id BETWEEN $1 AND $2 AND EXISTS (SELECT FROM links WHERE links.id = link_id)"
-#define SUMS                                                                                                           \
-	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "                       \
+#define SUMS                                                                                       \
+	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "   \
 	"count(*) FILTER (WHERE is_unique) AS uniques"
-#define AMOUNTS                                                                                                        \
-	"coalesce(w.humans, 0) - coalesce(s.humans, 0), coalesce(w.bots, 0) - coalesce(s.bots, 0), "                   \
+#define AMOUNTS                                                                                      \
+	"coalesce(w.humans, 0) - coalesce(s.humans, 0), coalesce(w.bots, 0) - coalesce(s.bots, 0), " \
 	"coalesce(w.uniques, 0) - coalesce(s.uniques, 0)"
 /* A row of zeroes equals a missing row. */
-#define DIFFERS                                                                                                        \
-	"(coalesce(w.humans, 0), coalesce(w.bots, 0), coalesce(w.uniques, 0)) <> "                                     \
+#define DIFFERS                                                                                    \
+	"(coalesce(w.humans, 0), coalesce(w.bots, 0), coalesce(w.uniques, 0)) <> "                 \
 	"(coalesce(s.humans, 0), coalesce(s.bots, 0), coalesce(s.uniques, 0))"
 
 static const char quarters_sql[] =
 	"INSERT INTO rebuild_rollup SELECT 1, link_id, bucket, NULL, NULL, " AMOUNTS " FROM "
-	"(SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS " FROM visit_log, rebuild_day "
+	"(SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS
+	" FROM visit_log, rebuild_day "
 	"WHERE " LINKS
 	" AND " HAS_DAY("day") " GROUP BY 1, 2) w FULL JOIN "
 			       "(SELECT r.* FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
-			       " AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket) WHERE " DIFFERS;
+			       " AND " HAS_DAY(UTC_DAY(
+				       "bucket")) ") s USING (link_id, bucket) WHERE " DIFFERS;
 
 static const char log_hours_sql[] =
-	"INSERT INTO rebuild_hour SELECT link_id, date_bin('1 hour', occurred_at, 'epoch'), dimension, value, " SUMS " "
+	"INSERT INTO rebuild_hour SELECT link_id, date_bin('1 hour', occurred_at, 'epoch'), dimension, value, " SUMS
+	" "
 	"FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES ('country'::visit_dimension, country), ('city', city), "
 	"('region', region), ('referrer', referrer_host), ('browser', browser), ('os', os), ('device', device), "
 	"('language', language), ('utm_source', utm_source), ('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) "
-	"AS fact (dimension, value) WHERE " LINKS " AND " HAS_DAY("day") " AND value <> '' GROUP BY 1, 2, 3, 4";
+	"AS fact (dimension, value) WHERE " LINKS
+	" AND " HAS_DAY("day") " AND value <> '' GROUP BY 1, 2, 3, 4";
 
 static const char hours_sql[] =
 	"INSERT INTO rebuild_rollup SELECT 2, link_id, bucket, dimension, value, " AMOUNTS
 	" FROM rebuild_hour w FULL JOIN "
-	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS
-	" AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
+	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS " AND " HAS_DAY(
+		UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
 
 /* Days that are not finished are skipped, because finishing a day replaces their rows. */
 static const char days_of_values_sql[] =
@@ -76,7 +80,8 @@ static const char days_of_values_sql[] =
 
 /* The log's sum of a day is the sum of its quarters plus their differences. */
 static const char days_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', NULL, NULL, " AMOUNTS " FROM "
+	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', NULL, NULL, " AMOUNTS
+	" FROM "
 	"(SELECT link_id, day, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
 		"bucket") " AS day, sum(humans)::bigint AS humans, "
 			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM "
@@ -90,8 +95,8 @@ static const char days_sql[] =
 						     "day") " AND daily_rollup_has_total(daily_rollup_progress, link_id, day)) s "
 							    "USING (link_id, day) WHERE " DIFFERS;
 
-#define LATENCY                                                                                                        \
-	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                                       \
+#define LATENCY                                                                                    \
+	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                   \
 	"coalesce(var_pop(latency_us / 1000.0::float8) * count(*), 0) AS m2, max(occurred_at) AS last"
 /* The tolerance covers the rounding between sums in batches and in one pass. */
 #define FAR(a, b) "abs(" a " - " b ") > 1e-9 * greatest(1, abs(" a "))"
@@ -101,22 +106,22 @@ static const char days_sql[] =
  * the column `uniques` lack it, so for such links only the differences within the log's days are
  * added.
  */
-#define STATISTICS_DIFFERENCE                                                                                          \
-	"INSERT INTO rebuild_statistics "                                                                              \
-	"SELECT link_id, w.humans - s.humans, w.bots - s.bots, w.uniques - s.uniques, s.last, w.last, "                \
-	"s.n, s.mean, s.m2, w.n, w.mean, w.m2 FROM wanted w JOIN stored s USING (link_id) "                            \
-	"WHERE (w.humans, w.bots, w.uniques, w.n) <> (s.humans, s.bots, s.uniques, s.n) "                              \
+#define STATISTICS_DIFFERENCE                                                                           \
+	"INSERT INTO rebuild_statistics "                                                               \
+	"SELECT link_id, w.humans - s.humans, w.bots - s.bots, w.uniques - s.uniques, s.last, w.last, " \
+	"s.n, s.mean, s.m2, w.n, w.mean, w.m2 FROM wanted w JOIN stored s USING (link_id) "             \
+	"WHERE (w.humans, w.bots, w.uniques, w.n) <> (s.humans, s.bots, s.uniques, s.n) "               \
 	"OR w.last IS DISTINCT FROM s.last OR " FAR("w.mean", "s.mean") " OR " FAR("w.m2", "s.m2")
-#define STORED(ids)                                                                                                    \
-	"stored AS (SELECT id AS link_id, coalesce(visit_count, 0) AS humans, coalesce(bot_count, 0) AS bots, "        \
-	"coalesce(unique_visitors, 0) AS uniques, last_visited_at AS last, coalesce(latency_count, 0) AS n, "          \
-	"coalesce(latency_mean_ms, 0) AS mean, coalesce(latency_m2, 0) AS m2 FROM " ids                                \
+#define STORED(ids)                                                                                             \
+	"stored AS (SELECT id AS link_id, coalesce(visit_count, 0) AS humans, coalesce(bot_count, 0) AS bots, " \
+	"coalesce(unique_visitors, 0) AS uniques, last_visited_at AS last, coalesce(latency_count, 0) AS n, "   \
+	"coalesce(latency_mean_ms, 0) AS mean, coalesce(latency_m2, 0) AS m2 FROM " ids                         \
 	" LEFT JOIN link_statistics ON link_id = id) "
 
 static const char statistics_sql[] = "WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED(
 	"asked") ", "
-		 "log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS
-		 " AND " HAS_DAY(
+		 "log AS (SELECT link_id, " SUMS ", " LATENCY
+		 " FROM visit_log, rebuild_day WHERE " LINKS " AND " HAS_DAY(
 			 "day") " GROUP BY 1), "
 				"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM visit_rollup_quarter, rebuild_day "
 				"WHERE " LINKS " AND NOT (" HAS_DAY(UTC_DAY(
@@ -135,23 +140,25 @@ static const char statistics_sql[] = "WITH asked AS (SELECT id, created_at FROM 
 						   "FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
 						   "LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
 
-static const char platform_sql[] =
-	"WITH asked AS (SELECT 0::bigint AS id), " STORED("asked") ", "
-								   "wanted AS (SELECT 0::bigint AS link_id, " SUMS
-								   ", " LATENCY
-								   " FROM visit_log) " STATISTICS_DIFFERENCE;
+static const char platform_sql[] = "WITH asked AS (SELECT 0::bigint AS id), " STORED(
+	"asked") ", "
+		 "wanted AS (SELECT 0::bigint AS link_id, " SUMS ", " LATENCY
+		 " FROM visit_log) " STATISTICS_DIFFERENCE;
 
 static enum err begin(struct pg_conn *conn)
 {
 	enum err err = pg_conn_begin(conn);
 	if (err == OK)
-		err = pg_conn_query(conn, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", NULL, NULL);
+		err = pg_conn_query(conn, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", NULL,
+		                    NULL);
 	/* Locks before the snapshot is taken, so that the snapshot sees the current partitions. */
 	if (err == OK)
 		err = pg_conn_query(conn, "LOCK TABLE visit_log IN ACCESS SHARE MODE", NULL, NULL);
 	if (err == OK)
-		err = pg_conn_query(conn, "TRUNCATE rebuild_rollup, rebuild_statistics, rebuild_hour, rebuild_day",
-		                    NULL, NULL);
+		err = pg_conn_query(
+			conn,
+			"TRUNCATE rebuild_rollup, rebuild_statistics, rebuild_hour, rebuild_day",
+			NULL, NULL);
 	if (err == OK)
 		err = pg_conn_query(conn, days_of_log_sql, NULL, NULL);
 	return err;
@@ -198,7 +205,8 @@ enum err rebuild_difference_log_start(struct pg_conn *conn, char *out, size_t si
 	return end(conn, err);
 }
 
-enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
+enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last,
+                                 struct rebuild_difference *out)
 {
 	static const char *const steps[] = { quarters_sql, log_hours_sql,      hours_sql,
 		                             days_sql,     days_of_values_sql, statistics_sql };
@@ -224,8 +232,9 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 	enum err err = begin(conn);
 	if (err == OK)
 		err = pg_conn_query_int(
-			conn, "SELECT (log_start = '-infinity' AND detached = '{}')::integer FROM rebuild_day", NULL,
-			&is_complete);
+			conn,
+			"SELECT (log_start = '-infinity' AND detached = '{}')::integer FROM rebuild_day",
+			NULL, &is_complete);
 	if (err == OK && !is_complete)
 		err = ERR_NOT_FOUND;
 	if (err == OK)

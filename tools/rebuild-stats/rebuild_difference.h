@@ -55,7 +55,8 @@ enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t la
                                  struct rebuild_difference *out) MUST_CHECK;
 
 /* Compares the platform's row. ERR_NOT_FOUND: not possible, because days of the log are gone. */
-enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_difference *out) MUST_CHECK;
+enum err rebuild_difference_find_platform(struct pg_conn *conn,
+                                          struct rebuild_difference *out) MUST_CHECK;
 
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference);
 

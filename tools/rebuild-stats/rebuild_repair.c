@@ -10,24 +10,27 @@
 #define TRIES 20
 #define PAUSE_MS 50
 
-static const char tables_sql[] = "CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
-				 "CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
+static const char tables_sql[] =
+	"CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
+	"CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
 
 /*
  * Keeps the links from being purged until the transaction ends. A purge would miss the added rows.
  */
-#define LOCK_LINKS(step) "SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
-#define DROP_PURGED(step)                                                                                              \
-	"DELETE FROM " step " WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link_id)"
+#define LOCK_LINKS(step)                                                                           \
+	"SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
+#define DROP_PURGED(step)                                                                          \
+	"DELETE FROM " step                                                                        \
+	" WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link_id)"
 /*
  * The nightly sweep of purged links finds roll-ups through their row of link_statistics, so that
  * row must exist.
  */
-#define CREATE_STATISTICS(step)                                                                                        \
-	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                                     \
+#define CREATE_STATISTICS(step)                                                                    \
+	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                 \
 	" ORDER BY link_id ON CONFLICT DO NOTHING"
-#define ADD                                                                                                            \
-	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "                       \
+#define ADD                                                                                        \
+	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "   \
 	"uniques = old.uniques + EXCLUDED.uniques"
 #define IS_ZERO "t.humans = 0 AND t.bots = 0 AND t.uniques = 0 AND t.link_id = step.link_id"
 
@@ -89,7 +92,8 @@ static const char set_statistics_sql[] =
 static const char *const statistics_steps[] = {
 	"TRUNCATE rebuild_statistics_step",
 	"WITH taken AS (DELETE FROM rebuild_statistics WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_statistics "
-	"ORDER BY link_id LIMIT " STEP ")) RETURNING *) INSERT INTO rebuild_statistics_step SELECT * FROM taken",
+	"ORDER BY link_id LIMIT " STEP
+	")) RETURNING *) INSERT INTO rebuild_statistics_step SELECT * FROM taken",
 	LOCK_LINKS("rebuild_statistics_step"),
 	DROP_PURGED("rebuild_statistics_step"),
 	CREATE_STATISTICS("rebuild_statistics_step"),
@@ -132,7 +136,8 @@ static enum err run_step_with_retries(struct pg_conn *conn, const char *const *s
 }
 
 /* Repeats the step until no rows are left. */
-static enum err add_all(struct pg_conn *conn, const char *left_sql, const char *const *steps, size_t count)
+static enum err add_all(struct pg_conn *conn, const char *left_sql, const char *const *steps,
+                        size_t count)
 {
 	int64_t left = 0;
 	enum err err = pg_conn_query_int(conn, left_sql, NULL, &left);
@@ -151,8 +156,10 @@ enum err rebuild_repair_prepare(struct pg_conn *conn)
 
 enum err rebuild_repair_add(struct pg_conn *conn)
 {
-	enum err err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_rollup)::integer", STEPS(rollup_steps));
+	enum err err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_rollup)::integer",
+	                       STEPS(rollup_steps));
 	if (err == OK)
-		err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_statistics)::integer", STEPS(statistics_steps));
+		err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_statistics)::integer",
+		              STEPS(statistics_steps));
 	return err;
 }

@@ -22,7 +22,8 @@ struct config {
 
 static const struct env_var vars[] = {
 	KAFKA_CONFIG_VARS(struct config, kafka),
-	ENV_TEXT("TOPICS_FILE", struct config, topics_file, "deploy/topics.conf", "the list of topics"),
+	ENV_TEXT("TOPICS_FILE", struct config, topics_file, "deploy/topics.conf",
+	         "the list of topics"),
 	ENV_INT("TOPICS_REPLICATION", struct config, replication, "-1", -1, 100,
 	        "replicas of each partition; -1 = the brokers' default"),
 	ENV_INT("TOPICS_MIN_INSYNC", struct config, min_insync, "-1", -1, 100,
@@ -34,25 +35,30 @@ static const struct env_var vars[] = {
 
 static const struct program program = {
 	.name = "waymark-topics",
-	.summary = "creates missing Kafka topics and checks existing ones; safe to run again at any time",
+	.summary =
+		"creates missing Kafka topics and checks existing ones; safe to run again at any time",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 };
 
 /* 0 and -1 leave the brokers' default. */
-static enum err set_min_insync(const struct config *config, struct topic_file *file, struct strbuf *problems)
+static enum err set_min_insync(const struct config *config, struct topic_file *file,
+                               struct strbuf *problems)
 {
 	if (config->min_insync < 1)
 		return OK;
 	enum err result = topic_file_set(file, "min.insync.replicas", config->min_insync);
 	if (result != OK)
-		strbuf_add_text(problems, "a topic has too many settings to add min.insync.replicas\n");
+		strbuf_add_text(problems,
+		                "a topic has too many settings to add min.insync.replicas\n");
 	return result;
 }
 
 static int exit_status(enum err result)
 {
-	return result == OK ? EXIT_SUCCESS : result == ERR_UNAVAILABLE ? EXIT_TEMPORARY : EXIT_FAILURE;
+	return result == OK                ? EXIT_SUCCESS
+	       : result == ERR_UNAVAILABLE ? EXIT_TEMPORARY
+	                                   : EXIT_FAILURE;
 }
 
 static int ensure(const struct config *config, const struct topic_file *file)

@@ -28,7 +28,8 @@ static char *next_word(char **rest)
 
 static bool is_topic_name(const char *name)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strlen(name);
 	return len > 0 && len <= KAFKA_TOPIC_NAME_MAX && strspn(name, allowed) == len;
 }
@@ -51,7 +52,8 @@ static const char *add_setting(struct kafka_topic *topic, const char *word)
 	const char *equals = strchr(word, '=');
 	if (!equals || equals == word || equals[1] == '\0')
 		return "a setting must be name=value";
-	if ((size_t)(equals - word) >= sizeof(setting->name) || strlen(equals + 1) >= sizeof(setting->value))
+	if ((size_t)(equals - word) >= sizeof(setting->name) ||
+	    strlen(equals + 1) >= sizeof(setting->value))
 		return "the name or value of a setting must not exceed 63 bytes";
 	memcpy(setting->name, word, (size_t)(equals - word));
 	memcpy(setting->value, equals + 1, strlen(equals + 1));
@@ -123,7 +125,8 @@ enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf
 	size_t len = fread(text, 1, FILE_BYTES_MAX, file);
 	enum err result = ERR_INVALID;
 	if (ferror(file) || !feof(file))
-		strbuf_add_format(problems, "%s: cannot be read, or exceeds %d bytes\n", path, FILE_BYTES_MAX);
+		strbuf_add_format(problems, "%s: cannot be read, or exceeds %d bytes\n", path,
+		                  FILE_BYTES_MAX);
 	else if (strlen(text) != len)
 		strbuf_add_format(problems, "%s: contains a NUL byte\n", path);
 	else

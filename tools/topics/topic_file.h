@@ -23,10 +23,12 @@ struct topic_file {
  * Parses the text of the file. ERR_INVALID: problems has a line for each invalid line, with its
  * number ("line 4: the second word must be the number of partitions").
  */
-enum err topic_file_parse(const char *text, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
+enum err topic_file_parse(const char *text, struct topic_file *out,
+                          struct strbuf *problems) MUST_CHECK;
 
 /* Parses the file at path. ERR_INVALID as above, or the file cannot be read. */
-enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
+enum err topic_file_read(const char *path, struct topic_file *out,
+                         struct strbuf *problems) MUST_CHECK;
 
 /*
  * Adds the setting to each topic that does not set it. ERR_LIMIT: a topic has no room for it; no

@@ -151,7 +151,8 @@ static const char *const crawler_words[] = {
 
 /* Headers of browsers begin like this. */
 static const char *const browsers[] = {
-	"amaya/", "dillo/", "elinks", "links ", "lynx/", "mozilla/", "netsurf/", "opera", "ucweb/", "w3m/", NULL,
+	"amaya/",   "dillo/", "elinks", "links ", "lynx/", "mozilla/",
+	"netsurf/", "opera",  "ucweb/", "w3m/",   NULL,
 };
 
 static bool has_any(const char *text, const char *const *words)
@@ -189,7 +190,8 @@ static bool contains_bot(const char *text)
 static bool contains_site(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, ".com")); at += 4) {
-		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) && at[4] != '.')
+		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) &&
+		    at[4] != '.')
 			return true;
 	}
 	return false;
@@ -204,9 +206,11 @@ static bool contains_mail_address(const char *text)
 
 static bool is_crawler(const char *text, enum device_class device)
 {
-	if (has_any(text, crawler_words) || contains_bot(text) || contains_site(text) || contains_mail_address(text))
+	if (has_any(text, crawler_words) || contains_bot(text) || contains_site(text) ||
+	    contains_mail_address(text))
 		return true;
-	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") && !strstr(text, "msie");
+	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") &&
+	       !strstr(text, "msie");
 }
 
 /* "SomeApp/1.0". Software for people names at least its operating system. */

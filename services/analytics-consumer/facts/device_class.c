@@ -11,21 +11,27 @@ static const char spider[] = "Spider";
  * Words of devices that are neither computers nor telephones, although they may run the same
  * operating systems.
  */
-static const char *const appliance_words[] = { "TV",     "Xbox",  "PlayStation", "Nintendo", "Roku/",       "CrKey",
-	                                       "BRAVIA", "AFTMM", "AFTT ",       "watchOS",  "Apple Watch", NULL };
-static const char *const tablet_words[] = { "iPad", "Tablet;", "Tablet)", "PlayBook", "Kindle", "Silk/", NULL };
-static const char *const mobile_words[] = { "Mobile", "Mobi/", "Opera Mini", "Opera Mobi", "MIDP", "Phone", NULL };
+static const char *const appliance_words[] = { "TV",    "Xbox",    "PlayStation", "Nintendo",
+	                                       "Roku/", "CrKey",   "BRAVIA",      "AFTMM",
+	                                       "AFTT ", "watchOS", "Apple Watch", NULL };
+static const char *const tablet_words[] = { "iPad",   "Tablet;", "Tablet)", "PlayBook",
+	                                    "Kindle", "Silk/",   NULL };
+static const char *const mobile_words[] = { "Mobile", "Mobi/", "Opera Mini", "Opera Mobi",
+	                                    "MIDP",   "Phone", NULL };
 
 /* Prefixes of operating-system families. */
-static const char *const mobile_systems[] = { "Android", "iOS",   "Windows Phone", "Windows Mobile", "BlackBerry",
-	                                      "Symbian", "KaiOS", "Firefox OS",    "Bada",           "MeeGo",
-	                                      "Maemo",   "Brew",  "Windows CE",    "HarmonyOS",      NULL };
-static const char *const desktop_systems[] = { "Windows",   "Mac OS",      "Linux",      "Ubuntu",    "Kubuntu",
-	                                       "Debian",    "Fedora",      "Red Hat",    "CentOS",    "SUSE",
-	                                       "openSUSE",  "Arch Linux",  "Gentoo",     "Mandriva",  "Slackware",
-	                                       "PCLinuxOS", "VectorLinux", "Linux Mint", "Mageia",    "Chrome OS",
-	                                       "FreeBSD",   "OpenBSD",     "NetBSD",     "DragonFly", "Solaris",
-	                                       NULL };
+static const char *const mobile_systems[] = { "Android",        "iOS",        "Windows Phone",
+	                                      "Windows Mobile", "BlackBerry", "Symbian",
+	                                      "KaiOS",          "Firefox OS", "Bada",
+	                                      "MeeGo",          "Maemo",      "Brew",
+	                                      "Windows CE",     "HarmonyOS",  NULL };
+static const char *const desktop_systems[] = {
+	"Windows", "Mac OS",    "Linux",     "Ubuntu",    "Kubuntu",     "Debian",
+	"Fedora",  "Red Hat",   "CentOS",    "SUSE",      "openSUSE",    "Arch Linux",
+	"Gentoo",  "Mandriva",  "Slackware", "PCLinuxOS", "VectorLinux", "Linux Mint",
+	"Mageia",  "Chrome OS", "FreeBSD",   "OpenBSD",   "NetBSD",      "DragonFly",
+	"Solaris", NULL
+};
 
 static bool has_any(const char *text, const char *const *words)
 {
@@ -51,7 +57,8 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
  */
 static bool is_android_tablet(const char *user_agent, const char *os)
 {
-	return strcmp(os, "Android") == 0 && strncmp(user_agent, "Mozilla/", 8) == 0 && !strstr(user_agent, "Mobi");
+	return strcmp(os, "Android") == 0 && strncmp(user_agent, "Mozilla/", 8) == 0 &&
+	       !strstr(user_agent, "Mobi");
 }
 
 enum device_class device_class_of(const char *user_agent, const char *os, const char *device)

@@ -37,7 +37,8 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 	copy_text(out->served_from, sizeof(out->served_from), click->region);
 }
 
-static void add_place(struct geoip *geoip, const struct redirect_event *click, struct visit_event *out)
+static void add_place(struct geoip *geoip, const struct redirect_event *click,
+                      struct visit_event *out)
 {
 	struct geoip_place place;
 	geoip_lookup(geoip, click->client_network, &place);
@@ -46,7 +47,8 @@ static void add_place(struct geoip *geoip, const struct redirect_event *click, s
 	copy_text(out->city, sizeof(out->city), place.city);
 }
 
-static void add_agent(struct user_agent_parser *parser, const struct redirect_event *click, struct visit_event *out)
+static void add_agent(struct user_agent_parser *parser, const struct redirect_event *click,
+                      struct visit_event *out)
 {
 	struct user_agent agent;
 	user_agent_parse(parser, click->user_agent, &agent);
@@ -62,7 +64,8 @@ static void add_agent(struct user_agent_parser *parser, const struct redirect_ev
 static void add_referrer(const struct redirect_event *click, struct visit_event *out)
 {
 	referrer_host(click->referrer, out->referrer_host, sizeof(out->referrer_host));
-	copy_text(out->referrer_source, sizeof(out->referrer_source), referrer_source_of(out->referrer_host));
+	copy_text(out->referrer_source, sizeof(out->referrer_source),
+	          referrer_source_of(out->referrer_host));
 }
 
 /*
@@ -86,7 +89,8 @@ static void add_campaign(const struct redirect_event *click, struct visit_event 
 	copy_parameter(click->query, "utm_campaign", out->utm_campaign, sizeof(out->utm_campaign));
 }
 
-void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click, struct visit *out)
+void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click,
+                  struct visit *out)
 {
 	out->disposition = VISIT_NEW;
 	copy_click(click, out);

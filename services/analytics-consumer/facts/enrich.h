@@ -20,6 +20,7 @@ struct enrich_sources {
  * Fills out. event.unique stays false, because only the store can decide it; disposition is
  * VISIT_NEW.
  */
-void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click, struct visit *out);
+void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click,
+                  struct visit *out);
 
 #endif

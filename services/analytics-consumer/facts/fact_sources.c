@@ -24,10 +24,12 @@ static enum err reload_user_agents(void *ctx)
 	return user_agent_parser_reload(sources->user_agents);
 }
 
-static struct file_watch *watch_files(struct fact_sources *sources, const struct fact_sources_config *config)
+static struct file_watch *watch_files(struct fact_sources *sources,
+                                      const struct fact_sources_config *config)
 {
 	/* Only the owner of the GeoIP database reloads it. */
-	const struct file_watch_file files[] = { { config->ua_regexes, reload_user_agents, sources },
+	const struct file_watch_file files[] = { { config->ua_regexes, reload_user_agents,
+		                                   sources },
 		                                 { config->geoip_db, reload_geoip, sources } };
 	struct file_watch_config watch = { .files = files,
 		                           .count = sources->owns_geoip ? 2 : 1,
@@ -35,9 +37,10 @@ static struct file_watch *watch_files(struct fact_sources *sources, const struct
 	if (config->metrics) {
 		watch.read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
 		                                   "Reloads of GEOIP_DB and UA_REGEXES", NULL);
-		watch.broken =
-			metrics_gauge(config->metrics, "waymark_fact_files_broken",
-		                      "Files among GEOIP_DB and UA_REGEXES whose current content cannot be used", NULL);
+		watch.broken = metrics_gauge(
+			config->metrics, "waymark_fact_files_broken",
+			"Files among GEOIP_DB and UA_REGEXES whose current content cannot be used",
+			NULL);
 	}
 	return file_watch_new(&watch);
 }
@@ -53,8 +56,8 @@ enum err fact_sources_open(const struct fact_sources_config *config, struct fact
 	else
 		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
 	if (err == OK)
-		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache, config->log,
-		                            &sources->user_agents);
+		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache,
+		                            config->log, &sources->user_agents);
 	if (err != OK) {
 		fact_sources_close(sources);
 		return err;
@@ -79,5 +82,6 @@ struct enrich_sources fact_sources_get(const struct fact_sources *sources)
 {
 	if (!sources)
 		return (struct enrich_sources){ 0 };
-	return (struct enrich_sources){ .user_agents = sources->user_agents, .geoip = sources->geoip };
+	return (struct enrich_sources){ .user_agents = sources->user_agents,
+		                        .geoip = sources->geoip };
 }

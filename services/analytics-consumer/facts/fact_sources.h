@@ -32,7 +32,8 @@ struct fact_sources_config {
 };
 
 /* ERR_NOT_FOUND, ERR_INVALID: a file cannot be used (logged). */
-enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out) MUST_CHECK;
+enum err fact_sources_open(const struct fact_sources_config *config,
+                           struct fact_sources **out) MUST_CHECK;
 void fact_sources_close(struct fact_sources *sources);
 
 /* For use by one thread. sources may be NULL: then the result is empty. */

@@ -171,7 +171,8 @@ static void copy_text(MMDB_entry_s *entry, const char *const *path, char *out, s
 
 static bool is_country(const char *code)
 {
-	return isupper((unsigned char)code[0]) && isupper((unsigned char)code[1]) && code[2] == '\0';
+	return isupper((unsigned char)code[0]) && isupper((unsigned char)code[1]) &&
+	       code[2] == '\0';
 }
 
 /* The part after the hyphen in ISO 3166-2: one to three letters or digits. */
@@ -195,7 +196,8 @@ static void read_place(MMDB_entry_s *entry, struct geoip_place *out)
 		char subdivision[SUBDIVISION_SIZE + 1] = "";
 		copy_text(entry, subdivision_path, subdivision, sizeof(subdivision));
 		if (is_subdivision(subdivision))
-			snprintf(out->region, sizeof(out->region), "%s-%s", out->country, subdivision);
+			snprintf(out->region, sizeof(out->region), "%s-%s", out->country,
+			         subdivision);
 	} else {
 		copy_text(entry, registered_path, out->country, sizeof(out->country));
 	}
@@ -213,7 +215,8 @@ void geoip_lookup(struct geoip *geoip, const char *network, struct geoip_place *
 	pthread_rwlock_rdlock(&geoip->lock);
 	if (geoip->database) {
 		int error = MMDB_SUCCESS;
-		MMDB_lookup_result_s found = MMDB_lookup_sockaddr(geoip->database, &address.any, &error);
+		MMDB_lookup_result_s found =
+			MMDB_lookup_sockaddr(geoip->database, &address.any, &error);
 		if (error == MMDB_SUCCESS && found.found_entry)
 			read_place(&found.entry, out);
 	}

@@ -328,7 +328,8 @@ static const char *find(const struct source *sources, size_t count, const char *
 
 static bool is_country_label(const char *text)
 {
-	return islower((unsigned char)text[0]) && islower((unsigned char)text[1]) && text[2] == '\0';
+	return islower((unsigned char)text[0]) && islower((unsigned char)text[1]) &&
+	       text[2] == '\0';
 }
 
 /* "com", "de", "co.uk", "com.br" */

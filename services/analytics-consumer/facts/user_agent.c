@@ -23,7 +23,8 @@ static enum err load(const char *path, const struct log *log, struct user_agent_
 	strbuf_init(&problem, 1000);
 	enum err err = user_agent_rules_load(path, out, &problem);
 	if (err == OK)
-		log_info(log, "user_agent_rules_read", LOG_INT("count", user_agent_rules_count(*out)));
+		log_info(log, "user_agent_rules_read",
+		         LOG_INT("count", user_agent_rules_count(*out)));
 	else
 		log_error(log, "user_agent_rules_unreadable", LOG_TEXT("path", path),
 		          LOG_TEXT("message", problem.data));

@@ -18,7 +18,8 @@ struct user_agent {
 	char os[64];
 	char os_version[32];
 	enum device_class device;
-	const char *bot_reason; /* "crawler" and others (bot.h); "" = not known as a bot; a literal */
+	const char
+		*bot_reason; /* "crawler" and others (bot.h); "" = not known as a bot; a literal */
 };
 
 struct user_agent_parser;

@@ -108,7 +108,8 @@ const struct user_agent *user_agent_cache_get(struct user_agent_cache *cache, co
 {
 	uint64_t hash = hash_of(cache, text, strlen(text));
 	uint32_t i = cache->buckets[hash & cache->mask];
-	while (i != NONE && (cache->entries[i].hash != hash || strcmp(cache->entries[i].text, text) != 0))
+	while (i != NONE &&
+	       (cache->entries[i].hash != hash || strcmp(cache->entries[i].text, text) != 0))
 		i = cache->entries[i].chain;
 	if (i == NONE)
 		return NULL;
@@ -131,7 +132,8 @@ static uint32_t evict(struct user_agent_cache *cache)
 	return victim;
 }
 
-void user_agent_cache_put(struct user_agent_cache *cache, const char *text, const struct user_agent *value)
+void user_agent_cache_put(struct user_agent_cache *cache, const char *text,
+                          const struct user_agent *value)
 {
 	size_t len = strlen(text);
 	if (len >= TEXT_SIZE)

@@ -26,6 +26,7 @@ void user_agent_cache_clear(struct user_agent_cache *cache);
 const struct user_agent *user_agent_cache_get(struct user_agent_cache *cache, const char *text);
 
 /* text must not be cached. A text longer than REDIRECT_EVENT_USER_AGENT_MAX bytes is ignored. */
-void user_agent_cache_put(struct user_agent_cache *cache, const char *text, const struct user_agent *value);
+void user_agent_cache_put(struct user_agent_cache *cache, const char *text,
+                          const struct user_agent *value);
 
 #endif

@@ -66,7 +66,8 @@ static void unite(struct literals *all, const struct literals *branch)
 	if (all->count == 0 || branch->count == 0 || all->count + branch->count > LITERALS_MAX) {
 		all->count = 0;
 	} else {
-		memcpy(all->texts[all->count], branch->texts, branch->count * sizeof(branch->texts[0]));
+		memcpy(all->texts[all->count], branch->texts,
+		       branch->count * sizeof(branch->texts[0]));
 		all->count += branch->count;
 	}
 }
@@ -268,7 +269,8 @@ struct user_agent_prefilter *user_agent_prefilter_new(const char *regex, bool is
 	struct literals required = read_branches(&p);
 	if (p.failed || *p.at != '\0' || required.count == 0)
 		return NULL;
-	struct user_agent_prefilter *filter = mem_zero(sizeof(*filter) + required.count * sizeof(filter->literals[0]));
+	struct user_agent_prefilter *filter =
+		mem_zero(sizeof(*filter) + required.count * sizeof(filter->literals[0]));
 	filter->is_caseless = is_caseless;
 	filter->count = required.count;
 	for (size_t i = 0; i < required.count; i++)

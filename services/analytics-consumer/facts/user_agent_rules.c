@@ -19,7 +19,8 @@
 struct rule {
 	struct user_agent_prefilter *filter;
 	pcre2_code *code;
-	char *replacements[USER_AGENT_RULES_FIELDS_MAX]; /* NULL = the default group of shape.fields */
+	char *replacements[USER_AGENT_RULES_FIELDS_MAX]; /* NULL = the default group of shape.fields
+	                                                  */
 };
 
 struct list {
@@ -86,7 +87,8 @@ static enum err compile(const struct yaml_record *record, struct strbuf *problem
 	uint32_t options = PCRE2_UTF | (is_caseless(record) ? PCRE2_CASELESS : 0);
 	int error = 0;
 	PCRE2_SIZE at = 0;
-	pcre2_code *code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, options, &error, &at, NULL);
+	pcre2_code *code =
+		pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, options, &error, &at, NULL);
 	if (!code) {
 		add_compile_problem(problem, record, error);
 		return ERR_INVALID;
@@ -119,9 +121,12 @@ static enum err add_rule(void *ctx, const struct yaml_record *record)
 	enum err err = compile(record, loading->problem, &rule.code);
 	if (err != OK)
 		return err;
-	rule.filter = user_agent_prefilter_new(yaml_records_value(record, "regex"), is_caseless(record));
-	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement; f++) {
-		const char *replacement = yaml_records_value(record, shapes[i].fields[f].replacement);
+	rule.filter =
+		user_agent_prefilter_new(yaml_records_value(record, "regex"), is_caseless(record));
+	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement;
+	     f++) {
+		const char *replacement =
+			yaml_records_value(record, shapes[i].fields[f].replacement);
 		rule.replacements[f] = replacement ? mem_text(replacement) : NULL;
 	}
 	list->rules = mem_resize(list->rules, list->count + 1, sizeof(*list->rules));
@@ -140,7 +145,8 @@ static struct user_agent_rules *rules_new(void)
 	return rules;
 }
 
-enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem)
+enum err user_agent_rules_load(const char *path, struct user_agent_rules **out,
+                               struct strbuf *problem)
 {
 	struct user_agent_rules *rules = rules_new();
 	struct loading loading = { .rules = rules, .problem = problem };
@@ -215,10 +221,12 @@ static void draft_add_group(struct draft *draft, const struct groups *groups, in
 {
 	if (group >= groups->count || groups->ends[2 * group] == PCRE2_UNSET)
 		return;
-	draft_add(draft, groups->text + groups->ends[2 * group], groups->ends[2 * group + 1] - groups->ends[2 * group]);
+	draft_add(draft, groups->text + groups->ends[2 * group],
+	          groups->ends[2 * group + 1] - groups->ends[2 * group]);
 }
 
-static void draft_add_replacement(struct draft *draft, const struct groups *groups, const char *replacement)
+static void draft_add_replacement(struct draft *draft, const struct groups *groups,
+                                  const char *replacement)
 {
 	for (const char *c = replacement; *c;) {
 		if (c[0] == '$' && c[1] >= '1' && c[1] <= '9') {
@@ -263,8 +271,8 @@ static void fill(const struct rule *rule, const struct shape *shape, const struc
 	}
 }
 
-void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list, const char *text,
-                            size_t len, struct user_agent_match *out)
+void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list,
+                            const char *text, size_t len, struct user_agent_match *out)
 {
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 		out->fields[f][0] = '\0';
@@ -278,8 +286,8 @@ void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rule
 		 * The text is known to be valid. Checking it for each of a thousand rules costs
 		 * more than most matches.
 		 */
-		int count = pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK, rules->match,
-		                        rules->context);
+		int count = pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK,
+		                        rules->match, rules->context);
 		if (count < 0)
 			continue;
 		struct groups groups = { .text = text,

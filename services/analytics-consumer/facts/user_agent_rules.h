@@ -33,13 +33,14 @@ struct user_agent_rules;
  * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: the file cannot be read, or a rule
  * cannot be compiled; problem says why.
  */
-enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem) MUST_CHECK;
+enum err user_agent_rules_load(const char *path, struct user_agent_rules **out,
+                               struct strbuf *problem) MUST_CHECK;
 void user_agent_rules_free(struct user_agent_rules *rules);
 /* The number of rules in all lists. */
 size_t user_agent_rules_count(const struct user_agent_rules *rules);
 
 /* text: valid UTF-8. A rule that exceeds the backtracking limit does not match. */
-void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list, const char *text,
-                            size_t len, struct user_agent_match *out);
+void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list,
+                            const char *text, size_t len, struct user_agent_match *out);
 
 #endif

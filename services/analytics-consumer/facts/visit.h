@@ -8,23 +8,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/digest.h"
 #include "lib/base/trace_context.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
-#include "lib/base/client_ip.h"
 
 enum visit_disposition {
 	VISIT_NEW,            /* is counted */
 	VISIT_DUPLICATE,      /* its event_id is already counted: dropped */
-	VISIT_ALREADY_COUNTED /* its offset is already stored: read again only to be published again */
+	VISIT_ALREADY_COUNTED /* its offset is already stored: read again only to be published again
+	                       */
 };
 
 struct visit {
 	struct visit_event event;
 	enum visit_disposition disposition;
 	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click has no trace */
-	int32_t day;                          /* UTC day of event.occurred_at_us, since 1970-01-01 */
+	int32_t day; /* UTC day of event.occurred_at_us, since 1970-01-01 */
 	int32_t latency_us;
 	int16_t status;
 	bool has_visitor_hash;

@@ -117,13 +117,15 @@ static enum err read_all(struct reader *r, struct strbuf *problem)
 	while (!ended) {
 		yaml_event_t event;
 		if (!yaml_parser_parse(&r->parser, &event)) {
-			strbuf_add_format(problem, "line %zu: %s", r->parser.problem_mark.line + 1, r->parser.problem);
+			strbuf_add_format(problem, "line %zu: %s", r->parser.problem_mark.line + 1,
+			                  r->parser.problem);
 			return ERR_INVALID;
 		}
 		ended = event.type == YAML_STREAM_END_EVENT;
 		enum err err = read_event(r, &event);
 		if (err != OK && problem->len == 0)
-			strbuf_add_format(problem, "line %zu: not a mapping of lists of flat records",
+			strbuf_add_format(problem,
+			                  "line %zu: not a mapping of lists of flat records",
 			                  event.start_mark.line + 1);
 		yaml_event_delete(&event);
 		if (err != OK)
@@ -132,7 +134,8 @@ static enum err read_all(struct reader *r, struct strbuf *problem)
 	return OK;
 }
 
-enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx, struct strbuf *problem)
+enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx,
+                           struct strbuf *problem)
 {
 	FILE *file = fopen(path, "rb");
 	if (!file) {

@@ -37,6 +37,7 @@ typedef enum err (*yaml_records_visit)(void *ctx, const struct yaml_record *reco
  * ERR_INVALID: it has another structure. Any other result comes from visit. problem names the line
  * and the reason.
  */
-enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx, struct strbuf *problem) MUST_CHECK;
+enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx,
+                           struct strbuf *problem) MUST_CHECK;
 
 #endif

@@ -46,14 +46,17 @@ static int64_t start_offset(const struct offsets_partition *p)
 	return p->fingerprint != 0 && p->published == p->stored ? p->stored - 1 : p->published;
 }
 
-static void log_halted(const struct assignment *a, const struct offsets_partition *p, int64_t first, int64_t end)
+static void log_halted(const struct assignment *a, const struct offsets_partition *p, int64_t first,
+                       int64_t end)
 {
 	log_error(a->log, "partition_halted", LOG_INT("partition", p->partition),
-	          LOG_INT("next_offset", p->next_stored), LOG_TEXT("reason", offsets_halt_reason_name(p->halt_reason)),
+	          LOG_INT("next_offset", p->next_stored),
+	          LOG_TEXT("reason", offsets_halt_reason_name(p->halt_reason)),
 	          LOG_INT("first_offset", first), LOG_INT("end_offset", end));
 }
 
-static void start_assignment(struct assignment *a, const struct offsets_partition *rows, size_t count)
+static void start_assignment(struct assignment *a, const struct offsets_partition *rows,
+                             size_t count)
 {
 	batch_reset(a->batch);
 	offsets_assign(&a->offsets, rows, count);
@@ -69,7 +72,8 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 {
 	struct assignment *a = ctx;
 	struct pg_conn *conn = NULL;
-	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_acquire(a->pool, &conn) : ERR_LIMIT;
+	enum err err =
+		count <= OFFSETS_PARTITIONS_MAX ? pg_pool_acquire(a->pool, &conn) : ERR_LIMIT;
 	if (err != OK)
 		return err;
 	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
@@ -90,7 +94,8 @@ void assignment_mark_published(struct assignment *a, int64_t as_of_us)
 		return;
 	enum err err = offset_store_mark_published(conn, a->topic, &a->offsets, as_of_us);
 	if (err != OK)
-		log_warning(a->log, "published_offset_not_stored", LOG_TEXT("result", err_name(err)));
+		log_warning(a->log, "published_offset_not_stored",
+		            LOG_TEXT("result", err_name(err)));
 	pg_pool_release(a->pool, conn);
 }
 
@@ -122,8 +127,8 @@ const struct kafka_consumer_events assignment_events = {
 
 /* --- offsets that do not exist any more --- */
 
-static void halt(struct assignment *a, struct offsets_partition *p, enum offsets_halt_reason reason, int64_t first,
-                 int64_t end)
+static void halt(struct assignment *a, struct offsets_partition *p, enum offsets_halt_reason reason,
+                 int64_t first, int64_t end)
 {
 	p->halt_reason = reason;
 	p->is_halt_recorded = false;
@@ -133,14 +138,16 @@ static void halt(struct assignment *a, struct offsets_partition *p, enum offsets
 		assignment_rejoin(a);
 }
 
-bool assignment_accepts(struct assignment *a, struct offsets_partition *p, const struct kafka_message *message)
+bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
+                        const struct kafka_message *message)
 {
 	if (p->halt_reason != OFFSETS_NOT_HALTED)
 		return false;
 	if (!p->is_unverified || message->offset < p->stored - 1)
 		return true;
 	p->is_unverified = false;
-	if (message->offset == p->stored - 1 && kafka_message_fingerprint(message) == p->fingerprint)
+	if (message->offset == p->stored - 1 &&
+	    kafka_message_fingerprint(message) == p->fingerprint)
 		return message->offset >= p->published;
 	int64_t first = OFFSET_UNKNOWN;
 	int64_t end = OFFSET_UNKNOWN;
@@ -159,8 +166,9 @@ static enum err continue_from(struct assignment *a, struct offsets_partition *p,
 	if (first >= p->next_stored)
 		p->is_unverified = false;
 	if (p->next_published < p->stored && p->next_published < first)
-		log_error(a->log, "visits_cannot_be_published_again", LOG_INT("partition", p->partition),
-		          LOG_INT("first_offset", first), LOG_INT("next_offset", p->stored));
+		log_error(a->log, "visits_cannot_be_published_again",
+		          LOG_INT("partition", p->partition), LOG_INT("first_offset", first),
+		          LOG_INT("next_offset", p->stored));
 	int64_t from = p->next_published > first ? p->next_published : first;
 	if (p->is_unverified && from >= p->stored)
 		from = p->stored - 1;

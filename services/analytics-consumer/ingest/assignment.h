@@ -66,7 +66,8 @@ void assignment_handle_stray(struct assignment *a, int32_t partition);
  * read only to verify that it still stands before p->stored; or another record stands there, and p
  * is halted.
  */
-bool assignment_accepts(struct assignment *a, struct offsets_partition *p, const struct kafka_message *message);
+bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
+                        const struct kafka_message *message);
 
 /*
  * Call it after each poll. For each partition whose next offset Kafka did not have, looks up the

@@ -16,9 +16,10 @@
 struct batch_writer {
 	struct batch_writer_config config;
 	struct batch batch;
-	struct offsets offsets;    /* of the batch: where its partitions start and where it takes them */
+	struct offsets
+		offsets; /* of the batch: where its partitions start and where it takes them */
 	struct thread *thread; /* NULL when no batch is being written */
-	enum err result;           /* owned by the thread until is_over */
+	enum err result;       /* owned by the thread until is_over */
 	int64_t published_seen;
 	_Atomic bool is_over;
 	_Atomic bool retries_cancelled;
@@ -82,7 +83,8 @@ static void note_dead_letters(struct batch_writer *w)
 	size_t overdue = dead_letter_list_overdue(w->batch.dead_letters);
 	atomic_store(&w->is_waiting_for_dead_letters, overdue > 0);
 	if (overdue > 0)
-		log_error(w->config.log, "dead_letters_refused", LOG_TEXT("topic", w->config.dead_letter_topic),
+		log_error(w->config.log, "dead_letters_refused",
+		          LOG_TEXT("topic", w->config.dead_letter_topic),
 		          LOG_INT("count", overdue));
 }
 
@@ -100,12 +102,14 @@ static enum err store(struct batch_writer *w)
 	for (;;) {
 		err = visit_store_add(w->config.store, &w->batch, &w->offsets);
 		note_dead_letters(w);
-		atomic_store(&w->is_refused, err != OK && err != ERR_CONFLICT && !is_transient(err));
+		atomic_store(&w->is_refused,
+		             err != OK && err != ERR_CONFLICT && !is_transient(err));
 		if (err == OK || err == ERR_CONFLICT)
 			return err;
 		metrics_add(w->config.metrics->batches_retried, 1);
 		if (!is_transient(err))
-			log_error(w->config.log, "batch_refused", LOG_TEXT("result", err_name(err)));
+			log_error(w->config.log, "batch_refused",
+			          LOG_TEXT("result", err_name(err)));
 		if (!pause_before_retry(w, next_pause_ms))
 			return err;
 		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
@@ -118,8 +122,9 @@ static void log_traced(const struct batch_writer *w, const struct visit *visit, 
 	char event_id[ENTROPY_UUID_TEXT_SIZE];
 	trace_context_id(visit->traceparent, trace_id);
 	entropy_uuid_format(visit->event.event_id, event_id);
-	log_info(w->config.log, "visit_counted", LOG_TEXT("trace_id", trace_id), LOG_TEXT("event_id", event_id),
-	         LOG_INT("link_id", visit->event.link_id), LOG_INT("delay_ms", delay_us / CLOCK_US_PER_MS));
+	log_info(w->config.log, "visit_counted", LOG_TEXT("trace_id", trace_id),
+	         LOG_TEXT("event_id", event_id), LOG_INT("link_id", visit->event.link_id),
+	         LOG_INT("delay_ms", delay_us / CLOCK_US_PER_MS));
 }
 
 static void note_visits(struct batch_writer *w, int64_t now_us)
@@ -129,7 +134,8 @@ static void note_visits(struct batch_writer *w, int64_t now_us)
 		if (visit->disposition != VISIT_NEW)
 			continue;
 		int64_t delay_us = now_us - visit->event.occurred_at_us;
-		metrics_observe(w->config.metrics->delay_seconds, (double)delay_us / (double)CLOCK_US_PER_S);
+		metrics_observe(w->config.metrics->delay_seconds,
+		                (double)delay_us / (double)CLOCK_US_PER_S);
 		if (trace_context_is_sampled(visit->traceparent))
 			log_traced(w, visit, delay_us);
 	}
@@ -146,7 +152,8 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 	metrics_add(metrics->duplicates, sums.duplicates);
 	metrics_add(metrics->poisoned, sums.poisoned);
 	metrics_add(metrics->batches, 1);
-	metrics_observe(metrics->batch_seconds, (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
+	metrics_observe(metrics->batch_seconds,
+	                (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
 	metrics_observe(metrics->batch_events, (double)w->batch.records);
 	metrics_set(metrics->last_counted, now_us / CLOCK_US_PER_S);
 	note_visits(w, now_us);
@@ -163,7 +170,8 @@ static enum err publish(struct batch_writer *w)
 	size_t done = 0;
 	enum err err;
 	do {
-		err = visit_publisher_send(w->config.publisher, w->batch.visits, w->batch.count, &done);
+		err = visit_publisher_send(w->config.publisher, w->batch.visits, w->batch.count,
+		                           &done);
 	} while (err == ERR_LIMIT && pause_before_retry(w, QUEUE_PAUSE_MS));
 	if (err != OK && err != ERR_LIMIT)
 		log_error(w->config.log, "visit_refused", LOG_TEXT("result", err_name(err)));

@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/base/thread.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
 #include "services/analytics-consumer/publish/visit_publisher.h"
 #include "services/analytics-consumer/storage/batch.h"

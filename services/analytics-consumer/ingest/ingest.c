@@ -2,8 +2,8 @@
 
 #include <stdatomic.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/kafka/kafka_consumer.h"
 #include "lib/kafka/kafka_producer.h"
 #include "services/analytics-consumer/ingest/assignment.h"
@@ -34,8 +34,8 @@
 
 /* The states of the loop. Each step names the next state; run has the only switch. */
 enum state {
-	STATE_GATHER,         /* poll records into the batch; the previous batch may be being written */
-	STATE_WRITE,          /* hand the gathered batch to the writer */
+	STATE_GATHER, /* poll records into the batch; the previous batch may be being written */
+	STATE_WRITE,  /* hand the gathered batch to the writer */
 	STATE_RECORD_HALTS,   /* record newly halted partitions in the store */
 	STATE_MARK_CAUGHT_UP, /* mark partitions without waiting records as counted up to now */
 	STATE_REJOIN,         /* a write failed: the offsets are uncertain */
@@ -56,7 +56,8 @@ struct ingest {
 	struct batch_writer *writer;
 	bool is_writing;      /* a batch was started and its result was not taken yet */
 	int64_t marked_us;    /* steady; the last STATE_MARK_CAUGHT_UP that was due */
-	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated */
+	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated
+	                       */
 	_Atomic bool kafka_reachable;
 
 	struct thread *thread;
@@ -133,7 +134,9 @@ static enum err make_consumer(struct ingest *in)
 		.group = in->config.group,
 		.topic = in->config.topic,
 		.session_timeout_ms = in->config.session_timeout_ms,
-		.events = { .assigned = on_assigned, .revoked = on_revoked, .offset_out_of_range = on_out_of_range },
+		.events = { .assigned = on_assigned,
+		            .revoked = on_revoked,
+		            .offset_out_of_range = on_out_of_range },
 		.ctx = in,
 		.log = in->config.log,
 		.metrics = NULL,
@@ -151,10 +154,12 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 	enum err err = kafka_consumer_poll(in->consumer, timeout_ms, &message);
 	atomic_store(&in->kafka_reachable, err == OK || kafka_consumer_is_reachable(in->consumer));
 	if (err == OK) {
-		struct offsets_partition *p = offsets_find(&in->assignment.offsets, message.partition);
+		struct offsets_partition *p =
+			offsets_find(&in->assignment.offsets, message.partition);
 		metrics_add(in->metrics.events_read, 1);
 		if (p && assignment_accepts(&in->assignment, p, &message))
-			batch_add(&in->batch, &in->config.sources, &message, p, clock_now_us(in->config.clock));
+			batch_add(&in->batch, &in->config.sources, &message, p,
+			          clock_now_us(in->config.clock));
 		else if (!p)
 			assignment_handle_stray(&in->assignment, message.partition);
 	}
@@ -240,8 +245,10 @@ static bool find_caught_up(struct ingest *in)
 
 static bool is_mark_due(const struct ingest *in, int64_t now_us)
 {
-	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us : in->assignment.changed_us;
-	return now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS && atomic_load(&in->kafka_reachable);
+	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us
+	                                                             : in->assignment.changed_us;
+	return now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS &&
+	       atomic_load(&in->kafka_reachable);
 }
 
 /*

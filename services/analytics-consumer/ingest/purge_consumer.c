@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
+#include "lib/kafka/kafka_consumer.h"
 #include "lib/links/link_event.h"
 #include "lib/links/slug.h"
-#include "lib/kafka/kafka_consumer.h"
 #include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/storage/offset_store.h"
 #include "services/analytics-consumer/storage/offsets.h"
@@ -35,7 +35,8 @@ struct purge_consumer {
 	struct offsets offsets;
 	struct sql_column slugs;
 	size_t records;   /* read since the offset was stored */
-	int64_t since_us; /* steady; when the first of slugs was read, or when the offset was stored */
+	int64_t since_us; /* steady; when the first of slugs was read, or when the offset was stored
+	                   */
 	struct metric *purges;
 	struct metric *rows;
 	struct metric *lag;
@@ -57,7 +58,8 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 {
 	struct purge_consumer *c = ctx;
 	struct pg_conn *conn = NULL;
-	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_acquire(c->config.pool, &conn) : ERR_LIMIT;
+	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_acquire(c->config.pool, &conn)
+	                                               : ERR_LIMIT;
 	if (err != OK)
 		return err;
 	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
@@ -86,8 +88,8 @@ static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	struct purge_consumer *c = ctx;
 	struct offsets_partition *p = offsets_find(&c->offsets, partition);
-	log_warning(c->config.log, "purges_read_from_the_beginning", LOG_INT("partition", partition),
-	            LOG_INT("offset", offset));
+	log_warning(c->config.log, "purges_read_from_the_beginning",
+	            LOG_INT("partition", partition), LOG_INT("offset", offset));
 	if (p)
 		p->is_out_of_range = true;
 }
@@ -112,7 +114,8 @@ static void seek_missing(struct purge_consumer *c)
 		if (!p->is_out_of_range)
 			continue;
 		p->is_out_of_range = false;
-		if (kafka_consumer_seek(c->consumer, p->partition, KAFKA_CONSUMER_BEGINNING) != OK) {
+		if (kafka_consumer_seek(c->consumer, p->partition, KAFKA_CONSUMER_BEGINNING) !=
+		    OK) {
 			rejoin(c);
 			return;
 		}
@@ -196,7 +199,8 @@ static void apply_with_retries(struct purge_consumer *c)
 	enum err err;
 	while ((err = apply(c)) != OK && err != ERR_CONFLICT) {
 		if (err != ERR_UNAVAILABLE && err != ERR_LIMIT)
-			log_error(c->config.log, "purges_refused", LOG_TEXT("result", err_name(err)));
+			log_error(c->config.log, "purges_refused",
+			          LOG_TEXT("result", err_name(err)));
 		if (thread_wait_ms(c->thread, next_pause_ms))
 			return;
 		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
@@ -260,13 +264,16 @@ static void register_metrics(struct purge_consumer *c, struct metrics *metrics)
 {
 	if (!metrics)
 		return;
-	c->purges =
-		metrics_counter(metrics, "waymark_purges_applied_total",
-	                        "Purge records of waymark.links.v1 that were applied, repeated ones included", NULL);
+	c->purges = metrics_counter(
+		metrics, "waymark_purges_applied_total",
+		"Purge records of waymark.links.v1 that were applied, repeated ones included",
+		NULL);
 	c->rows = metrics_counter(metrics, "waymark_purged_rows_total",
 	                          "Rows of statistics and roll-ups deleted after purges", NULL);
-	c->lag = metrics_gauge(metrics, "waymark_purges_lag",
-	                       "Records of waymark.links.v1 in the assigned partitions that are not read yet", NULL);
+	c->lag = metrics_gauge(
+		metrics, "waymark_purges_lag",
+		"Records of waymark.links.v1 in the assigned partitions that are not read yet",
+		NULL);
 }
 
 static void free_parts(struct purge_consumer *c)
@@ -278,7 +285,8 @@ static void free_parts(struct purge_consumer *c)
 	free(c);
 }
 
-enum err purge_consumer_start(const struct purge_consumer_config *config, struct purge_consumer **out)
+enum err purge_consumer_start(const struct purge_consumer_config *config,
+                              struct purge_consumer **out)
 {
 	struct purge_consumer *c = mem_zero(sizeof(*c));
 	c->config = *config;

@@ -28,7 +28,8 @@ struct purge_consumer;
 /* Everything is borrowed. */
 struct purge_consumer_config {
 	const struct kafka_config *kafka;
-	const char *group; /* of the workers that count; this consumer's group is "<group>-purges" */
+	const char
+		*group; /* of the workers that count; this consumer's group is "<group>-purges" */
 	const char *topic;
 	int64_t session_timeout_ms;
 	struct pg_pool *pool; /* at most one connection is in use at a time */
@@ -38,7 +39,8 @@ struct purge_consumer_config {
 };
 
 /* Needs no running server. ERR_INVALID: librdkafka rejects the configuration (logged). */
-enum err purge_consumer_start(const struct purge_consumer_config *config, struct purge_consumer **out) MUST_CHECK;
+enum err purge_consumer_start(const struct purge_consumer_config *config,
+                              struct purge_consumer **out) MUST_CHECK;
 
 /*
  * Purges that were read and not applied are read again by the next consumer. consumer may be NULL.

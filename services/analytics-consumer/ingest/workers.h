@@ -22,9 +22,10 @@ struct workers;
 
 /* Borrowed. */
 struct workers_config {
-	size_t count;                     /* at most WORKERS_MAX; the pool needs a connection for each */
-	struct ingest_config ingest;      /* of each worker; workers_start sets its sources */
-	struct fact_sources_config facts; /* of each worker; the capacity of the cache is divided among them */
+	size_t count;                /* at most WORKERS_MAX; the pool needs a connection for each */
+	struct ingest_config ingest; /* of each worker; workers_start sets its sources */
+	struct fact_sources_config
+		facts; /* of each worker; the capacity of the cache is divided among them */
 };
 
 /*

@@ -70,7 +70,8 @@ void dead_letter_list_reset(struct dead_letter_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct discarded *discarded = mem_zero(sizeof(*discarded));
-		*discarded = (struct discarded){ .next = list->discarded, .delivery = list->letters[i].delivery };
+		*discarded = (struct discarded){ .next = list->discarded,
+			                         .delivery = list->letters[i].delivery };
 		list->discarded = discarded;
 		free(list->letters[i].bytes);
 	}
@@ -94,7 +95,8 @@ static size_t at_most(size_t len, size_t max)
 	return len < max ? len : max;
 }
 
-void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_message *message, const char *reason)
+void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_message *message,
+                          const char *reason)
 {
 	if (list->count == list->count_max)
 		return;
@@ -127,7 +129,8 @@ size_t dead_letter_list_length(const struct dead_letter_list *list)
 	return list->count;
 }
 
-static enum err send_letter(const struct dead_letter_list *list, struct letter *letter, struct kafka_producer *producer)
+static enum err send_letter(const struct dead_letter_list *list, struct letter *letter,
+                            struct kafka_producer *producer)
 {
 	char partition[16];
 	char offset[24];
@@ -169,7 +172,8 @@ size_t dead_letter_list_overdue(const struct dead_letter_list *list)
 	return list->overdue;
 }
 
-enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_producer *producer, int64_t timeout_ms)
+enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_producer *producer,
+                               int64_t timeout_ms)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	for (;;) {

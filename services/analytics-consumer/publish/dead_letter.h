@@ -46,7 +46,8 @@ struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max
 void dead_letter_list_free(struct dead_letter_list *letters);
 
 /* Copies message and reason. Ignored when the list already has count_max letters. */
-void dead_letter_list_add(struct dead_letter_list *letters, const struct kafka_message *message, const char *reason);
+void dead_letter_list_add(struct dead_letter_list *letters, const struct kafka_message *message,
+                          const char *reason);
 bool dead_letter_list_is_full(const struct dead_letter_list *letters);
 size_t dead_letter_list_length(const struct dead_letter_list *letters);
 

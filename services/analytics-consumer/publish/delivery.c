@@ -9,7 +9,8 @@ void delivery_done(void *ctx, void *opaque, enum err result)
 	atomic_fetch_sub(&delivery->pending, 1);
 }
 
-enum err delivery_send(struct delivery *delivery, struct kafka_producer *producer, struct kafka_record *record)
+enum err delivery_send(struct delivery *delivery, struct kafka_producer *producer,
+                       struct kafka_record *record)
 {
 	record->opaque = delivery;
 	atomic_fetch_add(&delivery->pending, 1);

@@ -37,7 +37,9 @@ static enum err send_visit(struct visit_publisher *publisher, const struct visit
 {
 	const struct visit_event *event = &visit->event;
 	struct cloud_event ce;
-	struct kafka_record record = { .topic = publisher->topic, .key = event->slug, .key_len = strlen(event->slug) };
+	struct kafka_record record = { .topic = publisher->topic,
+		                       .key = event->slug,
+		                       .key_len = strlen(event->slug) };
 	strbuf_reset(&publisher->encoded);
 	visit_event_encode(event, &publisher->encoded);
 	enum err err = strbuf_status(&publisher->encoded);
@@ -45,15 +47,16 @@ static enum err send_visit(struct visit_publisher *publisher, const struct visit
 		return ERR_INVALID;
 	record.value = publisher->encoded.data;
 	record.value_len = publisher->encoded.len;
-	cloud_event_headers(&ce, event->event_id, event->occurred_at_us, VISIT_EVENT_TYPE, SOURCE, event->slug,
-	                    &record);
+	cloud_event_headers(&ce, event->event_id, event->occurred_at_us, VISIT_EVENT_TYPE, SOURCE,
+	                    event->slug, &record);
 	if (visit->traceparent[0] != '\0')
 		record.headers[record.header_count++] =
 			(struct kafka_header){ TRACE_CONTEXT_HEADER, visit->traceparent };
 	return delivery_send(&publisher->delivery, publisher->producer, &record);
 }
 
-enum err visit_publisher_send(struct visit_publisher *publisher, const struct visit *visits, size_t count, size_t *done)
+enum err visit_publisher_send(struct visit_publisher *publisher, const struct visit *visits,
+                              size_t count, size_t *done)
 {
 	for (; *done < count; (*done)++) {
 		if (visits[*done].disposition == VISIT_DUPLICATE)
@@ -67,7 +70,8 @@ enum err visit_publisher_send(struct visit_publisher *publisher, const struct vi
 
 enum err visit_publisher_flush(struct visit_publisher *publisher, int64_t timeout_ms)
 {
-	if (delivery_is_pending(&publisher->delivery) && kafka_producer_flush(publisher->producer, timeout_ms) != OK)
+	if (delivery_is_pending(&publisher->delivery) &&
+	    kafka_producer_flush(publisher->producer, timeout_ms) != OK)
 		return ERR_UNAVAILABLE;
 	size_t failures = atomic_load(&publisher->delivery.failed);
 	if (failures == publisher->failures_reported)

@@ -45,8 +45,8 @@ void visit_publisher_free(struct visit_publisher *publisher);
  * Queues the visits from index *done on, except duplicates, and advances *done. ERR_LIMIT: the
  * queue is full; call it again. ERR_INVALID: the producer refuses a visit.
  */
-enum err visit_publisher_send(struct visit_publisher *publisher, const struct visit *visits, size_t count,
-                              size_t *done) MUST_CHECK;
+enum err visit_publisher_send(struct visit_publisher *publisher, const struct visit *visits,
+                              size_t count, size_t *done) MUST_CHECK;
 
 /*
  * Waits for acknowledgements. OK: every queued visit is acknowledged. ERR_UNAVAILABLE: not within

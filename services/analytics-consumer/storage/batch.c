@@ -14,12 +14,13 @@
  */
 #define DEAD_LETTER_BYTES_MAX_OF_BATCH ((size_t)8 * 1024 * 1024)
 
-void batch_init(struct batch *batch, size_t visits_max, const char *topic, const char *dead_letter_topic)
+void batch_init(struct batch *batch, size_t visits_max, const char *topic,
+                const char *dead_letter_topic)
 {
 	*batch = (struct batch){ .visits_max = visits_max };
 	batch->visits = mem_array(visits_max, sizeof(*batch->visits));
-	batch->dead_letters =
-		dead_letter_list_new(visits_max, DEAD_LETTER_BYTES_MAX_OF_BATCH, topic, dead_letter_topic);
+	batch->dead_letters = dead_letter_list_new(visits_max, DEAD_LETTER_BYTES_MAX_OF_BATCH,
+	                                           topic, dead_letter_topic);
 }
 
 void batch_clear(struct batch *batch)
@@ -41,16 +42,19 @@ void batch_reset(struct batch *batch)
  * Rejects a record whose headers declare another type. A record without these headers is judged by
  * its bytes alone.
  */
-static enum err check_headers(const struct kafka_message *message, char reason[static REDIRECT_EVENT_REASON_SIZE])
+static enum err check_headers(const struct kafka_message *message,
+                              char reason[static REDIRECT_EVENT_REASON_SIZE])
 {
 	static const char *const expected[][2] = { { "ce_type", REDIRECT_EVENT_TYPE },
 		                                   { "content-type", CLOUD_EVENT_PROTOBUF } };
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		char value[HEADER_MAX];
-		enum err err = kafka_message_header(message->record, expected[i][0], value, sizeof(value));
+		enum err err =
+			kafka_message_header(message->record, expected[i][0], value, sizeof(value));
 		if (err == ERR_NOT_FOUND || (err == OK && strcmp(value, expected[i][1]) == 0))
 			continue;
-		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s: %s", expected[i][0], err == OK ? value : "too long");
+		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s: %s", expected[i][0],
+		         err == OK ? value : "too long");
 		return ERR_INVALID;
 	}
 	return OK;
@@ -72,12 +76,14 @@ static enum err decode(const struct kafka_message *message, struct redirect_even
 static void read_trace(const struct kafka_message *message, struct visit *visit)
 {
 	char value[TRACE_CONTEXT_SIZE];
-	enum err err = kafka_message_header(message->record, TRACE_CONTEXT_HEADER, value, sizeof(value));
+	enum err err =
+		kafka_message_header(message->record, TRACE_CONTEXT_HEADER, value, sizeof(value));
 	(void)trace_context_parse(err == OK ? value : NULL, visit->traceparent);
 }
 
-void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
-               struct offsets_partition *partition, int64_t now_us)
+void batch_add(struct batch *batch, const struct enrich_sources *sources,
+               const struct kafka_message *message, struct offsets_partition *partition,
+               int64_t now_us)
 {
 	struct redirect_event click;
 	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
@@ -112,7 +118,8 @@ bool batch_is_full(const struct batch *batch)
 
 struct batch_sums batch_sum(const struct batch *batch)
 {
-	struct batch_sums sums = { .poisoned = (int64_t)dead_letter_list_length(batch->dead_letters) };
+	struct batch_sums sums = { .poisoned =
+		                           (int64_t)dead_letter_list_length(batch->dead_letters) };
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct visit *visit = &batch->visits[i];
 		sums.humans += visit->disposition == VISIT_NEW && !visit->event.is_bot;

@@ -5,8 +5,8 @@
 
 #define COLUMN_BYTES_MAX ((size_t)1024 + OFFSETS_PARTITIONS_MAX * 16)
 
-enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions, size_t count,
-                           struct offsets_partition *out)
+enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions,
+                           size_t count, struct offsets_partition *out)
 {
 	struct sql_column wanted;
 	sql_column_init(&wanted, SQL_COLUMN_INT4, COLUMN_BYTES_MAX);
@@ -24,8 +24,8 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 			"ON CONFLICT DO NOTHING) "
 			"SELECT coalesce(o.next_offset, 0), coalesce(o.published_offset, o.next_offset, 0), "
 			/*
-			 * A fingerprint is valid only for the record directly before next_offset.
-			 */
+		         * A fingerprint is valid only for the record directly before next_offset.
+		         */
 			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_fingerprint ELSE 0 END, "
 			"(o.halted_at IS NOT NULL)::integer "
 			"FROM unnest($2::integer[]) WITH ORDINALITY AS wanted (partition, position) "
@@ -40,7 +40,8 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 			.stored = pg_result_int(rows, i, 0),
 			.published = pg_result_int(rows, i, 1),
 			.fingerprint = pg_result_int(rows, i, 2),
-			.halt_reason = pg_result_int(rows, i, 3) ? OFFSETS_HALTED_EARLIER : OFFSETS_NOT_HALTED,
+			.halt_reason = pg_result_int(rows, i, 3) ? OFFSETS_HALTED_EARLIER
+			                                         : OFFSETS_NOT_HALTED,
 		};
 	}
 	pg_result_free(rows);
@@ -78,7 +79,8 @@ static void steps_clear(struct steps *steps)
 	sql_column_clear(&steps->fingerprint);
 }
 
-static void steps_add(struct steps *steps, const struct offsets_partition *p, int64_t published, int64_t as_of_us)
+static void steps_add(struct steps *steps, const struct offsets_partition *p, int64_t published,
+                      int64_t as_of_us)
 {
 	sql_column_add_int(&steps->partition, p->partition);
 	sql_column_add_int(&steps->from, p->stored);
@@ -89,15 +91,19 @@ static void steps_add(struct steps *steps, const struct offsets_partition *p, in
 }
 
 /* Runs sql with the topic and the columns. ERR_CONFLICT unless it changed one row per step. */
-static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char *topic, const char *sql)
+static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char *topic,
+                          const char *sql)
 {
 	if (steps->partition.count == 0)
 		return OK;
 	struct pg_params params = { 0 };
 	pg_params_text(&params, topic);
-	if (sql_column_param(&steps->partition, &params) != OK || sql_column_param(&steps->from, &params) != OK ||
-	    sql_column_param(&steps->to, &params) != OK || sql_column_param(&steps->published, &params) != OK ||
-	    sql_column_param(&steps->as_of, &params) != OK || sql_column_param(&steps->fingerprint, &params) != OK)
+	if (sql_column_param(&steps->partition, &params) != OK ||
+	    sql_column_param(&steps->from, &params) != OK ||
+	    sql_column_param(&steps->to, &params) != OK ||
+	    sql_column_param(&steps->published, &params) != OK ||
+	    sql_column_param(&steps->as_of, &params) != OK ||
+	    sql_column_param(&steps->fingerprint, &params) != OK)
 		return ERR_LIMIT;
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, &params, &rows);
@@ -107,9 +113,9 @@ static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char 
 	return err;
 }
 
-#define STEPS                                                                                                          \
-	"SELECT unnest($2::integer[]) AS partition, unnest($3::bigint[]) AS from_offset, "                             \
-	"unnest($4::bigint[]) AS to_offset, unnest($5::bigint[]) AS published, "                                       \
+#define STEPS                                                                                      \
+	"SELECT unnest($2::integer[]) AS partition, unnest($3::bigint[]) AS from_offset, "         \
+	"unnest($4::bigint[]) AS to_offset, unnest($5::bigint[]) AS published, "                   \
 	"nullif(unnest($6::timestamptz[]), 'epoch') AS as_of, nullif(unnest($7::bigint[]), 0) AS fingerprint"
 
 /* Locks the rows that are where the batch expects them, in a fixed order, before it changes any. */
@@ -123,7 +129,8 @@ static const char advance_sql[] =
 	"updated_at = clock_timestamp() "
 	"FROM step JOIN locked USING (partition) WHERE o.topic = $1 AND o.partition = step.partition";
 
-enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct offsets *offsets)
+enum err offset_store_advance(struct pg_conn *conn, const char *topic,
+                              const struct offsets *offsets)
 {
 	struct steps steps;
 	steps_init(&steps);
@@ -141,21 +148,23 @@ enum err offset_store_advance(struct pg_conn *conn, const char *topic, const str
 	return err;
 }
 
-enum err offset_store_halt(struct pg_conn *conn, const char *topic, const struct offsets_partition *partition)
+enum err offset_store_halt(struct pg_conn *conn, const char *topic,
+                           const struct offsets_partition *partition)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, topic);
 	pg_params_int(&params, partition->partition);
 	pg_params_int(&params, partition->stored);
 	pg_params_text(&params, offsets_halt_reason_name(partition->halt_reason));
-	return pg_conn_query(conn,
-	                     "UPDATE consumer_offsets SET halted_at = clock_timestamp(), halt_reason = $4 "
-	                     "WHERE topic = $1 AND partition = $2 AND next_offset = $3 AND halted_at IS NULL",
-	                     &params, NULL);
+	return pg_conn_query(
+		conn,
+		"UPDATE consumer_offsets SET halted_at = clock_timestamp(), halt_reason = $4 "
+		"WHERE topic = $1 AND partition = $2 AND next_offset = $3 AND halted_at IS NULL",
+		&params, NULL);
 }
 
-static enum offset_store_outcome compare(const struct offsets *offsets, const struct offsets_partition *rows,
-                                         size_t count)
+static enum offset_store_outcome compare(const struct offsets *offsets,
+                                         const struct offsets_partition *rows, size_t count)
 {
 	bool at_start = true;
 	bool at_end = true;
@@ -171,8 +180,8 @@ static enum offset_store_outcome compare(const struct offsets *offsets, const st
 	return at_end ? OFFSET_STORE_STORED : OFFSET_STORE_FENCED;
 }
 
-enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, const struct offsets *offsets,
-                                   enum offset_store_outcome *out)
+enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic,
+                                   const struct offsets *offsets, enum offset_store_outcome *out)
 {
 	size_t count = offsets->count;
 	int32_t *partitions = mem_array(count, sizeof(*partitions));
@@ -192,8 +201,8 @@ static const char mark_sql[] =
 	"FROM (" STEPS ") step "
 	"WHERE o.topic = $1 AND o.partition = step.partition AND o.next_offset = step.from_offset";
 
-enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, const struct offsets *offsets,
-                                     int64_t as_of_us)
+enum err offset_store_mark_published(struct pg_conn *conn, const char *topic,
+                                     const struct offsets *offsets, int64_t as_of_us)
 {
 	struct steps steps;
 	steps_init(&steps);

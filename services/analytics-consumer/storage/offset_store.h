@@ -19,8 +19,8 @@
  * order of partitions. Creates missing rows: from then on the store knows that the clicks of the
  * partition are to be counted.
  */
-enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions, size_t count,
-                           struct offsets_partition *out) MUST_CHECK;
+enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions,
+                           size_t count, struct offsets_partition *out) MUST_CHECK;
 
 /*
  * The fence. Advances every partition of the batch from stored to next_stored, in the order of
@@ -28,7 +28,8 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
  * ERR_CONFLICT: at least one partition is elsewhere or halted. Roll the transaction back and
  * discard the batch.
  */
-enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct offsets *offsets) MUST_CHECK;
+enum err offset_store_advance(struct pg_conn *conn, const char *topic,
+                              const struct offsets *offsets) MUST_CHECK;
 
 /*
  * Halts the partition for every owner until consumer_offsets_resume is called. Does nothing if
@@ -44,7 +45,8 @@ enum offset_store_outcome {
 };
 
 /* Finds out whether a batch was stored when its COMMIT had no answer. */
-enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, const struct offsets *offsets,
+enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic,
+                                   const struct offsets *offsets,
                                    enum offset_store_outcome *out) MUST_CHECK;
 
 /*
@@ -52,7 +54,7 @@ enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, cons
  * partitions that another owner has advanced. as_of_us: in the partitions that are caught up, every
  * click that Kafka had up to then is counted; 0 = unknown.
  */
-enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, const struct offsets *offsets,
-                                     int64_t as_of_us) MUST_CHECK;
+enum err offset_store_mark_published(struct pg_conn *conn, const char *topic,
+                                     const struct offsets *offsets, int64_t as_of_us) MUST_CHECK;
 
 #endif

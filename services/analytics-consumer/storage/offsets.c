@@ -12,20 +12,22 @@ static int by_partition(const void *a, const void *b)
 	return (left->partition > right->partition) - (left->partition < right->partition);
 }
 
-void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions, size_t count)
+void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions,
+                    size_t count)
 {
 	offsets_clear(offsets);
 	offsets->partitions = mem_array(count, sizeof(*partitions));
 	offsets->count = count;
 	for (size_t i = 0; i < count; i++) {
 		const struct offsets_partition *p = &partitions[i];
-		offsets->partitions[i] = (struct offsets_partition){ .partition = p->partition,
-			                                             .stored = p->stored,
-			                                             .fingerprint = p->fingerprint,
-			                                             .published = p->published,
-			                                             .is_unverified = p->fingerprint != 0,
-			                                             .halt_reason = p->halt_reason,
-			                                             .is_halt_recorded = true };
+		offsets->partitions[i] =
+			(struct offsets_partition){ .partition = p->partition,
+			                            .stored = p->stored,
+			                            .fingerprint = p->fingerprint,
+			                            .published = p->published,
+			                            .is_unverified = p->fingerprint != 0,
+			                            .halt_reason = p->halt_reason,
+			                            .is_halt_recorded = true };
 	}
 	qsort(offsets->partitions, count, sizeof(*partitions), by_partition);
 	offsets_begin_batch(offsets);

@@ -26,10 +26,13 @@
 /* Why a partition is halted: it is not read until an operator has decided what to do. */
 enum offsets_halt_reason {
 	OFFSETS_NOT_HALTED,
-	OFFSETS_HALTED_EARLIER,       /* the store already has the halt and its reason */
-	OFFSETS_TOPIC_ENDS_BEFORE,    /* the topic ends before `stored`: recreated, or its end was lost */
-	OFFSETS_REMOVED_BY_RETENTION, /* the topic begins after `stored`: retention removed records not yet counted */
-	OFFSETS_ANOTHER_RECORD,       /* the record before `stored` is not the one counted: the topic was recreated */
+	OFFSETS_HALTED_EARLIER,    /* the store already has the halt and its reason */
+	OFFSETS_TOPIC_ENDS_BEFORE, /* the topic ends before `stored`: recreated, or its end was lost
+	                            */
+	OFFSETS_REMOVED_BY_RETENTION, /* the topic begins after `stored`: retention removed records
+	                                 not yet counted */
+	OFFSETS_ANOTHER_RECORD, /* the record before `stored` is not the one counted: the topic was
+	                           recreated */
 };
 
 struct offsets_partition {
@@ -40,12 +43,16 @@ struct offsets_partition {
 	int64_t first;            /* the batch's first offset; -1 = the batch has none */
 	int64_t next_stored;      /* what stored becomes when the batch is stored */
 	int64_t next_fingerprint; /* what fingerprint becomes then */
-	int64_t next_published;   /* what published becomes when the batch is published; may be below stored */
-	int64_t as_of_us;         /* the batch's newest click; 0 = none */
-	bool caught_up;           /* at the last look nothing was waiting, neither in Kafka nor in the batch */
-	bool is_unverified;       /* the record before stored has not been seen since the partition was assigned */
-	bool is_out_of_range;     /* Kafka lacks the offset to read next; assignment_check_ranges decides */
-	bool is_halt_recorded;    /* in the store */
+	int64_t next_published; /* what published becomes when the batch is published; may be below
+	                           stored */
+	int64_t as_of_us;       /* the batch's newest click; 0 = none */
+	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
+	                 */
+	bool is_unverified;    /* the record before stored has not been seen since the partition was
+	                          assigned */
+	bool is_out_of_range;  /* Kafka lacks the offset to read next; assignment_check_ranges
+	                          decides */
+	bool is_halt_recorded; /* in the store */
 	enum offsets_halt_reason halt_reason;
 };
 
@@ -58,7 +65,8 @@ struct offsets {
  * Replaces all partitions by count others, in any order. Reads partition, stored, fingerprint,
  * published and halt_reason of each.
  */
-void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions, size_t count);
+void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions,
+                    size_t count);
 /* Removes all partitions and frees them. An empty struct offsets is { 0 }. */
 void offsets_clear(struct offsets *offsets);
 

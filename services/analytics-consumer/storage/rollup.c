@@ -156,8 +156,8 @@ static uint32_t hash_of(uint64_t seed, const struct rollup_row *key)
 
 static bool has_key(const struct rollup_row *row, const struct rollup_row *key)
 {
-	return row->link_id == key->link_id && row->bucket_us == key->bucket_us && row->dimension == key->dimension &&
-	       strcmp(row->value, key->value) == 0;
+	return row->link_id == key->link_id && row->bucket_us == key->bucket_us &&
+	       row->dimension == key->dimension && strcmp(row->value, key->value) == 0;
 }
 
 /* Adds the counts of row to the row with the same key. */
@@ -229,12 +229,15 @@ struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits,
 		if (visits[i].disposition == VISIT_NEW)
 			add_visit(rollup, &visits[i].event);
 	}
-	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters), .hours = sorted(&rollup->hours) };
+	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters),
+		                     .hours = sorted(&rollup->hours) };
 }
 
-static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const struct sums *buckets, int32_t last_day)
+static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const struct sums *buckets,
+                                     int32_t last_day)
 {
-	bool is_reset = false; /* nearly always no row qualifies, and then the table is not touched */
+	bool is_reset =
+		false; /* nearly always no row qualifies, and then the table is not touched */
 	days->count = 0;
 	for (size_t i = 0; i < buckets->count; i++) {
 		struct rollup_row row = buckets->rows[i];
@@ -252,7 +255,8 @@ static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const str
 struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day)
 {
 	return (struct rollup_days){
-		.totals = sum_by_day(&rollup->day_totals, rollup->seed, &rollup->quarters, last_day),
+		.totals =
+			sum_by_day(&rollup->day_totals, rollup->seed, &rollup->quarters, last_day),
 		.values = sum_by_day(&rollup->day_values, rollup->seed, &rollup->hours, last_day),
 	};
 }

@@ -31,7 +31,8 @@ enum rollup_dimension {
 struct rollup_row {
 	int64_t link_id;
 	int64_t bucket_us; /* start of the quarter of an hour, the hour or the UTC day */
-	const char *value; /* borrowed from a visit; "" only for the total, because unknown values have no row */
+	const char *value; /* borrowed from a visit; "" only for the total, because unknown values
+	                      have no row */
 	enum rollup_dimension dimension;
 	int32_t humans;
 	int32_t bots;

@@ -27,26 +27,28 @@ static const enum sql_column_type types[COLUMNS] = {
  */
 #define DIMENSION_AND_VALUE "names[unnest($6::smallint[])], unnest($7::text[])"
 #define NAMES " FROM (SELECT enum_range(NULL::visit_dimension) OFFSET 0) AS dimension (names) "
-#define ADD                                                                                                            \
-	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "                       \
+#define ADD                                                                                        \
+	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "   \
 	"uniques = old.uniques + EXCLUDED.uniques"
 
 static const char add_quarters_sql[] =
 	"INSERT INTO visit_rollup_quarter AS old (link_id, bucket, humans, bots, uniques) "
-	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS " ON CONFLICT (link_id, bucket) " ADD;
+	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS
+	" ON CONFLICT (link_id, bucket) " ADD;
 
 static const char add_hours_sql[] =
 	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, humans, bots, uniques, dimension, value) "
-	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
-	"ON CONFLICT (link_id, dimension, bucket, value) " ADD;
+	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS
+	", " DIMENSION_AND_VALUE NAMES "ON CONFLICT (link_id, dimension, bucket, value) " ADD;
 
 /*
- * The row of daily_rollup_progress says how much of next_day is finished. It cannot change, because the day
- * is locked.
+ * The row of daily_rollup_progress says how much of next_day is finished. It cannot change, because
+ * the day is locked.
  */
 static const char add_day_totals_sql[] =
 	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) SELECT late.* FROM "
-	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS ") AS late, daily_rollup_progress "
+	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS
+	") AS late, daily_rollup_progress "
 	"WHERE daily_rollup_has_total(daily_rollup_progress, link_id, day) ORDER BY link_id, day "
 	"ON CONFLICT (link_id, day) " ADD;
 
@@ -106,8 +108,8 @@ static void fill(struct rollup_store *store, const struct rollup_rows *rows)
 		add_row(store, &rows->rows[i]);
 }
 
-static enum err add(struct rollup_store *store, struct pg_conn *conn, const char *sql, size_t columns,
-                    struct sql_column *bucket, const struct rollup_rows *rows)
+static enum err add(struct rollup_store *store, struct pg_conn *conn, const char *sql,
+                    size_t columns, struct sql_column *bucket, const struct rollup_rows *rows)
 {
 	struct pg_params params = { 0 };
 	enum err err = OK;
@@ -123,8 +125,8 @@ static enum err add(struct rollup_store *store, struct pg_conn *conn, const char
  * Locks the days against being finished until the transaction ends. *next_day: the first day that
  * is not finished.
  */
-static enum err lock_days(struct rollup_store *store, struct pg_conn *conn, const struct rollup_rows *quarters,
-                          int64_t *next_day)
+static enum err lock_days(struct rollup_store *store, struct pg_conn *conn,
+                          const struct rollup_rows *quarters, int64_t *next_day)
 {
 	struct pg_params params = { 0 };
 	int32_t last = 0;
@@ -166,5 +168,7 @@ enum err rollup_store_delete_purged(struct pg_conn *conn, struct sql_column *slu
 	struct pg_params params = { 0 };
 	enum err err = sql_column_param(slugs, &params);
 	pg_params_int(&params, DELETE_ROWS_MAX);
-	return err == OK ? pg_conn_query_int(conn, "SELECT statistics_delete_slugs($1, $2)", &params, rows) : err;
+	return err == OK ? pg_conn_query_int(conn, "SELECT statistics_delete_slugs($1, $2)",
+	                                     &params, rows)
+	                 : err;
 }

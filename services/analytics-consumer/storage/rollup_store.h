@@ -34,6 +34,7 @@ enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, stru
  * Runs in its own transaction. *rows: the number of deleted rows; 0 = none is left. ERR_CONFLICT,
  * ERR_LIMIT: transient, try again.
  */
-enum err rollup_store_delete_purged(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows) MUST_CHECK;
+enum err rollup_store_delete_purged(struct pg_conn *conn, struct sql_column *slugs,
+                                    int64_t *rows) MUST_CHECK;
 
 #endif

@@ -12,7 +12,8 @@
 struct unique_visitors {
 	struct visitor_cache *cache;
 	unsigned lookup_batches_left;
-	struct visit **firsts; /* the first visit of each visitor in the batch, in the order of the visits */
+	struct visit **firsts; /* the first visit of each visitor in the batch, in the order of the
+	                          visits */
 	size_t firsts_count;
 	struct visit **unknown; /* those that the cache does not have */
 	bool *seen;
@@ -49,7 +50,8 @@ static void find_firsts(struct unique_visitors *visitors, const struct visit_ord
 		if (!visit->has_visitor_hash || visit->event.is_bot)
 			continue;
 		if (visitors->firsts_count == 0 ||
-		    !visit_order_is_same_visitor(visitors->firsts[visitors->firsts_count - 1], visit))
+		    !visit_order_is_same_visitor(visitors->firsts[visitors->firsts_count - 1],
+		                                 visit))
 			visitors->firsts[visitors->firsts_count++] = visit;
 	}
 }
@@ -67,14 +69,15 @@ static size_t find_unknown(struct unique_visitors *visitors)
 	return count;
 }
 
-enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log_store *visit_log, struct pg_conn *conn,
-                              const struct visit_order *order)
+enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log_store *visit_log,
+                              struct pg_conn *conn, const struct visit_order *order)
 {
 	find_firsts(visitors, order);
 	size_t count = find_unknown(visitors);
 	if (visitors->lookup_batches_left == 0)
 		return OK;
-	enum err err = visit_log_store_find_visitors(visit_log, conn, visitors->unknown, count, visitors->seen);
+	enum err err = visit_log_store_find_visitors(visit_log, conn, visitors->unknown, count,
+	                                             visitors->seen);
 	for (size_t i = 0; err == OK && i < count; i++) {
 		if (!visitors->seen[i])
 			continue;

@@ -29,8 +29,8 @@ void unique_visitors_free(struct unique_visitors *visitors);
  * false without a visitor hash. Call it in the transaction that stores the visits, after the fence,
  * so that it sees what the previous owner counted.
  */
-enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log_store *visit_log, struct pg_conn *conn,
-                              const struct visit_order *order) MUST_CHECK;
+enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log_store *visit_log,
+                              struct pg_conn *conn, const struct visit_order *order) MUST_CHECK;
 
 /* The transaction of the last find was committed: adds its visitors to the cache. */
 void unique_visitors_commit(struct unique_visitors *visitors);

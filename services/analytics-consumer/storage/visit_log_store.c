@@ -53,7 +53,8 @@ struct visit_log_store *visit_log_store_new(size_t visits_max)
 	store->found = mem_array(visits_max, sizeof(bool));
 	sql_copy_init(&store->rows, visits_max * ROW_BYTES_MAX);
 	sql_column_init(&store->days, SQL_COLUMN_DATE, (visits_max + 3) * 8);
-	sql_column_init(&store->event_ids, SQL_COLUMN_UUID, (visits_max + 1) * (4 + ENTROPY_UUID_SIZE));
+	sql_column_init(&store->event_ids, SQL_COLUMN_UUID,
+	                (visits_max + 1) * (4 + ENTROPY_UUID_SIZE));
 	sql_column_init(&store->link_ids, SQL_COLUMN_INT8, (visits_max + 2) * 12);
 	sql_column_init(&store->visitors, SQL_COLUMN_BYTES, (visits_max + 1) * (4 + DIGEST_SIZE));
 	return store;
@@ -91,22 +92,26 @@ static enum err query(struct visit_log_store *store, struct pg_conn *conn, enum 
 	struct pg_params params = { 0 };
 	reset_columns(store);
 	for (size_t i = 0; i < count; i++) {
-		sql_column_add_bytes(&store->event_ids, visits[i]->event.event_id, ENTROPY_UUID_SIZE);
+		sql_column_add_bytes(&store->event_ids, visits[i]->event.event_id,
+		                     ENTROPY_UUID_SIZE);
 		sql_column_add_bytes(&store->visitors, visits[i]->visitor_hash, DIGEST_SIZE);
 		sql_column_add_int(&store->link_ids, visits[i]->event.link_id);
 	}
 	pg_params_day(&params, visits[0]->day);
-	enum err err = sql_column_param(subject == DUPLICATES ? &store->event_ids : &store->visitors, &params);
+	enum err err = sql_column_param(
+		subject == DUPLICATES ? &store->event_ids : &store->visitors, &params);
 	if (err == OK && subject == VISITORS)
 		err = sql_column_param(&store->link_ids, &params);
 	if (err != OK)
 		return err;
-	return pg_conn_query(conn, subject == DUPLICATES ? find_duplicates_sql : find_visitors_sql, &params, rows);
+	return pg_conn_query(conn, subject == DUPLICATES ? find_duplicates_sql : find_visitors_sql,
+	                     &params, rows);
 }
 
 /* All visits are of one day. */
-static enum err find_of_day(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
-                            struct visit *const *visits, size_t count, bool *found)
+static enum err find_of_day(struct visit_log_store *store, struct pg_conn *conn,
+                            enum subject subject, struct visit *const *visits, size_t count,
+                            bool *found)
 {
 	struct pg_result *rows = NULL;
 	enum err err = query(store, conn, subject, visits, count, &rows);
@@ -135,13 +140,14 @@ static enum err find(struct visit_log_store *store, struct pg_conn *conn, enum s
 	return err;
 }
 
-enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_conn *conn, struct visit *const *visits,
-                                       size_t count, bool *seen)
+enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_conn *conn,
+                                       struct visit *const *visits, size_t count, bool *seen)
 {
 	return find(store, conn, VISITORS, visits, count, seen);
 }
 
-enum err visit_log_store_drop_duplicates(struct visit_log_store *store, struct pg_conn *conn, struct visit_order *order)
+enum err visit_log_store_drop_duplicates(struct visit_log_store *store, struct pg_conn *conn,
+                                         struct visit_order *order)
 {
 	enum err err = find(store, conn, DUPLICATES, order->visits, order->count, store->found);
 	if (err != OK)
@@ -169,7 +175,8 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_int4(rows, visit->latency_us);
 	sql_copy_add_bool(rows, event->is_bot);
 	sql_copy_add_text(rows, event->bot_reason);
-	sql_copy_add_bytes(rows, visit->visitor_hash, visit->has_visitor_hash ? sizeof(visit->visitor_hash) : 0);
+	sql_copy_add_bytes(rows, visit->visitor_hash,
+	                   visit->has_visitor_hash ? sizeof(visit->visitor_hash) : 0);
 	sql_copy_add_bool(rows, event->unique);
 	sql_copy_add_text(rows, visit->client_network);
 	sql_copy_add_text(rows, event->country);
@@ -189,7 +196,8 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_text(rows, event->referrer_source);
 }
 
-enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, const struct visit_order *order)
+enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn,
+                                const struct visit_order *order)
 {
 	if (order->count == 0)
 		return OK;
@@ -206,7 +214,8 @@ bool visit_log_store_hit_duplicate(const struct pg_conn *conn)
 	static const char ending[] = "_pkey";
 	const char *constraint = pg_conn_constraint(conn);
 	size_t len = strlen(constraint);
-	return len >= sizeof(ending) - 1 && strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
+	return len >= sizeof(ending) - 1 &&
+	       strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
 }
 
 enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
@@ -279,7 +288,8 @@ static void read_event(const struct pg_result *rows, size_t row, struct visit_ev
 	copy_text(rows, row, 19, out->referrer_source, sizeof(out->referrer_source));
 }
 
-enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn, struct visit *visits, size_t count)
+enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn,
+                                struct visit *visits, size_t count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -290,7 +300,8 @@ enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *c
 	for (size_t i = 0; i < store->sorted_count; i++) {
 		const struct visit *visit = store->sorted[i];
 		sql_column_add_day(&store->days, visit->day);
-		sql_column_add_bytes(&store->event_ids, visit->event.event_id, sizeof(visit->event.event_id));
+		sql_column_add_bytes(&store->event_ids, visit->event.event_id,
+		                     sizeof(visit->event.event_id));
 	}
 	enum err err = sql_column_param(&store->days, &params);
 	if (err == OK)

@@ -31,8 +31,9 @@ enum err visit_log_store_drop_duplicates(struct visit_log_store *store, struct p
  * Sets seen[i] to whether the log has a unique visit by the visitor of visits[i] to the same link
  * on the same day. visits are sorted by day and have visitor hashes.
  */
-enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_conn *conn, struct visit *const *visits,
-                                       size_t count, bool *seen) MUST_CHECK;
+enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_conn *conn,
+                                       struct visit *const *visits, size_t count,
+                                       bool *seen) MUST_CHECK;
 
 /*
  * Inserts the visits in their order. ERR_CONFLICT: a visit is a duplicate
@@ -56,7 +57,7 @@ enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *termina
  * equals the first one. A visit that the log no longer has, because its day was dropped, becomes
  * VISIT_DUPLICATE.
  */
-enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn, struct visit *visits,
-                                size_t count) MUST_CHECK;
+enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn,
+                                struct visit *visits, size_t count) MUST_CHECK;
 
 #endif

@@ -20,7 +20,8 @@ struct visit_sort_key {
 void visit_order_init(struct visit_order *order, size_t visits_max)
 {
 	*order = (struct visit_order){ .visits = mem_array(visits_max, sizeof(struct visit *)),
-		                       .keys = mem_array(visits_max, sizeof(struct visit_sort_key)) };
+		                       .keys = mem_array(visits_max,
+		                                         sizeof(struct visit_sort_key)) };
 }
 
 void visit_order_clear(struct visit_order *order)
@@ -34,7 +35,8 @@ static int compare_rest(const struct visit *left, const struct visit *right)
 {
 	int order = memcmp(left->visitor_hash, right->visitor_hash, sizeof(left->visitor_hash));
 	if (order == 0)
-		order = memcmp(left->event.event_id, right->event.event_id, sizeof(left->event.event_id));
+		order = memcmp(left->event.event_id, right->event.event_id,
+		               sizeof(left->event.event_id));
 	return order != 0 ? order : (left > right) - (left < right);
 }
 
@@ -55,15 +57,16 @@ static struct visit_sort_key key_of(struct visit *visit)
 {
 	uint64_t visitor;
 	memcpy(&visitor, visit->visitor_hash, sizeof(visitor));
-	return (struct visit_sort_key){
-		.link_id = visit->event.link_id, .visitor = be64toh(visitor), .visit = visit, .day = visit->day
-	};
+	return (struct visit_sort_key){ .link_id = visit->event.link_id,
+		                        .visitor = be64toh(visitor),
+		                        .visit = visit,
+		                        .day = visit->day };
 }
 
 static bool is_same_event(const struct visit *left, const struct visit *right)
 {
-	return left->day == right->day &&
-	       memcmp(left->event.event_id, right->event.event_id, sizeof(left->event.event_id)) == 0;
+	return left->day == right->day && memcmp(left->event.event_id, right->event.event_id,
+	                                         sizeof(left->event.event_id)) == 0;
 }
 
 void visit_order_drop_duplicates(struct visit_order *order)

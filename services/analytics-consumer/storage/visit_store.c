@@ -67,7 +67,8 @@ static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const 
 	if (err != OK)
 		return err;
 	size_t rows = 0;
-	const struct statistics *deltas = statistics_aggregate_sum(store->aggregate, &store->order, &rows);
+	const struct statistics *deltas =
+		statistics_aggregate_sum(store->aggregate, &store->order, &rows);
 	return statistics_store_add(conn, deltas, rows);
 }
 
@@ -75,12 +76,14 @@ static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const 
 enum outcome {
 	OUTCOME_STORED,
 	OUTCOME_FENCED,
-	OUTCOME_ASSUMPTION_WRONG, /* a duplicate, or a visitor wrongly taken as new: repeat it with checks */
+	OUTCOME_ASSUMPTION_WRONG, /* a duplicate, or a visitor wrongly taken as new: repeat it with
+	                             checks */
 	OUTCOME_FAILED,           /* err says why */
 };
 
 /* After an insert: makes the next attempt check what this one assumed. */
-static enum outcome check_insert(struct visit_store *store, const struct pg_conn *conn, enum err err)
+static enum outcome check_insert(struct visit_store *store, const struct pg_conn *conn,
+                                 enum err err)
 {
 	if (err == OK)
 		return OUTCOME_STORED;
@@ -89,7 +92,8 @@ static enum outcome check_insert(struct visit_store *store, const struct pg_conn
 	bool is_duplicate = visit_log_store_hit_duplicate(conn);
 	if (is_duplicate)
 		store->duplicate_checks_left = DUPLICATE_CHECK_BATCHES;
-	log_debug(store->config.log, is_duplicate ? "duplicate_event_found" : "known_visitor_found");
+	log_debug(store->config.log,
+	          is_duplicate ? "duplicate_event_found" : "known_visitor_found");
 	unique_visitors_resume_lookups(store->visitors);
 	return OUTCOME_ASSUMPTION_WRONG;
 }
@@ -102,7 +106,8 @@ static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, str
 	if (*err == ERR_CONFLICT)
 		return OUTCOME_FENCED;
 	if (*err == OK)
-		*err = dead_letter_list_send(batch->dead_letters, store->config.producer, DEAD_LETTERS_TIMEOUT_MS);
+		*err = dead_letter_list_send(batch->dead_letters, store->config.producer,
+		                             DEAD_LETTERS_TIMEOUT_MS);
 	visit_order_sort(&store->order, batch->visits, batch->count);
 	if (*err == OK && store->duplicate_checks_left > 0)
 		*err = visit_log_store_drop_duplicates(store->visit_log, conn, &store->order);
@@ -159,7 +164,8 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 	if (err != OK || is_stored)
 		return err;
 	enum outcome outcome = OUTCOME_ASSUMPTION_WRONG;
-	for (int attempt = 0; outcome == OUTCOME_ASSUMPTION_WRONG && attempt < ATTEMPTS_MAX; attempt++)
+	for (int attempt = 0; outcome == OUTCOME_ASSUMPTION_WRONG && attempt < ATTEMPTS_MAX;
+	     attempt++)
 		outcome = transact(store, conn, batch, offsets, &err);
 	switch (outcome) {
 	case OUTCOME_STORED:
@@ -183,8 +189,10 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 static void terminate_frozen(const struct visit_store *store, struct pg_conn *conn)
 {
 	int64_t terminated = 0;
-	if (pg_conn_is_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK && terminated > 0)
-		log_warning(store->config.log, "frozen_consumers_terminated", LOG_INT("count", terminated));
+	if (pg_conn_is_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK &&
+	    terminated > 0)
+		log_warning(store->config.log, "frozen_consumers_terminated",
+		            LOG_INT("count", terminated));
 }
 
 void visit_store_invalidate(struct visit_store *store)
@@ -192,7 +200,8 @@ void visit_store_invalidate(struct visit_store *store)
 	unique_visitors_invalidate(store->visitors);
 }
 
-enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets)
+enum err visit_store_add(struct visit_store *store, struct batch *batch,
+                         const struct offsets *offsets)
 {
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(store->config.pool, &conn);

@@ -54,6 +54,7 @@ void visit_store_invalidate(struct visit_store *store);
  *     again; the next call first finds out what happened.
  *   - Anything else: PostgreSQL refuses the batch, which is a bug (logged).
  */
-enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets) MUST_CHECK;
+enum err visit_store_add(struct visit_store *store, struct batch *batch,
+                         const struct offsets *offsets) MUST_CHECK;
 
 #endif

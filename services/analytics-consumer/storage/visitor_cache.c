@@ -54,13 +54,15 @@ static uint64_t key_of(const struct visit *visit)
 {
 	uint64_t hash;
 	memcpy(&hash, visit->visitor_hash, sizeof(hash));
-	uint64_t link_day = (uint64_t)visit->event.link_id * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)visit->day;
+	uint64_t link_day = (uint64_t)visit->event.link_id * UINT64_C(0x9e3779b97f4a7c15) +
+	                    (uint64_t)visit->day;
 	uint64_t key = mix(hash + mix(link_day));
 	return key != FREE_SLOT ? key : 1;
 }
 
 /* The slot of key, or the free slot where it belongs. */
-static uint64_t *find(const struct visitor_cache *cache, const struct generation *generation, uint64_t key)
+static uint64_t *find(const struct visitor_cache *cache, const struct generation *generation,
+                      uint64_t key)
 {
 	size_t at = key & (cache->slots - 1);
 	while (generation->slots[at] != FREE_SLOT && generation->slots[at] != key)
@@ -68,7 +70,8 @@ static uint64_t *find(const struct visitor_cache *cache, const struct generation
 	return &generation->slots[at];
 }
 
-static bool has(const struct visitor_cache *cache, const struct generation *generation, uint64_t key)
+static bool has(const struct visitor_cache *cache, const struct generation *generation,
+                uint64_t key)
 {
 	return generation->count > 0 && *find(cache, generation, key) == key;
 }

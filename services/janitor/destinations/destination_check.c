@@ -50,13 +50,15 @@ static void await_pacer(struct check *c)
 	int64_t wait_us = c->pacer->next_us - clock_steady_us(c->run->clock);
 	if (wait_us > 0)
 		poll(NULL, 0, (int)(wait_us / CLOCK_US_PER_MS + 1));
-	c->pacer->next_us = clock_steady_us(c->run->clock) + CLOCK_US_PER_S / c->run->config->destinations_per_s;
+	c->pacer->next_us = clock_steady_us(c->run->clock) +
+	                    CLOCK_US_PER_S / c->run->config->destinations_per_s;
 }
 
-static enum err request(struct check *c, const struct fetch_url *url, bool is_head, struct strbuf *body,
-                        struct fetch_response *out)
+static enum err request(struct check *c, const struct fetch_url *url, bool is_head,
+                        struct strbuf *body, struct fetch_response *out)
 {
-	const struct fetch_request request = { c->run->config->destination_resolvers, url, is_head, body };
+	const struct fetch_request request = { c->run->config->destination_resolvers, url, is_head,
+		                               body };
 	await_pacer(c);
 	return fetch_run(&request, out);
 }
@@ -82,7 +84,8 @@ static enum err read_robots(struct check *c, const struct fetch_url *url, int64_
 }
 
 /* The status stays UNKNOWN for a host that must not be requested; nothing is stored about it. */
-static enum err reserve_host(struct check *c, const struct fetch_url *url, struct host_store_reservation *out)
+static enum err reserve_host(struct check *c, const struct fetch_url *url,
+                             struct host_store_reservation *out)
 {
 	struct host_batch batch = { .host = url->host, .reservation = out };
 	enum err err = run_host_batch(c->run, &batch, reserve);
@@ -133,7 +136,8 @@ static bool is_redirect(const struct fetch_response *response)
 }
 
 /* True: continue with *next. */
-static bool follow_redirect(struct check *c, const struct fetch_response *response, struct fetch_url *next)
+static bool follow_redirect(struct check *c, const struct fetch_response *response,
+                            struct fetch_url *next)
 {
 	complete(c, response->status);
 	if (!is_redirect(response) || c->count > DESTINATION_CHECK_REDIRECTS_MAX)
@@ -178,8 +182,8 @@ static enum err check_host(struct check *c, struct fetch_url *url, bool *is_redi
 	return OK;
 }
 
-enum err destination_check_run(struct run *run, struct destination_check_pacer *pacer, const char *url,
-                               struct destination_check *out)
+enum err destination_check_run(struct run *run, struct destination_check_pacer *pacer,
+                               const char *url, struct destination_check *out)
 {
 	struct check c = { .run = run, .pacer = pacer };
 	struct fetch_url next;

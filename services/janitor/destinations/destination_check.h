@@ -30,7 +30,7 @@ struct destination_check {
  * The run must hold the lock. ERR_CONFLICT: the lock was lost. Database errors are passed on.
  * Failures of the host are a result, not an error.
  */
-enum err destination_check_run(struct run *run, struct destination_check_pacer *pacer, const char *url,
-                               struct destination_check *out) MUST_CHECK;
+enum err destination_check_run(struct run *run, struct destination_check_pacer *pacer,
+                               const char *url, struct destination_check *out) MUST_CHECK;
 
 #endif

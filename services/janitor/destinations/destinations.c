@@ -22,7 +22,8 @@ static enum err claim(const struct run *run, int64_t *changed)
 {
 	const struct claim_batch *batch = run->ctx;
 	(void)changed;
-	return link_check_store_claim(run->conn, DESTINATIONS_BATCH, DESTINATIONS_LEASE_S, batch->due, batch->count);
+	return link_check_store_claim(run->conn, DESTINATIONS_BATCH, DESTINATIONS_LEASE_S,
+	                              batch->due, batch->count);
 }
 
 static enum err store_result(const struct run *run, int64_t *changed)
@@ -33,9 +34,11 @@ static enum err store_result(const struct run *run, int64_t *changed)
 		return link_check_store_postpone(run->conn, due, batch->check->wait_ms);
 	int64_t failures = 0;
 	if (check_policy_is_dead(batch->check->status))
-		failures = due->failures < CHECK_POLICY_FAILURES_MAX ? due->failures + 1 : due->failures;
-	int64_t next_s = check_policy_next_s(run->config->destination_recheck_s, run->config->destination_retry_s,
-	                                     failures, due->link_id);
+		failures = due->failures < CHECK_POLICY_FAILURES_MAX ? due->failures + 1
+		                                                     : due->failures;
+	int64_t next_s =
+		check_policy_next_s(run->config->destination_recheck_s,
+	                            run->config->destination_retry_s, failures, due->link_id);
 	*changed = 1;
 	return link_check_store_write(run->conn, due, batch->check->status, failures, next_s);
 }
@@ -47,8 +50,8 @@ static enum err delete_stale_hosts(const struct run *run, int64_t *changed)
 }
 
 /* After a shutdown request, a link that was not checked is postponed by 0 ms. */
-static enum err check_link(struct run *run, struct destination_check_pacer *pacer, struct link_check_due *due,
-                           int64_t *changed)
+static enum err check_link(struct run *run, struct destination_check_pacer *pacer,
+                           struct link_check_due *due, int64_t *changed)
 {
 	struct destination_check check = { 0 };
 	struct claim_batch batch = { .due = due, .check = &check };
@@ -69,7 +72,8 @@ static enum err check_due(struct run *run, struct link_check_due *due, int64_t *
 	enum err err;
 	do {
 		count = 0;
-		err = run_batch_with_ctx(run, claim, &(struct claim_batch){ .due = due, .count = &count }, changed);
+		err = run_batch_with_ctx(
+			run, claim, &(struct claim_batch){ .due = due, .count = &count }, changed);
 		for (size_t i = 0; err == OK && i < count; i++)
 			err = check_link(run, &pacer, &due[i], changed);
 		if (shutdown_requested(run->shutdown)) {

@@ -13,7 +13,8 @@
 #include "services/janitor/destinations/global_resolver.h"
 
 /* "host:port:" and the addresses, as CURLOPT_RESOLVE wants them. */
-#define RESOLVE_SIZE (FETCH_URL_HOST_SIZE + 16 + GLOBAL_RESOLVER_ADDRESSES_MAX * (INET6_ADDRSTRLEN + 3))
+#define RESOLVE_SIZE                                                                               \
+	(FETCH_URL_HOST_SIZE + 16 + GLOBAL_RESOLVER_ADDRESSES_MAX * (INET6_ADDRSTRLEN + 3))
 
 struct transfer {
 	const struct fetch_request *request;
@@ -40,13 +41,15 @@ static const void *bytes_of(const struct sockaddr_storage *address, size_t *len)
 	           : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
 }
 
-static bool is_allowed(const struct global_resolver_addresses *allowed, const struct sockaddr_storage *address)
+static bool is_allowed(const struct global_resolver_addresses *allowed,
+                       const struct sockaddr_storage *address)
 {
 	size_t len;
 	const void *bytes = bytes_of(address, &len);
 	for (size_t i = 0; i < allowed->count; i++) {
 		const struct sockaddr_storage *one = &allowed->addresses[i];
-		if (one->ss_family == address->ss_family && memcmp(bytes_of(one, &len), bytes, len) == 0)
+		if (one->ss_family == address->ss_family &&
+		    memcmp(bytes_of(one, &len), bytes, len) == 0)
 			return true;
 	}
 	return false;
@@ -57,15 +60,19 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 {
 	const struct transfer *transfer = arg;
 	struct sockaddr_storage peer = { 0 };
-	if (purpose != CURLSOCKTYPE_IPCXN || address->socktype != SOCK_STREAM || address->addrlen > sizeof(peer))
+	if (purpose != CURLSOCKTYPE_IPCXN || address->socktype != SOCK_STREAM ||
+	    address->addrlen > sizeof(peer))
 		return CURL_SOCKET_BAD;
 	memcpy(&peer, &address->addr, address->addrlen);
-	if (!global_address_is((const struct sockaddr *)&peer) || !is_allowed(&transfer->allowed, &peer))
+	if (!global_address_is((const struct sockaddr *)&peer) ||
+	    !is_allowed(&transfer->allowed, &peer))
 		return CURL_SOCKET_BAD;
-	curl_socket_t opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	curl_socket_t opened =
+		socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 	const int buffer_bytes = FETCH_BYTES_MAX;
 	if (opened != CURL_SOCKET_BAD) /* flow control stops the sender soon */
-		(void)setsockopt(opened, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof(buffer_bytes));
+		(void)setsockopt(opened, SOL_SOCKET, SO_RCVBUF, &buffer_bytes,
+		                 sizeof(buffer_bytes));
 	return opened;
 }
 
@@ -92,7 +99,8 @@ static size_t keep_body(char *bytes, size_t one, size_t len, void *arg)
 /*
  * NULL for an IPv6 literal: libcurl does not look it up, and CURLOPT_RESOLVE has no syntax for it.
  */
-static struct curl_slist *resolve_list(const struct fetch_url *url, const struct global_resolver_addresses *found)
+static struct curl_slist *resolve_list(const struct fetch_url *url,
+                                       const struct global_resolver_addresses *found)
 {
 	char text[RESOLVE_SIZE];
 	if (strchr(url->host, ':'))
@@ -103,8 +111,9 @@ static struct curl_slist *resolve_list(const struct fetch_url *url, const struct
 		size_t len;
 		int family = found->addresses[i].ss_family;
 		inet_ntop(family, bytes_of(&found->addresses[i], &len), number, sizeof(number));
-		at += (size_t)snprintf(text + at, sizeof(text) - at, family == AF_INET6 ? "%s[%s]" : "%s%s",
-		                       i ? "," : "", number);
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+		                       family == AF_INET6 ? "%s[%s]" : "%s%s", i ? "," : "",
+		                       number);
 	}
 	struct curl_slist *list = curl_slist_append(NULL, text);
 	if (!list)
@@ -141,8 +150,8 @@ static enum err read_response(CURL *curl, struct fetch_response *out)
 	if (status < 200 || status > 999)
 		return ERR_UNAVAILABLE;
 	out->status = (int)status;
-	if (!location ||
-	    (size_t)snprintf(out->location, sizeof(out->location), "%s", location) >= sizeof(out->location))
+	if (!location || (size_t)snprintf(out->location, sizeof(out->location), "%s", location) >=
+	                         sizeof(out->location))
 		out->location[0] = '\0';
 	return OK;
 }
@@ -173,8 +182,10 @@ enum err fetch_run(const struct fetch_request *request, struct fetch_response *o
 {
 	struct transfer transfer = { .request = request };
 	struct fetch_response response = { 0 };
-	const int64_t deadline_us = clock_steady_us(clock_system()) + FETCH_TIMEOUT_MS * CLOCK_US_PER_MS;
-	if (global_resolver_lookup(request->resolvers, request->url->host, FETCH_TIMEOUT_MS, &transfer.allowed) != OK)
+	const int64_t deadline_us =
+		clock_steady_us(clock_system()) + FETCH_TIMEOUT_MS * CLOCK_US_PER_MS;
+	if (global_resolver_lookup(request->resolvers, request->url->host, FETCH_TIMEOUT_MS,
+	                           &transfer.allowed) != OK)
 		return ERR_NOT_FOUND;
 	int64_t left_ms = (deadline_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
 	if (left_ms <= 0)

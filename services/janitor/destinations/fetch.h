@@ -32,7 +32,8 @@ struct fetch_request {
 	const char *resolvers; /* as in global_resolver.h */
 	const struct fetch_url *url;
 	bool is_head;
-	struct strbuf *body; /* of FETCH_BYTES_MAX; NULL: close the connection when the body begins */
+	struct strbuf
+		*body; /* of FETCH_BYTES_MAX; NULL: close the connection when the body begins */
 };
 
 struct fetch_response {

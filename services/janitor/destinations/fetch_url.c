@@ -18,8 +18,8 @@ static bool is_allowed_port(int64_t port)
 static bool read_part(CURLU *url, CURLUPart part, unsigned flags, char *out, size_t size)
 {
 	char *text = NULL;
-	bool fits =
-		curl_url_get(url, part, &text, flags) == CURLUE_OK && (size_t)snprintf(out, size, "%s", text) < size;
+	bool fits = curl_url_get(url, part, &text, flags) == CURLUE_OK &&
+	            (size_t)snprintf(out, size, "%s", text) < size;
 	curl_free(text);
 	return fits;
 }
@@ -77,14 +77,16 @@ static enum err read_url(CURLU *url, struct fetch_url *out)
 	int64_t number = 0;
 	if (!read_part(url, CURLUPART_SCHEME, 0, scheme, sizeof(scheme)) ||
 	    !read_part(url, CURLUPART_HOST, 0, out->host, sizeof(out->host)) ||
-	    !read_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port)) || !normalise_host(out->host) ||
-	    has_zone_id(url) || number_parse(port, 1, UINT16_MAX, &number) != OK)
+	    !read_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port)) ||
+	    !normalise_host(out->host) || has_zone_id(url) ||
+	    number_parse(port, 1, UINT16_MAX, &number) != OK)
 		return ERR_INVALID;
 	out->is_https = strcmp(scheme, "https") == 0;
 	if (!out->is_https && strcmp(scheme, "http") != 0)
 		return ERR_INVALID;
 	out->port = (uint16_t)number;
-	if (!set_host(url, out->host) || !read_part(url, CURLUPART_URL, 0, out->url, sizeof(out->url)))
+	if (!set_host(url, out->host) ||
+	    !read_part(url, CURLUPART_URL, 0, out->url, sizeof(out->url)))
 		return ERR_INVALID;
 	return is_allowed_port(number) ? OK : ERR_LIMIT;
 }

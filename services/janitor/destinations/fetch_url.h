@@ -31,6 +31,7 @@ struct fetch_url {
 enum err fetch_url_parse(const char *url, struct fetch_url *out) MUST_CHECK;
 
 /* The same server with another path, such as "/robots.txt", and no query. Errors as above. */
-enum err fetch_url_with_path(const struct fetch_url *url, const char *path, struct fetch_url *out) MUST_CHECK;
+enum err fetch_url_with_path(const struct fetch_url *url, const char *path,
+                             struct fetch_url *out) MUST_CHECK;
 
 #endif

@@ -41,7 +41,8 @@ static void on_addrinfo(void *arg, int status, int timeouts, struct ares_addrinf
 	(void)status; /* found addresses count, even if one of the two queries (A, AAAA) failed */
 	(void)timeouts;
 	lookup->is_done = true;
-	for (struct ares_addrinfo_node *node = answer ? answer->nodes : NULL; node; node = node->ai_next)
+	for (struct ares_addrinfo_node *node = answer ? answer->nodes : NULL; node;
+	     node = node->ai_next)
 		add_address(lookup, node->ai_addr, node->ai_addrlen);
 	ares_freeaddrinfo(answer);
 }
@@ -62,9 +63,10 @@ static bool is_literal(const char *host, struct lookup *lookup)
 static enum err open_channel(const char *servers, ares_channel *out)
 {
 	char lookups[] = "b";
-	struct ares_options options = {
-		.flags = ARES_FLAG_NOSEARCH, .timeout = ATTEMPT_MS, .tries = ATTEMPTS, .lookups = lookups
-	};
+	struct ares_options options = { .flags = ARES_FLAG_NOSEARCH,
+		                        .timeout = ATTEMPT_MS,
+		                        .tries = ATTEMPTS,
+		                        .lookups = lookups };
 	const int set = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS;
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
 		return ERR_INTERNAL;
@@ -107,13 +109,16 @@ static void poll_once(ares_channel channel, int64_t wait_ms)
 	ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* handles timeouts */
 	for (nfds_t i = 0; i < count; i++)
 		ares_process_fd(channel,
-		                polled[i].revents & (POLLIN | POLLERR | POLLHUP) ? polled[i].fd : ARES_SOCKET_BAD,
+		                polled[i].revents & (POLLIN | POLLERR | POLLHUP) ? polled[i].fd
+		                                                                 : ARES_SOCKET_BAD,
 		                polled[i].revents & POLLOUT ? polled[i].fd : ARES_SOCKET_BAD);
 }
 
-static void resolve(ares_channel channel, const char *host, int64_t timeout_ms, struct lookup *lookup)
+static void resolve(ares_channel channel, const char *host, int64_t timeout_ms,
+                    struct lookup *lookup)
 {
-	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC,
+		                                   .ai_socktype = SOCK_STREAM };
 	const int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	ares_getaddrinfo(channel, host, NULL, &hints, on_addrinfo, lookup);
 	while (!lookup->is_done) {

@@ -31,7 +31,8 @@ static enum err enqueue(struct pg_conn *conn, const char *host, int64_t *wait_ms
 		&params, wait_ms);
 }
 
-enum err host_store_reserve(struct pg_conn *conn, const char *host, struct host_store_reservation *out)
+enum err host_store_reserve(struct pg_conn *conn, const char *host,
+                            struct host_store_reservation *out)
 {
 	struct host_store_reservation reservation = { .status = HOST_STORE_RESERVED };
 	enum err err = reserve_now(conn, host, &reservation.delay_ms);
@@ -53,23 +54,25 @@ enum err host_store_save_robots(struct pg_conn *conn, const char *host, int64_t 
 	struct pg_params params = { 0 };
 	pg_params_text(&params, host);
 	pg_params_int(&params, delay_ms);
-	return pg_conn_query(conn,
-	                     "INSERT INTO destination_hosts (host, crawl_delay_ms, free_at, queue_until) "
-	                     "SELECT $1, $2::bigint, free_at, free_at "
-	                     "FROM (SELECT clock_timestamp() + $2::bigint * interval '1 ms' AS free_at) AS next "
-	                     "ON CONFLICT (host) DO UPDATE SET crawl_delay_ms = EXCLUDED.crawl_delay_ms, "
-	                     "robots_read_at = clock_timestamp(), free_at = EXCLUDED.free_at, "
-	                     "queue_until = greatest(destination_hosts.queue_until, EXCLUDED.queue_until)",
-	                     &params, NULL);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO destination_hosts (host, crawl_delay_ms, free_at, queue_until) "
+		"SELECT $1, $2::bigint, free_at, free_at "
+		"FROM (SELECT clock_timestamp() + $2::bigint * interval '1 ms' AS free_at) AS next "
+		"ON CONFLICT (host) DO UPDATE SET crawl_delay_ms = EXCLUDED.crawl_delay_ms, "
+		"robots_read_at = clock_timestamp(), free_at = EXCLUDED.free_at, "
+		"queue_until = greatest(destination_hosts.queue_until, EXCLUDED.queue_until)",
+		&params, NULL);
 }
 
 enum err host_store_delete_stale(struct pg_conn *conn, int64_t limit)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, limit);
-	return pg_conn_query(conn,
-	                     "DELETE FROM destination_hosts WHERE host IN (SELECT host FROM destination_hosts "
-	                     "WHERE robots_read_at < clock_timestamp() - interval '2 days' "
-	                     "AND free_at < clock_timestamp() LIMIT $1)",
-	                     &params, NULL);
+	return pg_conn_query(
+		conn,
+		"DELETE FROM destination_hosts WHERE host IN (SELECT host FROM destination_hosts "
+		"WHERE robots_read_at < clock_timestamp() - interval '2 days' "
+		"AND free_at < clock_timestamp() LIMIT $1)",
+		&params, NULL);
 }

@@ -22,7 +22,7 @@
 enum host_store_status {
 	HOST_STORE_RESERVED, /* request now; the next request may follow after the crawl delay */
 	HOST_STORE_WAIT,     /* come back after wait_ms: that time is reserved for this caller */
-	HOST_STORE_UNKNOWN,  /* read the robots.txt first and store it with host_store_save_robots */
+	HOST_STORE_UNKNOWN, /* read the robots.txt first and store it with host_store_save_robots */
 };
 
 struct host_store_reservation {
@@ -31,10 +31,12 @@ struct host_store_reservation {
 	int64_t wait_ms;
 };
 
-enum err host_store_reserve(struct pg_conn *conn, const char *host, struct host_store_reservation *out) MUST_CHECK;
+enum err host_store_reserve(struct pg_conn *conn, const char *host,
+                            struct host_store_reservation *out) MUST_CHECK;
 
 /* Stores the crawl delay. Reading robots.txt was a request itself, so the delay starts now. */
-enum err host_store_save_robots(struct pg_conn *conn, const char *host, int64_t delay_ms) MUST_CHECK;
+enum err host_store_save_robots(struct pg_conn *conn, const char *host,
+                                int64_t delay_ms) MUST_CHECK;
 
 /* Deletes at most limit hosts whose robots.txt is older than two days. */
 enum err host_store_delete_stale(struct pg_conn *conn, int64_t limit) MUST_CHECK;

@@ -22,7 +22,8 @@ static enum err mark_expired(const struct run *run, int64_t *changed)
 static enum err purge_expired(const struct run *run, int64_t *changed)
 {
 	struct link_store_batch *batch = run->ctx;
-	enum err err = link_store_purge_batch(run->conn, LINK_STATE_EXPIRED, run->config->expired_grace_s, batch);
+	enum err err = link_store_purge_batch(run->conn, LINK_STATE_EXPIRED,
+	                                      run->config->expired_grace_s, batch);
 	*changed = batch->changed;
 	return err;
 }
@@ -30,7 +31,8 @@ static enum err purge_expired(const struct run *run, int64_t *changed)
 static enum err purge_deleted(const struct run *run, int64_t *changed)
 {
 	struct link_store_batch *batch = run->ctx;
-	enum err err = link_store_purge_batch(run->conn, LINK_STATE_DELETED, run->config->deleted_grace_s, batch);
+	enum err err = link_store_purge_batch(run->conn, LINK_STATE_DELETED,
+	                                      run->config->deleted_grace_s, batch);
 	*changed = batch->changed;
 	return err;
 }
@@ -59,7 +61,8 @@ static void pause_after_batch(const struct run *run, int64_t started_us, int64_t
 	int64_t per_s = run->config->expiry_links_per_s;
 	if (per_s == 0)
 		return;
-	int64_t left_us = started_us + changed * CLOCK_US_PER_S / per_s - clock_steady_us(run->clock);
+	int64_t left_us =
+		started_us + changed * CLOCK_US_PER_S / per_s - clock_steady_us(run->clock);
 	if (left_us > 0)
 		shutdown_wait_ms(run->shutdown, (left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS);
 }
@@ -78,7 +81,8 @@ static enum err run_all(struct run *run, run_work work, int64_t *changed)
 		} else {
 			err = run_batch_with_ctx(run, work, &batch, changed);
 			is_full = batch.changed >= batch.limit;
-			batch.limit = next_limit(batch.limit, limit_max, clock_steady_us(run->clock) - started_us);
+			batch.limit = next_limit(batch.limit, limit_max,
+			                         clock_steady_us(run->clock) - started_us);
 			if (is_full)
 				pause_after_batch(run, started_us, batch.changed);
 		}

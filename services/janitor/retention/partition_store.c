@@ -5,7 +5,9 @@
 
 static enum err set_lock_timeout(struct pg_conn *conn)
 {
-	return pg_conn_query(conn, "SET LOCAL lock_timeout = " TEXT_OF(PARTITION_STORE_LOCK_TIMEOUT_MS), NULL, NULL);
+	return pg_conn_query(conn,
+	                     "SET LOCAL lock_timeout = " TEXT_OF(PARTITION_STORE_LOCK_TIMEOUT_MS),
+	                     NULL, NULL);
 }
 
 static void add_window(struct pg_params *params, const struct partition_store_window *window)
@@ -24,19 +26,22 @@ enum err partition_store_create(struct pg_conn *conn, const struct partition_sto
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	add_window(&params, window);
-	err = pg_conn_query(conn,
-	                    "SELECT visit_log_make_partition(day) FROM (SELECT day FROM visit_log_sorting UNION ALL "
-	                    "SELECT visit_log_missing_days($1, $2, $3) LIMIT 1) AS missing (day)",
-	                    &params, &rows);
+	err = pg_conn_query(
+		conn,
+		"SELECT visit_log_make_partition(day) FROM (SELECT day FROM visit_log_sorting UNION ALL "
+		"SELECT visit_log_missing_days($1, $2, $3) LIMIT 1) AS missing (day)",
+		&params, &rows);
 	if (err == OK && pg_result_count(rows) == 0)
 		*outcome = PARTITION_STORE_NONE_MISSING;
 	else if (err == OK)
-		*outcome = pg_result_is_null(rows, 0, 0) ? PARTITION_STORE_NEEDS_SORTING : PARTITION_STORE_CREATED;
+		*outcome = pg_result_is_null(rows, 0, 0) ? PARTITION_STORE_NEEDS_SORTING
+		                                         : PARTITION_STORE_CREATED;
 	pg_result_free(rows);
 	return err;
 }
 
-enum err partition_store_sort_begin(struct pg_conn *conn, const struct partition_store_window *window)
+enum err partition_store_sort_begin(struct pg_conn *conn,
+                                    const struct partition_store_window *window)
 {
 	enum err err = set_lock_timeout(conn);
 	if (err != OK)
@@ -60,8 +65,8 @@ enum err partition_store_sort_catch_up(struct pg_conn *conn, int64_t limit, int6
 	return pg_conn_query_int(conn, "SELECT visit_log_sort_catch_up($1)", &params, rows);
 }
 
-static enum err query_bool_with_lock_timeout(struct pg_conn *conn, const char *sql, const struct pg_params *params,
-                                              bool *yes)
+static enum err query_bool_with_lock_timeout(struct pg_conn *conn, const char *sql,
+                                             const struct pg_params *params, bool *yes)
 {
 	int64_t answer = 0;
 	enum err err = set_lock_timeout(conn);
@@ -76,20 +81,24 @@ enum err partition_store_sort_finish(struct pg_conn *conn, int64_t limit, bool *
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, limit);
-	return query_bool_with_lock_timeout(conn, "SELECT visit_log_sort_finish($1)::int", &params, finished);
+	return query_bool_with_lock_timeout(conn, "SELECT visit_log_sort_finish($1)::int", &params,
+	                                    finished);
 }
 
-enum err partition_store_delete_expired_strays(struct pg_conn *conn, int32_t oldest, int64_t limit, int64_t *rows)
+enum err partition_store_delete_expired_strays(struct pg_conn *conn, int32_t oldest, int64_t limit,
+                                               int64_t *rows)
 {
 	struct pg_params params = { 0 };
 	pg_params_day(&params, oldest);
 	pg_params_int(&params, limit);
-	return pg_conn_query_int(conn, "SELECT visit_log_delete_expired_strays($1, $2)", &params, rows);
+	return pg_conn_query_int(conn, "SELECT visit_log_delete_expired_strays($1, $2)", &params,
+	                         rows);
 }
 
 enum err partition_store_drop(struct pg_conn *conn, int32_t oldest, bool *dropped)
 {
 	struct pg_params params = { 0 };
 	pg_params_day(&params, oldest);
-	return query_bool_with_lock_timeout(conn, "SELECT visit_log_drop_partition($1)::int", &params, dropped);
+	return query_bool_with_lock_timeout(conn, "SELECT visit_log_drop_partition($1)::int",
+	                                    &params, dropped);
 }

@@ -31,7 +31,8 @@ struct partition_store_window {
 enum partition_store_outcome {
 	PARTITION_STORE_NONE_MISSING,
 	PARTITION_STORE_CREATED,
-	PARTITION_STORE_NEEDS_SORTING, /* too many strays to move at once, or they are being sorted already */
+	PARTITION_STORE_NEEDS_SORTING, /* too many strays to move at once, or they are being sorted
+	                                  already */
 };
 
 /* Creates the oldest missing partition and moves its strays into it. */
@@ -48,10 +49,13 @@ enum err partition_store_create(struct pg_conn *conn, const struct partition_sto
  *
  * Only sort_finish blocks readers and writers.
  */
-enum err partition_store_sort_begin(struct pg_conn *conn, const struct partition_store_window *window) MUST_CHECK;
+enum err partition_store_sort_begin(struct pg_conn *conn,
+                                    const struct partition_store_window *window) MUST_CHECK;
 enum err partition_store_sort_copy(struct pg_conn *conn, int64_t limit, int64_t *rows) MUST_CHECK;
-enum err partition_store_sort_catch_up(struct pg_conn *conn, int64_t limit, int64_t *rows) MUST_CHECK;
-enum err partition_store_sort_finish(struct pg_conn *conn, int64_t limit, bool *finished) MUST_CHECK;
+enum err partition_store_sort_catch_up(struct pg_conn *conn, int64_t limit,
+                                       int64_t *rows) MUST_CHECK;
+enum err partition_store_sort_finish(struct pg_conn *conn, int64_t limit,
+                                     bool *finished) MUST_CHECK;
 
 /* Deletes at most limit strays of days before oldest. */
 enum err partition_store_delete_expired_strays(struct pg_conn *conn, int32_t oldest, int64_t limit,

@@ -16,7 +16,8 @@ static struct partition_store_window window_of(const struct run *run)
 
 static enum err delete_expired_strays(const struct run *run, int64_t *changed)
 {
-	return partition_store_delete_expired_strays(run->conn, calendar_oldest_kept_day(run), RUN_BATCH_ROWS, changed);
+	return partition_store_delete_expired_strays(run->conn, calendar_oldest_kept_day(run),
+	                                             RUN_BATCH_ROWS, changed);
 }
 
 /*

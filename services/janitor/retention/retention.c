@@ -4,7 +4,8 @@
 #include "services/janitor/retention/partition_store.h"
 
 /* Runs a DELETE; *changed: rows deleted. */
-static enum err delete_rows(const struct run *run, const char *sql, const struct pg_params *params, int64_t *changed)
+static enum err delete_rows(const struct run *run, const char *sql, const struct pg_params *params,
+                            int64_t *changed)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(run->conn, sql, params, &rows);
@@ -27,7 +28,8 @@ static enum err delete_some_orphan_statistics(const struct run *run, int64_t *ch
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return pg_conn_query_int(run->conn, "SELECT statistics_delete_orphans($1)", &params, changed);
+	return pg_conn_query_int(run->conn, "SELECT statistics_delete_orphans($1)", &params,
+	                         changed);
 }
 
 /* A batch that deletes nothing is not the last one: only the position of the scan tells. */
@@ -42,7 +44,8 @@ static enum err delete_orphan_statistics(struct run *run, int64_t *changed)
 		}
 		err = run_batch(run, delete_some_orphan_statistics, changed);
 		if (err == OK)
-			err = pg_conn_query_int(run->conn, "SELECT link_id FROM statistics_sweep", NULL, &position);
+			err = pg_conn_query_int(run->conn, "SELECT link_id FROM statistics_sweep",
+			                        NULL, &position);
 	} while (err == OK && position >= 0);
 	return err;
 }
@@ -57,25 +60,27 @@ static enum err delete_audit_log(const struct run *run, int64_t *changed)
 	int64_t kept_us = run->config->audit_log_keep_days * CLOCK_US_PER_DAY;
 	pg_params_time(&params, clock_now_us(run->clock) - kept_us);
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run,
-	                   "DELETE FROM audit_log WHERE id = ANY (ARRAY("
-	                   "SELECT id FROM (SELECT id, at FROM audit_log ORDER BY id LIMIT $2) AS oldest "
-	                   "WHERE at < $1))",
-	                   &params, changed);
+	return delete_rows(
+		run,
+		"DELETE FROM audit_log WHERE id = ANY (ARRAY("
+		"SELECT id FROM (SELECT id, at FROM audit_log ORDER BY id LIMIT $2) AS oldest "
+		"WHERE at < $1))",
+		&params, changed);
 }
 
 /*
  * By ctid: a key that is used again meanwhile gets a new row with another ctid, and that row stays.
  */
-#define DELETE_OLDER_SQL(table, time, hours)                                                                           \
-	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table " WHERE " time                         \
+#define DELETE_OLDER_SQL(table, time, hours)                                                       \
+	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table " WHERE " time     \
 	" < statement_timestamp() - interval '" hours " hours' ORDER BY " time " LIMIT $1))"
 
 static enum err delete_idempotency_keys(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run, DELETE_OLDER_SQL("idempotency_keys", "created_at", "24"), &params, changed);
+	return delete_rows(run, DELETE_OLDER_SQL("idempotency_keys", "created_at", "24"), &params,
+	                   changed);
 }
 
 /* A row covers five minutes and counts until a day after their end, hence 25 hours. */
@@ -83,7 +88,8 @@ static enum err delete_link_quota_uses(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run, DELETE_OLDER_SQL("link_quota_uses", "since", "25"), &params, changed);
+	return delete_rows(run, DELETE_OLDER_SQL("link_quota_uses", "since", "25"), &params,
+	                   changed);
 }
 
 enum err retention_run(struct run *run, int64_t *changed)

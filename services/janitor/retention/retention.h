@@ -6,9 +6,9 @@
  *    what was counted of them stays in the roll-ups and statistics until the link is purged;
  * 2. orphan statistics: statistics and roll-ups of purged links. The analytics-consumer deletes
  * them soon
- *    after a purge (purge_consumer.h). This finds what it missed, and what late clicks created again. It
- *    scans all statistics once per run and resumes where an interrupted run stopped. The platform's
- *    totals keep the clicks of purged links;
+ *    after a purge (purge_consumer.h). This finds what it missed, and what late clicks created
+ * again. It scans all statistics once per run and resumes where an interrupted run stopped. The
+ * platform's totals keep the clicks of purged links;
  * 3. audit log entries older than AUDIT_LOG_KEEP_DAYS, oldest first;
  * 4. stored responses of idempotent requests and used link quotas older than a day. PostgreSQL's
  * clock

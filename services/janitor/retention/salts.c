@@ -11,7 +11,8 @@ static enum err create_salts(const struct run *run, int64_t *changed)
 
 static enum err delete_old_salts(const struct run *run, int64_t *changed)
 {
-	return salt_store_delete_before(run->conn, calendar_day_ago(run, run->config->salts_keep_s), changed);
+	return salt_store_delete_before(run->conn, calendar_day_ago(run, run->config->salts_keep_s),
+	                                changed);
 }
 
 enum err salts_run(struct run *run, int64_t *changed)

@@ -23,7 +23,8 @@ static bool add_claims(jwt_t *jwt, int64_t user_id, int64_t generation, int64_t 
 	entropy_uuid4(uuid);
 	entropy_uuid_format(uuid, id);
 	snprintf(subject, sizeof(subject), "%" PRId64, user_id);
-	return jwt_add_grant(jwt, "sub", subject) == 0 && jwt_add_grant_int(jwt, "iat", now_s) == 0 &&
+	return jwt_add_grant(jwt, "sub", subject) == 0 &&
+	       jwt_add_grant_int(jwt, "iat", now_s) == 0 &&
 	       jwt_add_grant_int(jwt, "exp", now_s + ACCESS_TOKEN_LIFETIME_S) == 0 &&
 	       jwt_add_grant(jwt, "jti", id) == 0 &&
 	       (generation == 0 || jwt_add_grant_int(jwt, "gen", generation) == 0);
@@ -38,7 +39,8 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
 	char *text = NULL;
 	enum err err = ERR_INTERNAL;
 	if (jwt_new(&jwt) == 0 && add_claims(jwt, user_id, generation, now_us / CLOCK_US_PER_S) &&
-	    jwt_set_alg(jwt, JWT_ALG_HS256, (const unsigned char *)secret, (int)strlen(secret)) == 0)
+	    jwt_set_alg(jwt, JWT_ALG_HS256, (const unsigned char *)secret, (int)strlen(secret)) ==
+	            0)
 		text = jwt_encode_str(jwt);
 	if (text && strlen(text) < ACCESS_TOKEN_SIZE) {
 		snprintf(out, ACCESS_TOKEN_SIZE, "%s", text);
@@ -51,7 +53,8 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
 
 static int base64url_value(char c)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	const char *at = c ? strchr(alphabet, c) : NULL;
 	return at ? (int)(at - alphabet) : -1;
 }
@@ -90,8 +93,8 @@ static bool header_is_supported(jwt_t *jwt)
 	char *critical = jwt_get_headers_json(jwt, "crit");
 	char *unencoded = jwt_get_headers_json(jwt, "b64");
 	const char *algorithm = jwt_get_header(jwt, "alg");
-	bool is_valid = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm && strcmp(algorithm, "HS256") == 0 &&
-	                !critical && !unencoded;
+	bool is_valid = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm &&
+	                strcmp(algorithm, "HS256") == 0 && !critical && !unencoded;
 	free(critical);
 	free(unencoded);
 	return is_valid;
@@ -139,7 +142,8 @@ static bool get_claims(jwt_t *jwt, struct access_token_claims *claims)
 	if (!id || strlen(id) != ENTROPY_UUID_TEXT_SIZE - 1)
 		return false;
 	memcpy(claims->id, id, sizeof(claims->id));
-	return get_generation(jwt, &claims->generation) && get_int(jwt, "iat", &claims->issued_at_s) == OK &&
+	return get_generation(jwt, &claims->generation) &&
+	       get_int(jwt, "iat", &claims->issued_at_s) == OK &&
 	       get_int(jwt, "exp", &claims->expires_at_s) == OK;
 }
 
@@ -150,7 +154,8 @@ static bool is_current(const struct access_token_claims *claims, int64_t now_s)
 	       claims->expires_at_s - claims->issued_at_s <= ACCESS_TOKEN_LIFETIME_S;
 }
 
-enum err access_token_verify(const char *secret, const char *token, int64_t now_us, struct access_token_claims *out)
+enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
+                             struct access_token_claims *out)
 {
 	/* libjwt treats a NULL key as "do not verify", and copies tokens of any length. */
 	if (!secret_is_valid(secret))
@@ -162,8 +167,8 @@ enum err access_token_verify(const char *secret, const char *token, int64_t now_
 		return ERR_INVALID;
 	struct access_token_claims claims = { 0 };
 	int64_t now_s = now_us / CLOCK_US_PER_S;
-	bool is_valid = header_is_supported(jwt) && get_claims(jwt, &claims) && is_current(&claims, now_s) &&
-	                has_begun(jwt, now_s);
+	bool is_valid = header_is_supported(jwt) && get_claims(jwt, &claims) &&
+	                is_current(&claims, now_s) && has_begun(jwt, now_s);
 	jwt_free(jwt);
 	if (!is_valid)
 		return ERR_INVALID;

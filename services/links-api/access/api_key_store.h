@@ -30,18 +30,19 @@ struct api_key {
  * Finds the key with this hash and records its use, at most once a minute. ERR_NOT_FOUND: no such
  * key, or it has expired at now_us.
  */
-enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE], int64_t now_us,
-                           struct api_key *out) MUST_CHECK;
+enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE],
+                           int64_t now_us, struct api_key *out) MUST_CHECK;
 
 /*
  * Call inside a transaction that holds user_store_lock on the account. Reads user_id, name, scopes
  * and expires_at_us of wanted. ERR_INVALID: the account already has API_KEY_STORE_KEYS_MAX keys.
  */
-enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted, const struct api_key_secret *secret,
-                              struct api_key *out) MUST_CHECK;
+enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted,
+                              const struct api_key_secret *secret, struct api_key *out) MUST_CHECK;
 
 /* Newest first. keys has room for API_KEY_STORE_KEYS_MAX. */
-enum err api_key_store_list(struct pg_conn *conn, int64_t user_id, struct api_key *keys, size_t *count) MUST_CHECK;
+enum err api_key_store_list(struct pg_conn *conn, int64_t user_id, struct api_key *keys,
+                            size_t *count) MUST_CHECK;
 
 /* ERR_NOT_FOUND: the user has no key with this id. */
 enum err api_key_store_delete(struct pg_conn *conn, int64_t user_id, int64_t id) MUST_CHECK;

@@ -22,7 +22,8 @@ static const char *bearer_token(const char *header)
 static enum request_auth read_key(struct request *r, const char *text)
 {
 	r->credentials.is_key = true;
-	return api_key_hash(text, r->credentials.key_hash) ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
+	return api_key_hash(text, r->credentials.key_hash) ? REQUEST_AUTH_VALID
+	                                                   : REQUEST_AUTH_INVALID;
 }
 
 static enum request_auth read_token(struct request *r, const char *text)
@@ -30,7 +31,8 @@ static enum request_auth read_token(struct request *r, const char *text)
 	const struct jwt_secrets *secrets = &r->api->secrets;
 	struct access_token_claims claims;
 	for (size_t i = 0; i < secrets->count; i++) {
-		if (access_token_verify(jwt_secrets_get(secrets, i), text, request_now_us(r), &claims) != OK)
+		if (access_token_verify(jwt_secrets_get(secrets, i), text, request_now_us(r),
+		                        &claims) != OK)
 			continue;
 		r->credentials.user_id = claims.user_id;
 		r->credentials.generation = claims.generation;
@@ -110,14 +112,16 @@ static enum http_progress send_scope_missing(struct request *r)
 {
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               "Bearer realm=\"waymark\", error=\"insufficient_scope\"");
-	return response_problem(r, 403, "scope", "The API key lacks the scope that this endpoint requires.");
+	return response_problem(r, 403, "scope",
+	                        "The API key lacks the scope that this endpoint requires.");
 }
 
 bool authentication_authorize(struct request *r, unsigned permission)
 {
 	if (permission == PERMISSION_ADMIN) {
 		if (!request_is_admin(r))
-			response_problem(r, 403, "forbidden", "Administrator access token required.");
+			response_problem(r, 403, "forbidden",
+			                 "Administrator access token required.");
 		return request_is_admin(r);
 	}
 	bool permitted = r->key_id == 0 || (r->scopes & scope_of(permission));
@@ -129,6 +133,7 @@ bool authentication_authorize(struct request *r, unsigned permission)
 enum http_progress authentication_send_error(struct request *r, enum request_auth login)
 {
 	if (login == REQUEST_AUTH_BLOCKED)
-		return response_problem(r, 403, "blocked", "An administrator has blocked this account.");
+		return response_problem(r, 403, "blocked",
+		                        "An administrator has blocked this account.");
 	return response_unauthorized(r, login);
 }

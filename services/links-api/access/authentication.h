@@ -17,8 +17,8 @@
 enum request_auth authentication_read(struct request *r);
 
 /*
- * Call after VALID. Asks the database. If the result is still VALID, fills user_id, key_id, role and
- * scopes.
+ * Call after VALID. Asks the database. If the result is still VALID, fills user_id, key_id, role
+ * and scopes.
  */
 enum err authentication_verify(struct request *r, enum request_auth *login) MUST_CHECK;
 

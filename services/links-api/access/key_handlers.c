@@ -10,8 +10,8 @@
 #include "services/links-api/access/scope.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/response.h"
 #include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -36,7 +36,8 @@ static struct json *key_json(const struct api_key *key)
 	return object;
 }
 
-static enum err audit_creation(const struct request *r, struct pg_conn *conn, const struct api_key *key)
+static enum err audit_creation(const struct request *r, struct pg_conn *conn,
+                               const struct api_key *key)
 {
 	char scopes[SCOPE_LIST_SIZE];
 	scope_join(key->scopes, scopes);
@@ -89,8 +90,9 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	api_key_generate(&creation.secret);
 	err = pg_transaction_run(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
-		return response_conflict(r, "too-many-keys", "",
-		                       "This account already has 100 API keys. Delete one first.");
+		return response_conflict(
+			r, "too-many-keys", "",
+			"This account already has 100 API keys. Delete one first.");
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	return err == OK ? send_created(r, &creation) : response_failure(r, err);

@@ -6,14 +6,16 @@
 #include "services/links-api/access/scope.h"
 #include "services/links-api/member.h"
 
-static void read_name(const struct json *object, struct api_key *out, struct http_problem_fields *wrong)
+static void read_name(const struct json *object, struct api_key *out,
+                      struct http_problem_fields *wrong)
 {
 	const char *name = member_text_of(object, "name", true, wrong);
 	if (name && member_is_line(name, 1, API_KEY_NAME_CHARS_MAX, "/name", wrong))
 		snprintf(out->name, sizeof(out->name), "%s", name);
 }
 
-static void read_scope(const struct json *value, size_t index, struct api_key *out, struct http_problem_fields *wrong)
+static void read_scope(const struct json *value, size_t index, struct api_key *out,
+                       struct http_problem_fields *wrong)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	snprintf(pointer, sizeof(pointer), "/scopes/%zu", index);
@@ -22,21 +24,24 @@ static void read_scope(const struct json *value, size_t index, struct api_key *o
 	if (!name)
 		return;
 	if (scope_parse(name, &scope) != OK)
-		http_problem_add_field(wrong, pointer, "must be links:read, links:write or stats:read");
+		http_problem_add_field(wrong, pointer,
+		                       "must be links:read, links:write or stats:read");
 	else if (out->scopes & scope)
 		http_problem_add_field(wrong, pointer, "duplicate");
 	else
 		out->scopes |= scope;
 }
 
-static void read_scopes(const struct json *object, struct api_key *out, struct http_problem_fields *wrong)
+static void read_scopes(const struct json *object, struct api_key *out,
+                        struct http_problem_fields *wrong)
 {
 	const struct json *scopes = json_get(object, "scopes");
 	size_t count = scopes && json_type(scopes) == JSON_ARRAY ? json_count(scopes) : 0;
 	if (!scopes)
 		http_problem_add_field(wrong, "/scopes", "is required");
 	else if (count < 1 || count > SCOPE_COUNT)
-		http_problem_add_field(wrong, "/scopes", "must be an array of 1 to %d scopes", SCOPE_COUNT);
+		http_problem_add_field(wrong, "/scopes", "must be an array of 1 to %d scopes",
+		                       SCOPE_COUNT);
 	else
 		for (size_t i = 0; i < count; i++)
 			read_scope(json_at(scopes, i), i, out, wrong);
@@ -52,8 +57,9 @@ static void read_expires_at(const struct json *object, int64_t now_us, struct ap
 	if (!text)
 		return;
 	if (timestamp_parse(text, &out->expires_at_us) != OK)
-		http_problem_add_field(wrong, "/expires_at",
-		                       "must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
+		http_problem_add_field(
+			wrong, "/expires_at",
+			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (out->expires_at_us <= now_us)
 		http_problem_add_field(wrong, "/expires_at", "must be in the future");
 }

@@ -29,7 +29,8 @@ void scope_join(unsigned scopes, char out[static SCOPE_LIST_SIZE])
 	for (unsigned i = 0; i < SCOPE_COUNT; i++) {
 		if (!(scopes & (1U << i)))
 			continue;
-		snprintf(out + len, SCOPE_LIST_SIZE - len, "%s%s", len > 0 ? "," : "", scope_names[i]);
+		snprintf(out + len, SCOPE_LIST_SIZE - len, "%s%s", len > 0 ? "," : "",
+		         scope_names[i]);
 		len = strlen(out);
 	}
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/links/link_cache_validity.h"
 #include "lib/links/link_deletion_store.h"
 #include "lib/links/outbox.h"
@@ -49,7 +49,8 @@ static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
 	struct progress *p = ctx;
 	int64_t id = 0;
 	int64_t owner_id = p->walk.owner_id;
-	enum err err = user_store_lock_deleting(conn, owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &p->is_grace_over);
+	enum err err = user_store_lock_deleting(conn, owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id,
+	                                        &p->is_grace_over);
 	if (err == OK && id != owner_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
@@ -80,7 +81,8 @@ static bool is_batch_cached(const struct progress *p)
 static void wait_until_cached(const struct progress *p)
 {
 	int64_t until_us = clock_steady_us(p->api->clock) + CACHE_TIMEOUT_US;
-	while (p->step.count > 0 && !is_batch_cached(p) && clock_steady_us(p->api->clock) < until_us)
+	while (p->step.count > 0 && !is_batch_cached(p) &&
+	       clock_steady_us(p->api->clock) < until_us)
 		usleep(CACHE_POLL_US);
 }
 
@@ -126,9 +128,11 @@ enum err account_deletion_run(const struct request *r, const char *hash)
 	if (err != OK)
 		return err;
 	struct progress *p = mem_zero(sizeof(*p));
-	*p = (struct progress){ .api = r->api, .request_id = http_exchange_request_id(r->exchange) };
+	*p = (struct progress){ .api = r->api,
+		                .request_id = http_exchange_request_id(r->exchange) };
 	p->walk.owner_id = r->user_id;
-	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over; done += LINK_DELETION_STORE_BATCH_MAX) {
+	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over;
+	     done += LINK_DELETION_STORE_BATCH_MAX) {
 		if (delete_batch(p) != OK)
 			break; /* the background thread continues */
 		wait_until_cached(p);
@@ -147,8 +151,8 @@ static enum err finish_on(void *ctx, struct pg_conn *conn)
 	const struct progress *p = ctx;
 	int64_t id = 0;
 	bool is_grace_over = false;
-	enum err err =
-		user_store_lock_deleting(conn, p->walk.owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
+	enum err err = user_store_lock_deleting(conn, p->walk.owner_id - 1,
+	                                        ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
 	return err == OK && id == p->walk.owner_id ? user_store_set_closed(conn, id) : err;
 }
 

@@ -4,9 +4,10 @@
  * Redis before the next one starts, so a million links do not delay other users' changes. Safe from
  * any thread.
  *
- * The request itself deletes the first ACCOUNT_DELETION_SYNC_LINKS links; a background thread in every
- * instance deletes the rest. The thread checks the account again until ACCOUNT_DELETION_GRACE_S have
- * passed: a request that was running at the deletion may still create a link.
+ * The request itself deletes the first ACCOUNT_DELETION_SYNC_LINKS links; a background thread in
+ * every instance deletes the rest. The thread checks the account again until
+ * ACCOUNT_DELETION_GRACE_S have passed: a request that was running at the deletion may still create
+ * a link.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H

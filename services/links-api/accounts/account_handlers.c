@@ -11,8 +11,8 @@
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/response.h"
 #include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
@@ -32,7 +32,8 @@ static void password_check_free(struct password_check *c)
 }
 
 /* NULL: the response is complete. new_name may be NULL. */
-static struct password_check *password_check_new(struct request *r, const char *name, const char *new_name)
+static struct password_check *password_check_new(struct request *r, const char *name,
+                                                 const char *new_name)
 {
 	struct json *body = request_body_read(r);
 	if (!body)
@@ -40,7 +41,8 @@ static struct password_check *password_check_new(struct request *r, const char *
 	struct password_check *c = mem_zero(sizeof(*c));
 	struct http_problem_fields wrong = { 0 };
 	c->request = r;
-	enum err err = credentials_read_password(body, name, new_name, c->password, c->new_password, &wrong);
+	enum err err = credentials_read_password(body, name, new_name, c->password, c->new_password,
+	                                         &wrong);
 	json_free(body);
 	if (err == OK)
 		return c;
@@ -56,7 +58,9 @@ static enum err write_password_on(void *ctx, struct pg_conn *conn)
 	const struct password_check *c = ctx;
 	int64_t id = c->request->user_id;
 	enum err err = user_store_set_password(conn, id, c->hash, c->new_hash);
-	return err == OK ? request_audit(c->request, conn, "user.password", AUDIT_STORE_USER, id, NULL) : err;
+	return err == OK ? request_audit(c->request, conn, "user.password", AUDIT_STORE_USER, id,
+	                                 NULL)
+	                 : err;
 }
 
 static enum err set_password(struct password_check *c)
@@ -77,12 +81,14 @@ static void check_job(void *arg)
 	bool is_correct = password_matches(c->password, c->hash);
 	login_limiter_end(r, &c->limit, !is_correct);
 	if (is_correct) {
-		enum err err = *c->new_password ? set_password(c) : account_deletion_run(r, c->hash);
+		enum err err =
+			*c->new_password ? set_password(c) : account_deletion_run(r, c->hash);
 		if (err == ERR_NOT_FOUND)
 			send_wrong_password(r); /* it has changed since find_user */
 		else if (err == ERR_CONFLICT)
-			response_conflict(r, "last-admin", "",
-			                "You are the last administrator. Promote another account first.");
+			response_conflict(
+				r, "last-admin", "",
+				"You are the last administrator. Promote another account first.");
 		else if (err == OK)
 			response_no_content(r);
 		else

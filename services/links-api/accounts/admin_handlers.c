@@ -10,8 +10,8 @@
 #include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
-#include "services/links-api/response.h"
 #include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 struct user_list {
 	struct user users[ADMIN_PARAMS_LIMIT_MAX];
@@ -19,7 +19,8 @@ struct user_list {
 	int64_t total;
 };
 
-static enum err read_users(const struct request *r, const struct admin_params_users *query, struct user_list *list)
+static enum err read_users(const struct request *r, const struct admin_params_users *query,
+                           struct user_list *list)
 {
 	const struct user_page page = { query->q, query->page, query->limit };
 	struct pg_conn *conn = NULL;
@@ -58,8 +59,8 @@ enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x)
 		return response_invalid_fields(r, &wrong);
 	struct user_list *list = mem_zero(sizeof(*list));
 	enum err err = read_users(r, &query, list);
-	enum http_progress progress =
-		err == OK ? response_json(r, 200, users_json(&query, list)) : response_failure(r, err);
+	enum http_progress progress = err == OK ? response_json(r, 200, users_json(&query, list))
+	                                        : response_failure(r, err);
 	free(list);
 	return progress;
 }
@@ -107,7 +108,8 @@ static bool locks_out_caller(const struct update *u)
 {
 	const struct user_change *change = &u->change;
 	bool loses_role = change->has_role && change->role != USER_ROLE_ADMIN;
-	return u->id == u->request->user_id && (loses_role || (change->has_blocked && change->blocked));
+	return u->id == u->request->user_id &&
+	       (loses_role || (change->has_blocked && change->blocked));
 }
 
 static enum http_progress send_user(struct request *r, const struct user *user)
@@ -131,11 +133,13 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
 	if (locks_out_caller(&update))
-		return response_conflict(r, "own-account", "", "You cannot block or demote yourself.");
+		return response_conflict(r, "own-account", "",
+		                         "You cannot block or demote yourself.");
 	err = pg_transaction_run(r->api->pg, change_on, &update);
 	if (update.caller_was_demoted)
-		return response_problem(r, 403, "forbidden",
-		                      "Another administrator has removed your administrator role.");
+		return response_problem(
+			r, 403, "forbidden",
+			"Another administrator has removed your administrator role.");
 	if (err == ERR_NOT_FOUND)
 		return response_not_found(r);
 	return err == OK ? send_user(r, &update.user) : response_failure(r, err);

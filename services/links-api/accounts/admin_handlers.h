@@ -15,7 +15,8 @@ enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x);
  */
 enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x);
 
-/* GET /api/admin/audit?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries, next_cursor}, 400 */
+/* GET /api/admin/audit?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries,
+ * next_cursor}, 400 */
 enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x);
 
 #endif

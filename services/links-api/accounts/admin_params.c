@@ -29,15 +29,18 @@ static struct parameter *find(struct parameter *parameters, size_t count, const 
 	return NULL;
 }
 
-static void read_value(struct parameter *p, const char *value, const char *pointer, struct http_problem_fields *wrong)
+static void read_value(struct parameter *p, const char *value, const char *pointer,
+                       struct http_problem_fields *wrong)
 {
 	size_t len = strlen(value);
 	if (p->seen)
 		http_problem_add_field(wrong, pointer, "duplicate");
 	else if (p->number && number_parse(value, 1, p->max, p->number) != OK)
-		http_problem_add_field(wrong, pointer, "must be a number from 1 to %" PRId64, p->max);
+		http_problem_add_field(wrong, pointer, "must be a number from 1 to %" PRId64,
+		                       p->max);
 	else if (p->text && len >= p->text_size)
-		http_problem_add_field(wrong, pointer, "must have at most %zu bytes", p->text_size - 1);
+		http_problem_add_field(wrong, pointer, "must have at most %zu bytes",
+		                       p->text_size - 1);
 	else if (p->text)
 		memcpy(p->text, value, len + 1);
 	p->seen = true;
@@ -48,7 +51,8 @@ static enum err read_all(const char *query, struct parameter *parameters, size_t
 {
 	char name[NAME_SIZE], value[ADMIN_PARAMS_TEXT_SIZE], pointer[HTTP_PROBLEM_POINTER_SIZE];
 	enum err err;
-	while ((err = http_query_next(&query, name, sizeof(name), value, sizeof(value))) != ERR_NOT_FOUND) {
+	while ((err = http_query_next(&query, name, sizeof(name), value, sizeof(value))) !=
+	       ERR_NOT_FOUND) {
 		struct parameter *p = err == OK ? find(parameters, count, name) : NULL;
 		if (err == OK)
 			member_pointer(name, pointer);
@@ -57,12 +61,15 @@ static enum err read_all(const char *query, struct parameter *parameters, size_t
 		else if (err == OK)
 			http_problem_add_field(wrong, pointer, "unknown query parameter");
 		else
-			http_problem_add_field(wrong, "", "contains a parameter that is too long or not valid UTF-8");
+			http_problem_add_field(
+				wrong, "",
+				"contains a parameter that is too long or not valid UTF-8");
 	}
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
-enum err admin_params_parse_users(const char *query, struct admin_params_users *out, struct http_problem_fields *wrong)
+enum err admin_params_parse_users(const char *query, struct admin_params_users *out,
+                                  struct http_problem_fields *wrong)
 {
 	*out = (struct admin_params_users){ .page = 1, .limit = ADMIN_PARAMS_LIMIT_DEFAULT };
 	struct parameter parameters[] = {
@@ -73,7 +80,8 @@ enum err admin_params_parse_users(const char *query, struct admin_params_users *
 	return read_all(query, parameters, sizeof(parameters) / sizeof(parameters[0]), wrong);
 }
 
-enum err admin_params_parse_audit(const char *query, struct audit_query *out, struct http_problem_fields *wrong)
+enum err admin_params_parse_audit(const char *query, struct audit_query *out,
+                                  struct http_problem_fields *wrong)
 {
 	*out = (struct audit_query){ .limit = ADMIN_PARAMS_LIMIT_DEFAULT };
 	struct parameter parameters[] = {
@@ -81,7 +89,9 @@ enum err admin_params_parse_audit(const char *query, struct audit_query *out, st
 		{ .name = "limit", .number = &out->limit, .max = ADMIN_PARAMS_LIMIT_MAX },
 		{ .name = "actor_id", .number = &out->actor_id, .max = INT64_MAX },
 		{ .name = "action", .text = out->action, .text_size = sizeof(out->action) },
-		{ .name = "subject_type", .text = out->subject_type, .text_size = sizeof(out->subject_type) },
+		{ .name = "subject_type",
+		  .text = out->subject_type,
+		  .text_size = sizeof(out->subject_type) },
 		{ .name = "subject_id", .number = &out->subject_id, .max = INT64_MAX },
 	};
 	return read_all(query, parameters, sizeof(parameters) / sizeof(parameters[0]), wrong);

@@ -9,7 +9,8 @@
 #define COLUMN_ROW 12
 
 /* $1 to $6: the values that all entries of a statement share. */
-static void add_common_params(struct pg_params *params, const struct audit_entry *entry, const struct strbuf *details)
+static void add_common_params(struct pg_params *params, const struct audit_entry *entry,
+                              const struct strbuf *details)
 {
 	pg_params_int(params, entry->actor_id);
 	pg_params_int(params, entry->key_id);
@@ -27,8 +28,8 @@ static enum err write_details(const struct audit_entry *entry, struct strbuf *ou
 	return strbuf_status(out);
 }
 
-#define INSERT                                                                                                         \
-	"INSERT INTO audit_log (actor_id, key_id, action, subject_type, request_id, details, subject_id) "             \
+#define INSERT                                                                                             \
+	"INSERT INTO audit_log (actor_id, key_id, action, subject_type, request_id, details, subject_id) " \
 	"SELECT NULLIF($1::bigint, 0), NULLIF($2::bigint, 0), $3, $4, $5, $6::jsonb, "
 
 enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
@@ -44,8 +45,8 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
 	return err;
 }
 
-enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
-                              size_t count)
+enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry,
+                              const int64_t *subject_ids, size_t count)
 {
 	if (count == 0)
 		return OK;
@@ -69,15 +70,16 @@ enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *en
 }
 
 #define SQL_BYTES_MAX 1024
-#define SELECT_ENTRIES                                                                                                 \
-	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details FROM audit_log "       \
+#define SELECT_ENTRIES                                                                                           \
+	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details FROM audit_log " \
 	"WHERE true"
 
 /*
  * Adds only the requested conditions. Each of them has an index, which one generic plan for all
  * would not use.
  */
-static void add_number(struct strbuf *sql, struct pg_params *params, const char *condition, int64_t value)
+static void add_number(struct strbuf *sql, struct pg_params *params, const char *condition,
+                       int64_t value)
 {
 	if (value == 0)
 		return;
@@ -85,7 +87,8 @@ static void add_number(struct strbuf *sql, struct pg_params *params, const char 
 	strbuf_add_format(sql, " AND %s $%d", condition, params->count);
 }
 
-static void add_text(struct strbuf *sql, struct pg_params *params, const char *condition, const char *value)
+static void add_text(struct strbuf *sql, struct pg_params *params, const char *condition,
+                     const char *value)
 {
 	if (!*value)
 		return;
@@ -93,7 +96,8 @@ static void add_text(struct strbuf *sql, struct pg_params *params, const char *c
 	strbuf_add_format(sql, " AND %s $%d", condition, params->count);
 }
 
-static void set_id(struct json *entry, const char *name, const struct pg_result *rows, size_t row, int column)
+static void set_id(struct json *entry, const char *name, const struct pg_result *rows, size_t row,
+                   int column)
 {
 	if (pg_result_is_null(rows, row, column))
 		json_set_null(entry, name);
@@ -120,8 +124,8 @@ static struct json *read_entry(const struct pg_result *rows, size_t row)
 	return entry;
 }
 
-enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query, struct json **entries,
-                          int64_t *last_id)
+enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
+                          struct json **entries, int64_t *last_id)
 {
 	struct strbuf sql;
 	struct pg_params params = { 0 };
@@ -144,7 +148,8 @@ enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
 	for (size_t i = 0; i < count; i++)
 		json_append(list, read_entry(rows, i));
 	*entries = list;
-	*last_id = count > 0 && (int64_t)count == query->limit ? pg_result_int(rows, count - 1, 0) : 0;
+	*last_id =
+		count > 0 && (int64_t)count == query->limit ? pg_result_int(rows, count - 1, 0) : 0;
 	pg_result_free(rows);
 	return OK;
 }

@@ -38,8 +38,8 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry) 
  * Adds one entry per subject; entry->subject_id is ignored. ERR_LIMIT: more than
  * AUDIT_STORE_SUBJECTS_MAX subjects, or the details are too long.
  */
-enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
-                              size_t count) MUST_CHECK;
+enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry,
+                              const int64_t *subject_ids, size_t count) MUST_CHECK;
 
 #define AUDIT_QUERY_TEXT_SIZE 64
 #define AUDIT_QUERY_LIMIT_MAX 100
@@ -59,7 +59,7 @@ struct audit_query {
  * details}]. The caller owns the result. last_id: the id of the last entry if the page is full, so
  * that more may follow; otherwise 0.
  */
-enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query, struct json **entries,
-                          int64_t *last_id) MUST_CHECK;
+enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
+                          struct json **entries, int64_t *last_id) MUST_CHECK;
 
 #endif

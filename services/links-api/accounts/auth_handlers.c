@@ -11,9 +11,9 @@
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_json.h"
-#include "services/links-api/response.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 #define REGISTRATION_WINDOW_S (60 * 60)
 
@@ -66,7 +66,9 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 	const struct credentials *wanted = &a->credentials;
 	enum err err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
 	a->request->user_id = err == OK ? a->user.id : 0;
-	return err == OK ? request_audit(a->request, conn, "user.create", AUDIT_STORE_USER, a->user.id, NULL) : err;
+	return err == OK ? request_audit(a->request, conn, "user.create", AUDIT_STORE_USER,
+	                                 a->user.id, NULL)
+	                 : err;
 }
 
 static enum err create_user(struct attempt *a)
@@ -82,7 +84,8 @@ static void register_job(void *arg)
 	if (err == OK)
 		response_json(a->request, 201, user_json_new(&a->user));
 	else if (err == ERR_CONFLICT)
-		response_conflict(a->request, "email-taken", "/email", "already belongs to an account");
+		response_conflict(a->request, "email-taken", "/email",
+		                  "already belongs to an account");
 	else
 		response_failure(a->request, err);
 	finish(a);
@@ -141,8 +144,8 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 static enum http_progress send_token(struct request *r, const struct user *user)
 {
 	char token[ACCESS_TOKEN_SIZE];
-	enum err err = access_token_issue(jwt_secrets_get(&r->api->secrets, 0), user->id, user->token_generation,
-	                                  request_now_us(r), token);
+	enum err err = access_token_issue(jwt_secrets_get(&r->api->secrets, 0), user->id,
+	                                  user->token_generation, request_now_us(r), token);
 	if (err != OK)
 		return response_failure(r, err);
 	struct json *response = json_new_object();
@@ -165,8 +168,10 @@ static void login_job(void *arg)
 		else
 			send_token(r, &a->user);
 	} else {
-		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
-		response_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
+		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
+		                               "Bearer realm=\"waymark\"");
+		response_problem(r, 401, "wrong-credentials",
+		                 "The e-mail address or the password is wrong.");
 	}
 	finish(a);
 }

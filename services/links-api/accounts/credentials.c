@@ -11,7 +11,8 @@ static bool is_email(const char *text)
 {
 	size_t len = strlen(text);
 	const char *at = strchr(text, '@');
-	if (len > USER_EMAIL_MAX || !at || at == text || !at[1] || strchr(at + 1, '@') || at - text > EMAIL_LOCAL_MAX)
+	if (len > USER_EMAIL_MAX || !at || at == text || !at[1] || strchr(at + 1, '@') ||
+	    at - text > EMAIL_LOCAL_MAX)
 		return false;
 	for (const char *c = text; *c; c++)
 		if (*c <= ' ' || *c >= 0x7f)
@@ -19,7 +20,8 @@ static bool is_email(const char *text)
 	return true;
 }
 
-static void read_email(const struct json *object, struct credentials *out, struct http_problem_fields *wrong)
+static void read_email(const struct json *object, struct credentials *out,
+                       struct http_problem_fields *wrong)
 {
 	const char *email = member_text_of(object, "email", true, wrong);
 	if (!email)
@@ -27,13 +29,14 @@ static void read_email(const struct json *object, struct credentials *out, struc
 	if (is_email(email))
 		snprintf(out->email, sizeof(out->email), "%s", email);
 	else
-		http_problem_add_field(wrong, "/email", "must be an e-mail address of at most %d ASCII characters",
+		http_problem_add_field(wrong, "/email",
+		                       "must be an e-mail address of at most %d ASCII characters",
 		                       USER_EMAIL_MAX);
 }
 
 /* Writes "" if the member is invalid. */
-static void read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
-                          struct http_problem_fields *wrong)
+static void read_password(const struct json *object, const char *name,
+                          char out[static PASSWORD_SIZE], struct http_problem_fields *wrong)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	const char *password = member_text_of(object, name, true, wrong);
@@ -45,12 +48,13 @@ static void read_password(const struct json *object, const char *name, char out[
 	if (len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX)
 		memcpy(out, password, len + 1);
 	else
-		http_problem_add_field(wrong, pointer, "must have %d to %d bytes", PASSWORD_BYTES_MIN,
-		                       PASSWORD_BYTES_MAX);
+		http_problem_add_field(wrong, pointer, "must have %d to %d bytes",
+		                       PASSWORD_BYTES_MIN, PASSWORD_BYTES_MAX);
 }
 
-enum err credentials_read_password(const struct json *object, const char *name, const char *new_name,
-                                   char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
+enum err credentials_read_password(const struct json *object, const char *name,
+                                   const char *new_name, char password[static PASSWORD_SIZE],
+                                   char new_password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong)
 {
 	const char *const names[] = { name, new_name };
@@ -61,7 +65,8 @@ enum err credentials_read_password(const struct json *object, const char *name, 
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
-static void read_name(const struct json *object, struct credentials *out, struct http_problem_fields *wrong)
+static void read_name(const struct json *object, struct credentials *out,
+                      struct http_problem_fields *wrong)
 {
 	const char *name = member_text_of(object, "name", false, wrong);
 	if (name && member_is_line(name, 0, USER_NAME_CHARS_MAX, "/name", wrong))

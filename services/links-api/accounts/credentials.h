@@ -31,8 +31,9 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
  * new_name is NULL. In that case new_password is not written. ERR_INVALID: wrong lists every
  * invalid member.
  */
-enum err credentials_read_password(const struct json *object, const char *name, const char *new_name,
-                                   char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
+enum err credentials_read_password(const struct json *object, const char *name,
+                                   const char *new_name, char password[static PASSWORD_SIZE],
+                                   char new_password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong) MUST_CHECK;
 
 /* Overwrites the memory. */

@@ -56,7 +56,8 @@ static int64_t reservation_s(const struct config *config)
 	return RESERVATION_S_MIN + config->password_queue / config->password_threads;
 }
 
-static enum err refuse(struct request *r, enum err err, const struct rate_limit_rule *rule, int64_t reset_s)
+static enum err refuse(struct request *r, enum err err, const struct rate_limit_rule *rule,
+                       int64_t reset_s)
 {
 	if (err == ERR_LIMIT)
 		response_rate_limited(r, rule, reset_s);
@@ -78,8 +79,8 @@ enum err login_limiter_begin(struct request *r, const char *email, struct login_
 	                                  reservation_s(r->api->config), &reset_s);
 	if (err != OK)
 		return refuse(r, err, &network, reset_s);
-	err = rate_limit_reserve(r->api->redis, &account, limit.account, limit.id, reservation_s(r->api->config),
-	                         &reset_s);
+	err = rate_limit_reserve(r->api->redis, &account, limit.account, limit.id,
+	                         reservation_s(r->api->config), &reset_s);
 	if (err != OK) {
 		rate_limit_end_reservation(r->api->redis, &network, limit.network, limit.id, false);
 		return refuse(r, err, &account, reset_s);

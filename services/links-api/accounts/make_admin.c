@@ -20,9 +20,10 @@ static enum err audit(struct pg_conn *conn, int64_t id)
 {
 	struct json *details = json_new_object();
 	json_set_text(details, "role", user_role_name(USER_ROLE_ADMIN));
-	const struct audit_entry entry = {
-		.action = "user.update", .subject_type = AUDIT_STORE_USER, .subject_id = id, .details = details
-	};
+	const struct audit_entry entry = { .action = "user.update",
+		                           .subject_type = AUDIT_STORE_USER,
+		                           .subject_id = id,
+		                           .details = details };
 	enum err err = audit_store_add(conn, &entry);
 	json_free(details);
 	return err;
@@ -45,16 +46,18 @@ int make_admin_run(const struct config *config, const char *email)
 	struct log *log = log_new("links-api", config->log_level, 2);
 	struct pg_conn *conn = NULL;
 	struct promotion promotion = { .email = email };
-	enum err err = pg_conn_open(config->pg_url, "links-api", CONNECT_TIMEOUT_MS, config->pg_statement_timeout_ms,
-	                            log, &conn);
+	enum err err = pg_conn_open(config->pg_url, "links-api", CONNECT_TIMEOUT_MS,
+	                            config->pg_statement_timeout_ms, log, &conn);
 	if (err == OK)
 		err = pg_transaction_on(conn, make_admin_on, &promotion);
 	pg_conn_close(conn);
 	log_free(log);
 	if (err == OK)
-		printf("links-api: account %" PRId64 " is now an administrator\n", promotion.user.id);
+		printf("links-api: account %" PRId64 " is now an administrator\n",
+		       promotion.user.id);
 	else if (err == ERR_NOT_FOUND)
-		fprintf(stderr, "links-api: no account has this e-mail address; register it first\n");
+		fprintf(stderr,
+		        "links-api: no account has this e-mail address; register it first\n");
 	else
 		fprintf(stderr, "links-api: could not update the account (%s)\n", err_name(err));
 	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -14,7 +14,8 @@
 /* A hash of cost 12 for which no password is known. */
 static const char dummy_hash[] = "$2b$12$lfbwu2n2Xt/NuY6w9mPVWu24Ks2e2TqEP29IIlIdlfBca5sozpSxu";
 
-static bool run_bcrypt(const char *password, const char *setting, char out[static PASSWORD_HASH_SIZE])
+static bool run_bcrypt(const char *password, const char *setting,
+                       char out[static PASSWORD_HASH_SIZE])
 {
 	struct crypt_data *data = mem_zero(sizeof(*data));
 	const char *hash = crypt_r(password, setting, data);

@@ -4,7 +4,8 @@
 
 #include "services/links-api/member.h"
 
-static void read_blocked(const struct json *object, struct user_change *out, struct http_problem_fields *wrong)
+static void read_blocked(const struct json *object, struct user_change *out,
+                         struct http_problem_fields *wrong)
 {
 	const struct json *value = json_get(object, "blocked");
 	if (!value)
@@ -16,17 +17,20 @@ static void read_blocked(const struct json *object, struct user_change *out, str
 		http_problem_add_field(wrong, "/blocked", "must be true or false");
 }
 
-static void read_role(const struct json *object, struct user_change *out, struct http_problem_fields *wrong)
+static void read_role(const struct json *object, struct user_change *out,
+                      struct http_problem_fields *wrong)
 {
 	const struct json *value = json_get(object, "role");
 	if (!value)
 		return;
 	out->has_role = true;
-	if (json_type(value) != JSON_TEXT || user_role_parse(json_text(value, NULL), &out->role) != OK)
+	if (json_type(value) != JSON_TEXT ||
+	    user_role_parse(json_text(value, NULL), &out->role) != OK)
 		http_problem_add_field(wrong, "/role", "must be user or admin");
 }
 
-static void read_links_per_day(const struct json *object, struct user_change *out, struct http_problem_fields *wrong)
+static void read_links_per_day(const struct json *object, struct user_change *out,
+                               struct http_problem_fields *wrong)
 {
 	const struct json *value = json_get(object, "links_per_day");
 	if (!value)
@@ -38,11 +42,13 @@ static void read_links_per_day(const struct json *object, struct user_change *ou
 	if (json_type(value) == JSON_INT)
 		out->links_per_day = json_int(value);
 	if (out->links_per_day < 0 || out->links_per_day > USER_REQUEST_LINKS_PER_DAY_MAX)
-		http_problem_add_field(wrong, "/links_per_day", "must be null or a number from 0 to %" PRId64,
+		http_problem_add_field(wrong, "/links_per_day",
+		                       "must be null or a number from 0 to %" PRId64,
 		                       USER_REQUEST_LINKS_PER_DAY_MAX);
 }
 
-enum err user_request_read(const struct json *object, struct user_change *out, struct http_problem_fields *wrong)
+enum err user_request_read(const struct json *object, struct user_change *out,
+                           struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "blocked", "role", "links_per_day" };
 	struct user_change read = { 0 };

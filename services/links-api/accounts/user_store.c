@@ -19,8 +19,8 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 }
 
 /* password_hash may be NULL. */
-static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct user *out,
-                          char *password_hash)
+static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                          struct user *out, char *password_hash)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -29,28 +29,31 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	if (err == OK)
 		err = read_user(rows, 0, out);
 	if (err == OK && password_hash)
-		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s", pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
+		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s",
+		         pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
 	pg_result_free(rows);
 	return err;
 }
 
-enum err user_store_create(struct pg_conn *conn, const char *email, const char *name, const char *password_hash,
-                           struct user *out)
+enum err user_store_create(struct pg_conn *conn, const char *email, const char *name,
+                           const char *password_hash, struct user *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, email);
 	pg_params_text(&params, name);
 	pg_params_text(&params, password_hash);
-	return query_one(conn, "INSERT INTO users (email, name, password_hash) VALUES ($1, $2, $3) RETURNING " COLUMNS,
-	                 &params, out, NULL);
+	return query_one(
+		conn,
+		"INSERT INTO users (email, name, password_hash) VALUES ($1, $2, $3) RETURNING " COLUMNS,
+		&params, out, NULL);
 }
 
 enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
-	return query_one(conn, "SELECT " COLUMNS " FROM users WHERE id = $1 AND deleted_at IS NULL", &params, out,
-	                 NULL);
+	return query_one(conn, "SELECT " COLUMNS " FROM users WHERE id = $1 AND deleted_at IS NULL",
+	                 &params, out, NULL);
 }
 
 enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_status *out)
@@ -59,8 +62,9 @@ enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_sta
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, id);
 	enum err err = pg_conn_query(
-		conn, "SELECT role, blocked, token_generation FROM users WHERE id = $1 AND deleted_at IS NULL", &params,
-		&rows);
+		conn,
+		"SELECT role, blocked, token_generation FROM users WHERE id = $1 AND deleted_at IS NULL",
+		&params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
@@ -78,8 +82,9 @@ enum err user_store_find(struct pg_conn *conn, const char *email, struct user *o
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, email);
-	return query_one(conn, "SELECT " COLUMNS ", password_hash FROM users WHERE lower(email) = lower($1)", &params,
-	                 out, password_hash);
+	return query_one(
+		conn, "SELECT " COLUMNS ", password_hash FROM users WHERE lower(email) = lower($1)",
+		&params, out, password_hash);
 }
 
 enum err user_store_lock(struct pg_conn *conn, int64_t id)
@@ -88,14 +93,16 @@ enum err user_store_lock(struct pg_conn *conn, int64_t id)
 	pg_params_int(&params, id);
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
-		conn, "SELECT id FROM users WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE", &params, &rows);
+		conn, "SELECT id FROM users WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE",
+		&params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	pg_result_free(rows);
 	return err;
 }
 
-static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id, int64_t *links_per_day)
+static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id,
+                            int64_t *links_per_day)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
@@ -103,7 +110,8 @@ static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id, i
 	return pg_conn_query_int(conn, sql, &params, links_per_day);
 }
 
-#define SELECT_QUOTA "SELECT COALESCE(links_per_day, $2) FROM users WHERE id = $1 AND deleted_at IS NULL"
+#define SELECT_QUOTA                                                                               \
+	"SELECT COALESCE(links_per_day, $2) FROM users WHERE id = $1 AND deleted_at IS NULL"
 
 enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
 {
@@ -120,7 +128,9 @@ enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user 
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
-	return query_one(conn, "SELECT " COLUMNS ", password_hash FROM users WHERE id = $1 AND deleted_at IS NULL",
+	return query_one(conn,
+	                 "SELECT " COLUMNS
+	                 ", password_hash FROM users WHERE id = $1 AND deleted_at IS NULL",
 	                 &params, out, password_hash);
 }
 
@@ -135,20 +145,23 @@ static enum err change_one(struct pg_conn *conn, const char *sql, const struct p
 	return err;
 }
 
-enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash, const char *new_hash)
+enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
+                                 const char *new_hash)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	pg_params_text(&params, old_hash);
 	pg_params_text(&params, new_hash);
-	return change_one(conn,
-	                  "UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
-	                  "updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
-	                  &params);
+	return change_one(
+		conn,
+		"UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
+		"updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
+		&params);
 }
 
 /* Runs a statement that returns one boolean. ERR_NOT_FOUND: it returned no row. */
-static enum err query_bool(struct pg_conn *conn, const char *sql, const struct pg_params *params, bool *out)
+static enum err query_bool(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                           bool *out)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -167,25 +180,28 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	pg_params_text(&params, hash);
-	return query_bool(conn,
-	                  "UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
-	                  "deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
-	                  "token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "
-	                  "RETURNING " IS_ACTING_ADMIN,
-	                  &params, was_admin);
+	return query_bool(
+		conn,
+		"UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+		"deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
+		"token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "
+		"RETURNING " IS_ACTING_ADMIN,
+		&params, was_admin);
 }
 
-enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_grace_over)
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
+                                  bool *is_grace_over)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, after);
 	pg_params_int(&params, for_s);
-	enum err err = pg_conn_query(conn,
-	                             "SELECT id, deleted_at < statement_timestamp() - $2::bigint * interval '1 second' "
-	                             "FROM users WHERE is_closing AND id > $1 ORDER BY id LIMIT 1 "
-	                             "FOR NO KEY UPDATE SKIP LOCKED",
-	                             &params, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT id, deleted_at < statement_timestamp() - $2::bigint * interval '1 second' "
+		"FROM users WHERE is_closing AND id > $1 ORDER BY id LIMIT 1 "
+		"FOR NO KEY UPDATE SKIP LOCKED",
+		&params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	if (err == OK) {
@@ -200,24 +216,28 @@ enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
-	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing", &params);
+	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing",
+	                  &params);
 }
 
 /* For administrators. */
 
 /* Uses position, because LIKE would treat the search text as a pattern. */
-#define MATCHES_SEARCH "deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
+#define MATCHES_SEARCH                                                                             \
+	"deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
 
-static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count)
+static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users,
+                          size_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, page->q);
 	pg_params_int(&params, page->limit);
 	pg_params_int(&params, (page->page - 1) * page->limit);
-	enum err err = pg_conn_query(
-		conn, "SELECT " COLUMNS " FROM users WHERE " MATCHES_SEARCH " ORDER BY id LIMIT $2 OFFSET $3", &params,
-		&rows);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT " COLUMNS " FROM users WHERE " MATCHES_SEARCH
+	                             " ORDER BY id LIMIT $2 OFFSET $3",
+	                             &params, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
 		err = read_user(rows, i, &users[i]);
 	if (err == OK)
@@ -226,13 +246,14 @@ static enum err read_page(struct pg_conn *conn, const struct user_page *page, st
 	return err;
 }
 
-enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count,
-                         int64_t *total)
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users,
+                         size_t *count, int64_t *total)
 {
 	struct pg_params params = { 0 };
 	int64_t all = 0;
 	pg_params_text(&params, page->q);
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " MATCHES_SEARCH, &params, &all);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " MATCHES_SEARCH,
+	                                 &params, &all);
 	if (err == OK)
 		err = read_page(conn, page, users, count);
 	if (err == OK)
@@ -240,7 +261,8 @@ enum err user_store_list(struct pg_conn *conn, const struct user_page *page, str
 	return err;
 }
 
-enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change, struct user *out)
+enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,
+                           struct user *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
@@ -249,11 +271,12 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
 	pg_params_text(&params, change->has_role ? user_role_name(change->role) : NULL);
 	pg_params_bool(&params, change->has_links_per_day);
 	pg_params_int(&params, change->links_per_day);
-	return query_one(conn,
-	                 "UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, role = coalesce($4, role), "
-	                 "links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
-	                 "updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
-	                 &params, out, NULL);
+	return query_one(
+		conn,
+		"UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, role = coalesce($4, role), "
+		"links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
+		"updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
+		&params, out, NULL);
 }
 
 /* Locks in order of id, as everywhere, to avoid deadlocks. */
@@ -263,11 +286,12 @@ enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t o
 	bool is_admin = false;
 	pg_params_int(&params, admin_id);
 	pg_params_int(&params, other_id);
-	enum err err = query_bool(conn,
-	                          "SELECT COALESCE(bool_or(id = $1 AND " IS_ACTING_ADMIN "), false) FROM "
-	                          "(SELECT id, role, blocked FROM users WHERE id IN ($1, $2) AND deleted_at IS NULL "
-	                          "ORDER BY id FOR NO KEY UPDATE) AS locked",
-	                          &params, &is_admin);
+	enum err err = query_bool(
+		conn,
+		"SELECT COALESCE(bool_or(id = $1 AND " IS_ACTING_ADMIN "), false) FROM "
+		"(SELECT id, role, blocked FROM users WHERE id IN ($1, $2) AND deleted_at IS NULL "
+		"ORDER BY id FOR NO KEY UPDATE) AS locked",
+		&params, &is_admin);
 	return err == OK && !is_admin ? ERR_NOT_FOUND : err;
 }
 

@@ -38,13 +38,14 @@ struct user_status {
 };
 
 /* ERR_CONFLICT: an account has this address. */
-enum err user_store_create(struct pg_conn *conn, const char *email, const char *name, const char *password_hash,
-                           struct user *out) MUST_CHECK;
+enum err user_store_create(struct pg_conn *conn, const char *email, const char *name,
+                           const char *password_hash, struct user *out) MUST_CHECK;
 
 /* For all functions below, ERR_NOT_FOUND: no such account, or it is deleted. */
 enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST_CHECK;
 
-enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_status *out) MUST_CHECK;
+enum err user_store_get_status(struct pg_conn *conn, int64_t id,
+                               struct user_status *out) MUST_CHECK;
 
 /* Finds the account at login. ERR_NOT_FOUND: no account has this address. */
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
@@ -71,7 +72,8 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
  * Erases the personal data. The row stays and is_closing is set (account_deletion.h). ERR_NOT_FOUND
  * also: hash is no longer the stored hash. was_admin: it was an administrator and not blocked.
  */
-enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bool *was_admin) MUST_CHECK;
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash,
+                          bool *was_admin) MUST_CHECK;
 
 /*
  * Inside a transaction: locks the next account after the given id that is being deleted, skipping
@@ -79,7 +81,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
  * for_s ago.
  */
 enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
-                                 bool *is_grace_over) MUST_CHECK;
+                                  bool *is_grace_over) MUST_CHECK;
 enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /*
@@ -101,8 +103,8 @@ struct user_page {
 };
 
 /* Accounts that are not deleted, oldest first. users has room for limit. total: over all pages. */
-enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count,
-                         int64_t *total) MUST_CHECK;
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users,
+                         size_t *count, int64_t *total) MUST_CHECK;
 
 struct user_change {
 	bool has_blocked, has_role, has_links_per_day;
@@ -123,10 +125,12 @@ enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t o
 
 /*
  * Inside a transaction, before the account id is deleted: locks the first two administrators that
- * are not blocked. another_remains: one of them is not id, and keeps the role until the transaction ends.
+ * are not blocked. another_remains: one of them is not id, and keeps the role until the transaction
+ * ends.
  */
 enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *another_remains) MUST_CHECK;
 
-enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out) MUST_CHECK;
+enum err user_store_make_admin(struct pg_conn *conn, const char *email,
+                               struct user *out) MUST_CHECK;
 
 #endif

@@ -20,8 +20,8 @@
 #define HTTPS_PORT 443
 
 /*
- * ASCII characters that browsers escape in each part. Controls, spaces and non-ASCII bytes are always
- * escaped.
+ * ASCII characters that browsers escape in each part. Controls, spaces and non-ASCII bytes are
+ * always escaped.
  */
 static const char escaped_in_path[] = "\"#<>?^`{}";
 static const char escaped_in_query[] = "\"#<>'";
@@ -34,7 +34,8 @@ struct slice {
 
 struct parts {
 	bool is_https;
-	struct slice host, port, path, query, fragment; /* query and fragment include "?" and "#"; text NULL = absent */
+	struct slice host, port, path, query,
+		fragment; /* query and fragment include "?" and "#"; text NULL = absent */
 };
 
 static enum err reject(const char **reason, const char *because)
@@ -54,8 +55,8 @@ static const char *find_forbidden(const char *text, size_t len)
 			return "contains a space (write %20)";
 		if (utf8_is_control(text + i))
 			return "contains a control character";
-		bool is_escape =
-			i + 2 < len && isxdigit((unsigned char)text[i + 1]) && isxdigit((unsigned char)text[i + 2]);
+		bool is_escape = i + 2 < len && isxdigit((unsigned char)text[i + 1]) &&
+		                 isxdigit((unsigned char)text[i + 2]);
 		if (text[i] == '%' && !is_escape)
 			return "contains a % without two hexadecimal digits (write %25)";
 	}
@@ -188,8 +189,8 @@ static void add_path(struct strbuf *out, struct slice rest)
 	}
 }
 
-static void write_normal_form(const struct parts *parts, const struct destination *d, struct strbuf *out, size_t *query,
-                              size_t *fragment, size_t *path)
+static void write_normal_form(const struct parts *parts, const struct destination *d,
+                              struct strbuf *out, size_t *query, size_t *fragment, size_t *path)
 {
 	strbuf_add_format(out, "%s://%s", parts->is_https ? "https" : "http", d->host.text);
 	if (d->port != (parts->is_https ? HTTPS_PORT : HTTP_PORT))
@@ -201,16 +202,19 @@ static void write_normal_form(const struct parts *parts, const struct destinatio
 	*fragment = out->len;
 	if (parts->fragment.text) {
 		strbuf_add_char(out, '#');
-		add_normalized(out, (struct slice){ parts->fragment.text + 1, parts->fragment.len - 1 },
+		add_normalized(out,
+		               (struct slice){ parts->fragment.text + 1, parts->fragment.len - 1 },
 		               escaped_in_fragment);
 	}
 }
 
-static bool curl_part_equals(CURLU *curl, CURLUPart part, unsigned flags, const char *expected, size_t len)
+static bool curl_part_equals(CURLU *curl, CURLUPart part, unsigned flags, const char *expected,
+                             size_t len)
 {
 	char *read = NULL;
 	CURLUcode code = curl_url_get(curl, part, &read, flags);
-	bool same = code == CURLUE_OK ? strlen(read) == len && memcmp(read, expected, len) == 0 : len == 0;
+	bool same = code == CURLUE_OK ? strlen(read) == len && memcmp(read, expected, len) == 0
+	                              : len == 0;
 	curl_free(read);
 	return same;
 }
@@ -221,12 +225,13 @@ static bool curl_agrees(const struct destination *d)
 	char port[8];
 	snprintf(port, sizeof(port), "%u", (unsigned)d->port);
 	size_t query = d->query + (d->fragment > d->query);
-	bool same = curl && curl_url_set(curl, CURLUPART_URL, d->url, 0) == CURLUE_OK &&
-	            curl_part_equals(curl, CURLUPART_SCHEME, 0, d->url, strcspn(d->url, ":")) &&
-	            curl_part_equals(curl, CURLUPART_HOST, 0, d->host.text, strlen(d->host.text)) &&
-	            curl_part_equals(curl, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, strlen(port)) &&
-	            curl_part_equals(curl, CURLUPART_PATH, 0, d->url + d->path, d->query - d->path) &&
-	            curl_part_equals(curl, CURLUPART_QUERY, 0, d->url + query, d->fragment - query);
+	bool same =
+		curl && curl_url_set(curl, CURLUPART_URL, d->url, 0) == CURLUE_OK &&
+		curl_part_equals(curl, CURLUPART_SCHEME, 0, d->url, strcspn(d->url, ":")) &&
+		curl_part_equals(curl, CURLUPART_HOST, 0, d->host.text, strlen(d->host.text)) &&
+		curl_part_equals(curl, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, strlen(port)) &&
+		curl_part_equals(curl, CURLUPART_PATH, 0, d->url + d->path, d->query - d->path) &&
+		curl_part_equals(curl, CURLUPART_QUERY, 0, d->url + query, d->fragment - query);
 	curl_url_cleanup(curl);
 	return same;
 }
@@ -241,7 +246,8 @@ static enum err finish(const struct strbuf *normal, struct destination *d, const
 	return OK;
 }
 
-enum err destination_parse(const char *text, size_t len, struct destination *out, const char **reason)
+enum err destination_parse(const char *text, size_t len, struct destination *out,
+                           const char **reason)
 {
 	struct parts parts;
 	struct destination d = { 0 };

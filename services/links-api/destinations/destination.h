@@ -36,6 +36,7 @@ struct destination {
  * text: len bytes. ERR_INVALID: reason is a string literal, a phrase that follows the field's name
  * ("has no host").
  */
-enum err destination_parse(const char *text, size_t len, struct destination *out, const char **reason) MUST_CHECK;
+enum err destination_parse(const char *text, size_t len, struct destination *out,
+                           const char **reason) MUST_CHECK;
 
 #endif

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/base/utf8.h"
 #include "lib/base/ipv6_host.h"
+#include "lib/base/utf8.h"
 #include "services/links-api/destinations/host_bidi.h"
 
 #define LABEL_MAX 63
@@ -197,11 +197,13 @@ static bool parse_ipv4(const char *name, char out[static DESTINATION_HOST_MAX + 
 		return false;
 	address |= parts[count - 1];
 	snprintf(out, DESTINATION_HOST_MAX + 1, "%u.%u.%u.%u", (unsigned)(address >> 24),
-	         (unsigned)(address >> 16 & 255), (unsigned)(address >> 8 & 255), (unsigned)(address & 255));
+	         (unsigned)(address >> 16 & 255), (unsigned)(address >> 8 & 255),
+	         (unsigned)(address & 255));
 	return true;
 }
 
-enum err destination_host_parse(const char *text, size_t len, struct destination_host *out, const char **reason)
+enum err destination_host_parse(const char *text, size_t len, struct destination_host *out,
+                                const char **reason)
 {
 	struct destination_host host = { 0 };
 	if (len == 0)
@@ -230,7 +232,8 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 }
 
 /* The form in which hosts are compared. */
-static void comparable_name(const struct destination_host *host, char out[static DESTINATION_HOST_MAX + 1])
+static void comparable_name(const struct destination_host *host,
+                            char out[static DESTINATION_HOST_MAX + 1])
 {
 	size_t len = strlen(host->text);
 	if (ipv6_host_is_ipv4(host->text, len, out))

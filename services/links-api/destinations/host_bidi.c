@@ -7,8 +7,9 @@
 #define BIT(category) (1U << (category))
 #define RIGHT (BIT(UC_BIDI_R) | BIT(UC_BIDI_AL))
 #define LEFT BIT(UC_BIDI_L)
-#define NEUTRAL                                                                                                        \
-	(BIT(UC_BIDI_ES) | BIT(UC_BIDI_CS) | BIT(UC_BIDI_ET) | BIT(UC_BIDI_ON) | BIT(UC_BIDI_BN) | BIT(UC_BIDI_NSM))
+#define NEUTRAL                                                                                    \
+	(BIT(UC_BIDI_ES) | BIT(UC_BIDI_CS) | BIT(UC_BIDI_ET) | BIT(UC_BIDI_ON) | BIT(UC_BIDI_BN) | \
+	 BIT(UC_BIDI_NSM))
 
 /* The Bidi categories in a label, as bit sets. */
 struct label {
@@ -42,10 +43,11 @@ static bool is_valid(const struct label *label)
 {
 	const unsigned numbers = BIT(UC_BIDI_EN) | BIT(UC_BIDI_AN);
 	if (label->first & RIGHT)
-		return !(label->all & ~(RIGHT | numbers | NEUTRAL)) && label->last & (RIGHT | numbers) &&
-		       (label->all & numbers) != numbers;
+		return !(label->all & ~(RIGHT | numbers | NEUTRAL)) &&
+		       label->last & (RIGHT | numbers) && (label->all & numbers) != numbers;
 	if (label->first & LEFT)
-		return !(label->all & ~(LEFT | BIT(UC_BIDI_EN) | NEUTRAL)) && label->last & (LEFT | BIT(UC_BIDI_EN));
+		return !(label->all & ~(LEFT | BIT(UC_BIDI_EN) | NEUTRAL)) &&
+		       label->last & (LEFT | BIT(UC_BIDI_EN));
 	return !label->first; /* an empty label follows a trailing dot */
 }
 

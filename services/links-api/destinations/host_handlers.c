@@ -2,9 +2,9 @@
 
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/response.h"
 #include "services/links-api/destinations/host_request.h"
 #include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 static struct json *host_json(const struct blocked_host *host)
 {
@@ -46,7 +46,8 @@ struct host_change {
 };
 
 /* Refreshes this process's host guard before responding. */
-static enum err change(const struct request *r, pg_transaction_work write, struct blocked_host *host)
+static enum err change(const struct request *r, pg_transaction_work write,
+                       struct blocked_host *host)
 {
 	struct host_change work = { r, host };
 	struct pg_conn *conn = NULL;
@@ -70,7 +71,8 @@ static enum err add_on(void *ctx, struct pg_conn *conn)
 	struct json *details = json_new_object();
 	json_set_text(details, "host", host->host);
 	json_set_bool(details, "with_subdomains", host->with_subdomains);
-	err = request_audit(host_change->request, conn, "host.block", AUDIT_STORE_HOST, host->id, details);
+	err = request_audit(host_change->request, conn, "host.block", AUDIT_STORE_HOST, host->id,
+	                    details);
 	json_free(details);
 	return err;
 }
@@ -101,8 +103,9 @@ enum http_progress host_handlers_create(void *ctx, struct http_exchange *x)
 	if (err == ERR_CONFLICT)
 		return response_conflict(r, "host-taken", "/host", "is already blocked");
 	if (err == ERR_INVALID)
-		return response_conflict(r, "too-many-hosts", "",
-		                       "The list of blocked hosts is full. Use BLOCKED_HOSTS_FILE.");
+		return response_conflict(
+			r, "too-many-hosts", "",
+			"The list of blocked hosts is full. Use BLOCKED_HOSTS_FILE.");
 	if (err != OK)
 		return response_failure(r, err);
 	struct json *response = json_new_object();

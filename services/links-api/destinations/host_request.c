@@ -6,7 +6,8 @@
 #include "services/links-api/destinations/destination_host.h"
 #include "services/links-api/member.h"
 
-static void read_host(const struct json *object, struct blocked_host *out, struct http_problem_fields *wrong)
+static void read_host(const struct json *object, struct blocked_host *out,
+                      struct http_problem_fields *wrong)
 {
 	const char *text = member_text_of(object, "host", true, wrong);
 	if (!text)
@@ -14,7 +15,9 @@ static void read_host(const struct json *object, struct blocked_host *out, struc
 	struct destination_host host;
 	const char *reason = NULL;
 	if (destination_host_parse(text, strlen(text), &host, &reason) != OK) {
-		http_problem_add_field(wrong, "/host", "must be a host name or address like example.com: %s", reason);
+		http_problem_add_field(wrong, "/host",
+		                       "must be a host name or address like example.com: %s",
+		                       reason);
 		return;
 	}
 	size_t len = strlen(host.text);
@@ -23,7 +26,8 @@ static void read_host(const struct json *object, struct blocked_host *out, struc
 	snprintf(out->host, sizeof(out->host), "%.*s", (int)len, host.text);
 }
 
-static void read_with_subdomains(const struct json *object, struct blocked_host *out, struct http_problem_fields *wrong)
+static void read_with_subdomains(const struct json *object, struct blocked_host *out,
+                                 struct http_problem_fields *wrong)
 {
 	const struct json *value = json_get(object, "with_subdomains");
 	out->with_subdomains = !value || (json_type(value) == JSON_BOOL && json_bool(value));
@@ -31,14 +35,16 @@ static void read_with_subdomains(const struct json *object, struct blocked_host 
 		http_problem_add_field(wrong, "/with_subdomains", "must be true or false");
 }
 
-static void read_reason(const struct json *object, struct blocked_host *out, struct http_problem_fields *wrong)
+static void read_reason(const struct json *object, struct blocked_host *out,
+                        struct http_problem_fields *wrong)
 {
 	const char *reason = member_text_of(object, "reason", false, wrong);
 	if (reason && member_is_line(reason, 0, BLOCKED_HOST_REASON_CHARS_MAX, "/reason", wrong))
 		snprintf(out->reason, sizeof(out->reason), "%s", reason);
 }
 
-enum err host_request_read(const struct json *object, struct blocked_host *out, struct http_problem_fields *wrong)
+enum err host_request_read(const struct json *object, struct blocked_host *out,
+                           struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "host", "with_subdomains", "reason" };
 	struct blocked_host read = { 0 };

@@ -7,9 +7,9 @@
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_REQUEST_H
 
 #include "lib/base/err.h"
-#include "lib/links/blocked_host_store.h"
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
+#include "lib/links/blocked_host_store.h"
 
 /* ERR_INVALID: wrong lists every invalid member. */
 enum err host_request_read(const struct json *object, struct blocked_host *out,

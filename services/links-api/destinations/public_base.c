@@ -45,7 +45,8 @@ enum err public_base_parse_aliases(const char *list, struct host_policy **out)
 	return OK;
 }
 
-bool public_base_owns(const struct public_base *base, const struct destination_host *host, uint16_t port)
+bool public_base_owns(const struct public_base *base, const struct destination_host *host,
+                      uint16_t port)
 {
 	if (destination_host_equal(&base->host, host))
 		return !host->is_address || base->port == port;

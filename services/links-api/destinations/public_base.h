@@ -23,8 +23,9 @@ struct public_base {
 	char url[PUBLIC_BASE_URL_MAX + 1]; /* normal form without a trailing slash */
 	struct destination_host host;
 	uint16_t port;
-	const struct host_policy *aliases;   /* our other hosts, as a block list; borrowed; NULL = none */
-	struct host_guard *hosts;            /* allowed destination hosts; borrowed; NULL = any */
+	const struct host_policy
+		*aliases;         /* our other hosts, as a block list; borrowed; NULL = none */
+	struct host_guard *hosts; /* allowed destination hosts; borrowed; NULL = any */
 	const struct reserved_slugs *reserved; /* extra reserved slugs; borrowed; NULL = none */
 };
 
@@ -32,7 +33,8 @@ struct public_base {
  * ERR_INVALID: not an http or https URL, or one with a username, password, query or fragment, or
  * longer than PUBLIC_BASE_URL_MAX. reason is a string literal that says which.
  */
-enum err public_base_init(struct public_base *base, const char *url, const char **reason) MUST_CHECK;
+enum err public_base_init(struct public_base *base, const char *url,
+                          const char **reason) MUST_CHECK;
 
 /*
  * Parses our other hosts, separated by commas or white space, into a block list. ERR_INVALID: an
@@ -44,7 +46,8 @@ enum err public_base_parse_aliases(const char *list, struct host_policy **out) M
  * True if host and port are ours. A name is ours on every port. An address is ours only on our own
  * port, because other services may share it.
  */
-bool public_base_owns(const struct public_base *base, const struct destination_host *host, uint16_t port);
+bool public_base_owns(const struct public_base *base, const struct destination_host *host,
+                      uint16_t port);
 
 #define PUBLIC_BASE_SHORT_URL_SIZE (PUBLIC_BASE_URL_MAX + SLUG_SIZE + 1)
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "services/links-api/response.h"
 #include "services/links-api/documents/document.h"
+#include "services/links-api/response.h"
 
 /*
  * Public and cacheable, but revalidated each time: a new version of the program has new documents.
@@ -24,7 +24,8 @@ static enum http_progress send_document(struct request *r, const struct document
 static enum http_progress send_named(struct request *r, const char *name)
 {
 	struct document document;
-	return document_find(name, &document) == OK ? send_document(r, &document) : response_not_found(r);
+	return document_find(name, &document) == OK ? send_document(r, &document)
+	                                            : response_not_found(r);
 }
 
 enum http_progress document_handlers_description(void *ctx, struct http_exchange *x)
@@ -39,10 +40,11 @@ enum http_progress document_handlers_description(void *ctx, struct http_exchange
  */
 enum http_progress document_handlers_reader(void *ctx, struct http_exchange *x)
 {
-	http_exchange_add_fixed_header(x, "Content-Security-Policy",
-	                               "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-	                               "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
-	                               "form-action 'none'; frame-ancestors 'none'");
+	http_exchange_add_fixed_header(
+		x, "Content-Security-Policy",
+		"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+		"form-action 'none'; frame-ancestors 'none'");
 	http_exchange_add_fixed_header(x, "Referrer-Policy", "no-referrer");
 	return send_named(ctx, "reader");
 }

@@ -16,14 +16,16 @@ static int compare_positions(const struct bulk_write_item *a, const struct bulk_
 
 static int compare_urls(const void *a, const void *b)
 {
-	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a, *y = *(struct bulk_write_item *const *)b;
+	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a,
+				     *y = *(struct bulk_write_item *const *)b;
 	int order = strcmp(x->input.original_url, y->input.original_url);
 	return order != 0 ? order : compare_positions(x, y);
 }
 
 static int compare_slugs(const void *a, const void *b)
 {
-	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a, *y = *(struct bulk_write_item *const *)b;
+	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a,
+				     *y = *(struct bulk_write_item *const *)b;
 	int order = strcmp(x->creation.requested.slug, y->creation.requested.slug);
 	return order != 0 ? order : compare_positions(x, y);
 }
@@ -32,7 +34,8 @@ static void match_urls(struct bulk_write_item **items, size_t count)
 {
 	qsort(items, count, sizeof(struct bulk_write_item *), compare_urls);
 	for (size_t i = 0; i < count; i++) {
-		bool is_same = i > 0 && strcmp(items[i - 1]->input.original_url, items[i]->input.original_url) == 0;
+		bool is_same = i > 0 && strcmp(items[i - 1]->input.original_url,
+		                               items[i]->input.original_url) == 0;
 		items[i]->url_first = is_same ? items[i - 1]->url_first : items[i];
 	}
 }
@@ -41,8 +44,8 @@ static void match_slugs(struct bulk_write_item **items, size_t count)
 {
 	qsort(items, count, sizeof(struct bulk_write_item *), compare_slugs);
 	for (size_t i = 0; i < count; i++) {
-		bool is_same =
-			i > 0 && strcmp(items[i - 1]->creation.requested.slug, items[i]->creation.requested.slug) == 0;
+		bool is_same = i > 0 && strcmp(items[i - 1]->creation.requested.slug,
+		                               items[i]->creation.requested.slug) == 0;
 		items[i]->slug_first = is_same ? items[i - 1]->slug_first : items[i];
 	}
 }
@@ -68,7 +71,8 @@ void bulk_create_match(struct bulk_write *bulk)
 
 enum err bulk_create_check_deadline(const struct bulk_write *bulk)
 {
-	return clock_steady_us(bulk->request->api->clock) < bulk->deadline_us ? OK : ERR_UNAVAILABLE;
+	return clock_steady_us(bulk->request->api->clock) < bulk->deadline_us ? OK
+	                                                                      : ERR_UNAVAILABLE;
 }
 
 /* Of items without a requested slug, one lookup per URL is enough. */
@@ -82,7 +86,8 @@ static bool needs_lookup(const struct bulk_write_item *item)
 static enum err find_reusable(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	struct link_reuse_store_lookup *lookups = mem_array(bulk->count, sizeof(*lookups));
-	struct bulk_write_item **candidates = mem_array(bulk->count, sizeof(struct bulk_write_item *));
+	struct bulk_write_item **candidates =
+		mem_array(bulk->count, sizeof(struct bulk_write_item *));
 	size_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++)
 		bulk->items[i].is_tried = false;
@@ -90,9 +95,10 @@ static enum err find_reusable(struct bulk_write *bulk, struct pg_conn *conn)
 		struct bulk_write_item *item = &bulk->items[i];
 		if (!needs_lookup(item))
 			continue;
-		lookups[count] = (struct link_reuse_store_lookup){ .original_url = item->input.original_url,
-			                                           .slug = item->creation.requested.slug,
-			                                           .link = &item->link };
+		lookups[count] =
+			(struct link_reuse_store_lookup){ .original_url = item->input.original_url,
+			                                  .slug = item->creation.requested.slug,
+			                                  .link = &item->link };
 		candidates[count++] = item;
 		item->url_first->is_tried |= !item->slug_first;
 	}
@@ -120,7 +126,8 @@ static bool is_limited(const struct bulk_write *bulk)
 static enum err find_used_slugs(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	const char **slugs = mem_array(bulk->count, sizeof(*slugs));
-	struct bulk_write_item **candidates = mem_array(bulk->count, sizeof(struct bulk_write_item *));
+	struct bulk_write_item **candidates =
+		mem_array(bulk->count, sizeof(struct bulk_write_item *));
 	bool *is_used = mem_array(bulk->count, sizeof(*is_used));
 	size_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++) {

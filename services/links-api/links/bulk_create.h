@@ -50,8 +50,9 @@ struct bulk_write_item {
 	struct bulk_write_item *slug_first; /* NULL = no slug requested */
 	struct bulk_write_item *url_first;
 	/* Of the first item with a URL: */
-	const struct bulk_write_item *reusable; /* an item with this URL that has a link; NULL = none yet */
-	bool is_tried;                          /* one with this URL is already looked up, or part of this round */
+	const struct bulk_write_item
+		*reusable; /* an item with this URL that has a link; NULL = none yet */
+	bool is_tried;     /* one with this URL is already looked up, or part of this round */
 };
 
 struct bulk_write {
@@ -67,7 +68,8 @@ struct bulk_write {
 
 static inline bool bulk_create_has_link(const struct bulk_write_item *item)
 {
-	return item->outcome == BULK_CREATED || item->outcome == BULK_FOUND || item->outcome == BULK_CLAIMED;
+	return item->outcome == BULK_CREATED || item->outcome == BULK_FOUND ||
+	       item->outcome == BULK_CLAIMED;
 }
 
 /* Finds items with the same slug or URL. Call once all items are read. */

@@ -38,7 +38,8 @@ static enum err put_row(struct sql_column row[static COLUMNS], const struct link
 }
 
 /* Sets the same columns as link_store_update. */
-static enum err update(struct pg_conn *conn, struct sql_column input[static COLUMNS], struct pg_result **rows)
+static enum err update(struct pg_conn *conn, struct sql_column input[static COLUMNS],
+                       struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	for (size_t i = 0; i < COLUMNS; i++) {
@@ -46,22 +47,23 @@ static enum err update(struct pg_conn *conn, struct sql_column input[static COLU
 		if (err != OK)
 			return err;
 	}
-	return pg_conn_query(conn,
-	                     "UPDATE links SET version = version + 1, state = new_state, original_url = new_url, "
-	                     "tags = " LINK_ROW_TAGS_FROM_TEXT(
-				     "new_tags") ", updated_at = clock_timestamp(), "
-	                                         "state_since = CASE WHEN state = new_state THEN state_since "
-	                                         "ELSE clock_timestamp() END "
-	                                         "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
-	                                         "$5::text[]) WITH ORDINALITY "
-	                                         "AS input (old_id, old_version, new_state, new_url, new_tags, place) "
-	                                         "WHERE id = old_id AND version = old_version "
-	                                         "RETURNING " LINK_ROW_COLUMNS ", place",
-	                     &params, rows);
+	return pg_conn_query(
+		conn,
+		"UPDATE links SET version = version + 1, state = new_state, original_url = new_url, "
+		"tags = " LINK_ROW_TAGS_FROM_TEXT(
+			"new_tags") ", updated_at = clock_timestamp(), "
+				    "state_since = CASE WHEN state = new_state THEN state_since "
+				    "ELSE clock_timestamp() END "
+				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
+				    "$5::text[]) WITH ORDINALITY "
+				    "AS input (old_id, old_version, new_state, new_url, new_tags, place) "
+				    "WHERE id = old_id AND version = old_version "
+				    "RETURNING " LINK_ROW_COLUMNS ", place",
+		&params, rows);
 }
 
-static enum err update_links(struct pg_conn *conn, const struct bulk_update_store_change *changes, size_t count,
-                             struct pg_result **rows)
+static enum err update_links(struct pg_conn *conn, const struct bulk_update_store_change *changes,
+                             size_t count, struct pg_result **rows)
 {
 	struct sql_column input[COLUMNS];
 	enum err err = OK;
@@ -77,8 +79,9 @@ static enum err update_links(struct pg_conn *conn, const struct bulk_update_stor
 	return err;
 }
 
-static enum err take_row(const struct pg_result *rows, size_t row, struct bulk_update_store_change *changes,
-                         size_t count, struct outbox_bulk *bundle)
+static enum err take_row(const struct pg_result *rows, size_t row,
+                         struct bulk_update_store_change *changes, size_t count,
+                         struct outbox_bulk *bundle)
 {
 	struct link_event event;
 	int64_t place = pg_result_int(rows, row, PLACE_COLUMN);
@@ -99,14 +102,16 @@ static enum err record(struct pg_conn *conn, struct outbox_bulk *bundle)
 	struct pg_params params = { 0 };
 	enum err err = sql_column_param(&bundle->slugs, &params);
 	if (err == OK)
-		err = pg_conn_query(conn,
-		                    "UPDATE outbox SET priority = 0 "
-		                    "WHERE slug = ANY ($1::text[]) AND NOT published AND priority = 1",
-		                    &params, NULL);
+		err = pg_conn_query(
+			conn,
+			"UPDATE outbox SET priority = 0 "
+			"WHERE slug = ANY ($1::text[]) AND NOT published AND priority = 1",
+			&params, NULL);
 	return err == OK ? outbox_bulk_insert(bundle, conn) : err;
 }
 
-enum err bulk_update_store_write(struct pg_conn *conn, struct bulk_update_store_change *changes, size_t count)
+enum err bulk_update_store_write(struct pg_conn *conn, struct bulk_update_store_change *changes,
+                                 size_t count)
 {
 	struct pg_result *rows = NULL;
 	struct outbox_bulk bundle;

@@ -28,9 +28,12 @@ static const struct {
 	[BULK_CREATED] = { 201, NULL, NULL, NULL },
 	[BULK_FOUND] = { 200, NULL, NULL, NULL },
 	[BULK_CLAIMED] = { 200, NULL, NULL, NULL },
-	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug", "is already used; slugs are never reused" },
-	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, "You have reached your limit of new links in 24 hours." },
-	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL, "No free random slug was found. Please try again." },
+	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug",
+	                     "is already used; slugs are never reused" },
+	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL,
+	                      "You have reached your limit of new links in 24 hours." },
+	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL,
+	                        "No free random slug was found. Please try again." },
 	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
 	[BULK_EXPIRED] = { 409, "state", "/slug", "belongs to an expired link" },
 };
@@ -45,7 +48,8 @@ static void reject_item(const struct bulk_write *bulk, struct bulk_write_item *i
 	                                 http_exchange_request_id(bulk->request->exchange), wrong);
 }
 
-static void read_claim(const struct json *object, struct bulk_write_item *item, struct http_problem_fields *wrong)
+static void read_claim(const struct json *object, struct bulk_write_item *item,
+                       struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "slug", "claim_token" };
 	member_reject_unknown(object, names, 2, wrong);
@@ -60,8 +64,8 @@ static void read_claim(const struct json *object, struct bulk_write_item *item, 
 	claim_token_hash(token, item->claim_token_hash);
 }
 
-static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind, const struct json *value,
-                      struct bulk_write_item *item)
+static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind,
+                      const struct json *value, struct bulk_write_item *item)
 {
 	const struct request *r = bulk->request;
 	struct http_problem_fields wrong = { 0 };
@@ -69,14 +73,15 @@ static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind, 
 		http_problem_add_field(&wrong, "", "must be an object");
 	else if (kind == BULK_WRITE_SYNC && json_get(value, "claim_token"))
 		read_claim(value, item, &wrong);
-	else if (link_request_read(value, LINK_REQUEST_CREATE, &r->api->base, request_now_us(r), &item->input,
-	                           &wrong) == OK)
+	else if (link_request_read(value, LINK_REQUEST_CREATE, &r->api->base, request_now_us(r),
+	                           &item->input, &wrong) == OK)
 		item->creation.requested = link_request_new_link(&item->input, r->user_id);
 	if (wrong.count > 0)
 		reject_item(bulk, item, &wrong);
 }
 
-struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind, const struct json *items)
+struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind,
+                                  const struct json *items)
 {
 	struct bulk_write *bulk = mem_zero(sizeof(*bulk));
 	bulk->request = r;
@@ -119,7 +124,8 @@ static void reset(struct bulk_write *bulk)
 	}
 }
 
-static enum err claim_link(const struct bulk_write *bulk, struct pg_conn *conn, struct bulk_write_item *item)
+static enum err claim_link(const struct bulk_write *bulk, struct pg_conn *conn,
+                           struct bulk_write_item *item)
 {
 	const struct request *r = bulk->request;
 	enum err err = link_store_claim(conn, &item->link, r->user_id);
@@ -131,11 +137,13 @@ static enum err claim_link(const struct bulk_write *bulk, struct pg_conn *conn, 
 }
 
 /* A deleted link, or one that another user has claimed, counts as not found. */
-static enum err claim(const struct bulk_write *bulk, struct pg_conn *conn, struct bulk_write_item *item)
+static enum err claim(const struct bulk_write *bulk, struct pg_conn *conn,
+                      struct bulk_write_item *item)
 {
 	const struct request *r = bulk->request;
 	const struct link *link = &item->link;
-	enum err err = link_store_lock_by_claim_token(conn, item->input.slug, item->claim_token_hash, &item->link);
+	enum err err = link_store_lock_by_claim_token(conn, item->input.slug,
+	                                              item->claim_token_hash, &item->link);
 	if (err == ERR_NOT_FOUND)
 		item->outcome = BULK_NOT_FOUND;
 	if (err != OK)
@@ -171,7 +179,8 @@ static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
 	for (size_t i = 0; i < bulk->count; i++)
-		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id : NO_LINK_ID;
+		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id
+		                                               : NO_LINK_ID;
 	enum err err = statistics_store_get_bulk(conn, ids, bulk->count, bulk->statistics);
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, ids, bulk->count, bulk->checks);
@@ -203,7 +212,8 @@ char (*bulk_write_slugs(const struct bulk_write *bulk, size_t *count))[SLUG_SIZE
 	*count = 0;
 	for (size_t i = 0; i < bulk->count; i++) {
 		if (bulk_create_has_link(&bulk->items[i]))
-			snprintf(slugs[(*count)++], SLUG_SIZE, "%s", bulk->items[i].link.entry.slug);
+			snprintf(slugs[(*count)++], SLUG_SIZE, "%s",
+			         bulk->items[i].link.entry.slug);
 	}
 	return slugs;
 }
@@ -211,7 +221,8 @@ char (*bulk_write_slugs(const struct bulk_write *bulk, size_t *count))[SLUG_SIZE
 static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_write_item *item)
 {
 	const struct request *r = bulk->request;
-	const char *pointer = outcomes[item->outcome].pointer, *detail = outcomes[item->outcome].detail;
+	const char *pointer = outcomes[item->outcome].pointer,
+		   *detail = outcomes[item->outcome].detail;
 	char sentence[DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
 	if (pointer) {
@@ -219,7 +230,8 @@ static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_
 		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
 	}
 	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,
-	                        pointer ? sentence : detail, http_exchange_request_id(r->exchange), &fields);
+	                        pointer ? sentence : detail, http_exchange_request_id(r->exchange),
+	                        &fields);
 }
 
 static struct json *result_of(const struct bulk_write *bulk, size_t index, int64_t now_us)
@@ -232,7 +244,8 @@ static struct json *result_of(const struct bulk_write *bulk, size_t index, int64
 		         link_json_new(&item->link, &bulk->statistics[index], &bulk->checks[index],
 		                       &bulk->request->api->base, now_us));
 	else
-		json_set(result, "problem", item->problem ? json_share(item->problem) : problem_of(bulk, item));
+		json_set(result, "problem",
+		         item->problem ? json_share(item->problem) : problem_of(bulk, item));
 	return result;
 }
 

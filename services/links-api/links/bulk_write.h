@@ -23,7 +23,8 @@ struct bulk_write;
 /*
  * Reads and validates all items of a JSON array. Does not keep items. Free it with bulk_write_free.
  */
-struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind, const struct json *items);
+struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind,
+                                  const struct json *items);
 void bulk_write_free(struct bulk_write *bulk);
 
 /*

@@ -54,8 +54,10 @@ enum err idempotency_read(struct request *r, struct idempotency *out)
 	char scoped[SCOPED_KEY_SIZE];
 	snprintf(key, sizeof(key), "%s", header);
 	scope_key(r, key, scoped);
-	digest_hmac_sha256(lookup_label, strlen(lookup_label), scoped, strlen(scoped), out->key_hash);
-	digest_hmac_sha256(encryption_label, strlen(encryption_label), scoped, strlen(scoped), out->response_key);
+	digest_hmac_sha256(lookup_label, strlen(lookup_label), scoped, strlen(scoped),
+	                   out->key_hash);
+	digest_hmac_sha256(encryption_label, strlen(encryption_label), scoped, strlen(scoped),
+	                   out->response_key);
 	hash_request(r, out->request_hash);
 	return OK;
 }
@@ -71,8 +73,9 @@ static enum err decrypt(const struct idempotency *i, const struct idempotency_ro
 	return err == OK ? OK : ERR_INTERNAL;
 }
 
-enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn, enum idempotency_state *state,
-                           struct stored_response *response, struct idempotency_row *row)
+enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn,
+                           enum idempotency_state *state, struct stored_response *response,
+                           struct idempotency_row *row)
 {
 	*state = IDEMPOTENCY_NEW;
 	if (!i->has_key)
@@ -86,12 +89,14 @@ enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn, en
 	}
 	if (err != OK)
 		return err;
-	*state = digest_equal(row->request_hash, i->request_hash) ? IDEMPOTENCY_REPLAY : IDEMPOTENCY_MISMATCH;
+	*state = digest_equal(row->request_hash, i->request_hash) ? IDEMPOTENCY_REPLAY
+	                                                          : IDEMPOTENCY_MISMATCH;
 	return *state == IDEMPOTENCY_REPLAY ? decrypt(i, row, response) : OK;
 }
 
-enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, const struct stored_response *response,
-                          char (*slugs)[SLUG_SIZE], size_t slug_count)
+enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn,
+                          const struct stored_response *response, char (*slugs)[SLUG_SIZE],
+                          size_t slug_count)
 {
 	if (!i->has_key)
 		return OK;
@@ -110,7 +115,8 @@ enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, con
 
 enum http_progress idempotency_answer_bad_key(struct request *r)
 {
-	return response_problem(r, 400, "idempotency-key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+	return response_problem(r, 400, "idempotency-key",
+	                        "Idempotency-Key must be 1 to 255 visible ASCII characters.");
 }
 
 enum http_progress idempotency_answer_conflict(struct request *r, enum idempotency_state state)
@@ -120,6 +126,7 @@ enum http_progress idempotency_answer_conflict(struct request *r, enum idempoten
 			r, 422, "idempotency-key-reused",
 			"This Idempotency-Key was already used with a different path or body. Use a new key.");
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
-	return response_problem(r, 409, "idempotency-key-in-flight",
-	                      "A request with this Idempotency-Key is still in progress. Retry later.");
+	return response_problem(
+		r, 409, "idempotency-key-in-flight",
+		"A request with this Idempotency-Key is still in progress. Retry later.");
 }

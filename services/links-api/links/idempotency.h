@@ -17,8 +17,8 @@
 
 #include <stdbool.h>
 
-#include "lib/base/digest.h"
 #include "lib/base/aead.h"
+#include "lib/base/digest.h"
 #include "services/links-api/links/idempotency_store.h"
 #include "services/links-api/links/stored_response.h"
 #include "services/links-api/request.h"
@@ -29,7 +29,8 @@ struct idempotency {
 	bool has_key; /* the request has an Idempotency-Key */
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
-	uint8_t response_key[AEAD_KEY_SIZE]; /* encrypts the response; cannot be derived from stored data */
+	uint8_t response_key[AEAD_KEY_SIZE]; /* encrypts the response; cannot be derived from stored
+	                                        data */
 };
 
 /* Reads the header. ERR_INVALID: the key is malformed. Without the header: OK, has_key is false. */
@@ -47,15 +48,17 @@ enum idempotency_state {
  * lists the links that it describes; clear row with idempotency_store_clear. Errors of
  * idempotency_store_acquire; ERR_INTERNAL also: the stored response cannot be decrypted.
  */
-enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn, enum idempotency_state *state,
-                           struct stored_response *response, struct idempotency_row *row) MUST_CHECK;
+enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn,
+                           enum idempotency_state *state, struct stored_response *response,
+                           struct idempotency_row *row) MUST_CHECK;
 
 /*
  * Call last before the commit. slugs: the links that the response describes. Does nothing without a
  * key.
  */
-enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, const struct stored_response *response,
-                          char (*slugs)[SLUG_SIZE], size_t slug_count) MUST_CHECK;
+enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn,
+                          const struct stored_response *response, char (*slugs)[SLUG_SIZE],
+                          size_t slug_count) MUST_CHECK;
 
 /* Answers 400: the key is malformed. */
 enum http_progress idempotency_answer_bad_key(struct request *r);

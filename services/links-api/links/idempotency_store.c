@@ -45,7 +45,8 @@ static void read_row(const struct pg_result *rows, struct idempotency_row *out)
 }
 
 /* One row per slug. Only the first one carries the response. */
-static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE], struct idempotency_row *out)
+static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+                     struct idempotency_row *out)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -65,7 +66,8 @@ static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_
 		read_row(rows, out);
 		out->slugs = mem_array(count, sizeof(*out->slugs));
 		for (size_t i = 0; i < count && !pg_result_is_null(rows, i, 2); i++)
-			snprintf(out->slugs[out->slug_count++], SLUG_SIZE, "%s", pg_result_text(rows, i, 2));
+			snprintf(out->slugs[out->slug_count++], SLUG_SIZE, "%s",
+			         pg_result_text(rows, i, 2));
 	}
 	pg_result_free(rows);
 	return err;
@@ -88,7 +90,8 @@ enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[sta
 {
 	struct pg_params params = { 0 };
 	struct sql_column slugs;
-	sql_column_init(&slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + row->slug_count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&slugs, SQL_COLUMN_TEXT,
+	                COLUMN_HEADER + row->slug_count * (COLUMN_LENGTH + SLUG_SIZE));
 	for (size_t i = 0; i < row->slug_count; i++)
 		sql_column_add_text(&slugs, row->slugs[i]);
 	pg_params_bytes(&params, key_hash, DIGEST_SIZE);
@@ -96,12 +99,13 @@ enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[sta
 	pg_params_bytes(&params, row->response, row->response_len);
 	enum err err = sql_column_param(&slugs, &params);
 	if (err == OK)
-		err = pg_conn_query(conn,
-		                    "INSERT INTO idempotency_keys (key_hash, request_hash, answer, slugs) "
-		                    "VALUES ($1, $2, $3, $4::text[]) ON CONFLICT (key_hash) DO UPDATE "
-		                    "SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, "
-		                    "slugs = EXCLUDED.slugs, created_at = EXCLUDED.created_at",
-		                    &params, NULL);
+		err = pg_conn_query(
+			conn,
+			"INSERT INTO idempotency_keys (key_hash, request_hash, answer, slugs) "
+			"VALUES ($1, $2, $3, $4::text[]) ON CONFLICT (key_hash) DO UPDATE "
+			"SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, "
+			"slugs = EXCLUDED.slugs, created_at = EXCLUDED.created_at",
+			&params, NULL);
 	sql_column_clear(&slugs);
 	return err;
 }

@@ -4,8 +4,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
-#include "services/links-api/response.h"
 #include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/response.h"
 
 #define TRIES_MAX 5
 
@@ -49,10 +49,13 @@ enum err idempotent_transaction_begin(struct idempotent_transaction *tx)
 	tx->conn = NULL;
 	idempotency_store_clear(&tx->stored);
 	enum err err = begin(tx);
-	return err == OK ? idempotency_begin(&tx->key, tx->conn, &tx->state, &tx->response, &tx->stored) : err;
+	return err == OK ? idempotency_begin(&tx->key, tx->conn, &tx->state, &tx->response,
+	                                     &tx->stored)
+	                 : err;
 }
 
-enum err idempotent_transaction_save(struct idempotent_transaction *tx, char (*slugs)[SLUG_SIZE], size_t slug_count)
+enum err idempotent_transaction_save(struct idempotent_transaction *tx, char (*slugs)[SLUG_SIZE],
+                                     size_t slug_count)
 {
 	if (tx->state != IDEMPOTENCY_NEW)
 		return OK;
@@ -79,7 +82,8 @@ bool idempotent_transaction_must_retry(const struct idempotent_transaction *tx, 
 
 /* --- requests that were executed before --- */
 
-static enum err are_cached(const struct idempotent_transaction *tx, const char *const *slugs, bool *is_cached)
+static enum err are_cached(const struct idempotent_transaction *tx, const char *const *slugs,
+                           bool *is_cached)
 {
 	struct pg_pool *pool = tx->request->api->pg;
 	struct pg_conn *conn = NULL;
@@ -99,7 +103,8 @@ static enum err update_cache(const struct idempotent_transaction *tx)
 		slugs[i] = tx->stored.slugs[i];
 	enum err err = are_cached(tx, slugs, &is_cached);
 	if (err == OK && !is_cached)
-		link_cache_update_bulk(tx->request->api, tx->request->user_id, slugs, tx->stored.slug_count);
+		link_cache_update_bulk(tx->request->api, tx->request->user_id, slugs,
+		                       tx->stored.slug_count);
 	free(slugs);
 	return err;
 }

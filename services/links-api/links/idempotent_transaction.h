@@ -29,10 +29,11 @@
 struct idempotent_transaction {
 	struct request *request;
 	struct idempotency key;
-	enum idempotency_state state;    /* after begin: execute only if it is IDEMPOTENCY_NEW */
-	struct stored_response response; /* the handler fills it, or begin does for IDEMPOTENCY_REPLAY */
-	struct idempotency_row stored;   /* of IDEMPOTENCY_REPLAY */
-	struct pg_conn *conn;            /* NULL outside begin … end */
+	enum idempotency_state state; /* after begin: execute only if it is IDEMPOTENCY_NEW */
+	struct stored_response
+		response; /* the handler fills it, or begin does for IDEMPOTENCY_REPLAY */
+	struct idempotency_row stored; /* of IDEMPOTENCY_REPLAY */
+	struct pg_conn *conn;          /* NULL outside begin … end */
 	int tries;
 };
 
@@ -40,7 +41,8 @@ struct idempotent_transaction {
  * ERR_INVALID: the Idempotency-Key is malformed; the request has been answered. Else end it with
  * _clear.
  */
-enum err idempotent_transaction_init(struct idempotent_transaction *tx, struct request *r) MUST_CHECK;
+enum err idempotent_transaction_init(struct idempotent_transaction *tx,
+                                     struct request *r) MUST_CHECK;
 void idempotent_transaction_clear(struct idempotent_transaction *tx);
 
 /*

@@ -15,14 +15,16 @@ const char *link_audit_action(enum link_change change)
 	return actions[change];
 }
 
-enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link_change change, const struct link *link)
+enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link_change change,
+                        const struct link *link)
 {
 	struct json *details = json_new_object();
 	json_set_text(details, "slug", link->entry.slug);
 	json_set_int(details, "version", link->entry.version);
 	if (link->owner_id)
 		json_set_int(details, "owner_id", link->owner_id);
-	enum err err = request_audit(r, conn, link_audit_action(change), LINK_AUDIT_SUBJECT, link->entry.id, details);
+	enum err err = request_audit(r, conn, link_audit_action(change), LINK_AUDIT_SUBJECT,
+	                             link->entry.id, details);
 	json_free(details);
 	return err;
 }

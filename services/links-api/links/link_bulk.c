@@ -3,21 +3,23 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/response.h"
-#include "services/links-api/request_body.h"
 #include "services/links-api/links/bulk_write.h"
 #include "services/links-api/links/idempotent_transaction.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/member.h"
+#include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
-static const struct json *items_of(const struct json *body, size_t max, struct http_problem_fields *wrong)
+static const struct json *items_of(const struct json *body, size_t max,
+                                   struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "links" };
 	member_reject_unknown(body, names, 1, wrong);
 	const struct json *items = json_get(body, "links");
 	size_t count = items && json_type(items) == JSON_ARRAY ? json_count(items) : 0;
 	if (count < 1 || count > max)
-		http_problem_add_field(wrong, "/links", "must be an array of 1 to %zu objects", max);
+		http_problem_add_field(wrong, "/links", "must be an array of 1 to %zu objects",
+		                       max);
 	return items;
 }
 
@@ -69,7 +71,8 @@ static void publish(const struct request *r, const struct bulk_write *bulk)
 
 static enum http_progress answer_error(struct request *r, enum err err)
 {
-	return err == ERR_NOT_FOUND ? response_unauthorized(r, REQUEST_AUTH_INVALID) : response_failure(r, err);
+	return err == ERR_NOT_FOUND ? response_unauthorized(r, REQUEST_AUTH_INVALID)
+	                            : response_failure(r, err);
 }
 
 /* Begin, execute, commit; then publish to Redis before the client hears of it. */

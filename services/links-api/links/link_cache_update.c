@@ -7,7 +7,8 @@
 #define RETRY_US (20 * CLOCK_US_PER_MS)
 #define TIMEOUT_US (LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS * CLOCK_US_PER_MS)
 
-static bool update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
+static bool update_link(const struct api *api, const struct link_cache_reservation *place,
+                        const struct link *link)
 {
 	enum err err = link_cache_fill(api->cache, place, &link->entry);
 	if (err == OK || err == ERR_CONFLICT)
@@ -26,21 +27,25 @@ static bool relay_has_updated(const struct api *api, const char *slug)
 	return err == OK && is_cached;
 }
 
-void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
+void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place,
+                            const struct link *link)
 {
 	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
 	while (!update_link(api, place, link) && !relay_has_updated(api, link->entry.slug)) {
 		if (clock_steady_us(api->clock) >= until_us) {
-			log_warning(api->log, "link_cache_update_timed_out", LOG_INT("link_id", link->entry.id));
+			log_warning(api->log, "link_cache_update_timed_out",
+			            LOG_INT("link_id", link->entry.id));
 			return;
 		}
 		usleep(RETRY_US);
 	}
 }
 
-static bool drop_links(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count)
+static bool drop_links(const struct api *api, int64_t owner_id, const char *const *slugs,
+                       size_t count)
 {
-	return link_cache_delete(api->cache, slugs, count) == OK && list_cache_invalidate(api->lists, owner_id) == OK;
+	return link_cache_delete(api->cache, slugs, count) == OK &&
+	       list_cache_invalidate(api->lists, owner_id) == OK;
 }
 
 static bool relay_has_updated_all(const struct api *api, const char *const *slugs, size_t count)
@@ -54,14 +59,17 @@ static bool relay_has_updated_all(const struct api *api, const char *const *slug
 	return err == OK && is_cached;
 }
 
-void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count)
+void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs,
+                            size_t count)
 {
 	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
 	if (count == 0)
 		return;
-	while (!drop_links(api, owner_id, slugs, count) && !relay_has_updated_all(api, slugs, count)) {
+	while (!drop_links(api, owner_id, slugs, count) &&
+	       !relay_has_updated_all(api, slugs, count)) {
 		if (clock_steady_us(api->clock) >= until_us) {
-			log_warning(api->log, "link_cache_update_timed_out", LOG_INT("links", (int64_t)count));
+			log_warning(api->log, "link_cache_update_timed_out",
+			            LOG_INT("links", (int64_t)count));
 			return;
 		}
 		usleep(RETRY_US);

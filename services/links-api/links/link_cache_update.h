@@ -8,8 +8,8 @@
  * the function retries until one of these has made Redis safe:
  *   - The outbox relay has written the change to Redis, or raised the generation, which invalidates
  *     all of Redis. This takes a quarter of a second if Redis is down.
- *   - LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS has passed. If no relay runs either (it was killed a moment
- *     ago), redirectors stop using Redis after this time. The function therefore never waits
+ *   - LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS has passed. If no relay runs either (it was killed a
+ * moment ago), redirectors stop using Redis after this time. The function therefore never waits
  *     longer.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CACHE_UPDATE_H
@@ -23,13 +23,15 @@
  * Call after the commit that also wrote the change to the outbox. place: reserved before that
  * commit. Blocks: for worker threads.
  */
-void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link);
+void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place,
+                            const struct link *link);
 
 /*
  * As link_cache_update_link, for all links that one transaction changed. Deletes their entries
  * instead of writing them; the next lookup of each link fills the cache. owner_id: the owner of the
  * links, 0 = none.
  */
-void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count);
+void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs,
+                            size_t count);
 
 #endif

@@ -17,7 +17,8 @@ static bool links_equal(const struct link *a, const struct link *b)
 	const struct link_entry *x = &a->entry;
 	const struct link_entry *y = &b->entry;
 	return x->state == y->state && x->redirect_status == y->redirect_status &&
-	       x->expires_at_us == y->expires_at_us && strcmp(x->original_url, y->original_url) == 0 &&
+	       x->expires_at_us == y->expires_at_us &&
+	       strcmp(x->original_url, y->original_url) == 0 &&
 	       strcmp(x->expired_url, y->expired_url) == 0 && strcmp(a->title, b->title) == 0 &&
 	       tags_equal(&a->tags, &b->tags);
 }
@@ -50,8 +51,8 @@ static enum link_change change_of(enum link_state before, enum link_state after)
 	return LINK_CHANGE_UPDATED;
 }
 
-enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                          struct link_change_conflict *conflict)
+enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
+                          enum link_change *change, struct link_change_conflict *conflict)
 {
 	const struct link_request *request = arg;
 	if (link->entry.state == LINK_STATE_DELETED)
@@ -62,23 +63,26 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, en
 	bool is_unexpired = edited.entry.expires_at_us == 0 || edited.entry.expires_at_us > now_us;
 	if (edited.entry.state == LINK_STATE_EXPIRED && is_unexpired)
 		edited.entry.state = LINK_STATE_ACTIVE;
-	if (request->members & LINK_REQUEST_STATE && request->state == LINK_STATE_ACTIVE && !is_unexpired) {
-		*conflict =
-			(struct link_change_conflict){ "/state",
-			                               "cannot be ACTIVE after expires_at; set expires_at as well" };
+	if (request->members & LINK_REQUEST_STATE && request->state == LINK_STATE_ACTIVE &&
+	    !is_unexpired) {
+		*conflict = (struct link_change_conflict){
+			"/state", "cannot be ACTIVE after expires_at; set expires_at as well"
+		};
 		return ERR_CONFLICT;
 	}
 	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {
-		*conflict = (struct link_change_conflict){ "/expires_at", "is required for TEMPORARY links" };
+		*conflict = (struct link_change_conflict){ "/expires_at",
+			                                   "is required for TEMPORARY links" };
 		return ERR_CONFLICT;
 	}
-	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING : change_of(link->entry.state, edited.entry.state);
+	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING
+	                                     : change_of(link->entry.state, edited.entry.state);
 	*link = edited;
 	return OK;
 }
 
-enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                            struct link_change_conflict *conflict)
+enum err link_change_delete(const void *arg, int64_t now_us, struct link *link,
+                            enum link_change *change, struct link_change_conflict *conflict)
 {
 	(void)arg;
 	(void)now_us;
@@ -91,8 +95,8 @@ enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, 
 	return OK;
 }
 
-enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                           struct link_change_conflict *conflict)
+enum err link_change_purge(const void *arg, int64_t now_us, struct link *link,
+                           enum link_change *change, struct link_change_conflict *conflict)
 {
 	(void)arg;
 	(void)now_us;
@@ -102,8 +106,8 @@ enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, e
 	return OK;
 }
 
-enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                             struct link_change_conflict *conflict)
+enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
+                             enum link_change *change, struct link_change_conflict *conflict)
 {
 	(void)arg;
 	(void)now_us;

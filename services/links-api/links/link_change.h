@@ -23,7 +23,8 @@ struct link_change_conflict {
 	const char *pointer; /* JSON pointer of the field */
 	const char *detail;  /* completes a sentence about that field */
 };
-typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct link *link,
+                                     enum link_change *change,
                                      struct link_change_conflict *conflict);
 
 /*
@@ -31,22 +32,26 @@ typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct lin
  * it gets a later expires_at, or none; "state": "ACTIVE" alone is ERR_CONFLICT. A TEMPORARY link,
  * which only administrators can change, must keep an expires_at.
  */
-enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
+                          enum link_change *change,
                           struct link_change_conflict *conflict) MUST_CHECK;
 
 /* arg: NULL. */
-enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+enum err link_change_delete(const void *arg, int64_t now_us, struct link *link,
+                            enum link_change *change,
                             struct link_change_conflict *conflict) MUST_CHECK;
 
 /* arg: NULL. Accepts every state. Only names the change; link_store_purge removes the link. */
-enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+enum err link_change_purge(const void *arg, int64_t now_us, struct link *link,
+                           enum link_change *change,
                            struct link_change_conflict *conflict) MUST_CHECK;
 
 /*
  * arg: NULL. Restores a deleted link to its previous state; it shows as EXPIRED if it has expired
  * since. ERR_CONFLICT: the link is not deleted.
  */
-enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
+                             enum link_change *change,
                              struct link_change_conflict *conflict) MUST_CHECK;
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/response.h"
-#include "services/links-api/request_body.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/idempotent_transaction.h"
@@ -16,6 +14,8 @@
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/slug_allocator.h"
+#include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 #define ANONYMOUS_WINDOW_S 3600
 
@@ -39,7 +39,8 @@ static struct rate_limit_rule anonymous_rule(const struct request *r)
 {
 	return (struct rate_limit_rule){
 		.name = "anonymous-links",
-		.detail = "Your network has reached its hourly limit of links created without a login.",
+		.detail =
+			"Your network has reached its hourly limit of links created without a login.",
 		.max = r->api->config->anonymous_links_per_hour,
 		.window_s = ANONYMOUS_WINDOW_S,
 	};
@@ -53,7 +54,8 @@ static struct creation *creation_new(struct request *r, enum link_request_kind k
 		return NULL;
 	struct creation *c = mem_zero(sizeof(*c));
 	c->request = r;
-	enum err err = link_request_read(body, kind, &r->api->base, request_now_us(r), &c->input, &c->invalid_fields);
+	enum err err = link_request_read(body, kind, &r->api->base, request_now_us(r), &c->input,
+	                                 &c->invalid_fields);
 	c->is_invalid = err != OK;
 	json_free(body);
 	return c;
@@ -65,7 +67,8 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 {
 	const struct link_request *input = &c->input;
 	const char *slug = input->members & LINK_REQUEST_SLUG ? input->slug : NULL;
-	enum err err = link_store_find_active(conn, c->request->user_id, input->original_url, slug, &c->link);
+	enum err err = link_store_find_active(conn, c->request->user_id, input->original_url, slug,
+	                                      &c->link);
 	if (err == OK)
 		err = statistics_store_get(conn, c->link.entry.id, &c->statistics);
 	if (err == OK)
@@ -76,7 +79,8 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 /*
  * ERR_INVALID: the requested slug is used (is_slug_used). Unlike ERR_CONFLICT, a retry cannot help.
  */
-static enum err insert(struct creation *c, struct pg_conn *conn, const struct link_store_new *new_link)
+static enum err insert(struct creation *c, struct pg_conn *conn,
+                       const struct link_store_new *new_link)
 {
 	enum err err = slug_allocator_create(conn, new_link, slug_random, &c->link);
 	c->is_slug_used = err == ERR_CONFLICT && c->input.members & LINK_REQUEST_SLUG;
@@ -95,7 +99,8 @@ static void set_headers(const struct creation *c, struct stored_response *respon
 	const struct request *r = c->request;
 	const struct link_entry *entry = &c->link.entry;
 	if (r->user_id)
-		snprintf(response->location, sizeof(response->location), "/api/links/%" PRId64, entry->id);
+		snprintf(response->location, sizeof(response->location), "/api/links/%" PRId64,
+		         entry->id);
 	else
 		public_base_short_url(&r->api->base, entry->slug, response->location);
 	etag_format(entry->version, response->etag);
@@ -105,7 +110,9 @@ static enum err build_response(const struct creation *c, struct stored_response 
 {
 	const struct request *r = c->request;
 	struct json *body = json_new_object();
-	json_set(body, "link", link_json_new(&c->link, &c->statistics, &c->check, &r->api->base, request_now_us(r)));
+	json_set(body, "link",
+	         link_json_new(&c->link, &c->statistics, &c->check, &r->api->base,
+	                       request_now_us(r)));
 	if (!r->user_id)
 		json_set_text(body, "claim_token", c->claim_token.text);
 	set_headers(c, response);
@@ -115,7 +122,8 @@ static enum err build_response(const struct creation *c, struct stored_response 
 /* A link to reuse needs no quota: it is looked for even if none is left. */
 static enum err execute_own(struct creation *c, struct pg_conn *conn)
 {
-	const struct link_store_new new_link = link_request_new_link(&c->input, c->request->user_id);
+	const struct link_store_new new_link =
+		link_request_new_link(&c->input, c->request->user_id);
 	enum err err = link_quota_read(c->request, conn, c->input.reuse, &c->quota);
 	if (err == OK && c->quota.rule.max > 0 && c->quota.state.left <= 0)
 		err = ERR_LIMIT;
@@ -162,7 +170,8 @@ static enum err execute(struct creation *c, struct idempotent_transaction *tx)
 	if (err == OK)
 		err = idempotent_transaction_save(tx, &c->link.entry.slug, 1);
 	if (err == OK)
-		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug, &c->place);
+		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug,
+		                              &c->place);
 	return err;
 }
 
@@ -176,7 +185,8 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 	if (err == ERR_LIMIT && c->quota.rule.max > 0 && c->quota.state.left == 0)
 		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
 	if (c->is_slug_used)
-		return response_conflict(r, "slug-taken", "/slug", "is already used; slugs are never reused");
+		return response_conflict(r, "slug-taken", "/slug",
+		                         "is already used; slugs are never reused");
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	return response_failure(r, err);

@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
-#include "lib/http/http_query.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/response.h"
-#include "services/links-api/request_body.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_json.h"
+#include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 /* --- one link --- */
 
@@ -37,20 +37,26 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 	if (http_exchange_add_header(r->exchange, "ETag", etag) != OK)
 		return response_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
-	json_set(answer, "link", link_json_new(&s->link, &s->statistics, &s->check, &r->api->base, request_now_us(r)));
+	json_set(answer, "link",
+	         link_json_new(&s->link, &s->statistics, &s->check, &r->api->base,
+	                       request_now_us(r)));
 	return response_json(r, 200, answer);
 }
 
-static enum http_progress answer_error(struct request *r, const struct handled_link *s, enum err err)
+static enum http_progress answer_error(struct request *r, const struct handled_link *s,
+                                       enum err err)
 {
 	if (s->is_stale)
-		return response_problem(r, 412, "stale", "The link was modified. Fetch it and retry with the new ETag.");
+		return response_problem(
+			r, 412, "stale",
+			"The link was modified. Fetch it and retry with the new ETag.");
 	if (err == ERR_NOT_FOUND)
 		return response_not_found(r);
 	if (err == ERR_CONFLICT)
 		return response_conflict(r, "state", s->conflict.pointer ? s->conflict.pointer : "",
-		                       s->conflict.detail ? s->conflict.detail
-		                                          : "the link was modified concurrently; retry");
+		                         s->conflict.detail
+		                                 ? s->conflict.detail
+		                                 : "the link was modified concurrently; retry");
 	return response_failure(r, err);
 }
 
@@ -73,7 +79,8 @@ static enum err read_link(const struct request *r, struct pg_conn *conn, struct 
  * killed before it updated Redis, this GET does so first. The place in Redis must be reserved
  * before the link is read.
  */
-static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn, struct handled_link *s)
+static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn,
+                                   struct handled_link *s)
 {
 	enum err err = outbox_is_cached(conn, s->link.entry.slug, &s->is_cached);
 	if (err != OK || s->is_cached)
@@ -170,11 +177,13 @@ static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = write_if_changed(c, conn);
 	if (err == OK)
-		link_cache_reserve_for_change(c->request->api->cache, s->link.entry.slug, &s->place);
+		link_cache_reserve_for_change(c->request->api->cache, s->link.entry.slug,
+		                              &s->place);
 	return err;
 }
 
-static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct handled_link *s)
+static enum err change(const struct request *r, link_change_rule rule, const void *arg,
+                       struct handled_link *s)
 {
 	struct change_context context = { r, rule, arg, s, rule == link_change_restore };
 	enum err err = pg_transaction_run(r->api->pg, change_in_transaction, &context);
@@ -191,7 +200,8 @@ static struct link_request *read_changes(struct request *r)
 		return NULL;
 	struct link_request *changes = mem_zero(sizeof(*changes));
 	struct http_problem_fields wrong = { 0 };
-	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), changes, &wrong);
+	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base,
+	                                 request_now_us(r), changes, &wrong);
 	json_free(body);
 	if (err == OK)
 		return changes;
@@ -234,7 +244,8 @@ static enum err read_hard(const char *query, bool *hard)
 static enum http_progress answer_invalid_hard(struct request *r)
 {
 	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/hard", "must be true or false, given once, with no other query parameter");
+	http_problem_add_field(&wrong, "/hard",
+	                       "must be true or false, given once, with no other query parameter");
 	return response_invalid_fields(r, &wrong);
 }
 

@@ -17,8 +17,9 @@ static void set_check(struct json *json, const struct link_check *check)
 	json_set_time(json, "last_checked_at", check->last_checked_at_us);
 }
 
-struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct link_check *check,
-                           const struct public_base *base, int64_t now_us)
+struct json *link_json_new(const struct link *link, const struct statistics *statistics,
+                           const struct link_check *check, const struct public_base *base,
+                           int64_t now_us)
 {
 	const struct link_entry *entry = &link->entry;
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];

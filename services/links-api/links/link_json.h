@@ -9,13 +9,14 @@
 #include <stdint.h>
 
 #include "lib/clicks/statistics_store.h"
+#include "lib/json/json.h"
 #include "lib/links/link.h"
 #include "lib/links/link_check_store.h"
-#include "lib/json/json.h"
 #include "services/links-api/destinations/public_base.h"
 
 /* state is computed for now_us. The caller owns the result. */
-struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct link_check *check,
-                           const struct public_base *base, int64_t now_us);
+struct json *link_json_new(const struct link *link, const struct statistics *statistics,
+                           const struct link_check *check, const struct public_base *base,
+                           int64_t now_us);
 
 #endif

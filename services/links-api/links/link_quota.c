@@ -21,7 +21,8 @@ static struct rate_limit_rule rule_of(int64_t max)
  * Without a default limit, the first read takes no lock: creations by a user without a limit do not
  * wait for each other.
  */
-static enum err read_max(const struct request *r, struct pg_conn *conn, bool must_lock, int64_t *max)
+static enum err read_max(const struct request *r, struct pg_conn *conn, bool must_lock,
+                         int64_t *max)
 {
 	const int64_t fallback = r->api->config->links_per_day;
 	int64_t own = USER_STORE_NO_QUOTA;
@@ -38,23 +39,27 @@ static enum err read_max(const struct request *r, struct pg_conn *conn, bool mus
 	return err;
 }
 
-enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool must_lock, struct link_quota *out)
+enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool must_lock,
+                         struct link_quota *out)
 {
 	int64_t max = 0, used = 0, oldest_us = 0;
 	int64_t now_us = request_now_us(r);
 	enum err err = read_max(r, conn, must_lock, &max);
 	if (err == OK && max > 0)
-		err = link_quota_store_count(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used, &oldest_us);
+		err = link_quota_store_count(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S,
+		                             &used, &oldest_us);
 	if (err != OK)
 		return err;
-	int64_t begin_us = oldest_us ? oldest_us + LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S : now_us;
+	int64_t begin_us =
+		oldest_us ? oldest_us + LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S : now_us;
 	out->rule = rule_of(max);
 	out->state.left = max > used ? max - used : 0;
 	out->state.reset_s = (begin_us - now_us) / CLOCK_US_PER_S + WINDOW_S;
 	return OK;
 }
 
-enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct link_quota *quota, int64_t links)
+enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct link_quota *quota,
+                        int64_t links)
 {
 	if (quota->rule.max == 0 || links == 0)
 		return OK;

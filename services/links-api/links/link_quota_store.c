@@ -9,8 +9,8 @@ static int64_t interval_start(int64_t time_us)
 	return time_us - time_us % INTERVAL_US;
 }
 
-enum err link_quota_store_count(struct pg_conn *conn, int64_t user_id, int64_t after_us, int64_t *links,
-                                int64_t *oldest_us)
+enum err link_quota_store_count(struct pg_conn *conn, int64_t user_id, int64_t after_us,
+                                int64_t *links, int64_t *oldest_us)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, user_id);
@@ -34,8 +34,9 @@ enum err link_quota_store_add(struct pg_conn *conn, int64_t user_id, int64_t now
 	pg_params_int(&params, user_id);
 	pg_params_time(&params, interval_start(now_us));
 	pg_params_int(&params, links);
-	return pg_conn_query(conn,
-	                     "INSERT INTO link_quota_uses AS q (user_id, since, links) VALUES ($1, $2, $3) "
-	                     "ON CONFLICT (user_id, since) DO UPDATE SET links = q.links + EXCLUDED.links",
-	                     &params, NULL);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO link_quota_uses AS q (user_id, since, links) VALUES ($1, $2, $3) "
+		"ON CONFLICT (user_id, since) DO UPDATE SET links = q.links + EXCLUDED.links",
+		&params, NULL);
 }

@@ -17,10 +17,11 @@
  * *links: links created since the start of the interval that contains after_us. *oldest_us: the
  * start of the oldest interval that counts, 0 if there is none.
  */
-enum err link_quota_store_count(struct pg_conn *conn, int64_t user_id, int64_t after_us, int64_t *links,
-                                int64_t *oldest_us) MUST_CHECK;
+enum err link_quota_store_count(struct pg_conn *conn, int64_t user_id, int64_t after_us,
+                                int64_t *links, int64_t *oldest_us) MUST_CHECK;
 
 /* links must be positive. */
-enum err link_quota_store_add(struct pg_conn *conn, int64_t user_id, int64_t now_us, int64_t links) MUST_CHECK;
+enum err link_quota_store_add(struct pg_conn *conn, int64_t user_id, int64_t now_us,
+                              int64_t links) MUST_CHECK;
 
 #endif

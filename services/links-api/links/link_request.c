@@ -30,13 +30,15 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 		http_problem_add_field(r->wrong, pointer, "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
 		http_problem_add_field(r->wrong, pointer, "must not point to this service");
-	else if (r->base->hosts && host_guard_check(r->base->hosts, destination.url) != HOST_POLICY_ALLOWED)
+	else if (r->base->hosts &&
+	         host_guard_check(r->base->hosts, destination.url) != HOST_POLICY_ALLOWED)
 		http_problem_add_field(r->wrong, pointer, "destination host is blocked");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
 
-static void read_original_url(const struct reading *r, const struct json *value, const char *pointer)
+static void read_original_url(const struct reading *r, const struct json *value,
+                              const char *pointer)
 {
 	read_url(r, value, pointer, r->out->original_url);
 }
@@ -53,15 +55,18 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	if (!slug)
 		return;
 	if (!slug_is_valid(slug, strlen(slug)))
-		http_problem_add_field(r->wrong, pointer, "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
+		http_problem_add_field(r->wrong, pointer,
+		                       "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
 		                       SLUG_LENGTH_MAX);
-	else if (slug_is_reserved(slug) || (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
+	else if (slug_is_reserved(slug) ||
+	         (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
 		http_problem_add_field(r->wrong, pointer, "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);
 }
 
-static void read_redirect_status(const struct reading *r, const struct json *value, const char *pointer)
+static void read_redirect_status(const struct reading *r, const struct json *value,
+                                 const char *pointer)
 {
 	if (json_type(value) == JSON_INT && link_redirect_status_is_valid(json_int(value)))
 		r->out->redirect_status = (uint16_t)json_int(value);
@@ -78,8 +83,9 @@ static void read_expires_at(const struct reading *r, const struct json *value, c
 		return;
 	int64_t at_us;
 	if (timestamp_parse(text, &at_us) != OK)
-		http_problem_add_field(r->wrong, pointer,
-		                       "must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
+		http_problem_add_field(
+			r->wrong, pointer,
+			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (at_us <= r->now_us)
 		http_problem_add_field(r->wrong, pointer, "must be in the future");
 	else
@@ -117,7 +123,8 @@ static void read_tags(const struct reading *r, const struct json *value, const c
 	if (json_type(value) == JSON_NULL)
 		return;
 	if (json_type(value) != JSON_ARRAY || json_count(value) > LINK_TAGS_MAX) {
-		http_problem_add_field(r->wrong, pointer, "must be an array of at most %d strings", LINK_TAGS_MAX);
+		http_problem_add_field(r->wrong, pointer, "must be an array of at most %d strings",
+		                       LINK_TAGS_MAX);
 		return;
 	}
 	for (size_t i = 0; i < json_count(value); i++)
@@ -128,7 +135,8 @@ static void read_state(const struct reading *r, const struct json *value, const 
 {
 	const char *name = json_type(value) == JSON_TEXT ? json_text(value, NULL) : "";
 	enum link_state state;
-	if (link_state_parse(name, &state) == OK && (state == LINK_STATE_ACTIVE || state == LINK_STATE_DISABLED))
+	if (link_state_parse(name, &state) == OK &&
+	    (state == LINK_STATE_ACTIVE || state == LINK_STATE_DISABLED))
 		r->out->state = state;
 	else
 		http_problem_add_field(r->wrong, pointer, "must be ACTIVE or DISABLED");
@@ -154,7 +162,8 @@ static const struct {
 } members[] = {
 	{ "original_url", LINK_REQUEST_ORIGINAL_URL, CREATE | CHANGE, read_original_url, NULL },
 	{ "slug", LINK_REQUEST_SLUG, CREATE, read_slug, "cannot be changed" },
-	{ "redirect_status", LINK_REQUEST_REDIRECT_STATUS, CREATE | CHANGE, read_redirect_status, NULL },
+	{ "redirect_status", LINK_REQUEST_REDIRECT_STATUS, CREATE | CHANGE, read_redirect_status,
+	  NULL },
 	{ "expires_at", LINK_REQUEST_EXPIRES_AT, LINK_REQUEST_CREATE | CHANGE, read_expires_at,
 	  "cannot be set without a login" },
 	{ "expired_url", LINK_REQUEST_EXPIRED_URL, CREATE | CHANGE, read_expired_url, NULL },
@@ -185,8 +194,9 @@ static void read_member(const struct reading *r, enum link_request_kind kind, co
 	http_problem_add_field(r->wrong, pointer, "unknown field");
 }
 
-enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,
-                           int64_t now_us, struct link_request *out, struct http_problem_fields *wrong)
+enum err link_request_read(const struct json *object, enum link_request_kind kind,
+                           const struct public_base *base, int64_t now_us, struct link_request *out,
+                           struct http_problem_fields *wrong)
 {
 	struct link_request read = { 0 };
 	struct reading r = { .base = base, .now_us = now_us, .out = &read, .wrong = wrong };

@@ -14,10 +14,10 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/links/link.h"
-#include "lib/links/link_store.h"
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
+#include "lib/links/link.h"
+#include "lib/links/link_store.h"
 #include "services/links-api/destinations/public_base.h"
 
 enum link_request_kind {
@@ -49,7 +49,7 @@ struct link_request {
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
 	enum link_state state; /* ACTIVE or DISABLED */
-	bool reuse;            /* return the caller's ACTIVE link to the same destination, if there is one */
+	bool reuse; /* return the caller's ACTIVE link to the same destination, if there is one */
 };
 
 /*
@@ -57,8 +57,9 @@ struct link_request {
  * kind, reserved, too long, in the past and so on. base: the service's own address and the blocked
  * hosts, which a destination must not point to.
  */
-enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,
-                           int64_t now_us, struct link_request *out, struct http_problem_fields *wrong) MUST_CHECK;
+enum err link_request_read(const struct json *object, enum link_request_kind kind,
+                           const struct public_base *base, int64_t now_us, struct link_request *out,
+                           struct http_problem_fields *wrong) MUST_CHECK;
 
 /* The input of link_store_create. slug NULL = a random one. Borrows from request. */
 struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id);

@@ -10,8 +10,8 @@
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
 /* True for a link that can be reused for the requested URL. */
-#define FITS                                                                                                           \
-	"owner_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                                            \
+#define FITS                                                                                       \
+	"owner_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                        \
 	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
 
 /*
@@ -24,10 +24,12 @@ static const char find_sql[] =
 	"CROSS JOIN LATERAL (WITH same AS MATERIALIZED ("
 	"SELECT * FROM links WHERE wanted_slug = '' "
 	"AND hashtextextended(original_url, 0) = hashtextextended(wanted_url, 0) AND " FITS
-	"UNION ALL SELECT * FROM links WHERE wanted_slug <> '' AND slug = wanted_slug AND " FITS ") "
+	"UNION ALL SELECT * FROM links WHERE wanted_slug <> '' AND slug = wanted_slug AND " FITS
+	") "
 	"SELECT * FROM same ORDER BY created_at DESC, id DESC LIMIT 1) AS newest";
 
-static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_lookup *lookups, size_t count)
+static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_lookup *lookups,
+                          size_t count)
 {
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
 		int64_t place = pg_result_int(rows, i, PLACE_COLUMN);
@@ -41,8 +43,8 @@ static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_
 	return OK;
 }
 
-static enum err find(struct pg_conn *conn, int64_t owner_id, struct sql_column *urls, struct sql_column *slugs,
-                     struct pg_result **rows)
+static enum err find(struct pg_conn *conn, int64_t owner_id, struct sql_column *urls,
+                     struct sql_column *slugs, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, owner_id);
@@ -52,15 +54,17 @@ static enum err find(struct pg_conn *conn, int64_t owner_id, struct sql_column *
 	return err == OK ? pg_conn_query(conn, find_sql, &params, rows) : err;
 }
 
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id, struct link_reuse_store_lookup *lookups,
-                               size_t count)
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
+                               struct link_reuse_store_lookup *lookups, size_t count)
 {
 	struct pg_result *rows = NULL;
 	struct sql_column urls, slugs;
 	if (count == 0 || count > LINK_REUSE_STORE_MAX)
 		return count == 0 ? OK : ERR_LIMIT;
-	sql_column_init(&urls, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + LINK_URL_SIZE));
-	sql_column_init(&slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&urls, SQL_COLUMN_TEXT,
+	                COLUMN_HEADER + count * (COLUMN_LENGTH + LINK_URL_SIZE));
+	sql_column_init(&slugs, SQL_COLUMN_TEXT,
+	                COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
 	for (size_t i = 0; i < count; i++) {
 		lookups[i].is_found = false;
 		sql_column_add_text(&urls, lookups[i].original_url);
@@ -86,25 +90,28 @@ static enum err mark_used(const struct pg_result *rows, size_t count, bool *is_u
 	return OK;
 }
 
-enum err link_reuse_store_find_used(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_used)
+enum err link_reuse_store_find_used(struct pg_conn *conn, const char *const *slugs, size_t count,
+                                    bool *is_used)
 {
 	struct pg_result *rows = NULL;
 	struct pg_params params = { 0 };
 	struct sql_column column;
 	if (count == 0 || count > LINK_REUSE_STORE_MAX)
 		return count == 0 ? OK : ERR_LIMIT;
-	sql_column_init(&column, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&column, SQL_COLUMN_TEXT,
+	                COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
 	for (size_t i = 0; i < count; i++) {
 		is_used[i] = false;
 		sql_column_add_text(&column, slugs[i]);
 	}
 	enum err err = sql_column_param(&column, &params);
 	if (err == OK)
-		err = pg_conn_query(conn,
-		                    "SELECT place FROM unnest($1::text[]) WITH ORDINALITY AS input (wanted, place) "
-		                    "WHERE EXISTS (SELECT FROM links WHERE slug = wanted) "
-		                    "OR EXISTS (SELECT FROM link_tombstones WHERE slug = wanted)",
-		                    &params, &rows);
+		err = pg_conn_query(
+			conn,
+			"SELECT place FROM unnest($1::text[]) WITH ORDINALITY AS input (wanted, place) "
+			"WHERE EXISTS (SELECT FROM links WHERE slug = wanted) "
+			"OR EXISTS (SELECT FROM link_tombstones WHERE slug = wanted)",
+			&params, &rows);
 	if (err == OK)
 		err = mark_used(rows, count, is_used);
 	sql_column_clear(&column);

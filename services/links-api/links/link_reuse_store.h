@@ -27,8 +27,8 @@ struct link_reuse_store_lookup {
  * link_store_find_active does for one. Pass at most one lookup without a slug per destination: each
  * reads all links to it. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id, struct link_reuse_store_lookup *lookups,
-                               size_t count) MUST_CHECK;
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
+                               struct link_reuse_store_lookup *lookups, size_t count) MUST_CHECK;
 
 /*
  * Sets is_used[i] if slugs[i] belongs to a link, or to a purged one. A used slug stays used; an

@@ -64,7 +64,8 @@ static void choose_slug(struct slug_allocator_item *item, slug_allocator_source 
 /* created NULL: the slug was already used. */
 static void finish_item(struct slug_allocator_item *item, const struct link *created)
 {
-	const int tries_max = (SLUG_ALLOCATOR_LENGTH_MAX - SLUG_RANDOM_LENGTH + 1) * SLUG_RANDOM_TRIES;
+	const int tries_max =
+		(SLUG_ALLOCATOR_LENGTH_MAX - SLUG_RANDOM_LENGTH + 1) * SLUG_RANDOM_TRIES;
 	if (created)
 		*item->link = *created;
 	else
@@ -89,7 +90,8 @@ static int compare_items(const void *a, const void *b)
  */
 static size_t drop_duplicates(struct slug_allocator_item **items, size_t count)
 {
-	struct slug_allocator_item **sorted = mem_copy(items, count * sizeof(struct slug_allocator_item *));
+	struct slug_allocator_item **sorted =
+		mem_copy(items, count * sizeof(struct slug_allocator_item *));
 	qsort(sorted, count, sizeof(struct slug_allocator_item *), compare_items);
 	for (size_t i = 1; i < count; i++)
 		sorted[i]->is_duplicate = strcmp(sorted[i - 1]->slug, sorted[i]->slug) == 0;
@@ -112,19 +114,21 @@ static enum err create_round(struct pg_conn *conn, struct slug_allocator_item **
 		round.news[i] = items[i]->requested;
 		round.news[i].slug = items[i]->slug;
 	}
-	enum err err = link_bulk_store_create(conn, round.news, count, round.links, round.is_created);
+	enum err err =
+		link_bulk_store_create(conn, round.news, count, round.links, round.is_created);
 	for (size_t i = 0; err == OK && i < count; i++)
 		finish_item(items[i], round.is_created[i] ? &round.links[i] : NULL);
 	round_clear(&round);
 	return err;
 }
 
-enum err slug_allocator_create_bulk(struct pg_conn *conn, struct slug_allocator_item *const *items, size_t count,
-                                    slug_allocator_source source)
+enum err slug_allocator_create_bulk(struct pg_conn *conn, struct slug_allocator_item *const *items,
+                                    size_t count, slug_allocator_source source)
 {
 	if (count == 0 || count > LINK_BULK_STORE_MAX)
 		return count == 0 ? OK : ERR_LIMIT;
-	struct slug_allocator_item **round = mem_copy(items, count * sizeof(struct slug_allocator_item *));
+	struct slug_allocator_item **round =
+		mem_copy(items, count * sizeof(struct slug_allocator_item *));
 	for (size_t i = 0; i < count; i++)
 		choose_slug(round[i], source);
 	enum err err = create_round(conn, round, drop_duplicates(round, count));

@@ -33,7 +33,7 @@ struct slug_allocator_item {
 	int tries;                       /* random slugs that were already used; starts as 0 */
 	char slug[SLUG_SIZE];            /* the slug of the latest round */
 	bool is_duplicate;               /* another item of this round has the same slug */
-	bool is_done;                    /* err is final: OK, or an error as of slug_allocator_create */
+	bool is_done; /* err is final: OK, or an error as of slug_allocator_create */
 	enum err err;
 	struct link *link; /* receives the link */
 };
@@ -43,7 +43,7 @@ struct slug_allocator_item {
  * must be distinct. An item whose random slug was already used stays undone and needs another
  * round. Errors of link_bulk_store_create.
  */
-enum err slug_allocator_create_bulk(struct pg_conn *conn, struct slug_allocator_item *const *items, size_t count,
-                                    slug_allocator_source source) MUST_CHECK;
+enum err slug_allocator_create_bulk(struct pg_conn *conn, struct slug_allocator_item *const *items,
+                                    size_t count, slug_allocator_source source) MUST_CHECK;
 
 #endif

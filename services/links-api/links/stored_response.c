@@ -33,7 +33,8 @@ enum err stored_response_set(struct stored_response *response, unsigned status, 
 void stored_response_pack(const struct stored_response *response, struct strbuf *out)
 {
 	strbuf_init(out, HEAD_MAX + response->body.len);
-	strbuf_add_format(out, "%u\n%s\n%s\n", response->status, response->location, response->etag);
+	strbuf_add_format(out, "%u\n%s\n%s\n", response->status, response->location,
+	                  response->etag);
 	strbuf_add(out, response->body.data, response->body.len);
 }
 
@@ -74,7 +75,8 @@ enum err stored_response_unpack(const void *bytes, size_t len, struct stored_res
 enum http_progress stored_response_send(struct request *r, const struct stored_response *response)
 {
 	struct http_exchange *x = r->exchange;
-	if ((*response->location && http_exchange_add_header(x, "Location", response->location) != OK) ||
+	if ((*response->location &&
+	     http_exchange_add_header(x, "Location", response->location) != OK) ||
 	    (*response->etag && http_exchange_add_header(x, "ETag", response->etag) != OK))
 		return response_failure(r, ERR_INTERNAL);
 	http_exchange_set_status(x, response->status);

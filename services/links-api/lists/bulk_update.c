@@ -5,14 +5,14 @@
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/response.h"
-#include "services/links-api/request_body.h"
 #include "services/links-api/links/bulk_update_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/member.h"
+#include "services/links-api/request_body.h"
+#include "services/links-api/response.h"
 
 /* One PATCH request: its input and its results. */
 struct bulk_update {
@@ -36,7 +36,8 @@ static void bulk_update_free(struct bulk_update *update)
 
 static void reject_members(const struct json *body, struct http_problem_fields *wrong)
 {
-	static const char *const single[] = { "redirect_status", "expires_at", "expired_url", "title" };
+	static const char *const single[] = { "redirect_status", "expires_at", "expired_url",
+		                              "title" };
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
 		if (!json_get(body, single[i]))
@@ -54,12 +55,12 @@ static bool read_request(struct request *r, struct bulk_update *update)
 	struct json *body = request_body_read(r);
 	if (!body)
 		return false;
-	enum err err =
-		link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), &update->edit, &wrong);
+	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base,
+	                                 request_now_us(r), &update->edit, &wrong);
 	reject_members(body, &wrong);
 	json_free(body);
-	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE, r->user_id,
-	                          &update->params, &wrong) != OK)
+	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE,
+	                          r->user_id, &update->params, &wrong) != OK)
 		err = ERR_INVALID;
 	if (err == OK && wrong.count == 0)
 		return true;
@@ -78,14 +79,15 @@ static void edit_links(const struct request *r, struct bulk_update *update)
 	for (size_t i = 0; i < update->matched; i++) {
 		struct bulk_update_store_change *next = &update->changes[update->changed];
 		next->link = update->links[i];
-		enum err err = link_change_edit(&update->edit, now_us, &next->link, &next->change, &conflict);
+		enum err err = link_change_edit(&update->edit, now_us, &next->link, &next->change,
+		                                &conflict);
 		if (err == OK && next->change != LINK_CHANGE_NOTHING)
 			update->changed++;
 	}
 }
 
-static enum err audit_change(const struct request *r, struct pg_conn *conn, const struct bulk_update *update,
-                             enum link_change change)
+static enum err audit_change(const struct request *r, struct pg_conn *conn,
+                             const struct bulk_update *update, enum link_change change)
 {
 	int64_t ids[BULK_UPDATE_STORE_MAX];
 	size_t count = 0;
@@ -103,9 +105,11 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn, cons
 	return audit_store_add_bulk(conn, &entry, ids, count);
 }
 
-static enum err audit(const struct request *r, struct pg_conn *conn, const struct bulk_update *update)
+static enum err audit(const struct request *r, struct pg_conn *conn,
+                      const struct bulk_update *update)
 {
-	static const enum link_change kinds[] = { LINK_CHANGE_UPDATED, LINK_CHANGE_DISABLED, LINK_CHANGE_ENABLED };
+	static const enum link_change kinds[] = { LINK_CHANGE_UPDATED, LINK_CHANGE_DISABLED,
+		                                  LINK_CHANGE_ENABLED };
 	enum err err = OK;
 	for (size_t i = 0; err == OK && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		err = audit_change(r, conn, update, kinds[i]);
@@ -116,8 +120,8 @@ static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	struct bulk_update *update = ctx;
 	const struct request *r = update->request;
-	enum err err =
-		link_list_store_lock(conn, &update->params, update->links, BULK_UPDATE_STORE_MAX, &update->matched);
+	enum err err = link_list_store_lock(conn, &update->params, update->links,
+	                                    BULK_UPDATE_STORE_MAX, &update->matched);
 	if (err != OK)
 		return err;
 	edit_links(r, update);
@@ -147,17 +151,20 @@ static void update_cache(const struct request *r, struct bulk_update *update)
 	}
 }
 
-static enum http_progress answer_error(struct request *r, const struct bulk_update *update, enum err err)
+static enum http_progress answer_error(struct request *r, const struct bulk_update *update,
+                                       enum err err)
 {
 	if (err == ERR_LIMIT && update->matched > 0)
 		return response_problem(
 			r, 422, "too-many-links",
 			"The filter matches more than 1,000 links. Nothing was changed; narrow the filter.");
 	if (err == ERR_LIMIT)
-		return response_problem(r, 422, "too-slow",
-		                      "This search took too long. Use a more specific search or filter.");
+		return response_problem(
+			r, 422, "too-slow",
+			"This search took too long. Use a more specific search or filter.");
 	if (err == ERR_CONFLICT)
-		return response_conflict(r, "state", "", "some links were modified concurrently; retry");
+		return response_conflict(r, "state", "",
+		                         "some links were modified concurrently; retry");
 	return response_failure(r, err);
 }
 
@@ -182,8 +189,9 @@ enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x)
 	enum http_progress progress = HTTP_COMPLETE;
 	if (read_request(r, update)) {
 		if (update->params.owner_id != r->user_id && !request_is_admin(r))
-			progress = response_problem(r, 403, "forbidden",
-			                          "Only administrators can access links of other users.");
+			progress = response_problem(
+				r, 403, "forbidden",
+				"Only administrators can access links of other users.");
 		else
 			progress = change(r, update);
 	}

@@ -20,9 +20,11 @@ struct link_cursor {
 };
 
 /* query_key: text of every parameter that selects or orders links. */
-void link_cursor_format(const struct link_cursor *cursor, const char *query_key, char out[static LINK_CURSOR_SIZE]);
+void link_cursor_format(const struct link_cursor *cursor, const char *query_key,
+                        char out[static LINK_CURSOR_SIZE]);
 
 /* ERR_INVALID: text does not come from link_cursor_format with this query_key. */
-enum err link_cursor_parse(const char *text, const char *query_key, struct link_cursor *out) MUST_CHECK;
+enum err link_cursor_parse(const char *text, const char *query_key,
+                           struct link_cursor *out) MUST_CHECK;
 
 #endif

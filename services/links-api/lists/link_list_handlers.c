@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/response.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/response.h"
 
 /* One request: its parameters and the page found. */
 struct page {
@@ -52,7 +52,8 @@ static enum err read_list(struct pg_conn *conn, struct page *page)
 /* Cached pages are default lists: newest first, with an exact total. */
 static void derive_next(struct page *page)
 {
-	page->has_more = page->list.total > page->params.page * page->params.limit && page->list.count > 0;
+	page->has_more =
+		page->list.total > page->params.page * page->params.limit && page->list.count > 0;
 	if (!page->has_more)
 		return;
 	const struct link *last = &page->list.links[page->list.count - 1];
@@ -65,7 +66,8 @@ static enum err read_statistics(struct pg_conn *conn, struct page *page)
 	for (size_t i = 0; i < page->list.count; i++)
 		ids[i] = page->list.links[i].entry.id;
 	enum err err = statistics_store_get_bulk(conn, ids, page->list.count, page->statistics);
-	return err == OK ? link_check_store_get_bulk(conn, ids, page->list.count, page->checks) : err;
+	return err == OK ? link_check_store_get_bulk(conn, ids, page->list.count, page->checks)
+	                 : err;
 }
 
 /* Redis holds only pages of the default list, the one that users open again and again. */
@@ -115,7 +117,8 @@ static struct json *pagination_json(const struct page *page)
 	else
 		json_set_null(pagination, "total");
 	if (params->page > 0 && total != LINK_LIST_STORE_UNCOUNTED)
-		json_set_int(pagination, "total_pages", (total + params->limit - 1) / params->limit);
+		json_set_int(pagination, "total_pages",
+		             (total + params->limit - 1) / params->limit);
 	else
 		json_set_null(pagination, "total_pages");
 	if (page->has_more)
@@ -128,8 +131,9 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 {
 	struct json *links = json_new_array();
 	for (size_t i = 0; i < page->list.count; i++)
-		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &page->checks[i],
-		                                 &r->api->base, request_now_us(r)));
+		json_append(links,
+		            link_json_new(&page->list.links[i], &page->statistics[i],
+		                          &page->checks[i], &r->api->base, request_now_us(r)));
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", pagination_json(page));
@@ -139,19 +143,21 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 static enum http_progress answer_error(struct request *r, enum err err)
 {
 	if (err == ERR_LIMIT)
-		return response_problem(r, 422, "too-slow",
-		                      "This search took too long. Use a more specific search or filter.");
+		return response_problem(
+			r, 422, "too-slow",
+			"This search took too long. Use a more specific search or filter.");
 	return response_failure(r, err);
 }
 
 static enum http_progress answer_query(struct request *r, struct page *page)
 {
 	struct http_problem_fields wrong = { 0 };
-	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_LIST, r->user_id, &page->params,
-	                          &wrong) != OK)
+	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_LIST,
+	                          r->user_id, &page->params, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
 	if (page->params.owner_id != r->user_id && !request_is_admin(r))
-		return response_problem(r, 403, "forbidden", "Only administrators can access links of other users.");
+		return response_problem(r, 403, "forbidden",
+		                        "Only administrators can access links of other users.");
 	page_make_room(page);
 	enum err err = read_page(r, page);
 	return err == OK ? answer_page(r, page) : answer_error(r, err);

@@ -8,8 +8,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/base/utf8.h"
-#include "lib/links/link_store.h"
 #include "lib/http/http_query.h"
+#include "lib/links/link_store.h"
 #include "services/links-api/member.h"
 
 #define NAME_SIZE 64
@@ -30,7 +30,8 @@ struct reading {
 	bool has_page, has_cursor;
 };
 
-#define WRONG(reading, ...) http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
+#define WRONG(reading, ...)                                                                        \
+	http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
 
 /* --- one parameter each --- */
 
@@ -86,7 +87,8 @@ static void read_order(struct reading *reading)
 
 static void read_q(struct reading *reading)
 {
-	if (member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pointer, reading->wrong))
+	if (member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pointer,
+	                   reading->wrong))
 		snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
 }
 
@@ -144,7 +146,8 @@ static const struct parameter {
 /* --- all of them --- */
 
 /* Rejects unknown parameters: the caller could rely on one of them as a filter. */
-static void read_pair(struct reading *reading, const char *name, unsigned kind, bool seen[static PARAMETER_COUNT])
+static void read_pair(struct reading *reading, const char *name, unsigned kind,
+                      bool seen[static PARAMETER_COUNT])
 {
 	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
 		if (strcmp(name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
@@ -182,8 +185,9 @@ static void read_pairs(const char *query, struct reading *reading, unsigned kind
 static void format_query_key(struct link_list_params *out, const char *filter)
 {
 	/* No value contains U+001F: member_is_line and NQL reject it. */
-	snprintf(out->query_key, sizeof(out->query_key), "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s",
-	         sorts[out->sort], out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
+	snprintf(out->query_key, sizeof(out->query_key),
+	         "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s", sorts[out->sort],
+	         out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
 }
 
 /*
@@ -192,9 +196,11 @@ static void format_query_key(struct link_list_params *out, const char *filter)
  */
 static bool is_in_range(const struct link_list_params *params, const struct link_cursor *cursor)
 {
-	bool is_never = params->sort == LINK_LIST_PARAMS_LAST_VISITED_AT && cursor->key == INT64_MIN;
+	bool is_never =
+		params->sort == LINK_LIST_PARAMS_LAST_VISITED_AT && cursor->key == INT64_MIN;
 	bool is_count = params->sort == LINK_LIST_PARAMS_VISIT_COUNT;
-	return cursor->id > 0 && (is_never || (cursor->key >= 0 && (is_count || cursor->key <= TIME_MAX_US)));
+	return cursor->id > 0 &&
+	       (is_never || (cursor->key >= 0 && (is_count || cursor->key <= TIME_MAX_US)));
 }
 
 static void apply_cursor(struct reading *reading)
@@ -209,13 +215,16 @@ static void apply_cursor(struct reading *reading)
 	out->page = 0;
 }
 
-enum err link_list_params_read(const char *query, enum link_list_params_kind kind, int64_t caller_id,
-                               struct link_list_params *out, struct http_problem_fields *wrong)
+enum err link_list_params_read(const char *query, enum link_list_params_kind kind,
+                               int64_t caller_id, struct link_list_params *out,
+                               struct http_problem_fields *wrong)
 {
 	struct reading *reading = mem_zero(sizeof(*reading));
 	reading->out = out;
 	reading->wrong = wrong;
-	*out = (struct link_list_params){ .page = 1, .limit = LINK_LIST_PARAMS_LIMIT_DEFAULT, .owner_id = caller_id };
+	*out = (struct link_list_params){ .page = 1,
+		                          .limit = LINK_LIST_PARAMS_LIMIT_DEFAULT,
+		                          .owner_id = caller_id };
 	read_pairs(query, reading, 1u << kind);
 	format_query_key(out, reading->filter);
 	if (reading->has_cursor)
@@ -228,6 +237,7 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
 
 bool link_list_params_is_default(const struct link_list_params *params)
 {
-	return params->page > 0 && params->sort == LINK_LIST_PARAMS_CREATED_AT && !params->is_ascending &&
-	       !params->has_owner && !*params->q && !*params->tag && params->state == 0 && !params->has_filter;
+	return params->page > 0 && params->sort == LINK_LIST_PARAMS_CREATED_AT &&
+	       !params->is_ascending && !params->has_owner && !*params->q && !*params->tag &&
+	       params->state == 0 && !params->has_filter;
 }

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/links/link.h"
 #include "lib/http/http_problem.h"
+#include "lib/links/link.h"
 #include "services/links-api/lists/link_cursor.h"
 #include "services/links-api/lists/nql.h"
 
@@ -19,7 +19,8 @@
 #define LINK_LIST_PARAMS_PAGE_MAX 1000000
 #define LINK_LIST_PARAMS_Q_CHARS_MAX 200
 #define LINK_LIST_PARAMS_Q_SIZE (LINK_LIST_PARAMS_Q_CHARS_MAX * 4 + 1)
-#define LINK_LIST_PARAMS_QUERY_KEY_SIZE (NQL_BYTES_MAX + LINK_LIST_PARAMS_Q_SIZE + LINK_TAG_SIZE + 96)
+#define LINK_LIST_PARAMS_QUERY_KEY_SIZE                                                            \
+	(NQL_BYTES_MAX + LINK_LIST_PARAMS_Q_SIZE + LINK_TAG_SIZE + 96)
 
 enum link_list_params_sort {
 	LINK_LIST_PARAMS_CREATED_AT,
@@ -34,8 +35,8 @@ struct link_list_params {
 	struct link_cursor after; /* if page is 0 */
 	enum link_list_params_sort sort;
 	bool is_ascending;
-	bool has_owner;                  /* owner= is present */
-	int64_t owner_id;                /* the caller by default; LINK_STORE_ANY_OWNER = all users */
+	bool has_owner;   /* owner= is present */
+	int64_t owner_id; /* the caller by default; LINK_STORE_ANY_OWNER = all users */
 	char q[LINK_LIST_PARAMS_Q_SIZE]; /* "" = no search */
 	char tag[LINK_TAG_SIZE];         /* "" = any tag */
 	enum link_state state;           /* 0 = all but DELETED */
@@ -46,7 +47,8 @@ struct link_list_params {
 };
 
 enum link_list_params_kind {
-	LINK_LIST_PARAMS_LIST,   /* page or cursor, limit, sort, order, q, tag, state, filter, owner */
+	LINK_LIST_PARAMS_LIST,   /* page or cursor, limit, sort, order, q, tag, state, filter, owner
+	                          */
 	LINK_LIST_PARAMS_CHANGE, /* filter (required) and owner */
 };
 
@@ -54,8 +56,9 @@ enum link_list_params_kind {
  * caller_id: the owner unless owner= is present. ERR_INVALID: wrong lists each unknown, duplicate
  * or invalid parameter, as "/page".
  */
-enum err link_list_params_read(const char *query, enum link_list_params_kind kind, int64_t caller_id,
-                               struct link_list_params *out, struct http_problem_fields *wrong) MUST_CHECK;
+enum err link_list_params_read(const char *query, enum link_list_params_kind kind,
+                               int64_t caller_id, struct link_list_params *out,
+                               struct http_problem_fields *wrong) MUST_CHECK;
 
 /* True if only page and limit differ from the defaults. */
 bool link_list_params_is_default(const struct link_list_params *params);

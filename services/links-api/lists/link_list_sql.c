@@ -60,8 +60,8 @@ static void write_search(struct link_list_sql *sql, const char *q)
  * column: the owner column of the table whose index the statement should use. NULL lets PostgreSQL
  * choose: it gets a condition on both tables.
  */
-static void write_owner(struct link_list_sql *sql, const struct link_list_params *query, bool with_ranking,
-                        const char *column)
+static void write_owner(struct link_list_sql *sql, const struct link_list_params *query,
+                        bool with_ranking, const char *column)
 {
 	if (query->owner_id == LINK_STORE_ANY_OWNER)
 		return;
@@ -86,11 +86,12 @@ static void write_conditions(struct link_list_sql *sql, const struct link_list_p
 	}
 }
 
-#define FROM_LINKS(with_ranking) ((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
+#define FROM_LINKS(with_ranking)                                                                   \
+	((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
 
 /* FROM and WHERE. owner_column: as column of write_owner. */
-static void write_links(struct link_list_sql *sql, const struct link_list_params *query, bool with_ranking,
-                        const char *owner_column)
+static void write_links(struct link_list_sql *sql, const struct link_list_params *query,
+                        bool with_ranking, const char *owner_column)
 {
 	WRITE(sql, "%s WHERE true", FROM_LINKS(with_ranking));
 	write_owner(sql, query, with_ranking, owner_column);
@@ -110,7 +111,8 @@ static const struct order *order_of(const struct link_list_params *query)
 	static const struct order orders[] = {
 		[LINK_LIST_PARAMS_CREATED_AT] = { "created_at", "id", "owner_id", false, true },
 		[LINK_LIST_PARAMS_VISIT_COUNT] = { "visits", "link_id", "link_owner", true, false },
-		[LINK_LIST_PARAMS_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true, true },
+		[LINK_LIST_PARAMS_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true,
+		                                       true },
 	};
 	return &orders[query->sort];
 }
@@ -125,8 +127,8 @@ bool link_list_sql_sorts_by_time(const struct link_list_params *query)
 	return order_of(query)->is_time;
 }
 
-static void write_cursor(struct link_list_sql *sql, const struct link_list_params *query, const char *key,
-                         const char *id)
+static void write_cursor(struct link_list_sql *sql, const struct link_list_params *query,
+                         const char *key, const char *id)
 {
 	const struct link_cursor *after = &query->after;
 	if (!order_of(query)->is_time)
@@ -136,19 +138,20 @@ static void write_cursor(struct link_list_sql *sql, const struct link_list_param
 	else
 		pg_params_time(&sql->params, after->key);
 	pg_params_int(&sql->params, after->id);
-	WRITE(sql, " AND (%s, %s) %s ($%d, $%d)", key, id, query->is_ascending ? ">" : "<", sql->params.count - 1,
-	      sql->params.count);
+	WRITE(sql, " AND (%s, %s) %s ($%d, $%d)", key, id, query->is_ascending ? ">" : "<",
+	      sql->params.count - 1, sql->params.count);
 }
 
-static void write_order(struct link_list_sql *sql, const struct link_list_params *query, const char *key,
-                        const char *id)
+static void write_order(struct link_list_sql *sql, const struct link_list_params *query,
+                        const char *key, const char *id)
 {
 	const char *direction = query->is_ascending ? "ASC" : "DESC";
 	WRITE(sql, " ORDER BY %s %s, %s %s", key, direction, id, direction);
 }
 
 /* Continues a WHERE clause: cursor, order, and a limit of one link more than the page holds. */
-static void write_page(struct link_list_sql *sql, const struct link_list_params *query, const char *key, const char *id)
+static void write_page(struct link_list_sql *sql, const struct link_list_params *query,
+                       const char *key, const char *id)
 {
 	if (query->page == 0)
 		write_cursor(sql, query, key, id);
@@ -171,7 +174,8 @@ void link_list_sql_scan(struct link_list_sql *sql, const struct link_list_params
 	write_page(sql, query, order->key, order->id);
 }
 
-void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_list_params *query, int64_t scanned_max)
+void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_list_params *query,
+                                int64_t scanned_max)
 {
 	const struct order *order = order_of(query);
 	WRITE(sql, "SELECT " LINK_ROW_COLUMNS ", %s FROM (SELECT *%s WHERE true", order->key,
@@ -189,7 +193,8 @@ void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_lis
  * The collected ids with their sort keys. OFFSET 0 makes PostgreSQL look up the ranking link by
  * link; otherwise it would read the ranking of all links.
  */
-static void write_collected(struct link_list_sql *sql, const struct link_list_params *query, int64_t page_max)
+static void write_collected(struct link_list_sql *sql, const struct link_list_params *query,
+                            int64_t page_max)
 {
 	const struct order *order = order_of(query);
 	WRITE(sql, "(SELECT chosen_id, ");
@@ -203,8 +208,8 @@ static void write_collected(struct link_list_sql *sql, const struct link_list_pa
 	WRITE(sql, " WHERE (SELECT n FROM counted) <= %" PRId64 ") AS collected", page_max);
 }
 
-void link_list_sql_collect(struct link_list_sql *sql, const struct link_list_params *query, int64_t counted_max,
-                           int64_t page_max)
+void link_list_sql_collect(struct link_list_sql *sql, const struct link_list_params *query,
+                           int64_t counted_max, int64_t page_max)
 {
 	WRITE(sql, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, created_at AS chosen_key");
 	write_links(sql, query, filter_needs_ranking(query), NULL);
@@ -220,7 +225,8 @@ void link_list_sql_collect(struct link_list_sql *sql, const struct link_list_par
 	write_order(sql, query, "chosen_key", "chosen_id");
 }
 
-void link_list_sql_count(struct link_list_sql *sql, const struct link_list_params *query, size_t max)
+void link_list_sql_count(struct link_list_sql *sql, const struct link_list_params *query,
+                         size_t max)
 {
 	WRITE(sql, "SELECT count(*) FROM (SELECT");
 	write_links(sql, query, filter_needs_ranking(query), NULL);

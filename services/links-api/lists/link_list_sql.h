@@ -36,7 +36,8 @@ void link_list_sql_clear(struct link_list_sql *sql);
  * Runs the statement. ERR_LIMIT: it is too long, or exceeds the statement timeout. Else as
  * pg_conn_query_once.
  */
-enum err link_list_sql_run(struct link_list_sql *sql, struct pg_conn *conn, struct pg_result **rows) MUST_CHECK;
+enum err link_list_sql_run(struct link_list_sql *sql, struct pg_conn *conn,
+                           struct pg_result **rows) MUST_CHECK;
 
 /* Whether the sort order uses the table link_ranking. */
 bool link_list_sql_uses_ranking(const struct link_list_params *query);
@@ -53,20 +54,23 @@ bool link_list_sql_sorts_by_time(const struct link_list_params *query);
 void link_list_sql_scan(struct link_list_sql *sql, const struct link_list_params *query);
 
 /* Bounded scan: the same, but reads only the first scanned_max links in sort order. */
-void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_list_params *query, int64_t scanned_max);
+void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_list_params *query,
+                                int64_t scanned_max);
 
 /*
  * Collect: finds all matching links, at most counted_max + 1, counts them and sorts. If more than
  * page_max match, the result is one row with the count alone. That is also the result of an empty
  * page.
  */
-void link_list_sql_collect(struct link_list_sql *sql, const struct link_list_params *query, int64_t counted_max,
-                           int64_t page_max);
+void link_list_sql_collect(struct link_list_sql *sql, const struct link_list_params *query,
+                           int64_t counted_max, int64_t page_max);
 
 /* Counts the matching links, at most max. */
-void link_list_sql_count(struct link_list_sql *sql, const struct link_list_params *query, size_t max);
+void link_list_sql_count(struct link_list_sql *sql, const struct link_list_params *query,
+                         size_t max);
 
 /* Locks the matching links in the order of their ids, at most max. */
-void link_list_sql_lock(struct link_list_sql *sql, const struct link_list_params *query, size_t max);
+void link_list_sql_lock(struct link_list_sql *sql, const struct link_list_params *query,
+                        size_t max);
 
 #endif

@@ -43,8 +43,8 @@ static enum err read_links(const struct pg_result *rows, size_t count, struct li
 	return err;
 }
 
-static enum err read_page(const struct pg_result *rows, const struct link_list_params *query, struct link *links,
-                          struct link_list *out)
+static enum err read_page(const struct pg_result *rows, const struct link_list_params *query,
+                          struct link *links, struct link_list *out)
 {
 	/* An empty page of link_list_sql_collect is one row with the count alone. */
 	size_t found = pg_result_is_null(rows, 0, 0) ? 0 : pg_result_count(rows);
@@ -61,8 +61,8 @@ static enum err read_page(const struct pg_result *rows, const struct link_list_p
 }
 
 /* scanned_max 0 = no bound. Leaves out->total unset. */
-static enum err scan(struct pg_conn *conn, const struct link_list_params *query, int64_t scanned_max,
-                     struct link *links, struct link_list *out)
+static enum err scan(struct pg_conn *conn, const struct link_list_params *query,
+                     int64_t scanned_max, struct link *links, struct link_list *out)
 {
 	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
@@ -83,15 +83,16 @@ static enum err scan(struct pg_conn *conn, const struct link_list_params *query,
 static int64_t collected_page_max(const struct link_list_params *query)
 {
 	bool is_shallow = query->page * query->limit <= SHALLOW_MAX;
-	return link_list_sql_uses_ranking(query) && is_shallow ? RANKED_MAX : LINK_LIST_STORE_COUNTED_MAX;
+	return link_list_sql_uses_ranking(query) && is_shallow ? RANKED_MAX
+	                                                       : LINK_LIST_STORE_COUNTED_MAX;
 }
 
 /*
  * search NULL = do not use the trigram index. Sets out->total, at most LINK_LIST_STORE_COUNTED_MAX
  * + 1. Finds no page if the total exceeds collected_page_max.
  */
-static enum err collect(struct pg_conn *conn, const struct link_list_params *query, const struct link_search *search,
-                        struct link *links, struct link_list *out)
+static enum err collect(struct pg_conn *conn, const struct link_list_params *query,
+                        const struct link_search *search, struct link *links, struct link_list *out)
 {
 	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
@@ -125,8 +126,9 @@ enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, owner_id);
 	enum err err = pg_conn_query(
-		conn, "SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE owner_id = $1", &params,
-		&rows);
+		conn,
+		"SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE owner_id = $1",
+		&params, &rows);
 	if (err == OK)
 		*total = pg_result_int(rows, 0, 0);
 	if (err == OK && pg_result_int(rows, 0, 1) > COUNT_ROWS_MAX)
@@ -135,8 +137,8 @@ enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *
 	return err;
 }
 
-static enum err read_all(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                         struct link_list *out)
+static enum err read_all(struct pg_conn *conn, const struct link_list_params *query,
+                         struct link *links, struct link_list *out)
 {
 	enum err err = link_list_store_count(conn, query->owner_id, &out->total);
 	return err == OK ? scan(conn, query, 0, links, out) : err;
@@ -144,7 +146,8 @@ static enum err read_all(struct pg_conn *conn, const struct link_list_params *qu
 
 /* Collects. If too many links match for that, they are dense enough for a scan. */
 static enum err read_matching(struct pg_conn *conn, const struct link_list_params *query,
-                              const struct link_search *search, struct link *links, struct link_list *out)
+                              const struct link_search *search, struct link *links,
+                              struct link_list *out)
 {
 	enum err err = collect(conn, query, search, links, out);
 	if (err != OK || out->total <= collected_page_max(query))
@@ -156,8 +159,8 @@ static enum err read_matching(struct pg_conn *conn, const struct link_list_param
 
 /* --- searches --- */
 
-static enum err scan_uncounted(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                               struct link_list *out)
+static enum err scan_uncounted(struct pg_conn *conn, const struct link_list_params *query,
+                               struct link *links, struct link_list *out)
 {
 	enum err err = scan(conn, query, 0, links, out);
 	bool is_complete = query->page == 1 && !out->has_more;
@@ -188,13 +191,14 @@ static int64_t plan_bounded_scan(const struct link_list_params *query, int64_t a
 }
 
 /* own: the number of links that the query is about. */
-static struct plan plan_search(const struct link_list_params *query, const struct link_search *search, int64_t all,
-                               int64_t own)
+static struct plan plan_search(const struct link_list_params *query,
+                               const struct link_search *search, int64_t all, int64_t own)
 {
 	int64_t matches = link_search_max_matches(search);
 	bool has_other_conditions = *query->tag || query->has_filter;
 	bool is_frequent = matches > all / LINK_SEARCH_RARE_ONE_IN;
-	bool use_index = link_search_sql_has_index(search) && matches <= all / 2 && matches <= own &&
+	bool use_index = link_search_sql_has_index(search) && matches <= all / 2 &&
+	                 matches <= own &&
 	                 !(*query->tag && is_frequent); /* the index on tags finds fewer links */
 	bool is_large = !has_other_conditions && own > LINK_LIST_STORE_UNINDEXED_MAX;
 	return (struct plan){
@@ -204,8 +208,9 @@ static struct plan plan_search(const struct link_list_params *query, const struc
 	};
 }
 
-static enum err run_plan(struct pg_conn *conn, const struct link_list_params *query, const struct link_search *search,
-                         struct plan plan, struct link *links, struct link_list *out)
+static enum err run_plan(struct pg_conn *conn, const struct link_list_params *query,
+                         const struct link_search *search, struct plan plan, struct link *links,
+                         struct link_list *out)
 {
 	if (plan.is_uncounted)
 		return scan_uncounted(conn, query, links, out);
@@ -218,8 +223,8 @@ static enum err run_plan(struct pg_conn *conn, const struct link_list_params *qu
 	return read_matching(conn, query, plan.use_index ? search : NULL, links, out);
 }
 
-static enum err read_search(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                            struct link_list *out)
+static enum err read_search(struct pg_conn *conn, const struct link_list_params *query,
+                            struct link *links, struct link_list *out)
 {
 	struct link_search search;
 	int64_t all, own;
@@ -235,8 +240,8 @@ static enum err read_search(struct pg_conn *conn, const struct link_list_params 
 	return run_plan(conn, query, &search, plan_search(query, &search, all, own), links, out);
 }
 
-enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                              struct link_list *out)
+enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query,
+                              struct link *links, struct link_list *out)
 {
 	struct link_list list = { 0 };
 	enum err err;
@@ -253,7 +258,8 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
 
 /* --- bulk updates --- */
 
-static enum err count_up_to(struct pg_conn *conn, const struct link_list_params *query, size_t max, size_t *count)
+static enum err count_up_to(struct pg_conn *conn, const struct link_list_params *query, size_t max,
+                            size_t *count)
 {
 	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
@@ -267,8 +273,8 @@ static enum err count_up_to(struct pg_conn *conn, const struct link_list_params 
 	return err;
 }
 
-static enum err lock_matching(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                              size_t max, size_t *count)
+static enum err lock_matching(struct pg_conn *conn, const struct link_list_params *query,
+                              struct link *links, size_t max, size_t *count)
 {
 	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
@@ -284,8 +290,8 @@ static enum err lock_matching(struct pg_conn *conn, const struct link_list_param
 	return err;
 }
 
-enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                              size_t max, size_t *count)
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query,
+                              struct link *links, size_t max, size_t *count)
 {
 	*count = 0;
 	enum err err = count_up_to(conn, query, max + 1, count);

@@ -33,8 +33,8 @@ struct link_list {
  * Reads one page. links has room for query->limit. Without q, tag, state and filter, the total is
  * always exact.
  */
-enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                              struct link_list *out) MUST_CHECK;
+enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query,
+                              struct link *links, struct link_list *out) MUST_CHECK;
 
 /*
  * The number of links that are not DELETED, from link_counts. owner_id: also LINK_STORE_ANY_OWNER,
@@ -47,7 +47,7 @@ enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *
  * links has room for max. ERR_LIMIT: more than max links match (*count is max + 1), or the query
  * exceeds the statement timeout (*count is 0).
  */
-enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
-                              size_t max, size_t *count) MUST_CHECK;
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query,
+                              struct link *links, size_t max, size_t *count) MUST_CHECK;
 
 #endif

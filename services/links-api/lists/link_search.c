@@ -56,7 +56,9 @@ void link_search_init(struct link_search *search, const char *text)
 	search->text = text;
 	search->is_counted = false;
 	search->count = 0;
-	for (size_t at = 0; at + LINK_SEARCH_TRIGRAM_BYTES <= len && search->count < LINK_SEARCH_TRIGRAMS_MAX; at++) {
+	for (size_t at = 0;
+	     at + LINK_SEARCH_TRIGRAM_BYTES <= len && search->count < LINK_SEARCH_TRIGRAMS_MAX;
+	     at++) {
 		if (is_trigram(text + at))
 			add(search, at);
 	}
@@ -72,13 +74,15 @@ static bool is_rarer(const struct link_search_trigram *a, const struct link_sear
 
 static bool overlap(const struct link_search_trigram *a, const struct link_search_trigram *b)
 {
-	return a->at < b->at + LINK_SEARCH_TRIGRAM_BYTES && b->at < a->at + LINK_SEARCH_TRIGRAM_BYTES;
+	return a->at < b->at + LINK_SEARCH_TRIGRAM_BYTES &&
+	       b->at < a->at + LINK_SEARCH_TRIGRAM_BYTES;
 }
 
 /*
  * The rarest unused trigram that does not overlap `other`, which may be NULL. NULL = there is none.
  */
-static struct link_search_trigram *rarest(struct link_search *search, const struct link_search_trigram *other)
+static struct link_search_trigram *rarest(struct link_search *search,
+                                          const struct link_search_trigram *other)
 {
 	struct link_search_trigram *best = NULL;
 	for (size_t i = 0; i < search->count; i++) {
@@ -106,7 +110,8 @@ void link_search_choose(struct link_search *search, int64_t all)
 {
 	size_t used = 0;
 	for (struct link_search_trigram *t = rarest(search, NULL);
-	     t && t->links <= all / LINK_SEARCH_RARE_ONE_IN && used < LINK_SEARCH_USED_MAX; t = rarest(search, NULL)) {
+	     t && t->links <= all / LINK_SEARCH_RARE_ONE_IN && used < LINK_SEARCH_USED_MAX;
+	     t = rarest(search, NULL)) {
 		t->is_used = true;
 		used++;
 	}

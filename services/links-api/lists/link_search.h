@@ -27,10 +27,11 @@
 #define LINK_SEARCH_USED_MAX 6
 
 struct link_search_trigram {
-	size_t at;                                /* offset in the text */
-	char name[LINK_SEARCH_TRIGRAM_BYTES + 1]; /* as pg_trgm stores it: lower case, a space for a word boundary */
-	int64_t links;                            /* that contain it; 0 = few, or unknown */
-	bool is_used;                             /* the index looks it up */
+	size_t at; /* offset in the text */
+	char name[LINK_SEARCH_TRIGRAM_BYTES +
+	          1];  /* as pg_trgm stores it: lower case, a space for a word boundary */
+	int64_t links; /* that contain it; 0 = few, or unknown */
+	bool is_used;  /* the index looks it up */
 };
 
 struct link_search {

@@ -22,7 +22,8 @@ static bool is_ascii(const char *text)
 
 static bool can_index_whole_text(const struct link_search *search)
 {
-	return !is_ascii(search->text) && utf8_length(search->text, strlen(search->text)) >= LINK_SEARCH_TRIGRAM_BYTES;
+	return !is_ascii(search->text) &&
+	       utf8_length(search->text, strlen(search->text)) >= LINK_SEARCH_TRIGRAM_BYTES;
 }
 
 bool link_search_sql_has_index(const struct link_search *search)
@@ -34,27 +35,28 @@ bool link_search_sql_has_index(const struct link_search *search)
  * With known trigram counts, a SELECT hides the pattern from the planner, so that it always uses
  * the index. Its own estimates for fragments are wrong.
  */
-static void add_used_trigrams(const struct link_search *search, struct strbuf *sql, struct pg_params *params,
-                              struct sql_texts *texts)
+static void add_used_trigrams(const struct link_search *search, struct strbuf *sql,
+                              struct pg_params *params, struct sql_texts *texts)
 {
 	bool *is_used = mem_array(strlen(search->text) + 1, sizeof(*is_used));
 	link_search_mark(search, is_used);
 	pg_params_text(params, sql_texts_like_fragments(texts, search->text, is_used));
 	free(is_used);
-	WRITE(sql, " AND " TEXT " ILIKE %s$%d%s", search->is_counted ? "(SELECT " : "", params->count,
-	      search->is_counted ? "::text)" : "");
+	WRITE(sql, " AND " TEXT " ILIKE %s$%d%s", search->is_counted ? "(SELECT " : "",
+	      params->count, search->is_counted ? "::text)" : "");
 }
 
 /* Here the planner sees the pattern: it may find that the index has no trigram of such a text. */
-static void add_whole_text(const struct link_search *search, struct strbuf *sql, struct pg_params *params,
-                           struct sql_texts *texts)
+static void add_whole_text(const struct link_search *search, struct strbuf *sql,
+                           struct pg_params *params, struct sql_texts *texts)
 {
-	pg_params_text(params, sql_texts_like_containing(texts, search->text, strlen(search->text)));
+	pg_params_text(params,
+	               sql_texts_like_containing(texts, search->text, strlen(search->text)));
 	WRITE(sql, " AND " TEXT " ILIKE $%d", params->count);
 }
 
-void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql, struct pg_params *params,
-                               struct sql_texts *texts)
+void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql,
+                               struct pg_params *params, struct sql_texts *texts)
 {
 	if (link_search_max_matches(search) >= 0)
 		add_used_trigrams(search, sql, params, texts);
@@ -63,11 +65,14 @@ void link_search_sql_add_index(const struct link_search *search, struct strbuf *
 }
 
 /* For ASCII text, comparing in collation C costs less than half: 0.35 µs a link instead of 0.94. */
-void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts)
+void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
+                               struct sql_texts *texts)
 {
 	if (is_ascii(text)) {
 		pg_params_text(params, text);
-		WRITE(sql, " AND position(lower($%d COLLATE \"C\") IN lower(" TEXT_UNINDEXED " COLLATE \"C\")) > 0",
+		WRITE(sql,
+		      " AND position(lower($%d COLLATE \"C\") IN lower(" TEXT_UNINDEXED
+		      " COLLATE \"C\")) > 0",
 		      params->count);
 	} else {
 		pg_params_text(params, sql_texts_like_containing(texts, text, strlen(text)));

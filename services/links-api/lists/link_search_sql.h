@@ -20,10 +20,11 @@ bool link_search_sql_has_index(const struct link_search *search);
  * Appends " AND …": a condition that the index evaluates. It is true for every link that contains
  * the text, and for some others. Appends nothing if the index cannot help.
  */
-void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql, struct pg_params *params,
-                               struct sql_texts *texts);
+void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql,
+                               struct pg_params *params, struct sql_texts *texts);
 
 /* Appends " AND …": true for exactly the links that contain text, ignoring case. Uses no index. */
-void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts);
+void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
+                               struct sql_texts *texts);
 
 #endif

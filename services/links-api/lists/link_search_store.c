@@ -21,10 +21,11 @@ enum err link_search_store_count(struct pg_conn *conn, struct link_search *searc
 	for (size_t i = 0; i < search->count; i++)
 		names[i] = search->trigrams[i].name;
 	pg_params_text(&params, sql_texts_array(&texts, names, search->count));
-	enum err err = pg_conn_query(conn,
-	                             "SELECT NULL, links FROM link_search_count UNION ALL "
-	                             "SELECT trigram, links FROM link_search_trigrams WHERE trigram = ANY ($1)",
-	                             &params, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT NULL, links FROM link_search_count UNION ALL "
+		"SELECT trigram, links FROM link_search_trigrams WHERE trigram = ANY ($1)",
+		&params, &rows);
 	*all = 0;
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
 		if (pg_result_is_null(rows, i, 0))

@@ -13,6 +13,7 @@
 #include "services/links-api/lists/link_search.h"
 
 /* Sets is_counted and the count of each trigram. *all: the number of links, 0 = not counted yet. */
-enum err link_search_store_count(struct pg_conn *conn, struct link_search *search, int64_t *all) MUST_CHECK;
+enum err link_search_store_count(struct pg_conn *conn, struct link_search *search,
+                                 int64_t *all) MUST_CHECK;
 
 #endif

@@ -14,7 +14,8 @@
 
 enum result { HIT, MISS, BYPASS, RESULTS };
 
-static const char *const labels[RESULTS] = { "result=\"hit\"", "result=\"miss\"", "result=\"bypass\"" };
+static const char *const labels[RESULTS] = { "result=\"hit\"", "result=\"miss\"",
+	                                     "result=\"bypass\"" };
 
 struct list_cache {
 	struct redis_pool *redis;
@@ -22,15 +23,16 @@ struct list_cache {
 	struct metric *results[RESULTS];
 };
 
-struct list_cache *list_cache_new(struct redis_pool *redis, const struct link_cache *links, struct metrics *metrics)
+struct list_cache *list_cache_new(struct redis_pool *redis, const struct link_cache *links,
+                                  struct metrics *metrics)
 {
 	struct list_cache *cache = mem_zero(sizeof(*cache));
 	cache->redis = redis;
 	cache->links = links;
 	for (size_t i = 0; i < RESULTS; i++)
-		cache->results[i] =
-			metrics_counter(metrics, "waymark_list_cache_total",
-		                        "Requests for a page of a link list, by result of the cache", labels[i]);
+		cache->results[i] = metrics_counter(
+			metrics, "waymark_list_cache_total",
+			"Requests for a page of a link list, by result of the cache", labels[i]);
 	return cache;
 }
 
@@ -92,14 +94,17 @@ static bool read_number(const struct list_cache *cache, int64_t user_id, uint64_
 static bool belongs_to(const struct list_page *page, int64_t user_id)
 {
 	for (size_t i = 0; i < page->count; i++) {
-		if (page->links[i].owner_id != user_id || page->links[i].entry.state == LINK_STATE_DELETED)
+		if (page->links[i].owner_id != user_id ||
+		    page->links[i].entry.state == LINK_STATE_DELETED)
 			return false;
 	}
 	return true;
 }
 
-static enum result check_reply(const struct list_cache *cache, const struct link_cache_epoch *before,
-                               const struct redis_reply *reply, int64_t user_id, struct list_page *out)
+static enum result check_reply(const struct list_cache *cache,
+                               const struct link_cache_epoch *before,
+                               const struct redis_reply *reply, int64_t user_id,
+                               struct list_page *out)
 {
 	struct link_cache_epoch trusted;
 	/* Checked again after the reply: the content may have become invalid since the request. */
@@ -114,33 +119,38 @@ static enum result check_reply(const struct list_cache *cache, const struct link
 	return MISS;
 }
 
-static enum result read_page(const struct list_cache *cache, const struct link_cache_epoch *before, const char *key,
-                             int64_t user_id, struct list_page *out)
+static enum result read_page(const struct list_cache *cache, const struct link_cache_epoch *before,
+                             const char *key, int64_t user_id, struct list_page *out)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(key) };
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
 	if (redis_pool_call_with_run_id(cache->redis, args, 2, &reply, &server) != OK)
 		return BYPASS;
-	enum result result = server == before->server ? check_reply(cache, before, reply, user_id, out) : BYPASS;
+	enum result result =
+		server == before->server ? check_reply(cache, before, reply, user_id, out) : BYPASS;
 	redis_reply_free(reply);
 	return result;
 }
 
-static enum result look_up(const struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
-                           struct list_page *out, struct list_cache_slot *slot)
+static enum result look_up(const struct list_cache *cache, int64_t user_id,
+                           const struct link_list_params *params, struct list_page *out,
+                           struct list_cache_slot *slot)
 {
 	struct link_cache_epoch before;
 	char number[NUMBER_DIGITS + 1];
-	if (!link_cache_current_epoch(cache->links, &before) || !read_number(cache, user_id, before.server, number))
+	if (!link_cache_current_epoch(cache->links, &before) ||
+	    !read_number(cache, user_id, before.server, number))
 		return BYPASS;
-	snprintf(slot->key, sizeof(slot->key), "list:%" PRId64 ":%" PRId64 ":%s:%" PRId64 ":%" PRId64, before.generation,
-	         user_id, number, params->page, params->limit);
+	snprintf(slot->key, sizeof(slot->key),
+	         "list:%" PRId64 ":%" PRId64 ":%s:%" PRId64 ":%" PRId64, before.generation, user_id,
+	         number, params->page, params->limit);
 	return read_page(cache, &before, slot->key, user_id, out);
 }
 
-bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
-                    struct list_page *out, struct list_cache_slot *slot)
+bool list_cache_get(struct list_cache *cache, int64_t user_id,
+                    const struct link_list_params *params, struct list_page *out,
+                    struct list_cache_slot *slot)
 {
 	*slot = (struct list_cache_slot){ 0 };
 	enum result result = look_up(cache, user_id, params, out, slot);
@@ -157,7 +167,8 @@ static bool is_past_the_last(const struct list_page *page)
 	return page->count == 0 && page->total > 0;
 }
 
-void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot, const struct list_page *page)
+void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot,
+                    const struct list_page *page)
 {
 	char ttl_s[TTL_SIZE];
 	if (!slot->key[0] || is_past_the_last(page))

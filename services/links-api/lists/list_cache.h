@@ -35,7 +35,8 @@
 struct list_cache;
 
 /* Borrows the pointers; metrics may be NULL. links: the link cache in the same Redis. */
-struct list_cache *list_cache_new(struct redis_pool *redis, const struct link_cache *links, struct metrics *metrics);
+struct list_cache *list_cache_new(struct redis_pool *redis, const struct link_cache *links,
+                                  struct metrics *metrics);
 void list_cache_free(struct list_cache *cache);
 
 /* Where a page that is read from PostgreSQL now may be stored. All zero = do not store it. */
@@ -47,11 +48,13 @@ struct list_cache_slot {
  * True: out is the page, which was current when the call began. False: query PostgreSQL and pass
  * the result to list_cache_put with *slot. Makes at most two calls to Redis.
  */
-bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
-                    struct list_page *out, struct list_cache_slot *slot);
+bool list_cache_get(struct list_cache *cache, int64_t user_id,
+                    const struct link_list_params *params, struct list_page *out,
+                    struct list_cache_slot *slot);
 
 /* Best effort. Does not store pages larger than LIST_PAGE_BYTES_MAX or beyond the last page. */
-void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot, const struct list_page *page);
+void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot,
+                    const struct list_page *page);
 
 /*
  * Invalidates all cached pages of an owner. Call after the commit of a change. owner_id 0 = the
@@ -61,8 +64,10 @@ void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot
 enum err list_cache_invalidate(struct list_cache *cache, int64_t owner_id) MUST_CHECK;
 
 /*
- * As list_cache_invalidate, for the outbox relay. ERR_UNAVAILABLE also: another Redis server answered.
+ * As list_cache_invalidate, for the outbox relay. ERR_UNAVAILABLE also: another Redis server
+ * answered.
  */
-enum err list_cache_invalidate_on(struct list_cache *cache, uint64_t server, int64_t owner_id) MUST_CHECK;
+enum err list_cache_invalidate_on(struct list_cache *cache, uint64_t server,
+                                  int64_t owner_id) MUST_CHECK;
 
 #endif

@@ -83,8 +83,8 @@ enum err list_page_decode(const void *bytes, size_t len, struct list_page *out)
 	uint64_t version, total, count;
 	out->count = 0;
 	if (!take_number(&from, VERSION_BYTES, &version) || version != VERSION ||
-	    !take_number(&from, TOTAL_BYTES, &total) || !take_number(&from, COUNT_BYTES, &count) || count > out->room ||
-	    total > INT64_MAX || count > total)
+	    !take_number(&from, TOTAL_BYTES, &total) || !take_number(&from, COUNT_BYTES, &count) ||
+	    count > out->room || total > INT64_MAX || count > total)
 		return ERR_INVALID;
 	for (size_t i = 0; i < count; i++) {
 		if (!take_link(&from, &out->links[i]))

@@ -17,11 +17,13 @@ struct parser {
 	char *reason;
 };
 
-__attribute__((format(printf, 3, 4))) static enum err fail(struct parser *p, size_t at, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum err fail(struct parser *p, size_t at,
+                                                           const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	int len = snprintf(p->reason, NQL_REASON_SIZE, "at character %zu: ", utf8_length(p->lexer.text, at) + 1);
+	int len = snprintf(p->reason, NQL_REASON_SIZE,
+	                   "at character %zu: ", utf8_length(p->lexer.text, at) + 1);
 	vsnprintf(p->reason + len, NQL_REASON_SIZE - (size_t)len, format, args);
 	va_end(args);
 	return ERR_INVALID;
@@ -33,7 +35,8 @@ static const struct {
 	const char *sign;
 	enum nql_operator op;
 } signs[] = {
-	{ ">=", NQL_GREATER_OR_EQUAL }, { ">", NQL_GREATER }, { "<=", NQL_LESS_OR_EQUAL }, { "<", NQL_LESS },
+	{ ">=", NQL_GREATER_OR_EQUAL }, { ">", NQL_GREATER },
+	{ "<=", NQL_LESS_OR_EQUAL },    { "<", NQL_LESS },
 	{ "~", NQL_CONTAINS },          { "[", NQL_ONE_OF },
 };
 
@@ -86,7 +89,8 @@ static enum err read_value(struct parser *p, struct nql_node *term)
 	if (err == ERR_NOT_FOUND)
 		return fail(p, start, "expected a value");
 	if (err != OK)
-		return fail(p, p->lexer.at, "the value has no closing quote or contains an invalid character");
+		return fail(p, p->lexer.at,
+		            "the value has no closing quote or contains an invalid character");
 	const char *expected = nql_value_read(term, text, form == NQL_LEXER_BARE, value);
 	if (expected)
 		return fail(p, start, "%s must be %s", term->field->name, expected);
@@ -135,7 +139,8 @@ static enum err read_term(struct parser *p, uint8_t *place)
 {
 	struct nql_node term = { .kind = NQL_TERM };
 	if (p->out->term_count == NQL_TERMS_MAX)
-		return fail(p, p->lexer.at, "too many terms; at most %d are allowed", NQL_TERMS_MAX);
+		return fail(p, p->lexer.at, "too many terms; at most %d are allowed",
+		            NQL_TERMS_MAX);
 	enum err err = read_field(p, &term);
 	size_t start = p->lexer.at;
 	if (err == OK) {
@@ -162,7 +167,8 @@ static enum err read_factor(struct parser *p, uint8_t *place)
 	if (!nql_lexer_take(&p->lexer, "("))
 		return read_term(p, place);
 	if (p->depth == NQL_DEPTH_MAX)
-		return fail(p, p->lexer.at - 1, "parentheses are nested too deeply; at most %d levels are allowed",
+		return fail(p, p->lexer.at - 1,
+		            "parentheses are nested too deeply; at most %d levels are allowed",
 		            NQL_DEPTH_MAX);
 	p->depth++;
 	enum err err = read_alternatives(p, place);
@@ -211,11 +217,14 @@ static enum err read_alternatives(struct parser *p, uint8_t *place)
 
 enum err nql_parse(const char *text, struct nql *out, char reason[static NQL_REASON_SIZE])
 {
-	struct parser p = { .lexer = { .text = text, .len = strlen(text) }, .out = out, .reason = reason };
+	struct parser p = { .lexer = { .text = text, .len = strlen(text) },
+		            .out = out,
+		            .reason = reason };
 	uint8_t root;
 	out->node_count = out->term_count = out->value_count = 0;
 	if (p.lexer.len > NQL_BYTES_MAX)
-		return fail(&p, 0, "the filter is too long; at most %d bytes are allowed", NQL_BYTES_MAX);
+		return fail(&p, 0, "the filter is too long; at most %d bytes are allowed",
+		            NQL_BYTES_MAX);
 	enum err err = read_alternatives(&p, &root);
 	if (err == OK && p.lexer.at < p.lexer.len)
 		err = fail(&p, p.lexer.at, "expected +, a comma or the end");

@@ -36,7 +36,8 @@ enum nql_operator {
 struct nql_value {
 	uint16_t text; /* offset in texts of struct nql */
 	bool is_null;
-	int64_t number; /* NQL_FIELD_NUMBER: the value; NQL_FIELD_TIME: µs since 1970, truncated to ms */
+	int64_t number; /* NQL_FIELD_NUMBER: the value; NQL_FIELD_TIME: µs since 1970, truncated to
+	                   ms */
 };
 
 enum nql_kind { NQL_TERM, NQL_AND, NQL_OR };
@@ -63,7 +64,8 @@ struct nql {
 /*
  * text: valid UTF-8. ERR_INVALID: reason says what is wrong, and at which character.
  */
-enum err nql_parse(const char *text, struct nql *out, char reason[static NQL_REASON_SIZE]) MUST_CHECK;
+enum err nql_parse(const char *text, struct nql *out,
+                   char reason[static NQL_REASON_SIZE]) MUST_CHECK;
 
 /* True if a field of the filter needs the table link_ranking. */
 bool nql_needs_ranking(const struct nql *filter);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 /* The same state as link_state_at. */
-#define STATE_NOW "(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
+#define STATE_NOW                                                                                  \
+	"(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
 
 /* clang-format off */
 static const struct nql_field fields[] = {

@@ -76,7 +76,8 @@ static bool ends_bare(char c)
 	return strchr(" +,()[]'\"\\", c) != NULL;
 }
 
-enum err nql_lexer_value(struct nql_lexer *lexer, char *out, size_t *out_len, enum nql_lexer_form *form)
+enum err nql_lexer_value(struct nql_lexer *lexer, char *out, size_t *out_len,
+                         enum nql_lexer_form *form)
 {
 	*out_len = 0;
 	*form = NQL_LEXER_QUOTED;

@@ -39,6 +39,7 @@ enum nql_lexer_form { NQL_LEXER_BARE, NQL_LEXER_QUOTED };
  *   ERR_INVALID    a missing closing quote, an unknown escape or a control character; lexer->at is
  *                  its offset
  */
-enum err nql_lexer_value(struct nql_lexer *lexer, char *out, size_t *out_len, enum nql_lexer_form *form) MUST_CHECK;
+enum err nql_lexer_value(struct nql_lexer *lexer, char *out, size_t *out_len,
+                         enum nql_lexer_form *form) MUST_CHECK;
 
 #endif

@@ -61,7 +61,8 @@ static void write_contains(const struct writer *w, const struct nql_node *term)
 	const char *text = nql_text(w->filter, first_value(w, term));
 	int pattern = add_text(w, sql_texts_like_containing(w->texts, text, strlen(text)));
 	if (term->field->type == NQL_FIELD_TAGS)
-		WRITE(w, "EXISTS (SELECT FROM unnest(%s) AS one_tag WHERE one_tag ILIKE $%d)", sql, pattern);
+		WRITE(w, "EXISTS (SELECT FROM unnest(%s) AS one_tag WHERE one_tag ILIKE $%d)", sql,
+		      pattern);
 	else
 		WRITE(w, "%s COLLATE \"default\" ILIKE $%d", sql, pattern);
 	if (term->field->is_searched && !term->is_not)
@@ -100,9 +101,11 @@ static void write_time(const struct writer *w, const struct nql_node *term)
 	const char *sql = term->field->sql;
 	int value = add_value(w, term);
 	if (term->op == NQL_EQUAL)
-		WRITE(w, "%s >= $%d::timestamptz AND %s < $%d::timestamptz + interval '1 ms'", sql, value, sql, value);
+		WRITE(w, "%s >= $%d::timestamptz AND %s < $%d::timestamptz + interval '1 ms'", sql,
+		      value, sql, value);
 	else if (term->op == NQL_GREATER || term->op == NQL_LESS_OR_EQUAL)
-		WRITE(w, "%s %s $%d::timestamptz + interval '1 ms'", sql, term->op == NQL_GREATER ? ">=" : "<", value);
+		WRITE(w, "%s %s $%d::timestamptz + interval '1 ms'", sql,
+		      term->op == NQL_GREATER ? ">=" : "<", value);
 	else
 		WRITE(w, "%s %s $%d::timestamptz", sql, sign_of(term->op), value);
 }
@@ -117,7 +120,8 @@ static void write_comparison(const struct writer *w, const struct nql_node *term
 	else if (field->type == NQL_FIELD_TIME)
 		write_time(w, term);
 	else
-		WRITE(w, "%s %s $%d::%s", field->sql, sign_of(term->op), add_value(w, term), type_of(field));
+		WRITE(w, "%s %s $%d::%s", field->sql, sign_of(term->op), add_value(w, term),
+		      type_of(field));
 }
 
 static void write_term(const struct writer *w, const struct nql_node *term)
@@ -149,7 +153,8 @@ static void write_node(const struct writer *w, const struct nql_node *node)
 	WRITE(w, ")");
 }
 
-void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts)
+void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params,
+                 struct sql_texts *texts)
 {
 	const struct writer w = { .filter = filter, .sql = sql, .params = params, .texts = texts };
 	write_node(&w, &filter->nodes[filter->node_count - 1]);

@@ -15,6 +15,7 @@
 #define NQL_SQL_PARAMS_MAX (2 * NQL_TERMS_MAX)
 
 /* Appends "(…)". filter and texts must live until the statement has run. */
-void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts);
+void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params,
+                 struct sql_texts *texts);
 
 #endif

@@ -39,7 +39,9 @@ static const char *read_typed(const struct nql_node *term, const char *text, str
 {
 	switch (term->field->type) {
 	case NQL_FIELD_NUMBER:
-		return number_parse(text, INT64_MIN, INT64_MAX, &out->number) == OK ? NULL : "a whole number";
+		return number_parse(text, INT64_MIN, INT64_MAX, &out->number) == OK
+		               ? NULL
+		               : "a whole number";
 	case NQL_FIELD_TIME:
 		return read_time(text, &out->number);
 	case NQL_FIELD_STATE:
@@ -53,7 +55,8 @@ static const char *read_typed(const struct nql_node *term, const char *text, str
 	return *text ? NULL : "a non-empty text";
 }
 
-const char *nql_value_read(const struct nql_node *term, const char *text, bool is_bare, struct nql_value *out)
+const char *nql_value_read(const struct nql_node *term, const char *text, bool is_bare,
+                           struct nql_value *out)
 {
 	bool is_null = is_bare && strcmp(text, "null") == 0;
 	if (is_null && term->field->is_nullable && term->op == NQL_EQUAL) {

@@ -27,7 +27,8 @@ const char *sql_texts_like_containing(struct sql_texts *texts, const char *text,
  * A LIKE pattern that matches every string that contains the used bytes of text in order. Unused
  * bytes become wildcards: "%e42%.com%". is_used has an entry for each byte.
  */
-const char *sql_texts_like_fragments(struct sql_texts *texts, const char *text, const bool *is_used);
+const char *sql_texts_like_fragments(struct sql_texts *texts, const char *text,
+                                     const bool *is_used);
 
 /* An array literal: '{"a","b"}'. */
 const char *sql_texts_array(struct sql_texts *texts, const char *const *items, size_t count);

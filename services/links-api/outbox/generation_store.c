@@ -3,7 +3,8 @@
 enum err generation_store_get(struct pg_conn *conn, struct link_cache_epoch *out)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "SELECT generation, server FROM link_cache_generation", NULL, &rows);
+	enum err err = pg_conn_query(conn, "SELECT generation, server FROM link_cache_generation",
+	                             NULL, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_INTERNAL;
 	if (err == OK) {
@@ -21,21 +22,22 @@ static enum err raise_in_transaction(struct pg_conn *conn, int64_t above, uint64
 	pg_params_int(&params, above);
 	pg_params_int(&params, (int64_t)server);
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn,
-	                      "UPDATE link_cache_generation SET generation = greatest(generation, $1::bigint) + 1, "
-	                      "server = $2::bigint, raised_at = clock_timestamp() RETURNING generation",
-	                      &params, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"UPDATE link_cache_generation SET generation = greatest(generation, $1::bigint) + 1, "
+		"server = $2::bigint, raised_at = clock_timestamp() RETURNING generation",
+		&params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_INTERNAL;
 	if (err == OK)
-		*out = (struct link_cache_epoch){ .server = server, .generation = pg_result_int(rows, 0, 0) };
+		*out = (struct link_cache_epoch){ .server = server,
+			                          .generation = pg_result_int(rows, 0, 0) };
 	pg_result_free(rows);
 	return err;
 }
 
-enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above, uint64_t server,
-                                struct link_cache_epoch *out)
+enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above,
+                                uint64_t server, struct link_cache_epoch *out)
 {
 	struct link_cache_epoch raised;
 	enum err err = pg_conn_begin(conn);

@@ -18,7 +18,7 @@ enum err generation_store_get(struct pg_conn *conn, struct link_cache_epoch *out
  * In its own transaction: raises the generation above both its current value and above, and records
  * the Redis server it is valid for. ERR_CONFLICT: the lock was lost; nothing changed.
  */
-enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above, uint64_t server,
-                                struct link_cache_epoch *out) MUST_CHECK;
+enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above,
+                                uint64_t server, struct link_cache_epoch *out) MUST_CHECK;
 
 #endif

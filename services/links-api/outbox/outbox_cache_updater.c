@@ -25,7 +25,8 @@ static bool contains_owner(const struct owners *owners, int64_t id)
 	return false;
 }
 
-static enum err invalidate_lists(const struct outbox_cache_updater *updater, int64_t id, struct owners *invalidated)
+static enum err invalidate_lists(const struct outbox_cache_updater *updater, int64_t id,
+                                 struct owners *invalidated)
 {
 	if (contains_owner(invalidated, id))
 		return OK;
@@ -38,7 +39,8 @@ static enum err invalidate_lists(const struct outbox_cache_updater *updater, int
 static enum err update_link(const struct outbox_cache_updater *updater, const struct link *link,
                             struct owners *invalidated)
 {
-	const struct link_cache_epoch to = { .server = updater->server, .generation = updater->generation };
+	const struct link_cache_epoch to = { .server = updater->server,
+		                             .generation = updater->generation };
 	enum err err = link_cache_set_in_epoch(updater->cache, &to, &link->entry);
 	if (err == OK || err == ERR_CONFLICT)
 		err = invalidate_lists(updater, link->owner_id, invalidated);
@@ -59,11 +61,12 @@ static enum err apply_row(const struct outbox_cache_updater *updater, struct out
 	return err;
 }
 
-void outbox_cache_updater_apply(const struct outbox_cache_updater *updater, struct outbox_batch *batch,
-                                int64_t until_steady_us)
+void outbox_cache_updater_apply(const struct outbox_cache_updater *updater,
+                                struct outbox_batch *batch, int64_t until_steady_us)
 {
 	struct owners invalidated = { .ids = mem_array(batch->count, sizeof(*invalidated.ids)) };
-	for (size_t i = 0; updater->generation && i < batch->count && has_time(updater, until_steady_us); i++) {
+	for (size_t i = 0;
+	     updater->generation && i < batch->count && has_time(updater, until_steady_us); i++) {
 		if (batch->rows[i].cached)
 			continue;
 		enum err err = apply_row(updater, &batch->rows[i], &invalidated);
@@ -85,8 +88,9 @@ static size_t cached_count(const struct outbox_batch *batch)
 	return count;
 }
 
-enum err outbox_cache_updater_catch_up(const struct outbox_cache_updater *updater, struct pg_conn *conn,
-                                       int64_t until_steady_us, bool *is_complete)
+enum err outbox_cache_updater_catch_up(const struct outbox_cache_updater *updater,
+                                       struct pg_conn *conn, int64_t until_steady_us,
+                                       bool *is_complete)
 {
 	bool more = true;
 	enum err err = OK;
@@ -100,7 +104,8 @@ enum err outbox_cache_updater_catch_up(const struct outbox_cache_updater *update
 		size_t cached = cached_count(&batch);
 		if (cached > 0)
 			err = outbox_set_cached(conn, &batch);
-		*is_complete = err == OK && cached == batch.count && cached < OUTBOX_CACHE_UPDATER_ROWS_MAX;
+		*is_complete = err == OK && cached == batch.count &&
+		               cached < OUTBOX_CACHE_UPDATER_ROWS_MAX;
 		more = cached == OUTBOX_CACHE_UPDATER_ROWS_MAX;
 		outbox_batch_clear(&batch);
 	}

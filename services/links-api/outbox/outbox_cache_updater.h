@@ -25,7 +25,8 @@ struct outbox_cache_updater {
 	struct link_cache *cache;
 	struct list_cache *lists;
 	const struct clock *clock;
-	/* Of the Redis caches, and the server it is valid for (outbox_generation.h). 0 = not known. */
+	/* Of the Redis caches, and the server it is valid for (outbox_generation.h). 0 = not known.
+	 */
 	int64_t generation;
 	uint64_t server;
 };
@@ -36,14 +37,15 @@ struct outbox_cache_updater {
  * until_steady_us, and stops when Redis is down. A purged link becomes DELETED in Redis (404). A
  * row that cannot be decoded counts as cached.
  */
-void outbox_cache_updater_apply(const struct outbox_cache_updater *updater, struct outbox_batch *batch,
-                                int64_t until_steady_us);
+void outbox_cache_updater_apply(const struct outbox_cache_updater *updater,
+                                struct outbox_batch *batch, int64_t until_steady_us);
 
 /*
  * Applies the uncached rows of the table, oldest first, until none is left (is_complete), Redis is
  * down or until_steady_us has passed.
  */
-enum err outbox_cache_updater_catch_up(const struct outbox_cache_updater *updater, struct pg_conn *conn,
-                                       int64_t until_steady_us, bool *is_complete) MUST_CHECK;
+enum err outbox_cache_updater_catch_up(const struct outbox_cache_updater *updater,
+                                       struct pg_conn *conn, int64_t until_steady_us,
+                                       bool *is_complete) MUST_CHECK;
 
 #endif

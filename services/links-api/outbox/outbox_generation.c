@@ -16,19 +16,24 @@
 #define ANNOUNCE_TIMEOUT_US (CLOCK_US_PER_S / 5)
 #define ANNOUNCE_AFTER_HOLD_US (4 * CLOCK_US_PER_S)
 
-static const char *const reason_names[OUTBOX_GENERATION_REASONS] = { "new_server", "update_timeout", "behind" };
+static const char *const reason_names[OUTBOX_GENERATION_REASONS] = { "new_server", "update_timeout",
+	                                                             "behind" };
 static const char *const reason_labels[OUTBOX_GENERATION_REASONS] = { "reason=\"new_server\"",
 	                                                              "reason=\"update_timeout\"",
 	                                                              "reason=\"behind\"" };
 
-void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater, struct redis_pool *redis,
-                            const struct clock *clock, const struct log *log, struct metrics *metrics)
+void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater,
+                            struct redis_pool *redis, const struct clock *clock,
+                            const struct log *log, struct metrics *metrics)
 {
-	*g = (struct outbox_generation){ .updater = updater, .redis = redis, .clock = clock, .log = log };
+	*g = (struct outbox_generation){
+		.updater = updater, .redis = redis, .clock = clock, .log = log
+	};
 	for (size_t i = 0; i < OUTBOX_GENERATION_REASONS; i++)
-		g->raises[i] = metrics_counter(metrics, "waymark_link_cache_raises_total",
-		                               "Times the generation of the Redis caches was raised, by reason",
-		                               reason_labels[i]);
+		g->raises[i] = metrics_counter(
+			metrics, "waymark_link_cache_raises_total",
+			"Times the generation of the Redis caches was raised, by reason",
+			reason_labels[i]);
 }
 
 void outbox_generation_reset(struct outbox_generation *g)
@@ -54,8 +59,10 @@ static enum err load(struct outbox_generation *g, struct pg_conn *conn)
 	return err;
 }
 
-static enum err raise_generation(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
-                                 enum outbox_generation_reason reason, int64_t above, uint64_t server)
+static enum err raise_generation(struct outbox_generation *g, struct pg_conn *conn,
+                                 const struct fenced_lock *lock,
+                                 enum outbox_generation_reason reason, int64_t above,
+                                 uint64_t server)
 {
 	struct link_cache_epoch raised;
 	enum err err = generation_store_raise(conn, lock, above, server, &raised);
@@ -66,17 +73,20 @@ static enum err raise_generation(struct outbox_generation *g, struct pg_conn *co
 	g->is_raised = true;
 	g->behind_us = 0;
 	metrics_add(g->raises[reason], 1);
-	log_warning(g->log, "link_cache_generation_raised", LOG_INT("generation", raised.generation),
+	log_warning(g->log, "link_cache_generation_raised",
+	            LOG_INT("generation", raised.generation),
 	            LOG_TEXT("reason", reason_names[reason]));
 	return OK;
 }
 
 /* OK: no row waits, or the generation was raised. ERR_LIMIT: rows wait. */
-static enum err apply_uncached(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock)
+static enum err apply_uncached(struct outbox_generation *g, struct pg_conn *conn,
+                               const struct fenced_lock *lock)
 {
 	int64_t started_us = steady_us(g);
 	bool is_complete = false;
-	enum err err = outbox_cache_updater_catch_up(g->updater, conn, started_us + UPDATE_BUDGET_US, &is_complete);
+	enum err err = outbox_cache_updater_catch_up(g->updater, conn,
+	                                             started_us + UPDATE_BUDGET_US, &is_complete);
 	if (err != OK)
 		return err;
 	if (is_complete) {
@@ -85,10 +95,12 @@ static enum err apply_uncached(struct outbox_generation *g, struct pg_conn *conn
 	}
 	if (g->behind_us == 0)
 		g->behind_us = started_us;
-	int64_t timeout_us = redis_pool_is_reachable(g->redis) ? UPDATE_TIMEOUT_US : UPDATE_TIMEOUT_DOWN_US;
+	int64_t timeout_us =
+		redis_pool_is_reachable(g->redis) ? UPDATE_TIMEOUT_US : UPDATE_TIMEOUT_DOWN_US;
 	if (steady_us(g) - g->behind_us < timeout_us)
 		return ERR_LIMIT;
-	return raise_generation(g, conn, lock, OUTBOX_GENERATION_UPDATE_TIMEOUT, 0, g->updater->server);
+	return raise_generation(g, conn, lock, OUTBOX_GENERATION_UPDATE_TIMEOUT, 0,
+	                        g->updater->server);
 }
 
 /*
@@ -110,7 +122,8 @@ static enum err skip_batch(struct pg_conn *conn, const struct fenced_lock *lock,
 }
 
 /* OK: no row waits any more. */
-static enum err skip_uncached(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock)
+static enum err skip_uncached(struct outbox_generation *g, struct pg_conn *conn,
+                              const struct fenced_lock *lock)
 {
 	int64_t until_us = steady_us(g) + SKIP_BUDGET_US;
 	int64_t count = SKIP_ROWS;
@@ -129,8 +142,8 @@ static enum err announce_before(struct outbox_generation *g, int64_t not_after_u
 	 */
 	bool was_raised = g->is_raised;
 	g->is_raised = false;
-	enum err err = link_cache_generation_announce(g->redis, g->updater->generation, g->updater->server,
-	                                              not_after_us, answer);
+	enum err err = link_cache_generation_announce(g->redis, g->updater->generation,
+	                                              g->updater->server, not_after_us, answer);
 	if (err != OK)
 		return err;
 	g->offset_us = answer->now_us - steady_us(g);
@@ -139,36 +152,40 @@ static enum err announce_before(struct outbox_generation *g, int64_t not_after_u
 	return OK;
 }
 
-static enum err announce(struct outbox_generation *g, int64_t held_us, struct link_cache_generation_reply *answer)
+static enum err announce(struct outbox_generation *g, int64_t held_us,
+                         struct link_cache_generation_reply *answer)
 {
 	enum err err = OK;
 	/* The first try is late if Redis' clock is unknown or was set. */
 	for (int tries = 0; tries < 2; tries++) {
 		int64_t until_us = steady_us(g) + ANNOUNCE_TIMEOUT_US;
 		int64_t hold_us = held_us + ANNOUNCE_AFTER_HOLD_US;
-		err = announce_before(g, g->offset_us + (until_us < hold_us ? until_us : hold_us), answer);
+		err = announce_before(g, g->offset_us + (until_us < hold_us ? until_us : hold_us),
+		                      answer);
 		if (err != OK || answer->status != LINK_CACHE_GENERATION_LATE)
 			break;
 	}
 	return err;
 }
 
-static void announce_and_check(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
-                               int64_t held_us)
+static void announce_and_check(struct outbox_generation *g, struct pg_conn *conn,
+                               const struct fenced_lock *lock, int64_t held_us)
 {
 	struct link_cache_generation_reply answer;
 	if (!redis_pool_is_reachable(g->redis) || announce(g, held_us, &answer) != OK)
 		return;
 	enum err err = OK;
 	if (answer.status == LINK_CACHE_GENERATION_BEHIND)
-		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_BEHIND, answer.number, answer.server);
+		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_BEHIND, answer.number,
+		                       answer.server);
 	else if (answer.server != g->updater->server)
-		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_NEW_SERVER, 0, answer.server);
+		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_NEW_SERVER, 0,
+		                       answer.server);
 	(void)err; /* the next run finds the same */
 }
 
-void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
-                                int64_t held_us)
+void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn,
+                                const struct fenced_lock *lock, int64_t held_us)
 {
 	int64_t now_us = steady_us(g);
 	if (now_us - g->maintained_us < OUTBOX_GENERATION_INTERVAL_MS * CLOCK_US_PER_MS)

@@ -38,8 +38,9 @@ enum outbox_generation_reason {
 };
 
 struct outbox_generation {
-	struct outbox_cache_updater *updater; /* borrowed; this module sets its generation and server */
-	struct redis_pool *redis;             /* borrowed, like the pointers below */
+	struct outbox_cache_updater
+		*updater;         /* borrowed; this module sets its generation and server */
+	struct redis_pool *redis; /* borrowed, like the pointers below */
 	const struct clock *clock;
 	const struct log *log;
 	struct metric *raises[OUTBOX_GENERATION_REASONS];
@@ -50,8 +51,9 @@ struct outbox_generation {
 	int64_t offset_us;     /* Redis' clock minus our steady clock */
 };
 
-void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater, struct redis_pool *redis,
-                            const struct clock *clock, const struct log *log, struct metrics *metrics);
+void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater,
+                            struct redis_pool *redis, const struct clock *clock,
+                            const struct log *log, struct metrics *metrics);
 
 /* Call when the lock is lost: another relay may take over. */
 void outbox_generation_reset(struct outbox_generation *g);
@@ -60,7 +62,7 @@ void outbox_generation_reset(struct outbox_generation *g);
  * Runs if it is due; takes little more than 250 ms at most. held_us: the steady time when the lock
  * was last confirmed, for at least LOCK_MS from then.
  */
-void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
-                                int64_t held_us);
+void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn,
+                                const struct fenced_lock *lock, int64_t held_us);
 
 #endif

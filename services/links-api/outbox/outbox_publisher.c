@@ -8,12 +8,13 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
-#include "lib/links/watermark.h"
-#include "lib/links/link_event.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
+#include "lib/links/link_event.h"
+#include "lib/links/watermark.h"
 
-#define QUEUE_MAX ((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* each event may be followed by a tombstone */
+#define QUEUE_MAX                                                                                  \
+	((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* each event may be followed by a tombstone */
 #define SOURCE "/waymark/links-api"
 
 struct outbox_publisher {
@@ -31,8 +32,8 @@ static void delivered(void *ctx, void *opaque, enum err result)
 		atomic_fetch_add(&p->undelivered, 1);
 }
 
-enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log, struct metrics *metrics,
-                              struct outbox_publisher **out)
+enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log,
+                              struct metrics *metrics, struct outbox_publisher **out)
 {
 	struct outbox_publisher *p = mem_zero(sizeof(*p));
 	p->kafka = *kafka;
@@ -66,8 +67,8 @@ void outbox_publisher_free(struct outbox_publisher *p)
 	free(p);
 }
 
-static enum err send_record(struct outbox_publisher *p, const struct outbox_row *row, const struct link_event *event,
-                            bool is_tombstone)
+static enum err send_record(struct outbox_publisher *p, const struct outbox_row *row,
+                            const struct link_event *event, bool is_tombstone)
 {
 	struct cloud_event headers;
 	struct kafka_record record = {
@@ -78,8 +79,8 @@ static enum err send_record(struct outbox_publisher *p, const struct outbox_row 
 		.value_len = is_tombstone ? 0 : row->payload_len,
 		.opaque = p,
 	};
-	cloud_event_headers(&headers, event->event_id, event->occurred_at_us, LINK_EVENT_TYPE, SOURCE, row->slug,
-	                    &record);
+	cloud_event_headers(&headers, event->event_id, event->occurred_at_us, LINK_EVENT_TYPE,
+	                    SOURCE, row->slug, &record);
 	return kafka_producer_send(p->producer, &record);
 }
 
@@ -100,9 +101,11 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 	return err;
 }
 
-enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation)
+enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us,
+                                         int64_t generation)
 {
-	struct watermark watermark = { as_of_us, generation, kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
+	struct watermark watermark = { as_of_us, generation,
+		                       kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
 	if (watermark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
 		return ERR_UNAVAILABLE;
 	enum err err = OK;

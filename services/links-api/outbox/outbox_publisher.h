@@ -10,8 +10,8 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/links/outbox.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/links/outbox.h"
 
 /* Rows that may be in flight together. */
 #define OUTBOX_PUBLISHER_ROWS_MAX 256
@@ -24,8 +24,8 @@ struct outbox_publisher;
  * Does not need Kafka to be up. ERR_INVALID: librdkafka rejects the configuration (logged). kafka
  * is copied.
  */
-enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log, struct metrics *metrics,
-                              struct outbox_publisher **out) MUST_CHECK;
+enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log,
+                              struct metrics *metrics, struct outbox_publisher **out) MUST_CHECK;
 /* Abandons records in flight. NULL is allowed. */
 void outbox_publisher_free(struct outbox_publisher *p);
 
@@ -41,7 +41,8 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
  * still in flight or the number of partitions is unknown. ERR_LIMIT: queued for some partitions
  * only.
  */
-enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation) MUST_CHECK;
+enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us,
+                                         int64_t generation) MUST_CHECK;
 
 /*
  * Waits until no record is in flight. OK: everything sent since the last flush was acked.

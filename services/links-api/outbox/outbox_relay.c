@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_conn.h"
@@ -31,7 +31,8 @@ struct outbox_relay {
 	struct outbox_relay_config config;
 	struct thread *thread;
 	_Atomic bool active;
-	_Atomic int64_t held_steady_us; /* when the lock was last confirmed, measured before asking */
+	_Atomic int64_t
+		held_steady_us; /* when the lock was last confirmed, measured before asking */
 	_Atomic int64_t oldest_us;
 
 	/* Used by the thread only. */
@@ -64,7 +65,8 @@ static void set_active(struct outbox_relay *relay, bool is_active)
 	if (!is_active)
 		outbox_generation_reset(&relay->generation);
 	if (atomic_exchange(&relay->active, is_active) != is_active)
-		log_info(relay->config.log, is_active ? "outbox_relay_active" : "outbox_relay_standby");
+		log_info(relay->config.log,
+		         is_active ? "outbox_relay_active" : "outbox_relay_standby");
 }
 
 static void disconnect(struct outbox_relay *relay)
@@ -79,8 +81,9 @@ static enum err connect(struct outbox_relay *relay)
 	if (relay->conn && pg_conn_is_usable(relay->conn))
 		return OK;
 	disconnect(relay);
-	enum err err = pg_conn_open(relay->config.pg_url, "links-api outbox relay", PG_CONNECT_TIMEOUT_MS,
-	                            PG_STATEMENT_TIMEOUT_MS, relay->config.log, &relay->conn);
+	enum err err =
+		pg_conn_open(relay->config.pg_url, "links-api outbox relay", PG_CONNECT_TIMEOUT_MS,
+	                     PG_STATEMENT_TIMEOUT_MS, relay->config.log, &relay->conn);
 	if (err == OK)
 		err = pg_conn_query(relay->conn, "LISTEN " OUTBOX_CHANNEL, NULL, NULL);
 	return err;
@@ -136,7 +139,8 @@ static bool may_send(const struct outbox_relay *relay)
 
 /* Batches and windows. */
 
-static bool contains_slug(const struct outbox_batch *batch, size_t begin, size_t end, const char *slug)
+static bool contains_slug(const struct outbox_batch *batch, size_t begin, size_t end,
+                          const char *slug)
 {
 	for (size_t i = begin; i < end; i++)
 		if (strcmp(batch->rows[i].slug, slug) == 0)
@@ -183,12 +187,15 @@ static enum err flush(struct outbox_relay *relay)
 }
 
 /* Returns how many rows, from the first on, Kafka's client accepted. */
-static size_t send_rows(struct outbox_relay *relay, const struct outbox_batch *window, enum err *err)
+static size_t send_rows(struct outbox_relay *relay, const struct outbox_batch *window,
+                        enum err *err)
 {
 	size_t sent = 0;
 	*err = may_send(relay) ? OK : extend_lock(relay);
 	while (*err == OK && sent < window->count) {
-		*err = may_send(relay) ? outbox_publisher_send(relay->publisher, &window->rows[sent]) : ERR_UNAVAILABLE;
+		*err = may_send(relay)
+		               ? outbox_publisher_send(relay->publisher, &window->rows[sent])
+		               : ERR_UNAVAILABLE;
 		sent += *err == OK;
 	}
 	return sent;
@@ -224,7 +231,8 @@ static enum err publish_batch(struct outbox_relay *relay, const struct outbox_ba
 static enum err read_batch(struct outbox_relay *relay, struct outbox_batch *batch, bool *more)
 {
 	int64_t allowance = token_bucket_available(&relay->low_priority_bucket, steady_us(relay));
-	enum err err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, (size_t)allowance, batch);
+	enum err err =
+		outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, (size_t)allowance, batch);
 	if (err != OK)
 		return err;
 	size_t high_priority = 0;
@@ -247,14 +255,16 @@ static enum err publish_all(struct outbox_relay *relay)
 		struct outbox_batch batch = { 0 };
 		err = ensure_lock(relay);
 		if (err == OK)
-			err = outbox_watermark_begin(&relay->watermark, relay->conn, steady_us(relay));
+			err = outbox_watermark_begin(&relay->watermark, relay->conn,
+			                             steady_us(relay));
 		if (err == OK)
 			err = read_batch(relay, &batch, &more);
 		if (err != OK)
 			break;
 		err = publish_batch(relay, &batch);
 		if (err == OK && !more)
-			outbox_watermark_publish(&relay->watermark, relay->updater.generation, steady_us(relay));
+			outbox_watermark_publish(&relay->watermark, relay->updater.generation,
+			                         steady_us(relay));
 		outbox_batch_clear(&batch);
 		maintain_generation(relay);
 	}
@@ -340,21 +350,25 @@ static double oldest_seconds(void *ctx)
 
 static void register_metrics(struct outbox_relay *relay, struct metrics *metrics)
 {
-	relay->published =
-		metrics_counter(metrics, "waymark_outbox_published_total", "Link events acked by Kafka", NULL);
-	relay->failures = metrics_counter(metrics, "waymark_outbox_publish_failures_total",
-	                                  "Windows of link events that were not fully acked and are retried", NULL);
-	relay->waiting =
-		metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events that are not published yet", NULL);
+	relay->published = metrics_counter(metrics, "waymark_outbox_published_total",
+	                                   "Link events acked by Kafka", NULL);
+	relay->failures = metrics_counter(
+		metrics, "waymark_outbox_publish_failures_total",
+		"Windows of link events that were not fully acked and are retried", NULL);
+	relay->waiting = metrics_gauge(metrics, "waymark_outbox_waiting_rows",
+	                               "Link events that are not published yet", NULL);
 	relay->low_priority = metrics_gauge(
 		metrics, "waymark_outbox_low_priority_rows",
-		"Low-priority link events (expiries and purges) that are not published yet, at most", NULL);
+		"Low-priority link events (expiries and purges) that are not published yet, at most",
+		NULL);
 	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
 	                                "Link events that are not applied to Redis yet", NULL);
-	metrics_gauge_callback(metrics, "waymark_outbox_relay_active", "1 in the instance whose relay is active", NULL,
-	                       is_active_value, relay);
+	metrics_gauge_callback(metrics, "waymark_outbox_relay_active",
+	                       "1 in the instance whose relay is active", NULL, is_active_value,
+	                       relay);
 	metrics_gauge_callback(metrics, "waymark_outbox_oldest_seconds",
-	                       "Age of the oldest link event that is not published yet", NULL, oldest_seconds, relay);
+	                       "Age of the oldest link event that is not published yet", NULL,
+	                       oldest_seconds, relay);
 }
 
 static enum err init_lock(struct outbox_relay *relay)
@@ -379,17 +393,19 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->updater =
-		(struct outbox_cache_updater){ .cache = config->cache, .lists = config->lists, .clock = config->clock };
-	outbox_generation_init(&relay->generation, &relay->updater, config->redis, config->clock, config->log,
-	                       config->metrics);
-	token_bucket_init(&relay->low_priority_bucket, config->low_priority_per_second, OUTBOX_PUBLISHER_ROWS_MAX,
-	                  steady_us(relay));
+	relay->updater = (struct outbox_cache_updater){ .cache = config->cache,
+		                                        .lists = config->lists,
+		                                        .clock = config->clock };
+	outbox_generation_init(&relay->generation, &relay->updater, config->redis, config->clock,
+	                       config->log, config->metrics);
+	token_bucket_init(&relay->low_priority_bucket, config->low_priority_per_second,
+	                  OUTBOX_PUBLISHER_ROWS_MAX, steady_us(relay));
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	relay->thread = thread_new();
 	enum err err = init_lock(relay);
 	if (err == OK)
-		err = outbox_publisher_new(config->kafka, config->log, config->metrics, &relay->publisher);
+		err = outbox_publisher_new(config->kafka, config->log, config->metrics,
+		                           &relay->publisher);
 	if (err != OK) {
 		free_relay(relay);
 		return err;

@@ -26,8 +26,8 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/links/link_cache.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/links/link_cache.h"
 #include "lib/redis/redis_pool.h"
 
 #define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
@@ -50,7 +50,8 @@ struct outbox_relay_config {
  * Does not need PostgreSQL or Kafka to be up. ERR_INVALID: librdkafka rejects its configuration
  * (logged).
  */
-enum err outbox_relay_start(const struct outbox_relay_config *config, struct outbox_relay **out) MUST_CHECK;
+enum err outbox_relay_start(const struct outbox_relay_config *config,
+                            struct outbox_relay **out) MUST_CHECK;
 
 /* True if this relay is the active one. */
 bool outbox_relay_is_active(const struct outbox_relay *relay);

@@ -10,7 +10,8 @@ void outbox_watermark_init(struct outbox_watermark *watermark, struct outbox_pub
 	                                       "Watermarks published to every partition", NULL);
 }
 
-enum err outbox_watermark_begin(struct outbox_watermark *watermark, struct pg_conn *conn, int64_t now_steady_us)
+enum err outbox_watermark_begin(struct outbox_watermark *watermark, struct pg_conn *conn,
+                                int64_t now_steady_us)
 {
 	watermark->as_of_us = 0;
 	if (now_steady_us < watermark->due_steady_us)
@@ -23,12 +24,14 @@ enum err outbox_watermark_begin(struct outbox_watermark *watermark, struct pg_co
 	return err;
 }
 
-void outbox_watermark_publish(struct outbox_watermark *watermark, int64_t generation, int64_t now_steady_us)
+void outbox_watermark_publish(struct outbox_watermark *watermark, int64_t generation,
+                              int64_t now_steady_us)
 {
 	if (watermark->as_of_us == 0)
 		return;
 	watermark->due_steady_us = now_steady_us + OUTBOX_WATERMARK_INTERVAL_MS * CLOCK_US_PER_MS;
-	if (outbox_publisher_send_watermark(watermark->publisher, watermark->as_of_us, generation) == OK)
+	if (outbox_publisher_send_watermark(watermark->publisher, watermark->as_of_us,
+	                                    generation) == OK)
 		metrics_add(watermark->published, 1);
 	watermark->as_of_us = 0;
 }

@@ -41,7 +41,8 @@ enum err outbox_watermark_begin(struct outbox_watermark *watermark, struct pg_co
  * Call after that read, if it left no row behind and all of them were acked. generation: of the
  * Redis caches.
  */
-void outbox_watermark_publish(struct outbox_watermark *watermark, int64_t generation, int64_t now_steady_us);
+void outbox_watermark_publish(struct outbox_watermark *watermark, int64_t generation,
+                              int64_t now_steady_us);
 
 /* How long the relay may sleep: 1 to OUTBOX_WATERMARK_INTERVAL_MS. */
 int64_t outbox_watermark_wait_ms(const struct outbox_watermark *watermark, int64_t now_steady_us);

@@ -18,13 +18,16 @@ static double portion(const struct token_bucket *bucket)
 
 static double tokens_at(const struct token_bucket *bucket, int64_t now_us)
 {
-	double earned = bucket->per_second * (double)(now_us - bucket->refilled_us) / (double)CLOCK_US_PER_S;
+	double earned = bucket->per_second * (double)(now_us - bucket->refilled_us) /
+	                (double)CLOCK_US_PER_S;
 	return smaller(bucket->tokens + earned, bucket->max);
 }
 
 void token_bucket_init(struct token_bucket *bucket, int64_t per_second, int64_t max, int64_t now_us)
 {
-	*bucket = (struct token_bucket){ .per_second = (double)per_second, .max = (double)max, .refilled_us = now_us };
+	*bucket = (struct token_bucket){ .per_second = (double)per_second,
+		                         .max = (double)max,
+		                         .refilled_us = now_us };
 }
 
 int64_t token_bucket_available(struct token_bucket *bucket, int64_t now_us)

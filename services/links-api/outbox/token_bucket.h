@@ -17,7 +17,8 @@ struct token_bucket {
 };
 
 /* per_second: at least 1. max: the largest number of rows in one batch. */
-void token_bucket_init(struct token_bucket *bucket, int64_t per_second, int64_t max, int64_t now_us);
+void token_bucket_init(struct token_bucket *bucket, int64_t per_second, int64_t max,
+                       int64_t now_us);
 
 /* Rows that may be taken now. Returns 0 until a twentieth of a second's worth has accumulated. */
 int64_t token_bucket_available(struct token_bucket *bucket, int64_t now_us);

@@ -4,15 +4,17 @@
 
 #include "lib/base/digest.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/response.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/media_type.h"
 #include "services/links-api/qr/qr_params.h"
+#include "services/links-api/response.h"
 
 #define IMAGE_BYTES_MAX (1024 * 1024)
 #define ETAG_BYTES 12 /* of the image's digest */
 
-static const char *const types[] = { [QR_FORMAT_SVG] = "image/svg+xml", [QR_FORMAT_PNG] = "image/png" };
+static const char *const types[] = {
+	[QR_FORMAT_SVG] = "image/svg+xml", [QR_FORMAT_PNG] = "image/png"
+};
 
 /*
  * An explicit format wins over Accept. False: Accept excludes both formats, and the response is
@@ -23,9 +25,10 @@ static bool choose_format(struct request *r, enum qr_format *format)
 	size_t chosen;
 	if (*format != QR_FORMAT_ANY)
 		return true;
-	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types, QR_FORMAT_ANY, &chosen) !=
-	    OK) {
-		response_problem(r, 406, NULL, "The Accept header excludes image/svg+xml and image/png.");
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types,
+	                      QR_FORMAT_ANY, &chosen) != OK) {
+		response_problem(r, 406, NULL,
+		                 "The Accept header excludes image/svg+xml and image/png.");
 		return false;
 	}
 	*format = (enum qr_format)chosen;
@@ -46,11 +49,13 @@ static enum err find_link(const struct request *r, struct link *link)
 static enum http_progress send_too_small(struct request *r, size_t modules)
 {
 	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/size", "must be at least %zu for this link and margin", modules);
+	http_problem_add_field(&wrong, "/size", "must be at least %zu for this link and margin",
+	                       modules);
 	return response_invalid_fields(r, &wrong);
 }
 
-static enum http_progress send_image(struct request *r, enum qr_format format, const struct strbuf *image)
+static enum http_progress send_image(struct request *r, enum qr_format format,
+                                     const struct strbuf *image)
 {
 	struct http_exchange *x = r->exchange;
 	uint8_t digest[DIGEST_SIZE];
@@ -71,7 +76,8 @@ static enum http_progress send_image(struct request *r, enum qr_format format, c
 	return HTTP_COMPLETE;
 }
 
-static enum http_progress draw(struct request *r, const struct qr_params *query, const struct qr_code *code)
+static enum http_progress draw(struct request *r, const struct qr_params *query,
+                               const struct qr_code *code)
 {
 	struct strbuf image;
 	enum err err = OK;
@@ -87,7 +93,8 @@ static enum http_progress draw(struct request *r, const struct qr_params *query,
 	if (is_too_small)
 		progress = send_too_small(r, qr_image_modules(code, &query->image));
 	else
-		progress = err == OK ? send_image(r, query->format, &image) : response_failure(r, ERR_INTERNAL);
+		progress = err == OK ? send_image(r, query->format, &image)
+		                     : response_failure(r, ERR_INTERNAL);
 	strbuf_clear(&image);
 	return progress;
 }

@@ -19,12 +19,14 @@ static void add_row(const struct qr_code *code, size_t margin, size_t y, struct 
 		while (qr_code_is_dark(code, x + run, y))
 			run++;
 		if (run > 0)
-			strbuf_add_format(out, "M%zu %zuh%zuv1h-%zuz", x + margin, y + margin, run, run);
+			strbuf_add_format(out, "M%zu %zuh%zuv1h-%zuz", x + margin, y + margin, run,
+			                  run);
 		x += run > 0 ? run : 1;
 	}
 }
 
-void qr_image_write_svg(const struct qr_code *code, const struct qr_image *image, struct strbuf *out)
+void qr_image_write_svg(const struct qr_code *code, const struct qr_image *image,
+                        struct strbuf *out)
 {
 	size_t modules = qr_image_modules(code, image);
 	strbuf_add_format(out,
@@ -46,8 +48,8 @@ static uint8_t *draw(const struct qr_code *code, const struct qr_image *image)
 	uint8_t *pixels = mem_zero(size * size);
 	for (size_t y = 0; y < code->width * scale; y++) {
 		for (size_t x = 0; x < code->width; x++)
-			memset(pixels + (begin + y) * size + begin + x * scale, qr_code_is_dark(code, x, y / scale),
-			       scale);
+			memset(pixels + (begin + y) * size + begin + x * scale,
+			       qr_code_is_dark(code, x, y / scale), scale);
 	}
 	return pixels;
 }
@@ -71,7 +73,8 @@ static enum err compress(const uint8_t *pixels, size_t size, struct strbuf *out)
 	return written ? OK : ERR_INTERNAL;
 }
 
-enum err qr_image_write_png(const struct qr_code *code, const struct qr_image *image, struct strbuf *out)
+enum err qr_image_write_png(const struct qr_code *code, const struct qr_image *image,
+                            struct strbuf *out)
 {
 	if (image->size < qr_image_modules(code, image))
 		return ERR_INVALID;

@@ -26,12 +26,14 @@ struct qr_image {
 size_t qr_image_modules(const struct qr_code *code, const struct qr_image *image);
 
 /* Appends to out; check strbuf_status. */
-void qr_image_write_svg(const struct qr_code *code, const struct qr_image *image, struct strbuf *out);
+void qr_image_write_svg(const struct qr_code *code, const struct qr_image *image,
+                        struct strbuf *out);
 
 /*
  * Appends to out; check strbuf_status. ERR_INVALID: size is below qr_image_modules. ERR_INTERNAL:
  * libpng failed.
  */
-enum err qr_image_write_png(const struct qr_code *code, const struct qr_image *image, struct strbuf *out) MUST_CHECK;
+enum err qr_image_write_png(const struct qr_code *code, const struct qr_image *image,
+                            struct strbuf *out) MUST_CHECK;
 
 #endif

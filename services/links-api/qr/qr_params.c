@@ -13,7 +13,9 @@
 #define MARGIN_DEFAULT 4
 
 enum parameter { FORMAT, SIZE, MARGIN, PARAMETERS };
-static const char *const names[PARAMETERS] = { [FORMAT] = "format", [SIZE] = "size", [MARGIN] = "margin" };
+static const char *const names[PARAMETERS] = {
+	[FORMAT] = "format", [SIZE] = "size", [MARGIN] = "margin"
+};
 
 static void read_format(const char *value, enum qr_format *out, struct http_problem_fields *wrong)
 {
@@ -25,14 +27,15 @@ static void read_format(const char *value, enum qr_format *out, struct http_prob
 		http_problem_add_field(wrong, "/format", "must be svg or png");
 }
 
-static void read_number(const char *value, const char *pointer, int64_t min, int64_t max, size_t *out,
-                        struct http_problem_fields *wrong)
+static void read_number(const char *value, const char *pointer, int64_t min, int64_t max,
+                        size_t *out, struct http_problem_fields *wrong)
 {
 	int64_t number;
 	if (number_parse(value, min, max, &number) == OK)
 		*out = (size_t)number;
 	else
-		http_problem_add_field(wrong, pointer, "must be a number from %" PRId64 " to %" PRId64, min, max);
+		http_problem_add_field(wrong, pointer,
+		                       "must be a number from %" PRId64 " to %" PRId64, min, max);
 }
 
 static void read_value(enum parameter parameter, const char *value, struct qr_params *out,
@@ -43,7 +46,8 @@ static void read_value(enum parameter parameter, const char *value, struct qr_pa
 		read_format(value, &out->format, wrong);
 		break;
 	case SIZE:
-		read_number(value, "/size", QR_IMAGE_SIZE_MIN, QR_IMAGE_SIZE_MAX, &out->image.size, wrong);
+		read_number(value, "/size", QR_IMAGE_SIZE_MIN, QR_IMAGE_SIZE_MAX, &out->image.size,
+		            wrong);
 		break;
 	case MARGIN:
 		read_number(value, "/margin", 0, QR_IMAGE_MARGIN_MAX, &out->image.margin, wrong);
@@ -62,8 +66,8 @@ static enum parameter parameter_of(const char *name)
 }
 
 /* A value that cannot be decoded is reported under its parameter's name. */
-static void read_pair(enum err err, const char *name, const char *value, unsigned *seen, struct qr_params *out,
-                      struct http_problem_fields *wrong)
+static void read_pair(enum err err, const char *name, const char *value, unsigned *seen,
+                      struct qr_params *out, struct http_problem_fields *wrong)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	enum parameter parameter = parameter_of(name);
@@ -78,9 +82,11 @@ static void read_pair(enum err err, const char *name, const char *value, unsigne
 		*seen |= 1U << parameter;
 }
 
-enum err qr_params_parse(const char *query, struct qr_params *out, struct http_problem_fields *wrong)
+enum err qr_params_parse(const char *query, struct qr_params *out,
+                         struct http_problem_fields *wrong)
 {
-	struct qr_params read = { .format = QR_FORMAT_ANY, .image = { SIZE_DEFAULT, MARGIN_DEFAULT } };
+	struct qr_params read = { .format = QR_FORMAT_ANY,
+		                  .image = { SIZE_DEFAULT, MARGIN_DEFAULT } };
 	unsigned seen = 0;
 	for (;;) {
 		char name[NAME_SIZE] = "";

@@ -4,8 +4,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/response.h"
 #include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/response.h"
 #include "services/links-api/stats/stats_request.h"
 
 #define VALUES_DEFAULT 10
@@ -21,8 +21,8 @@ struct endpoint {
 };
 
 /* Reads as_of before the counts: they may include more than as_of promises, but never less. */
-static enum err load_with(struct stats_request *stats, struct pg_conn *conn, const struct endpoint *endpoint,
-                          void *result)
+static enum err load_with(struct stats_request *stats, struct pg_conn *conn,
+                          const struct endpoint *endpoint, void *result)
 {
 	enum err err = OK;
 	stats->needs_log = stats->needs_log || endpoint->needs_log;
@@ -35,7 +35,8 @@ static enum err load_with(struct stats_request *stats, struct pg_conn *conn, con
 	return err == OK ? endpoint->load(stats, conn, result) : err;
 }
 
-static enum err load(struct stats_request *stats, struct request *r, const struct endpoint *endpoint, void *result)
+static enum err load(struct stats_request *stats, struct request *r,
+                     const struct endpoint *endpoint, void *result)
 {
 	struct pg_conn *conn = NULL;
 	enum err err = stats_request_read(stats, r, &endpoint->terms);
@@ -51,8 +52,9 @@ static enum http_progress run(struct request *r, const struct endpoint *endpoint
 {
 	struct stats_request *stats = mem_zero(sizeof(*stats));
 	enum err err = load(stats, r, endpoint, result);
-	enum http_progress progress = err == OK ? response_json(r, 200, endpoint->render(stats, result))
-	                                        : stats_request_answer_error(stats, err);
+	enum http_progress progress =
+		err == OK ? response_json(r, 200, endpoint->render(stats, result))
+			  : stats_request_answer_error(stats, err);
 	free(stats);
 	return progress;
 }
@@ -79,13 +81,16 @@ static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, v
 static struct json *render_totals(const struct stats_request *stats, const void *result)
 {
 	const struct totals *totals = result;
-	return totals->is_range ? stats_json_of_range(&stats->question, &totals->sums, &stats->freshness)
-	                        : stats_json_of_link(&stats->question, &totals->statistics, &stats->freshness);
+	return totals->is_range
+	               ? stats_json_of_range(&stats->question, &totals->sums, &stats->freshness)
+	               : stats_json_of_link(&stats->question, &totals->statistics,
+	                                    &stats->freshness);
 }
 
 enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
 {
-	static const struct endpoint endpoint = { { .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS },
+	static const struct endpoint endpoint = { { .parts = STATS_PARAMS_FILTERS |
+		                                             STATS_PARAMS_BOTS },
 		                                  .load = load_totals,
 		                                  .render = render_totals };
 	(void)x;
@@ -104,22 +109,25 @@ struct series {
 static enum err load_series(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct series *series = result;
-	enum err err = local_calendar_starts(conn, stats->question.requested, stats->params.zone, stats->params.interval,
-	                                     series->starts, STATISTICS_SQL_POINTS_MAX, &series->count);
+	enum err err = local_calendar_starts(conn, stats->question.requested, stats->params.zone,
+	                                     stats->params.interval, series->starts,
+	                                     STATISTICS_SQL_POINTS_MAX, &series->count);
 	if (err == ERR_LIMIT)
-		http_problem_add_field(&stats->wrong, "/interval",
-		                       "gives more than %d points; use a longer interval or a shorter range",
-		                       STATISTICS_SQL_POINTS_MAX);
+		http_problem_add_field(
+			&stats->wrong, "/interval",
+			"gives more than %d points; use a longer interval or a shorter range",
+			STATISTICS_SQL_POINTS_MAX);
 	if (err != OK)
 		return err;
-	return statistics_sql_series(conn, &stats->question, series->starts, series->count, series->sums);
+	return statistics_sql_series(conn, &stats->question, series->starts, series->count,
+	                             series->sums);
 }
 
 static struct json *render_series(const struct stats_request *stats, const void *result)
 {
 	const struct series *series = result;
-	return stats_json_of_series(&stats->question, &stats->params, series->starts, series->sums, series->count,
-	                            &stats->freshness);
+	return stats_json_of_series(&stats->question, &stats->params, series->starts, series->sums,
+	                            series->count, &stats->freshness);
 }
 
 enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
@@ -148,15 +156,16 @@ struct values {
 static enum err load_values(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct values *values = result;
-	return statistics_sql_values(conn, &stats->question, values->dimension, (size_t)stats->params.limit,
-	                               values->values, &values->count, &values->total);
+	return statistics_sql_values(conn, &stats->question, values->dimension,
+	                             (size_t)stats->params.limit, values->values, &values->count,
+	                             &values->total);
 }
 
 static struct json *render_values(const struct stats_request *stats, const void *result)
 {
 	const struct values *values = result;
-	return stats_json_of_values(&stats->question, values->dimension, values->values, values->count, &values->total,
-	                            &stats->freshness);
+	return stats_json_of_values(&stats->question, values->dimension, values->values,
+	                            values->count, &values->total, &stats->freshness);
 }
 
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
@@ -187,15 +196,15 @@ struct top_links {
 static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct top_links *top = result;
-	return statistics_sql_top(conn, &stats->question, stats->request->user_id, (size_t)stats->params.limit,
-	                            top->links, &top->count);
+	return statistics_sql_top(conn, &stats->question, stats->request->user_id,
+	                          (size_t)stats->params.limit, top->links, &top->count);
 }
 
 static struct json *render_top(const struct stats_request *stats, const void *result)
 {
 	const struct top_links *top = result;
-	return stats_json_of_top(&stats->question, top->links, top->count, &stats->request->api->base,
-	                         &stats->freshness);
+	return stats_json_of_top(&stats->question, top->links, top->count,
+	                         &stats->request->api->base, &stats->freshness);
 }
 
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
@@ -227,7 +236,9 @@ static enum err load_platform(struct pg_conn *conn, struct platform *platform)
 	enum err err = link_list_store_count(conn, LINK_STORE_ANY_OWNER, &platform->total_links);
 	if (err == OK)
 		err = statistics_store_as_of(conn, &platform->freshness.as_of_us);
-	return err == OK ? statistics_store_get(conn, STATISTICS_STORE_PLATFORM, &platform->statistics) : err;
+	return err == OK ? statistics_store_get(conn, STATISTICS_STORE_PLATFORM,
+	                                        &platform->statistics)
+	                 : err;
 }
 
 enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
@@ -244,5 +255,6 @@ enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return response_failure(r, err);
 	return response_json(r, 200,
-	                   stats_json_of_platform(platform.total_links, &platform.statistics, &platform.freshness));
+	                     stats_json_of_platform(platform.total_links, &platform.statistics,
+	                                            &platform.freshness));
 }

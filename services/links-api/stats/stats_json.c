@@ -36,12 +36,14 @@ static int64_t visits_of(const struct statistics_query *question, int64_t humans
 	return humans;
 }
 
-struct json *stats_json_of_link(const struct statistics_query *question, const struct statistics *statistics,
+struct json *stats_json_of_link(const struct statistics_query *question,
+                                const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness)
 {
 	struct json *json = json_new_object();
 	json_set_int(json, "link_id", statistics->link_id);
-	json_set_int(json, "visit_count", visits_of(question, statistics->visit_count, statistics->bot_count));
+	json_set_int(json, "visit_count",
+	             visits_of(question, statistics->visit_count, statistics->bot_count));
 	json_set_int(json, "bot_count", statistics->bot_count);
 	json_set_int(json, "unique_visitors", statistics->unique_visitors);
 	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
@@ -75,14 +77,16 @@ static void set_range(struct json *json, const struct statistics_query *question
 	set_time(json, "to", question->counted.to_us);
 }
 
-static void set_sums(struct json *json, const struct statistics_query *question, const struct statistics_sums *sums)
+static void set_sums(struct json *json, const struct statistics_query *question,
+                     const struct statistics_sums *sums)
 {
 	json_set_int(json, "visits", visits_of(question, sums->humans, sums->bots));
 	json_set_int(json, "bots", sums->bots);
 	json_set_int(json, "unique_visitors", sums->uniques);
 }
 
-struct json *stats_json_of_range(const struct statistics_query *question, const struct statistics_sums *sums,
+struct json *stats_json_of_range(const struct statistics_query *question,
+                                 const struct statistics_sums *sums,
                                  const struct stats_json_freshness *freshness)
 {
 	struct json *json = json_new_object();
@@ -95,8 +99,9 @@ struct json *stats_json_of_range(const struct statistics_query *question, const 
 	return json;
 }
 
-struct json *stats_json_of_series(const struct statistics_query *question, const struct stats_params *params,
-                                  const int64_t *starts, const struct statistics_sums *sums, size_t count,
+struct json *stats_json_of_series(const struct statistics_query *question,
+                                  const struct stats_params *params, const int64_t *starts,
+                                  const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness)
 {
 	struct json *points = json_new_array();
@@ -115,9 +120,11 @@ struct json *stats_json_of_series(const struct statistics_query *question, const
 	return json;
 }
 
-struct json *stats_json_of_values(const struct statistics_query *question, enum visit_dimension dimension,
+struct json *stats_json_of_values(const struct statistics_query *question,
+                                  enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
-                                  const struct statistics_sums *total, const struct stats_json_freshness *freshness)
+                                  const struct statistics_sums *total,
+                                  const struct stats_json_freshness *freshness)
 {
 	struct json *items = json_new_array();
 	for (size_t i = 0; i < count; i++) {
@@ -137,8 +144,9 @@ struct json *stats_json_of_values(const struct statistics_query *question, enum 
 	return json;
 }
 
-struct json *stats_json_of_top(const struct statistics_query *question, const struct statistics_top *links,
-                               size_t count, const struct public_base *base,
+struct json *stats_json_of_top(const struct statistics_query *question,
+                               const struct statistics_top *links, size_t count,
+                               const struct public_base *base,
                                const struct stats_json_freshness *freshness)
 {
 	struct json *items = json_new_array();

@@ -27,7 +27,8 @@ void stats_json_add_freshness(struct json *answer, const struct stats_json_fresh
  * {link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency: {count, mean_ms,
  * stddev_ms}, as_of, lag_ms}
  */
-struct json *stats_json_of_link(const struct statistics_query *question, const struct statistics *statistics,
+struct json *stats_json_of_link(const struct statistics_query *question,
+                                const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness);
 
 /*
@@ -38,27 +39,32 @@ struct json *stats_json_of_platform(int64_t total_links, const struct statistics
                                     const struct stats_json_freshness *freshness);
 
 /* {link_id, from, to, visit_count, bot_count, unique_visitors, as_of, lag_ms} */
-struct json *stats_json_of_range(const struct statistics_query *question, const struct statistics_sums *sums,
+struct json *stats_json_of_range(const struct statistics_query *question,
+                                 const struct statistics_sums *sums,
                                  const struct stats_json_freshness *freshness);
 
 /* {interval, tz, from, to, points: [{start, visits, bots, unique_visitors}], as_of, lag_ms} */
-struct json *stats_json_of_series(const struct statistics_query *question, const struct stats_params *params,
-                                  const int64_t *starts, const struct statistics_sums *sums, size_t count,
+struct json *stats_json_of_series(const struct statistics_query *question,
+                                  const struct stats_params *params, const int64_t *starts,
+                                  const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness);
 
 /*
  * {dimension, from, to, items: [{value, visits, bots, unique_visitors}], total: {visits, bots,
  * unique_visitors}, as_of, lag_ms}
  */
-struct json *stats_json_of_values(const struct statistics_query *question, enum visit_dimension dimension,
+struct json *stats_json_of_values(const struct statistics_query *question,
+                                  enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
-                                  const struct statistics_sums *total, const struct stats_json_freshness *freshness);
+                                  const struct statistics_sums *total,
+                                  const struct stats_json_freshness *freshness);
 
 /*
  * {from, to, links: [{id, slug, short_url, title, visits, bots, unique_visitors}], as_of, lag_ms}
  */
-struct json *stats_json_of_top(const struct statistics_query *question, const struct statistics_top *links,
-                               size_t count, const struct public_base *base,
+struct json *stats_json_of_top(const struct statistics_query *question,
+                               const struct statistics_top *links, size_t count,
+                               const struct public_base *base,
                                const struct stats_json_freshness *freshness);
 
 #endif

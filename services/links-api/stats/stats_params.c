@@ -23,7 +23,8 @@ struct reading {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 };
 
-#define WRONG(reading, ...) http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
+#define WRONG(reading, ...)                                                                        \
+	http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
 
 /* --- one parameter each --- */
 
@@ -53,7 +54,8 @@ static void read_end(struct reading *reading, struct stats_params_end *end)
 		WRONG(reading, "contains a space; write the + of an offset as %%2B, as in "
 		               "2026-11-20T08:00:00%%2B01:00");
 	else
-		WRONG(reading, "must be a time like 2026-11-20T08:00:00Z or a date like 2026-11-20");
+		WRONG(reading,
+		      "must be a time like 2026-11-20T08:00:00Z or a date like 2026-11-20");
 }
 
 static void read_from(struct reading *reading)
@@ -116,7 +118,8 @@ static void read_format(struct reading *reading)
 		[STATS_PARAMS_FORMAT_CSV] = "csv",
 		[STATS_PARAMS_FORMAT_NDJSON] = "ndjson",
 	};
-	for (enum stats_params_format f = STATS_PARAMS_FORMAT_JSON; f <= STATS_PARAMS_FORMAT_NDJSON; f++) {
+	for (enum stats_params_format f = STATS_PARAMS_FORMAT_JSON; f <= STATS_PARAMS_FORMAT_NDJSON;
+	     f++) {
 		if (strcmp(reading->value, names[f]) == 0) {
 			reading->out->format = f;
 			return;
@@ -146,7 +149,8 @@ static const struct parameter {
 /* Only countries are checked: an invalid one would never match anything. */
 static bool is_country(const char *value)
 {
-	bool is_code = strlen(value) == 2 && isalpha((unsigned char)value[0]) && isalpha((unsigned char)value[1]);
+	bool is_code = strlen(value) == 2 && isalpha((unsigned char)value[0]) &&
+	               isalpha((unsigned char)value[1]);
 	return is_code || value[0] == '\0';
 }
 
@@ -155,8 +159,9 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 	char country[] = "XX";
 	const char *value = reading->value;
 	if (dimension == VISIT_DIMENSION_COUNTRY && !is_country(value)) {
-		WRONG(reading, "must be a two-letter code like DE, or empty for unknown; write several "
-		               "countries as country=DE&country=AT");
+		WRONG(reading,
+		      "must be a two-letter code like DE, or empty for unknown; write several "
+		      "countries as country=DE&country=AT");
 		return;
 	}
 	if (dimension == VISIT_DIMENSION_COUNTRY && value[0] != '\0') {
@@ -179,7 +184,8 @@ static bool read_filter(struct reading *reading, const char *name)
 	size_t len = strlen(name);
 	bool is_not = len > 0 && name[len - 1] == '!';
 	snprintf(dimension_name, sizeof(dimension_name), "%.*s", (int)(len - is_not), name);
-	if (!(reading->terms->parts & STATS_PARAMS_FILTERS) || visit_dimension_parse(dimension_name, &dimension) != OK)
+	if (!(reading->terms->parts & STATS_PARAMS_FILTERS) ||
+	    visit_dimension_parse(dimension_name, &dimension) != OK)
 		return false;
 	read_term(reading, dimension, is_not);
 	return true;
@@ -204,12 +210,14 @@ static void read_pair(struct reading *reading, const char *name, bool seen[stati
 		WRONG(reading, "unknown query parameter");
 }
 
-enum err stats_params_read(const char *query, const struct stats_params_terms *terms, struct stats_params *out,
-                           struct http_problem_fields *wrong)
+enum err stats_params_read(const char *query, const struct stats_params_terms *terms,
+                           struct stats_params *out, struct http_problem_fields *wrong)
 {
 	char name[NAME_SIZE], value[VALUE_SIZE];
 	bool seen[PARAMETER_COUNT] = { false };
-	struct stats_params read = { .zone = "UTC", .interval = LOCAL_CALENDAR_DAY, .limit = terms->limit_default };
+	struct stats_params read = { .zone = "UTC",
+		                     .interval = LOCAL_CALENDAR_DAY,
+		                     .limit = terms->limit_default };
 	if (terms->parts & STATS_PARAMS_LAST_DAY)
 		read.interval = LOCAL_CALENDAR_HOUR;
 	struct reading reading = { .terms = terms, .out = &read, .wrong = wrong, .value = value };

@@ -47,11 +47,12 @@ struct stats_params_end {
 
 struct stats_params {
 	struct stats_params_end from, to;
-	char zone[LOCAL_CALENDAR_ZONE_SIZE]; /* "UTC" by default; may be unknown: see zone_names.h */
+	char zone[LOCAL_CALENDAR_ZONE_SIZE]; /* "UTC" by default; may be unknown: see zone_names.h
+	                                      */
 	enum local_calendar_interval interval;
 	int64_t limit;
 	bool has_limit;
-	struct visit_filter filter;    /* countries are in upper case */
+	struct visit_filter filter;     /* countries are in upper case */
 	struct visit_page_cursor after; /* all zero = from the start */
 	enum stats_params_format format;
 };
@@ -60,7 +61,7 @@ struct stats_params {
  * ERR_INVALID: wrong lists each unknown, duplicate or invalid parameter, as "/from" and
  * "/country!". Filters may occur several times.
  */
-enum err stats_params_read(const char *query, const struct stats_params_terms *terms, struct stats_params *out,
-                           struct http_problem_fields *wrong) MUST_CHECK;
+enum err stats_params_read(const char *query, const struct stats_params_terms *terms,
+                           struct stats_params *out, struct http_problem_fields *wrong) MUST_CHECK;
 
 #endif

@@ -12,8 +12,8 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_STATS_REQUEST_H
 
-#include "lib/clicks/statistics_sql.h"
 #include "lib/clicks/statistics_range.h"
+#include "lib/clicks/statistics_sql.h"
 #include "services/links-api/request.h"
 #include "services/links-api/stats/stats_json.h"
 #include "services/links-api/stats/stats_params.h"

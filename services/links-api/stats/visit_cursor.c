@@ -20,7 +20,8 @@ static bool is_uuid(const char *text)
 	if (strlen(text) != sizeof(pattern) - 1)
 		return false;
 	for (size_t i = 0; i < sizeof(pattern) - 1; i++) {
-		bool matches = pattern[i] == '-' ? text[i] == '-' : strchr("0123456789abcdef", text[i]) != NULL;
+		bool matches = pattern[i] == '-' ? text[i] == '-'
+		                                 : strchr("0123456789abcdef", text[i]) != NULL;
 		if (!matches)
 			return false;
 	}

@@ -48,7 +48,8 @@ void visit_export_free(void *state)
 	free(export);
 }
 
-static void add_line(const struct visit_export *export, struct strbuf *out, const struct pg_result *rows, size_t row)
+static void add_line(const struct visit_export *export, struct strbuf *out,
+                     const struct pg_result *rows, size_t row)
 {
 	if (export->format == VISIT_EXPORT_CSV)
 		visit_lines_add_csv(out, rows, row);
@@ -57,7 +58,8 @@ static void add_line(const struct visit_export *export, struct strbuf *out, cons
 }
 
 /* Adds as many rows as fit. The next page starts after the last of them. */
-static size_t add_lines(struct visit_export *export, struct strbuf *out, const struct pg_result *rows)
+static size_t add_lines(struct visit_export *export, struct strbuf *out,
+                        const struct pg_result *rows)
 {
 	size_t count = pg_result_count(rows);
 	size_t row = 0;
@@ -72,7 +74,8 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 {
 	struct pg_conn *conn = NULL;
 	struct pg_result *rows = NULL;
-	export->question.limit = export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
+	export->question.limit =
+		export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
 	enum err err = pg_pool_acquire(export->api->pg, &conn);
 	if (err == OK)
 		err = visit_page_read(conn, &export->question, &rows);

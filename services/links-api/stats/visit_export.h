@@ -20,12 +20,14 @@ struct visit_export;
  * ERR_LIMIT: too many exports are running (export_limiter.h).
  */
 enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
-                          const struct visit_page_query *question, struct visit_export **out) MUST_CHECK;
+                          const struct visit_page_query *question,
+                          struct visit_export **out) MUST_CHECK;
 /* export: a struct visit_export, or NULL. */
 void visit_export_free(void *export);
 
 /* Appends the next chunk to out. *is_last: no chunk follows. Errors of pg_conn_query. */
-enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out, bool *is_last) MUST_CHECK;
+enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out,
+                                 bool *is_last) MUST_CHECK;
 
 /* The same as a callback for http_exchange_set_body_reader. export: a struct visit_export. */
 enum http_chunk visit_export_body_reader(void *export, struct strbuf *out);

@@ -7,8 +7,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
-#include "services/links-api/response.h"
 #include "services/links-api/media_type.h"
+#include "services/links-api/response.h"
 #include "services/links-api/stats/stats_request.h"
 #include "services/links-api/stats/visit_cursor.h"
 #include "services/links-api/stats/visit_export.h"
@@ -44,14 +44,18 @@ static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 
 static enum err read_params(struct stats_request *stats, struct request *r)
 {
-	static const struct stats_params_terms terms = { STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
-		                                                 STATS_PARAMS_CURSOR | STATS_PARAMS_FORMAT,
+	static const struct stats_params_terms terms = { STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS |
+		                                                 STATS_PARAMS_BOTS |
+		                                                 STATS_PARAMS_CURSOR |
+		                                                 STATS_PARAMS_FORMAT,
 		                                         LIMIT_DEFAULT, LIMIT_MAX };
 	enum err err = stats_request_read(stats, r, &terms);
 	struct stats_params_end *from = &stats->params.from;
 	if (err == OK && !from->is_given) {
 		from->is_given = true;
-		from->time_us = stats->freshness.now_us > LONGEST_US ? stats->freshness.now_us - LONGEST_US : 0;
+		from->time_us = stats->freshness.now_us > LONGEST_US
+		                        ? stats->freshness.now_us - LONGEST_US
+		                        : 0;
 	}
 	return err;
 }
@@ -113,8 +117,8 @@ static enum err add_headers(struct stats_request *stats, enum format format)
 {
 	struct http_exchange *x = stats->request->exchange;
 	char value[HEADER_SIZE];
-	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"", stats->question.link_id,
-	         format == FORMAT_CSV ? "csv" : "ndjson");
+	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"",
+	         stats->question.link_id, format == FORMAT_CSV ? "csv" : "ndjson");
 	enum err err = http_exchange_add_header(x, "Content-Disposition", value);
 	if (err != OK || stats->freshness.as_of_us == 0)
 		return err;
@@ -128,7 +132,8 @@ static enum err add_headers(struct stats_request *stats, enum format format)
 static enum http_progress answer_busy(struct request *r)
 {
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "10");
-	return response_problem(r, 429, "busy", "Too many exports are running. Wait until one of them ends.");
+	return response_problem(r, 429, "busy",
+	                        "Too many exports are running. Wait until one of them ends.");
 }
 
 /* Reads the first chunk now, so that an early error becomes a proper error response. */
@@ -140,7 +145,8 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 	if (!stats->params.has_limit)
 		question.limit = 0;
 	enum err err = visit_export_new(
-		r->api, r->user_id, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON, &question, &export);
+		r->api, r->user_id, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON,
+		&question, &export);
 	if (err != OK)
 		return answer_busy(r);
 	r->handler_state = export;
@@ -153,11 +159,13 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 		err = add_headers(stats, format);
 	if (err == OK) {
 		http_exchange_set_body(r->exchange,
-		                       format == FORMAT_CSV ? "text/csv; charset=utf-8; header=present"
-		                                            : media_types[format],
+		                       format == FORMAT_CSV
+		                               ? "text/csv; charset=utf-8; header=present"
+		                               : media_types[format],
 		                       chunk.data, chunk.len);
 		if (!is_last)
-			http_exchange_set_body_reader(r->exchange, visit_export_body_reader, export);
+			http_exchange_set_body_reader(r->exchange, visit_export_body_reader,
+			                              export);
 	}
 	strbuf_clear(&chunk);
 	return err == OK ? HTTP_COMPLETE : stats_request_answer_error(stats, err);
@@ -174,8 +182,9 @@ static enum err choose_format(const struct stats_request *stats, enum format *fo
 	if (stats->params.format != STATS_PARAMS_FORMAT_NONE)
 		chosen = (size_t)(stats->params.format - STATS_PARAMS_FORMAT_JSON);
 	else
-		err = media_type_choose(http_exchange_joined_header(stats->request->exchange, "Accept"), media_types,
-		                        FORMAT_COUNT, &chosen);
+		err = media_type_choose(
+			http_exchange_joined_header(stats->request->exchange, "Accept"),
+			media_types, FORMAT_COUNT, &chosen);
 	*format = (enum format)chosen;
 	return err;
 }
@@ -186,8 +195,9 @@ static enum http_progress answer(struct stats_request *stats, struct request *r)
 	enum format format = FORMAT_JSON;
 	enum err err = read_params(stats, r);
 	if (err == OK && choose_format(stats, &format) != OK)
-		return response_problem(r, 406, NULL,
-		                      "Accept must allow application/json, text/csv or application/x-ndjson.");
+		return response_problem(
+			r, 406, NULL,
+			"Accept must allow application/json, text/csv or application/x-ndjson.");
 	if (err == OK)
 		err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)

@@ -6,8 +6,8 @@
 #include "lib/base/timestamp.h"
 #include "lib/clicks/visit_page.h"
 
-static void set(struct json *visit, const struct visit_page_column *column, const struct pg_result *rows, size_t row,
-                int index)
+static void set(struct json *visit, const struct visit_page_column *column,
+                const struct pg_result *rows, size_t row, int index)
 {
 	switch (column->kind) {
 	case VISIT_PAGE_TEXT:
@@ -68,8 +68,8 @@ static void add_csv_text(struct strbuf *out, const char *text)
 		strbuf_add_char(out, '"');
 }
 
-static void add_csv_field(struct strbuf *out, enum visit_page_kind kind, const struct pg_result *rows, size_t row,
-                          int index)
+static void add_csv_field(struct strbuf *out, enum visit_page_kind kind,
+                          const struct pg_result *rows, size_t row, int index)
 {
 	char number[NUMBER_TEXT_SIZE], time[TIMESTAMP_TEXT_SIZE];
 	switch (kind) {

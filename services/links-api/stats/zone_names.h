@@ -15,6 +15,7 @@ struct zone_names *zone_names_new(void);
 void zone_names_free(struct zone_names *names);
 
 /* ERR_NOT_FOUND: unknown zone. Errors of pg_conn_query pass through. */
-enum err zone_names_check(struct zone_names *names, struct pg_conn *conn, const char *zone) MUST_CHECK;
+enum err zone_names_check(struct zone_names *names, struct pg_conn *conn,
+                          const char *zone) MUST_CHECK;
 
 #endif

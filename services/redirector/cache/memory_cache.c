@@ -57,7 +57,8 @@ void memory_cache_free(struct memory_cache *cache)
 }
 
 /* The upper bits of the hash choose the shard, the lower bits the bucket in it. */
-static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash, pthread_mutex_t **lock)
+static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash,
+                                       pthread_mutex_t **lock)
 {
 	struct locked_shard *chosen = &cache->shards[(hash >> 58) & (cache->shard_count - 1)];
 	*lock = &chosen->lock;
@@ -84,14 +85,17 @@ int64_t memory_cache_ttl_us(const struct memory_cache *cache)
 
 static bool is_tracked_now(const struct memory_cache *cache, const struct memory_link *link)
 {
-	return link->is_tracked && watermark_tracker_is_continuous_since(cache->watermark, link->read_at_us);
+	return link->is_tracked &&
+	       watermark_tracker_is_continuous_since(cache->watermark, link->read_at_us);
 }
 
-static bool is_usable(const struct memory_cache *cache, const struct memory_link *link, int64_t now_us)
+static bool is_usable(const struct memory_cache *cache, const struct memory_link *link,
+                      int64_t now_us)
 {
 	if (link->read_at_us > now_us - memory_cache_ttl_us(cache))
 		return true;
-	return cache->watermark && watermark_tracker_is_fresh(cache->watermark, now_us) && is_tracked_now(cache, link);
+	return cache->watermark && watermark_tracker_is_fresh(cache->watermark, now_us) &&
+	       is_tracked_now(cache, link);
 }
 
 static void copy_out(struct memory_link *link, struct link_entry *out)
@@ -100,8 +104,8 @@ static void copy_out(struct memory_link *link, struct link_entry *out)
 	memory_link_unpack(link, out);
 }
 
-enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
-                          struct link_entry *out)
+enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len,
+                          int64_t now_us, struct link_entry *out)
 {
 	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
 	pthread_mutex_t *lock;
@@ -114,7 +118,8 @@ enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t s
 	return e;
 }
 
-enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len, struct link_entry *out)
+enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
+                                struct link_entry *out)
 {
 	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
 	pthread_mutex_t *lock;
@@ -139,17 +144,21 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_
 }
 
 /* Call it with the shard's lock held: an event recorded later then finds the new entry. */
-static bool is_tracked_since(const struct memory_cache *cache, const char *slug, size_t slug_len, int64_t read_at_us)
+static bool is_tracked_since(const struct memory_cache *cache, const char *slug, size_t slug_len,
+                             int64_t read_at_us)
 {
-	return cache->watermark && watermark_tracker_is_continuous_since(cache->watermark, read_at_us) &&
-	       recent_changes_none_since(cache->changes, slug, slug_len, read_at_us - RECENT_CHANGES_LATE_FILL_US);
+	return cache->watermark &&
+	       watermark_tracker_is_continuous_since(cache->watermark, read_at_us) &&
+	       recent_changes_none_since(cache->changes, slug, slug_len,
+	                                 read_at_us - RECENT_CHANGES_LATE_FILL_US);
 }
 
 /*
  * A store returned the version that memory holds. If the feed had a gap since the old read, the new
  * read must be tracked by itself: it must not inherit the old entry's tracking.
  */
-static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us, bool is_tracked)
+static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us,
+                    bool is_tracked)
 {
 	bool was_tracked = cache->watermark && is_tracked_now(cache, link);
 	link->is_tracked = was_tracked || is_tracked;
@@ -169,7 +178,8 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 		                 is_tracked_since(cache, entry->slug, slug_len, read_at_us), link);
 	} else if (link->version == entry->version) {
 		memory_link_record_hit(link);
-		confirm(cache, link, read_at_us, is_tracked_since(cache, entry->slug, slug_len, read_at_us));
+		confirm(cache, link, read_at_us,
+		        is_tracked_since(cache, entry->slug, slug_len, read_at_us));
 	} else {
 		memory_link_unpack(link, entry);
 	}

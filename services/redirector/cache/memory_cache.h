@@ -51,8 +51,8 @@ int64_t memory_cache_ttl_us(const struct memory_cache *cache);
  * Times are steady. ERR_NOT_FOUND: no fresh entry. Copies only what the entry uses: the rest of out
  * is not set.
  */
-enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
-                          struct link_entry *out) MUST_CHECK;
+enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len,
+                          int64_t now_us, struct link_entry *out) MUST_CHECK;
 
 /* Ignores freshness: for when no store can answer. ERR_NOT_FOUND: no entry. */
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,

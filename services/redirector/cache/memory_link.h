@@ -27,7 +27,8 @@ struct memory_link {
 	uint8_t slug_len;
 	uint8_t hits : 2; /* since the queue last considered it; at most MEMORY_LINK_HITS_MAX */
 	uint8_t queue : 1;
-	uint8_t is_tracked : 1; /* the feed cannot have missed an event of it since read_at_us (memory_cache.h) */
+	uint8_t is_tracked : 1; /* the feed cannot have missed an event of it since read_at_us
+	                           (memory_cache.h) */
 	char text[];            /* slug, original_url, expired_url, without NULs */
 };
 

@@ -42,7 +42,8 @@ struct memory_shard *memory_shard_new(size_t bytes, const struct slug_hash_key *
 	shard->mask = slots - 1;
 	shard->buckets = mem_array(slots, sizeof(struct memory_link *));
 	shard->ghosts = mem_array(slots, sizeof(*shard->ghosts));
-	shard->table_bytes = sizeof(*shard) + slots * (sizeof(struct memory_link *) + sizeof(*shard->ghosts));
+	shard->table_bytes =
+		sizeof(*shard) + slots * (sizeof(struct memory_link *) + sizeof(*shard->ghosts));
 	shard->limit = bytes - shard->table_bytes;
 	return shard;
 }
@@ -62,8 +63,8 @@ void memory_shard_free(struct memory_shard *shard)
 	free(shard);
 }
 
-struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t hash, const char *slug,
-                                      size_t slug_len)
+struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t hash,
+                                      const char *slug, size_t slug_len)
 {
 	struct memory_link *link = shard->buckets[hash & shard->mask];
 	while (link && (link->slug_len != slug_len || memcmp(link->text, slug, slug_len) != 0))
@@ -171,7 +172,8 @@ static size_t used(const struct memory_shard *shard)
 static void make_room(struct memory_shard *shard, size_t bytes)
 {
 	while (used(shard) > 0 && used(shard) + bytes > shard->limit) {
-		bool is_small_full = shard->queues[SMALL].bytes > shard->limit / 100 * SMALL_QUEUE_PERCENT;
+		bool is_small_full =
+			shard->queues[SMALL].bytes > shard->limit / 100 * SMALL_QUEUE_PERCENT;
 		if (shard->queues[SMALL].oldest && (is_small_full || !shard->queues[MAIN].oldest))
 			evict_from_small(shard);
 		else
@@ -179,8 +181,8 @@ static void make_room(struct memory_shard *shard, size_t bytes)
 	}
 }
 
-void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
-                      bool is_tracked, struct memory_link *old)
+void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry,
+                      int64_t read_at_us, bool is_tracked, struct memory_link *old)
 {
 	struct memory_link *link = memory_link_pack(entry, read_at_us);
 	link->is_tracked = is_tracked;
@@ -199,5 +201,6 @@ void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct li
 
 struct memory_shard_usage memory_shard_usage(const struct memory_shard *shard)
 {
-	return (struct memory_shard_usage){ shard->table_bytes + used(shard), shard->entries, shard->evictions };
+	return (struct memory_shard_usage){ shard->table_bytes + used(shard), shard->entries,
+		                            shard->evictions };
 }

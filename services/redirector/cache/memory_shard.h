@@ -22,12 +22,12 @@ struct memory_shard *memory_shard_new(size_t bytes, const struct slug_hash_key *
 void memory_shard_free(struct memory_shard *shard);
 
 /* NULL: not present. The link is borrowed until the next put. */
-struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t hash, const char *slug,
-                                      size_t slug_len);
+struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t hash,
+                                      const char *slug, size_t slug_len);
 
 /* old: what memory_shard_find returned for the same slug; entry replaces it. NULL: none. */
-void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
-                      bool is_tracked, struct memory_link *old);
+void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry,
+                      int64_t read_at_us, bool is_tracked, struct memory_link *old);
 
 void memory_shard_remove(struct memory_shard *shard, struct memory_link *link);
 

@@ -11,7 +11,8 @@ struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_r
 	struct client_ip peer = http_exchange_peer(x);
 	if (!client_ip_ranges_contain(trusted, &peer))
 		return peer;
-	return client_ip_of_request(&peer, http_exchange_joined_header(x, "X-Forwarded-For"), trusted);
+	return client_ip_of_request(&peer, http_exchange_joined_header(x, "X-Forwarded-For"),
+	                            trusted);
 }
 
 /* The first word decides: "prefetch", "prefetch;prerender", "prefetch, x". */
@@ -44,11 +45,12 @@ static const char *const names[HEADERS] = {
 
 #define COPY(text, member) copy((text), (member), sizeof(member))
 
-void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_cache *salts,
-                    struct redirect_event *event)
+void click_describe(struct http_exchange *x, const struct client_ip *visitor,
+                    struct salt_cache *salts, struct redirect_event *event)
 {
 	event->occurred_at_us = http_exchange_arrived_us(x);
-	event->method = http_exchange_method(x) == HTTP_HEAD ? REDIRECT_METHOD_HEAD : REDIRECT_METHOD_GET;
+	event->method =
+		http_exchange_method(x) == HTTP_HEAD ? REDIRECT_METHOD_HEAD : REDIRECT_METHOD_GET;
 	const char *header[HEADERS];
 	http_exchange_find_headers(x, names, header, HEADERS);
 	event->prefetch = click_is_prefetch(header[SEC_PURPOSE], header[PURPOSE], header[X_MOZ]);
@@ -60,7 +62,8 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor, st
 
 	struct digest_hmac_key salt;
 	client_ip_network(visitor, event->client_network);
-	event->has_visitor_hash = visitor->known && salt_cache_get(salts, event->occurred_at_us, &salt);
+	event->has_visitor_hash =
+		visitor->known && salt_cache_get(salts, event->occurred_at_us, &salt);
 	if (event->has_visitor_hash)
 		visitor_hash(&salt, visitor, event->user_agent, event->visitor_hash);
 }

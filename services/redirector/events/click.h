@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "lib/clicks/redirect_event.h"
 #include "lib/base/client_ip.h"
+#include "lib/clicks/redirect_event.h"
 #include "lib/http/http_server.h"
 #include "services/redirector/events/salt_cache.h"
 
@@ -19,8 +19,8 @@ struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_r
  * Sets every field of event that comes from the request and the visitor: occurred_at_us, method,
  * prefetch, client_network, the texts, and visitor_hash if the salt of that day is known.
  */
-void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_cache *salts,
-                    struct redirect_event *event);
+void click_describe(struct http_exchange *x, const struct client_ip *visitor,
+                    struct salt_cache *salts, struct redirect_event *event);
 
 /* Whether Sec-Purpose, Purpose or X-Moz announces a prefetch. NULL: not sent. */
 bool click_is_prefetch(const char *sec_purpose, const char *purpose, const char *x_moz);

@@ -37,8 +37,9 @@ struct event_shipper {
 	pthread_t thread;
 	_Atomic bool is_stopping;
 	_Atomic bool is_dropping;
-	atomic_uint_fast64_t rejected; /* by Kafka for good: acked in the journal, counted as dropped */
-	atomic_uint_fast64_t dropped;  /* never stored in a journal */
+	atomic_uint_fast64_t
+		rejected; /* by Kafka for good: acked in the journal, counted as dropped */
+	atomic_uint_fast64_t dropped; /* never stored in a journal */
 	struct metric *accepted_total;
 	struct metric *acked_total;
 	struct metric *queued;
@@ -60,7 +61,8 @@ struct event_shipper_counts event_shipper_count(const struct event_shipper *ship
 	uint64_t dropped = atomic_load(&shipper->dropped);
 	uint64_t appended = 0, acked = 0;
 	for (size_t i = 0; i < SHARDS; i++) {
-		struct journal_counts shard = journal_count(journal_shard_journal(shipper->shards[i]));
+		struct journal_counts shard =
+			journal_count(journal_shard_journal(shipper->shards[i]));
 		appended += shard.appended;
 		acked += shard.acked;
 	}
@@ -99,22 +101,26 @@ static double fullest_shard(void *ctx)
 
 static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
 {
-	shipper->accepted_total =
-		metrics_counter(m, "waymark_events_accepted_total",
-	                        "Events of redirects, including those found in the journal at start.", NULL);
-	shipper->acked_total =
-		metrics_counter(m, "waymark_events_acked_total", "Events that Kafka has acknowledged.", NULL);
-	shipper->queued = metrics_gauge(m, "waymark_events_queued",
-	                                "Events in the journal that Kafka has not acknowledged.", NULL);
-	shipper->dropped_total = metrics_counter(m, "waymark_events_dropped_total",
-	                                         "Events lost: the journal was full, or Kafka rejected them.", NULL);
-	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal files.", NULL);
+	shipper->accepted_total = metrics_counter(
+		m, "waymark_events_accepted_total",
+		"Events of redirects, including those found in the journal at start.", NULL);
+	shipper->acked_total = metrics_counter(m, "waymark_events_acked_total",
+	                                       "Events that Kafka has acknowledged.", NULL);
+	shipper->queued =
+		metrics_gauge(m, "waymark_events_queued",
+	                      "Events in the journal that Kafka has not acknowledged.", NULL);
+	shipper->dropped_total =
+		metrics_counter(m, "waymark_events_dropped_total",
+	                        "Events lost: the journal was full, or Kafka rejected them.", NULL);
+	shipper->journal_bytes =
+		metrics_gauge(m, "waymark_journal_bytes", "Size of the journal files.", NULL);
 	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes",
 	                          "Size of the journal beyond which events are dropped.", NULL),
 	            (int64_t)bytes_max);
-	metrics_gauge_callback(m, "waymark_journal_fullest_ratio",
-	                       "Fill level of the fullest journal shard; events of its links are dropped at 1.", NULL,
-	                       fullest_shard, shipper);
+	metrics_gauge_callback(
+		m, "waymark_journal_fullest_ratio",
+		"Fill level of the fullest journal shard; events of its links are dropped at 1.",
+		NULL, fullest_shard, shipper);
 	metrics_before_render(m, show_counts, shipper);
 }
 
@@ -141,7 +147,8 @@ static void on_delivery(void *ctx, void *opaque, enum err result)
 	}
 }
 
-static enum err send(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
+static enum err send(struct event_shipper *shipper, size_t shard,
+                     const struct journal_shard_record *found)
 {
 	struct cloud_event headers;
 	struct kafka_record record = {
@@ -153,8 +160,8 @@ static enum err send(struct event_shipper *shipper, size_t shard, const struct j
 		.value_is_borrowed = true,
 		.opaque = pack(shard, found->ack_id),
 	};
-	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
-	                    &record);
+	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE,
+	                    SOURCE, found->slug, &record);
 	if (found->traceparent[0] != '\0')
 		record.headers[record.header_count++] =
 			(struct kafka_header){ TRACE_CONTEXT_HEADER, found->traceparent };
@@ -168,7 +175,8 @@ static void maintain(struct event_shipper *shipper)
 }
 
 /* Sends one record; retries while the producer's queue is full. False: the shipper stops. */
-static bool send_with_retry(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
+static bool send_with_retry(struct event_shipper *shipper, size_t shard,
+                            const struct journal_shard_record *found)
 {
 	enum err e;
 	while ((e = send(shipper, shard, found)) == ERR_LIMIT) {
@@ -221,7 +229,8 @@ static void create_shards(struct event_shipper *shipper, const struct event_ship
 {
 	shipper->shard_bytes_max = config->bytes_max / SHARDS;
 	if (mkdir(config->journal_dir, 0700) != 0 && errno != EEXIST)
-		log_error(config->log, "journal_directory_not_created", LOG_TEXT("path", config->journal_dir),
+		log_error(config->log, "journal_directory_not_created",
+		          LOG_TEXT("path", config->journal_dir),
 		          LOG_TEXT("error", strerrordesc_np(errno)));
 	for (size_t i = 0; i < SHARDS; i++) {
 		char dir[600];
@@ -282,7 +291,8 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	return OK;
 }
 
-void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent)
+void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event,
+                          const char *traceparent)
 {
 	size_t shard = XXH3_64bits(event->slug, strlen(event->slug)) % SHARDS;
 	enum err e = journal_shard_append(shipper->shards[shard], event, traceparent);

@@ -45,10 +45,12 @@ struct event_shipper_config {
  * Succeeds without the brokers and without the directory. ERR_INVALID: the Kafka settings are
  * rejected (logged).
  */
-enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out) MUST_CHECK;
+enum err event_shipper_new(const struct event_shipper_config *config,
+                           struct event_shipper **out) MUST_CHECK;
 
 /* Copies event; sets its instance and sequence. traceparent: see trace_context.h, or "". */
-void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent);
+void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event,
+                          const char *traceparent);
 
 struct event_shipper_counts {
 	uint64_t accepted;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/clicks/salt_store.h"
 
 #define READ_EVERY_MS 60000
@@ -40,7 +40,8 @@ bool salt_cache_get(struct salt_cache *cache, int64_t time_us, struct digest_hma
 	return is_known;
 }
 
-static enum err read_salts(struct salt_cache *cache, int32_t today, struct salt *salts, size_t *count)
+static enum err read_salts(struct salt_cache *cache, int32_t today, struct salt *salts,
+                           size_t *count)
 {
 	struct pg_conn *conn = NULL;
 	enum err e = pg_pool_acquire(cache->postgres, &conn);

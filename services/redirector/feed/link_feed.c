@@ -8,9 +8,9 @@
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
 #include "lib/base/worker_pool.h"
-#include "lib/links/watermark.h"
-#include "lib/links/link_event.h"
 #include "lib/kafka/kafka_topic_reader.h"
+#include "lib/links/link_event.h"
+#include "lib/links/watermark.h"
 
 #define POLL_MS 20
 #define POLL_BUSY_MS 1
@@ -26,7 +26,8 @@ struct link_feed {
 	struct worker_pool *repairers;
 	pthread_t thread;
 	_Atomic bool is_stopping;
-	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis reachable */
+	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis
+	                            reachable */
 	struct metric *events;
 	struct metric *malformed;
 	struct metric *resets;
@@ -64,7 +65,8 @@ static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 	const struct link_feed_config *c = &feed->config;
 	size_t slug_len = strlen(entry->slug);
 	slug_bloom_filter_add(c->filter, entry->slug, slug_len);
-	bool was_filled = recent_changes_add(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
+	bool was_filled =
+		recent_changes_add(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
 	memory_cache_apply_change(c->memory, entry);
 	if (was_filled)
 		queue_repair(feed, entry);
@@ -78,7 +80,8 @@ static void handle_malformed(struct link_feed *feed, const struct kafka_message 
 	if (!slug_is_valid(message->key, message->key_len))
 		return;
 	slug_bloom_filter_add(feed->config.filter, message->key, message->key_len);
-	recent_changes_add(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
+	recent_changes_add(feed->config.changes, message->key, message->key_len,
+	                   clock_steady_us(feed->config.clock));
 	memory_cache_remove(feed->config.memory, message->key, message->key_len);
 }
 
@@ -163,8 +166,9 @@ static bool run_housekeeping(struct link_feed *feed)
 	if (watermark_tracker_is_fresh(c->watermark, now_us) || redis_pool_is_reachable(c->redis))
 		feed->connected_at_us = now_us;
 	bool is_isolated = now_us - feed->connected_at_us >= ISOLATED_AFTER_US;
-	int64_t ttl_ms = is_isolated && c->memory_ttl_ms < LINK_FEED_ISOLATED_TTL_MS ? LINK_FEED_ISOLATED_TTL_MS
-	                                                                             : c->memory_ttl_ms;
+	int64_t ttl_ms = is_isolated && c->memory_ttl_ms < LINK_FEED_ISOLATED_TTL_MS
+	                         ? LINK_FEED_ISOLATED_TTL_MS
+	                         : c->memory_ttl_ms;
 	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
 	return unknown_slug_limiter_advance(c->limiter);
 }
@@ -210,25 +214,30 @@ static double ttl_seconds(void *ctx)
 static void register_metrics(struct link_feed *feed)
 {
 	struct metrics *m = feed->config.metrics;
-	feed->events = metrics_counter(m, "waymark_feed_events_total", "Link events read from the feed.", NULL);
-	feed->malformed = metrics_counter(m, "waymark_feed_malformed_total",
-	                                  "Records of the feed that are neither link events nor watermarks.", NULL);
-	feed->resets = metrics_counter(m, "waymark_feed_resets_total",
-	                               "Times that the feed lost its position and may have missed events.", NULL);
+	feed->events = metrics_counter(m, "waymark_feed_events_total",
+	                               "Link events read from the feed.", NULL);
+	feed->malformed = metrics_counter(
+		m, "waymark_feed_malformed_total",
+		"Records of the feed that are neither link events nor watermarks.", NULL);
+	feed->resets = metrics_counter(
+		m, "waymark_feed_resets_total",
+		"Times that the feed lost its position and may have missed events.", NULL);
 	feed->repairs = metrics_counter(
 		m, "waymark_feed_repairs_total",
-		"Changes written to Redis because a late fill by this process may have overwritten them.", NULL);
-	feed->repairs_dropped = metrics_counter(m, "waymark_feed_repairs_dropped_total",
-	                                        "Such writes that were skipped because the queue was full.", NULL);
+		"Changes written to Redis because a late fill by this process may have overwritten them.",
+		NULL);
+	feed->repairs_dropped =
+		metrics_counter(m, "waymark_feed_repairs_dropped_total",
+	                        "Such writes that were skipped because the queue was full.", NULL);
 	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
-	                       "Age of the watermark: how far the feed of link events lags.", NULL, lag_seconds,
-	                       feed->config.watermark);
+	                       "Age of the watermark: how far the feed of link events lags.", NULL,
+	                       lag_seconds, feed->config.watermark);
 	metrics_gauge_callback(m, "waymark_feed_is_fresh",
-	                       "1 while the feed lags little enough to keep memory entries fresh.", NULL,
-	                       is_fresh_value, feed->config.watermark);
+	                       "1 while the feed lags little enough to keep memory entries fresh.",
+	                       NULL, is_fresh_value, feed->config.watermark);
 	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",
-	                       "Time to live of memory entries that the feed does not keep fresh.", NULL, ttl_seconds,
-	                       feed->config.memory);
+	                       "Time to live of memory entries that the feed does not keep fresh.",
+	                       NULL, ttl_seconds, feed->config.memory);
 }
 
 enum err link_feed_start(const struct link_feed_config *config, struct link_feed **out)
@@ -237,7 +246,8 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	feed->config = *config;
 	feed->connected_at_us = clock_steady_us(config->clock);
 	struct open_call call = { .feed = feed };
-	scheduling_call_at_lower_priority(open_at_low_priority, &call); /* a burst of events must not delay visitors */
+	scheduling_call_at_lower_priority(open_at_low_priority,
+	                                  &call); /* a burst of events must not delay visitors */
 	if (call.result != OK) {
 		free(feed);
 		return call.result;

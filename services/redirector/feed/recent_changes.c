@@ -35,21 +35,22 @@ static size_t bucket_of(const struct recent_changes *changes, const char *slug, 
 	return slug_hash(&changes->key, slug, slug_len) % BUCKETS;
 }
 
-bool recent_changes_add(struct recent_changes *changes, const char *slug, size_t slug_len, int64_t now_us)
+bool recent_changes_add(struct recent_changes *changes, const char *slug, size_t slug_len,
+                        int64_t now_us)
 {
 	size_t bucket = bucket_of(changes, slug, slug_len);
 	atomic_store(&changes->changed_at_us[bucket], now_us);
 	return now_us - atomic_load(&changes->filled_at_us[bucket]) <= RECENT_CHANGES_LATE_FILL_US;
 }
 
-bool recent_changes_none_since(const struct recent_changes *changes, const char *slug, size_t slug_len,
-                               int64_t since_us)
+bool recent_changes_none_since(const struct recent_changes *changes, const char *slug,
+                               size_t slug_len, int64_t since_us)
 {
 	return atomic_load(&changes->changed_at_us[bucket_of(changes, slug, slug_len)]) < since_us;
 }
 
-bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len, int64_t read_at_us,
-                               int64_t now_us)
+bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len,
+                               int64_t read_at_us, int64_t now_us)
 {
 	size_t bucket = bucket_of(changes, slug, slug_len);
 	atomic_store(&changes->filled_at_us[bucket], now_us);

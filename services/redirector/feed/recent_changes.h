@@ -34,17 +34,18 @@ void recent_changes_free(struct recent_changes *changes);
  * Records an event of this slug; call it before the event is applied. True: this process wrote the
  * slug's bucket into Redis within RECENT_CHANGES_LATE_FILL_US, so the write may have been stale.
  */
-bool recent_changes_add(struct recent_changes *changes, const char *slug, size_t slug_len, int64_t now_us);
+bool recent_changes_add(struct recent_changes *changes, const char *slug, size_t slug_len,
+                        int64_t now_us);
 
 /* Whether the last event of the slug's bucket came before since_us. */
-bool recent_changes_none_since(const struct recent_changes *changes, const char *slug, size_t slug_len,
-                               int64_t since_us);
+bool recent_changes_none_since(const struct recent_changes *changes, const char *slug,
+                               size_t slug_len, int64_t since_us);
 
 /*
  * Records a fill of Redis with what was read from PostgreSQL at read_at_us; call it before the
  * fill. False: the slug's bucket has changed since then and must not be written.
  */
-bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len, int64_t read_at_us,
-                               int64_t now_us);
+bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len,
+                               int64_t read_at_us, int64_t now_us);
 
 #endif

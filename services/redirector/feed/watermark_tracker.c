@@ -19,8 +19,8 @@ void watermark_tracker_clear(struct watermark_tracker *tracker)
 
 void watermark_tracker_set_partitions(struct watermark_tracker *tracker, int32_t partitions)
 {
-	tracker->by_partition_us =
-		mem_resize(tracker->by_partition_us, (size_t)partitions, sizeof(*tracker->by_partition_us));
+	tracker->by_partition_us = mem_resize(tracker->by_partition_us, (size_t)partitions,
+	                                      sizeof(*tracker->by_partition_us));
 	while (tracker->partitions < partitions)
 		tracker->by_partition_us[tracker->partitions++] = 0;
 }
@@ -46,7 +46,8 @@ static void advance(struct watermark_tracker *tracker, int64_t watermark_us)
 	atomic_store(&tracker->fresh_until_us, steady_us + WATERMARK_TRACKER_FRESH_US - lag_us);
 }
 
-bool watermark_tracker_update(struct watermark_tracker *tracker, int32_t partition, const struct watermark *watermark)
+bool watermark_tracker_update(struct watermark_tracker *tracker, int32_t partition,
+                              const struct watermark *watermark)
 {
 	if (watermark->generation > atomic_load(&tracker->generation))
 		atomic_store(&tracker->generation, watermark->generation);

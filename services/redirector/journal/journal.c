@@ -21,12 +21,13 @@ struct journal {
 	struct journal_config config;
 	char dir[256];
 	int lock_fd;
-	int64_t retry_at_us;          /* the shipper's: next try to open the directory or create a segment */
+	int64_t retry_at_us; /* the shipper's: next try to open the directory or create a segment */
 	int64_t synced_at_us;         /* the shipper's */
 	_Atomic uint64_t next_number; /* of the next segment */
 	_Atomic bool is_open;         /* the directory is locked and recovery is done */
 	_Atomic bool accepts_appends;
-	_Atomic bool is_broken; /* the last segment could not be created, for a reason other than bytes_max */
+	_Atomic bool is_broken; /* the last segment could not be created, for a reason other than
+	                           bytes_max */
 	_Atomic uint64_t bytes;
 
 	/*
@@ -39,7 +40,8 @@ struct journal {
 	/* The shipper creates it, the appender uses it. The lock keeps numbers rising. */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
-	struct journal_segment *spare;   /* the shipper's: released, for the next standby; may be NULL */
+	struct journal_segment
+		*spare; /* the shipper's: released, for the next standby; may be NULL */
 	struct journal_segment *reading; /* the shipper's; the sentinel: nothing read yet */
 	uint64_t first_own_number;       /* segments below it were recovered */
 
@@ -61,7 +63,8 @@ static enum err create_segment(struct journal *j, struct journal_segment **out)
 		atomic_fetch_sub(&j->bytes, size);
 		return ERR_LIMIT;
 	}
-	enum err err = journal_segment_create(j->dir, atomic_fetch_add(&j->next_number, 1), size, j->config.log, out);
+	enum err err = journal_segment_create(j->dir, atomic_fetch_add(&j->next_number, 1), size,
+	                                      j->config.log, out);
 	atomic_store(&j->is_broken, err != OK);
 	if (err != OK)
 		atomic_fetch_sub(&j->bytes, size);
@@ -176,7 +179,8 @@ static struct in_flight *slot(struct journal *j, uint64_t ack_id)
 /* Advances the reader to the next segment. False: there is none yet. */
 static bool advance_reading(struct journal *j)
 {
-	struct journal_segment *next = atomic_load_explicit(&j->reading->next, memory_order_acquire);
+	struct journal_segment *next =
+		atomic_load_explicit(&j->reading->next, memory_order_acquire);
 	if (next == NULL)
 		return false;
 	j->reading = next;
@@ -191,7 +195,8 @@ bool journal_next(struct journal *j, struct journal_record *record)
 		return false;
 	do {
 		if (j->reading != &j->sentinel)
-			read = journal_segment_next(j->reading, j->reading->number < j->first_own_number,
+			read = journal_segment_next(j->reading,
+			                            j->reading->number < j->first_own_number,
 			                            &record->bytes, &record->len, &end);
 	} while (read == JOURNAL_SEGMENT_END && advance_reading(j));
 	if (read != JOURNAL_SEGMENT_RECORD)
@@ -242,8 +247,9 @@ static void keep_or_remove(struct journal *j, struct journal_segment *s)
 
 static void remove_released_segments(struct journal *j)
 {
-	struct journal_segment *in_use =
-		j->release_ack_id < j->next_ack_id ? slot(j, j->release_ack_id)->segment : j->reading;
+	struct journal_segment *in_use = j->release_ack_id < j->next_ack_id
+	                                         ? slot(j, j->release_ack_id)->segment
+	                                         : j->reading;
 	struct journal_segment *front;
 	if (in_use == &j->sentinel)
 		return;
@@ -260,7 +266,8 @@ static enum err create_standby(struct journal *j)
 	j->spare = NULL;
 	if (!spare)
 		return create_segment(j, &j->standby);
-	enum err err = journal_segment_reuse(spare, j->dir, atomic_fetch_add(&j->next_number, 1), j->config.log);
+	enum err err = journal_segment_reuse(spare, j->dir, atomic_fetch_add(&j->next_number, 1),
+	                                     j->config.log);
 	atomic_store(&j->is_broken, err != OK);
 	if (err == OK)
 		j->standby = spare;
@@ -284,7 +291,8 @@ static void prepare_standby(struct journal *j, int64_t now_us)
 
 static void sync_if_due(struct journal *j, int64_t now_us)
 {
-	if (j->config.fsync_ms == 0 || now_us - j->synced_at_us < j->config.fsync_ms * CLOCK_US_PER_MS)
+	if (j->config.fsync_ms == 0 ||
+	    now_us - j->synced_at_us < j->config.fsync_ms * CLOCK_US_PER_MS)
 		return;
 	for (struct journal_segment *s = j->reading; s != NULL;
 	     s = atomic_load_explicit(&s->next, memory_order_acquire)) {

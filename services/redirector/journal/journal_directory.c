@@ -22,7 +22,8 @@ enum err journal_directory_lock(const char *dir, const struct log *log, int *loc
 		*lock_fd = fd;
 		return OK;
 	}
-	log_error(log, "journal_directory_unusable", LOG_TEXT("path", dir), LOG_TEXT("error", strerrordesc_np(errno)));
+	log_error(log, "journal_directory_unusable", LOG_TEXT("path", dir),
+	          LOG_TEXT("error", strerrordesc_np(errno)));
 	if (fd >= 0)
 		close(fd);
 	return ERR_UNAVAILABLE;
@@ -39,7 +40,8 @@ static int is_segment(const struct dirent *entry)
 	return is_segment_name(entry->d_name);
 }
 
-static void add_segment(struct journal_directory *directory, const char *path, const struct log *log)
+static void add_segment(struct journal_directory *directory, const char *path,
+                        const struct log *log)
 {
 	struct journal_segment *s;
 	uint64_t records;
@@ -47,20 +49,23 @@ static void add_segment(struct journal_directory *directory, const char *path, c
 	if (journal_segment_open(path, log, &s) != OK)
 		return;
 	journal_segment_inspect(s, &records, &is_torn);
-	log_info(log, "journal_segment_recovered", LOG_TEXT("path", path), LOG_INT("records", records),
-	         LOG_INT("is_torn", is_torn));
+	log_info(log, "journal_segment_recovered", LOG_TEXT("path", path),
+	         LOG_INT("records", records), LOG_INT("is_torn", is_torn));
 	directory->records[directory->count] = records;
 	directory->segments[directory->count++] = s;
 }
 
-void journal_directory_list(struct journal_directory *directory, const char *dir, const struct log *log)
+void journal_directory_list(struct journal_directory *directory, const char *dir,
+                            const struct log *log)
 {
 	struct dirent **entries = NULL;
 	int found = scandir(dir, &entries, is_segment, alphasort);
 	size_t count = found > 0 ? (size_t)found : 0;
-	*directory = (struct journal_directory){ .next_number = 1,
-		                                 .segments = mem_array(count + 1, sizeof *directory->segments),
-		                                 .records = mem_array(count + 1, sizeof *directory->records) };
+	*directory = (struct journal_directory){
+		.next_number = 1,
+		.segments = mem_array(count + 1, sizeof *directory->segments),
+		.records = mem_array(count + 1, sizeof *directory->records)
+	};
 	for (size_t i = 0; i < count; i++) {
 		char path[JOURNAL_SEGMENT_PATH_SIZE];
 		directory->next_number = strtoull(entries[i]->d_name, NULL, 10) + 1;

@@ -21,13 +21,15 @@ enum err journal_directory_lock(const char *dir, const struct log *log, int *loc
 
 struct journal_directory {
 	size_t count;
-	struct journal_segment **segments; /* in the order in which they were written; the caller frees them */
-	uint64_t *records;                 /* unreleased whole records of each segment */
-	uint64_t next_number;              /* above the number of every file, opened or not */
+	struct journal_segment *
+		*segments;    /* in the order in which they were written; the caller frees them */
+	uint64_t *records;    /* unreleased whole records of each segment */
+	uint64_t next_number; /* above the number of every file, opened or not */
 };
 
 /* Opens every segment that is intact enough. The others are logged and left in place. */
-void journal_directory_list(struct journal_directory *directory, const char *dir, const struct log *log);
+void journal_directory_list(struct journal_directory *directory, const char *dir,
+                            const struct log *log);
 
 /* Frees the lists, not the segments. */
 void journal_directory_clear(struct journal_directory *directory);

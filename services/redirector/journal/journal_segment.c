@@ -23,7 +23,8 @@ struct record {
 	uint64_t checksum;
 };
 
-_Static_assert(sizeof(struct header) == JOURNAL_SEGMENT_HEADER_BYTES, "the header's layout is part of the format");
+_Static_assert(sizeof(struct header) == JOURNAL_SEGMENT_HEADER_BYTES,
+               "the header's layout is part of the format");
 _Static_assert(sizeof(struct record) == 16, "the record's layout is part of the format");
 
 static const char magic[8] = { 'W', 'M', 'J', 'R', 'N', 'L', '0', '1' };
@@ -44,7 +45,8 @@ static size_t record_bytes(size_t len)
 }
 
 /* Includes number and offset, so a record from an earlier use of the file does not match. */
-static uint64_t checksum_of(const struct journal_segment *s, size_t offset, const void *bytes, size_t len)
+static uint64_t checksum_of(const struct journal_segment *s, size_t offset, const void *bytes,
+                            size_t len)
 {
 	return XXH3_64bits_withSeed(bytes, len, s->number * 0x9E3779B97F4A7C15u + offset);
 }
@@ -76,11 +78,12 @@ static int map_file(struct journal_segment *s, int fd, size_t size)
 
 static void name_file(char path[static JOURNAL_SEGMENT_PATH_SIZE], const char *dir, uint64_t number)
 {
-	snprintf(path, JOURNAL_SEGMENT_PATH_SIZE, "%s/%020llu.seg", dir, (unsigned long long)number);
+	snprintf(path, JOURNAL_SEGMENT_PATH_SIZE, "%s/%020llu.seg", dir,
+	         (unsigned long long)number);
 }
 
-enum err journal_segment_create(const char *dir, uint64_t number, size_t size, const struct log *log,
-                                struct journal_segment **out)
+enum err journal_segment_create(const char *dir, uint64_t number, size_t size,
+                                const struct log *log, struct journal_segment **out)
 {
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
 	name_file(path, dir, number);
@@ -98,7 +101,8 @@ enum err journal_segment_create(const char *dir, uint64_t number, size_t size, c
 		return fail(log, "journal_segment_not_allocated", path, error);
 	}
 	s->number = number;
-	*header_of(s) = (struct header){ .number = number, .released = JOURNAL_SEGMENT_HEADER_BYTES };
+	*header_of(s) =
+		(struct header){ .number = number, .released = JOURNAL_SEGMENT_HEADER_BYTES };
 	/* The magic is written last: a file without it was never used. */
 	atomic_signal_fence(memory_order_release);
 	memcpy(header_of(s)->magic, magic, sizeof magic);
@@ -113,7 +117,8 @@ static void mark_end(struct journal_segment *s, size_t offset, uint32_t mark)
 }
 
 /* The order of the steps matters: wherever the process is killed, the file holds no records. */
-enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint64_t number, const struct log *log)
+enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint64_t number,
+                               const struct log *log)
 {
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
 	name_file(path, dir, number);
@@ -124,7 +129,8 @@ enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint6
 	}
 	snprintf(s->path, sizeof s->path, "%s", path);
 	mark_end(s, JOURNAL_SEGMENT_HEADER_BYTES, 0);
-	atomic_store_explicit(&header_of(s)->released, JOURNAL_SEGMENT_HEADER_BYTES, memory_order_release);
+	atomic_store_explicit(&header_of(s)->released, JOURNAL_SEGMENT_HEADER_BYTES,
+	                      memory_order_release);
 	header_of(s)->number = s->number = number;
 	s->append_at = s->read_at = JOURNAL_SEGMENT_HEADER_BYTES;
 	atomic_store(&s->next, NULL);
@@ -134,8 +140,9 @@ enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint6
 static bool header_is_valid(const struct journal_segment *s)
 {
 	const struct header *header = header_of(s);
-	return memcmp(header->magic, magic, sizeof magic) == 0 && header->released >= JOURNAL_SEGMENT_HEADER_BYTES &&
-	       header->released <= s->size && header->released % 8 == 0;
+	return memcmp(header->magic, magic, sizeof magic) == 0 &&
+	       header->released >= JOURNAL_SEGMENT_HEADER_BYTES && header->released <= s->size &&
+	       header->released % 8 == 0;
 }
 
 enum err journal_segment_open(const char *path, const struct log *log, struct journal_segment **out)
@@ -171,15 +178,18 @@ static int64_t whole_record_at(const struct journal_segment *s, size_t offset)
 		return -1;
 	const struct record *record = record_at(s, offset);
 	uint32_t length = atomic_load_explicit(&record->length, memory_order_acquire);
-	if (length == 0 || length == JOURNAL_SEGMENT_CLOSED || record_bytes(length) > s->size - offset)
+	if (length == 0 || length == JOURNAL_SEGMENT_CLOSED ||
+	    record_bytes(length) > s->size - offset)
 		return -1;
-	return record->checksum == checksum_of(s, offset, record + 1, length) ? (int64_t)length : -1;
+	return record->checksum == checksum_of(s, offset, record + 1, length) ? (int64_t)length
+	                                                                      : -1;
 }
 
 static bool is_closed_at(const struct journal_segment *s, size_t offset)
 {
 	return offset + sizeof(struct record) > s->size ||
-	       atomic_load_explicit(&record_at(s, offset)->length, memory_order_acquire) == JOURNAL_SEGMENT_CLOSED;
+	       atomic_load_explicit(&record_at(s, offset)->length, memory_order_acquire) ==
+	               JOURNAL_SEGMENT_CLOSED;
 }
 
 /* Counts the whole records that are still to be read; returns the offset after them. */
@@ -231,8 +241,8 @@ void journal_segment_close(struct journal_segment *s)
 	mark_end(s, s->append_at, JOURNAL_SEGMENT_CLOSED);
 }
 
-enum journal_segment_read journal_segment_next(struct journal_segment *s, bool recovered, const void **bytes,
-                                               size_t *len, size_t *end)
+enum journal_segment_read journal_segment_next(struct journal_segment *s, bool recovered,
+                                               const void **bytes, size_t *len, size_t *end)
 {
 	size_t offset = s->read_at;
 	if (is_closed_at(s, offset))

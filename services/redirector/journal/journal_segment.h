@@ -39,8 +39,8 @@ struct journal_segment {
 };
 
 /* ERR_LIMIT: the disk is full. ERR_UNAVAILABLE: the directory cannot be written. Both logged. */
-enum err journal_segment_create(const char *dir, uint64_t number, size_t size, const struct log *log,
-                                struct journal_segment **out) MUST_CHECK;
+enum err journal_segment_create(const char *dir, uint64_t number, size_t size,
+                                const struct log *log, struct journal_segment **out) MUST_CHECK;
 
 /*
  * Empties a fully released segment and gives it a new number. Its file is already allocated, mapped
@@ -55,7 +55,8 @@ enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint6
  * ERR_INVALID: not a valid segment (logged; the file is left in place). ERR_UNAVAILABLE: it cannot
  * be read (logged).
  */
-enum err journal_segment_open(const char *path, const struct log *log, struct journal_segment **out) MUST_CHECK;
+enum err journal_segment_open(const char *path, const struct log *log,
+                              struct journal_segment **out) MUST_CHECK;
 
 /* Counts the whole records that are still to be read. is_torn: a broken record follows them. */
 void journal_segment_inspect(const struct journal_segment *s, uint64_t *records, bool *is_torn);
@@ -67,20 +68,22 @@ void journal_segment_inspect(const struct journal_segment *s, uint64_t *records,
 void journal_segment_trim(struct journal_segment *s);
 
 /* ERR_LIMIT: the record does not fit; close the segment and use the next one. */
-enum err journal_segment_append(struct journal_segment *s, const void *bytes, size_t len) MUST_CHECK;
+enum err journal_segment_append(struct journal_segment *s, const void *bytes,
+                                size_t len) MUST_CHECK;
 
 /* Marks that nothing will be appended any more. */
 void journal_segment_close(struct journal_segment *s);
 
 enum journal_segment_read {
-	JOURNAL_SEGMENT_RECORD, /* bytes and len are set; borrowed until the segment is freed; end is the offset after it */
+	JOURNAL_SEGMENT_RECORD,  /* bytes and len are set; borrowed until the segment is freed; end
+	                            is the offset after it */
 	JOURNAL_SEGMENT_NOTHING, /* no record yet */
 	JOURNAL_SEGMENT_END,     /* closed: continue with the next segment */
 };
 
 /* recovered: nothing is appended any more, so an offset without a whole record is the end. */
-enum journal_segment_read journal_segment_next(struct journal_segment *s, bool recovered, const void **bytes,
-                                               size_t *len, size_t *end);
+enum journal_segment_read journal_segment_next(struct journal_segment *s, bool recovered,
+                                               const void **bytes, size_t *len, size_t *end);
 
 /* Records in the file that everything before end need not be read again. */
 void journal_segment_release(struct journal_segment *s, size_t end);

@@ -31,7 +31,8 @@ struct journal_shard *journal_shard_new(const struct journal_config *config)
 	shard->journal = journal_new(config);
 	entropy_uuid4(shard->instance);
 	pthread_mutex_init(&shard->append_lock, NULL);
-	strbuf_init(&shard->bytes, sizeof(struct head) + TRACE_CONTEXT_SIZE + REDIRECT_EVENT_BYTES_MAX);
+	strbuf_init(&shard->bytes,
+	            sizeof(struct head) + TRACE_CONTEXT_SIZE + REDIRECT_EVENT_BYTES_MAX);
 	return shard;
 }
 
@@ -45,9 +46,11 @@ void journal_shard_free(struct journal_shard *shard)
 	free(shard);
 }
 
-static enum err append(struct journal_shard *shard, struct redirect_event *event, const char *traceparent)
+static enum err append(struct journal_shard *shard, struct redirect_event *event,
+                       const char *traceparent)
 {
-	struct head head = { .occurred_at_us = event->occurred_at_us, .has_trace = traceparent[0] != '\0' };
+	struct head head = { .occurred_at_us = event->occurred_at_us,
+		             .has_trace = traceparent[0] != '\0' };
 	memcpy(event->instance, shard->instance, sizeof(event->instance));
 	event->sequence = shard->sequence + 1;
 	entropy_pool_uuid7(&shard->entropy, event->occurred_at_us, event->event_id);
@@ -66,7 +69,8 @@ static enum err append(struct journal_shard *shard, struct redirect_event *event
 	return e;
 }
 
-enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event, const char *traceparent)
+enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
+                              const char *traceparent)
 {
 	pthread_mutex_lock(&shard->append_lock);
 	enum err e = append(shard, event, traceparent);

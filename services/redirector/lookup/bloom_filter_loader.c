@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/links/link_store.h"
 
 #define POLL_MS 200
@@ -32,7 +32,8 @@ static void add_page(struct bloom_filter_loader *loader)
 {
 	const struct link_store_slug_page *page = loader->page;
 	for (size_t i = 0; i < page->count; i++)
-		slug_bloom_filter_add(loader->config.filter, page->slugs[i], strlen(page->slugs[i]));
+		slug_bloom_filter_add(loader->config.filter, page->slugs[i],
+		                      strlen(page->slugs[i]));
 }
 
 enum page_kind { PAGE_FIRST, PAGE_NEXT, PAGE_NEW };
@@ -64,7 +65,8 @@ static enum err load_all(struct bloom_filter_loader *loader)
 	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX) {
 		if (slug_bloom_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
-		e = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE : load_page(loader, PAGE_NEXT);
+		e = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE
+		                                       : load_page(loader, PAGE_NEXT);
 	}
 	return e == OK && slug_bloom_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
 }
@@ -74,7 +76,8 @@ static void load_new(struct bloom_filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
 	enum err e = load_page(loader, PAGE_NEW);
-	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX && !thread_wait_ms(loader->thread, 0))
+	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX &&
+	       !thread_wait_ms(loader->thread, 0))
 		e = load_page(loader, PAGE_NEW);
 }
 
@@ -83,9 +86,12 @@ static void warn_overfull(struct bloom_filter_loader *loader)
 	if (loader->has_warned_overfull)
 		return;
 	loader->has_warned_overfull = true;
-	log_warning(loader->config.log, "slug_bloom_filter_overfull",
-	            LOG_INT("slugs", slug_bloom_filter_count(loader->config.filter)),
-	            LOG_TEXT("hint", "raise SLUG_BLOOM_FILTER_SLUGS; until then unknown slugs reach PostgreSQL"));
+	log_warning(
+		loader->config.log, "slug_bloom_filter_overfull",
+		LOG_INT("slugs", slug_bloom_filter_count(loader->config.filter)),
+		LOG_TEXT(
+			"hint",
+			"raise SLUG_BLOOM_FILTER_SLUGS; until then unknown slugs reach PostgreSQL"));
 }
 
 /* Returns the pause until the next call. */
@@ -111,7 +117,8 @@ static int64_t load_once(struct bloom_filter_loader *loader)
 	if (load_all(loader) != OK)
 		return RETRY_MS;
 	slug_bloom_filter_set_complete(filter, since_us);
-	log_info(loader->config.log, "slug_bloom_filter_complete", LOG_INT("slugs", slug_bloom_filter_count(filter)));
+	log_info(loader->config.log, "slug_bloom_filter_complete",
+	         LOG_INT("slugs", slug_bloom_filter_count(filter)));
 	return POLL_MS;
 }
 
@@ -147,7 +154,8 @@ static double bytes_value(void *ctx)
 	return (double)slug_bloom_filter_bytes(ctx);
 }
 
-struct bloom_filter_loader *bloom_filter_loader_start(const struct bloom_filter_loader_config *config)
+struct bloom_filter_loader *bloom_filter_loader_start(
+	const struct bloom_filter_loader_config *config)
 {
 	struct bloom_filter_loader *loader = mem_zero(sizeof(*loader));
 	struct metrics *m = config->metrics;
@@ -155,14 +163,16 @@ struct bloom_filter_loader *bloom_filter_loader_start(const struct bloom_filter_
 	loader->page = mem_zero(sizeof(*loader->page));
 	loader->thread = thread_new();
 	metrics_gauge_callback(m, "waymark_slug_bloom_filter_is_complete",
-	                       "1 while the Bloom filter holds every issued slug.", NULL, is_complete_value, loader);
-	metrics_gauge_callback(m, "waymark_slug_bloom_filter_is_overfull",
-	                       "1 if the Bloom filter holds more slugs than SLUG_BLOOM_FILTER_SLUGS; it is not used then.",
-	                       NULL, is_overfull_value, config->filter);
-	metrics_gauge_callback(m, "waymark_slug_bloom_filter_slugs", "Slugs in the Bloom filter.", NULL, count_value,
-	                       config->filter);
-	metrics_gauge_callback(m, "waymark_slug_bloom_filter_bytes", "Memory of the Bloom filter.", NULL, bytes_value,
-	                       config->filter);
+	                       "1 while the Bloom filter holds every issued slug.", NULL,
+	                       is_complete_value, loader);
+	metrics_gauge_callback(
+		m, "waymark_slug_bloom_filter_is_overfull",
+		"1 if the Bloom filter holds more slugs than SLUG_BLOOM_FILTER_SLUGS; it is not used then.",
+		NULL, is_overfull_value, config->filter);
+	metrics_gauge_callback(m, "waymark_slug_bloom_filter_slugs", "Slugs in the Bloom filter.",
+	                       NULL, count_value, config->filter);
+	metrics_gauge_callback(m, "waymark_slug_bloom_filter_bytes", "Memory of the Bloom filter.",
+	                       NULL, bytes_value, config->filter);
 	thread_start(loader->thread, "bloom-loader", load, loader);
 	return loader;
 }

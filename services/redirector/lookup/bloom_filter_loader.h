@@ -32,7 +32,8 @@ struct bloom_filter_loader_config {
 	struct metrics *metrics;
 };
 
-struct bloom_filter_loader *bloom_filter_loader_start(const struct bloom_filter_loader_config *config);
+struct bloom_filter_loader *bloom_filter_loader_start(
+	const struct bloom_filter_loader_config *config);
 /* Waits for a statement that is running. NULL is allowed. */
 void bloom_filter_loader_stop(struct bloom_filter_loader *loader);
 

@@ -64,11 +64,13 @@ struct leader {
 	enum err result;       /* of the lookup */
 	int64_t read_at_us;    /* steady; right before Redis was queried */
 	int64_t seen_version;  /* that memory held then; 0: none */
-	int64_t down_check_ms; /* how long this thread may block to learn whether PostgreSQL is down */
+	int64_t down_check_ms; /* how long this thread may block to learn whether PostgreSQL is down
+	                        */
 	bool is_redis_down;
-	bool is_redis_stale;                       /* Redis returned an older version than seen_version */
+	bool is_redis_stale; /* Redis returned an older version than seen_version */
 	struct link_cache_reservation reservation; /* for "unknown"; all zero: none */
-	struct link_lookup_waiter loop_waiter;     /* the first waiter, while its loop runs the lookup; else zero */
+	struct link_lookup_waiter
+		loop_waiter; /* the first waiter, while its loop runs the lookup; else zero */
 };
 
 static double count_pending(void *ctx)
@@ -78,8 +80,8 @@ static double count_pending(void *ctx)
 
 static struct metric *count_results(struct metrics *metrics, const char *labels)
 {
-	return metrics_counter(metrics, "waymark_link_lookups_total", "Lookups of slugs by the level that answered.",
-	                       labels);
+	return metrics_counter(metrics, "waymark_link_lookups_total",
+	                       "Lookups of slugs by the level that answered.", labels);
 }
 
 struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
@@ -93,16 +95,19 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->clock = config->clock;
 	lookup->misses = recent_misses_new();
 	lookup->pending = pending_lookups_new();
-	lookup->redis_workers = worker_pool_new("query-redis", config->workers, config->lookups_max);
-	lookup->postgres_workers = worker_pool_new("query-pg", config->workers, config->lookups_max);
+	lookup->redis_workers =
+		worker_pool_new("query-redis", config->workers, config->lookups_max);
+	lookup->postgres_workers =
+		worker_pool_new("query-pg", config->workers, config->lookups_max);
 	lookup->from_memory = count_results(config->metrics, "level=\"memory\"");
 	lookup->from_redis = count_results(config->metrics, "level=\"redis\"");
 	lookup->from_postgres = count_results(config->metrics, "level=\"postgres\"");
 	lookup->from_stale_memory = count_results(config->metrics, "level=\"stale_memory\"");
 	lookup->from_filter = count_results(config->metrics, "level=\"bloom_filter\"");
 	lookup->from_nowhere = count_results(config->metrics, "level=\"none\"");
-	metrics_gauge_callback(config->metrics, "waymark_link_lookups_pending", "Slugs that are being looked up in the stores.",
-	                       NULL, count_pending, lookup->pending);
+	metrics_gauge_callback(config->metrics, "waymark_link_lookups_pending",
+	                       "Slugs that are being looked up in the stores.", NULL, count_pending,
+	                       lookup->pending);
 	return lookup;
 }
 
@@ -117,9 +122,11 @@ void link_lookup_free(struct link_lookup *lookup)
 	free(lookup);
 }
 
-enum err link_lookup_in_memory(struct link_lookup *lookup, const char *slug, size_t slug_len, struct link_entry *out)
+enum err link_lookup_in_memory(struct link_lookup *lookup, const char *slug, size_t slug_len,
+                               struct link_entry *out)
 {
-	enum err e = memory_cache_get(lookup->memory, slug, slug_len, clock_steady_us(lookup->clock), out);
+	enum err e = memory_cache_get(lookup->memory, slug, slug_len,
+	                              clock_steady_us(lookup->clock), out);
 	if (e == OK)
 		metrics_add(lookup->from_memory, 1);
 	return e;
@@ -141,7 +148,8 @@ static enum step end_not_found(struct leader *leader, struct metric *from)
 }
 
 /* entry becomes the newer version if memory has one. */
-static enum step end_found(struct leader *leader, struct link_entry *entry, int64_t read_at_us, struct metric *from)
+static enum step end_found(struct leader *leader, struct link_entry *entry, int64_t read_at_us,
+                           struct metric *from)
 {
 	memory_cache_merge(leader->lookup->memory, entry, read_at_us);
 	metrics_add(from, 1);
@@ -160,7 +168,9 @@ static bool hand_over(struct leader *leader, struct worker_pool *workers, enum s
 
 static enum step continue_with_postgres(struct leader *leader)
 {
-	return hand_over(leader, leader->lookup->postgres_workers, STEP_POSTGRES) ? STEP_WAIT : STEP_STALE_MEMORY;
+	return hand_over(leader, leader->lookup->postgres_workers, STEP_POSTGRES)
+	               ? STEP_WAIT
+	               : STEP_STALE_MEMORY;
 }
 
 /* The lookup is about to leave the loop's thread, which the first waiter has to know. */
@@ -195,7 +205,8 @@ static void prepare_redis_query(struct leader *leader)
 	start_query(leader, leader->read_at_us);
 }
 
-static enum step use_redis_result(struct leader *leader, enum link_cache_result result, struct link_entry *entry)
+static enum step use_redis_result(struct leader *leader, enum link_cache_result result,
+                                  struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
 	const char *slug = leader->pending->slug;
@@ -213,15 +224,17 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_result 
 	/* A repeated miss: next time Redis answers 404 without any wait. */
 	if (!leader->is_redis_down &&
 	    recent_misses_has(lookup->misses, slug, strlen(slug), clock_steady_us(lookup->clock)))
-		return hand_over(leader, lookup->redis_workers, STEP_RESERVE) ? STEP_WAIT
-		                                                              : continue_with_postgres(leader);
+		return hand_over(leader, lookup->redis_workers, STEP_RESERVE)
+		               ? STEP_WAIT
+		               : continue_with_postgres(leader);
 	return STEP_BLOOM_FILTER;
 }
 
 static enum step query_redis(struct leader *leader, struct link_entry *entry)
 {
 	prepare_redis_query(leader);
-	return use_redis_result(leader, link_cache_get(leader->lookup->redis, leader->pending->slug, entry), entry);
+	return use_redis_result(
+		leader, link_cache_get(leader->lookup->redis, leader->pending->slug, entry), entry);
 }
 
 /* --- the Bloom filter --- */
@@ -239,7 +252,8 @@ static enum step check_bloom_filter(struct leader *leader)
 {
 	struct link_lookup *lookup = leader->lookup;
 	start_query(leader, clock_steady_us(lookup->clock));
-	if (unknown_slug_limiter_hold(lookup->limiter, leader->pending->slug, on_limiter_decision, leader))
+	if (unknown_slug_limiter_hold(lookup->limiter, leader->pending->slug, on_limiter_decision,
+	                              leader))
 		return STEP_WAIT;
 	return continue_with_postgres(leader);
 }
@@ -260,7 +274,8 @@ static enum step use_limiter_decision(struct leader *leader, enum err decision)
 static enum step fill_unknown(struct leader *leader)
 {
 	struct link_lookup *lookup = leader->lookup;
-	enum err e = link_cache_fill_unknown(lookup->redis, &leader->reservation, leader->pending->slug);
+	enum err e =
+		link_cache_fill_unknown(lookup->redis, &leader->reservation, leader->pending->slug);
 	(void)e; /* best effort */
 	return end_not_found(leader, lookup->from_filter);
 }
@@ -268,7 +283,8 @@ static enum step fill_unknown(struct leader *leader)
 /* --- PostgreSQL --- */
 
 /* A connection that broke while idle fails at its first use; the second attempt gets a new one. */
-static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, struct link_entry *out)
+static enum err find_in_postgres(struct link_lookup *lookup, const char *slug,
+                                 struct link_entry *out)
 {
 	enum err e = ERR_UNAVAILABLE;
 	bool should_try = true;
@@ -283,11 +299,13 @@ static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, s
 	return e == OK || e == ERR_NOT_FOUND ? e : ERR_UNAVAILABLE;
 }
 
-static void fill_redis(struct link_lookup *lookup, const char *slug, const struct link_cache_reservation *reservation,
-                       enum err found, const struct link_entry *entry, int64_t read_at_us)
+static void fill_redis(struct link_lookup *lookup, const char *slug,
+                       const struct link_cache_reservation *reservation, enum err found,
+                       const struct link_entry *entry, int64_t read_at_us)
 {
 	if ((found != OK && found != ERR_NOT_FOUND) ||
-	    !recent_changes_start_fill(lookup->changes, slug, strlen(slug), read_at_us, clock_steady_us(lookup->clock)))
+	    !recent_changes_start_fill(lookup->changes, slug, strlen(slug), read_at_us,
+	                               clock_steady_us(lookup->clock)))
 		return;
 	/* Best effort: link_cache logs errors, and a newer version in Redis is as good. */
 	enum err e = OK;
@@ -320,7 +338,8 @@ static enum err find_in_redis_as_last_resort(struct leader *leader, struct link_
 	    !pg_pool_is_down(lookup->postgres, leader->down_check_ms))
 		return ERR_UNAVAILABLE;
 	start_query(leader, clock_steady_us(lookup->clock));
-	enum link_cache_result result = link_cache_get_last_resort(lookup->redis, leader->pending->slug, out);
+	enum link_cache_result result =
+		link_cache_get_last_resort(lookup->redis, leader->pending->slug, out);
 	return result == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
 
@@ -385,7 +404,9 @@ static enum step complete(struct leader *leader, const struct link_entry *entry)
 		free(leader);
 		return STEP_WAIT;
 	}
-	*leader = (struct leader){ .lookup = lookup, .pending = leader->pending, .result = ERR_UNAVAILABLE };
+	*leader = (struct leader){ .lookup = lookup,
+		                   .pending = leader->pending,
+		                   .result = ERR_UNAVAILABLE };
 	leader->pending->started_us = clock_steady_us(lookup->clock);
 	return hand_over(leader, lookup->redis_workers, STEP_MEMORY) ? STEP_WAIT : STEP_DONE;
 }
@@ -449,12 +470,12 @@ static void on_limiter_decision(void *ctx, enum err decision)
 	run_steps(leader, use_limiter_decision(leader, decision), &entry);
 }
 
-bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
-                       const struct link_lookup_waiter *waiter)
+bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline,
+                       const char *slug, size_t slug_len, const struct link_lookup_waiter *waiter)
 {
-	struct pending_lookup *pending =
-		pending_lookups_join(lookup->pending, slug, slug_len, clock_steady_us(lookup->clock), waiter->on_done,
-	                             waiter->ctx, waiter->waiter);
+	struct pending_lookup *pending = pending_lookups_join(
+		lookup->pending, slug, slug_len, clock_steady_us(lookup->clock), waiter->on_done,
+		waiter->ctx, waiter->waiter);
 	if (!pending)
 		return false;
 	struct leader *leader = mem_zero(sizeof(*leader));
@@ -462,7 +483,8 @@ bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeli
 	if (pipeline) {
 		prepare_redis_query(leader);
 		leader->loop_waiter = *waiter;
-		if (link_cache_get_async(lookup->redis, pipeline, pending->slug, on_redis_reply, leader) == OK)
+		if (link_cache_get_async(lookup->redis, pipeline, pending->slug, on_redis_reply,
+		                         leader) == OK)
 			return true;
 		leader->loop_waiter = (struct link_lookup_waiter){ 0 };
 	}

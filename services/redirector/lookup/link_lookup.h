@@ -85,7 +85,7 @@ struct link_lookup_waiter {
  * True: the lookup is in the hands of the pipeline's thread, which calls on_done, or leave_loop
  * before another thread takes over. False: any thread may call on_done, or has done so already.
  */
-bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
-                       const struct link_lookup_waiter *waiter);
+bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline,
+                       const char *slug, size_t slug_len, const struct link_lookup_waiter *waiter);
 
 #endif

@@ -49,7 +49,8 @@ void pending_lookups_free(struct pending_lookups *table)
 }
 
 /* The link in the bucket that points at the lookup, or at NULL if the slug has none. */
-static struct pending_lookup **find_slot(struct pending_lookups *table, uint64_t hash, const char *slug)
+static struct pending_lookup **find_slot(struct pending_lookups *table, uint64_t hash,
+                                         const char *slug)
 {
 	struct pending_lookup **slot = &table->buckets[hash % BUCKETS];
 	while (*slot && ((*slot)->hash != hash || strcmp((*slot)->slug, slug) != 0))
@@ -57,7 +58,8 @@ static struct pending_lookup **find_slot(struct pending_lookups *table, uint64_t
 	return slot;
 }
 
-static struct pending_lookup *create(struct pending_lookups *table, uint64_t hash, const char *slug, int64_t now_us)
+static struct pending_lookup *create(struct pending_lookups *table, uint64_t hash, const char *slug,
+                                     int64_t now_us)
 {
 	struct pending_lookup *lookup = mem_zero(sizeof(*lookup));
 	lookup->hash = hash;
@@ -67,14 +69,18 @@ static struct pending_lookup *create(struct pending_lookups *table, uint64_t has
 	return lookup;
 }
 
-struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug, size_t slug_len,
-                                            int64_t now_us, pending_lookups_callback on_done, void *ctx, void *waiter)
+struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug,
+                                            size_t slug_len, int64_t now_us,
+                                            pending_lookups_callback on_done, void *ctx,
+                                            void *waiter)
 {
 	char text[SLUG_SIZE] = { 0 };
 	memcpy(text, slug, slug_len);
 	uint64_t hash = slug_hash(&table->key, slug, slug_len);
 	struct lookup_waiter *joining = mem_zero(sizeof(*joining));
-	*joining = (struct lookup_waiter){ .on_done = on_done, .ctx = ctx, .waiter = waiter, .joined_us = now_us };
+	*joining = (struct lookup_waiter){
+		.on_done = on_done, .ctx = ctx, .waiter = waiter, .joined_us = now_us
+	};
 
 	pthread_mutex_lock(&table->lock);
 	struct pending_lookup **slot = find_slot(table, hash, text);
@@ -89,7 +95,8 @@ struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const
 	return is_leader ? lookup : NULL;
 }
 
-void pending_lookups_start_query(struct pending_lookups *table, struct pending_lookup *lookup, int64_t now_us)
+void pending_lookups_start_query(struct pending_lookups *table, struct pending_lookup *lookup,
+                                 int64_t now_us)
 {
 	pthread_mutex_lock(&table->lock);
 	lookup->joined_before_query = lookup->waiter_count;
@@ -120,8 +127,8 @@ static struct lookup_waiter *take_served(struct pending_lookup *lookup, enum err
 	return served;
 }
 
-bool pending_lookups_complete(struct pending_lookups *table, struct pending_lookup *lookup, enum err result,
-                              const struct link_entry *entry)
+bool pending_lookups_complete(struct pending_lookups *table, struct pending_lookup *lookup,
+                              enum err result, const struct link_entry *entry)
 {
 	pthread_mutex_lock(&table->lock);
 	struct lookup_waiter *served = take_served(lookup, result);

@@ -39,7 +39,8 @@
 struct pending_lookups;
 
 /* Called once per waiter. entry is borrowed and set only with OK. */
-typedef void (*pending_lookups_callback)(void *ctx, void *waiter, enum err result, const struct link_entry *entry);
+typedef void (*pending_lookups_callback)(void *ctx, void *waiter, enum err result,
+                                         const struct link_entry *entry);
 
 /* Everything but slug and started_us belongs to the table. Times are steady. */
 struct pending_lookup {
@@ -62,18 +63,21 @@ void pending_lookups_free(struct pending_lookups *table);
  * complete it. Otherwise the caller is the leader: it queries the stores and calls
  * pending_lookups_complete. slug_len is at most SLUG_LENGTH_MAX.
  */
-struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug, size_t slug_len,
-                                            int64_t now_us, pending_lookups_callback on_done, void *ctx, void *waiter);
+struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug,
+                                            size_t slug_len, int64_t now_us,
+                                            pending_lookups_callback on_done, void *ctx,
+                                            void *waiter);
 
 /* Call it right before each query of a store: waiters that join from here on are late. */
-void pending_lookups_start_query(struct pending_lookups *table, struct pending_lookup *lookup, int64_t now_us);
+void pending_lookups_start_query(struct pending_lookups *table, struct pending_lookup *lookup,
+                                 int64_t now_us);
 
 /*
  * Calls on_done of each waiter for which the result holds. True: no waiter is left and the lookup
  * is freed. False: late waiters remain and the leader must query again.
  */
-bool pending_lookups_complete(struct pending_lookups *table, struct pending_lookup *lookup, enum err result,
-                              const struct link_entry *entry) MUST_CHECK;
+bool pending_lookups_complete(struct pending_lookups *table, struct pending_lookup *lookup,
+                              enum err result, const struct link_entry *entry) MUST_CHECK;
 
 /* Lookups that are pending now. */
 size_t pending_lookups_count(struct pending_lookups *table);

@@ -12,7 +12,8 @@
 
 struct recent_misses {
 	struct slug_hash_key key;
-	_Atomic uint64_t slots[SLOTS]; /* upper half of the hash, and the second of the miss; 0: empty */
+	_Atomic uint64_t
+		slots[SLOTS]; /* upper half of the hash, and the second of the miss; 0: empty */
 };
 
 struct recent_misses *recent_misses_new(void)
@@ -32,14 +33,16 @@ static uint32_t second_of(int64_t now_us)
 	return (uint32_t)(now_us / CLOCK_US_PER_S);
 }
 
-void recent_misses_add(struct recent_misses *misses, const char *slug, size_t slug_len, int64_t now_us)
+void recent_misses_add(struct recent_misses *misses, const char *slug, size_t slug_len,
+                       int64_t now_us)
 {
 	uint64_t hash = slug_hash(&misses->key, slug, slug_len);
-	atomic_store_explicit(&misses->slots[hash % SLOTS], (hash & FINGERPRINT_MASK) | second_of(now_us),
-	                      memory_order_relaxed);
+	atomic_store_explicit(&misses->slots[hash % SLOTS],
+	                      (hash & FINGERPRINT_MASK) | second_of(now_us), memory_order_relaxed);
 }
 
-bool recent_misses_has(const struct recent_misses *misses, const char *slug, size_t slug_len, int64_t now_us)
+bool recent_misses_has(const struct recent_misses *misses, const char *slug, size_t slug_len,
+                       int64_t now_us)
 {
 	uint64_t hash = slug_hash(&misses->key, slug, slug_len);
 	uint64_t slot = atomic_load_explicit(&misses->slots[hash % SLOTS], memory_order_relaxed);

@@ -54,13 +54,16 @@ void slug_bloom_filter_add(struct slug_bloom_filter *filter, const char *slug, s
 	for (unsigned probe = 0; probe < PROBES; probe++) {
 		uint64_t at = position(filter, hash, probe);
 		uint64_t bit = UINT64_C(1) << (at % 64);
-		is_new =
-			!(atomic_fetch_or_explicit(&filter->words[at / 64], bit, memory_order_release) & bit) || is_new;
+		is_new = !(atomic_fetch_or_explicit(&filter->words[at / 64], bit,
+		                                    memory_order_release) &
+		           bit) ||
+		         is_new;
 	}
 	atomic_fetch_add_explicit(&filter->count, is_new, memory_order_relaxed);
 }
 
-bool slug_bloom_filter_may_contain(const struct slug_bloom_filter *filter, const char *slug, size_t slug_len)
+bool slug_bloom_filter_may_contain(const struct slug_bloom_filter *filter, const char *slug,
+                                   size_t slug_len)
 {
 	XXH128_hash_t hash = XXH3_128bits_withSeed(slug, slug_len, filter->seed);
 	for (unsigned probe = 0; probe < PROBES; probe++) {
@@ -92,7 +95,8 @@ void slug_bloom_filter_set_complete(struct slug_bloom_filter *filter, int64_t co
 	atomic_store(&filter->complete_for_us, continuous_since_us);
 }
 
-bool slug_bloom_filter_is_complete(const struct slug_bloom_filter *filter, int64_t continuous_since_us)
+bool slug_bloom_filter_is_complete(const struct slug_bloom_filter *filter,
+                                   int64_t continuous_since_us)
 {
 	return atomic_load(&filter->complete_for_us) == continuous_since_us;
 }

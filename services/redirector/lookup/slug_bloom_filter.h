@@ -25,7 +25,8 @@ struct slug_bloom_filter *slug_bloom_filter_new(size_t slugs);
 void slug_bloom_filter_free(struct slug_bloom_filter *filter);
 
 void slug_bloom_filter_add(struct slug_bloom_filter *filter, const char *slug, size_t slug_len);
-bool slug_bloom_filter_may_contain(const struct slug_bloom_filter *filter, const char *slug, size_t slug_len);
+bool slug_bloom_filter_may_contain(const struct slug_bloom_filter *filter, const char *slug,
+                                   size_t slug_len);
 
 /* Distinct slugs added, as far as the filter can tell: slightly too few. */
 size_t slug_bloom_filter_count(const struct slug_bloom_filter *filter);
@@ -36,6 +37,7 @@ size_t slug_bloom_filter_bytes(const struct slug_bloom_filter *filter);
 /* All earlier slugs are in it; the feed, continuous since then, brings each later one. */
 void slug_bloom_filter_set_complete(struct slug_bloom_filter *filter, int64_t continuous_since_us);
 /* Whether the filter is complete for this continuous_since_us. */
-bool slug_bloom_filter_is_complete(const struct slug_bloom_filter *filter, int64_t continuous_since_us);
+bool slug_bloom_filter_is_complete(const struct slug_bloom_filter *filter,
+                                   int64_t continuous_since_us);
 
 #endif

@@ -47,21 +47,24 @@ bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter)
 	return count(limiter) > 0;
 }
 
-struct unknown_slug_limiter *unknown_slug_limiter_new(const struct unknown_slug_limiter_config *config)
+struct unknown_slug_limiter *unknown_slug_limiter_new(
+	const struct unknown_slug_limiter_config *config)
 {
 	struct unknown_slug_limiter *limiter = mem_zero(sizeof(*limiter));
 	limiter->config = *config;
 	limiter->filled_us = clock_steady_us(config->clock);
 	pthread_mutex_init(&limiter->lock, NULL);
-	limiter->held =
-		metrics_counter(config->metrics, "waymark_unknown_slugs_held_total",
-	                        "Lookups of slugs not in the Bloom filter that waited for the watermark.", NULL);
+	limiter->held = metrics_counter(
+		config->metrics, "waymark_unknown_slugs_held_total",
+		"Lookups of slugs not in the Bloom filter that waited for the watermark.", NULL);
 	limiter->denied = metrics_counter(config->metrics, "waymark_unknown_slugs_denied_total",
 	                                  "Lookups answered 404 by the Bloom filter.", NULL);
-	limiter->timed_out = metrics_counter(config->metrics, "waymark_unknown_slugs_timed_out_total",
-	                                     "Lookups whose wait for the watermark timed out or was undecided.", NULL);
-	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting", "Lookups that wait for the watermark.",
-	                       NULL, count_waiting, limiter);
+	limiter->timed_out = metrics_counter(
+		config->metrics, "waymark_unknown_slugs_timed_out_total",
+		"Lookups whose wait for the watermark timed out or was undecided.", NULL);
+	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting",
+	                       "Lookups that wait for the watermark.", NULL, count_waiting,
+	                       limiter);
 	return limiter;
 }
 
@@ -80,7 +83,8 @@ static bool is_filter_reliable(const struct unknown_slug_limiter *limiter)
 	const struct slug_bloom_filter *filter = limiter->config.filter;
 	int64_t continuous_since_us = atomic_load(&watermark->continuous_since_us);
 	return continuous_since_us != WATERMARK_TRACKER_NOT_CONTINUOUS &&
-	       slug_bloom_filter_is_complete(filter, continuous_since_us) && !slug_bloom_filter_is_overfull(filter);
+	       slug_bloom_filter_is_complete(filter, continuous_since_us) &&
+	       !slug_bloom_filter_is_overfull(filter);
 }
 
 static bool may_be_issued(const struct unknown_slug_limiter *limiter, const char *slug)
@@ -117,20 +121,21 @@ bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char 
                                unknown_slug_limiter_callback on_done, void *ctx)
 {
 	int64_t steady_us = clock_steady_us(limiter->config.clock);
-	if (!watermark_tracker_is_fresh(limiter->config.watermark, steady_us) || !is_filter_reliable(limiter) ||
-	    may_be_issued(limiter, slug))
+	if (!watermark_tracker_is_fresh(limiter->config.watermark, steady_us) ||
+	    !is_filter_reliable(limiter) || may_be_issued(limiter, slug))
 		return false;
 	struct waiter *waiter = mem_zero(sizeof(*waiter));
 	*waiter = (struct waiter){
 		.slug = slug,
 		.on_done = on_done,
 		.ctx = ctx,
-		.awaited_watermark_us = clock_now_us(limiter->config.clock) + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US,
+		.awaited_watermark_us =
+			clock_now_us(limiter->config.clock) + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US,
 		.deadline_us = steady_us + UNKNOWN_SLUG_LIMITER_TIMEOUT_US,
 	};
 	pthread_mutex_lock(&limiter->lock);
-	bool is_held =
-		!limiter->is_closed && !take_token(limiter, steady_us) && limiter->count < limiter->config.waiting_max;
+	bool is_held = !limiter->is_closed && !take_token(limiter, steady_us) &&
+	               limiter->count < limiter->config.waiting_max;
 	if (is_held)
 		append(limiter, waiter);
 	pthread_mutex_unlock(&limiter->lock);
@@ -153,15 +158,17 @@ static struct waiter *take_first(struct unknown_slug_limiter *limiter)
 }
 
 /* The oldest waiter is due first: all wait equally long. Call it with the lock held. */
-static bool is_first_due(const struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us)
+static bool is_first_due(const struct unknown_slug_limiter *limiter, int64_t watermark_us,
+                         int64_t now_us)
 {
-	return limiter->first && (limiter->is_closed || limiter->first->awaited_watermark_us <= watermark_us ||
-	                          limiter->first->deadline_us <= now_us);
+	return limiter->first &&
+	       (limiter->is_closed || limiter->first->awaited_watermark_us <= watermark_us ||
+	        limiter->first->deadline_us <= now_us);
 }
 
 /* Removes at most max due waiters, oldest first. more: further ones are due. */
-static struct waiter *take_due(struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us, size_t max,
-                               bool *more)
+static struct waiter *take_due(struct unknown_slug_limiter *limiter, int64_t watermark_us,
+                               int64_t now_us, size_t max, bool *more)
 {
 	struct waiter *due = NULL;
 	struct waiter **end = &due;
@@ -175,9 +182,11 @@ static struct waiter *take_due(struct unknown_slug_limiter *limiter, int64_t wat
 	return due;
 }
 
-static enum err decide(struct unknown_slug_limiter *limiter, const struct waiter *waiter, int64_t watermark_us)
+static enum err decide(struct unknown_slug_limiter *limiter, const struct waiter *waiter,
+                       int64_t watermark_us)
 {
-	bool is_certain = waiter->awaited_watermark_us <= watermark_us && is_filter_reliable(limiter);
+	bool is_certain =
+		waiter->awaited_watermark_us <= watermark_us && is_filter_reliable(limiter);
 	bool is_unknown = is_certain && !may_be_issued(limiter, waiter->slug);
 	metrics_add(limiter->denied, is_unknown);
 	metrics_add(limiter->timed_out, !is_certain);
@@ -189,7 +198,8 @@ bool unknown_slug_limiter_advance(struct unknown_slug_limiter *limiter)
 	bool more;
 	int64_t watermark_us = watermark_tracker_watermark_us(limiter->config.watermark);
 	int64_t now_us = clock_steady_us(limiter->config.clock);
-	struct waiter *waiter = take_due(limiter, watermark_us, now_us, UNKNOWN_SLUG_LIMITER_BATCH_MAX, &more);
+	struct waiter *waiter =
+		take_due(limiter, watermark_us, now_us, UNKNOWN_SLUG_LIMITER_BATCH_MAX, &more);
 	while (waiter) {
 		struct waiter *next = waiter->next;
 		waiter->on_done(waiter->ctx, decide(limiter, waiter, watermark_us));

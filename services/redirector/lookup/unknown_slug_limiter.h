@@ -43,7 +43,8 @@ struct unknown_slug_limiter_config {
 	struct metrics *metrics;
 };
 
-struct unknown_slug_limiter *unknown_slug_limiter_new(const struct unknown_slug_limiter_config *config);
+struct unknown_slug_limiter *unknown_slug_limiter_new(
+	const struct unknown_slug_limiter_config *config);
 /* Only after unknown_slug_limiter_close. */
 void unknown_slug_limiter_free(struct unknown_slug_limiter *limiter);
 

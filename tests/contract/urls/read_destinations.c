@@ -1,6 +1,7 @@
 /*
- * Reads a JSON string from each line of its input as a destination and writes a JSON object for it: {refused: "reason"}
- * or {url, host, port, path, query, fragment}, in which path, query and fragment are as they stand in url.
+ * Reads a JSON string from each line of its input as a destination and writes a JSON object for it:
+ * {refused: "reason"} or {url, host, port, path, query, fragment}, in which path, query and
+ * fragment are as they stand in url.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 #define ANSWER_BYTES_MAX 65536
 
-static void set_part(struct json *answer, const char *name, const struct destination *d, size_t begin, size_t end)
+static void set_part(struct json *answer, const char *name, const struct destination *d,
+                     size_t begin, size_t end)
 {
 	char *part = mem_text_n(d->url + begin, end - begin);
 	json_set_text(answer, name, part);

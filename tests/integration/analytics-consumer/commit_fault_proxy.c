@@ -94,7 +94,8 @@ static void *pump(void *arg)
 	char *buffer = mem_zero(65536);
 	bool open = true;
 	while (open && !atomic_load(&proxy->closing)) {
-		struct pollfd fds[] = { { .fd = c->client, .events = POLLIN }, { .fd = c->server, .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = c->client, .events = POLLIN },
+			                { .fd = c->server, .events = POLLIN } };
 		poll(fds, 2, POLL_MS);
 		if (fds[0].revents)
 			open = pass_to_server(c, buffer, 65536);
@@ -113,7 +114,9 @@ static void serve_connection(struct commit_fault_proxy *proxy, int client)
 {
 	struct connection *c = mem_zero(sizeof(*c));
 	struct sockaddr_in address = loopback(proxy->server_port);
-	*c = (struct connection){ .proxy = proxy, .client = client, .server = socket(AF_INET, SOCK_STREAM, 0) };
+	*c = (struct connection){ .proxy = proxy,
+		                  .client = client,
+		                  .server = socket(AF_INET, SOCK_STREAM, 0) };
 	int one = 1;
 	setsockopt(c->server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(c->client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));

@@ -24,7 +24,9 @@ static void open_sources(struct consumer_fixture *fixture)
 	struct geoip *geoip = NULL;
 	assert_int_equal(geoip_open("", NULL, &geoip), OK);
 	fixture->sources.geoip = geoip;
-	assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log, &fixture->sources.user_agents), OK);
+	assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log,
+	                                       &fixture->sources.user_agents),
+	                 OK);
 }
 
 static void set_config(struct consumer_fixture *fixture)
@@ -87,9 +89,10 @@ int consumer_fixture_close(void **state)
 int consumer_fixture_reset(void **state)
 {
 	struct consumer_fixture *fixture = *state;
-	test_database_run(fixture->database,
-	                  "TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
-	                  "visit_rollup_day, visit_total_day, consumer_offsets");
+	test_database_run(
+		fixture->database,
+		"TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
+		"visit_rollup_day, visit_total_day, consumer_offsets");
 	return 0;
 }
 
@@ -97,7 +100,8 @@ void consumer_fixture_create_topics(struct consumer_fixture *fixture)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
-		print_message("skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
+		print_message(
+			"skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
 	struct kafka_topic topics[3] = { { .partitions = CONSUMER_FIXTURE_PARTITIONS },
@@ -108,7 +112,8 @@ void consumer_fixture_create_topics(struct consumer_fixture *fixture)
 	snprintf(topics[2].name, sizeof(topics[2].name), "%s", fixture->visits);
 	if (fixture->visits_bytes_max) {
 		topics[2].setting_count = 1;
-		snprintf(topics[2].settings[0].name, sizeof(topics[2].settings[0].name), "max.message.bytes");
+		snprintf(topics[2].settings[0].name, sizeof(topics[2].settings[0].name),
+		         "max.message.bytes");
 		snprintf(topics[2].settings[0].value, sizeof(topics[2].settings[0].value), "%s",
 		         fixture->visits_bytes_max);
 	}
@@ -139,11 +144,14 @@ struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor)
 	return click;
 }
 
-void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key, const void *bytes, size_t len)
+void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key,
+                                    const void *bytes, size_t len)
 {
-	const struct kafka_record record = {
-		.topic = fixture->redirects, .key = key, .key_len = strlen(key), .value = bytes, .value_len = len
-	};
+	const struct kafka_record record = { .topic = fixture->redirects,
+		                             .key = key,
+		                             .key_len = strlen(key),
+		                             .value = bytes,
+		                             .value_len = len };
 	assert_int_equal(kafka_producer_send(fixture->producer, &record), OK);
 }
 
@@ -191,7 +199,9 @@ struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
 	fixture->config.pool = consumer_fixture_pool(fixture);
 	/* Each consumer has its own parser, because only one thread at a time may use a parser. */
 	if (!fixture->parsers[i])
-		assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log, &fixture->parsers[i]), OK);
+		assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log,
+		                                       &fixture->parsers[i]),
+		                 OK);
 	fixture->config.sources.user_agents = fixture->parsers[i];
 	assert_int_equal(ingest_start(&fixture->config, &fixture->ingests[i]), OK);
 	return fixture->ingests[i];
@@ -200,7 +210,8 @@ struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
 struct ingest *consumer_fixture_start_zombie(struct consumer_fixture *fixture)
 {
 	const char *group = fixture->config.group;
-	snprintf(fixture->zombie_group, sizeof(fixture->zombie_group), "%s-zombie", fixture->backend->unique);
+	snprintf(fixture->zombie_group, sizeof(fixture->zombie_group), "%s-zombie",
+	         fixture->backend->unique);
 	fixture->config.group = fixture->zombie_group;
 	struct ingest *zombie = consumer_fixture_start(fixture);
 	fixture->config.group = group;
@@ -216,7 +227,8 @@ void consumer_fixture_stop(struct consumer_fixture *fixture, struct ingest *inge
 	ingest_stop(ingest);
 }
 
-#define COUNTED "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
+#define COUNTED                                                                                    \
+	"SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 
 int64_t consumer_fixture_counted(struct consumer_fixture *fixture)
 {
@@ -249,14 +261,16 @@ static void copy_header(struct kafka_consumer *consumer, const char *name, char 
 		out[0] = '\0';
 }
 
-static void copy_record(struct kafka_consumer *consumer, const struct kafka_message *m, struct consumer_fixture_record *out)
+static void copy_record(struct kafka_consumer *consumer, const struct kafka_message *m,
+                        struct consumer_fixture_record *out)
 {
 	*out = (struct consumer_fixture_record){ .len = m->value_len };
 	size_t key_len = m->key_len < sizeof(out->key) ? m->key_len : sizeof(out->key) - 1;
 	if (key_len > 0)
 		memcpy(out->key, m->key, key_len);
 	if (m->value_len > 0)
-		memcpy(out->bytes, m->value, m->value_len < sizeof(out->bytes) ? m->value_len : sizeof(out->bytes));
+		memcpy(out->bytes, m->value,
+		       m->value_len < sizeof(out->bytes) ? m->value_len : sizeof(out->bytes));
 	copy_header(consumer, "ce_id", out->id, sizeof(out->id));
 	copy_header(consumer, "reason", out->reason, sizeof(out->reason));
 	copy_header(consumer, "topic", out->topic, sizeof(out->topic));
@@ -269,7 +283,8 @@ size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic
 {
 	char group[128];
 	struct kafka_consumer *consumer = NULL;
-	snprintf(group, sizeof(group), "%s.%lld", topic, (long long)clock_steady_us(clock_system()));
+	snprintf(group, sizeof(group), "%s.%lld", topic,
+	         (long long)clock_steady_us(clock_system()));
 	const struct kafka_consumer_config config = {
 		.kafka = &fixture->backend->kafka,
 		.group = group,
@@ -282,7 +297,8 @@ size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic
 	int64_t deadline_ms = backend_fixture_now_ms() + CONSUMER_FIXTURE_DEADLINE_MS;
 	int64_t last_ms = backend_fixture_now_ms();
 	size_t n = 0;
-	while (n < CONSUMER_FIXTURE_RECORDS_MAX && (n < count || backend_fixture_now_ms() - last_ms < QUIET_MS)) {
+	while (n < CONSUMER_FIXTURE_RECORDS_MAX &&
+	       (n < count || backend_fixture_now_ms() - last_ms < QUIET_MS)) {
 		struct kafka_message message;
 		if (backend_fixture_now_ms() > deadline_ms)
 			fail_msg("%s has %zu records, not %zu", topic, n, count);

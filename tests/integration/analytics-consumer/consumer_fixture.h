@@ -19,7 +19,7 @@
 #define CONSUMER_FIXTURE_PARTITIONS 4
 #define CONSUMER_FIXTURE_INGESTS_MAX 4
 #define CONSUMER_FIXTURE_DEADLINE_MS 60000
-#define CONSUMER_FIXTURE_HUMAN                                                                                                    \
+#define CONSUMER_FIXTURE_HUMAN                                                                     \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
 #define CONSUMER_FIXTURE_RECORDS_MAX 4000
@@ -39,25 +39,27 @@ struct consumer_fixture_record {
 struct consumer_fixture {
 	struct backend_fixture *backend; /* its log is the log of the consumers */
 	struct test_database *database;
-	char pg_url[TEST_DATABASE_URL_SIZE]; /* with the consumer's rights; a test may route it through a proxy */
+	char pg_url[TEST_DATABASE_URL_SIZE]; /* with the consumer's rights; a test may route it
+	                                        through a proxy */
 	char redirects[80];
 	char dead_letters[80];
 	char visits[80];
 	char zombie_group[80];
-	const char *
-		visits_bytes_max; /* max.message.bytes of the topic of visits, set before consumer_fixture_create_topics; NULL = the broker's */
+	const char *visits_bytes_max; /* max.message.bytes of the topic of visits, set before
+	                                 consumer_fixture_create_topics; NULL = the broker's */
 	struct kafka_producer *producer;
 	struct enrich_sources sources; /* for struct partition_owner */
 	struct user_agent_parser *parsers[CONSUMER_FIXTURE_INGESTS_MAX];
 	struct pg_pool *pool;
 	struct ingest_config config; /* a test may change it before consumer_fixture_start */
 	struct ingest *ingests[CONSUMER_FIXTURE_INGESTS_MAX];
-	struct consumer_fixture_record *records; /* the result of consumer_fixture_read; capacity CONSUMER_FIXTURE_RECORDS_MAX */
+	struct consumer_fixture_record *records; /* the result of consumer_fixture_read; capacity
+	                                            CONSUMER_FIXTURE_RECORDS_MAX */
 };
 
 /*
- * Set-up and tear-down of a test or a group. *state is the fixture. consumer_fixture_create_topics creates the
- * topics.
+ * Set-up and tear-down of a test or a group. *state is the fixture. consumer_fixture_create_topics
+ * creates the topics.
  */
 int consumer_fixture_open(void **state);
 int consumer_fixture_close(void **state);
@@ -70,7 +72,8 @@ void consumer_fixture_create_topics(struct consumer_fixture *fixture);
 /* A click by a human, now, with a unique event id. visitor identifies the visitor. */
 struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor);
 void consumer_fixture_produce(struct consumer_fixture *fixture, const struct redirect_event *click);
-void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key, const void *bytes, size_t len);
+void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key,
+                                    const void *bytes, size_t len);
 /* Waits until Kafka has acknowledged everything. */
 void consumer_fixture_flush(struct consumer_fixture *fixture);
 
@@ -89,7 +92,8 @@ struct ingest *consumer_fixture_start_zombie(struct consumer_fixture *fixture);
 void consumer_fixture_stop(struct consumer_fixture *fixture, struct ingest *ingest);
 
 /*
- * The visits counted for all links. consumer_fixture_assert_ledger compares this number with every other table.
+ * The visits counted for all links. consumer_fixture_assert_ledger compares this number with every
+ * other table.
  */
 int64_t consumer_fixture_counted(struct consumer_fixture *fixture);
 void consumer_fixture_await_counted(struct consumer_fixture *fixture, int64_t count);

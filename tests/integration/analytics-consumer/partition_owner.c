@@ -24,15 +24,18 @@ static void create_rows(struct consumer_fixture *fixture)
 	pg_pool_release(fixture->pool, conn);
 }
 
-void partition_owner_open(struct partition_owner *owner, struct consumer_fixture *fixture, int64_t stored)
+void partition_owner_open(struct partition_owner *owner, struct consumer_fixture *fixture,
+                          int64_t stored)
 {
 	const struct visit_store_config config = { .pool = consumer_fixture_pool(fixture),
 		                                   .producer = fixture->producer,
 		                                   .topic = TOPIC,
 		                                   .visits_max = BATCH_MAX,
 		                                   .log = fixture->backend->log };
-	const struct offsets_partition partitions[] = { { .partition = 0, .stored = stored, .published = stored },
-		                                        { .partition = 1, .stored = stored, .published = stored } };
+	const struct offsets_partition partitions[] = {
+		{ .partition = 0, .stored = stored, .published = stored },
+		{ .partition = 1, .stored = stored, .published = stored }
+	};
 	*owner = (struct partition_owner){ .fixture = fixture, .store = visit_store_new(&config) };
 	batch_init(&owner->batch, BATCH_MAX, TOPIC, "dead-letters");
 	offsets_assign(&owner->offsets, partitions, 2);
@@ -48,18 +51,21 @@ void partition_owner_close(struct partition_owner *owner)
 	visit_store_free(owner->store);
 }
 
-void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset, const struct redirect_event *click)
+void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset,
+                         const struct redirect_event *click)
 {
 	strbuf_reset(&owner->encoded);
 	redirect_event_encode(click, &owner->encoded);
-	const struct kafka_message message = {
-		.partition = partition, .offset = offset, .value = owner->encoded.data, .value_len = owner->encoded.len
-	};
-	batch_add(&owner->batch, &owner->fixture->sources, &message, offsets_find(&owner->offsets, partition),
-	          clock_now_us(clock_system()));
+	const struct kafka_message message = { .partition = partition,
+		                               .offset = offset,
+		                               .value = owner->encoded.data,
+		                               .value_len = owner->encoded.len };
+	batch_add(&owner->batch, &owner->fixture->sources, &message,
+	          offsets_find(&owner->offsets, partition), clock_now_us(clock_system()));
 }
 
-void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition, int64_t first_offset, int count)
+void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition,
+                                int64_t first_offset, int count)
 {
 	for (int i = 0; i < count; i++) {
 		struct redirect_event click = consumer_fixture_click(1 + i % 7, (uint32_t)i);

@@ -24,12 +24,15 @@ struct partition_owner {
 };
 
 /* stored: the offset at which both partitions start; 0 = never counted. */
-void partition_owner_open(struct partition_owner *owner, struct consumer_fixture *fixture, int64_t stored);
+void partition_owner_open(struct partition_owner *owner, struct consumer_fixture *fixture,
+                          int64_t stored);
 void partition_owner_close(struct partition_owner *owner);
 
 /* Adds one click to the batch, or count clicks on seven links at consecutive offsets. */
-void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset, const struct redirect_event *click);
-void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition, int64_t first_offset, int count);
+void partition_owner_add(struct partition_owner *owner, int32_t partition, int64_t offset,
+                         const struct redirect_event *click);
+void partition_owner_add_clicks(struct partition_owner *owner, int32_t partition,
+                                int64_t first_offset, int count);
 
 /* The result of visit_store_add for the batch. */
 enum err partition_owner_store(struct partition_owner *owner);

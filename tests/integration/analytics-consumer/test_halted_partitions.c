@@ -47,7 +47,8 @@ static void count_clicks(struct consumer_fixture *fixture, int count)
 static void recreate_topic(struct consumer_fixture *fixture)
 {
 	char sql[256];
-	snprintf(fixture->redirects, sizeof(fixture->redirects), "%s.recreated", fixture->backend->unique);
+	snprintf(fixture->redirects, sizeof(fixture->redirects), "%s.recreated",
+	         fixture->backend->unique);
 	consumer_fixture_create_topics(fixture);
 	snprintf(sql, sizeof(sql), "UPDATE consumer_offsets SET topic = '%s'", fixture->redirects);
 	test_database_run(fixture->database, sql);
@@ -56,8 +57,10 @@ static void recreate_topic(struct consumer_fixture *fixture)
 static void resume(struct consumer_fixture *fixture, const char *which)
 {
 	char sql[256];
-	snprintf(sql, sizeof(sql), "SELECT consumer_offsets_resume(topic, partition, 0) FROM consumer_offsets WHERE %s",
-	         which);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT consumer_offsets_resume(topic, partition, 0) FROM consumer_offsets WHERE %s",
+		which);
 	test_database_run(fixture->database, sql);
 }
 
@@ -78,17 +81,22 @@ static void halts_a_partition_whose_next_offset_does_not_exist(void **state)
 	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
 	/* As if the topic had been recreated, or had lost its end. */
-	test_database_run(fixture->database, "UPDATE consumer_offsets SET next_offset = next_offset + 1000000, "
-	                                     "published_offset = next_offset + 999990 WHERE partition = 2");
+	test_database_run(fixture->database,
+	                  "UPDATE consumer_offsets SET next_offset = next_offset + 1000000, "
+	                  "published_offset = next_offset + 999990 WHERE partition = 2");
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	backend_fixture_wait(is_halted, ingest, CONSUMER_FIXTURE_DEADLINE_MS);
 	assert_true(has_logged_reason(fixture, "topic_ends_before"));
-	int64_t before = ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 2");
+	int64_t before =
+		ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 2");
 	/* The other partitions continue, and nothing of this one is skipped. */
 	produce_clicks(fixture, 200);
-	await(fixture, "SELECT (sum(visit_count) > 200)::int FROM link_statistics WHERE link_id > 0", 1);
+	await(fixture,
+	      "SELECT (sum(visit_count) > 200)::int FROM link_statistics WHERE link_id > 0", 1);
 	await(fixture, COUNT_HALTED, 1);
-	assert_int_equal(ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 2"), before);
+	assert_int_equal(
+		ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 2"),
+		before);
 	consumer_fixture_stop(fixture, ingest);
 	assert_in_range(consumer_fixture_counted(fixture), 201, 399);
 	/* An operator decides to continue with what the topic has. */
@@ -108,7 +116,8 @@ static void counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one(
 	recreate_topic(fixture);
 	produce_clicks(fixture, 600);
 	/* The records that should be published again are gone too. */
-	test_database_run(fixture->database, "UPDATE consumer_offsets SET published_offset = 1 WHERE partition = 2");
+	test_database_run(fixture->database,
+	                  "UPDATE consumer_offsets SET published_offset = 1 WHERE partition = 2");
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	await(fixture, COUNT_HALTED, CONSUMER_FIXTURE_PARTITIONS);
 	assert_true(has_logged_reason(fixture, "another_record"));
@@ -118,7 +127,8 @@ static void counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one(
 	int logged = backend_fixture_logged(fixture->backend, "\"partition_halted\"");
 	ingest = consumer_fixture_start(fixture);
 	backend_fixture_wait(is_halted, ingest, CONSUMER_FIXTURE_DEADLINE_MS);
-	assert_int_equal(backend_fixture_logged(fixture->backend, "\"partition_halted\""), logged + CONSUMER_FIXTURE_PARTITIONS);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "\"partition_halted\""),
+	                 logged + CONSUMER_FIXTURE_PARTITIONS);
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, 200);
 	resume(fixture, "true");
@@ -172,7 +182,8 @@ static void halts_when_retention_removed_records_that_were_not_counted(void **st
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	await(fixture, COUNT_HALTED, 1);
 	assert_true(has_logged_reason(fixture, "removed_by_retention"));
-	assert_int_equal(ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1"), next);
+	assert_int_equal(
+		ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1"), next);
 	consumer_fixture_stop(fixture, ingest);
 	resume(fixture, "partition = 1");
 	ingest = consumer_fixture_start(fixture);
@@ -191,22 +202,27 @@ static void continues_and_logs_when_clicks_to_publish_again_are_gone(void **stat
 	count_clicks(fixture, 300);
 	int64_t next = ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1");
 	assert_true(next > 10);
-	test_database_run(fixture->database, "UPDATE consumer_offsets SET published_offset = 3 WHERE partition = 1");
+	test_database_run(fixture->database,
+	                  "UPDATE consumer_offsets SET published_offset = 3 WHERE partition = 1");
 	kafka_fixture_delete_before(fixture->backend, fixture->redirects, 1, next - 2);
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 60);
 	consumer_fixture_await_counted(fixture, 360);
-	assert_true(backend_fixture_logged(fixture->backend, "\"visits_cannot_be_published_again\"") > 0);
+	assert_true(backend_fixture_logged(fixture->backend,
+	                                   "\"visits_cannot_be_published_again\"") > 0);
 	assert_int_equal(backend_fixture_logged(fixture->backend, "\"partition_halted\""), 0);
 	assert_true(ingest_has_no_halted_partition(ingest));
-	await(fixture, "SELECT (published_offset = next_offset)::int FROM consumer_offsets WHERE partition = 1", 1);
+	await(fixture,
+	      "SELECT (published_offset = next_offset)::int FROM consumer_offsets WHERE partition = 1",
+	      1);
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, 360);
 }
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(halts_a_partition_whose_next_offset_does_not_exist),
 		WITH_FIXTURE(counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one),

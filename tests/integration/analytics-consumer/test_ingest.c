@@ -64,8 +64,10 @@ static void continues_where_it_stopped(void **state)
 	}
 	consumer_fixture_assert_ledger(fixture, 2000);
 	/* After an orderly shutdown nothing has to be published again. */
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset"),
-	                 0);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset"),
+		0);
 }
 
 static void drops_events_that_redirectors_send_again(void **state)
@@ -106,19 +108,24 @@ static void stores_the_time_up_to_which_it_has_counted(void **state)
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 1);
 	/* Nothing else waits, so as_of approaches the present although the click is old. */
-	await(fixture, "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'",
+	await(fixture,
+	      "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'",
 	      CONSUMER_FIXTURE_PARTITIONS);
 	/* as_of advances even without clicks. */
-	test_database_run(fixture->database, "CREATE TABLE seen AS SELECT max(as_of) AS as_of FROM consumer_offsets");
+	test_database_run(fixture->database,
+	                  "CREATE TABLE seen AS SELECT max(as_of) AS as_of FROM consumer_offsets");
 	for (int i = 0; i < 2; i++) {
 		await(fixture,
 		      "SELECT (count(*) > 0)::int FROM consumer_offsets, seen WHERE consumer_offsets.as_of > seen.as_of",
 		      1);
-		test_database_run(fixture->database,
-		                  "UPDATE seen SET as_of = (SELECT max(as_of) FROM consumer_offsets)");
+		test_database_run(
+			fixture->database,
+			"UPDATE seen SET as_of = (SELECT max(as_of) FROM consumer_offsets)");
 		/* as_of never covers clicks that may still be in flight. */
-		assert_int_equal(ask(fixture, "SELECT count(*) FROM seen WHERE as_of > now() - interval '1 second'"),
-		                 0);
+		assert_int_equal(
+			ask(fixture,
+		            "SELECT count(*) FROM seen WHERE as_of > now() - interval '1 second'"),
+			0);
 	}
 	consumer_fixture_stop(fixture, ingest);
 	assert_int_equal(consumer_fixture_counted(fixture), 1);
@@ -138,9 +145,12 @@ static void advances_as_of_of_idle_partitions_while_another_is_busy(void **state
 	}
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 40);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets"), CONSUMER_FIXTURE_PARTITIONS);
+	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets"),
+	                 CONSUMER_FIXTURE_PARTITIONS);
 	int clicks = 0;
-	while (ask(fixture, "SELECT (now() - min(as_of) > interval '10 seconds')::int FROM consumer_offsets")) {
+	while (ask(
+		fixture,
+		"SELECT (now() - min(as_of) > interval '10 seconds')::int FROM consumer_offsets")) {
 		assert_true(clicks < CLICKS_MAX);
 		struct redirect_event click = consumer_fixture_click(1, (uint32_t)clicks++);
 		consumer_fixture_produce(fixture, &click);
@@ -160,7 +170,9 @@ static size_t read_visits(struct consumer_fixture *fixture, size_t count)
 	for (size_t i = 0; i < n; i++) {
 		struct visit_event visit;
 		char id[ENTROPY_UUID_TEXT_SIZE];
-		assert_int_equal(visit_event_decode(fixture->records[i].bytes, fixture->records[i].len, &visit), OK);
+		assert_int_equal(visit_event_decode(fixture->records[i].bytes,
+		                                    fixture->records[i].len, &visit),
+		                 OK);
 		entropy_uuid_format(visit.event_id, id);
 		assert_string_equal(fixture->records[i].id, id);
 		assert_string_equal(fixture->records[i].key, visit.slug);
@@ -176,12 +188,14 @@ struct assignment_wait {
 static bool has_been_assigned(void *ctx)
 {
 	const struct assignment_wait *wait = ctx;
-	return backend_fixture_logged(wait->backend, "kafka_partitions_assigned") >= wait->assignments;
+	return backend_fixture_logged(wait->backend, "kafka_partitions_assigned") >=
+	       wait->assignments;
 }
 
 static int by_id(const void *a, const void *b)
 {
-	return strcmp(((const struct consumer_fixture_record *)a)->id, ((const struct consumer_fixture_record *)b)->id);
+	return strcmp(((const struct consumer_fixture_record *)a)->id,
+	              ((const struct consumer_fixture_record *)b)->id);
 }
 
 static void publishes_each_counted_visit(void **state)
@@ -198,7 +212,8 @@ static void publishes_each_counted_visit(void **state)
 	assert_int_equal(n, 401);
 	consumer_fixture_assert_ledger(fixture, 401);
 	struct visit_event visit;
-	assert_int_equal(visit_event_decode(fixture->records[0].bytes, fixture->records[0].len, &visit), OK);
+	assert_int_equal(
+		visit_event_decode(fixture->records[0].bytes, fixture->records[0].len, &visit), OK);
 	assert_string_equal(visit.browser, "Chrome");
 	assert_string_equal(visit.device, "desktop");
 	assert_string_equal(visit.referrer_host, "news.example.com");
@@ -217,9 +232,10 @@ static void publishes_visits_again_with_the_same_content_after_a_crash(void **st
 	consumer_fixture_await_counted(fixture, 200);
 	consumer_fixture_stop(fixture, ingest);
 	int64_t unpublished =
-		ask(fixture, "WITH moved AS (UPDATE consumer_offsets SET published_offset = next_offset / 2 "
-	                     "RETURNING next_offset - published_offset AS unpublished) "
-	                     "SELECT sum(unpublished)::bigint FROM moved");
+		ask(fixture,
+	            "WITH moved AS (UPDATE consumer_offsets SET published_offset = next_offset / 2 "
+	            "RETURNING next_offset - published_offset AS unpublished) "
+	            "SELECT sum(unpublished)::bigint FROM moved");
 	assert_in_range(unpublished, 100, 110);
 	ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 10);
@@ -235,7 +251,8 @@ static void publishes_visits_again_with_the_same_content_after_a_crash(void **st
 			continue;
 		repeats++;
 		assert_int_equal(fixture->records[i - 1].len, fixture->records[i].len);
-		assert_memory_equal(fixture->records[i - 1].bytes, fixture->records[i].bytes, fixture->records[i].len);
+		assert_memory_equal(fixture->records[i - 1].bytes, fixture->records[i].bytes,
+		                    fixture->records[i].len);
 	}
 	assert_int_equal(repeats, unpublished);
 }
@@ -252,14 +269,16 @@ static void publishes_all_visits_again_even_if_it_is_stopped_meanwhile(void **st
 	test_database_run(fixture->database, "UPDATE consumer_offsets SET published_offset = 0");
 	fixture->config.batch_events = 3;
 	for (int i = 0; i < 4; i++) {
-		int assigned = backend_fixture_logged(fixture->backend, "kafka_partitions_assigned");
+		int assigned =
+			backend_fixture_logged(fixture->backend, "kafka_partitions_assigned");
 		struct assignment_wait wait = { fixture->backend, assigned + 1 };
 		ingest = consumer_fixture_start(fixture);
 		backend_fixture_wait(has_been_assigned, &wait, CONSUMER_FIXTURE_DEADLINE_MS);
 		consumer_fixture_stop(fixture, ingest);
 	}
 	ingest = consumer_fixture_start(fixture);
-	await(fixture, "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset", 0);
+	await(fixture,
+	      "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset", 0);
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, 400);
 	size_t n = read_visits(fixture, 800);
@@ -277,7 +296,8 @@ static void publishes_all_visits_again_even_if_it_is_stopped_meanwhile(void **st
 
 static bool has_been_refused(void *ctx)
 {
-	return backend_fixture_logged(((struct consumer_fixture *)ctx)->backend, "\"visits_refused\"") >= 2;
+	return backend_fixture_logged(((struct consumer_fixture *)ctx)->backend,
+	                              "\"visits_refused\"") >= 2;
 }
 
 /* A counted visit that is never published would be the worse failure. */
@@ -294,7 +314,10 @@ static void stops_counting_and_logs_while_kafka_refuses_visits(void **state)
 	assert_in_range(counted, 1, 400);
 	consumer_fixture_stop(fixture, ingest);
 	consumer_fixture_assert_ledger(fixture, counted);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets WHERE published_offset = next_offset"), 0);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT count(*) FROM consumer_offsets WHERE published_offset = next_offset"),
+		0);
 }
 
 /* Two groups on one store: each considers itself the owner of all partitions. */
@@ -339,7 +362,8 @@ static void shares_partitions_within_its_group(void **state)
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(counts_every_click_once),
 		WITH_FIXTURE(continues_where_it_stopped),

@@ -66,7 +66,8 @@ struct reading {
 static bool has_read(void *ctx)
 {
 	const struct reading *reading = ctx;
-	return backend_fixture_metric(reading->metrics, "waymark_events_read_total") >= reading->count;
+	return backend_fixture_metric(reading->metrics, "waymark_events_read_total") >=
+	       reading->count;
 }
 
 static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
@@ -89,7 +90,8 @@ static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
 	struct reading reading = { fixture->config.metrics, 1 + BATCH + 1 };
 	backend_fixture_wait(has_read, &reading, CONSUMER_FIXTURE_DEADLINE_MS);
 	assert_int_equal(consumer_fixture_counted(fixture), 1);
-	assert_true(backend_fixture_metric(reading.metrics, "waymark_events_read_total") <= 1 + 2 * BATCH);
+	assert_true(backend_fixture_metric(reading.metrics, "waymark_events_read_total") <=
+	            1 + 2 * BATCH);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	consumer_fixture_await_counted(fixture, 1 + 4 * BATCH);
 	consumer_fixture_stop(fixture, ingest);
@@ -130,7 +132,8 @@ static void counts_once_when_the_outcome_of_a_commit_is_unknown(void **state)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
-	struct commit_fault_proxy *proxy = commit_fault_proxy_new(fixture->pg_url, sizeof(fixture->pg_url));
+	struct commit_fault_proxy *proxy =
+		commit_fault_proxy_new(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.batch_ms = 2;
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	int clicks = 0;
@@ -175,7 +178,8 @@ static void stops_quickly_while_postgres_is_down(void **state)
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(starts_before_postgres_is_up),
 		WITH_FIXTURE(keeps_its_batch_while_postgres_is_frozen),

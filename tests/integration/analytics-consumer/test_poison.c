@@ -70,7 +70,8 @@ static size_t make_poison(struct poison *out)
 	return n;
 }
 
-static const struct consumer_fixture_record *find(const struct consumer_fixture_record *records, size_t count, const char *key)
+static const struct consumer_fixture_record *find(const struct consumer_fixture_record *records,
+                                                  size_t count, const char *key)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(records[i].key, key) == 0)
@@ -80,14 +81,17 @@ static const struct consumer_fixture_record *find(const struct consumer_fixture_
 	return NULL;
 }
 
-static void assert_letter(struct consumer_fixture *fixture, const struct consumer_fixture_record *letter, const struct poison *poison)
+static void assert_letter(struct consumer_fixture *fixture,
+                          const struct consumer_fixture_record *letter, const struct poison *poison)
 {
 	char original[24];
 	snprintf(original, sizeof(original), "%zu", poison->bytes.len);
 	assert_string_equal(letter->original_bytes, original);
-	size_t kept = poison->bytes.len < DEAD_LETTER_BYTES_MAX ? poison->bytes.len : DEAD_LETTER_BYTES_MAX;
+	size_t kept = poison->bytes.len < DEAD_LETTER_BYTES_MAX ? poison->bytes.len
+	                                                        : DEAD_LETTER_BYTES_MAX;
 	assert_int_equal(letter->len, kept);
-	assert_memory_equal(letter->bytes, poison->bytes.data, kept < sizeof(letter->bytes) ? kept : 4096);
+	assert_memory_equal(letter->bytes, poison->bytes.data,
+	                    kept < sizeof(letter->bytes) ? kept : 4096);
 	assert_memory_equal(letter->reason, poison->reason, strlen(poison->reason));
 	assert_true(strlen(letter->reason) > 0);
 	assert_string_equal(letter->topic, fixture->redirects);
@@ -105,14 +109,17 @@ static void sends_each_poison_message_to_the_dead_letters_once_and_counts_the_re
 		char key[32];
 		snprintf(key, sizeof(key), "poison-%zu", i);
 		for (int good = 0; good < 20; good++) {
-			struct redirect_event click = consumer_fixture_click(1 + good, (uint32_t)good);
+			struct redirect_event click =
+				consumer_fixture_click(1 + good, (uint32_t)good);
 			consumer_fixture_produce(fixture, &click);
 		}
-		consumer_fixture_produce_bytes(fixture, key, poison[i].bytes.data, poison[i].bytes.len);
+		consumer_fixture_produce_bytes(fixture, key, poison[i].bytes.data,
+		                               poison[i].bytes.len);
 		consumer_fixture_flush(fixture);
 	}
 	consumer_fixture_await_counted(fixture, 20 * (int64_t)count);
-	test_database_await(fixture->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets",
+	test_database_await(fixture->database,
+	                    "SELECT sum(next_offset)::bigint FROM consumer_offsets",
 	                    21 * (int64_t)count, CONSUMER_FIXTURE_DEADLINE_MS);
 	/* The next owner starts after them. */
 	consumer_fixture_stop(fixture, ingest);
@@ -148,7 +155,8 @@ static void survives_a_topic_full_of_poison(void **state)
 	consumer_fixture_produce(fixture, &click);
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 1);
-	test_database_await(fixture->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 261,
+	test_database_await(fixture->database,
+	                    "SELECT sum(next_offset)::bigint FROM consumer_offsets", 261,
 	                    CONSUMER_FIXTURE_DEADLINE_MS);
 	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 260), 260);
 	consumer_fixture_stop(fixture, ingest);
@@ -173,7 +181,8 @@ static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 	}
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 100);
-	test_database_await(fixture->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 200,
+	test_database_await(fixture->database,
+	                    "SELECT sum(next_offset)::bigint FROM consumer_offsets", 200,
 	                    CONSUMER_FIXTURE_DEADLINE_MS);
 	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 100), 100);
 	consumer_fixture_stop(fixture, first);
@@ -201,7 +210,8 @@ static void reports_that_it_waits_for_the_dead_letter_topic(void **state)
 	consumer_fixture_flush(fixture);
 	backend_fixture_wait(waits_for_dead_letters, ingest, CONSUMER_FIXTURE_DEADLINE_MS);
 	char said[160];
-	snprintf(said, sizeof(said), "\"dead_letters_refused\",\"topic\":\"%s\",\"count\":1", missing);
+	snprintf(said, sizeof(said), "\"dead_letters_refused\",\"topic\":\"%s\",\"count\":1",
+	         missing);
 	assert_true(backend_fixture_logged(fixture->backend, said) > 0);
 	/* Once the topic exists, the consumer continues by itself. */
 	snprintf(fixture->dead_letters, sizeof(fixture->dead_letters), "%s", missing);
@@ -214,13 +224,16 @@ static void reports_that_it_waits_for_the_dead_letter_topic(void **state)
 }
 
 /* As if the process had died: the transaction ends between the acknowledgement and the commit. */
-static void sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit(void **state)
+static void sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit(
+	void **state)
 {
 	struct consumer_fixture *fixture = *state;
 	struct pg_conn *blocker = test_database_connect(fixture->database, NULL);
 	consumer_fixture_create_topics(fixture);
 	assert_int_equal(pg_conn_begin(blocker), OK);
-	assert_int_equal(pg_conn_query_once(blocker, "LOCK TABLE link_statistics IN SHARE MODE", NULL, NULL), OK);
+	assert_int_equal(
+		pg_conn_query_once(blocker, "LOCK TABLE link_statistics IN SHARE MODE", NULL, NULL),
+		OK);
 	struct redirect_event click = consumer_fixture_click(1, 1);
 	consumer_fixture_produce(fixture, &click);
 	consumer_fixture_produce_bytes(fixture, click.slug, "\xff", 1);
@@ -243,13 +256,16 @@ static void sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(sends_each_poison_message_to_the_dead_letters_once_and_counts_the_rest),
+		WITH_FIXTURE(
+			sends_each_poison_message_to_the_dead_letters_once_and_counts_the_rest),
 		WITH_FIXTURE(survives_a_topic_full_of_poison),
 		WITH_FIXTURE(sends_no_dead_letter_for_a_fenced_batch),
 		WITH_FIXTURE(reports_that_it_waits_for_the_dead_letter_topic),
-		WITH_FIXTURE(sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit),
+		WITH_FIXTURE(
+			sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

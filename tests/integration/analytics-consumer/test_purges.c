@@ -12,12 +12,12 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/links/link_event.h"
 #include "lib/kafka/kafka_producer.h"
+#include "lib/links/link_event.h"
 #include "services/analytics-consumer/ingest/purge_consumer.h"
 #include "services/analytics-consumer/storage/rollup_store.h"
-#include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/support/test_database.h"
 
 #define PARTITIONS 3
@@ -28,11 +28,11 @@
  */
 #define ROWS_PER_LINK 7
 
-#define COUNTED(where)                                                                                                 \
-	"SELECT (SELECT count(*) FROM visit_rollup_quarter WHERE " where ") + "                                        \
-	"(SELECT count(*) FROM visit_rollup_hour WHERE " where ") + "                                                  \
-	"(SELECT count(*) FROM visit_total_day WHERE " where ") + "                                                    \
-	"(SELECT count(*) FROM visit_rollup_day WHERE " where ") + "                                                   \
+#define COUNTED(where)                                                                             \
+	"SELECT (SELECT count(*) FROM visit_rollup_quarter WHERE " where ") + "                    \
+	"(SELECT count(*) FROM visit_rollup_hour WHERE " where ") + "                              \
+	"(SELECT count(*) FROM visit_total_day WHERE " where ") + "                                \
+	"(SELECT count(*) FROM visit_rollup_day WHERE " where ") + "                               \
 	"(SELECT count(*) FROM link_statistics WHERE " where ")"
 
 struct fixture {
@@ -103,24 +103,31 @@ static void start(struct fixture *f)
 /* Inserts nine links with counts, and the platform's row. */
 static void count_clicks(struct fixture *f)
 {
-	test_database_run(f->db, "INSERT INTO links (slug, link_type, original_url, expires_at) "
-	                         "SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours' "
-	                         "FROM generate_series(1, 9) AS i");
-	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
-	                         "SELECT id, date_trunc('hour', now()) - q * interval '15 minutes', 1 "
-	                         "FROM links, generate_series(0, 1) AS q");
-	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, dimension, bucket, value, humans) "
-	                         "SELECT id, d, date_trunc('hour', now()), 'x', 2 "
-	                         "FROM links, unnest('{country,os}'::visit_dimension[]) AS d");
-	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, dimension, day, value, humans) "
-	                         "SELECT id, 'os', current_date, 'x', 2 FROM links");
+	test_database_run(
+		f->db,
+		"INSERT INTO links (slug, link_type, original_url, expires_at) "
+		"SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours' "
+		"FROM generate_series(1, 9) AS i");
 	test_database_run(f->db,
-	                  "INSERT INTO visit_total_day (link_id, day, humans) SELECT id, current_date, 2 FROM links");
+	                  "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
+	                  "SELECT id, date_trunc('hour', now()) - q * interval '15 minutes', 1 "
+	                  "FROM links, generate_series(0, 1) AS q");
+	test_database_run(
+		f->db, "INSERT INTO visit_rollup_hour (link_id, dimension, bucket, value, humans) "
+		       "SELECT id, d, date_trunc('hour', now()), 'x', 2 "
+		       "FROM links, unnest('{country,os}'::visit_dimension[]) AS d");
+	test_database_run(f->db,
+	                  "INSERT INTO visit_rollup_day (link_id, dimension, day, value, humans) "
+	                  "SELECT id, 'os', current_date, 'x', 2 FROM links");
+	test_database_run(
+		f->db,
+		"INSERT INTO visit_total_day (link_id, day, humans) SELECT id, current_date, 2 FROM links");
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) "
 	                         "SELECT id, 2 FROM links UNION SELECT 0, 18");
 	test_database_run(
-		f->db, "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
-		       "SELECT current_date, gen_random_uuid(), now(), id, slug, 302, 1, false FROM links");
+		f->db,
+		"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+		"SELECT current_date, gen_random_uuid(), now(), id, slug, 302, 1, false FROM links");
 }
 
 static void purge(struct fixture *f, const char *slug)
@@ -136,9 +143,11 @@ static void purge(struct fixture *f, const char *slug)
 
 static void send_bytes(struct fixture *f, const char *slug, const void *bytes, size_t len)
 {
-	const struct kafka_record record = {
-		.topic = f->backend->unique, .key = slug, .key_len = strlen(slug), .value = bytes, .value_len = len
-	};
+	const struct kafka_record record = { .topic = f->backend->unique,
+		                             .key = slug,
+		                             .key_len = strlen(slug),
+		                             .value = bytes,
+		                             .value_len = len };
 	assert_int_equal(kafka_producer_send(f->producer, &record), OK);
 	assert_int_equal(kafka_producer_flush(f->producer, DEADLINE_MS), OK);
 }
@@ -148,8 +157,9 @@ static void send_change(struct fixture *f, const char *slug, enum link_change ch
 	struct link_event *event = mem_zero(sizeof(*event));
 	struct strbuf bytes;
 	*event = (struct link_event){ .event_id = { 1 }, .occurred_at_us = 1, .change = change };
-	event->link =
-		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
+	event->link = (struct link){
+		.type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1
+	};
 	event->link.entry = (struct link_entry){ .id = 1,
 		                                 .version = 2,
 		                                 .state = LINK_STATE_DELETED,
@@ -165,8 +175,12 @@ static void send_change(struct fixture *f, const char *slug, enum link_change ch
 
 static void assert_others_untouched(struct fixture *f, int64_t links)
 {
-	assert_int_equal(test_database_ask(f->db, COUNTED("link_id IN (SELECT id FROM links)")), links * ROWS_PER_LINK);
-	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics WHERE link_id = 0"), 18);
+	assert_int_equal(test_database_ask(f->db, COUNTED("link_id IN (SELECT id FROM links)")),
+	                 links * ROWS_PER_LINK);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT visit_count FROM link_statistics WHERE link_id = 0"),
+		18);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log"), 9);
 }
 
@@ -212,7 +226,8 @@ static void deletes_links_that_were_purged_while_it_was_stopped(void **state)
 	purge(f, "link-6");
 	send_change(f, "link-6", LINK_CHANGE_PURGED);
 	start(f);
-	test_database_await(f->db, "SELECT count(*) FROM consumer_offsets WHERE next_offset = 1", 1, DEADLINE_MS);
+	test_database_await(f->db, "SELECT count(*) FROM consumer_offsets WHERE next_offset = 1", 1,
+	                    DEADLINE_MS);
 	assert_int_equal(test_database_ask(f->db, COUNTED(PURGED)), 0);
 	stop(f);
 	for (int i = 1; i <= 5; i++) {
@@ -227,7 +242,8 @@ static void deletes_links_that_were_purged_while_it_was_stopped(void **state)
 		"INSERT INTO link_statistics (link_id) SELECT link_id FROM link_tombstones WHERE slug = 'link-6'");
 	start(f);
 	test_database_await(f->db, COUNTED(PURGED), 1, DEADLINE_MS);
-	test_database_await(f->db, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 6, DEADLINE_MS);
+	test_database_await(f->db, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 6,
+	                    DEADLINE_MS);
 	assert_int_equal(test_database_ask(f->db, COUNTED(PURGED)), 1);
 	assert_others_untouched(f, 3);
 }
@@ -238,9 +254,10 @@ static void reads_from_the_beginning_when_its_offset_is_gone(void **state)
 	kafka_fixture_create_topic(f->backend, 1);
 	count_clicks(f);
 	char sql[300];
-	snprintf(sql, sizeof(sql),
-	         "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000)",
-	         f->backend->unique);
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000)",
+		f->backend->unique);
 	test_database_run(f->db, sql);
 	purge(f, "link-9");
 	send_change(f, "link-9", LINK_CHANGE_PURGED);
@@ -264,7 +281,8 @@ static void retries_while_postgres_does_not_respond(void **state)
 	purge(f, "link-1");
 	struct pg_conn *reader = test_database_connect(f->db, NULL);
 	assert_int_equal(pg_conn_begin(reader), OK);
-	assert_int_equal(pg_conn_query(reader, "LOCK TABLE visit_rollup_day IN SHARE MODE", NULL, NULL), OK);
+	assert_int_equal(
+		pg_conn_query(reader, "LOCK TABLE visit_rollup_day IN SHARE MODE", NULL, NULL), OK);
 	start(f);
 	send_change(f, "link-1", LINK_CHANGE_PURGED);
 	backend_fixture_wait(has_timed_out, f, DEADLINE_MS);
@@ -298,27 +316,35 @@ static void leaves_a_click_counted_meanwhile_to_the_nightly_sweep(void **state)
 	/* In the same order as visit_store.c. */
 	struct pg_conn *counter = test_database_connect(f->db, "waymark_consumer");
 	assert_int_equal(pg_conn_begin(counter), OK);
-	assert_int_equal(pg_conn_query(counter,
-	                               "INSERT INTO visit_rollup_hour (link_id, dimension, bucket, value, humans) "
-	                               "VALUES ($1, 'city', date_trunc('hour', now()), 'Bonn', 1)",
-	                               &p, NULL),
-	                 OK);
 	assert_int_equal(
-		pg_conn_query(counter, "UPDATE link_statistics SET visit_count = 3 WHERE link_id = $1", &p, NULL), OK);
+		pg_conn_query(
+			counter,
+			"INSERT INTO visit_rollup_hour (link_id, dimension, bucket, value, humans) "
+			"VALUES ($1, 'city', date_trunc('hour', now()), 'Bonn', 1)",
+			&p, NULL),
+		OK);
+	assert_int_equal(
+		pg_conn_query(counter,
+	                      "UPDATE link_statistics SET visit_count = 3 WHERE link_id = $1", &p,
+	                      NULL),
+		OK);
 	struct pg_conn *deleter = test_database_connect(f->db, "waymark_consumer");
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, delete_some, deleter), 0);
-	test_database_await(f->db,
-	                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-	                    "wait_event_type = 'Lock'",
-	                    1, DEADLINE_MS);
+	test_database_await(
+		f->db,
+		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+		"wait_event_type = 'Lock'",
+		1, DEADLINE_MS);
 	assert_int_equal(pg_conn_commit(counter), OK);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	pg_conn_close(deleter);
 	pg_conn_close(counter);
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour AS r WHERE " PURGED
-	                                 " AND EXISTS (SELECT FROM link_statistics AS s WHERE s.link_id = r.link_id)"),
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM visit_rollup_hour AS r WHERE " PURGED
+			" AND EXISTS (SELECT FROM link_statistics AS s WHERE s.link_id = r.link_id)"),
 		1);
 	assert_int_equal(test_database_ask(f->db, "SELECT statistics_delete_orphans(1000)"), 2);
 	assert_int_equal(test_database_ask(f->db, COUNTED(PURGED)), 0);

@@ -17,8 +17,9 @@ static int64_t ask(struct consumer_fixture *fixture, const char *sql)
 	return test_database_ask(fixture->database, sql);
 }
 
-#define OFFSET(column, partition)                                                                                      \
-	"SELECT " column " FROM consumer_offsets WHERE topic = 'redirects' AND partition = " #partition
+#define OFFSET(column, partition)                                                                  \
+	"SELECT " column                                                                           \
+	" FROM consumer_offsets WHERE topic = 'redirects' AND partition = " #partition
 
 static void stores_visits_sums_and_offsets_together(void **state)
 {
@@ -34,8 +35,9 @@ static void stores_visits_sums_and_offsets_together(void **state)
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets "
 	                              "WHERE as_of BETWEEN now() - interval '1 minute' AND now()"),
 	                 2);
-	assert_int_equal(ask(fixture, "SELECT sum(humans)::bigint FROM visit_rollup_hour "
-	                              "WHERE dimension = 'referrer' AND value = 'news.example.com'"),
+	assert_int_equal(ask(fixture,
+	                     "SELECT sum(humans)::bigint FROM visit_rollup_hour "
+	                     "WHERE dimension = 'referrer' AND value = 'news.example.com'"),
 	                 150);
 	partition_owner_close(&owner);
 }
@@ -58,8 +60,10 @@ static void has_a_row_for_each_assigned_partition(void **state)
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
 	partition_owner_open(&owner, fixture, 0);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets WHERE next_offset = 0 AND as_of IS NULL"),
-	                 2);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT count(*) FROM consumer_offsets WHERE next_offset = 0 AND as_of IS NULL"),
+		2);
 	partition_owner_close(&owner);
 }
 
@@ -165,8 +169,12 @@ static void counts_a_visitor_once_per_link_and_day(void **state)
 		partition_owner_begin_batch(&owner);
 	}
 	consumer_fixture_assert_ledger(fixture, 12);
-	assert_int_equal(ask(fixture, "SELECT sum(unique_visitors)::bigint FROM link_statistics WHERE link_id > 0"), 4);
-	assert_int_equal(ask(fixture, "SELECT unique_visitors FROM link_statistics WHERE link_id = 0"), 4);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT sum(unique_visitors)::bigint FROM link_statistics WHERE link_id > 0"),
+		4);
+	assert_int_equal(
+		ask(fixture, "SELECT unique_visitors FROM link_statistics WHERE link_id = 0"), 4);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log WHERE is_unique"), 4);
 	partition_owner_close(&owner);
 }
@@ -258,10 +266,14 @@ static void counts_bots_separately_and_never_as_unique_visitors(void **state)
 	partition_owner_add(&owner, 0, 2, &anonymous);
 	assert_int_equal(partition_owner_store(&owner), OK);
 	consumer_fixture_assert_ledger(fixture, 3);
-	assert_int_equal(ask(fixture, "SELECT bot_count FROM link_statistics WHERE link_id = 1"), 1);
-	assert_int_equal(ask(fixture, "SELECT unique_visitors FROM link_statistics WHERE link_id = 1"), 1);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log WHERE is_bot AND bot_reason = 'http_library'"),
+	assert_int_equal(ask(fixture, "SELECT bot_count FROM link_statistics WHERE link_id = 1"),
 	                 1);
+	assert_int_equal(
+		ask(fixture, "SELECT unique_visitors FROM link_statistics WHERE link_id = 1"), 1);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT count(*) FROM visit_log WHERE is_bot AND bot_reason = 'http_library'"),
+		1);
 	partition_owner_close(&owner);
 }
 
@@ -274,7 +286,8 @@ static void keeps_clicks_of_days_without_a_partition(void **state)
 	partition_owner_open(&owner, fixture, 0);
 	partition_owner_add(&owner, 0, 0, &old);
 	assert_int_equal(partition_owner_store(&owner), OK);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log_default WHERE day = '1970-01-01'"), 1);
+	assert_int_equal(
+		ask(fixture, "SELECT count(*) FROM visit_log_default WHERE day = '1970-01-01'"), 1);
 	consumer_fixture_assert_ledger(fixture, 1);
 	partition_owner_close(&owner);
 }
@@ -342,9 +355,10 @@ static void returns_already_counted_visits_as_they_were_stored(void **state)
 	assert_int_equal(partition_owner_store(&owner), OK);
 	partition_owner_begin_batch(&owner);
 	/* The rules have changed since. The stored facts are kept. */
-	test_database_run(fixture->database,
-	                  "UPDATE visit_log SET country = 'DE', region = 'DE-BE', browser = 'As stored', "
-	                  "browser_version = '1.2', os_version = '3.4', referrer_source = 'Then'");
+	test_database_run(
+		fixture->database,
+		"UPDATE visit_log SET country = 'DE', region = 'DE-BE', browser = 'As stored', "
+		"browser_version = '1.2', os_version = '3.4', referrer_source = 'Then'");
 	partition_owner_add(&owner, 0, 1, &again);
 	partition_owner_add(&owner, 0, 0, &unique);
 	partition_owner_add(&owner, 0, 2, &fresh);
@@ -358,7 +372,8 @@ static void returns_already_counted_visits_as_they_were_stored(void **state)
 	assert_string_equal(owner.batch.visits[0].event.referrer_source, "Then");
 	assert_false(owner.batch.visits[0].event.unique);
 	assert_true(owner.batch.visits[1].event.unique);
-	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id, sizeof(unique.event_id));
+	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id,
+	                    sizeof(unique.event_id));
 	assert_string_equal(owner.batch.visits[2].event.browser, "Chrome");
 	assert_int_equal(owner.batch.visits[2].disposition, VISIT_NEW);
 	assert_int_equal(consumer_fixture_counted(fixture), 3);
@@ -371,20 +386,24 @@ static void stores_each_fact_in_its_column(void **state)
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
 	struct redirect_event click = consumer_fixture_click(1, 1);
-	snprintf(click.user_agent, sizeof(click.user_agent),
-	         "Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
-	         "Version/17.5 Mobile/15E148 Safari/604.1");
+	snprintf(
+		click.user_agent, sizeof(click.user_agent),
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+		"Version/17.5 Mobile/15E148 Safari/604.1");
 	snprintf(click.referrer, sizeof(click.referrer), "https://l.facebook.com/");
 	snprintf(click.region, sizeof(click.region), "eu-1");
 	partition_owner_open(&owner, fixture, 0);
 	partition_owner_add(&owner, 0, 0, &click);
-	snprintf(owner.batch.visits[0].event.region, sizeof(owner.batch.visits[0].event.region), "DE-BY");
+	snprintf(owner.batch.visits[0].event.region, sizeof(owner.batch.visits[0].event.region),
+	         "DE-BY");
 	assert_int_equal(partition_owner_store(&owner), OK);
-	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log WHERE browser = 'Mobile Safari' AND os = 'iOS' "
-	                              "AND browser_version = '17.5' AND os_version = '17.6' AND device = 'mobile' "
-	                              "AND referrer_host = 'l.facebook.com' AND referrer_source = 'Facebook' "
-	                              "AND served_from = 'eu-1' AND region = 'DE-BY' AND country = ''"),
-	                 1);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT count(*) FROM visit_log WHERE browser = 'Mobile Safari' AND os = 'iOS' "
+	            "AND browser_version = '17.5' AND os_version = '17.6' AND device = 'mobile' "
+	            "AND referrer_host = 'l.facebook.com' AND referrer_source = 'Facebook' "
+	            "AND served_from = 'eu-1' AND region = 'DE-BY' AND country = ''"),
+		1);
 	partition_owner_close(&owner);
 }
 
@@ -418,19 +437,21 @@ static void aggregates_latencies_as_exactly_as_a_single_pass(void **state)
 		partition_owner_begin_batch(&owner);
 	}
 	consumer_fixture_assert_ledger(fixture, offset);
-	assert_int_equal(ask(fixture,
-	                     "SELECT count(*) FROM link_statistics s JOIN (SELECT link_id, "
-	                     "avg(latency_us::numeric) / 1000 AS mean, "
-	                     "var_samp(latency_us::numeric / 1000) * (count(*) - 1) AS m2 "
-	                     "FROM visit_log GROUP BY link_id) log USING (link_id) "
-	                     "WHERE abs(s.latency_mean_ms - mean) > 1e-6 OR abs(s.latency_m2 / m2 - 1) > 1e-6"),
-	                 0);
+	assert_int_equal(
+		ask(fixture,
+	            "SELECT count(*) FROM link_statistics s JOIN (SELECT link_id, "
+	            "avg(latency_us::numeric) / 1000 AS mean, "
+	            "var_samp(latency_us::numeric / 1000) * (count(*) - 1) AS m2 "
+	            "FROM visit_log GROUP BY link_id) log USING (link_id) "
+	            "WHERE abs(s.latency_mean_ms - mean) > 1e-6 OR abs(s.latency_m2 / m2 - 1) > 1e-6"),
+		0);
 	partition_owner_close(&owner);
 }
 
 int main(void)
 {
-#define WITH_EMPTY_DATABASE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
+#define WITH_EMPTY_DATABASE(test)                                                                  \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
 	const struct CMUnitTest tests[] = {
 		WITH_EMPTY_DATABASE(stores_visits_sums_and_offsets_together),
 		WITH_EMPTY_DATABASE(marks_everything_before_the_first_record_as_published),
@@ -442,7 +463,8 @@ int main(void)
 		WITH_EMPTY_DATABASE(counts_a_visitor_once_per_link_and_day),
 		WITH_EMPTY_DATABASE(recognizes_the_visitors_of_the_previous_owner),
 		WITH_EMPTY_DATABASE(counts_a_visitor_once_after_look_ups_have_stopped),
-		WITH_EMPTY_DATABASE(counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique),
+		WITH_EMPTY_DATABASE(
+			counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique),
 		WITH_EMPTY_DATABASE(counts_bots_separately_and_never_as_unique_visitors),
 		WITH_EMPTY_DATABASE(keeps_clicks_of_days_without_a_partition),
 		WITH_EMPTY_DATABASE(stores_every_extreme_value_that_decodes),

@@ -17,14 +17,15 @@
 /* A hash over everything that counting may change. */
 static int64_t hash_of_tables(struct consumer_fixture *fixture)
 {
-	return test_database_ask(fixture->database,
-	                         "SELECT hashtextextended(concat("
-	                         "(SELECT string_agg(v::text, ';' ORDER BY v::text) FROM visit_log v),"
-	                         "(SELECT string_agg(s::text, ';' ORDER BY link_id) FROM link_statistics s),"
-	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_quarter r),"
-	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_hour r),"
-	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_day r),"
-	                         "(SELECT string_agg(o::text, ';' ORDER BY o::text) FROM consumer_offsets o)), 0)");
+	return test_database_ask(
+		fixture->database,
+		"SELECT hashtextextended(concat("
+		"(SELECT string_agg(v::text, ';' ORDER BY v::text) FROM visit_log v),"
+		"(SELECT string_agg(s::text, ';' ORDER BY link_id) FROM link_statistics s),"
+		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_quarter r),"
+		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_hour r),"
+		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_day r),"
+		"(SELECT string_agg(o::text, ';' ORDER BY o::text) FROM consumer_offsets o)), 0)");
 }
 
 static void changes_nothing_for_a_zombie(void **state)
@@ -128,7 +129,9 @@ static void waits_for_a_commit_that_is_still_running(void **state)
 	owner.batch.in_doubt = true;
 	struct pg_conn *late = test_database_connect(fixture->database, "waymark_consumer");
 	assert_int_equal(pg_conn_begin(late), OK);
-	assert_int_equal(pg_conn_query_once(late, "UPDATE consumer_offsets SET next_offset = 20", NULL, NULL), OK);
+	assert_int_equal(pg_conn_query_once(late, "UPDATE consumer_offsets SET next_offset = 20",
+	                                    NULL, NULL),
+	                 OK);
 	pthread_t thread;
 	void *stored = NULL;
 	assert_int_equal(pthread_create(&thread, NULL, store_in_thread, &owner), 0);
@@ -175,9 +178,12 @@ static void continues_when_another_owner_freezes_while_it_sends_visits(void **st
 	struct pg_conn *frozen = NULL;
 	assert_int_equal(pg_conn_open(url, "frozen", 5000, 5000, NULL, &frozen), OK);
 	assert_int_equal(pg_conn_begin(frozen), OK);
-	assert_int_equal(pg_conn_query_once(frozen, "UPDATE consumer_offsets SET next_offset = 20", NULL, NULL), OK);
+	assert_int_equal(pg_conn_query_once(frozen, "UPDATE consumer_offsets SET next_offset = 20",
+	                                    NULL, NULL),
+	                 OK);
 	/* The server waits for rows that never come. */
-	assert_int_equal(pg_conn_query_once(frozen, "COPY visit_log FROM STDIN", NULL, NULL), ERR_INTERNAL);
+	assert_int_equal(pg_conn_query_once(frozen, "COPY visit_log FROM STDIN", NULL, NULL),
+	                 ERR_INTERNAL);
 	partition_owner_add_clicks(&owner, 0, 10, 10);
 	int waits = 0;
 	enum err err = ERR_LIMIT;
@@ -193,7 +199,8 @@ static void continues_when_another_owner_freezes_while_it_sends_visits(void **st
 
 int main(void)
 {
-#define WITH_EMPTY_DATABASE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
+#define WITH_EMPTY_DATABASE(test)                                                                  \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
 	const struct CMUnitTest tests[] = {
 		WITH_EMPTY_DATABASE(changes_nothing_for_a_zombie),
 		WITH_EMPTY_DATABASE(lets_only_one_of_two_new_owners_count),

@@ -17,13 +17,14 @@
 
 #define WORKERS 3
 
-static struct workers *start_workers_with(struct consumer_fixture *fixture, size_t count, struct metrics *metrics,
-                                          const char *geoip_db)
+static struct workers *start_workers_with(struct consumer_fixture *fixture, size_t count,
+                                          struct metrics *metrics, const char *geoip_db)
 {
 	struct workers_config config = { .count = count,
 		                         .ingest = fixture->config,
 		                         .facts = { .geoip_db = geoip_db,
-		                                    .ua_regexes = "/usr/share/uap-core/regexes.yaml",
+		                                    .ua_regexes =
+		                                            "/usr/share/uap-core/regexes.yaml",
 		                                    .user_agent_cache = 100,
 		                                    .check_ms = 60000,
 		                                    .log = fixture->backend->log } };
@@ -34,7 +35,8 @@ static struct workers *start_workers_with(struct consumer_fixture *fixture, size
 	return workers;
 }
 
-static struct workers *start_workers(struct consumer_fixture *fixture, size_t count, struct metrics *metrics)
+static struct workers *start_workers(struct consumer_fixture *fixture, size_t count,
+                                     struct metrics *metrics)
 {
 	return start_workers_with(fixture, count, metrics, "");
 }
@@ -56,8 +58,10 @@ struct share {
 static bool all_have_partitions(void *ctx)
 {
 	const struct share *share = ctx;
-	return backend_fixture_logged(share->fixture->backend, "kafka_partitions_assigned") >= WORKERS &&
-	       backend_fixture_metric(share->metrics, "waymark_partitions_assigned") == CONSUMER_FIXTURE_PARTITIONS;
+	return backend_fixture_logged(share->fixture->backend, "kafka_partitions_assigned") >=
+	               WORKERS &&
+	       backend_fixture_metric(share->metrics, "waymark_partitions_assigned") ==
+	               CONSUMER_FIXTURE_PARTITIONS;
 }
 
 static void count_every_click_once(void **state)
@@ -90,9 +94,10 @@ static void report_a_halted_partition_of_one_worker(void **state)
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
 	char sql[256];
-	snprintf(sql, sizeof(sql),
-	         "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000000)",
-	         fixture->redirects);
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000000)",
+		fixture->redirects);
 	test_database_run(fixture->database, sql);
 	struct workers *workers = start_workers(fixture, 2, NULL);
 	backend_fixture_wait(has_halted_partition, workers, CONSUMER_FIXTURE_DEADLINE_MS);
@@ -131,7 +136,8 @@ static void share_one_geoip_database(void **state)
 static void are_limited_in_number(void **state)
 {
 	struct consumer_fixture *fixture = *state;
-	const struct workers_config config = { .count = WORKERS_MAX + 1, .ingest = fixture->config };
+	const struct workers_config config = { .count = WORKERS_MAX + 1,
+		                               .ingest = fixture->config };
 	struct workers *workers = NULL;
 	assert_int_equal(workers_start(&config, &workers), ERR_INVALID);
 	assert_null(workers);
@@ -139,7 +145,8 @@ static void are_limited_in_number(void **state)
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(count_every_click_once),
 		WITH_FIXTURE(report_a_halted_partition_of_one_worker),

@@ -19,7 +19,8 @@ static void copy_variable(const char *name, char *out, size_t size)
 {
 	const char *value = getenv(name);
 	if (!value) {
-		fail_msg("%s is not set: run this test inside a stack (tests/support/in-stack)", name);
+		fail_msg("%s is not set: run this test inside a stack (tests/support/in-stack)",
+		         name);
 		return;
 	}
 	assert_true(strlen(value) < size);
@@ -113,7 +114,8 @@ void backend_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_m
 	int64_t until_ms = backend_fixture_now_ms() + timeout_ms;
 	while (!holds(ctx)) {
 		if (backend_fixture_now_ms() > until_ms)
-			fail_msg("the condition did not hold within %lld ms", (long long)timeout_ms);
+			fail_msg("the condition did not hold within %lld ms",
+			         (long long)timeout_ms);
 		poll(NULL, 0, 5);
 	}
 }
@@ -139,7 +141,8 @@ struct pg_conn *backend_fixture_pg(const struct backend_fixture *f)
 	return conn;
 }
 
-int64_t backend_fixture_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params)
+int64_t backend_fixture_query_int(struct pg_conn *conn, const char *sql,
+                                  const struct pg_params *params)
 {
 	struct pg_result *rows = NULL;
 	assert_int_equal(pg_conn_query_once(conn, sql, params, &rows), OK);

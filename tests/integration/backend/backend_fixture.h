@@ -52,6 +52,7 @@ int64_t backend_fixture_metric(struct metrics *metrics, const char *name);
 struct pg_conn *backend_fixture_pg(const struct backend_fixture *f);
 
 /* Runs a statement that returns one number. */
-int64_t backend_fixture_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params);
+int64_t backend_fixture_query_int(struct pg_conn *conn, const char *sql,
+                                  const struct pg_params *params);
 
 #endif

@@ -140,7 +140,8 @@ static void *run_proxy(void *arg)
 		struct pollfd fds[1 + 2 * PAIRS_MAX] = { { .fd = p->listener, .events = POLLIN } };
 		for (size_t i = 0; i < p->count; i++) {
 			for (size_t e = 0; e < 2; e++)
-				fds[1 + 2 * i + e] = (struct pollfd){ .fd = p->pairs[i].end[e], .events = POLLIN };
+				fds[1 + 2 * i + e] = (struct pollfd){ .fd = p->pairs[i].end[e],
+					                              .events = POLLIN };
 		}
 		if (poll(fds, frozen ? 1 : 1 + 2 * p->count, POLL_MS) <= 0)
 			continue;

@@ -100,7 +100,8 @@ static void merged_latencies_equal_a_single_pass(void **state)
 	for (int batch = 0; batch < 200; batch++) {
 		struct statistics delta = { .link_id = STATISTICS_STORE_PLATFORM };
 		for (int i = rand_r(&seed) % 10; i > 0; i--) {
-			double latency = exp((double)rand_r(&seed) / RAND_MAX * 12 - 4) + (batch > 100 ? 1000 : 0);
+			double latency = exp((double)rand_r(&seed) / RAND_MAX * 12 - 4) +
+			                 (batch > 100 ? 1000 : 0);
 			welford_add(&delta.latency_ms, latency);
 			welford_add(&whole, latency);
 		}
@@ -121,7 +122,9 @@ static void gives_rows_in_the_order_of_the_ids(void **state)
 	enum { COUNT = 3000 };
 	struct statistics *deltas = mem_array(COUNT, sizeof(*deltas));
 	for (int64_t i = 0; i < COUNT; i++)
-		deltas[i] = (struct statistics){ .link_id = 2 * i + 1, .visit_count = i, .last_visited_at_us = i };
+		deltas[i] = (struct statistics){ .link_id = 2 * i + 1,
+			                         .visit_count = i,
+			                         .last_visited_at_us = i };
 	assert_int_equal(statistics_store_add(f->consumer, deltas, COUNT), OK);
 	const int64_t ids[] = { 41, 2, 5999, 1, 41 };
 	struct statistics out[5];
@@ -156,7 +159,9 @@ static void *count_hundred(void *arg)
 	struct counter *c = arg;
 	struct statistics deltas[20];
 	for (int64_t i = 0; i < 20; i++)
-		deltas[i] = (struct statistics){ .link_id = i, .visit_count = 1, .latency_ms = { 1, 5, 0 } };
+		deltas[i] = (struct statistics){ .link_id = i,
+			                         .visit_count = 1,
+			                         .latency_ms = { 1, 5, 0 } };
 	for (int i = 0; i < 100 && c->result == OK; i++)
 		c->result = statistics_store_add(c->conn, deltas, 20);
 	return NULL;
@@ -177,10 +182,14 @@ static void counts_exactly_with_concurrent_writers(void **state)
 		assert_int_equal(counters[i].result, OK);
 		pg_conn_close(counters[i].conn);
 	}
-	assert_int_equal(test_database_ask(f->db, "SELECT min(visit_count) FROM link_statistics"), COUNTERS * 100);
-	assert_int_equal(test_database_ask(f->db, "SELECT max(latency_count) FROM link_statistics"), COUNTERS * 100);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics WHERE latency_mean_ms = 5"),
-	                 20);
+	assert_int_equal(test_database_ask(f->db, "SELECT min(visit_count) FROM link_statistics"),
+	                 COUNTERS * 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT max(latency_count) FROM link_statistics"),
+	                 COUNTERS * 100);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM link_statistics WHERE latency_mean_ms = 5"),
+		20);
 }
 
 static void as_of_is_the_oldest_time_of_all_partitions(void **state)
@@ -189,10 +198,11 @@ static void as_of_is_the_oldest_time_of_all_partitions(void **state)
 	int64_t as_of_us = -1;
 	assert_int_equal(statistics_store_as_of(f->api, &as_of_us), OK);
 	assert_int_equal(as_of_us, 0);
-	test_database_run(f->db, "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES "
-	                         "('waymark.redirects.v1', 0, 5, '2026-01-01T00:00:02Z'), "
-	                         "('waymark.redirects.v1', 1, 5, '2026-01-01T00:00:01.000001Z'), "
-	                         "('waymark.redirects.v1', 2, 0, NULL), ('waymark.links.v1', 0, 9, NULL)");
+	test_database_run(
+		f->db, "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES "
+		       "('waymark.redirects.v1', 0, 5, '2026-01-01T00:00:02Z'), "
+		       "('waymark.redirects.v1', 1, 5, '2026-01-01T00:00:01.000001Z'), "
+		       "('waymark.redirects.v1', 2, 0, NULL), ('waymark.links.v1', 0, 9, NULL)");
 	assert_int_equal(statistics_store_as_of(f->api, &as_of_us), OK);
 	assert_int_equal(as_of_us, 0);
 	test_database_run(f->db, "UPDATE consumer_offsets SET as_of = '2026-01-01T00:00:03Z' "
@@ -205,9 +215,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
 	const struct CMUnitTest tests[] = {
-		TEST(gives_zeros_for_a_link_without_clicks),      TEST(adds_counts_and_keeps_the_latest_visit),
-		TEST(merged_latencies_equal_a_single_pass),       TEST(gives_rows_in_the_order_of_the_ids),
-		TEST(refuses_unsorted_and_duplicate_deltas),      TEST(counts_exactly_with_concurrent_writers),
+		TEST(gives_zeros_for_a_link_without_clicks),
+		TEST(adds_counts_and_keeps_the_latest_visit),
+		TEST(merged_latencies_equal_a_single_pass),
+		TEST(gives_rows_in_the_order_of_the_ids),
+		TEST(refuses_unsorted_and_duplicate_deltas),
+		TEST(counts_exactly_with_concurrent_writers),
 		TEST(as_of_is_the_oldest_time_of_all_partitions),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -57,8 +57,9 @@ static int set_up(void **state)
 	f->admin = backend_fixture_pg(f->net);
 	snprintf(sql, sizeof(sql), "CREATE DATABASE %s", f->net->unique);
 	assert_int_equal(pg_conn_script(f->admin, sql), OK);
-	snprintf(f->url, sizeof(f->url), "%.*s/%s", (int)(strrchr(f->net->pg_url, '/') - f->net->pg_url),
-	         f->net->pg_url, f->net->unique);
+	snprintf(f->url, sizeof(f->url), "%.*s/%s",
+	         (int)(strrchr(f->net->pg_url, '/') - f->net->pg_url), f->net->pg_url,
+	         f->net->unique);
 	snprintf(f->folder, sizeof(f->folder), "/tmp/test_migrate.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
 	put(f, "0001_first.sql", "CREATE TABLE first (a int); INSERT INTO first VALUES (1);");
@@ -129,7 +130,8 @@ static pid_t start(char *const settings[SETTINGS], const char *argument, int out
 	return pid;
 }
 
-static struct run run_with(const char *url, const char *folder, const char *wait_s, const char *argument)
+static struct run run_with(const char *url, const char *folder, const char *wait_s,
+                           const char *argument)
 {
 	struct run run = { .status = -1 };
 	char text[SETTINGS][600];
@@ -159,7 +161,8 @@ static struct run run_migrate(const struct migrate_fixture *f, const char *argum
 }
 
 /* Runs the program and checks its exit status and a part of its output. */
-static void expect(const struct migrate_fixture *f, const char *argument, int status, const char *words)
+static void expect(const struct migrate_fixture *f, const char *argument, int status,
+                   const char *words)
 {
 	struct run run = run_migrate(f, argument);
 	if (run.status != status || !strstr(run.output.data, words))
@@ -192,10 +195,12 @@ static void lists_applied_and_pending_migrations_without_writing(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "--status", 0, "pending  0001_first.sql\npending  0002_second.sql\n");
-	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'schema_migrations'"), 0);
+	assert_int_equal(
+		ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'schema_migrations'"), 0);
 	expect(f, "", 0, "2 applied now");
 	put(f, "0003_third.sql", "SELECT 1");
-	expect(f, "--status", 0, "applied  0001_first.sql\napplied  0002_second.sql\npending  0003_third.sql\n");
+	expect(f, "--status", 0,
+	       "applied  0001_first.sql\napplied  0002_second.sql\npending  0003_third.sql\n");
 	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 2);
 }
 
@@ -216,7 +221,8 @@ static void refuses_a_changed_file_and_applies_nothing(void **state)
 	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
 	expect(f, "", 1, "0001_first.sql: was changed after it was applied (recorded sha256 ");
 	expect(f, "--status", 1, "0001_first.sql: was changed");
-	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('other', 'third')"), 0);
+	assert_int_equal(
+		ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('other', 'third')"), 0);
 }
 
 static void refuses_a_missing_file_and_applies_nothing(void **state)
@@ -245,7 +251,8 @@ static void rolls_back_a_failed_migration(void **state)
 	put(f, "0002_second.sql", "CREATE TABLE second (a int); INSERT INTO nowhere VALUES (1);");
 	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
 	expect(f, "", 1, "0002_second.sql failed: relation \"nowhere\" does not exist");
-	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('second', 'third')"), 0);
+	assert_int_equal(
+		ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('second', 'third')"), 0);
 	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 1);
 	/* It was not recorded, so the file may be corrected. */
 	put(f, "0002_second.sql", "CREATE TABLE second (a int);");

@@ -14,10 +14,11 @@ static enum err insert_link(struct pg_conn *conn, const char *slug)
 {
 	struct pg_params p = { 0 };
 	pg_params_text(&p, slug);
-	return pg_conn_query(conn,
-	                     "INSERT INTO links (slug, link_type, original_url, expires_at) "
-	                     "VALUES ($1, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours')",
-	                     &p, NULL);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO links (slug, link_type, original_url, expires_at) "
+		"VALUES ($1, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours')",
+		&p, NULL);
 }
 
 /* Inside the caller's transaction. */
@@ -26,12 +27,13 @@ static void purge_link(struct pg_conn *conn, const char *slug)
 	struct pg_params p = { 0 };
 	pg_params_text(&p, slug);
 	struct pg_result *rows = NULL;
-	assert_int_equal(pg_conn_query(conn,
-	                               "WITH gone AS (DELETE FROM links WHERE slug = $1 RETURNING *) "
-	                               "INSERT INTO link_tombstones (slug, link_id, last_state, version) "
-	                               "SELECT slug, id, state, version FROM gone",
-	                               &p, &rows),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(conn,
+	                      "WITH gone AS (DELETE FROM links WHERE slug = $1 RETURNING *) "
+	                      "INSERT INTO link_tombstones (slug, link_id, last_state, version) "
+	                      "SELECT slug, id, state, version FROM gone",
+	                      &p, &rows),
+		OK);
 	assert_int_equal(pg_result_changed(rows), 1);
 	pg_result_free(rows);
 }
@@ -89,9 +91,10 @@ static bool waits_for_a_lock(void *ctx)
 	const struct waiting *w = ctx;
 	struct pg_params p = { 0 };
 	pg_params_int(&p, w->pid);
-	return backend_fixture_query_int(w->observer,
-	                       "SELECT count(*) FROM pg_stat_activity WHERE pid = $1::int AND wait_event_type = 'Lock'",
-	                       &p) == 1;
+	return backend_fixture_query_int(
+		       w->observer,
+		       "SELECT count(*) FROM pg_stat_activity WHERE pid = $1::int AND wait_event_type = 'Lock'",
+		       &p) == 1;
 }
 
 /* Inserts a slug while an uncommitted transaction purges it. */
@@ -99,7 +102,9 @@ static void insert_during_purge(const struct backend_fixture *f, bool commits)
 {
 	struct pg_conn *purger = backend_fixture_pg(f);
 	struct inserter inserter = { .conn = backend_fixture_pg(f), .slug = f->unique };
-	struct waiting waiting = { backend_fixture_pg(f), backend_fixture_query_int(inserter.conn, "SELECT pg_backend_pid()", NULL) };
+	struct waiting waiting = { backend_fixture_pg(f),
+		                   backend_fixture_query_int(inserter.conn,
+		                                             "SELECT pg_backend_pid()", NULL) };
 	pthread_t thread;
 	assert_int_equal(insert_link(purger, f->unique), OK);
 	assert_int_equal(pg_conn_begin(purger), OK);
@@ -162,9 +167,11 @@ static void drop_partition(struct pg_conn *conn, int32_t day)
 	struct pg_params p = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_day(&p, day);
-	assert_int_equal(
-		pg_conn_query_once(conn, "SELECT 'DROP TABLE visit_log_' || to_char($1::date, 'YYYYMMDD')", &p, &rows),
-		OK);
+	assert_int_equal(pg_conn_query_once(
+				 conn,
+				 "SELECT 'DROP TABLE visit_log_' || to_char($1::date, 'YYYYMMDD')",
+				 &p, &rows),
+	                 OK);
 	assert_int_equal(pg_conn_script(conn, pg_result_text(rows, 0, 0)), OK);
 	pg_result_free(rows);
 }
@@ -176,15 +183,28 @@ static void moves_early_visits_into_their_partition(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(insert_visit(conn, day), OK);
 	assert_int_equal(insert_visit(conn, day + 1), OK);
-	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day), 3);
-	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 1);
+	assert_int_equal(ask_of_day(conn,
+	                            "SELECT count(*) FROM visit_log_default WHERE day = $1::date",
+	                            day),
+	                 3);
+	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day),
+	                 1);
 	assert_int_equal(insert_visit(conn, day), OK);
-	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day), 0);
-	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day + 1), 1);
-	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
+	assert_int_equal(ask_of_day(conn,
+	                            "SELECT count(*) FROM visit_log_default WHERE day = $1::date",
+	                            day),
+	                 0);
+	assert_int_equal(ask_of_day(conn,
+	                            "SELECT count(*) FROM visit_log_default WHERE day = $1::date",
+	                            day + 1),
+	                 1);
+	assert_int_equal(
+		ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
 	/* A second call finds the partition. */
-	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 0);
-	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
+	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day),
+	                 0);
+	assert_int_equal(
+		ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
 	drop_partition(conn, day);
 	pg_conn_close(conn);
 }
@@ -200,7 +220,8 @@ static void keeps_one_visit_per_event_with_and_without_a_partition(void **state)
 	pg_params_day(&p, day);
 	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), OK);
 	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), ERR_CONFLICT);
-	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 1);
+	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day),
+	                 1);
 	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), ERR_CONFLICT);
 	drop_partition(conn, day);
 	pg_conn_close(conn);
@@ -226,8 +247,9 @@ static void *write_visits(void *arg)
 static bool has_visits(void *ctx)
 {
 	const struct writer *w = ctx;
-	return ask_of_day(w->conn, "SELECT (count(*) > 20)::int FROM visit_log_default WHERE day = $1::date", w->day) ==
-	       1;
+	return ask_of_day(w->conn,
+	                  "SELECT (count(*) > 20)::int FROM visit_log_default WHERE day = $1::date",
+	                  w->day) == 1;
 }
 
 static void accepts_every_visit_while_a_partition_is_created(void **state)
@@ -241,17 +263,22 @@ static void accepts_every_visit_while_a_partition_is_created(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, write_visits, &writers[i]), 0);
 	}
 	backend_fixture_wait(has_visits, &observer, 5000);
-	assert_int_equal(ask_of_day(observer.conn, "SELECT visit_log_make_partition($1::date)::int", observer.day), 1);
+	assert_int_equal(ask_of_day(observer.conn, "SELECT visit_log_make_partition($1::date)::int",
+	                            observer.day),
+	                 1);
 	for (int i = 0; i < WRITERS; i++) {
 		pthread_join(threads[i], NULL);
 		assert_int_equal(writers[i].err, OK);
 		pg_conn_close(writers[i].conn);
 	}
-	assert_int_equal(ask_of_day(observer.conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", observer.day),
+	assert_int_equal(ask_of_day(observer.conn,
+	                            "SELECT count(*) FROM visit_log WHERE day = $1::date",
+	                            observer.day),
 	                 WRITERS * VISITS_EACH);
-	assert_int_equal(
-		ask_of_day(observer.conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", observer.day),
-		0);
+	assert_int_equal(ask_of_day(observer.conn,
+	                            "SELECT count(*) FROM visit_log_default WHERE day = $1::date",
+	                            observer.day),
+	                 0);
 	drop_partition(observer.conn, observer.day);
 	pg_conn_close(observer.conn);
 }
@@ -269,7 +296,8 @@ static void *make_partition(void *arg)
 	struct pg_params p = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_day(&p, m->day);
-	m->err = pg_conn_query(m->conn, "SELECT visit_log_make_partition($1::date)::int", &p, &rows);
+	m->err =
+		pg_conn_query(m->conn, "SELECT visit_log_make_partition($1::date)::int", &p, &rows);
 	m->made = pg_result_int(rows, 0, 0);
 	pg_result_free(rows);
 	return NULL;
@@ -285,7 +313,8 @@ static void creates_a_partition_once_in_two_concurrent_calls(void **state)
 		for (int i = 0; i < 2; i++)
 			makers[i] = (struct maker){ backend_fixture_pg(f), day, OK, 0 };
 		for (int i = 0; i < 2; i++)
-			assert_int_equal(pthread_create(&threads[i], NULL, make_partition, &makers[i]), 0);
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, make_partition, &makers[i]), 0);
 		for (int i = 0; i < 2; i++) {
 			pthread_join(threads[i], NULL);
 			assert_int_equal(makers[i].err, OK);
@@ -297,7 +326,8 @@ static void creates_a_partition_once_in_two_concurrent_calls(void **state)
 	}
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

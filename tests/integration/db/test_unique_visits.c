@@ -8,7 +8,8 @@
 
 #include "tests/support/test_database.h"
 
-static void accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition(void **state)
+static void accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition(
+	void **state)
 {
 	(void)state;
 	struct test_database *db = test_database_new();
@@ -47,7 +48,8 @@ static void accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition),
+		cmocka_unit_test(
+			accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,8 @@
 const char janitor_fixture_count_partitions[] =
 	"SELECT count(*) - 1 FROM pg_inherits WHERE inhparent = 'visit_log'::regclass";
 
-struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
-                                   int64_t at_most_ms)
+struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn,
+                                   struct fenced_lock *lock, int64_t at_most_ms)
 {
 	return (struct run){
 		.config = &f->config,
@@ -36,7 +36,9 @@ int janitor_fixture_set_up(void **state)
 	f->db = test_database_new();
 	f->conn = test_database_connect(f->db, "waymark_janitor");
 	f->shutdown = shutdown_new();
-	f->config = (struct config){ .expired_grace_s = 900, .salts_keep_s = 3600, .visit_log_keep_days = 400 };
+	f->config = (struct config){ .expired_grace_s = 900,
+		                     .salts_keep_s = 3600,
+		                     .visit_log_keep_days = 400 };
 	clock_fake_init(&f->clock, NOON_US);
 	assert_int_equal(fenced_lock_init(&f->lock, "test", "this"), OK);
 	f->run = janitor_fixture_new_run(f, f->conn, &f->lock, 60000);
@@ -55,7 +57,8 @@ int janitor_fixture_tear_down(void **state)
 	return 0;
 }
 
-int64_t janitor_fixture_run_task(struct janitor_fixture *f, enum err (*task)(struct run *, int64_t *))
+int64_t janitor_fixture_run_task(struct janitor_fixture *f,
+                                 enum err (*task)(struct run *, int64_t *))
 {
 	int64_t changed = 0;
 	assert_int_equal(task(&f->run, &changed), OK);
@@ -65,9 +68,10 @@ int64_t janitor_fixture_run_task(struct janitor_fixture *f, enum err (*task)(str
 void janitor_fixture_add_links(struct janitor_fixture *f, const char *columns)
 {
 	char sql[512];
-	snprintf(sql, sizeof(sql),
-	         "INSERT INTO links (slug, link_type, original_url, state, state_since, expires_at) "
-	         "SELECT 'slug-' || i, 'TEMPORARY', 'https://example.com/', %s FROM generate_series(1, 2500) AS i",
-	         columns);
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO links (slug, link_type, original_url, state, state_since, expires_at) "
+		"SELECT 'slug-' || i, 'TEMPORARY', 'https://example.com/', %s FROM generate_series(1, 2500) AS i",
+		columns);
 	test_database_run(f->db, sql);
 }

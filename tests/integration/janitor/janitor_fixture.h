@@ -25,11 +25,12 @@ int janitor_fixture_set_up(void **state);
 int janitor_fixture_tear_down(void **state);
 
 /* A run over another connection and lock; not started. */
-struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
-                               int64_t at_most_ms);
+struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn,
+                                   struct fenced_lock *lock, int64_t at_most_ms);
 
 /* Runs a task, which must succeed; returns the number of rows that it changed. */
-int64_t janitor_fixture_run_task(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed));
+int64_t janitor_fixture_run_task(struct janitor_fixture *f,
+                                 enum err (*task)(struct run *run, int64_t *changed));
 
 /* Adds 2,500 links; columns are the SQL values of state, state_since and expires_at. */
 void janitor_fixture_add_links(struct janitor_fixture *f, const char *columns);

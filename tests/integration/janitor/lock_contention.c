@@ -101,6 +101,7 @@ void lock_contention_run(struct janitor_fixture *f, enum lock_contention_kind ki
 	}
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(contenders[i].done, contenders[i].increments);
-	assert_int_equal(atomic_load(&counters[0].value), (THREADS / 2 - 1) * INCREMENTS + FEW_INCREMENTS);
+	assert_int_equal(atomic_load(&counters[0].value),
+	                 (THREADS / 2 - 1) * INCREMENTS + FEW_INCREMENTS);
 	assert_int_equal(atomic_load(&counters[1].value), THREADS / 2 * INCREMENTS);
 }

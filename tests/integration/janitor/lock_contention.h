@@ -9,7 +9,8 @@
 
 enum lock_contention_kind {
 	LOCK_CONTENTION_PLAIN,
-	LOCK_CONTENTION_IN_A_TRANSACTION, /* each thread keeps a transaction open on another connection */
+	LOCK_CONTENTION_IN_A_TRANSACTION, /* each thread keeps a transaction open on another
+	                                     connection */
 	LOCK_CONTENTION_KEPT_ALIVE,       /* each holder extends its lock */
 };
 

@@ -59,8 +59,8 @@ static void take_batch(struct feeder *f)
 		click = consumer_fixture_click(1 + i % 5, i);
 		click.occurred_at_us = now_us;
 		if (i >= FRESH)
-			set_id_of_a_row(&click,
-			                1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
+			set_id_of_a_row(&click, 1 + f->next_repeat++ * 7919 % OF_TODAY +
+			                                (uint32_t)(f->there - OF_A_ROUND));
 		partition_owner_add(&f->t->owner, 0, f->t->offset++, &click);
 	}
 	/* The last click twice. */
@@ -106,11 +106,12 @@ static void await_batches(struct feeder *f, int more)
 static void add_rows(struct feeder *f, int count, int days_from_today)
 {
 	char sql[512];
-	snprintf(sql, sizeof(sql),
-	         "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
-	         "SELECT DATE '1970-01-01' + %d, ('00000000-0000-0000-0000-' || lpad(to_hex(i), 12, '0'))::uuid, "
-	         "clock_timestamp(), 1, 'a', 302, 1, false FROM generate_series(%d, %d) AS i",
-	         time_fixture_today(f->t) + days_from_today, f->there + 1, f->there + count);
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+		"SELECT DATE '1970-01-01' + %d, ('00000000-0000-0000-0000-' || lpad(to_hex(i), 12, '0'))::uuid, "
+		"clock_timestamp(), 1, 'a', 302, 1, false FROM generate_series(%d, %d) AS i",
+		time_fixture_today(f->t) + days_from_today, f->there + 1, f->there + count);
 	test_database_run(f->t->world->database, sql);
 	f->there += count;
 }
@@ -178,13 +179,15 @@ static void assert_sorted(struct feeder *f)
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_day(&params, time_fixture_today(f->t));
-	assert_int_equal(pg_conn_query(f->reader,
-	                               "SELECT (SELECT count(*) FROM visit_log_default WHERE day <= $1::date + 7), "
-	                               "(SELECT count(*) FROM visit_log_unsorted), (SELECT count(*) FROM visit_log), "
-	                               "(SELECT count(*) FROM visit_log WHERE tableoid = to_regclass('visit_log_' || "
-	                               "to_char($1::date - 1, 'YYYYMMDD')))",
-	                               &params, &rows),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(
+			f->reader,
+			"SELECT (SELECT count(*) FROM visit_log_default WHERE day <= $1::date + 7), "
+			"(SELECT count(*) FROM visit_log_unsorted), (SELECT count(*) FROM visit_log), "
+			"(SELECT count(*) FROM visit_log WHERE tableoid = to_regclass('visit_log_' || "
+			"to_char($1::date - 1, 'YYYYMMDD')))",
+			&params, &rows),
+		OK);
 	assert_int_equal(pg_result_int(rows, 0, 0), 0);
 	assert_int_equal(pg_result_int(rows, 0, 1), 0);
 	assert_int_equal(pg_result_int(rows, 0, 2), f->there + f->fresh);
@@ -211,15 +214,16 @@ static void sorts_a_large_default_partition_while_clicks_and_repeats_arrive(void
 	}
 	assert_int_equal(f.fresh, (int64_t)FRESH * atomic_load(&f.batches));
 	assert_int_equal(consumer_fixture_counted(t->world), f.fresh);
-	print_message("sorted %d rows beside %d batches: longest batch %lld ms\n", f.there, atomic_load(&f.batches),
-	              (long long)(f.longest_us / CLOCK_US_PER_MS));
+	print_message("sorted %d rows beside %d batches: longest batch %lld ms\n", f.there,
+	              atomic_load(&f.batches), (long long)(f.longest_us / CLOCK_US_PER_MS));
 	assert_true(f.longest_us < STALL_MAX_MS * CLOCK_US_PER_MS);
 	pg_conn_close(f.reader);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(sorts_a_large_default_partition_while_clicks_and_repeats_arrive),
 	};

@@ -56,7 +56,8 @@ static void asks_for_the_robots_txt_again_after_a_day_but_keeps_the_delay(void *
 {
 	struct janitor_fixture *f = *state;
 	save_robots(f, DELAY_MS);
-	test_database_run(f->db, "UPDATE destination_hosts SET robots_read_at = now() - interval '25 h'");
+	test_database_run(f->db,
+	                  "UPDATE destination_hosts SET robots_read_at = now() - interval '25 h'");
 	assert_int_equal(reserve(f, "a.example").status, HOST_STORE_WAIT);
 	test_database_run(f->db, "UPDATE destination_hosts SET free_at = now()");
 	assert_int_equal(reserve(f, "a.example").status, HOST_STORE_UNKNOWN);
@@ -68,10 +69,13 @@ static void deletes_hosts_without_a_request_for_two_days(void **state)
 {
 	struct janitor_fixture *f = *state;
 	save_robots(f, 0);
-	test_database_run(f->db, "INSERT INTO destination_hosts SELECT 'h' || i, 0, now() - interval '49 h', "
-	                         "now() - interval '49 h', now() FROM generate_series(1, 5) AS i");
-	test_database_run(f->db, "INSERT INTO destination_hosts VALUES ('resting', 1, now() - interval '49 h', "
-	                         "now() + interval '1 h', now())");
+	test_database_run(
+		f->db, "INSERT INTO destination_hosts SELECT 'h' || i, 0, now() - interval '49 h', "
+		       "now() - interval '49 h', now() FROM generate_series(1, 5) AS i");
+	test_database_run(
+		f->db,
+		"INSERT INTO destination_hosts VALUES ('resting', 1, now() - interval '49 h', "
+		"now() + interval '1 h', now())");
 	assert_int_equal(host_store_delete_stale(f->conn, 3), OK);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM destination_hosts"), 4);
 	assert_int_equal(host_store_delete_stale(f->conn, 3), OK);
@@ -81,7 +85,8 @@ static void deletes_hosts_without_a_request_for_two_days(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(asks_for_the_robots_txt_of_a_new_host),
 		TEST(keeps_the_crawl_delay_and_gives_each_waiting_check_its_own_time),

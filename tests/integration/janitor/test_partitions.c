@@ -17,16 +17,19 @@ static void creates_partitions_for_today_and_a_week_ahead(void **state)
 	for (int days = 1; days <= 5; days++) {
 		clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 		assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1);
-		assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8 + days);
+		assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions),
+		                 8 + days);
 	}
-	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004')) + "
-	                                          "count(to_regclass('visit_log_20241016'))"),
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(to_regclass('visit_log_20241004')) + "
+	                                   "count(to_regclass('visit_log_20241016'))"),
 	                 2);
 }
 
-#define VISIT(day, id)                                                                                                 \
-	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "               \
-	"VALUES ('" day "', '00000000-0000-0000-0000-00000000000" id "', '" day "T08:00:00Z', 1, 'a', 302, 1, false)"
+#define VISIT(day, id)                                                                                   \
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) " \
+	"VALUES ('" day "', '00000000-0000-0000-0000-00000000000" id "', '" day                          \
+	"T08:00:00Z', 1, 'a', 302, 1, false)"
 
 static void moves_clicks_stored_before_their_partition_existed(void **state)
 {
@@ -57,7 +60,8 @@ static void gives_up_rather_than_block_readers(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(creates_partitions_for_today_and_a_week_ahead),
 		TEST(moves_clicks_stored_before_their_partition_existed),

@@ -106,17 +106,25 @@ static void runs_every_task_once_and_exits_with_success(void **state)
 	struct fixture *f = *state;
 	add_due_links(f, "1500");
 	assert_int_equal(await_exit(start(f, "--once", NULL)), 0);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED'"), 1500);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts WHERE day BETWEEN "
-	                                          "(clock_timestamp() AT TIME ZONE 'UTC')::date AND "
-	                                          "(clock_timestamp() AT TIME ZONE 'UTC')::date + 2"),
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED'"),
+		1500);
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(*) FROM visitor_salts WHERE day BETWEEN "
+	                                   "(clock_timestamp() AT TIME ZONE 'UTC')::date AND "
+	                                   "(clock_timestamp() AT TIME ZONE 'UTC')::date + 2"),
 	                 3);
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass"),
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass"),
 		9);
 	/* No lock is left behind. */
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE lock_until > clock_timestamp()"),
-	                 0);
+	assert_int_equal(
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM shedlock WHERE lock_until > clock_timestamp()"),
+		0);
 	const char *const no_grace[] = { "EXPIRED_GRACE_S=0", NULL };
 	assert_int_equal(await_exit(start(f, "--once", no_grace)), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_tombstones"), 1500);
@@ -129,7 +137,9 @@ static void exits_with_failure_when_a_task_failed(void **state)
 	assert_int_equal(await_exit(start(f, "--once", NULL)), 1);
 	/* The other tasks still ran. */
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass"),
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass"),
 		9);
 	snprintf(f->url, sizeof(f->url), UNREACHABLE_URL);
 	assert_int_equal(await_exit(start(f, "--once", NULL)), 1);
@@ -152,20 +162,22 @@ static void creates_salts_and_partitions_right_after_start(void **state)
 	struct fixture *f = *state;
 	pid_t pid = start(f, NULL, NULL);
 	test_database_await(f->db, count_salts, 3, 10000);
-	test_database_await(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass", 9,
-	                    10000);
+	test_database_await(
+		f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass",
+		9, 10000);
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
 static void repeats_a_task_on_schedule(void **state)
 {
 	struct fixture *f = *state;
-	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0", "EXPIRED_GRACE_S=1", NULL };
+	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0",
+		                         "EXPIRED_GRACE_S=1", NULL };
 	pid_t pid = start(f, NULL, settings);
 	for (int i = 1; i <= 3; i++) {
 		char sql[128];
-		snprintf(sql, sizeof(sql), "UPDATE links SET slug = 'run-%d-' || id WHERE slug LIKE 'slug-%%'",
-		         i);
+		snprintf(sql, sizeof(sql),
+		         "UPDATE links SET slug = 'run-%d-' || id WHERE slug LIKE 'slug-%%'", i);
 		add_due_links(f, "10");
 		test_database_run(f->db, sql);
 		test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 10 * i, 10000);
@@ -182,10 +194,12 @@ static void is_not_delayed_by_a_task_that_hangs(void **state)
 	test_database_run(f->db, "LOCK TABLE visitor_salts IN ACCESS EXCLUSIVE MODE");
 	pid_t pid = start(f, NULL, settings);
 	test_database_await(f->db, count_expired, 10, 20000);
-	test_database_await(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass", 9,
-	                    20000);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM pg_locks WHERE NOT granted AND "
-	                                          "relation = 'visitor_salts'::regclass"),
+	test_database_await(
+		f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass",
+		9, 20000);
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(*) FROM pg_locks WHERE NOT granted AND "
+	                                   "relation = 'visitor_salts'::regclass"),
 	                 1);
 	test_database_run(f->db, "ROLLBACK");
 	test_database_await(f->db, count_salts, 3, 20000);
@@ -213,7 +227,8 @@ static void retries_soon_after_a_failure(void **state)
 	struct fixture *f = *state;
 	test_database_run(f->db, "ALTER TABLE visitor_salts RENAME TO not_yet_there");
 	pid_t pid = start(f, NULL, NULL);
-	test_database_await(f->db, "SELECT count(*) FROM shedlock WHERE name = 'waymark-salts'", 1, 10000);
+	test_database_await(f->db, "SELECT count(*) FROM shedlock WHERE name = 'waymark-salts'", 1,
+	                    10000);
 	test_database_run(f->db, "ALTER TABLE not_yet_there RENAME TO visitor_salts");
 	test_database_await(f->db, count_salts, 3, 15000);
 	assert_int_equal(stop(pid, SIGTERM), 0);
@@ -222,12 +237,15 @@ static void retries_soon_after_a_failure(void **state)
 static void is_replaced_by_another_janitor_after_a_kill(void **state)
 {
 	struct fixture *f = *state;
-	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0", "EXPIRED_GRACE_S=0",
-		                         "LOCK_AT_LEAST_S=0", "LOCK_AT_MOST_S=3",       NULL };
+	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0",
+		                         "EXPIRED_GRACE_S=0", "LOCK_AT_LEAST_S=0",
+		                         "LOCK_AT_MOST_S=3",  NULL };
 	add_due_links(f, "20000");
 	pid_t first = start(f, NULL, settings);
-	test_database_await(f->db, "SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM links WHERE state = 'EXPIRED'",
-	                    1, 10000);
+	test_database_await(
+		f->db,
+		"SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM links WHERE state = 'EXPIRED'",
+		1, 10000);
 	assert_int_equal(stop(first, SIGKILL), -SIGKILL);
 	assert_in_range(test_database_ask(f->db, count_expired), 1, 19999);
 	test_database_run(f->db, "CREATE TABLE at_kill AS SELECT fence, lock_until FROM shedlock "
@@ -235,17 +253,23 @@ static void is_replaced_by_another_janitor_after_a_kill(void **state)
 
 	/* The killed janitor held the lock: nobody acquires it before it expires. */
 	pid_t second = start(f, NULL, settings);
-	test_database_await(f->db,
-	                    "SELECT count(*) FROM shedlock, at_kill WHERE name = 'waymark-expiry' AND "
-	                    "shedlock.fence > at_kill.fence",
-	                    1, 10000);
+	test_database_await(
+		f->db,
+		"SELECT count(*) FROM shedlock, at_kill WHERE name = 'waymark-expiry' AND "
+		"shedlock.fence > at_kill.fence",
+		1, 10000);
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM at_kill WHERE lock_until <= clock_timestamp()"), 1);
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM at_kill WHERE lock_until <= clock_timestamp()"),
+		1);
 	test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 20000, DEADLINE_MS);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
 	/* Each link was expired once and purged once, by either janitor. */
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 40000);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_tombstones WHERE version <> 3"), 0);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM link_tombstones WHERE version <> 3"),
+		0);
 	assert_int_equal(stop(second, SIGTERM), 0);
 }
 
@@ -255,14 +279,18 @@ static void releases_its_lock_at_once_on_shutdown(void **state)
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
 	add_due_links(f, "20000");
 	pid_t pid = start(f, NULL, settings);
-	test_database_await(f->db, "SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM links WHERE state = 'EXPIRED'",
-	                    1, 10000);
+	test_database_await(
+		f->db,
+		"SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM links WHERE state = 'EXPIRED'",
+		1, 10000);
 	assert_int_equal(stop(pid, SIGTERM), 0);
 	int64_t expired = test_database_ask(f->db, count_expired);
 	assert_in_range(expired, 100, 19900); /* complete batches of 100 to 1,000 */
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE name = 'waymark-expiry' "
-	                                          "AND lock_until > clock_timestamp()"),
-	                 0);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM shedlock WHERE name = 'waymark-expiry' "
+	                          "AND lock_until > clock_timestamp()"),
+		0);
 }
 
 static void keeps_its_lock_for_a_while_after_a_complete_run(void **state)
@@ -270,8 +298,9 @@ static void keeps_its_lock_for_a_while_after_a_complete_run(void **state)
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
 	add_due_links(f, "10");
-	static const char stays[] = "SELECT count(*) FROM shedlock WHERE name = 'waymark-expiry' AND "
-				    "lock_until BETWEEN locked_at + interval '599 s' AND locked_at + interval '601 s'";
+	static const char stays[] =
+		"SELECT count(*) FROM shedlock WHERE name = 'waymark-expiry' AND "
+		"lock_until BETWEEN locked_at + interval '599 s' AND locked_at + interval '601 s'";
 	pid_t pid = start(f, NULL, settings);
 	test_database_await(f->db, stays, 1, 10000);
 	assert_int_equal(test_database_ask(f->db, count_expired), 10);

@@ -17,11 +17,12 @@
 static void add_visits(struct janitor_fixture *f, int days)
 {
 	char sql[512];
-	snprintf(sql, sizeof(sql),
-	         "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
-	         "SELECT DATE '2024-10-04' + %d, gen_random_uuid(), clock_timestamp(), 1, 'a', 302, 1, false "
-	         "FROM generate_series(1, 100)",
-	         days);
+	snprintf(
+		sql, sizeof(sql),
+		"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+		"SELECT DATE '2024-10-04' + %d, gen_random_uuid(), clock_timestamp(), 1, 'a', 302, 1, false "
+		"FROM generate_series(1, 100)",
+		days);
 	test_database_run(f->db, sql);
 }
 
@@ -51,15 +52,20 @@ static void keeps_the_statistics_of_dropped_days(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
-	test_database_run(f->db, "INSERT INTO links (slug, link_type, original_url, expires_at) "
-	                         "VALUES ('a', 'TEMPORARY', 'https://example.com/', clock_timestamp())");
+	test_database_run(f->db,
+	                  "INSERT INTO links (slug, link_type, original_url, expires_at) "
+	                  "VALUES ('a', 'TEMPORARY', 'https://example.com/', clock_timestamp())");
 	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
 	                         "SELECT id, '2023-08-31T08:00:00Z', 100 FROM links");
-	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-	                         "SELECT id, '2023-08-31T08:00:00Z', 'country', 'DE', 90 FROM links");
-	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	                         "SELECT id, '2023-08-31', 'country', 'DE', 90 FROM links");
-	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
+	test_database_run(
+		f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+		       "SELECT id, '2023-08-31T08:00:00Z', 'country', 'DE', 90 FROM links");
+	test_database_run(f->db,
+	                  "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	                  "SELECT id, '2023-08-31', 'country', 'DE', 90 FROM links");
+	test_database_run(
+		f->db,
+		"INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
 	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
@@ -84,12 +90,14 @@ static void deletes_old_audit_log_entries(void **state)
 {
 	struct janitor_fixture *f = *state;
 	f->config.audit_log_keep_days = 30;
-	test_database_run(f->db,
-	                  "INSERT INTO audit_log (at, action, subject_type, subject_id) "
-	                  "SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z' - n * interval '1 hour', 'link.update', 'link', n "
-	                  "FROM generate_series(2400, 1, -1) AS n");
+	test_database_run(
+		f->db,
+		"INSERT INTO audit_log (at, action, subject_type, subject_id) "
+		"SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z' - n * interval '1 hour', 'link.update', 'link', n "
+		"FROM generate_series(2400, 1, -1) AS n");
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 2400 - 30 * 24);
-	assert_int_equal(test_database_ask(f->db, "SELECT max(subject_id) FROM audit_log"), 30 * 24);
+	assert_int_equal(test_database_ask(f->db, "SELECT max(subject_id) FROM audit_log"),
+	                 30 * 24);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 	f->config.audit_log_keep_days = 0;
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
@@ -99,7 +107,8 @@ static void deletes_old_audit_log_entries(void **state)
 /* The first complete day of the log, from 2023-08-31; -1: nothing was ever dropped. */
 static int64_t first_complete_day(struct janitor_fixture *f)
 {
-	return test_database_ask(f->db, "SELECT coalesce(since - DATE '2023-08-31', -1) FROM visit_log_reach");
+	return test_database_ask(
+		f->db, "SELECT coalesce(since - DATE '2023-08-31', -1) FROM visit_log_reach");
 }
 
 static void stores_the_first_complete_day_of_the_log(void **state)
@@ -125,7 +134,8 @@ static void stores_the_first_complete_day_of_the_log(void **state)
 	assert_int_equal(first_complete_day(f), 3);
 }
 
-static void keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near(void **state)
+static void keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near(
+	void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, 8);
@@ -166,10 +176,12 @@ static void does_not_touch_a_partition_that_an_operator_detached(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1);
 	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
 	janitor_fixture_run_task(f, retention_run);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004'))"), 1);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004'))"), 1);
 }
 
-static void assert_refused(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed))
+static void assert_refused(struct janitor_fixture *f,
+                           enum err (*task)(struct run *run, int64_t *changed))
 {
 	int64_t changed = 0;
 	assert_int_equal(task(&f->run, &changed), ERR_INVALID);
@@ -197,28 +209,40 @@ static void changes_nothing_when_its_clock_is_far_off(void **state)
 static void deletes_orphan_statistics_and_no_others(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
-	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 1 FROM links");
+	janitor_fixture_add_links(
+		f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	test_database_run(
+		f->db,
+		"INSERT INTO link_statistics (link_id, visit_count) SELECT id, 1 FROM links");
 	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
 	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 1 "
 	                         "FROM links, generate_series(1, 4) AS i");
-	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	                         "SELECT id, current_date, 'os', 'x', 1 FROM links");
+	test_database_run(f->db,
+	                  "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	                  "SELECT id, current_date, 'os', 'x', 1 FROM links");
 	/* The platform's row, and a purged link with many roll-ups. */
-	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
-	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-	                         "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
-	                         "FROM links, generate_series(1, 2000) AS i GROUP BY i");
+	test_database_run(f->db,
+	                  "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
+	test_database_run(
+		f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+		       "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
+		       "FROM links, generate_series(1, 2000) AS i GROUP BY i");
 	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
 	int64_t gone = 500 + 500 * (4 + 1) + 2000;
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), gone);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 2001);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
-	                 2000);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_quarter"), 8000);
+	assert_int_equal(
+		test_database_ask(
+			f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
+		2000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_quarter"),
+	                 8000);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_day"), 2000);
-	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics WHERE link_id = 0"), 2500);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT visit_count FROM link_statistics WHERE link_id = 0"),
+		2500);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 }
 
@@ -226,24 +250,31 @@ static void deletes_orphan_statistics_that_a_late_click_created_again(void **sta
 {
 	struct janitor_fixture *f = *state;
 	for (int night = 0; night < 2; night++) {
-		test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-		                         "VALUES (77, clock_timestamp(), 'country', 'DE', 1)");
-		test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (77, 1)");
+		test_database_run(
+			f->db,
+			"INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+			"VALUES (77, clock_timestamp(), 'country', 'DE', 1)");
+		test_database_run(
+			f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (77, 1)");
 		assert_int_equal(janitor_fixture_run_task(f, retention_run), 2);
-		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
+		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"),
+		                 0);
 	}
 }
 
 static void deletes_idempotency_keys_and_quota_uses_older_than_a_day(void **state)
 {
 	struct janitor_fixture *f = *state;
-	test_database_run(f->db,
-	                  "INSERT INTO idempotency_keys (key_hash, request_hash, slugs, answer, created_at) "
-	                  "SELECT sha256(i::text::bytea), sha256(''), '{}', '', "
-	                  "clock_timestamp() - CASE WHEN i <= 1500 THEN interval '24 h' ELSE interval '23 h' END "
-	                  "FROM generate_series(1, 2000) AS i");
-	test_database_run(f->db, "INSERT INTO link_quota_uses VALUES (1, clock_timestamp() - interval '26 h', 3), "
-	                         "(1, clock_timestamp() - interval '24 h 4 min', 2), (1, clock_timestamp(), 1)");
+	test_database_run(
+		f->db,
+		"INSERT INTO idempotency_keys (key_hash, request_hash, slugs, answer, created_at) "
+		"SELECT sha256(i::text::bytea), sha256(''), '{}', '', "
+		"clock_timestamp() - CASE WHEN i <= 1500 THEN interval '24 h' ELSE interval '23 h' END "
+		"FROM generate_series(1, 2000) AS i");
+	test_database_run(
+		f->db,
+		"INSERT INTO link_quota_uses VALUES (1, clock_timestamp() - interval '26 h', 3), "
+		"(1, clock_timestamp() - interval '24 h 4 min', 2), (1, clock_timestamp(), 1)");
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1501);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
@@ -251,7 +282,8 @@ static void deletes_idempotency_keys_and_quota_uses_older_than_a_day(void **stat
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(drops_whole_days_older_than_the_retention),
 		TEST(keeps_the_statistics_of_dropped_days),

@@ -16,7 +16,8 @@
 static void changes_nothing_after_another_janitor_acquired_the_lock(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() - interval '1 s'");
+	janitor_fixture_add_links(
+		f, "'ACTIVE', clock_timestamp(), clock_timestamp() - interval '1 s'");
 	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp()");
 	struct fenced_lock other;
 	struct pg_conn *conn = test_database_connect(f->db, "waymark_janitor");
@@ -56,7 +57,8 @@ static void extends_the_lock_when_half_of_its_time_is_over(void **state)
 {
 	struct janitor_fixture *f = *state;
 	int64_t changed = 0;
-	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp() + interval '10 s'");
+	test_database_run(f->db,
+	                  "UPDATE shedlock SET lock_until = clock_timestamp() + interval '10 s'");
 	assert_int_equal(salts_run(&f->run, &changed), OK);
 	assert_int_equal(test_database_ask(f->db, lock_is_long), 0);
 	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_S);
@@ -75,7 +77,8 @@ struct contender {
 static enum err assert_alone(const struct run *run, int64_t *changed)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(run->conn, "SELECT pg_try_advisory_xact_lock(7), pg_sleep(0.03)", NULL, &rows);
+	enum err err = pg_conn_query(
+		run->conn, "SELECT pg_try_advisory_xact_lock(7), pg_sleep(0.03)", NULL, &rows);
 	if (err == OK && !pg_result_bool(rows, 0, 0))
 		err = ERR_LIMIT;
 	pg_result_free(rows);
@@ -126,7 +129,8 @@ static void never_runs_two_janitors_at_once(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(changes_nothing_after_another_janitor_acquired_the_lock),
 		TEST(changes_nothing_after_the_lock_expired),

@@ -12,9 +12,14 @@
 /* first and last: days since 1970-01-01. */
 static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 {
-	assert_int_equal(test_database_ask(f->db, "SELECT min(day) - DATE '1970-01-01' FROM visitor_salts"), first);
-	assert_int_equal(test_database_ask(f->db, "SELECT max(day) - DATE '1970-01-01' FROM visitor_salts"), last);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), last - first + 1);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT min(day) - DATE '1970-01-01' FROM visitor_salts"),
+		first);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT max(day) - DATE '1970-01-01' FROM visitor_salts"),
+		last);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"),
+	                 last - first + 1);
 }
 
 static void keeps_salts_for_today_and_two_days_ahead(void **state)
@@ -56,7 +61,8 @@ static void catches_up_after_days_without_a_janitor(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(keeps_salts_for_today_and_two_days_ahead),
 		TEST(deletes_a_salt_after_its_retention),

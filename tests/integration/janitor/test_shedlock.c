@@ -21,7 +21,8 @@
 #define SHORT_MS 50
 #define OTHER_NAME "another name"
 
-static enum err acquire(struct janitor_fixture *f, struct fenced_lock *lock, const char *name, int64_t at_most_ms)
+static enum err acquire(struct janitor_fixture *f, struct fenced_lock *lock, const char *name,
+                        int64_t at_most_ms)
 {
 	assert_int_equal(fenced_lock_init(lock, name, "the same name on each host"), OK);
 	return fenced_lock_acquire(lock, f->conn, at_most_ms);
@@ -138,10 +139,14 @@ static void should_be_able_to_extend_lock(void **state)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, 1000);
-	test_database_run(f->db, "CREATE TABLE before AS SELECT lock_until FROM shedlock WHERE name = 'shed'");
+	test_database_run(
+		f->db,
+		"CREATE TABLE before AS SELECT lock_until FROM shedlock WHERE name = 'shed'");
 	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
-	test_database_await(f->db, "SELECT count(*) FROM before WHERE lock_until < timezone('utc', clock_timestamp())",
-	                    1, 10000);
+	test_database_await(
+		f->db,
+		"SELECT count(*) FROM before WHERE lock_until < timezone('utc', clock_timestamp())",
+		1, 10000);
 	assert_taken(f);
 	release(f, &lock);
 	assert_true(is_free(f));
@@ -214,9 +219,11 @@ static void lock_should_survive_cache_clearing_in_the_middle(void **state)
 static void should_create_lock_if_record_already_exists(void **state)
 {
 	struct janitor_fixture *f = *state;
-	test_database_run(f->db, "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) "
-	                         "SELECT 'shed', ago, ago, 'me' FROM "
-	                         "(SELECT timezone('utc', clock_timestamp()) - interval '1 day') AS day (ago)");
+	test_database_run(
+		f->db,
+		"INSERT INTO shedlock (name, lock_until, locked_at, locked_by) "
+		"SELECT 'shed', ago, ago, 'me' FROM "
+		"(SELECT timezone('utc', clock_timestamp()) - interval '1 day') AS day (ago)");
 	assert_true(is_free(f));
 	struct fenced_lock lock = held(f, LONG_MS);
 	assert_taken(f);
@@ -249,7 +256,10 @@ static void should_not_update_on_insert_if_previous_did_not_end(void **state)
 	held(f, 10000);
 	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
 	assert_taken(f);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"),
+		0);
 }
 
 static void should_not_update_other_lock_configurations(void **state)
@@ -261,12 +271,15 @@ static void should_not_update_other_lock_configurations(void **state)
 	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
 	await_free(f);
 	held(f, LONG_MS);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock JOIN before USING (name) "
-	                                          "WHERE shedlock.lock_until > before.lock_until"),
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(*) FROM shedlock JOIN before USING (name) "
+	                                   "WHERE shedlock.lock_until > before.lock_until"),
 	                 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d "
-	                                          "WHERE name <> 'shed'"),
-	                 0);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d "
+	                          "WHERE name <> 'shed'"),
+		0);
 }
 
 /* --- KeepAliveLockProviderTest: a run of the janitor keeps its lock alive --- */
@@ -391,8 +404,9 @@ static void should_honor_timezone(void **state)
 	held(f, LONG_MS);
 	assert_taken(f);
 	/* ShedLock writes and compares it like this (usingDbTime). */
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE name = 'shed' AND "
-	                                          "lock_until <= timezone('utc', CURRENT_TIMESTAMP)"),
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(*) FROM shedlock WHERE name = 'shed' AND "
+	                                   "lock_until <= timezone('utc', CURRENT_TIMESTAMP)"),
 	                 0);
 	assert_in_range(test_database_ask(f->db, "SELECT extract(epoch FROM lock_until - "
 	                                         "timezone('utc', CURRENT_TIMESTAMP))::int "
@@ -400,7 +414,8 @@ static void should_honor_timezone(void **state)
 	                LONG_MS / 1000 - 30, LONG_MS / 1000);
 }
 
-/* --- cases that ShedLock's JDBC provider fails: its unlock and extend compare only the holder --- */
+/* --- cases that ShedLock's JDBC provider fails: its unlock and extend compare only the holder ---
+ */
 
 static void unlocking_after_expiry_should_change_nothing(void **state)
 {
@@ -409,7 +424,10 @@ static void unlocking_after_expiry_should_change_nothing(void **state)
 	await_free(f);
 	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
 	release(f, &stale);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"),
+		0);
 	held(f, LONG_MS);
 	release(f, &copy);
 	assert_taken(f);
@@ -423,7 +441,10 @@ static void extending_after_expiry_should_fail(void **state)
 	held(f, 10000);
 	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
 	assert_int_equal(fenced_lock_extend(&stale, f->conn, LONG_MS), ERR_CONFLICT);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"),
+		0);
 }
 
 /* All tests share one database, because creating one per test would take most of the time. */
@@ -474,7 +495,8 @@ int main(void)
 		TEST(extending_after_expiry_should_fail),
 	};
 	const int count = sizeof(cases) / sizeof(cases[0]);
-	int failed = cmocka_run_group_tests(cases, janitor_fixture_set_up, janitor_fixture_tear_down);
+	int failed =
+		cmocka_run_group_tests(cases, janitor_fixture_set_up, janitor_fixture_tear_down);
 	printf("ShedLock's cases: %d of %d pass\n", count - failed, count);
 	return failed;
 }

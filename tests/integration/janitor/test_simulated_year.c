@@ -20,7 +20,8 @@
 #define AWAY_UNTIL 131
 #define AWAY_AGAIN_FROM 200
 #define AWAY_AGAIN_UNTIL 203
-#define CROWDED 130 /* the last day without a janitor has more clicks than it moves without sorting */
+#define CROWDED                                                                                    \
+	130 /* the last day without a janitor has more clicks than it moves without sorting */
 #define CROWD 7000
 
 #define FIRST_DAY (TIME_FIXTURE_START - 500)
@@ -107,16 +108,21 @@ static void assert_partitions(struct year *y)
 {
 	/* Names and bounds of partitions agree. */
 	assert_int_equal(
-		ask_of_today(y, "SELECT count(*) FROM generate_series($1::date, $1::date + 7, interval '1 day') AS day "
-	                        "WHERE to_regclass('visit_log_' || to_char(day, 'YYYYMMDD')) IS NULL"),
+		ask_of_today(
+			y,
+			"SELECT count(*) FROM generate_series($1::date, $1::date + 7, interval '1 day') AS day "
+			"WHERE to_regclass('visit_log_' || to_char(day, 'YYYYMMDD')) IS NULL"),
 		0);
 	assert_int_equal(
-		ask_of_today(y,
-	                     "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^visit_log_[0-9]{8}$' "
-	                     "AND to_date(right(relname, 8), 'YYYYMMDD') < $1::date - 30"),
+		ask_of_today(
+			y,
+			"SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^visit_log_[0-9]{8}$' "
+			"AND to_date(right(relname, 8), 'YYYYMMDD') < $1::date - 30"),
 		0);
 	/* Rows without a partition are of the future. */
-	assert_int_equal(ask_of_today(y, "SELECT count(*) FROM visit_log_default WHERE day <= $1::date + 7"), 0);
+	assert_int_equal(
+		ask_of_today(y, "SELECT count(*) FROM visit_log_default WHERE day <= $1::date + 7"),
+		0);
 }
 
 static void assert_log(struct year *y)
@@ -127,14 +133,19 @@ static void assert_log(struct year *y)
 /* Salts exist from yesterday to the day after tomorrow, and never change. */
 static void assert_salts(struct year *y, bool yesterday)
 {
-	assert_int_equal(ask_of_today(y, "SELECT min(day) - $1::date FROM visitor_salts"), yesterday ? -1 : 0);
+	assert_int_equal(ask_of_today(y, "SELECT min(day) - $1::date FROM visitor_salts"),
+	                 yesterday ? -1 : 0);
 	assert_int_equal(ask_of_today(y, "SELECT max(day) - $1::date FROM visitor_salts"), 2);
-	assert_int_equal(time_fixture_ask(y->t, "SELECT count(*) FROM visitor_salts"), yesterday ? 4 : 3);
-	test_database_run(y->t->world->database, "INSERT INTO salts_seen SELECT day, salt FROM visitor_salts "
-	                                         "ON CONFLICT DO NOTHING");
-	assert_int_equal(time_fixture_ask(y->t, "SELECT count(*) FROM visitor_salts JOIN salts_seen USING (day) "
-	                                        "WHERE visitor_salts.salt <> salts_seen.salt"),
-	                 0);
+	assert_int_equal(time_fixture_ask(y->t, "SELECT count(*) FROM visitor_salts"),
+	                 yesterday ? 4 : 3);
+	test_database_run(y->t->world->database,
+	                  "INSERT INTO salts_seen SELECT day, salt FROM visitor_salts "
+	                  "ON CONFLICT DO NOTHING");
+	assert_int_equal(
+		time_fixture_ask(y->t,
+	                         "SELECT count(*) FROM visitor_salts JOIN salts_seen USING (day) "
+	                         "WHERE visitor_salts.salt <> salts_seen.salt"),
+		0);
 }
 
 static void run_tasks(struct year *y)
@@ -177,11 +188,13 @@ static void keeps_partitions_and_salts_through_a_year_with_a_month_without_janit
 {
 	struct year y = { .t = *state, .clicks = mem_array(DAYS, sizeof(int64_t)) };
 	memset(y.clicks, 0, DAYS * sizeof(int64_t));
-	test_database_run(y.t->world->database, "CREATE TABLE salts_seen (day date PRIMARY KEY, salt bytea)");
+	test_database_run(y.t->world->database,
+	                  "CREATE TABLE salts_seen (day date PRIMARY KEY, salt bytea)");
 	for (int n = 0; n < YEAR; n++) {
 		simulate_day(&y, n);
 		if (n == AWAY_UNTIL - 1)
-			assert_true(time_fixture_ask(y.t, "SELECT count(*) FROM visit_log_default") > CROWD);
+			assert_true(time_fixture_ask(
+					    y.t, "SELECT count(*) FROM visit_log_default") > CROWD);
 		if (n == AWAY_UNTIL)
 			repeat(&y, &y.stray);
 		time_fixture_advance(y.t, until_next_day_us(n));
@@ -192,14 +205,16 @@ static void keeps_partitions_and_salts_through_a_year_with_a_month_without_janit
 	assert_int_equal(time_fixture_ask(y.t, "SELECT count(DISTINCT event_id) FROM visit_log"),
 	                 time_fixture_ask(y.t, "SELECT count(*) FROM visit_log"));
 	assert_int_equal(time_fixture_ask(y.t, "SELECT count(*) FROM visit_log_unsorted"), 0);
-	print_message("simulated year: %d days, %lld clicks counted once, %lld repeats dropped, %lld rows kept\n", YEAR,
-	              (long long)y.t->clicks, (long long)y.repeats, (long long)clicks_kept(&y));
+	print_message(
+		"simulated year: %d days, %lld clicks counted once, %lld repeats dropped, %lld rows kept\n",
+		YEAR, (long long)y.t->clicks, (long long)y.repeats, (long long)clicks_kept(&y));
 	free(y.clicks);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
+#define TEST(name)                                                                                 \
+	cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(keeps_partitions_and_salts_through_a_year_with_a_month_without_janitor),
 	};

@@ -19,15 +19,18 @@ int time_fixture_set_up(void **state)
 		return -1;
 	partition_owner_open(&t->owner, t->world, 0);
 	clock_fake_init(&t->clock, TIME_FIXTURE_START * CLOCK_US_PER_DAY);
-	t->config = (struct config){ .salts_keep_s = 86400, .visit_log_keep_days = TIME_FIXTURE_KEEP_DAYS };
+	t->config = (struct config){ .salts_keep_s = 86400,
+		                     .visit_log_keep_days = TIME_FIXTURE_KEEP_DAYS };
 	/* A simulated year has thousands of commits, and durability does not matter here. */
-	test_database_run(t->world->database,
-	                  "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', "
-	                  "current_database()); END $$");
+	test_database_run(
+		t->world->database,
+		"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', "
+		"current_database()); END $$");
 	/* The clicked links must exist, or retention deletes their statistics. */
-	test_database_run(t->world->database, "INSERT INTO links (slug, link_type, original_url, expires_at) "
-	                                      "SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', "
-	                                      "clock_timestamp() FROM generate_series(1, 5) AS i");
+	test_database_run(t->world->database,
+	                  "INSERT INTO links (slug, link_type, original_url, expires_at) "
+	                  "SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', "
+	                  "clock_timestamp() FROM generate_series(1, 5) AS i");
 	t->shutdown = shutdown_new();
 	t->conn = test_database_connect(t->world->database, "waymark_janitor");
 	t->reader = test_database_connect(t->world->database, NULL);
@@ -69,7 +72,8 @@ void time_fixture_advance(struct time_fixture *t, int64_t by_us)
 
 struct redirect_event time_fixture_click(struct time_fixture *t, int32_t day)
 {
-	struct redirect_event click = consumer_fixture_click(1 + t->clicks % 5, (uint32_t)t->clicks);
+	struct redirect_event click =
+		consumer_fixture_click(1 + t->clicks % 5, (uint32_t)t->clicks);
 	int64_t into_day_us = clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY;
 	click.occurred_at_us = day * CLOCK_US_PER_DAY + into_day_us;
 	partition_owner_add(&t->owner, 0, t->offset++, &click);
@@ -91,7 +95,8 @@ void time_fixture_store(struct time_fixture *t)
 	t->in_batch = 0;
 }
 
-int64_t time_fixture_run(struct time_fixture *t, enum err (*task)(struct run *run, int64_t *changed))
+int64_t time_fixture_run(struct time_fixture *t,
+                         enum err (*task)(struct run *run, int64_t *changed))
 {
 	int64_t changed = 0;
 	assert_int_equal(task(&t->run, &changed), OK);
@@ -106,5 +111,7 @@ int64_t time_fixture_ask(struct time_fixture *t, const char *sql)
 void time_fixture_assert_counted(struct time_fixture *t)
 {
 	assert_int_equal(consumer_fixture_counted(t->world), t->clicks);
-	assert_int_equal(time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_quarter"), t->clicks);
+	assert_int_equal(
+		time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_quarter"),
+		t->clicks);
 }

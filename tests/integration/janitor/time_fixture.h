@@ -7,8 +7,8 @@
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_FIXTURE_H
 
 #include "services/janitor/run.h"
-#include "tests/integration/analytics-consumer/partition_owner.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
+#include "tests/integration/analytics-consumer/partition_owner.h"
 
 #define TIME_FIXTURE_START 19600 /* 2023-08-31, at midnight */
 #define TIME_FIXTURE_KEEP_DAYS 30
@@ -24,8 +24,8 @@ struct time_fixture {
 	struct pg_conn *reader; /* with the rights of the database's owner */
 	struct fenced_lock lock;
 	struct run run;
-	int64_t offset;  /* of the next click */
-	int64_t clicks;  /* that must be counted */
+	int64_t offset;   /* of the next click */
+	int64_t clicks;   /* that must be counted */
 	int64_t in_batch; /* of those, in the current batch */
 };
 
@@ -49,7 +49,8 @@ void time_fixture_repeat(struct time_fixture *t, const struct redirect_event *cl
 void time_fixture_store(struct time_fixture *t);
 
 /* Runs a task, which must succeed; returns the number of rows that it changed. */
-int64_t time_fixture_run(struct time_fixture *t, enum err (*task)(struct run *run, int64_t *changed));
+int64_t time_fixture_run(struct time_fixture *t,
+                         enum err (*task)(struct run *run, int64_t *changed));
 
 int64_t time_fixture_ask(struct time_fixture *t, const char *sql);
 

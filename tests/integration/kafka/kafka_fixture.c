@@ -16,7 +16,8 @@ void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partiti
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
-		print_message("skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
+		print_message(
+			"skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
 	struct kafka_topic topic = { .partitions = partitions };
@@ -30,23 +31,28 @@ void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partiti
 void kafka_fixture_fill(const struct backend_fixture *f, const char *prefix, int count)
 {
 	struct kafka_producer *p = NULL;
-	const struct kafka_producer_config config = {
-		.kafka = &f->kafka, .queue_max = 100000, .queue_bytes_max = 100 << 20, .linger_ms = 1, .log = f->log
-	};
+	const struct kafka_producer_config config = { .kafka = &f->kafka,
+		                                      .queue_max = 100000,
+		                                      .queue_bytes_max = 100 << 20,
+		                                      .linger_ms = 1,
+		                                      .log = f->log };
 	assert_int_equal(kafka_producer_new(&config, &p), OK);
 	for (int i = 0; i < count; i++) {
 		char text[64];
 		int len = snprintf(text, sizeof(text), "%s%d", prefix, i);
-		const struct kafka_record record = {
-			.topic = f->unique, .key = text, .key_len = (size_t)len, .value = text, .value_len = (size_t)len
-		};
+		const struct kafka_record record = { .topic = f->unique,
+			                             .key = text,
+			                             .key_len = (size_t)len,
+			                             .value = text,
+			                             .value_len = (size_t)len };
 		assert_int_equal(kafka_producer_send(p, &record), OK);
 	}
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 }
 
-static enum err start_at_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+static enum err start_at_beginning(void *ctx, const int32_t *partitions, size_t count,
+                                   int64_t *offsets)
 {
 	(void)ctx;
 	(void)partitions;
@@ -67,7 +73,8 @@ static void fail_out_of_range(void *ctx, int32_t partition, int64_t offset)
 	fail_msg("partition %d has no offset %lld", (int)partition, (long long)offset);
 }
 
-const struct kafka_consumer_events kafka_fixture_from_the_beginning = { start_at_beginning, ignore_revoked,
+const struct kafka_consumer_events kafka_fixture_from_the_beginning = { start_at_beginning,
+	                                                                ignore_revoked,
 	                                                                fail_out_of_range };
 
 static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
@@ -79,10 +86,12 @@ static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_recor
 	const void *value = NULL;
 	size_t len = 0;
 	while (out->header_count < KAFKA_HEADERS_MAX &&
-	       rd_kafka_header_get_all(headers, out->header_count, &name, &value, &len) == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		snprintf(out->headers[out->header_count].name, sizeof(out->headers[0].name), "%s", name);
-		snprintf(out->headers[out->header_count].value, sizeof(out->headers[0].value), "%.*s", (int)len,
-		         (const char *)value);
+	       rd_kafka_header_get_all(headers, out->header_count, &name, &value, &len) ==
+	               RD_KAFKA_RESP_ERR_NO_ERROR) {
+		snprintf(out->headers[out->header_count].name, sizeof(out->headers[0].name), "%s",
+		         name);
+		snprintf(out->headers[out->header_count].value, sizeof(out->headers[0].value),
+		         "%.*s", (int)len, (const char *)value);
 		out->header_count++;
 	}
 }
@@ -90,16 +99,18 @@ static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_recor
 static void copy(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
 {
 	*out = (struct kafka_fixture_record){ .partition = m->partition, .offset = m->offset };
-	snprintf(out->key, sizeof(out->key), "%.*s", (int)m->key_len, m->key ? (const char *)m->key : "");
+	snprintf(out->key, sizeof(out->key), "%.*s", (int)m->key_len,
+	         m->key ? (const char *)m->key : "");
 	if (m->payload)
-		snprintf(out->value, sizeof(out->value), "%.*s", (int)m->len, (const char *)m->payload);
+		snprintf(out->value, sizeof(out->value), "%.*s", (int)m->len,
+		         (const char *)m->payload);
 	else
 		snprintf(out->value, sizeof(out->value), "(tombstone)");
 	copy_headers(m, out);
 }
 
-static size_t read_partition(rd_kafka_t *rk, const char *topic, int32_t partition, struct kafka_fixture_record *out,
-                             size_t max)
+static size_t read_partition(rd_kafka_t *rk, const char *topic, int32_t partition,
+                             struct kafka_fixture_record *out, size_t max)
 {
 	rd_kafka_topic_t *t = rd_kafka_topic_new(rk, topic, NULL);
 	assert_int_equal(rd_kafka_consume_start(t, partition, RD_KAFKA_OFFSET_BEGINNING), 0);
@@ -120,13 +131,15 @@ static size_t read_partition(rd_kafka_t *rk, const char *topic, int32_t partitio
 	return count;
 }
 
-size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
-                          size_t max)
+size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions,
+                          struct kafka_fixture_record *out, size_t max)
 {
 	char why[256];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", brokers, why, sizeof(why)), RD_KAFKA_CONF_OK);
-	assert_int_equal(rd_kafka_conf_set(conf, "enable.partition.eof", "true", why, sizeof(why)), RD_KAFKA_CONF_OK);
+	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", brokers, why, sizeof(why)),
+	                 RD_KAFKA_CONF_OK);
+	assert_int_equal(rd_kafka_conf_set(conf, "enable.partition.eof", "true", why, sizeof(why)),
+	                 RD_KAFKA_CONF_OK);
 	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
 	assert_non_null(rk);
 	size_t count = 0;
@@ -136,11 +149,13 @@ size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partit
 	return count;
 }
 
-void kafka_fixture_delete_before(const struct backend_fixture *f, const char *topic, int32_t partition, int64_t offset)
+void kafka_fixture_delete_before(const struct backend_fixture *f, const char *topic,
+                                 int32_t partition, int64_t offset)
 {
 	char problem[256] = "";
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, problem, sizeof(problem)),
+	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, problem,
+	                                   sizeof(problem)),
 	                 RD_KAFKA_CONF_OK);
 	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, problem, sizeof(problem));
 	assert_non_null(client);

@@ -44,10 +44,11 @@ struct kafka_fixture_record {
  * Reads the topic from its beginning with librdkafka alone, one partition after the other, each in
  * order. Returns the number of records, at most max.
  */
-size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
-                          size_t max);
+size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions,
+                          struct kafka_fixture_record *out, size_t max);
 
 /* Deletes the records before offset, as retention does. */
-void kafka_fixture_delete_before(const struct backend_fixture *f, const char *topic, int32_t partition, int64_t offset);
+void kafka_fixture_delete_before(const struct backend_fixture *f, const char *topic,
+                                 int32_t partition, int64_t offset);
 
 #endif

@@ -25,7 +25,7 @@ struct member {
 	int32_t failed_partition;
 	int64_t failed_offset;
 	int out_of_range;
-	int received[PARTITIONS_MAX];      /* records polled of each partition */
+	int received[PARTITIONS_MAX]; /* records polled of each partition */
 	int64_t last[PARTITIONS_MAX]; /* the offset of the last record */
 };
 
@@ -344,9 +344,12 @@ static void reports_no_lag_while_a_broker_is_overdue(void **state)
 	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, NULL, why, sizeof(why));
 	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(rk, 1);
 	assert_non_null(cluster);
-	assert_int_equal(rd_kafka_mock_topic_create(cluster, f->unique, 1, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
-	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, SILENT_MS);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, f->unique, 1, 1),
+	                 RD_KAFKA_RESP_ERR_NO_ERROR);
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "%s",
+	         rd_kafka_mock_cluster_bootstraps(cluster));
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1,
+	                                             RD_KAFKA_RESP_ERR_NO_ERROR, SILENT_MS);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
 	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
@@ -358,7 +361,8 @@ static void reports_no_lag_while_a_broker_is_overdue(void **state)
 	poll_until_lag_is(&m, 0, KAFKA_CONSUMER_LAG_UNKNOWN);
 	assert_in_range(backend_fixture_now_ms() - begun_ms, SILENT_MS / 2, TIMEOUT_MS);
 	/* The end known before may be out of date. */
-	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, NEVER_MS);
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1,
+	                                             RD_KAFKA_RESP_ERR_NO_ERROR, NEVER_MS);
 	poll_until_lag_is(&m, KAFKA_CONSUMER_LAG_UNKNOWN, 0);
 	assert_true(m.has[0]);
 	rd_kafka_mock_cluster_destroy(cluster);
@@ -381,7 +385,8 @@ static void waits_for_unreachable_brokers_and_closes_without_them(void **state)
 	assert_in_range(backend_fixture_now_ms() - begun_ms, 0, 5000);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

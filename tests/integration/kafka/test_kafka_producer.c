@@ -27,12 +27,16 @@ struct reports {
 static void count_report(void *ctx, void *opaque, enum err result)
 {
 	struct reports *r = ctx;
-	atomic_fetch_add(result == OK ? &r->ok : result == ERR_UNAVAILABLE ? &r->unavailable : &r->other, 1);
+	atomic_fetch_add(result == OK                ? &r->ok
+	                 : result == ERR_UNAVAILABLE ? &r->unavailable
+	                                             : &r->other,
+	                 1);
 	if (opaque)
 		atomic_fetch_add(&r->by_record[(uintptr_t)opaque - 1], 1);
 }
 
-static struct kafka_producer_config config_of(const struct backend_fixture *f, struct reports *reports)
+static struct kafka_producer_config config_of(const struct backend_fixture *f,
+                                              struct reports *reports)
 {
 	return (struct kafka_producer_config){
 		.kafka = &f->kafka,
@@ -52,15 +56,16 @@ static struct kafka_producer *new_producer(const struct kafka_producer_config *c
 	return p;
 }
 
-static enum err send_text(struct kafka_producer *p, const char *topic, const char *key, const char *value,
-                          uintptr_t opaque)
+static enum err send_text(struct kafka_producer *p, const char *topic, const char *key,
+                          const char *value, uintptr_t opaque)
 {
-	return kafka_producer_send(p, &(struct kafka_record){ .topic = topic,
-	                                                      .key = key,
-	                                                      .key_len = strlen(key),
-	                                                      .value = value,
-	                                                      .value_len = value ? strlen(value) : 0,
-	                                                      .opaque = (void *)opaque });
+	return kafka_producer_send(p,
+	                           &(struct kafka_record){ .topic = topic,
+	                                                   .key = key,
+	                                                   .key_len = strlen(key),
+	                                                   .value = value,
+	                                                   .value_len = value ? strlen(value) : 0,
+	                                                   .opaque = (void *)opaque });
 }
 
 static void delivers_key_value_and_headers(void **state)
@@ -75,7 +80,8 @@ static void delivers_key_value_and_headers(void **state)
 	struct kafka_record record = {
 		.topic = f->unique, .key = "abc", .key_len = 3, .value = "payload", .value_len = 7
 	};
-	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc", &record);
+	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc",
+	                    &record);
 	assert_int_equal(kafka_producer_send(p, &record), OK);
 	assert_int_equal(send_text(p, f->unique, "gone", NULL, 0), OK);
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
@@ -144,7 +150,8 @@ static void chooses_the_partition_that_java_chooses(void **state)
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	struct kafka_fixture_record got[JAVA_HASHES + 1];
-	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 7, got, JAVA_HASHES + 1), JAVA_HASHES);
+	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 7, got, JAVA_HASHES + 1),
+	                 JAVA_HASHES);
 	for (size_t g = 0; g < JAVA_HASHES; g++) {
 		size_t i = 0;
 		while (strcmp(java_hashes[i].key, got[g].key) != 0)
@@ -269,8 +276,10 @@ static struct mock new_mock(struct backend_fixture *f, int partitions)
 	assert_non_null(m.rk);
 	m.cluster = rd_kafka_mock_cluster_new(m.rk, 1);
 	assert_non_null(m.cluster);
-	assert_int_equal(rd_kafka_mock_topic_create(m.cluster, f->unique, partitions, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
-	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "%s", rd_kafka_mock_cluster_bootstraps(m.cluster));
+	assert_int_equal(rd_kafka_mock_topic_create(m.cluster, f->unique, partitions, 1),
+	                 RD_KAFKA_RESP_ERR_NO_ERROR);
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "%s",
+	         rd_kafka_mock_cluster_bootstraps(m.cluster));
 	return m;
 }
 
@@ -293,7 +302,8 @@ static void send_numbered(struct kafka_producer *p, const char *topic, int from,
 static void expect_all_in_order(const struct mock *m, int count)
 {
 	struct kafka_fixture_record *got = mem_array(RECORDS_MAX * 4, sizeof(*got));
-	size_t n = kafka_fixture_read(m->net->kafka.brokers, m->net->unique, 1, got, RECORDS_MAX * 4);
+	size_t n =
+		kafka_fixture_read(m->net->kafka.brokers, m->net->unique, 1, got, RECORDS_MAX * 4);
 	int next = 0;
 	for (size_t i = 0; i < n; i++) {
 		int number = (int)strtol(got[i].value, NULL, 10);
@@ -342,7 +352,8 @@ static void resends_what_a_broker_rejects_temporarily(void **state)
 	struct reports *reports = mem_zero(sizeof(*reports));
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
-	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 2, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 2,
+	                                  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 	                                  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	send_numbered(p, m.net->unique, 0, 500);
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
@@ -359,7 +370,8 @@ static void reports_what_a_broker_rejects_permanently(void **state)
 	struct reports *reports = mem_zero(sizeof(*reports));
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
-	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
+	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
+	                                  RD_KAFKA_RESP_ERR_INVALID_RECORD);
 	send_numbered(p, m.net->unique, 0, 1);
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&reports->other), 1);
@@ -406,7 +418,8 @@ static void loses_nothing_while_the_broker_is_down(void **state)
 	free_mock(&m);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

@@ -40,7 +40,8 @@ static void on_lost(void *ctx, int32_t partition)
 	r->lost++;
 }
 
-static void start_reader(const struct backend_fixture *f, const struct kafka_config *kafka, struct recorder *r)
+static void start_reader(const struct backend_fixture *f, const struct kafka_config *kafka,
+                         struct recorder *r)
 {
 	assert_int_equal(kafka_topic_reader_new(
 				 &(struct kafka_topic_reader_config){
@@ -65,9 +66,11 @@ static void poll_once(struct recorder *r, int64_t timeout_ms)
 	r->received++;
 	r->received_of[m.partition]++;
 	snprintf(r->last_key, sizeof(r->last_key), "%.*s", (int)m.key_len, (const char *)m.key);
-	snprintf(r->last_value, sizeof(r->last_value), "%.*s", (int)m.value_len, m.value ? (const char *)m.value : "");
+	snprintf(r->last_value, sizeof(r->last_value), "%.*s", (int)m.value_len,
+	         m.value ? (const char *)m.value : "");
 	r->last_is_tombstone = m.value == NULL;
-	if (kafka_topic_reader_header(r->reader, "name", r->last_header, sizeof(r->last_header)) != OK)
+	if (kafka_topic_reader_header(r->reader, "name", r->last_header, sizeof(r->last_header)) !=
+	    OK)
 		r->last_header[0] = '\0';
 }
 
@@ -86,7 +89,8 @@ static bool has_lost(struct recorder *r, int wanted)
 	return r->lost >= wanted;
 }
 
-static void poll_until(struct recorder *r, bool (*holds)(struct recorder *r, int wanted), int wanted)
+static void poll_until(struct recorder *r, bool (*holds)(struct recorder *r, int wanted),
+                       int wanted)
 {
 	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
 	while (!holds(r, wanted)) {
@@ -96,13 +100,16 @@ static void poll_until(struct recorder *r, bool (*holds)(struct recorder *r, int
 }
 
 /* Sends records to each partition until one of each arrives: the reader then has found all ends. */
-static void poll_until_reading(const struct backend_fixture *f, struct recorder *r, int32_t partitions)
+static void poll_until_reading(const struct backend_fixture *f, struct recorder *r,
+                               int32_t partitions)
 {
 	poll_until(r, has_found, partitions);
 	struct kafka_producer *p = NULL;
-	const struct kafka_producer_config config = {
-		.kafka = &f->kafka, .queue_max = 1000, .queue_bytes_max = 1 << 20, .linger_ms = 0, .log = f->log
-	};
+	const struct kafka_producer_config config = { .kafka = &f->kafka,
+		                                      .queue_max = 1000,
+		                                      .queue_bytes_max = 1 << 20,
+		                                      .linger_ms = 0,
+		                                      .log = f->log };
 	assert_int_equal(kafka_producer_new(&config, &p), OK);
 	for (int32_t part = 0; part < partitions; part++) {
 		int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
@@ -111,7 +118,8 @@ static void poll_until_reading(const struct backend_fixture *f, struct recorder 
 			const struct kafka_record record = { .topic = f->unique,
 				                             .key = "probe",
 				                             .key_len = 5,
-				                             .headers = { { "name", "value of a header" } },
+				                             .headers = { { "name",
+				                                            "value of a header" } },
 				                             .header_count = 1,
 				                             .has_partition = true,
 				                             .partition = part };
@@ -183,8 +191,9 @@ static rd_kafka_t *new_admin(const struct backend_fixture *f)
 {
 	char why[256];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, why, sizeof(why)),
-	                 RD_KAFKA_CONF_OK);
+	assert_int_equal(
+		rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, why, sizeof(why)),
+		RD_KAFKA_CONF_OK);
 	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
 	assert_non_null(rk);
 	return rk;
@@ -250,7 +259,8 @@ static void a_producer_counts_partitions_without_waiting(void **state)
 	rd_kafka_t *holder = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), why, sizeof(why));
 	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(holder, 1);
 	assert_int_equal(rd_kafka_mock_topic_create(cluster, "waymark.partitions.test", 5, 1), 0);
-	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s",
+	         rd_kafka_mock_cluster_bootstraps(cluster));
 	struct kafka_producer *p = NULL;
 	const struct kafka_producer_config config = {
 		.kafka = &kafka, .queue_max = 10, .queue_bytes_max = 1 << 20, .log = f->log
@@ -263,7 +273,8 @@ static void a_producer_counts_partitions_without_waiting(void **state)
 	rd_kafka_destroy(holder);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

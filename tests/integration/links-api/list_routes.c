@@ -9,7 +9,8 @@
 
 static const char *method_of(const struct http_route *route)
 {
-	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS" };
+	static const char *const names[] = { "GET",   "HEAD",   "POST",   "PUT",
+		                             "PATCH", "DELETE", "OPTIONS" };
 	return names[route->method];
 }
 
@@ -37,6 +38,7 @@ int main(void)
 	size_t count;
 	const struct http_route *routes = routes_table(&count);
 	for (size_t i = 0; i < count; i++)
-		printf("%s %s %s\n", method_of(&routes[i]), routes[i].pattern, right_of(&routes[i]));
+		printf("%s %s %s\n", method_of(&routes[i]), routes[i].pattern,
+		       right_of(&routes[i]));
 	return 0;
 }

@@ -28,7 +28,8 @@ static struct bulk_update_store_change *two_changes(struct link_fixture *f)
 	return changes;
 }
 
-static enum err write(struct link_fixture *f, struct bulk_update_store_change *changes, size_t count)
+static enum err write(struct link_fixture *f, struct bulk_update_store_change *changes,
+                      size_t count)
 {
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	enum err err = bulk_update_store_write(f->api, changes, count);
@@ -46,14 +47,16 @@ static void writes_each_link_and_records_its_own_change(void **state)
 	assert_int_equal(write(f, changes, 2), OK);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(changes[i].link.entry.version, 2);
-		assert_int_equal(link_store_get(f->api, changes[i].link.entry.id, 1, &f->other), OK);
+		assert_int_equal(link_store_get(f->api, changes[i].link.entry.id, 1, &f->other),
+		                 OK);
 		assert_int_equal(f->other.entry.version, 2);
 		assert_int_equal(f->other.entry.state, LINK_STATE_DISABLED);
 		assert_string_equal(f->other.tags.tag[0], changes[i].link.tags.tag[0]);
 		struct link_event *event = link_fixture_recorded(f, i);
 		assert_int_equal(event->link.entry.version, 2);
-		assert_int_equal(event->change, event->link.entry.id == changes[0].link.entry.id ? LINK_CHANGE_DISABLED
-		                                                                                 : LINK_CHANGE_UPDATED);
+		assert_int_equal(event->change, event->link.entry.id == changes[0].link.entry.id
+		                                        ? LINK_CHANGE_DISABLED
+		                                        : LINK_CHANGE_UPDATED);
 		free(event);
 	}
 	free(changes);
@@ -65,7 +68,8 @@ static void changes_nothing_if_one_link_is_at_another_version(void **state)
 	struct bulk_update_store_change *changes = two_changes(f);
 	test_database_run(f->db, "UPDATE links SET version = 7 WHERE slug = 'two'");
 	assert_int_equal(write(f, changes, 2), ERR_CONFLICT);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'ACTIVE'"), 2);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'ACTIVE'"), 2);
 	assert_int_equal(changes[0].link.entry.version, 1);
 	assert_int_equal(write(f, changes, BULK_UPDATE_STORE_MAX + 1), ERR_LIMIT);
 	assert_int_equal(write(f, changes, 0), OK);
@@ -79,10 +83,14 @@ static void sends_a_pending_low_priority_event_before_the_change(void **state)
 	struct bulk_update_store_change *changes = two_changes(f);
 	test_database_run(f->db, "UPDATE outbox SET priority = 1");
 	assert_int_equal(write(f, changes, 1), OK);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND priority = 0"),
-	                 2);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND priority = 1"),
-	                 1);
+	assert_int_equal(
+		test_database_ask(
+			f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND priority = 0"),
+		2);
+	assert_int_equal(
+		test_database_ask(
+			f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND priority = 1"),
+		1);
 	free(changes);
 }
 

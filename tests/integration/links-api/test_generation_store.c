@@ -69,7 +69,8 @@ static void cannot_be_raised_with_a_stale_lock(void **state)
 	struct fixture *f = *state;
 	struct link_cache_epoch raised;
 	test_database_run(f->db, "UPDATE shedlock SET fence = fence + 1");
-	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised), ERR_CONFLICT);
+	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised),
+	                 ERR_CONFLICT);
 	assert_stored(f, 1, 0);
 }
 
@@ -78,13 +79,16 @@ static void never_decreases(void **state)
 	struct fixture *f = *state;
 	struct pg_conn *owner = test_database_connect(f->db, NULL);
 	pg_conn_set_log(owner, NULL);
-	assert_int_not_equal(pg_conn_query(owner, "UPDATE link_cache_generation SET generation = 1", NULL, NULL), OK);
+	assert_int_not_equal(
+		pg_conn_query(owner, "UPDATE link_cache_generation SET generation = 1", NULL, NULL),
+		OK);
 	pg_conn_close(owner);
 }
 
 static void only_links_api_may_read_it(void **state)
 {
-	static const char *const others[] = { "waymark_redirector", "waymark_consumer", "waymark_janitor" };
+	static const char *const others[] = { "waymark_redirector", "waymark_consumer",
+		                              "waymark_janitor" };
 	struct fixture *f = *state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		struct link_cache_epoch stored;

@@ -18,7 +18,8 @@ static int set_up(void **state)
 	(void)state;
 	db = test_database_new();
 	conn = test_database_connect(db, "waymark_links_api");
-	test_database_run(db, "INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x')");
+	test_database_run(db,
+	                  "INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x')");
 	return 0;
 }
 
@@ -46,9 +47,10 @@ static void first_of_length(char out[static SLUG_SIZE], size_t length)
 
 static enum err create(const char *slug, slug_allocator_source source, struct link *out)
 {
-	const struct link_store_new new_link = {
-		.slug = slug, .original_url = "https://example.com/", .redirect_status = 302, .owner_id = 1
-	};
+	const struct link_store_new new_link = { .slug = slug,
+		                                 .original_url = "https://example.com/",
+		                                 .redirect_status = 302,
+		                                 .owner_id = 1 };
 	enum err err = pg_conn_begin(conn);
 	assert_int_equal(err, OK);
 	err = slug_allocator_create(conn, &new_link, source, out);
@@ -97,7 +99,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(random_slugs_have_seven_characters, empty),
-		cmocka_unit_test_setup(a_random_slug_grows_if_all_tries_of_its_length_are_used, empty),
+		cmocka_unit_test_setup(a_random_slug_grows_if_all_tries_of_its_length_are_used,
+		                       empty),
 		cmocka_unit_test_setup(a_requested_slug_is_not_replaced_by_another, empty),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -58,7 +58,8 @@ static int set_up(void **state)
 	(void)state;
 	db = test_database_new();
 	int64_t links = links_to_create();
-	size_t size = sizeof(*shared) + (size_t)(links + (PROCESSES + 1) * BULK) * sizeof(struct created);
+	size_t size =
+		sizeof(*shared) + (size_t)(links + (PROCESSES + 1) * BULK) * sizeof(struct created);
 	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(shared != MAP_FAILED);
 	shared->links = links;
@@ -67,8 +68,9 @@ static int set_up(void **state)
 	 * thousand use them all.
 	 */
 	memcpy(alphabet, "abcd", sizeof("abcd"));
-	test_database_run(db, "INSERT INTO users (email, password_hash) "
-	                      "SELECT 'rival-' || i || '@example.com', 'x' FROM generate_series(1, 8) AS i");
+	test_database_run(
+		db, "INSERT INTO users (email, password_hash) "
+		    "SELECT 'rival-' || i || '@example.com', 'x' FROM generate_series(1, 8) AS i");
 	return 0;
 }
 
@@ -96,9 +98,10 @@ static bool request_slug(char out[static SLUG_SIZE])
 
 static struct link_store_new plain(int owner, const char *slug)
 {
-	return (struct link_store_new){
-		.slug = slug, .original_url = "https://example.com/", .redirect_status = 302, .owner_id = owner
-	};
+	return (struct link_store_new){ .slug = slug,
+		                        .original_url = "https://example.com/",
+		                        .redirect_status = 302,
+		                        .owner_id = owner };
 }
 
 /* Call after the commit: only then does the slug belong to the link. */
@@ -146,7 +149,8 @@ struct bulk {
 static bool is_duplicate(const struct bulk *bulk, const char *slug)
 {
 	for (size_t i = 0; i < bulk->count; i++) {
-		if (bulk->items[i].requested.slug && strcmp(bulk->items[i].requested.slug, slug) == 0)
+		if (bulk->items[i].requested.slug &&
+		    strcmp(bulk->items[i].requested.slug, slug) == 0)
 			return true;
 	}
 	return false;
@@ -225,9 +229,9 @@ static void purge(void)
 	int64_t created;
 	while ((created = atomic_load(&shared->created)) < shared->links) {
 		const struct created *entry =
-			created > PROCESSES * BULK
-				? &shared->created_links[entropy_below((uint32_t)created - PROCESSES * BULK)]
-				: NULL;
+			created > PROCESSES * BULK ? &shared->created_links[entropy_below(
+							     (uint32_t)created - PROCESSES * BULK)]
+						   : NULL;
 		if (!entry || !entry->owner)
 			continue;
 		require(pg_conn_begin(conn) == OK, "begin");
@@ -249,9 +253,11 @@ static int compare_slugs(const void *a, const void *b)
 static int64_t count_duplicates(void)
 {
 	int64_t duplicates = 0;
-	qsort(shared->created_links, (size_t)shared->created, sizeof(struct created), compare_slugs);
+	qsort(shared->created_links, (size_t)shared->created, sizeof(struct created),
+	      compare_slugs);
 	for (int64_t i = 1; i < shared->created; i++)
-		duplicates += strcmp(shared->created_links[i - 1].slug, shared->created_links[i].slug) == 0;
+		duplicates += strcmp(shared->created_links[i - 1].slug,
+		                     shared->created_links[i].slug) == 0;
 	return duplicates;
 }
 
@@ -299,20 +305,22 @@ static void concurrent_requests_for_a_slug_have_exactly_one_winner(void **state)
 		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
 		assert_int_equal(status, 0);
 	}
-	int64_t rows =
-		test_database_ask(db, "SELECT (SELECT count(*) FROM links) + (SELECT count(*) FROM link_tombstones)");
+	int64_t rows = test_database_ask(
+		db, "SELECT (SELECT count(*) FROM links) + (SELECT count(*) FROM link_tombstones)");
 	int64_t duplicates = count_duplicates();
 	int64_t wrong = count_wrong_owners();
 	print_message("slugs: %lld links by %d processes, %lld requested slugs used, %lld purged, "
 	              "%lld bulks retried: duplicates %lld, wrong owners %lld\n",
-	              (long long)shared->created, PROCESSES, (long long)shared->lost, (long long)shared->purged,
-	              (long long)shared->collisions, (long long)duplicates, (long long)wrong);
+	              (long long)shared->created, PROCESSES, (long long)shared->lost,
+	              (long long)shared->purged, (long long)shared->collisions,
+	              (long long)duplicates, (long long)wrong);
 	assert_true(shared->lost > shared->links / 10);
 	assert_true(shared->purged > 0);
 	assert_int_equal(rows, shared->created);
 	assert_int_equal(duplicates, 0);
 	assert_int_equal(wrong, 0);
-	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM outbox"), shared->created + shared->purged);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM outbox"),
+	                 shared->created + shared->purged);
 }
 
 int main(void)

@@ -52,7 +52,8 @@ struct link_store_new link_fixture_plain(const char *slug)
 	};
 }
 
-enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link,
+                             struct link *out)
 {
 	assert_int_equal(pg_conn_begin(conn), OK);
 	enum err err = link_store_create(conn, new_link, out);
@@ -66,7 +67,8 @@ void link_fixture_make(struct link_fixture *f, const char *slug)
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 }
 
-void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state state, enum link_change kind)
+void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state state,
+                         enum link_change kind)
 {
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock(f->api, id, 1, &f->link), OK);
@@ -81,7 +83,9 @@ struct link_event *link_fixture_recorded(struct link_fixture *f, size_t index)
 	struct link_event *event = mem_zero(sizeof(*event));
 	assert_int_equal(outbox_read(f->api, 100, 100, &batch), OK);
 	assert_true(index < batch.count);
-	assert_int_equal(link_event_decode(batch.rows[index].payload, batch.rows[index].payload_len, event), OK);
+	assert_int_equal(
+		link_event_decode(batch.rows[index].payload, batch.rows[index].payload_len, event),
+		OK);
 	assert_string_equal(batch.rows[index].slug, event->link.entry.slug);
 	outbox_batch_clear(&batch);
 	return event;

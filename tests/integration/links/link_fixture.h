@@ -26,13 +26,15 @@ int link_fixture_empty(void **state);
 struct link_store_new link_fixture_plain(const char *slug);
 
 /* Creates a link in a separate transaction. */
-enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out);
+enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link,
+                             struct link *out);
 
 /* Creates a plain link in f->link. Fails the test if that fails. */
 void link_fixture_make(struct link_fixture *f, const char *slug);
 
 /* Changes the state of the link with this ID as its owner would. f->link is the link then. */
-void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state state, enum link_change kind);
+void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state state,
+                         enum link_change kind);
 
 /* The event at an index of the outbox; free it. */
 struct link_event *link_fixture_recorded(struct link_fixture *f, size_t index);

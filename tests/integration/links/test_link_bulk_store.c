@@ -68,7 +68,8 @@ static void creates_free_slugs_and_skips_taken_ones(void **state)
 			assert_string_equal(b->links[i].entry.slug, slugs[i]);
 	}
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 4);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 4);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 4);
 	free(b);
 }
 
@@ -109,7 +110,9 @@ static void lists_show_a_bulk_in_the_order_of_the_request(void **state)
 	struct bulk *b = bulk_of_many(MANY);
 	assert_int_equal(create(f->api, b, MANY), OK);
 	struct pg_result *rows = NULL;
-	assert_int_equal(pg_conn_query(f->api, "SELECT slug FROM links ORDER BY created_at DESC, id DESC", NULL, &rows),
+	assert_int_equal(pg_conn_query(f->api,
+	                               "SELECT slug FROM links ORDER BY created_at DESC, id DESC",
+	                               NULL, &rows),
 	                 OK);
 	assert_int_equal(pg_result_count(rows), MANY);
 	for (size_t i = 0; i < MANY; i++)
@@ -174,15 +177,18 @@ static void two_bulks_with_the_same_slugs_do_not_deadlock(void **state)
 
 static bool is_waiting_for_a_lock(struct link_fixture *f)
 {
-	return test_database_ask(f->db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-	                                "wait_event_type = 'Lock'") == 1;
+	return test_database_ask(
+		       f->db,
+		       "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+		       "wait_event_type = 'Lock'") == 1;
 }
 
 static void reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try(void **state)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "free", "purged" };
-	struct rival rival = { .conn = test_database_connect(f->db, "waymark_links_api"), .count = 2 };
+	struct rival rival = { .conn = test_database_connect(f->db, "waymark_links_api"),
+		               .count = 2 };
 	rival.bulk = bulk_of(slugs, 2);
 	link_fixture_make(f, "purged");
 	assert_int_equal(pg_conn_begin(f->api), OK);
@@ -209,12 +215,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(creates_free_slugs_and_skips_taken_ones, link_fixture_empty),
-		cmocka_unit_test_setup(stores_every_field_and_records_the_event, link_fixture_empty),
-		cmocka_unit_test_setup(lists_show_a_bulk_in_the_order_of_the_request, link_fixture_empty),
-		cmocka_unit_test_setup(refuses_too_many_links_and_an_unknown_owner, link_fixture_empty),
-		cmocka_unit_test_setup(two_bulks_with_the_same_slugs_do_not_deadlock, link_fixture_empty),
-		cmocka_unit_test_setup(reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try,
+		cmocka_unit_test_setup(stores_every_field_and_records_the_event,
 		                       link_fixture_empty),
+		cmocka_unit_test_setup(lists_show_a_bulk_in_the_order_of_the_request,
+		                       link_fixture_empty),
+		cmocka_unit_test_setup(refuses_too_many_links_and_an_unknown_owner,
+		                       link_fixture_empty),
+		cmocka_unit_test_setup(two_bulks_with_the_same_slugs_do_not_deadlock,
+		                       link_fixture_empty),
+		cmocka_unit_test_setup(
+			reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try,
+			link_fixture_empty),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

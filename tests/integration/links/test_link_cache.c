@@ -39,7 +39,8 @@ static struct redis_pool *connect_to(const char *url, const struct log *log)
 
 static struct link_cache *new_cache(struct redis_pool *redis, const struct log *log)
 {
-	return link_cache_new(&(struct link_cache_config){ .redis = redis, .clock = clock_system(), .log = log });
+	return link_cache_new(
+		&(struct link_cache_config){ .redis = redis, .clock = clock_system(), .log = log });
 }
 
 static void await_valid(struct link_cache *cache)
@@ -314,8 +315,9 @@ static void put_now(struct fixture *f, const char *form, size_t len)
 	size_t used = 0;
 	for (size_t i = 0; i < len; i++) {
 		if (form[i] == 'G')
-			used += (size_t)snprintf(value + used, sizeof(value) - used, "%lld",
-			                         (long long)test_announcer_generation(f->announcer));
+			used += (size_t)snprintf(
+				value + used, sizeof(value) - used, "%lld",
+				(long long)test_announcer_generation(f->announcer));
 		else
 			value[used++] = form[i];
 	}
@@ -371,7 +373,9 @@ static void reports_that_redis_is_down(void **state)
 	struct redis_pool *redis = connect_to("redis://127.0.0.1:1", NULL);
 	struct link_cache *cache = new_cache(redis, NULL);
 	struct link_cache_reservation place;
-	struct link_entry entry = { .id = 1, .version = 1, .redirect_status = 302, .slug = "abc", .original_url = "u" };
+	struct link_entry entry = {
+		.id = 1, .version = 1, .redirect_status = 302, .slug = "abc", .original_url = "u"
+	};
 	assert_int_equal(link_cache_get(cache, "abc", &entry), LINK_CACHE_UNAVAILABLE);
 	assert_int_equal(link_cache_set(cache, &entry), ERR_UNAVAILABLE);
 	link_cache_reserve(cache, "abc", &place);

@@ -46,15 +46,17 @@ static int64_t steady_us(void)
 static struct redis_pool *new_pool(const char *url)
 {
 	struct redis_pool *pool = NULL;
-	const struct redis_pool_config config = { .url = url, .max = 4, .timeout_ms = 1000, .clock = clock_system() };
+	const struct redis_pool_config config = {
+		.url = url, .max = 4, .timeout_ms = 1000, .clock = clock_system()
+	};
 	assert_int_equal(redis_pool_new(&config, &pool), OK);
 	return pool;
 }
 
 static struct link_cache *new_cache(struct redis_pool *pool, struct metrics *metrics)
 {
-	return link_cache_new(
-		&(struct link_cache_config){ .redis = pool, .clock = clock_system(), .metrics = metrics });
+	return link_cache_new(&(struct link_cache_config){
+		.redis = pool, .clock = clock_system(), .metrics = metrics });
 }
 
 static enum link_cache_result get(struct fixture *f)
@@ -89,7 +91,8 @@ static int set_up(void **state)
 	struct fixture *f = mem_zero(sizeof(*f));
 	f->server = test_redis_new();
 	f->proxy = tcp_proxy_new(test_redis_port(f->server));
-	snprintf(f->url, sizeof(f->url), "redis://127.0.0.1:%u", (unsigned)tcp_proxy_port(f->proxy));
+	snprintf(f->url, sizeof(f->url), "redis://127.0.0.1:%u",
+	         (unsigned)tcp_proxy_port(f->proxy));
 	f->announcer = test_announcer_new(f->url);
 	f->pool = new_pool(f->url);
 	f->metrics = metrics_new();
@@ -114,10 +117,13 @@ static int tear_down(void **state)
 
 static struct link_entry entry_of(int64_t version)
 {
-	struct link_entry entry = {
-		.id = 42, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302, .slug = SLUG
-	};
-	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%lld", (long long)version);
+	struct link_entry entry = { .id = 42,
+		                    .version = version,
+		                    .state = LINK_STATE_ACTIVE,
+		                    .redirect_status = 302,
+		                    .slug = SLUG };
+	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%lld",
+	         (long long)version);
 	return entry;
 }
 
@@ -177,7 +183,8 @@ static void reads_nothing_from_a_replica_that_was_promoted(void **state)
 	struct test_redis *replica = test_redis_new();
 	char command[64];
 	fill(f, 1);
-	snprintf(command, sizeof(command), "REPLICAOF 127.0.0.1 %u", (unsigned)test_redis_port(f->server));
+	snprintf(command, sizeof(command), "REPLICAOF 127.0.0.1 %u",
+	         (unsigned)test_redis_port(f->server));
 	test_redis_run(replica, command);
 	int64_t until_us = steady_us() + DEADLINE_US;
 	while (test_redis_run(replica, "EXISTS " KEY) == 0)
@@ -220,11 +227,13 @@ static void ignores_an_announcement_that_was_stuck_in_a_suspended_server(void **
 	int64_t generation = test_announcer_generation(f->announcer);
 	fill(f, 1);
 	test_announcer_pause(f->announcer);
-	enum err err = link_cache_generation_announce(relay, generation, redis_pool_run_id(relay), 0, &answer);
+	enum err err = link_cache_generation_announce(relay, generation, redis_pool_run_id(relay),
+	                                              0, &answer);
 	assert_int_equal(err, OK);
 	assert_int_equal(answer.status, LINK_CACHE_GENERATION_LATE);
 	test_redis_freeze(f->server);
-	err = link_cache_generation_announce(relay, generation, answer.server, answer.now_us + 200000, &answer);
+	err = link_cache_generation_announce(relay, generation, answer.server,
+	                                     answer.now_us + 200000, &answer);
 	assert_int_equal(err, ERR_UNAVAILABLE);
 	await_invalid(f);
 	test_redis_thaw(f->server);
@@ -236,8 +245,8 @@ static void ignores_a_generation_lower_than_the_current_one(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_generation_reply answer;
-	enum err err =
-		link_cache_generation_announce(f->pool, 1, redis_pool_run_id(f->pool), INT64_MAX / 1024, &answer);
+	enum err err = link_cache_generation_announce(f->pool, 1, redis_pool_run_id(f->pool),
+	                                              INT64_MAX / 1024, &answer);
 	assert_int_equal(err, OK);
 	assert_int_equal(answer.status, LINK_CACHE_GENERATION_BEHIND);
 	assert_int_equal(answer.number, test_announcer_generation(f->announcer));
@@ -281,7 +290,8 @@ static void another_server_is_not_a_last_resort(void **state)
 	test_announcer_pause(f->announcer);
 	test_redis_restart(f->server);
 	for (int64_t until_us = steady_us() + CLOCK_US_PER_S; steady_us() < until_us;)
-		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry), LINK_CACHE_UNAVAILABLE);
+		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry),
+		                 LINK_CACHE_UNAVAILABLE);
 }
 
 static void does_not_fill_after_a_flush_with_an_entry_read_before(void **state)
@@ -363,7 +373,8 @@ static void reads_no_stale_version_while_entries_are_evicted(void **state)
 		assert_true(err == OK || err == ERR_CONFLICT);
 	}
 	assert_true(hits > 100);
-	assert_true(test_redis_run(f->server, "DBSIZE") < (int64_t)CROWD * 4); /* some were evicted */
+	assert_true(test_redis_run(f->server, "DBSIZE") <
+	            (int64_t)CROWD * 4); /* some were evicted */
 }
 
 /* --- late fills --- */
@@ -383,8 +394,9 @@ static void fill_unless_newer(struct fixture *f, const struct link_cache_reserva
                               const struct link_entry *entry)
 {
 	char value[LINK_URL_SIZE + 128];
-	snprintf(value, sizeof(value), "2 %lld %lld 42 1 302 0 %zu %s", (long long)reservation->generation,
-	         (long long)entry->version, strlen(entry->original_url), entry->original_url);
+	snprintf(value, sizeof(value), "2 %lld %lld 42 1 302 0 %zu %s",
+	         (long long)reservation->generation, (long long)entry->version,
+	         strlen(entry->original_url), entry->original_url);
 	if (get(f) == LINK_CACHE_ENTRY)
 		return;
 	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(KEY), REDIS_TEXT(value) };
@@ -430,7 +442,8 @@ static unsigned count_resurrections(struct fixture *f, late_fill late)
 			assert_true(err == OK || err == ERR_CONFLICT);
 		}
 		late(f, &reservation, &old);
-		resurrections += link_cache_get(f->cache, SLUG, &out) == LINK_CACHE_ENTRY && out.version == 1;
+		resurrections += link_cache_get(f->cache, SLUG, &out) == LINK_CACHE_ENTRY &&
+		                 out.version == 1;
 	}
 	return resurrections;
 }

@@ -88,8 +88,12 @@ static void claims_each_due_link_once_longest_overdue_first(void **state)
 	link_fixture_make(f, "never");
 	int64_t never = f->link.entry.id;
 	link_fixture_make(f, "later");
-	test_database_run(f->db, "UPDATE links SET next_check_at = now() - interval '1 h' WHERE slug = 'late'");
-	test_database_run(f->db, "UPDATE links SET next_check_at = now() + interval '1 h' WHERE slug = 'later'");
+	test_database_run(
+		f->db,
+		"UPDATE links SET next_check_at = now() - interval '1 h' WHERE slug = 'late'");
+	test_database_run(
+		f->db,
+		"UPDATE links SET next_check_at = now() + interval '1 h' WHERE slug = 'later'");
 	assert_int_equal(claim(f, 1, due), 1);
 	assert_int_equal(due[0].link_id, never);
 	assert_int_equal(claim(f, ROOM, due), 1);
@@ -106,7 +110,8 @@ static void skips_links_that_are_not_active(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
-	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED, LINK_STATE_DELETED };
+	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED,
+		                           LINK_STATE_DELETED };
 	for (size_t i = 0; i < 3; i++) {
 		char slug[2] = { (char)('a' + i), '\0' };
 		link_fixture_make(f, slug);
@@ -124,7 +129,8 @@ static void missing_links_have_no_check(void **state)
 	struct link_check checks[3];
 	link_fixture_make(f, "a");
 	assert_int_equal(claim(f, 1, &due), 1);
-	assert_int_equal(link_check_store_write(f->janitor, &due, LINK_CHECK_NO_ANSWER, 1, 900), OK);
+	assert_int_equal(link_check_store_write(f->janitor, &due, LINK_CHECK_NO_ANSWER, 1, 900),
+	                 OK);
 	const int64_t ids[] = { 999999999, due.link_id, 999999998 };
 	assert_int_equal(link_check_store_get_bulk(f->api, ids, 3, checks), OK);
 	assert_int_equal(checks[0].status, LINK_CHECK_NEVER);

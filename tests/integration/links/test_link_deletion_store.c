@@ -11,7 +11,8 @@
 #include "tests/integration/links/link_fixture.h"
 
 /* Deletes one batch in a separate transaction. */
-static struct link_deletion_batch delete_batch(struct link_fixture *f, struct link_deletion_cursor *cursor)
+static struct link_deletion_batch delete_batch(struct link_fixture *f,
+                                               struct link_deletion_cursor *cursor)
 {
 	struct link_deletion_batch batch;
 	assert_int_equal(pg_conn_begin(f->api), OK);
@@ -56,7 +57,8 @@ static void deletes_remaining_links_as_their_owner_would(void **state)
 	assert_int_equal(event->change, LINK_CHANGE_DELETED);
 	assert_string_equal(event->link.entry.slug, batch.last_slug);
 	free(event);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 2);
 }
 
 static void skips_links_that_are_deleted_already(void **state)
@@ -64,16 +66,18 @@ static void skips_links_that_are_deleted_already(void **state)
 	struct link_fixture *f = *state;
 	struct link_deletion_cursor cursor = { .owner_id = 1 };
 	/* All have the same creation time, so the order depends on their IDs. */
-	test_database_run(f->db,
-	                  "INSERT INTO links (slug, link_type, original_url, owner_id, created_at, state) "
-	                  "SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1, '2026-01-01', "
-	                  "CASE WHEN n > 600 THEN 'ACTIVE' ELSE 'DELETED' END FROM generate_series(1, 1100) AS n");
+	test_database_run(
+		f->db,
+		"INSERT INTO links (slug, link_type, original_url, owner_id, created_at, state) "
+		"SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1, '2026-01-01', "
+		"CASE WHEN n > 600 THEN 'ACTIVE' ELSE 'DELETED' END FROM generate_series(1, 1100) AS n");
 	assert_int_equal(delete_batch(f, &cursor).count, 0);
 	assert_int_equal(delete_batch(f, &cursor).count, 400);
 	assert_false(cursor.is_over);
 	assert_int_equal(delete_batch(f, &cursor).count, 100);
 	assert_true(cursor.is_over);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state <> 'DELETED'"), 0);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state <> 'DELETED'"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 500);
 }
 
@@ -85,7 +89,8 @@ static void a_waiting_expiry_event_goes_first(void **state)
 	link_fixture_make(f, "closing-marked");
 	test_database_run(f->db, "UPDATE outbox SET priority = 1");
 	assert_int_equal(delete_batch(f, &cursor).count, 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 2);
 }
 
 static void a_rollback_leaves_no_changes(void **state)
@@ -97,7 +102,8 @@ static void a_rollback_leaves_no_changes(void **state)
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_deletion_store_next(f->api, &cursor, &batch), OK);
 	pg_conn_rollback(f->api);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'DELETED'"), 0);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'DELETED'"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
 }
 

@@ -34,7 +34,8 @@ static void assert_same_link(const struct link *a, const struct link *b)
 static void stores_every_field_of_a_new_link_and_records_the_event(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_tags tags = { .count = 3, .tag = { "a,b \"c\" {d}", "\xf0\x9f\x94\x97", "NULL" } };
+	struct link_tags tags = { .count = 3,
+		                  .tag = { "a,b \"c\" {d}", "\xf0\x9f\x94\x97", "NULL" } };
 	struct link_store_new new_link = link_fixture_plain("every-field");
 	new_link.expired_url = "https://example.com/late";
 	new_link.title = "It's \\ a \"title\"";
@@ -77,7 +78,9 @@ static void finds_the_entry_that_a_redirect_needs(void **state)
 	assert_int_equal(link_store_find_entry(redirector, "For-Visitors", &entry), ERR_NOT_FOUND);
 	/* The redirector may only read. */
 	pg_conn_set_log(redirector, NULL);
-	assert_int_equal(pg_conn_query(redirector, "UPDATE links SET state = 'DELETED'", NULL, NULL), ERR_INTERNAL);
+	assert_int_equal(
+		pg_conn_query(redirector, "UPDATE links SET state = 'DELETED'", NULL, NULL),
+		ERR_INTERNAL);
 	pg_conn_close(redirector);
 }
 
@@ -85,7 +88,8 @@ static void the_transaction_continues_after_a_taken_slug(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "taken");
-	struct link_store_new again = link_fixture_plain("taken"), free_one = link_fixture_plain("free");
+	struct link_store_new again = link_fixture_plain("taken"),
+			      free_one = link_fixture_plain("free");
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_create(f->api, &again, &f->link), ERR_CONFLICT);
 	assert_int_equal(link_store_create(f->api, &free_one, &f->link), OK);
@@ -114,7 +118,8 @@ static void a_link_without_an_owner_needs_an_expiry_time(void **state)
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 	assert_int_equal(f->link.type, LINK_TYPE_TEMPORARY);
 	assert_int_equal(f->link.owner_id, 0);
-	assert_int_equal(test_database_ask(f->db, "SELECT get_byte(claim_token_hash, 2) FROM links"), 3);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT get_byte(claim_token_hash, 2) FROM links"), 3);
 }
 
 static void refuses_an_unknown_owner_and_invalid_tags(void **state)
@@ -155,13 +160,16 @@ static void administrators_see_links_of_all_owners_and_of_none(void **state)
 	anonymous.owner_id = 0;
 	anonymous.expires_at_us = INT64_C(4102444800000000);
 	link_fixture_make(f, "somebodys");
-	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other), OK);
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other),
+	                 OK);
 	assert_string_equal(f->other.entry.slug, "somebodys");
 	assert_int_equal(link_fixture_create(f->api, &anonymous, &f->link), OK);
-	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other), OK);
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other),
+	                 OK);
 	assert_string_equal(f->other.entry.slug, "nobodys");
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 0, &f->other), ERR_NOT_FOUND);
-	assert_int_equal(link_store_get(f->api, INT64_MAX, LINK_STORE_ANY_OWNER, &f->other), ERR_NOT_FOUND);
+	assert_int_equal(link_store_get(f->api, INT64_MAX, LINK_STORE_ANY_OWNER, &f->other),
+	                 ERR_NOT_FOUND);
 }
 
 static void each_write_raises_the_version_and_records_an_event(void **state)

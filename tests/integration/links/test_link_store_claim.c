@@ -48,12 +48,14 @@ static void a_repeated_claim_finds_the_owner(void **state)
 	create_anonymous(f, "again");
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pg_conn_begin(f->api), OK);
-		assert_int_equal(link_store_lock_by_claim_token(f->api, "again", token, &f->link), OK);
+		assert_int_equal(link_store_lock_by_claim_token(f->api, "again", token, &f->link),
+		                 OK);
 		assert_int_equal(f->link.owner_id, i == 0 ? 0 : 2);
 		assert_int_equal(link_store_claim(f->api, &f->link, 2), i == 0 ? OK : ERR_CONFLICT);
 		assert_int_equal(pg_conn_commit(f->api), OK);
 	}
-	assert_int_equal(test_database_ask(f->db, "SELECT version FROM links WHERE slug = 'again'"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT version FROM links WHERE slug = 'again'"),
+	                 2);
 }
 
 static void finds_no_link_by_another_token_or_without_one(void **state)
@@ -61,9 +63,12 @@ static void finds_no_link_by_another_token_or_without_one(void **state)
 	struct link_fixture *f = *state;
 	create_anonymous(f, "theirs");
 	link_fixture_make(f, "owned");
-	assert_int_equal(link_store_lock_by_claim_token(f->api, "theirs", other_token, &f->link), ERR_NOT_FOUND);
-	assert_int_equal(link_store_lock_by_claim_token(f->api, "Theirs", token, &f->link), ERR_NOT_FOUND);
-	assert_int_equal(link_store_lock_by_claim_token(f->api, "owned", token, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "theirs", other_token, &f->link),
+	                 ERR_NOT_FOUND);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "Theirs", token, &f->link),
+	                 ERR_NOT_FOUND);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "owned", token, &f->link),
+	                 ERR_NOT_FOUND);
 }
 
 /* --- links by destination, and immediate purges --- */
@@ -73,17 +78,25 @@ static void finds_the_newest_active_link_to_a_destination(void **state)
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "older");
 	link_fixture_make(f, "newer");
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), OK);
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other),
+	                 OK);
 	assert_string_equal(f->other.entry.slug, "newer");
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", "older", &f->other), OK);
+	assert_int_equal(
+		link_store_find_active(f->api, 1, "https://example.com/", "older", &f->other), OK);
 	assert_string_equal(f->other.entry.slug, "older");
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/x", NULL, &f->other), ERR_NOT_FOUND);
-	assert_int_equal(link_store_find_active(f->api, 2, "https://example.com/", NULL, &f->other), ERR_NOT_FOUND);
+	assert_int_equal(
+		link_store_find_active(f->api, 1, "https://example.com/x", NULL, &f->other),
+		ERR_NOT_FOUND);
+	assert_int_equal(link_store_find_active(f->api, 2, "https://example.com/", NULL, &f->other),
+	                 ERR_NOT_FOUND);
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), OK);
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other),
+	                 OK);
 	assert_string_equal(f->other.entry.slug, "older");
-	test_database_run(f->db, "UPDATE links SET expires_at = clock_timestamp() WHERE slug = 'older'");
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), ERR_NOT_FOUND);
+	test_database_run(f->db,
+	                  "UPDATE links SET expires_at = clock_timestamp() WHERE slug = 'older'");
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other),
+	                 ERR_NOT_FOUND);
 }
 
 static void an_immediate_purge_leaves_a_tombstone_and_an_urgent_event(void **state)
@@ -99,11 +112,14 @@ static void an_immediate_purge_leaves_a_tombstone_and_an_urgent_event(void **sta
 	assert_int_equal(f->link.entry.state, LINK_STATE_DELETED);
 	assert_int_equal(f->link.entry.version, 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
-	assert_int_equal(test_database_ask(f->db,
-	                                   "SELECT count(*) FROM link_tombstones WHERE slug = 'gone' AND version = 2 "
-	                                   "AND last_state = 'ACTIVE'"),
-	                 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 2);
+	assert_int_equal(
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM link_tombstones WHERE slug = 'gone' AND version = 2 "
+			"AND last_state = 'ACTIVE'"),
+		1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 2);
 	struct link_event *event = link_fixture_recorded(f, 1);
 	assert_int_equal(event->change, LINK_CHANGE_PURGED);
 	assert_int_equal(event->link.entry.version, 2);
@@ -117,9 +133,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(claiming_makes_the_link_permanent, link_fixture_empty),
 		cmocka_unit_test_setup(a_repeated_claim_finds_the_owner, link_fixture_empty),
-		cmocka_unit_test_setup(finds_no_link_by_another_token_or_without_one, link_fixture_empty),
-		cmocka_unit_test_setup(finds_the_newest_active_link_to_a_destination, link_fixture_empty),
-		cmocka_unit_test_setup(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event, link_fixture_empty),
+		cmocka_unit_test_setup(finds_no_link_by_another_token_or_without_one,
+		                       link_fixture_empty),
+		cmocka_unit_test_setup(finds_the_newest_active_link_to_a_destination,
+		                       link_fixture_empty),
+		cmocka_unit_test_setup(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event,
+		                       link_fixture_empty),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

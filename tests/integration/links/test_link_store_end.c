@@ -19,9 +19,10 @@
 static void set_expiry(struct link_fixture *f, const char *slug, const char *seconds)
 {
 	char sql[256];
-	snprintf(sql, sizeof(sql),
-	         "UPDATE links SET expires_at = clock_timestamp() + %s * interval '1 s' WHERE slug = '%s'", seconds,
-	         slug);
+	snprintf(
+		sql, sizeof(sql),
+		"UPDATE links SET expires_at = clock_timestamp() + %s * interval '1 s' WHERE slug = '%s'",
+		seconds, slug);
 	test_database_run(f->db, sql);
 }
 
@@ -38,8 +39,12 @@ static int64_t purge(struct link_fixture *f, int64_t expired_grace_s, int64_t de
 {
 	struct link_store_batch expired = { .limit = 1000 }, deleted = { .limit = 1000 };
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_EXPIRED, expired_grace_s, &expired), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_DELETED, deleted_grace_s, &deleted), OK);
+	assert_int_equal(
+		link_store_purge_batch(f->janitor, LINK_STATE_EXPIRED, expired_grace_s, &expired),
+		OK);
+	assert_int_equal(
+		link_store_purge_batch(f->janitor, LINK_STATE_DELETED, deleted_grace_s, &deleted),
+		OK);
 	assert_int_equal(pg_conn_commit(f->janitor), OK);
 	return expired.changed + deleted.changed;
 }
@@ -57,9 +62,12 @@ static void expires_only_due_links(void **state)
 	test_database_run(f->db, "TRUNCATE outbox");
 
 	assert_int_equal(expire(f, 1000), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'due' "
-	                                          "AND version = 2 AND state_since > created_at"),
-	                 1);
+	assert_int_equal(
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'due' "
+			"AND version = 2 AND state_since > created_at"),
+		1);
 	struct link_event *event = link_fixture_recorded(f, 0);
 	assert_int_equal(event->change, LINK_CHANGE_EXPIRED);
 	assert_int_equal(event->link.entry.state, LINK_STATE_EXPIRED);
@@ -78,7 +86,10 @@ static void expires_the_oldest_first_up_to_the_limit(void **state)
 	set_expiry(f, "old", "-10");
 	assert_int_equal(expire(f, 1), 1);
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'older'"), 1);
+		test_database_ask(
+			f->db,
+			"SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'older'"),
+		1);
 	assert_int_equal(expire(f, 1), 1);
 	assert_int_equal(expire(f, 1), 0);
 }
@@ -104,8 +115,9 @@ static void a_batch_begins_where_the_last_one_ended(void **state)
 		set_expiry(f, slugs[i], ends[i]);
 	}
 	int64_t from_us = start_of_next_batch(f, 0);
-	assert_int_equal(test_database_ask(f->db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint "
-	                                          "FROM links WHERE slug = 'b'"),
+	assert_int_equal(test_database_ask(
+				 f->db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint "
+					"FROM links WHERE slug = 'b'"),
 	                 from_us);
 	link_fixture_make(f, "late");
 	set_expiry(f, "late", "-100");
@@ -143,7 +155,8 @@ static void purges_only_after_a_grace_period_since_the_state_change(void **state
 	assert_int_equal(purge(f, 900, 60), 0);
 	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '61 s'");
 	assert_int_equal(purge(f, 900, 60), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE slug = 'expired'"), 1);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE slug = 'expired'"), 1);
 	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '900 s'");
 	assert_int_equal(purge(f, 900, 60), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
@@ -179,7 +192,10 @@ static void remembers_the_state_before_deletion(void **state)
 	assert_int_equal(f->link.state_before_deletion, LINK_STATE_DISABLED);
 	link_fixture_change(f, id, LINK_STATE_DISABLED, LINK_CHANGE_RESTORED);
 	assert_int_equal(f->link.state_before_deletion, 0);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state_before_deletion IS NULL"), 1);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM links WHERE state_before_deletion IS NULL"),
+		1);
 }
 
 static void a_purge_leaves_a_tombstone_and_an_event(void **state)
@@ -190,8 +206,9 @@ static void a_purge_leaves_a_tombstone_and_an_event(void **state)
 	set_expiry(f, "purged", "-1");
 	assert_int_equal(expire(f, 1000), 1);
 	assert_int_equal(purge(f, 0, 0), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT link_id FROM link_tombstones WHERE slug = 'purged' "
-	                                          "AND last_state = 'EXPIRED' AND version = 3"),
+	assert_int_equal(test_database_ask(
+				 f->db, "SELECT link_id FROM link_tombstones WHERE slug = 'purged' "
+					"AND last_state = 'EXPIRED' AND version = 3"),
 	                 id);
 	struct link_event *event = link_fixture_recorded(f, 2);
 	assert_int_equal(event->change, LINK_CHANGE_PURGED);
@@ -237,10 +254,11 @@ static void refuses_a_slug_whose_purge_is_uncommitted(void **state)
 	attempt->conn = f->api;
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, create_in_thread, attempt), 0);
-	test_database_await(f->db,
-	                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-	                    "AND wait_event_type = 'Lock'",
-	                    1, 10000);
+	test_database_await(
+		f->db,
+		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+		"AND wait_event_type = 'Lock'",
+		1, 10000);
 	assert_int_equal(pg_conn_commit(f->janitor), OK);
 	pthread_join(thread, NULL);
 	assert_int_equal(attempt->result, ERR_CONFLICT);

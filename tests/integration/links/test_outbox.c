@@ -29,7 +29,8 @@ static int set_up(void **state)
 	f->relay = test_database_connect(f->db, "waymark_links_api");
 	for (size_t i = 0; i < 3; i++)
 		f->writers[i] = test_database_connect(f->db, "waymark_links_api");
-	test_database_run(f->db, "INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x')");
+	test_database_run(f->db,
+	                  "INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x')");
 	*state = f;
 	return 0;
 }
@@ -54,9 +55,10 @@ static int truncate_tables(void **state)
 
 static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
 {
-	const struct link_store_new new_link = {
-		.slug = slug, .original_url = "https://example.com/", .redirect_status = 302, .owner_id = 1
-	};
+	const struct link_store_new new_link = { .slug = slug,
+		                                 .original_url = "https://example.com/",
+		                                 .redirect_status = 302,
+		                                 .owner_id = 1 };
 	enum err err = pg_conn_begin(conn);
 	if (err == OK)
 		err = link_store_create(conn, &new_link, out);
@@ -210,9 +212,10 @@ static void a_commit_wakes_the_relay_and_nothing_before_does(void **state)
 {
 	struct fixture *f = *state;
 	struct pg_conn *ear = test_database_connect(f->db, "waymark_links_api");
-	const struct link_store_new new_link = {
-		.slug = "loud", .original_url = "https://example.com/", .redirect_status = 302, .owner_id = 1
-	};
+	const struct link_store_new new_link = { .slug = "loud",
+		                                 .original_url = "https://example.com/",
+		                                 .redirect_status = 302,
+		                                 .owner_id = 1 };
 	assert_int_equal(pg_conn_query(ear, "LISTEN " OUTBOX_CHANNEL, NULL, NULL), OK);
 	assert_int_equal(pg_conn_begin(f->writers[0]), OK);
 	assert_int_equal(link_store_create(f->writers[0], &new_link, &f->link), OK);
@@ -223,8 +226,8 @@ static void a_commit_wakes_the_relay_and_nothing_before_does(void **state)
 }
 
 /* Adds an expiry or purge event as the janitor does. */
-static void add_low_priority(struct fixture *f, struct pg_conn *conn, const char *slug, int64_t version,
-                             enum link_change change)
+static void add_low_priority(struct fixture *f, struct pg_conn *conn, const char *slug,
+                             int64_t version, enum link_change change)
 {
 	struct outbox_bulk bundle;
 	struct link_event *event = mem_zero(sizeof(*event));
@@ -238,8 +241,8 @@ static void add_low_priority(struct fixture *f, struct pg_conn *conn, const char
 	free(event);
 }
 
-static void assert_slugs(struct fixture *f, size_t limit, size_t low_priority_limit, const char *const *slugs,
-                         size_t count)
+static void assert_slugs(struct fixture *f, size_t limit, size_t low_priority_limit,
+                         const char *const *slugs, size_t count)
 {
 	struct outbox_batch batch;
 	assert_int_equal(outbox_read(f->relay, limit, low_priority_limit, &batch), OK);
@@ -363,7 +366,8 @@ static void *write_changes(void *arg)
 		w->result = pg_conn_begin(w->conn);
 		/* Half of them get a transaction ID long before they lock the link. */
 		if (w->result == OK && rand_r(&w->seed) % 2)
-			w->result = pg_conn_query(w->conn, "SELECT pg_current_xact_id()", NULL, NULL);
+			w->result =
+				pg_conn_query(w->conn, "SELECT pg_current_xact_id()", NULL, NULL);
 		if (w->result == OK)
 			w->result = touch(w->conn, w->ids[rand_r(&w->seed) % LINKS], &w->link);
 		if (w->result == OK && rand_r(&w->seed) % 8 == 0)
@@ -382,7 +386,9 @@ static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versio
 	struct link_event *event = mem_zero(sizeof(*event));
 	assert_int_equal(outbox_read(f->relay, 37, 0, &batch), OK);
 	for (size_t i = 0; i < batch.count; i++) {
-		assert_int_equal(link_event_decode(batch.rows[i].payload, batch.rows[i].payload_len, event), OK);
+		assert_int_equal(
+			link_event_decode(batch.rows[i].payload, batch.rows[i].payload_len, event),
+			OK);
 		size_t place = (size_t)(event->link.entry.id - ids[0]);
 		assert_true(place < LINKS);
 		assert_int_equal(event->link.entry.version, versions[place] + 1);

@@ -93,8 +93,10 @@ static bool has_expired(void *ctx)
 	const struct attempt *a = ctx;
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a->lock->name);
-	return backend_fixture_query_int(a->conn, "SELECT (lock_until <= clock_timestamp())::int FROM shedlock WHERE name = $1",
-	                       &p) == 1;
+	return backend_fixture_query_int(
+		       a->conn,
+		       "SELECT (lock_until <= clock_timestamp())::int FROM shedlock WHERE name = $1",
+		       &p) == 1;
 }
 
 static void cannot_be_extended_after_it_expires(void **state)
@@ -118,11 +120,13 @@ static void expires_later_when_extended(void **state)
 	pg_params_text(&p, a.name);
 	assert_int_equal(fenced_lock_acquire(&a, conn, 5000), OK);
 	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), OK);
-	assert_in_range(backend_fixture_query_int(conn,
-	                                "SELECT round(extract(epoch FROM lock_until - clock_timestamp()))::int "
-	                                "FROM shedlock WHERE name = $1",
-	                                &p),
-	                55, 60);
+	assert_in_range(
+		backend_fixture_query_int(
+			conn,
+			"SELECT round(extract(epoch FROM lock_until - clock_timestamp()))::int "
+			"FROM shedlock WHERE name = $1",
+			&p),
+		55, 60);
 	pg_conn_close(conn);
 }
 
@@ -170,10 +174,11 @@ static bool waits_for_a_lock(void *ctx)
 {
 	struct pg_params p = { 0 };
 	pg_params_text(&p, "lock-contender");
-	return backend_fixture_query_int(ctx,
-	                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 "
-	                       "AND wait_event_type = 'Lock'",
-	                       &p) > 0;
+	return backend_fixture_query_int(
+		       ctx,
+		       "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 "
+		       "AND wait_event_type = 'Lock'",
+		       &p) > 0;
 }
 
 static void blocks_contenders_until_the_checked_batch_commits(void **state)
@@ -184,7 +189,9 @@ static void blocks_contenders_until_the_checked_batch_commits(void **state)
 	struct fenced_lock a = new_lock(f, "a");
 	struct fenced_lock b = new_lock(f, "b");
 	struct contender contender = { .lock = &b };
-	assert_int_equal(pg_conn_open(f->pg_url, "lock-contender", 5000, 10000, f->log, &contender.conn), OK);
+	assert_int_equal(
+		pg_conn_open(f->pg_url, "lock-contender", 5000, 10000, f->log, &contender.conn),
+		OK);
 	assert_int_equal(fenced_lock_acquire(&a, conn, 200), OK);
 	assert_int_equal(pg_conn_begin(conn), OK);
 	assert_int_equal(fenced_lock_check(&a, conn), OK);
@@ -224,11 +231,12 @@ static void ignores_a_lock_that_was_never_held(void **state)
 	/* A row as ShedLock writes it: without a fencing token. */
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a.name);
-	assert_int_equal(pg_conn_query(conn,
-	                               "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) "
-	                               "VALUES ($1, now() + interval '1 hour', now(), 'java')",
-	                               &p, NULL),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(conn,
+	                      "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) "
+	                      "VALUES ($1, now() + interval '1 hour', now(), 'java')",
+	                      &p, NULL),
+		OK);
 	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_check(&a, conn), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
@@ -246,20 +254,24 @@ static void is_lost_when_shedlock_acquires_it(void **state)
 	pg_params_text(&p, a.name);
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
 	backend_fixture_wait(has_expired, &attempt, 5000);
-	assert_int_equal(pg_conn_query(conn,
-	                               "UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) + "
-	                               "interval '1 hour', locked_at = timezone('utc', CURRENT_TIMESTAMP), "
-	                               "locked_by = 'java' WHERE name = $1",
-	                               &p, NULL),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(
+			conn,
+			"UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) + "
+			"interval '1 hour', locked_at = timezone('utc', CURRENT_TIMESTAMP), "
+			"locked_by = 'java' WHERE name = $1",
+			&p, NULL),
+		OK);
 	assert_int_equal(fenced_lock_check(&a, conn), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
-	assert_int_equal(backend_fixture_query_int(conn,
-	                                 "SELECT count(*) FROM shedlock WHERE name = $1 AND locked_by = 'java' AND "
-	                                 "lock_until > timezone('utc', clock_timestamp()) + interval '50 min'",
-	                                 &p),
-	                 1);
+	assert_int_equal(
+		backend_fixture_query_int(
+			conn,
+			"SELECT count(*) FROM shedlock WHERE name = $1 AND locked_by = 'java' AND "
+			"lock_until > timezone('utc', clock_timestamp()) + interval '50 min'",
+			&p),
+		1);
 	pg_conn_close(conn);
 }
 
@@ -299,7 +311,9 @@ static void shows_its_state_to_any_process(void **state)
 	assert_int_equal(pg_conn_begin(other), OK);
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a.name);
-	assert_int_equal(backend_fixture_query_int(other, "SELECT 1 FROM shedlock WHERE name = $1 FOR UPDATE", &p), 1);
+	assert_int_equal(backend_fixture_query_int(
+				 other, "SELECT 1 FROM shedlock WHERE name = $1 FOR UPDATE", &p),
+	                 1);
 	assert_int_equal(fenced_lock_query(&b, conn, &how), OK);
 	assert_true(how.left_ms <= 0);
 	pg_conn_close(other);
@@ -358,7 +372,8 @@ static void rejects_names_that_are_too_long(void **state)
 	assert_int_equal(fenced_lock_init(&lock, "n", ""), ERR_INVALID);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

@@ -24,11 +24,13 @@ static void round_trips_every_type(void **state)
 	pg_params_day(&p, 20777);
 	pg_params_null(&p);
 	struct pg_result *rows = NULL;
-	assert_int_equal(pg_conn_query(conn,
-	                               "SELECT $1::text, $2::bigint, $3::double precision, $4::boolean, $5::bytea, "
-	                               "$6::timestamptz, $7::date - date '1970-01-01', $8::text",
-	                               &p, &rows),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(
+			conn,
+			"SELECT $1::text, $2::bigint, $3::double precision, $4::boolean, $5::bytea, "
+			"$6::timestamptz, $7::date - date '1970-01-01', $8::text",
+			&p, &rows),
+		OK);
 	assert_int_equal(pg_result_count(rows), 1);
 	assert_string_equal(pg_result_text(rows, 0, 0), "späte \"Grüße\"");
 	assert_true(pg_result_int(rows, 0, 1) == INT64_MIN);
@@ -50,10 +52,11 @@ static void reads_times_before_1970_whole_seconds_and_infinity(void **state)
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_result *rows = NULL;
 	assert_int_equal(
-		pg_conn_query(conn,
-	                      "SELECT timestamptz '2026-11-20 10:00:00+02', timestamptz 'infinity', "
-	                      "timestamptz '-infinity', NULL::timestamptz, timestamptz '2026-11-20 08:00:00.5Z'",
-	                      NULL, &rows),
+		pg_conn_query(
+			conn,
+			"SELECT timestamptz '2026-11-20 10:00:00+02', timestamptz 'infinity', "
+			"timestamptz '-infinity', NULL::timestamptz, timestamptz '2026-11-20 08:00:00.5Z'",
+			NULL, &rows),
 		OK);
 	assert_true(pg_result_time(rows, 0, 0) == INT64_C(1795161600000000));
 	assert_true(pg_result_time(rows, 0, 1) == INT64_MAX);
@@ -84,12 +87,14 @@ static void prepares_a_statement_once(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct pg_params p = { 0 };
 		pg_params_int(&p, i);
-		assert_int_equal(pg_conn_query(conn, "SELECT $1::int AS prepared_once", &p, NULL), OK);
+		assert_int_equal(pg_conn_query(conn, "SELECT $1::int AS prepared_once", &p, NULL),
+		                 OK);
 	}
-	assert_int_equal(backend_fixture_query_int(conn,
-	                                 "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE "
-	                                 "'%prepared_once%' AND from_sql = false AND name <> ''",
-	                                 NULL),
+	assert_int_equal(backend_fixture_query_int(
+				 conn,
+				 "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE "
+				 "'%prepared_once%' AND from_sql = false AND name <> ''",
+				 NULL),
 	                 1);
 	pg_conn_close(conn);
 }
@@ -111,9 +116,11 @@ static void runs_further_statements_unprepared(void **state)
 static void reports_why_a_statement_failed(void **state)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
-	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int CONSTRAINT t_a_small CHECK (a < 10), "
-	                                      "CONSTRAINT t_a_once UNIQUE (a))"),
-	                 OK);
+	assert_int_equal(
+		pg_conn_script(conn,
+	                       "CREATE TEMP TABLE t (a int CONSTRAINT t_a_small CHECK (a < 10), "
+	                       "CONSTRAINT t_a_once UNIQUE (a))"),
+		OK);
 	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL), OK);
 	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL), ERR_CONFLICT);
 	assert_string_equal(pg_conn_constraint(conn), "t_a_once");
@@ -147,8 +154,12 @@ static void counts_changed_rows(void **state)
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_result *rows = NULL;
 	assert_int_equal(
-		pg_conn_script(conn, "CREATE TEMP TABLE t (a int); INSERT INTO t SELECT generate_series(1, 7)"), OK);
-	assert_int_equal(pg_conn_query(conn, "UPDATE t SET a = a + 1 WHERE a > 3", NULL, &rows), OK);
+		pg_conn_script(
+			conn,
+			"CREATE TEMP TABLE t (a int); INSERT INTO t SELECT generate_series(1, 7)"),
+		OK);
+	assert_int_equal(pg_conn_query(conn, "UPDATE t SET a = a + 1 WHERE a > 3", NULL, &rows),
+	                 OK);
 	assert_int_equal(pg_result_changed(rows), 4);
 	pg_result_free(rows);
 	pg_conn_close(conn);
@@ -160,9 +171,12 @@ static void returns_the_one_number_of_a_statement(void **state)
 	int64_t number = 5;
 	assert_int_equal(pg_conn_query_int(conn, "SELECT 7", NULL, &number), OK);
 	assert_int_equal(number, 7);
-	assert_int_equal(pg_conn_query_int(conn, "SELECT 8 WHERE false", NULL, &number), ERR_NOT_FOUND);
-	assert_int_equal(pg_conn_query_int(conn, "SELECT generate_series(8, 9)", NULL, &number), ERR_NOT_FOUND);
-	assert_int_equal(pg_conn_query_int(conn, "SELECT 'a'::text::int", NULL, &number), ERR_INVALID);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 8 WHERE false", NULL, &number),
+	                 ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT generate_series(8, 9)", NULL, &number),
+	                 ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 'a'::text::int", NULL, &number),
+	                 ERR_INVALID);
 	assert_int_equal(number, 7);
 	pg_conn_close(conn);
 }
@@ -217,9 +231,11 @@ static void never_logs_the_password(void **state)
 {
 	struct backend_fixture *f = *state;
 	struct pg_conn *conn = NULL;
-	assert_int_equal(pg_conn_open("postgresql://u:sesame@127.0.0.1:1/d", "test", 300, 0, f->log, &conn),
-	                 ERR_UNAVAILABLE);
-	assert_int_equal(pg_conn_open("postgresql://u:sesame@127.0.0.1:1/d?nonsense=1", "test", 300, 0, f->log, &conn),
+	assert_int_equal(
+		pg_conn_open("postgresql://u:sesame@127.0.0.1:1/d", "test", 300, 0, f->log, &conn),
+		ERR_UNAVAILABLE);
+	assert_int_equal(pg_conn_open("postgresql://u:sesame@127.0.0.1:1/d?nonsense=1", "test", 300,
+	                              0, f->log, &conn),
 	                 ERR_UNAVAILABLE);
 	assert_int_equal(backend_fixture_logged(f, "postgres_cannot_connect"), 2);
 	assert_int_equal(backend_fixture_logged(f, "sesame"), 0);
@@ -241,7 +257,8 @@ static void detects_that_an_idle_connection_was_closed(void **state)
 	struct pg_params p = { 0 };
 	assert_true(pg_conn_is_alive(conn));
 	pg_params_int(&p, backend_fixture_query_int(conn, "SELECT pg_backend_pid()", NULL));
-	assert_int_equal(pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
+	assert_int_equal(
+		pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
 	assert_false(pg_conn_is_alive(conn));
 	assert_false(pg_conn_is_usable(conn));
 	pg_conn_close(conn);
@@ -282,9 +299,11 @@ static void reports_a_failed_transaction_at_commit(void **state)
 static void reports_a_deferred_constraint_at_commit(void **state)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
-	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int CONSTRAINT t_a_once UNIQUE DEFERRABLE "
-	                                      "INITIALLY DEFERRED)"),
-	                 OK);
+	assert_int_equal(
+		pg_conn_script(conn,
+	                       "CREATE TEMP TABLE t (a int CONSTRAINT t_a_once UNIQUE DEFERRABLE "
+	                       "INITIALLY DEFERRED)"),
+		OK);
 	assert_int_equal(pg_conn_begin(conn), OK);
 	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1), (1)", NULL, NULL), OK);
 	assert_int_equal(pg_conn_commit(conn), ERR_CONFLICT);
@@ -317,9 +336,11 @@ static void releases_the_locks_of_a_client_that_idles_in_a_transaction(void **st
 	pg_params_text(&p, f->unique);
 	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &silent), OK);
 	assert_int_equal(pg_conn_begin(silent), OK);
-	assert_int_equal(pg_conn_query(silent, "SELECT pg_advisory_xact_lock(hashtext($1))", &p, NULL), OK);
+	assert_int_equal(
+		pg_conn_query(silent, "SELECT pg_advisory_xact_lock(hashtext($1))", &p, NULL), OK);
 	/* Waits for a lock on the server until the idle client has lost its lock. */
-	assert_int_equal(pg_conn_query(other, "SELECT pg_advisory_lock(hashtext($1))", &p, NULL), OK);
+	assert_int_equal(pg_conn_query(other, "SELECT pg_advisory_lock(hashtext($1))", &p, NULL),
+	                 OK);
 	assert_int_equal(pg_conn_query(silent, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
 	assert_false(pg_conn_is_usable(silent));
 	pg_conn_close(silent);
@@ -387,7 +408,8 @@ static void detects_that_a_listening_connection_was_cut(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

@@ -17,7 +17,8 @@
 /* The allowance for a busy machine. */
 #define SLACK_MS 3000
 
-static struct pg_pool *new_pool(const struct backend_fixture *f, size_t max, int64_t wait_ms, struct metrics *metrics)
+static struct pg_pool *new_pool(const struct backend_fixture *f, size_t max, int64_t wait_ms,
+                                struct metrics *metrics)
 {
 	return pg_pool_new(&(struct pg_pool_config){
 		.url = f->pg_url,
@@ -70,7 +71,10 @@ static void reuses_one_connection(void **state)
 		assert_int_equal(use_connection(pool), OK);
 	backend_fixture_wait(is_reachable, pool, 5000);
 	/* The second connection belongs to the health check. */
-	assert_in_range(backend_fixture_query_int(other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p),
+	assert_in_range(backend_fixture_query_int(
+				other,
+				"SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+				&p),
 	                1, 2);
 	pg_conn_close(other);
 	pg_pool_free(pool);
@@ -88,7 +92,8 @@ static void bounds_the_time_of_waiters(void **state)
 	assert_int_equal(pg_pool_acquire(pool, &conns[2]), ERR_LIMIT);
 	assert_in_range(backend_fixture_now_ms() - begun_ms, 190, 2000);
 	assert_int_equal(backend_fixture_metric(metrics, "waymark_postgres_connections_busy"), 2);
-	assert_int_equal(backend_fixture_metric(metrics, "waymark_postgres_wait_timeouts_total"), 1);
+	assert_int_equal(backend_fixture_metric(metrics, "waymark_postgres_wait_timeouts_total"),
+	                 1);
 	pg_pool_release(pool, conns[0]);
 	assert_int_equal(pg_pool_acquire(pool, &conns[2]), OK);
 	pg_pool_release(pool, conns[1]);
@@ -111,8 +116,10 @@ static bool has_connections(void *ctx)
 	struct pg_params p = { 0 };
 	pg_params_text(&p, e->name);
 	/* One more belongs to the health check. */
-	return backend_fixture_query_int(e->other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p) ==
-	       e->wanted + 1;
+	return backend_fixture_query_int(
+		       e->other,
+		       "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+		       &p) == e->wanted + 1;
 }
 
 static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
@@ -145,9 +152,10 @@ static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
 	/* A connection that the server closes is replaced even without a caller. */
 	struct pg_params p = { 0 };
 	pg_params_text(&p, e.name);
-	backend_fixture_query_int(e.other,
-	                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
-	                &p);
+	backend_fixture_query_int(
+		e.other,
+		"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
+		&p);
 	backend_fixture_wait(works, e.pool, 10000);
 	backend_fixture_wait(has_connections, &e, 10000);
 	pg_pool_free(e.pool);
@@ -196,7 +204,8 @@ static void rejects_a_waiter_beyond_the_maximum_at_once(void **state)
 	pthread_t threads[8];
 	assert_int_equal(pg_pool_acquire(waiters.pool, &conn), OK);
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, acquire_only_connection, &waiters), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, acquire_only_connection, &waiters), 0);
 	backend_fixture_wait(all_but_two_are_rejected, &waiters, 10000);
 	pg_pool_release(waiters.pool, conn);
 	for (int i = 0; i < 8; i++)
@@ -264,11 +273,12 @@ static void replaces_connections_that_the_server_closed(void **state)
 		pg_pool_release(pool, conns[i]);
 	struct pg_params p = { 0 };
 	pg_params_text(&p, f->unique);
-	assert_int_equal(pg_conn_query(other,
-	                               "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-	                               "WHERE application_name = $1",
-	                               &p, NULL),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(other,
+	                      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+	                      "WHERE application_name = $1",
+	                      &p, NULL),
+		OK);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(use_connection(pool), OK);
 	pg_conn_close(other);
@@ -284,7 +294,8 @@ static void reports_a_broken_connection_and_continues(void **state)
 	assert_int_equal(pg_pool_acquire(pool, &conn), OK);
 	struct pg_params p = { 0 };
 	pg_params_int(&p, backend_fixture_query_int(conn, "SELECT pg_backend_pid()", NULL));
-	assert_int_equal(pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
+	assert_int_equal(
+		pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
 	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
 	pg_pool_release(pool, conn);
 	assert_int_equal(use_connection(pool), OK);
@@ -321,7 +332,8 @@ static void survives_a_restart_of_the_server(void **state)
 	/* During an outage callers do not connect, and the log stays short. */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
-	assert_in_range(backend_fixture_metric(metrics, "waymark_postgres_connect_failures_total"), 1, 50);
+	assert_in_range(backend_fixture_metric(metrics, "waymark_postgres_connect_failures_total"),
+	                1, 50);
 	assert_in_range(backend_fixture_logged(f, "postgres_cannot_connect"), 0, 3);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	backend_fixture_wait(works, pool, 5000);
@@ -368,7 +380,8 @@ static void costs_callers_one_timeout_when_the_server_freezes(void **state)
 	pthread_t threads[4];
 	for (int i = 0; i < 4; i++) {
 		sufferers[i] = (struct caller){ .pool = pool };
-		assert_int_equal(pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
 	}
 	for (int i = 0; i < 4; i++) {
 		pthread_join(threads[i], NULL);
@@ -397,7 +410,8 @@ static void detects_a_dead_server_within_seconds_without_callers(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

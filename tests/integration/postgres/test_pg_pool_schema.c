@@ -44,17 +44,18 @@ static struct pg_pool *new_pool(const struct backend_fixture *f, const char *url
 }
 
 /* The same for a schema of this test alone, at version before; 0: without the table. */
-static struct pg_pool *new_pool_for_schema(const struct backend_fixture *f, struct pg_conn *owner, int64_t before,
-                                           char *url)
+static struct pg_pool *new_pool_for_schema(const struct backend_fixture *f, struct pg_conn *owner,
+                                           int64_t before, char *url)
 {
 	char sql[256];
 	snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
-	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT %d AS version", f->unique, (int)before);
+	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT %d AS version",
+	         f->unique, (int)before);
 	if (before > 0)
 		assert_int_equal(pg_conn_script(owner, sql), OK);
-	snprintf(url, SCHEMA_URL_SIZE, "%s%coptions=-csearch_path%%3D%s", f->pg_url, strchr(f->pg_url, '?') ? '&' : '?',
-	         f->unique);
+	snprintf(url, SCHEMA_URL_SIZE, "%s%coptions=-csearch_path%%3D%s", f->pg_url,
+	         strchr(f->pg_url, '?') ? '&' : '?', f->unique);
 	return new_pool(f, url);
 }
 
@@ -102,7 +103,8 @@ static void waits_for_a_missing_schema(void **state)
 	assert_false(works(pool));
 	backend_fixture_wait(schema_is_unsupported, pool, TIMEOUT_MS);
 	char sql[256];
-	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT 4 AS version", f->unique);
+	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT 4 AS version",
+	         f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
 	backend_fixture_wait(works, pool, TIMEOUT_MS);
 	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
@@ -123,7 +125,8 @@ static void does_not_call_an_unseen_schema_too_old(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

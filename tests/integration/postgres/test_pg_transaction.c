@@ -131,7 +131,8 @@ static void returns_unavailable_without_a_connection(void **state)
 	pg_pool_free(pool);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

@@ -10,7 +10,8 @@
 
 #include "tests/integration/kafka/kafka_fixture.h"
 
-void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events, size_t count)
+void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events,
+                       size_t count)
 {
 	char slug[SLUG_SIZE];
 	fixture_slug(f, name, slug);
@@ -30,10 +31,13 @@ void event_reader_read(struct fixture *f, const char *name, struct redirect_even
 		struct kafka_message message;
 		char reason[REDIRECT_EVENT_REASON_SIZE];
 		assert_true(http_fixture_now_ms() - began_ms < 2 * FIXTURE_TIMEOUT_MS);
-		if (kafka_consumer_poll(consumer, 100, &message) != OK || message.key_len != strlen(slug) ||
+		if (kafka_consumer_poll(consumer, 100, &message) != OK ||
+		    message.key_len != strlen(slug) ||
 		    memcmp(message.key, slug, message.key_len) != 0)
 			continue;
-		assert_int_equal(redirect_event_decode(message.value, message.value_len, &events[found++], reason), OK);
+		assert_int_equal(redirect_event_decode(message.value, message.value_len,
+		                                       &events[found++], reason),
+		                 OK);
 	}
 	kafka_consumer_free(consumer);
 }

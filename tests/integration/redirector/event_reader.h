@@ -8,6 +8,7 @@
 #include "tests/integration/redirector/fixture.h"
 
 /* Reads the first count events of the link with that name, in order. */
-void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events, size_t count);
+void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events,
+                       size_t count);
 
 #endif

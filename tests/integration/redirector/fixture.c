@@ -18,7 +18,8 @@ static const char *require_environment(const char *name)
 {
 	const char *value = getenv(name);
 	if (!value)
-		fail_msg("%s is not set: run this test through tests/support/in-stack backends", name);
+		fail_msg("%s is not set: run this test through tests/support/in-stack backends",
+		         name);
 	return value;
 }
 
@@ -32,7 +33,9 @@ int fixture_group_set_up(void **state)
 {
 	struct fixture *f = mem_zero(sizeof(*f));
 	f->database = test_database_new();
-	test_database_run(f->database, "INSERT INTO users (email, password_hash) VALUES ('owner@example.com', 'x')");
+	test_database_run(
+		f->database,
+		"INSERT INTO users (email, password_hash) VALUES ('owner@example.com', 'x')");
 	entropy_text("abcdefghijklmnopqrstuvwxyz0123456789", f->prefix, 8);
 	f->log = log_new("test", LOG_ERROR, 2);
 	f->redis_server = test_redis_new();
@@ -99,8 +102,8 @@ int fixture_set_up(void **state)
 		.log = f->log,
 	};
 	assert_int_equal(redis_pool_new(&redis, &f->redis), OK);
-	f->link_cache = link_cache_new(
-		&(struct link_cache_config){ .redis = f->redis, .clock = clock_system(), .log = f->log });
+	f->link_cache = link_cache_new(&(struct link_cache_config){
+		.redis = f->redis, .clock = clock_system(), .log = f->log });
 	await_redis_validity(f);
 	reset_config(f);
 	snprintf(f->config.redis_url, sizeof(f->config.redis_url), "%s", f->own_redis_url);
@@ -126,7 +129,8 @@ int fixture_tear_down(void **state)
 
 void fixture_start(struct fixture *f)
 {
-	assert_int_equal(redirector_new(&f->config, f->clock, f->log, f->metrics, &f->redirector), OK);
+	assert_int_equal(redirector_new(&f->config, f->clock, f->log, f->metrics, &f->redirector),
+	                 OK);
 	assert_int_equal(redirector_serve(f->redirector), OK);
 	f->server.port = redirector_http_port(f->redirector);
 	if (strcmp(f->config.redis_url, f->own_redis_url) == 0)
@@ -154,22 +158,27 @@ void fixture_change_link(struct fixture *f, const char *name, const char *change
 {
 	char sql[1024];
 	char slug[SLUG_SIZE];
-	snprintf(sql, sizeof(sql), "UPDATE links SET %s, version = version + 1 WHERE slug = '%s'", change,
-	         fixture_slug(f, name, slug));
+	snprintf(sql, sizeof(sql), "UPDATE links SET %s, version = version + 1 WHERE slug = '%s'",
+	         change, fixture_slug(f, name, slug));
 	test_database_run(f->database, sql);
 }
 
-void fixture_fill_redis(struct fixture *f, const char *name, int64_t version, const char *destination)
+void fixture_fill_redis(struct fixture *f, const char *name, int64_t version,
+                        const char *destination)
 {
-	struct link_entry entry = { .id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302 };
+	struct link_entry entry = {
+		.id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302
+	};
 	fixture_slug(f, name, entry.slug);
-	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%s", destination);
+	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%s",
+	         destination);
 	struct link_cache_reservation place;
 	link_cache_reserve_for_change(f->link_cache, entry.slug, &place);
 	assert_int_equal(link_cache_fill(f->link_cache, &place, &entry), OK);
 }
 
-enum link_cache_result fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out)
+enum link_cache_result fixture_read_redis(struct fixture *f, const char *name,
+                                          struct link_entry *out)
 {
 	char slug[SLUG_SIZE];
 	return link_cache_get(f->link_cache, fixture_slug(f, name, slug), out);
@@ -187,7 +196,8 @@ void fixture_delete_from_redis(struct fixture *f, const char *name)
 unsigned fixture_request(struct fixture *f, const char *method_and_target, const char *headers)
 {
 	char request[4096];
-	snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", method_and_target, headers);
+	snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n",
+	         method_and_target, headers);
 	http_fixture_request(&f->server, request, &f->answer);
 	return f->answer.status;
 }
@@ -227,7 +237,8 @@ void fixture_await_metric(struct fixture *f, const char *series, double at_least
 	int64_t began_ms = http_fixture_now_ms();
 	while (fixture_metric(f, series) < at_least) {
 		if (has_timed_out(began_ms))
-			fail_msg("%s stays at %g, below %g", series, fixture_metric(f, series), at_least);
+			fail_msg("%s stays at %g, below %g", series, fixture_metric(f, series),
+			         at_least);
 	}
 }
 

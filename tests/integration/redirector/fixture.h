@@ -39,10 +39,12 @@ struct fixture {
 	struct test_announcer *announcer;
 	struct redis_pool *redis; /* the test's own connection to Redis */
 	struct link_cache *link_cache;
-	struct config config;      /* change it before fixture_start */
-	const struct clock *clock; /* of the redirector; the system clock unless the test sets another */
+	struct config config; /* change it before fixture_start */
+	const struct clock
+		*clock; /* of the redirector; the system clock unless the test sets another */
 	struct redirector *redirector;
-	struct http_fixture server; /* for the client functions of http_fixture.h; only the port is set */
+	struct http_fixture
+		server; /* for the client functions of http_fixture.h; only the port is set */
 	struct http_fixture_response answer;
 	char prefix[9];
 	char journal_dir[TEST_FOLDER_SIZE];
@@ -67,11 +69,14 @@ void fixture_add_link(struct fixture *f, const char *name);
 void fixture_change_link(struct fixture *f, const char *name, const char *change);
 
 /* Writes that link to Redis with a version and a destination, like links-api. */
-void fixture_fill_redis(struct fixture *f, const char *name, int64_t version, const char *destination);
-enum link_cache_result fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out);
+void fixture_fill_redis(struct fixture *f, const char *name, int64_t version,
+                        const char *destination);
+enum link_cache_result fixture_read_redis(struct fixture *f, const char *name,
+                                          struct link_entry *out);
 void fixture_delete_from_redis(struct fixture *f, const char *name);
 
-/* GET /<slug> with extra header lines, each ending in CRLF. Returns the status; see also f->answer. */
+/* GET /<slug> with extra header lines, each ending in CRLF. Returns the status; see also f->answer.
+ */
 unsigned fixture_get_link(struct fixture *f, const char *name, const char *headers);
 /* The same for any method and target: "POST /abc". */
 unsigned fixture_request(struct fixture *f, const char *method_and_target, const char *headers);

@@ -109,8 +109,9 @@ static void blocks_the_expired_url_too(void **state)
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('after.example')");
 	fixture_add_link(f, "old");
-	fixture_change_link(f, "old",
-	                    "expires_at = now() - interval '1 minute', expired_url = 'https://www.after.example/'");
+	fixture_change_link(
+		f, "old",
+		"expires_at = now() - interval '1 minute', expired_url = 'https://www.after.example/'");
 	fixture_add_link(f, "older");
 	fixture_change_link(f, "older", "expires_at = now() - interval '1 minute'");
 	fixture_start(f);
@@ -186,8 +187,10 @@ static void keeps_the_last_list_while_postgresql_is_down(void **state)
 static void does_not_start_with_an_invalid_file(void **state)
 {
 	struct fixture *f = *state;
-	write_list(f->config.blocked_hosts_file, sizeof(f->config.blocked_hosts_file), "blocked", "a b\n");
-	assert_int_equal(redirector_new(&f->config, f->clock, f->log, f->metrics, &f->redirector), ERR_INVALID);
+	write_list(f->config.blocked_hosts_file, sizeof(f->config.blocked_hosts_file), "blocked",
+	           "a b\n");
+	assert_int_equal(redirector_new(&f->config, f->clock, f->log, f->metrics, &f->redirector),
+	                 ERR_INVALID);
 }
 
 int main(void)

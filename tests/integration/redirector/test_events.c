@@ -28,7 +28,8 @@ static void makes_one_event_per_redirect_and_none_for_other_responses(void **sta
 	fixture_add_link(f, "gone");
 	fixture_change_link(f, "gone", "state = 'EXPIRED'");
 	fixture_add_link(f, "over");
-	fixture_change_link(f, "over", "state = 'EXPIRED', expired_url = 'https://example.com/over'");
+	fixture_change_link(f, "over",
+	                    "state = 'EXPIRED', expired_url = 'https://example.com/over'");
 	fixture_add_link(f, "off");
 	fixture_change_link(f, "off", "state = 'DISABLED'");
 	fixture_start(f);
@@ -62,7 +63,8 @@ static void get_link_repeatedly(struct fixture *f, const char *name, int times)
 {
 	char request[256];
 	char slug[SLUG_SIZE];
-	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", fixture_slug(f, name, slug));
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n",
+	         fixture_slug(f, name, slug));
 	int fd = http_fixture_connect(&f->server);
 	for (int i = 0; i < times; i++) {
 		assert_true(http_fixture_send_text(fd, request));
@@ -78,7 +80,8 @@ static void assert_adds_up(struct fixture *f)
 	strbuf_init(&text, 1024 * 1024);
 	metrics_render(f->metrics, &text);
 	long long accepted = -1, acked = -1, queued = -1, dropped = -1;
-	const char *names[] = { "\n" ACCEPTED " ", "\n" ACKED " ", "\n" QUEUED " ", "\n" DROPPED " " };
+	const char *names[] = { "\n" ACCEPTED " ", "\n" ACKED " ", "\n" QUEUED " ",
+		                "\n" DROPPED " " };
 	long long *values[] = { &accepted, &acked, &queued, &dropped };
 	for (size_t i = 0; i < 4; i++) {
 		const char *found = strstr(text.data, names[i]);
@@ -93,7 +96,8 @@ static void assert_adds_up(struct fixture *f)
 static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_full(void **state)
 {
 	struct fixture *f = *state;
-	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
+	         FIXTURE_UNREACHABLE_KAFKA);
 	f->config.journal_max_bytes = (int64_t)256 * 1024;
 	f->config.drain_s = 0;
 	f->config.memory_ttl_ms = 60000;
@@ -229,8 +233,9 @@ static void describes_the_visitor_without_the_address(void **state)
 	fixture_start(f);
 	get_link_until_hashed(f, "warmup", "X-Forwarded-For: 203.0.113.99\r\n");
 	int64_t before_us = clock_now_us(clock_system());
-	fixture_get_link(f, "visited",
-	                 "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
+	fixture_get_link(
+		f, "visited",
+		"X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
 	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
 	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
 	fixture_get_link(f, "visited", "");
@@ -243,9 +248,11 @@ static void describes_the_visitor_without_the_address(void **state)
 		assert_string_equal(events[i].region, "eu-west");
 		assert_true(events[i].occurred_at_us >= before_us);
 		assert_true(events[i].latency_us < 5000000);
-		assert_memory_equal(events[i].instance, events[0].instance, sizeof(events[0].instance));
+		assert_memory_equal(events[i].instance, events[0].instance,
+		                    sizeof(events[0].instance));
 		assert_true(i == 0 || events[i].sequence == events[i - 1].sequence + 1);
-		assert_true(i == 0 || memcmp(events[i].event_id, events[i - 1].event_id, ENTROPY_UUID_SIZE) != 0);
+		assert_true(i == 0 || memcmp(events[i].event_id, events[i - 1].event_id,
+		                             ENTROPY_UUID_SIZE) != 0);
 	}
 	assert_true(events[0].prefetch);
 	assert_false(events[1].prefetch);

@@ -12,9 +12,9 @@
 #include <pthread.h>
 
 #include "lib/base/mem.h"
-#include "lib/links/watermark.h"
-#include "lib/links/link_event.h"
 #include "lib/kafka/kafka_producer.h"
+#include "lib/links/link_event.h"
+#include "lib/links/watermark.h"
 #include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/integration/redirector/fixture.h"
 
@@ -68,10 +68,12 @@ static int set_up(void **state)
 	part = s->fixture;
 	fixture_set_up(&part);
 	kafka_fixture_create_topic(s->net, PARTITIONS);
-	snprintf(s->fixture->config.link_feed_topic, sizeof(s->fixture->config.link_feed_topic), "%s", s->net->unique);
-	const struct kafka_producer_config config = {
-		.kafka = &s->net->kafka, .queue_max = 1000, .queue_bytes_max = 10 << 20, .log = s->net->log
-	};
+	snprintf(s->fixture->config.link_feed_topic, sizeof(s->fixture->config.link_feed_topic),
+	         "%s", s->net->unique);
+	const struct kafka_producer_config config = { .kafka = &s->net->kafka,
+		                                      .queue_max = 1000,
+		                                      .queue_bytes_max = 10 << 20,
+		                                      .log = s->net->log };
 	assert_int_equal(kafka_producer_new(&config, &s->producer), OK);
 	pthread_create(&s->watermark_thread, NULL, write_watermarks, s);
 	*state = s;
@@ -95,16 +97,20 @@ static int tear_down(void **state)
 }
 
 /* Publishes a change like the relay. PostgreSQL is changed by the test, if at all. */
-static void publish(struct feed_fixture *s, const char *name, int64_t version, const char *destination)
+static void publish(struct feed_fixture *s, const char *name, int64_t version,
+                    const char *destination)
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
-	event->link =
-		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
-	event->link.entry =
-		(struct link_entry){ .id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302 };
+	event->link = (struct link){
+		.type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1
+	};
+	event->link.entry = (struct link_entry){
+		.id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302
+	};
 	const char *slug = fixture_slug(s->fixture, name, event->link.entry.slug);
-	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s", destination);
+	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s",
+	         destination);
 	struct strbuf bytes;
 	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
 	link_event_encode(event, &bytes);
@@ -129,7 +135,8 @@ static bool redirects(struct fixture *f, const char *name, const char *destinati
 {
 	char found[4096];
 	return fixture_get_link(f, name, "") == 302 &&
-	       strcmp(http_fixture_header(&f->answer, "Location", found, sizeof(found)), destination) == 0;
+	       strcmp(http_fixture_header(&f->answer, "Location", found, sizeof(found)),
+	              destination) == 0;
 }
 
 static void await(struct fixture *f, const char *series, double wanted)
@@ -181,7 +188,8 @@ static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 static void is_ready_and_redirects_without_kafka(void **state)
 {
 	struct feed_fixture *s = *state;
-	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers),
+	         FIXTURE_UNREACHABLE_KAFKA);
 	fixture_add_link(s->fixture, "nokafka");
 	fixture_start(s->fixture);
 	fixture_await_ready(s->fixture, true);
@@ -193,8 +201,10 @@ static void is_ready_and_redirects_without_kafka(void **state)
 static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 {
 	struct feed_fixture *s = *state;
-	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
-	snprintf(s->fixture->config.redis_url, sizeof(s->fixture->config.redis_url), FIXTURE_UNREACHABLE_REDIS);
+	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers),
+	         FIXTURE_UNREACHABLE_KAFKA);
+	snprintf(s->fixture->config.redis_url, sizeof(s->fixture->config.redis_url),
+	         FIXTURE_UNREACHABLE_REDIS);
 	s->fixture->config.memory_ttl_ms = 1000;
 	fixture_add_link(s->fixture, "isolated");
 	fixture_start(s->fixture);

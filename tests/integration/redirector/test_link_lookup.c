@@ -37,7 +37,8 @@ static void assert_redirects(struct fixture *f, const char *name, const char *de
 /* Starts a hung server: it accepts connections and never replies. Returns its port. */
 static uint16_t listen_without_replying(int *fd)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(address);
 	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(*fd >= 0);
@@ -236,7 +237,8 @@ static void a_stampede_queries_postgres_once(void **state)
 
 	char request[128];
 	char slug[SLUG_SIZE];
-	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", fixture_slug(f, "stampede", slug));
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n",
+	         fixture_slug(f, "stampede", slug));
 	int crowd[CROWD];
 	for (int i = 0; i < CROWD; i++)
 		crowd[i] = http_fixture_connect(&f->server);
@@ -264,16 +266,19 @@ static void a_hung_postgres_does_not_delay_hits_in_redis(void **state)
 
 	struct pg_conn *conn = test_database_connect(f->database, NULL);
 	assert_int_equal(pg_conn_begin(conn), OK);
-	assert_int_equal(pg_conn_query(conn, "LOCK TABLE links IN ACCESS EXCLUSIVE MODE", NULL, NULL), OK);
+	assert_int_equal(
+		pg_conn_query(conn, "LOCK TABLE links IN ACCESS EXCLUSIVE MODE", NULL, NULL), OK);
 	char request[128];
 	char slug[SLUG_SIZE];
-	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", fixture_slug(f, "hung", slug));
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n",
+	         fixture_slug(f, "hung", slug));
 	int waiting = http_fixture_connect(&f->server);
 	assert_true(http_fixture_send_text(waiting, request));
 	fixture_await_metric(f, "waymark_postgres_connections_busy", 1);
 
 	assert_redirects(f, "warm", "https://example.com/warm");
-	assert_true(fixture_metric(f, "waymark_link_lookups_pending") >= 1); /* the other lookup is still pending */
+	assert_true(fixture_metric(f, "waymark_link_lookups_pending") >=
+	            1); /* the other lookup is still pending */
 	pg_conn_rollback(conn);
 	pg_conn_close(conn);
 	http_fixture_read_response(waiting, true, &f->answer);

@@ -31,7 +31,8 @@ struct shifted_clock {
 
 static int64_t shifted_now_us(const struct clock *self)
 {
-	return clock_now_us(clock_system()) + atomic_load(&((const struct shifted_clock *)self)->shift_us);
+	return clock_now_us(clock_system()) +
+	       atomic_load(&((const struct shifted_clock *)self)->shift_us);
 }
 
 static int64_t shifted_steady_us(const struct clock *self)
@@ -80,7 +81,8 @@ static void create_salts(struct fixture *f, int32_t first, int32_t last, struct 
 static void get_link(struct midnight *m, struct instance *instance, const char *name, int visitor)
 {
 	char headers[128];
-	snprintf(headers, sizeof(headers), "X-Forwarded-For: 203.0.113.%d\r\nUser-Agent: Firefox\r\n", visitor);
+	snprintf(headers, sizeof(headers),
+	         "X-Forwarded-For: 203.0.113.%d\r\nUser-Agent: Firefox\r\n", visitor);
 	assert_int_equal(fixture_get_link(&instance->fixture, name, headers), 302);
 	m->requested++;
 }
@@ -165,7 +167,8 @@ static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 	m.requested = 0;
 	while (!is_over(&m) && m.requested < EVENTS_MAX) {
 		for (int i = 0; i < REDIRECTORS * VISITORS; i++)
-			get_link(&m, &m.instances[i % REDIRECTORS], names[i / REDIRECTORS], i / REDIRECTORS);
+			get_link(&m, &m.instances[i % REDIRECTORS], names[i / REDIRECTORS],
+			         i / REDIRECTORS);
 	}
 	for (size_t i = 0; i < REDIRECTORS; i++)
 		stop(&m.instances[i]);
@@ -179,12 +182,14 @@ static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 			of_day[m.events[k].occurred_at_us >= m.at_us]++;
 		}
 	}
-	print_message("two redirectors across midnight, clocks 200 ms apart: %zu events before, %zu after\n", of_day[0],
-	              of_day[1]);
+	print_message(
+		"two redirectors across midnight, clocks 200 ms apart: %zu events before, %zu after\n",
+		of_day[0], of_day[1]);
 	assert_true(of_day[0] >= 10 && of_day[1] >= 10);
 }
 
-static struct salt_cache *make_cache(struct fixture *f, struct clock_fake *clock, struct pg_pool **pool)
+static struct salt_cache *make_cache(struct fixture *f, struct clock_fake *clock,
+                                     struct pg_pool **pool)
 {
 	*pool = pg_pool_new(&(struct pg_pool_config){ .url = f->config.pg_url,
 	                                              .application_name = "test",

@@ -43,7 +43,8 @@ static void serves_the_r_prefix_and_head(void **state)
 static void sends_the_configured_cache_control(void **state)
 {
 	struct fixture *f = *state;
-	snprintf(f->config.redirect_cache_control, sizeof(f->config.redirect_cache_control), "max-age=60");
+	snprintf(f->config.redirect_cache_control, sizeof(f->config.redirect_cache_control),
+	         "max-age=60");
 	fixture_add_link(f, "cached");
 	fixture_start(f);
 	fixture_get_link(f, "cached", "");
@@ -54,7 +55,8 @@ static void rejects_other_methods_with_allow(void **state)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
-	const char *const methods[] = { "POST /abc", "DELETE /abc", "OPTIONS /", "PUT /robots.txt" };
+	const char *const methods[] = { "POST /abc", "DELETE /abc", "OPTIONS /",
+		                        "PUT /robots.txt" };
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		assert_int_equal(fixture_request(f, methods[i], ""), 405);
 		fixture_assert_header(f, "Allow", "GET, HEAD");
@@ -86,7 +88,8 @@ static void assert_no_lookup(struct fixture *f)
 	const char *const levels[] = { "memory", "redis", "postgres", "stale_memory", "none" };
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		char series[64];
-		snprintf(series, sizeof(series), "waymark_link_lookups_total{level=\"%s\"}", levels[i]);
+		snprintf(series, sizeof(series), "waymark_link_lookups_total{level=\"%s\"}",
+		         levels[i]);
 		assert_int_equal(fixture_metric(f, series), 0);
 	}
 }
@@ -168,7 +171,8 @@ static void a_malformed_or_oversized_request_is_never_looked_up(void **state)
 		size_t len;
 		unsigned status;
 	} requests[] = {
-#define REQUEST(bytes_, status_) { .bytes = (bytes_), .len = sizeof(bytes_) - 1, .status = (status_) }
+#define REQUEST(bytes_, status_)                                                                   \
+	{ .bytes = (bytes_), .len = sizeof(bytes_) - 1, .status = (status_) }
 		REQUEST("GET /abc\0 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
 		REQUEST("GET /\0abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
 		REQUEST("GET /a\0bc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
@@ -206,11 +210,13 @@ static void executes_no_smuggled_request(void **state)
 	struct framing_report report;
 	f->config.http_loops = 1;
 	fixture_start(f);
-	framing_runner_run(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4, &report);
-	print_message("%zu cases rejected, %zu smuggled, %zu crashed\n", report.cases - report.wrong, report.smuggled,
-	              report.crashed);
+	framing_runner_run(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4,
+	                   &report);
+	print_message("%zu cases rejected, %zu smuggled, %zu crashed\n",
+	              report.cases - report.wrong, report.smuggled, report.crashed);
 	if (report.wrong > 0)
-		fail_msg("%zu cases are not rejected as expected; the first: %s", report.wrong, report.first_wrong);
+		fail_msg("%zu cases are not rejected as expected; the first: %s", report.wrong,
+		         report.first_wrong);
 	assert_int_equal(report.smuggled, 0);
 	assert_int_equal(report.crashed, 0);
 	assert_no_lookup(f);
@@ -226,7 +232,8 @@ static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
 	for (int i = 0; i < 3; i++) {
 		char name[24];
 		snprintf(name, sizeof(name), "guess%d", i);
-		assert_int_equal(fixture_get_link(f, name, "X-Forwarded-For: 203.0.113.7\r\n"), 404);
+		assert_int_equal(fixture_get_link(f, name, "X-Forwarded-For: 203.0.113.7\r\n"),
+		                 404);
 	}
 	assert_int_equal(fixture_get_link(f, "guess9", "X-Forwarded-For: 203.0.113.7\r\n"), 429);
 	fixture_assert_header(f, "Retry-After", "60");
@@ -265,7 +272,8 @@ static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
 			assert_int_equal(fixture_get_link(f, "hidden", headers[h]), 404);
 	/* but a visitor whom it does name is limited */
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2::3\r\n"), 404);
-	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2:ff::4\r\n"), 429);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2:ff::4\r\n"),
+	                 429);
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:3::3\r\n"), 404);
 }
 

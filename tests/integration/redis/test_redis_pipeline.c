@@ -24,13 +24,14 @@ struct results {
 static struct redis_pipeline *new_pipeline(const struct backend_fixture *f, size_t in_flight_max)
 {
 	struct redis_pipeline *p = NULL;
-	assert_int_equal(redis_pipeline_new(&(struct redis_pipeline_config){ .url = f->redis_url,
-	                                                                     .timeout_ms = TIMEOUT_MS,
-	                                                                     .in_flight_max = in_flight_max,
-	                                                                     .clock = clock_system(),
-	                                                                     .log = f->log },
-	                                    &p),
-	                 OK);
+	assert_int_equal(
+		redis_pipeline_new(&(struct redis_pipeline_config){ .url = f->redis_url,
+	                                                            .timeout_ms = TIMEOUT_MS,
+	                                                            .in_flight_max = in_flight_max,
+	                                                            .clock = clock_system(),
+	                                                            .log = f->log },
+	                           &p),
+		OK);
 	return p;
 }
 
@@ -54,7 +55,8 @@ static void on_echo(void *ctx, const struct redis_reply *reply, uint64_t run_id)
 	if (!reply)
 		results->failed++;
 	else
-		results->is_in_order = results->is_in_order && bytes && strtoull(bytes, NULL, 10) == results->replied++;
+		results->is_in_order = results->is_in_order && bytes &&
+		                       strtoull(bytes, NULL, 10) == results->replied++;
 }
 
 static enum err echo(struct redis_pipeline *p, size_t number, struct results *results)
@@ -172,11 +174,14 @@ static void rejects_a_malformed_url(void **state)
 {
 	struct backend_fixture *f = *state;
 	struct redis_pipeline *p = NULL;
-	const struct redis_pipeline_config config = { .url = "http://127.0.0.1", .in_flight_max = 1, .log = f->log };
+	const struct redis_pipeline_config config = { .url = "http://127.0.0.1",
+		                                      .in_flight_max = 1,
+		                                      .log = f->log };
 	assert_int_equal(redis_pipeline_new(&config, &p), ERR_INVALID);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

@@ -18,8 +18,8 @@
 /* The allowance for a busy machine. */
 #define SLACK_MS 3000
 
-static struct redis_pool *new_pool_with(const struct backend_fixture *f, size_t max, int64_t timeout_ms,
-                                        struct metrics *metrics)
+static struct redis_pool *new_pool_with(const struct backend_fixture *f, size_t max,
+                                        int64_t timeout_ms, struct metrics *metrics)
 {
 	struct redis_pool *pool = NULL;
 	assert_int_equal(redis_pool_new(&(struct redis_pool_config){ .url = f->redis_url,
@@ -90,11 +90,13 @@ static void distinguishes_the_types_of_replies(void **state)
 	assert_null(redis_reply_bytes(reply, NULL));
 	assert_int_equal(redis_reply_int(reply), 0);
 	redis_reply_free(reply);
-	const struct redis_arg count[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique), REDIS_TEXT("-7") };
+	const struct redis_arg count[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique),
+		                           REDIS_TEXT("-7") };
 	assert_int_equal(redis_pool_call(pool, count, 3, &reply), OK);
 	assert_int_equal(redis_reply_int(reply), -7);
 	redis_reply_free(reply);
-	const struct redis_arg many[] = { REDIS_TEXT("MGET"), REDIS_TEXT(f->unique), REDIS_TEXT("no such key") };
+	const struct redis_arg many[] = { REDIS_TEXT("MGET"), REDIS_TEXT(f->unique),
+		                          REDIS_TEXT("no such key") };
 	assert_int_equal(redis_pool_call(pool, many, 3, &reply), OK);
 	assert_int_equal(redis_reply_count(reply), 2);
 	assert_string_equal(redis_reply_bytes(redis_reply_at(reply, 0), NULL), "-7");
@@ -108,7 +110,8 @@ static void reports_an_error_reply_and_continues(void **state)
 {
 	const struct backend_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 1);
-	const struct redis_arg wrong[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique), REDIS_TEXT("x") };
+	const struct redis_arg wrong[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique),
+		                           REDIS_TEXT("x") };
 	struct redis_reply *reply = NULL;
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(redis_pool_call(pool, wrong, 3, &reply), ERR_INTERNAL);
@@ -118,9 +121,10 @@ static void reports_an_error_reply_and_continues(void **state)
 	redis_pool_free(pool);
 }
 
-static const char set_if_newer[] = "local old = tonumber(redis.call('GET', KEYS[1]) or '0') "
-				   "if tonumber(ARGV[1]) <= old then return 0 end "
-				   "redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
+static const char set_if_newer[] =
+	"local old = tonumber(redis.call('GET', KEYS[1]) or '0') "
+	"if tonumber(ARGV[1]) <= old then return 0 end "
+	"redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
 
 static void runs_a_script_that_redis_has_not_loaded(void **state)
 {
@@ -130,7 +134,9 @@ static void runs_a_script_that_redis_has_not_loaded(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct redis_reply *reply = NULL;
 		const char version[] = { (char)('1' + i), '\0' };
-		const struct redis_arg args[] = { REDIS_TEXT(f->unique), REDIS_TEXT(version), { "a\0b", 3 } };
+		const struct redis_arg args[] = { REDIS_TEXT(f->unique),
+			                          REDIS_TEXT(version),
+			                          { "a\0b", 3 } };
 		assert_int_equal(redis_pool_call(pool, flush, 2, NULL), OK);
 		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply), OK);
 		size_t len = 0;
@@ -149,8 +155,10 @@ static void runs_a_script_that_redis_has_not_loaded(void **state)
 static void reports_an_error_in_a_script(void **state)
 {
 	struct redis_pool *pool = new_pool(*state, 1);
-	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL), ERR_INTERNAL);
-	assert_int_equal(redis_pool_script(pool, "return redis.call('NONSENSE')", 0, NULL, 0, NULL), ERR_INTERNAL);
+	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL),
+	                 ERR_INTERNAL);
+	assert_int_equal(redis_pool_script(pool, "return redis.call('NONSENSE')", 0, NULL, 0, NULL),
+	                 ERR_INTERNAL);
 	assert_int_equal(ping(pool), OK);
 	redis_pool_free(pool);
 }
@@ -159,8 +167,9 @@ static void rejects_a_malformed_url(void **state)
 {
 	(void)state;
 	struct redis_pool *pool = NULL;
-	assert_int_equal(redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool),
-	                 ERR_INVALID);
+	assert_int_equal(
+		redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool),
+		ERR_INVALID);
 	assert_null(pool);
 }
 
@@ -170,8 +179,8 @@ static void selects_the_database_of_the_url(void **state)
 	struct redis_pool *first = new_pool(f, 1);
 	snprintf(f->redis_url + strlen(f->redis_url), 4, "/9");
 	struct redis_pool *ninth = new_pool(f, 1);
-	const struct redis_arg set[] = { REDIS_TEXT("SET"), REDIS_TEXT(f->unique), REDIS_TEXT("x"), REDIS_TEXT("PX"),
-		                         REDIS_TEXT("60000") };
+	const struct redis_arg set[] = { REDIS_TEXT("SET"), REDIS_TEXT(f->unique), REDIS_TEXT("x"),
+		                         REDIS_TEXT("PX"), REDIS_TEXT("60000") };
 	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
 	struct redis_reply *reply = NULL;
 	assert_int_equal(redis_pool_call(ninth, set, 5, NULL), OK);
@@ -221,8 +230,8 @@ static void replaces_an_idle_connection_that_redis_closed(void **state)
 		assert_int_equal(redis_pool_call(pool, id, 2, &reply), OK);
 		snprintf(number, sizeof(number), "%lld", (long long)redis_reply_int(reply));
 		redis_reply_free(reply);
-		const struct redis_arg kill[] = { REDIS_TEXT("CLIENT"), REDIS_TEXT("KILL"), REDIS_TEXT("ID"),
-			                          REDIS_TEXT(number) };
+		const struct redis_arg kill[] = { REDIS_TEXT("CLIENT"), REDIS_TEXT("KILL"),
+			                          REDIS_TEXT("ID"), REDIS_TEXT(number) };
 		assert_int_equal(redis_pool_call(other, kill, 4, &reply), OK);
 		assert_int_equal(redis_reply_int(reply), 1);
 		redis_reply_free(reply);
@@ -244,7 +253,8 @@ static void survives_a_restart_of_redis(void **state)
 	/* During an outage callers do not connect. */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(ping(pool), ERR_UNAVAILABLE);
-	assert_in_range(backend_fixture_metric(metrics, "waymark_redis_connect_failures_total"), 1, 50);
+	assert_in_range(backend_fixture_metric(metrics, "waymark_redis_connect_failures_total"), 1,
+	                50);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	backend_fixture_wait(works, pool, 5000);
 	redis_pool_free(pool);
@@ -284,7 +294,8 @@ static void costs_callers_one_timeout_when_redis_freezes(void **state)
 	pthread_t threads[8];
 	for (int i = 0; i < 8; i++) {
 		sufferers[i] = (struct caller){ .pool = pool };
-		assert_int_equal(pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
 	}
 	for (int i = 0; i < 8; i++) {
 		pthread_join(threads[i], NULL);
@@ -367,7 +378,8 @@ static void switches_to_the_server_of_the_newest_connection(void **state)
 	test_redis_free(new);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

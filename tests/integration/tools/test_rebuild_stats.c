@@ -171,8 +171,12 @@ static void fills_empty_aggregates_from_the_log(void **state)
 	};
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
 		assert_int_equal(test_database_ask(db, zeroes[i]), 0);
-	assert_int_equal(test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM visit_rollup_quarter"), VISITS);
-	assert_int_equal(test_database_ask(db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"), VISITS);
+	assert_int_equal(test_database_ask(
+				 db, "SELECT sum(humans + bots)::bigint FROM visit_rollup_quarter"),
+	                 VISITS);
+	assert_int_equal(test_database_ask(
+				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
+	                 VISITS);
 }
 
 static void repairs_any_damage(void **state)
@@ -201,8 +205,8 @@ static void repairs_a_single_link(void **state)
 }
 
 /* Today is being finished: the janitor has reached a city of the tenth link. */
-#define HALF_FINISHED                                                                                                  \
-	"UPDATE daily_rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), "             \
+#define HALF_FINISHED                                                                                              \
+	"UPDATE daily_rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), " \
 	"done_dimension = 'city', done_value = 'Berlin'"
 
 static void compares_only_finished_days(void **state)
@@ -210,23 +214,30 @@ static void compares_only_finished_days(void **state)
 	struct test_database *db = *state;
 	run(db, HALF_FINISHED);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT link_id) FROM visit_total_day "
-	                                       "WHERE day = current_date"),
+	assert_int_equal(test_database_ask(db,
+	                                   "SELECT count(DISTINCT link_id) FROM visit_total_day "
+	                                   "WHERE day = current_date"),
 	                 10);
-	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
-	                                       "AND (link_id, dimension) > (SELECT min(id) + 10, "
-	                                       "'city'::visit_dimension FROM links)"),
-	                 0);
-	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
-	                                       "AND link_id = (SELECT min(id) + 10 FROM links)"),
-	                 test_database_ask(db, "SELECT count(DISTINCT (dimension, value)) FROM visit_rollup_hour "
-	                                       "WHERE bucket >= current_date AND dimension <= 'city' "
-	                                       "AND link_id = (SELECT min(id) + 10 FROM links)"));
+	assert_int_equal(
+		test_database_ask(db,
+	                          "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
+	                          "AND (link_id, dimension) > (SELECT min(id) + 10, "
+	                          "'city'::visit_dimension FROM links)"),
+		0);
+	assert_int_equal(
+		test_database_ask(db,
+	                          "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
+	                          "AND link_id = (SELECT min(id) + 10 FROM links)"),
+		test_database_ask(
+			db, "SELECT count(DISTINCT (dimension, value)) FROM visit_rollup_hour "
+			    "WHERE bucket >= current_date AND dimension <= 'city' "
+			    "AND link_id = (SELECT min(id) + 10 FROM links)"));
 	/* Rows after that position are ignored, because finishing the day replaces them. */
 	run(db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
 	        "SELECT max(id), current_date, 'os', 'Linux', 4711 FROM links");
 	assert_int_equal(rebuild(db, 0, true), OK);
-	run(db, "UPDATE visit_rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
+	run(db,
+	    "UPDATE visit_rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	run(db,
 	    "UPDATE daily_rollup_progress SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
@@ -242,7 +253,8 @@ static void keeps_days_from_being_finished(void **state)
 	int64_t done = test_database_ask(db, "SELECT daily_rollup_advance(current_date + 1, 100)");
 	pg_conn_close(other);
 	assert_int_equal(done, 0);
-	test_database_await(db, "SELECT (daily_rollup_advance(current_date + 1, 100) > 0)::int", 1, 5000);
+	test_database_await(db, "SELECT (daily_rollup_advance(current_date + 1, 100) > 0)::int", 1,
+	                    5000);
 	run(db, "UPDATE daily_rollup_progress SET next_day = current_date + 1, next_link = 0");
 }
 
@@ -263,7 +275,8 @@ static void *count_visits(void *arg)
 		pg_params_int(&params, counter->first_link + counter->counted % 20);
 		pg_params_int(&params, 100 + counter->counted * 13 % 3000);
 		/* A deadlock rolls the visit back. A consumer would retry it. */
-		enum err err = pg_conn_query_int(conn, "SELECT count_visit($1, $2::integer)", &params, &one);
+		enum err err = pg_conn_query_int(conn, "SELECT count_visit($1, $2::integer)",
+		                                 &params, &one);
 		assert_true(err == OK || err == ERR_CONFLICT);
 		counter->counted += one;
 	}
@@ -295,13 +308,16 @@ static void is_exact_while_consumers_count(void **state)
 	print_message("%d rebuilds while %lld visits were counted\n", ROUNDS, (long long)counted);
 	assert_true(counted > ROUNDS);
 	assert_int_equal(rebuild(db, 0, true), OK);
-	assert_int_equal(test_database_ask(db, "SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0"),
-	                 VISITS + counted);
+	assert_int_equal(
+		test_database_ask(
+			db,
+			"SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0"),
+		VISITS + counted);
 }
 
 /* Makes the schema a year old and drops the first of the three days, as retention does. */
-#define DROP_A_DAY                                                                                                     \
-	"UPDATE schema_migrations SET applied_at = now() - interval '1 year';"                                         \
+#define DROP_A_DAY                                                                                 \
+	"UPDATE schema_migrations SET applied_at = now() - interval '1 year';"                     \
 	"DO $$ BEGIN EXECUTE format('DROP TABLE %I', visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 2))); END $$;"
 
 static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
@@ -334,12 +350,16 @@ static void keeps_counts_of_deleted_stray_visits(void **state)
 	run(db, COUNT_STRAY_VISIT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	int64_t hash = test_database_ask(db, aggregates_hash_sql);
-	assert_int_equal(test_database_ask(db, "SELECT visit_log_delete_expired_strays(current_date - 4, 100)"), 1);
+	assert_int_equal(
+		test_database_ask(db,
+	                          "SELECT visit_log_delete_expired_strays(current_date - 4, 100)"),
+		1);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 	/* The platform's row can no longer be verified, but the days that the log has can be. */
-	run(db, "UPDATE visit_rollup_quarter SET humans = humans + 1 WHERE bucket >= current_date - 1");
+	run(db,
+	    "UPDATE visit_rollup_quarter SET humans = humans + 1 WHERE bucket >= current_date - 1");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
@@ -355,9 +375,10 @@ static void keeps_a_day_whose_partition_was_detached(void **state)
 	        "visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 1))); END $$;");
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
-	run(db, "DO $$ DECLARE day date := (now() AT TIME ZONE 'UTC')::date - 1; BEGIN "
-	        "EXECUTE format('ALTER TABLE visit_log ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', "
-	        "visit_log_partition_name(day), day, day + 1); END $$;");
+	run(db,
+	    "DO $$ DECLARE day date := (now() AT TIME ZONE 'UTC')::date - 1; BEGIN "
+	    "EXECUTE format('ALTER TABLE visit_log ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', "
+	    "visit_log_partition_name(day), day, day + 1); END $$;");
 }
 
 static void does_not_restore_purged_links(void **state)
@@ -365,13 +386,17 @@ static void does_not_restore_purged_links(void **state)
 	struct test_database *db = *state;
 	run(db, "DELETE FROM links WHERE id = (SELECT min(id) FROM links)");
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM link_statistics WHERE link_id > 0 "
-	                                       "AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+	assert_int_equal(test_database_ask(db,
+	                                   "SELECT count(*) FROM link_statistics WHERE link_id > 0 "
+	                                   "AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 	                 0);
-	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM visit_rollup_quarter "
-	                                       "WHERE NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
-	                 0);
-	assert_int_equal(test_database_ask(db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"), VISITS);
+	assert_int_equal(
+		test_database_ask(db, "SELECT count(*) FROM visit_rollup_quarter "
+	                              "WHERE NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+		0);
+	assert_int_equal(test_database_ask(
+				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
+	                 VISITS);
 }
 
 static void refuses_a_second_rebuild_at_the_same_time(void **state)

@@ -113,11 +113,15 @@ int main(void)
 		return 0;
 	}
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(creates_missing_topics_and_changes_nothing_in_a_second_run, set_up,
+		cmocka_unit_test_setup_teardown(
+			creates_missing_topics_and_changes_nothing_in_a_second_run, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(logs_each_difference_of_an_existing_topic, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(logs_each_difference_of_an_existing_topic, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(logs_the_reason_when_the_brokers_refuse_a_topic, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(gives_up_when_no_broker_answers_in_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(logs_the_reason_when_the_brokers_refuse_a_topic,
+		                                set_up, tear_down),
+		cmocka_unit_test_setup_teardown(gives_up_when_no_broker_answers_in_time, set_up,
+		                                tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,8 @@ static void parses_addresses_in_every_form_that_proxies_write(void **state)
 	check_parse("fe80::1%eth0", "fe80::1");
 	check_parse("[fe80::1%25eth0]:80", "fe80::1");
 	check_parse("::", "::");
-	check_parse("2001:db8:1111:2222:3333:4444:5555:6666", "2001:db8:1111:2222:3333:4444:5555:6666");
+	check_parse("2001:db8:1111:2222:3333:4444:5555:6666",
+	            "2001:db8:1111:2222:3333:4444:5555:6666");
 }
 
 static void rejects_everything_else(void **state)
@@ -104,7 +105,9 @@ static void parses_ranges(void **state)
 	assert_int_equal(ranges.count, 0);
 	assert_int_equal(client_ip_ranges_parse(" ,\t\n", &ranges), OK);
 	assert_int_equal(ranges.count, 0);
-	assert_int_equal(client_ip_ranges_parse("10.1.2.3/8, fd00::/8\n192.0.2.1 ,2001:db8::1", &ranges), OK);
+	assert_int_equal(
+		client_ip_ranges_parse("10.1.2.3/8, fd00::/8\n192.0.2.1 ,2001:db8::1", &ranges),
+		OK);
 	assert_int_equal(ranges.count, 4);
 	static const struct {
 		const char *ip;
@@ -133,7 +136,8 @@ static void keeps_prefixes_that_end_within_a_byte(void **state)
 	struct client_ip_ranges ranges;
 	assert_int_equal(client_ip_ranges_parse("172.16.0.0/12 0.0.0.0/0", &ranges), OK);
 	ranges.count = 1;
-	struct client_ip in = ip_of("172.31.255.255"), out = ip_of("172.32.0.0"), v6 = ip_of("2001:db8::1");
+	struct client_ip in = ip_of("172.31.255.255"), out = ip_of("172.32.0.0"),
+			 v6 = ip_of("2001:db8::1");
 	assert_true(client_ip_ranges_contain(&ranges, &in));
 	assert_false(client_ip_ranges_contain(&ranges, &out));
 	ranges.count = 2;
@@ -144,9 +148,10 @@ static void keeps_prefixes_that_end_within_a_byte(void **state)
 static void rejects_malformed_ranges(void **state)
 {
 	(void)state;
-	static const char *const texts[] = { "x",           "10.0.0.0/",    "10.0.0.0/33", "::/129",
-		                             "10.0.0.0/-1", "10.0.0.0/8/8", "10.0.0/8",    "[::1]/128",
-		                             "10.0.0.1:80", "10.0.0.0/ 8",  "10.0.0.0/+8", "10.0.0.0/08x" };
+	static const char *const texts[] = { "x",           "10.0.0.0/",   "10.0.0.0/33",
+		                             "::/129",      "10.0.0.0/-1", "10.0.0.0/8/8",
+		                             "10.0.0/8",    "[::1]/128",   "10.0.0.1:80",
+		                             "10.0.0.0/ 8", "10.0.0.0/+8", "10.0.0.0/08x" };
 	struct client_ip_ranges ranges = { .count = 7 };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (client_ip_ranges_parse(texts[i], &ranges) != ERR_INVALID)
@@ -197,7 +202,8 @@ static void ignores_entries_that_the_client_sent(void **state)
 	check_request("10.0.0.1", "192.0.2.9, 198.51.100.1", "198.51.100.1");
 	check_request("10.0.0.1", "10.0.0.9, 198.51.100.1", "198.51.100.1");
 	check_request("10.0.0.1", "127.0.0.1, 198.51.100.1, 10.0.0.2, 10.0.0.3", "198.51.100.1");
-	check_request("10.0.0.1", "192.0.2.9,198.51.100.1:4711 ,\t[2001:db8:ffff::2]:80", "198.51.100.1");
+	check_request("10.0.0.1", "192.0.2.9,198.51.100.1:4711 ,\t[2001:db8:ffff::2]:80",
+	              "198.51.100.1");
 }
 
 static void stops_at_a_malformed_entry(void **state)

@@ -35,8 +35,8 @@ static void signs_the_examples_of_rfc_4231(void **state)
 
 	digest_hmac_sha256("Jefe", 4, "what do ya want for nothing?", 28, digest);
 	assert_digest(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-	digest_hmac_sha256(long_key, sizeof(long_key), "Test Using Larger Than Block-Size Key - Hash Key First", 54,
-	                   digest);
+	digest_hmac_sha256(long_key, sizeof(long_key),
+	                   "Test Using Larger Than Block-Size Key - Hash Key First", 54, digest);
 	assert_digest(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 

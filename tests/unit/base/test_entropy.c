@@ -49,7 +49,8 @@ static void draws_evenly_where_a_plain_modulo_would_not(void **state)
 static void draws_text_evenly_and_only_from_its_alphabet(void **state)
 {
 	(void)state;
-	static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	static const char alphabet[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	static char text[620001];
 	size_t seen[256] = { 0 };
 	entropy_text(alphabet, text, 620000);
@@ -92,7 +93,8 @@ static void uuids_7_sort_by_microsecond(void **state)
 	(void)state;
 	uint8_t last[ENTROPY_UUID_SIZE] = { 0 };
 	uint8_t next[ENTROPY_UUID_SIZE];
-	for (int64_t us = INT64_C(1795132800000000) - 1500; us < INT64_C(1795132800000000) + 1500; us++) {
+	for (int64_t us = INT64_C(1795132800000000) - 1500; us < INT64_C(1795132800000000) + 1500;
+	     us++) {
 		entropy_uuid7(us, next);
 		assert_true(memcmp(last, next, sizeof(next)) < 0);
 		memcpy(last, next, sizeof(next));
@@ -116,7 +118,8 @@ static void makes_uuids_7_from_a_pool_that_is_refilled(void **state)
 	struct entropy_pool pool = { 0 };
 	for (size_t i = 0; i < IDS; i++) {
 		entropy_pool_uuid7(&pool, INT64_C(0x17F22E279B0) * 1000, ids[i]);
-		assert_memory_equal(ids[i], ((const uint8_t[]){ 0x01, 0x7f, 0x22, 0xe2, 0x79, 0xb0, 0x70 }), 7);
+		assert_memory_equal(
+			ids[i], ((const uint8_t[]){ 0x01, 0x7f, 0x22, 0xe2, 0x79, 0xb0, 0x70 }), 7);
 		assert_int_equal(ids[i][8] & 0xc0, 0x80);
 		for (size_t earlier = 0; earlier < i; earlier++)
 			assert_memory_not_equal(ids[i], ids[earlier], ENTROPY_UUID_SIZE);

@@ -227,7 +227,8 @@ static void refuses_a_variable_that_is_set_directly_and_by_file(void **state)
 	struct fixture *f = *state;
 	write_file(f, "http://b", 8);
 	setenv("TEST_URL_FILE", f->path, 1);
-	assert_invalid(f, 1, "TEST_URL: is set together with TEST_URL_FILE: set only one of them\n");
+	assert_invalid(f, 1,
+	               "TEST_URL: is set together with TEST_URL_FILE: set only one of them\n");
 }
 
 static void refuses_files_without_a_usable_value(void **state)
@@ -236,7 +237,8 @@ static void refuses_files_without_a_usable_value(void **state)
 	char expected[256];
 	unsetenv("TEST_URL");
 	setenv("TEST_URL_FILE", "/nonexistent/file", 1);
-	assert_invalid(f, 1, "TEST_URL_FILE: cannot open /nonexistent/file: No such file or directory\n");
+	assert_invalid(f, 1,
+	               "TEST_URL_FILE: cannot open /nonexistent/file: No such file or directory\n");
 
 	setenv("TEST_URL_FILE", "/tmp", 1);
 	assert_invalid(f, 1, "TEST_URL_FILE: cannot read /tmp: Is a directory\n");
@@ -257,7 +259,8 @@ static void refuses_files_without_a_usable_value(void **state)
 static void allows_an_empty_default_for_a_secret_with_a_minimum_length(void **state)
 {
 	struct fixture *f = *state;
-	static const struct env_var optional[] = { ENV_SECRET("TEST_SECRET", struct config, secret, "", 8, "x") };
+	static const struct env_var optional[] = { ENV_SECRET("TEST_SECRET", struct config, secret,
+		                                              "", 8, "x") };
 	unsetenv("TEST_SECRET");
 	assert_int_equal(env_read(optional, 1, &f->config, &f->problems), 0);
 	assert_string_equal(f->config.secret, "");

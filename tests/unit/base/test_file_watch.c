@@ -78,8 +78,8 @@ static int set_up(void **state)
 	snprintf(f->other, sizeof(f->other), "%s/other", f->folder);
 	write_file(f->path, "1");
 	const struct file_watch_file files[] = { { "", reread, NULL }, { f->path, reread, f } };
-	f->watch =
-		file_watch_new(&(struct file_watch_config){ .files = files, .count = 2, .interval_ms = INTERVAL_MS });
+	f->watch = file_watch_new(&(struct file_watch_config){
+		.files = files, .count = 2, .interval_ms = INTERVAL_MS });
 	*state = f;
 	return 0;
 }

@@ -21,7 +21,8 @@ static void normalises_every_address_like_browsers(void **state)
 		{ "[1:0:0:2:3:0:0:4]", "[1::2:3:0:0:4]" },
 		{ "[1:0:2:3:4:5:6:7]", "[1:0:2:3:4:5:6:7]" },
 		{ "[::ffff:192.0.2.1]", "[::ffff:c000:201]" },
-		{ "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]", "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]" },
+		{ "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]",
+		  "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]" },
 	};
 	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
 		char out[IPV6_HOST_SIZE] = "";

@@ -66,11 +66,12 @@ static const char *written(struct fixture *f)
 static void writes_one_json_object_per_line(void **state)
 {
 	struct fixture *f = *state;
-	log_info(f->log, "started", LOG_TEXT("name", "x"), LOG_INT("port", 8080), LOG_DOUBLE("load", 0.5),
-	         LOG_BOOL("ready", true));
-	assert_string_equal(written(f),
-	                    "\"level\":\"info\",\"service\":\"tester\",\"event\":\"started\",\"name\":\"x\","
-	                    "\"port\":8080,\"load\":0.5,\"ready\":true}\n");
+	log_info(f->log, "started", LOG_TEXT("name", "x"), LOG_INT("port", 8080),
+	         LOG_DOUBLE("load", 0.5), LOG_BOOL("ready", true));
+	assert_string_equal(
+		written(f),
+		"\"level\":\"info\",\"service\":\"tester\",\"event\":\"started\",\"name\":\"x\","
+		"\"port\":8080,\"load\":0.5,\"ready\":true}\n");
 }
 
 static void begins_with_the_current_time(void **state)
@@ -89,7 +90,8 @@ static void needs_no_fields(void **state)
 {
 	struct fixture *f = *state;
 	log_error(f->log, "ended");
-	assert_string_equal(written(f), "\"level\":\"error\",\"service\":\"tester\",\"event\":\"ended\"}\n");
+	assert_string_equal(written(f),
+	                    "\"level\":\"error\",\"service\":\"tester\",\"event\":\"ended\"}\n");
 }
 
 static void omits_levels_below_its_own(void **state)
@@ -120,7 +122,8 @@ static void assert_text(struct fixture *f, const char *text, const char *expecte
 
 static void escapes_quotes_and_backslashes(void **state)
 {
-	assert_text(*state, "a\"b\\c\",\"level\":\"error", "a\\\"b\\\\c\\\",\\\"level\\\":\\\"error");
+	assert_text(*state, "a\"b\\c\",\"level\":\"error",
+	            "a\\\"b\\\\c\\\",\\\"level\\\":\\\"error");
 }
 
 static void replaces_control_bytes_so_that_no_line_can_be_forged(void **state)
@@ -142,8 +145,11 @@ static void logs_a_null_text_as_empty(void **state)
 static void omits_fields_without_a_name_and_empty_optional_texts(void **state)
 {
 	struct fixture *f = *state;
-	log_info(f->log, "x", LOG_TEXT_IF("trace_id", ""), LOG_INT(NULL, 1), LOG_TEXT_IF("other", "y"));
-	assert_string_equal(written(f), "\"level\":\"info\",\"service\":\"tester\",\"event\":\"x\",\"other\":\"y\"}\n");
+	log_info(f->log, "x", LOG_TEXT_IF("trace_id", ""), LOG_INT(NULL, 1),
+	         LOG_TEXT_IF("other", "y"));
+	assert_string_equal(
+		written(f),
+		"\"level\":\"info\",\"service\":\"tester\",\"event\":\"x\",\"other\":\"y\"}\n");
 }
 
 /* A deterministic generator, so that a run can be repeated. */
@@ -164,7 +170,10 @@ static void no_text_can_add_a_control_byte_or_a_line(void **state)
 		size_t len = next_byte(&seed) % (sizeof(text) - 1);
 		for (size_t at = 0; at < len; at++) {
 			unsigned char byte = next_byte(&seed);
-			text[at] = (char)(byte % 4 ? byte : special[next_byte(&seed) % (sizeof(special) - 1)]);
+			text[at] =
+				(char)(byte % 4
+			                       ? byte
+			                       : special[next_byte(&seed) % (sizeof(special) - 1)]);
 		}
 		text[len] = '\0';
 		log_info(f->log, "x", LOG_TEXT("text", text));
@@ -180,7 +189,8 @@ static void no_text_can_add_a_control_byte_or_a_line(void **state)
 static void writes_numbers_unknown_to_json_as_null(void **state)
 {
 	struct fixture *f = *state;
-	log_info(f->log, "e", LOG_DOUBLE("a", (double)NAN), LOG_DOUBLE("b", HUGE_VAL), LOG_INT("c", INT64_MIN));
+	log_info(f->log, "e", LOG_DOUBLE("a", (double)NAN), LOG_DOUBLE("b", HUGE_VAL),
+	         LOG_INT("c", INT64_MIN));
 	assert_non_null(strstr(written(f), ",\"a\":null,\"b\":null,\"c\":-9223372036854775808}\n"));
 }
 
@@ -214,8 +224,9 @@ static void keeps_every_line_within_the_limit(void **state)
 	for (size_t len = 0; len < 1100; len++) {
 		char *text = repeat("\"", len);
 		char *plain = repeat("x", 1000);
-		log_info(f->log, "e", LOG_TEXT("a", plain), LOG_TEXT("b", plain), LOG_TEXT("c", text),
-		         LOG_TEXT("d", text), LOG_INT("n", len), LOG_TEXT("e", plain), LOG_INT("last", 1));
+		log_info(f->log, "e", LOG_TEXT("a", plain), LOG_TEXT("b", plain),
+		         LOG_TEXT("c", text), LOG_TEXT("d", text), LOG_INT("n", len),
+		         LOG_TEXT("e", plain), LOG_INT("last", 1));
 		written(f);
 		size_t line_len = strlen(f->line);
 		assert_true(line_len <= LOG_LINE_MAX);

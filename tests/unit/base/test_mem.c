@@ -112,8 +112,10 @@ static void aborts_on_overflow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new_memory_is_zero),       cmocka_unit_test(zero_bytes_give_a_unique_pointer),
-		cmocka_unit_test(resizing_keeps_the_bytes), cmocka_unit_test(copies_text_and_bytes),
+		cmocka_unit_test(new_memory_is_zero),
+		cmocka_unit_test(zero_bytes_give_a_unique_pointer),
+		cmocka_unit_test(resizing_keeps_the_bytes),
+		cmocka_unit_test(copies_text_and_bytes),
 		cmocka_unit_test(aborts_on_overflow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

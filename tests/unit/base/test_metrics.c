@@ -79,9 +79,11 @@ static void registering_twice_gives_one_series(void **state)
 	static const double bounds[] = { 1 };
 	struct metrics *m = metrics_new();
 	for (int i = 0; i < 2; i++) {
-		metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"memory\""), 1);
+		metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"memory\""),
+		            1);
 		metrics_add(metrics_gauge(m, "waymark_depth", "Depth.", NULL), 10);
-		metrics_observe(metrics_histogram(m, "waymark_seconds", "Seconds.", NULL, bounds, 1), 0.5);
+		metrics_observe(
+			metrics_histogram(m, "waymark_seconds", "Seconds.", NULL, bounds, 1), 0.5);
 	}
 	assert_rendered(m, "# HELP waymark_hits_total Hits.\n"
 	                   "# TYPE waymark_hits_total counter\n"
@@ -213,9 +215,11 @@ static void counts_exactly_across_threads(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, count, &both), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	assert_rendered(m, "# HELP n_total N.\n# TYPE n_total counter\nn_total 80000\n"
-	                   "# HELP s S.\n# TYPE s histogram\n"
-	                   "s_bucket{le=\"1\"} 80000\ns_bucket{le=\"+Inf\"} 80000\ns_sum 40000\ns_count 80000\n");
+	assert_rendered(
+		m,
+		"# HELP n_total N.\n# TYPE n_total counter\nn_total 80000\n"
+		"# HELP s S.\n# TYPE s histogram\n"
+		"s_bucket{le=\"1\"} 80000\ns_bucket{le=\"+Inf\"} 80000\ns_sum 40000\ns_count 80000\n");
 }
 
 struct pair {
@@ -244,8 +248,9 @@ static void refreshes_consistent_series_before_each_rendering(void **state)
 	assert_non_null(strstr(first.data, "left 1\n"));
 	assert_non_null(strstr(first.data, "right 99\n"));
 	strbuf_clear(&first);
-	assert_rendered(m,
-	                "# HELP left L.\n# TYPE left gauge\nleft 2\n# HELP right R.\n# TYPE right gauge\nright 98\n");
+	assert_rendered(
+		m,
+		"# HELP left L.\n# TYPE left gauge\nleft 2\n# HELP right R.\n# TYPE right gauge\nright 98\n");
 }
 
 int main(void)

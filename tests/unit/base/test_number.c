@@ -35,12 +35,12 @@ static void parses_the_smallest_and_the_largest_number(void **state)
 static void refuses_text_that_is_not_a_number(void **state)
 {
 	(void)state;
-	static const char *const invalid[] = {
-		"", "-", "+1", " 1", "1 ", "1x", "0x10", "1.0", "--1", "1e3", "\xd9\xa1"
-	};
+	static const char *const invalid[] = { "",     "-",   "+1",  " 1",  "1 ",      "1x",
+		                               "0x10", "1.0", "--1", "1e3", "\xd9\xa1" };
 	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
 		int64_t number = -99;
-		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number), ERR_INVALID);
+		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number),
+		                 ERR_INVALID);
 		assert_int_equal(number, -99);
 	}
 }
@@ -48,11 +48,13 @@ static void refuses_text_that_is_not_a_number(void **state)
 static void refuses_numbers_out_of_bounds(void **state)
 {
 	(void)state;
-	static const char *const invalid[] = { "9223372036854775808", "-9223372036854775809", "18446744073709551617",
+	static const char *const invalid[] = { "9223372036854775808", "-9223372036854775809",
+		                               "18446744073709551617",
 		                               "99999999999999999999999999999999" };
 	int64_t number = -99;
 	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++)
-		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number), ERR_LIMIT);
+		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number),
+		                 ERR_LIMIT);
 	assert_int_equal(number_parse("11", 1, 10, &number), ERR_LIMIT);
 	assert_int_equal(number_parse("0", 1, 10, &number), ERR_LIMIT);
 	assert_int_equal(number, -99);
@@ -64,7 +66,8 @@ static void a_huge_number_followed_by_a_letter_is_invalid(void **state)
 {
 	(void)state;
 	int64_t number;
-	assert_int_equal(number_parse("99999999999999999999999x", INT64_MIN, INT64_MAX, &number), ERR_INVALID);
+	assert_int_equal(number_parse("99999999999999999999999x", INT64_MIN, INT64_MAX, &number),
+	                 ERR_INVALID);
 }
 
 static void writes_the_shortest_text_that_parses_back_to_the_same_number(void **state)

@@ -74,7 +74,8 @@ static void restore(int fd, int saved, FILE *file, char *text, size_t size)
 
 static void start(struct start *s, const char *a, const char *b)
 {
-	char *argv[] = { (char *)(uintptr_t) "tester", (char *)(uintptr_t)a, (char *)(uintptr_t)b, NULL };
+	char *argv[] = { (char *)(uintptr_t) "tester", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
+		         NULL };
 	FILE *out = tmpfile(), *err = tmpfile();
 	assert_non_null(out);
 	assert_non_null(err);
@@ -121,7 +122,8 @@ static void help_lists_the_variables(void **state)
 	start(&s, "--help", NULL);
 	assert_int_equal(s.status, 0);
 	assert_non_null(strstr(s.out, "tester: Tests.\n"));
-	assert_non_null(strstr(s.out, "usage: tester [--help | --version | --check-config | --twice]\n"));
+	assert_non_null(
+		strstr(s.out, "usage: tester [--help | --version | --check-config | --twice]\n"));
 	assert_non_null(strstr(s.out, "  TEST_URL   required  where it is\n"));
 	assert_string_equal(s.err, "");
 }

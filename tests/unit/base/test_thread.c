@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-#include "lib/base/thread.h"
 #include "lib/base/clock.h"
+#include "lib/base/thread.h"
 
 #define LONG_MS 60000
 #define SHORT_MS 20

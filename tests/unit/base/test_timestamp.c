@@ -31,10 +31,10 @@ static void assert_refused(const char *const *texts, size_t count)
 	}
 }
 
-#define ASSERT_REFUSED(...)                                                                                            \
-	do {                                                                                                           \
-		static const char *const texts[] = { __VA_ARGS__ };                                                    \
-		assert_refused(texts, ARRAY_SIZE(texts));                                                              \
+#define ASSERT_REFUSED(...)                                                                        \
+	do {                                                                                       \
+		static const char *const texts[] = { __VA_ARGS__ };                                \
+		assert_refused(texts, ARRAY_SIZE(texts));                                          \
 	} while (0)
 
 static void truncates_to_milliseconds(void **state)
@@ -105,7 +105,8 @@ static void parses_fractions_of_any_length_and_truncates_them(void **state)
 	assert_int_equal(parse("2026-11-20T12:00:00.1Z"), noon + 100000);
 	assert_int_equal(parse("2026-11-20T12:00:00.000001Z"), noon + 1);
 	assert_int_equal(parse("2026-11-20T12:00:00.123456999Z"), noon + 123456);
-	ASSERT_REFUSED("2026-11-20T12:00:00.Z", "2026-11-20T12:00:00.1234567890Z", "2026-11-20T12:00:00,1Z");
+	ASSERT_REFUSED("2026-11-20T12:00:00.Z", "2026-11-20T12:00:00.1234567890Z",
+	               "2026-11-20T12:00:00,1Z");
 }
 
 static void parses_any_offset(void **state)
@@ -115,8 +116,9 @@ static void parses_any_offset(void **state)
 	assert_int_equal(parse("2026-11-19T12:01:00.123456-23:59"), NOON_US);
 	assert_int_equal(parse("2026-11-20T12:00:00.123456+00:00"), NOON_US);
 	assert_int_equal(parse("2026-11-20T12:00:00.123456-00:00"), NOON_US);
-	ASSERT_REFUSED("2026-11-20T12:00:00", "2026-11-20T12:00:00+1:00", "2026-11-20T12:00:00+0100",
-	               "2026-11-20T12:00:00+24:00", "2026-11-20T12:00:00+01:60", "2026-11-20T12:00:00 +01:00");
+	ASSERT_REFUSED("2026-11-20T12:00:00", "2026-11-20T12:00:00+1:00",
+	               "2026-11-20T12:00:00+0100", "2026-11-20T12:00:00+24:00",
+	               "2026-11-20T12:00:00+01:60", "2026-11-20T12:00:00 +01:00");
 }
 
 static void parses_lower_case_letters(void **state)
@@ -136,8 +138,8 @@ static void knows_leap_years(void **state)
 static void refuses_dates_and_times_that_do_not_exist(void **state)
 {
 	(void)state;
-	ASSERT_REFUSED("2026-00-20T12:00:00Z", "2026-13-20T12:00:00Z", "2026-11-00T12:00:00Z", "2026-11-31T12:00:00Z",
-	               "2026-11-20T24:00:00Z", "2026-11-20T12:60:00Z");
+	ASSERT_REFUSED("2026-00-20T12:00:00Z", "2026-13-20T12:00:00Z", "2026-11-00T12:00:00Z",
+	               "2026-11-31T12:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T12:60:00Z");
 }
 
 static void refuses_a_leap_second(void **state)
@@ -165,9 +167,9 @@ static void refuses_leading_and_trailing_bytes(void **state)
 static void refuses_other_formats(void **state)
 {
 	(void)state;
-	ASSERT_REFUSED("", "2026-11-20", "2026-11-20 12:00:00Z", "20261120T120000Z", "2026-11-20T12:00Z",
-	               "2026-1-20T12:00:00Z", "26-11-20T12:00:00Z", "+026-11-20T12:00:00Z", "2026/11/20T12:00:00Z",
-	               "1795176000");
+	ASSERT_REFUSED("", "2026-11-20", "2026-11-20 12:00:00Z", "20261120T120000Z",
+	               "2026-11-20T12:00Z", "2026-1-20T12:00:00Z", "26-11-20T12:00:00Z",
+	               "+026-11-20T12:00:00Z", "2026/11/20T12:00:00Z", "1795176000");
 }
 
 static void refuses_every_prefix_of_a_valid_text(void **state)

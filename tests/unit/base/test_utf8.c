@@ -14,9 +14,9 @@ struct sample {
 	const char *bytes;
 	size_t len;
 };
-#define SAMPLE(text)                                                                                                   \
-	{                                                                                                              \
-		(text), sizeof(text) - 1                                                                               \
+#define SAMPLE(text)                                                                               \
+	{                                                                                          \
+		(text), sizeof(text) - 1                                                           \
 	}
 
 static void accepts_the_edges_of_every_length(void **state)

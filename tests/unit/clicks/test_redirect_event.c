@@ -104,11 +104,11 @@ static void assert_refused(struct redirect_event *event, const char *field)
 }
 
 /* Changes one member of a valid event, which must then be refused because of field. */
-#define ASSERT_REFUSED_WITH(member, value, field)                                                                      \
-	do {                                                                                                           \
-		struct redirect_event *event = small_event();                                                          \
-		event->member = (value);                                                                               \
-		assert_refused(event, (field));                                                                        \
+#define ASSERT_REFUSED_WITH(member, value, field)                                                  \
+	do {                                                                                       \
+		struct redirect_event *event = small_event();                                      \
+		event->member = (value);                                                           \
+		assert_refused(event, (field));                                                    \
 	} while (0)
 
 static void names_the_invalid_number(void **state)
@@ -246,7 +246,8 @@ static void refuses_empty_random_and_oversized_input(void **state)
 	assert_int_equal(redirect_event_decode("garbage", 7, out, reason), ERR_INVALID);
 	assert_string_equal(reason, "message");
 	char *large = mem_zero(REDIRECT_EVENT_BYTES_MAX + 1);
-	assert_int_equal(redirect_event_decode(large, REDIRECT_EVENT_BYTES_MAX + 1, out, reason), ERR_INVALID);
+	assert_int_equal(redirect_event_decode(large, REDIRECT_EVENT_BYTES_MAX + 1, out, reason),
+	                 ERR_INVALID);
 	assert_string_equal(reason, "message: 8193 bytes");
 	free(large);
 	free(out);

@@ -35,8 +35,9 @@ static void whole_days_need_neither_hours_nor_the_log(void **state)
 	struct statistics_range range =
 		statistics_range_split((struct statistics_span){ NOW, NOW + 3 * DAY }, HOUR, all);
 	expect(range.days, NOW, NOW + 3 * DAY);
-	assert_int_equal(
-		length(range.buckets[0]) + length(range.buckets[1]) + length(range.log[0]) + length(range.log[1]), 0);
+	assert_int_equal(length(range.buckets[0]) + length(range.buckets[1]) +
+	                         length(range.log[0]) + length(range.log[1]),
+	                 0);
 }
 
 static void a_range_consists_of_edges_hours_and_days(void **state)
@@ -84,7 +85,8 @@ static void unfinished_days_consist_of_buckets(void **state)
 	assert_int_equal(length(statistics_range_split(span, HOUR, finished).days), 0);
 }
 
-static void assert_covers(struct statistics_span span, int64_t bucket_us, struct statistics_span finished)
+static void assert_covers(struct statistics_span span, int64_t bucket_us,
+                          struct statistics_span finished)
 {
 	struct statistics_range r = statistics_range_split(span, bucket_us, finished);
 	int64_t rolled = length(r.buckets[0]) + length(r.buckets[1]) + length(r.days);
@@ -104,7 +106,8 @@ static void every_moment_is_counted_exactly_once(void **state)
 	for (int i = 0; i < 100000; i++) {
 		struct statistics_span span = { NOW + random() % (4 * DAY), 0 };
 		span.to_us = span.from_us + 1 + random() % (i % 2 ? 4 * DAY : 2 * HOUR);
-		struct statistics_span finished = { NOW + random() % 4 * DAY, NOW + random() % 9 * DAY };
+		struct statistics_span finished = { NOW + random() % 4 * DAY,
+			                            NOW + random() % 9 * DAY };
 		assert_covers(span, HOUR, finished);
 		assert_covers(span, QUARTER, finished);
 	}
@@ -120,7 +123,8 @@ static void ends_before_the_log_move_down_to_whole_buckets(void **state)
 	expect(counted, NOW, span.to_us);
 	counted = statistics_range_countable(span, HOUR, NOW + DAY);
 	expect(counted, NOW, NOW + 2 * HOUR);
-	counted = statistics_range_countable((struct statistics_span){ NOW + 5, NOW + 9 }, HOUR, NOW + DAY);
+	counted = statistics_range_countable((struct statistics_span){ NOW + 5, NOW + 9 }, HOUR,
+	                                     NOW + DAY);
 	assert_true(statistics_range_is_empty(&counted));
 	counted = statistics_range_countable(span, HOUR, 0);
 	expect(counted, span.from_us, span.to_us);

@@ -25,13 +25,15 @@ static void all_dimensions_but_two_are_rolled_up(void **state)
 	(void)state;
 	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
 		assert_int_equal(visit_dimension_is_rolled_up(d),
-		                 d != VISIT_DIMENSION_REFERRER_SOURCE && d != VISIT_DIMENSION_BOT_REASON);
+		                 d != VISIT_DIMENSION_REFERRER_SOURCE &&
+		                         d != VISIT_DIMENSION_BOT_REASON);
 }
 
 static void refuses_other_names(void **state)
 {
 	(void)state;
-	static const char *const others[] = { "", "total", "Country", "countr", "country ", "referrer_host" };
+	static const char *const others[] = { "",       "total",    "Country",
+		                              "countr", "country ", "referrer_host" };
 	enum visit_dimension found;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_int_equal(visit_dimension_parse(others[i], &found), ERR_NOT_FOUND);

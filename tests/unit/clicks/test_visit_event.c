@@ -100,8 +100,8 @@ static void corrupt_the_browser(struct visit_event *event)
 static void refuses_an_invalid_visit(void **state)
 {
 	(void)state;
-	void (*const changes[])(struct visit_event *) = { remove_the_link, remove_the_time, remove_the_slug,
-		                                          corrupt_the_browser };
+	void (*const changes[])(struct visit_event *) = { remove_the_link, remove_the_time,
+		                                          remove_the_slug, corrupt_the_browser };
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		struct visit_event *event = event_with(changes[i]);
 		struct visit_event *back = mem_zero(sizeof(*back));

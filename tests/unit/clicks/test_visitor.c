@@ -10,9 +10,11 @@
 #include "lib/clicks/visitor.h"
 
 static const uint8_t salt[VISITOR_SALT_SIZE] = { 1, 2, 3 };
-static const struct client_ip ip = { .bytes = { [10] = 0xff, 0xff, 203, 0, 113, 7 }, .known = true };
+static const struct client_ip ip = { .bytes = { [10] = 0xff, 0xff, 203, 0, 113, 7 },
+	                             .known = true };
 
-static void hash_with(const uint8_t bytes[static VISITOR_SALT_SIZE], const struct client_ip *visitor, const char *agent,
+static void hash_with(const uint8_t bytes[static VISITOR_SALT_SIZE],
+                      const struct client_ip *visitor, const char *agent,
                       uint8_t out[static DIGEST_SIZE])
 {
 	struct digest_hmac_key ready;
@@ -33,7 +35,8 @@ static void is_the_hmac_of_address_and_user_agent(void **state)
 	char hex[2 * DIGEST_SIZE + 1];
 	hash_with(salt, &ip, "curl/8.0", hash);
 	digest_hex(hash, sizeof(hash), hex);
-	assert_string_equal(hex, "a78cc601f7ca79625ea04ab55c92bc23ec363f7bcba2031418a2f849ad8cc697");
+	assert_string_equal(hex,
+	                    "a78cc601f7ca79625ea04ab55c92bc23ec363f7bcba2031418a2f849ad8cc697");
 }
 
 static void changes_with_salt_address_and_user_agent(void **state)

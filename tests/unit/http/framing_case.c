@@ -9,7 +9,9 @@
 
 static const char *const bodied_methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "BREW" };
 static const char *const bodiless_methods[] = { "GET", "HEAD" };
-static const char *const any_methods[] = { "GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW" };
+static const char *const any_methods[] = {
+	"GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW"
+};
 
 static const char *const spaces[] = { " ", "", "\t", " \t " };
 
@@ -65,9 +67,11 @@ static struct choice choose(const struct framing_rule *rule, size_t variant)
 		choice.method = bodied_methods[take_digit(&number, COUNT(bodied_methods))];
 		break;
 	}
-	if (rule->versions == FRAMING_1_0 || (rule->versions == FRAMING_ANY_VERSION && take_digit(&number, 2) == 1))
+	if (rule->versions == FRAMING_1_0 ||
+	    (rule->versions == FRAMING_ANY_VERSION && take_digit(&number, 2) == 1))
 		choice.version = "1.0";
-	choice.spelling = rule->keeps_spelling ? AS_WRITTEN : (enum spelling)take_digit(&number, SPELLINGS);
+	choice.spelling =
+		rule->keeps_spelling ? AS_WRITTEN : (enum spelling)take_digit(&number, SPELLINGS);
 	choice.space = spaces[take_digit(&number, COUNT(spaces))];
 	choice.filler = fillers[take_digit(&number, COUNT(fillers))];
 	choice.hidden = hidden[take_digit(&number, COUNT(hidden))];
@@ -101,7 +105,8 @@ static void add_lines(struct strbuf *out, const char *lines, size_t len, enum sp
 	}
 }
 
-static void add_pattern(struct strbuf *out, const struct framing_bytes *pattern, const struct choice *choice, size_t n)
+static void add_pattern(struct strbuf *out, const struct framing_bytes *pattern,
+                        const struct choice *choice, size_t n)
 {
 	for (size_t i = 0; i < pattern->len; i++) {
 		char c = pattern->at[i];
@@ -125,7 +130,8 @@ static void add_pattern(struct strbuf *out, const struct framing_bytes *pattern,
 	}
 }
 
-static void add_spelled(struct strbuf *out, const struct framing_bytes *pattern, const struct choice *choice, size_t n)
+static void add_spelled(struct strbuf *out, const struct framing_bytes *pattern,
+                        const struct choice *choice, size_t n)
 {
 	struct strbuf lines;
 	strbuf_init(&lines, FRAMING_CASE_BYTES_MAX);
@@ -134,7 +140,8 @@ static void add_spelled(struct strbuf *out, const struct framing_bytes *pattern,
 	strbuf_clear(&lines);
 }
 
-static void add_line(struct strbuf *out, const struct framing_rule *rule, const struct choice *choice)
+static void add_line(struct strbuf *out, const struct framing_rule *rule,
+                     const struct choice *choice)
 {
 	static const struct framing_bytes usual = { "$m /first HTTP/$v\r\n", 19 };
 	if (rule->target_len == 0) {
@@ -147,7 +154,8 @@ static void add_line(struct strbuf *out, const struct framing_rule *rule, const 
 	strbuf_add_format(out, " HTTP/%s\r\n", choice->version);
 }
 
-static void add_headers(struct strbuf *out, const struct framing_rule *rule, const struct choice *choice, size_t n)
+static void add_headers(struct strbuf *out, const struct framing_rule *rule,
+                        const struct choice *choice, size_t n)
 {
 	for (const char *what = choice->order; *what != '\0'; what++) {
 		if (*what == 'H' && !rule->has_no_host)
@@ -156,7 +164,8 @@ static void add_headers(struct strbuf *out, const struct framing_rule *rule, con
 			strbuf_add_text(out, choice->filler);
 		if (*what == 't')
 			add_spelled(out, &rule->tail, choice, n);
-		for (size_t i = 0; *what == 'h' && i < (rule->head_times > 0 ? rule->head_times : 1); i++)
+		for (size_t i = 0;
+		     *what == 'h' && i < (rule->head_times > 0 ? rule->head_times : 1); i++)
 			add_spelled(out, &rule->head, choice, n);
 	}
 	/* without keep-alive the server reads nothing after an HTTP/1.0 request */
@@ -164,15 +173,19 @@ static void add_headers(struct strbuf *out, const struct framing_rule *rule, con
 		strbuf_add_text(out, "Connection: keep-alive\r\n");
 }
 
-void framing_case_make(struct framing_case *c, const struct framing_rule *rule, size_t variant, size_t first_piece)
+void framing_case_make(struct framing_case *c, const struct framing_rule *rule, size_t variant,
+                       size_t first_piece)
 {
 	struct choice choice = choose(rule, variant);
 	const char *behind = rule->status == 200 ? "" : choice.hidden;
-	*c = (struct framing_case){ .rule = rule, .method = choice.method, .first_piece = first_piece };
+	*c = (struct framing_case){ .rule = rule,
+		                    .method = choice.method,
+		                    .first_piece = first_piece };
 	strbuf_init(&c->bytes, FRAMING_CASE_BYTES_MAX);
 	add_line(&c->bytes, rule, &choice);
 	add_headers(&c->bytes, rule, &choice, rule->body.len + strlen(behind));
-	strbuf_add(&c->bytes, rule->end.at ? rule->end.at : "\r\n", rule->end.at ? rule->end.len : 2);
+	strbuf_add(&c->bytes, rule->end.at ? rule->end.at : "\r\n",
+	           rule->end.at ? rule->end.len : 2);
 	strbuf_add(&c->bytes, rule->body.at ? rule->body.at : "", rule->body.len);
 	strbuf_add_text(&c->bytes, behind);
 }

@@ -25,7 +25,8 @@ struct framing_case {
 };
 
 /* Generates a variant. A bad rule gets a hidden request for /hidden behind it. */
-void framing_case_make(struct framing_case *c, const struct framing_rule *rule, size_t variant, size_t first_piece);
+void framing_case_make(struct framing_case *c, const struct framing_rule *rule, size_t variant,
+                       size_t first_piece);
 void framing_case_clear(struct framing_case *c);
 
 /*

@@ -28,8 +28,9 @@ enum framing_place { FRAMING_ANYWHERE, FRAMING_FIRST, FRAMING_LAST };
 
 struct framing_rule {
 	const char *name;
-	unsigned status;           /* the expected status: 200 or an error */
-	struct framing_bytes line; /* the request line and its end; default "$m /first HTTP/$v\r\n" */
+	unsigned status; /* the expected status: 200 or an error */
+	struct framing_bytes
+		line; /* the request line and its end; default "$m /first HTTP/$v\r\n" */
 	struct framing_bytes head; /* header lines with their ends */
 	struct framing_bytes tail; /* more header lines, which may be apart from those of head */
 	struct framing_bytes end;  /* default "\r\n" */

@@ -61,22 +61,25 @@ static bool send_round(struct runner *runner)
 		if (runner->members[i].closed || sent == c->bytes.len)
 			continue;
 		size_t piece = next_piece(c, sent);
-		runner->members[i].closed = !http_fixture_send(runner->members[i].fd, c->bytes.data + sent, piece);
+		runner->members[i].closed =
+			!http_fixture_send(runner->members[i].fd, c->bytes.data + sent, piece);
 		runner->members[i].sent += piece;
 		is_left = is_left || runner->members[i].sent < c->bytes.len;
 	}
 	return is_left;
 }
 
-static void report_wrong(struct framing_report *report, const struct framing_case *c, const char *why, const char *response)
+static void report_wrong(struct framing_report *report, const struct framing_case *c,
+                         const char *why, const char *response)
 {
 	if (report->wrong++ > 0)
 		return;
 	char pieces[32];
 	snprintf(pieces, sizeof(pieces), "%zu", c->first_piece);
 	snprintf(report->first_wrong, sizeof(report->first_wrong),
-	         "%s (first piece %s): %s\n--- request\n%.700s\n--- response\n%.700s", c->rule->name,
-	         c->first_piece == FRAMING_BYTE_BY_BYTE ? "a byte" : pieces, why, c->bytes.data, response);
+	         "%s (first piece %s): %s\n--- request\n%.700s\n--- response\n%.700s",
+	         c->rule->name, c->first_piece == FRAMING_BYTE_BY_BYTE ? "a byte" : pieces, why,
+	         c->bytes.data, response);
 }
 
 static void check_bad(struct runner *runner, const struct framing_case *c, int fd)
@@ -85,7 +88,8 @@ static void check_bad(struct runner *runner, const struct framing_case *c, int f
 	unsigned status = runner->needs_length && c->rule->is_chunked ? 411 : c->rule->status;
 	char response[16384], expected[16];
 	snprintf(expected, sizeof(expected), "HTTP/1.1 %u ", status);
-	bool ended = http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS);
+	bool ended =
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS);
 	size_t responses = http_fixture_count(response, "HTTP/1.1 ");
 	report->smuggled += responses > 1;
 	report->crashed += responses == 0;
@@ -97,7 +101,8 @@ static void check_bad(struct runner *runner, const struct framing_case *c, int f
 		report_wrong(report, c, "there is more than one response", response);
 	else if (strstr(response, "\r\nConnection: close\r\n") == NULL)
 		report_wrong(report, c, "Connection: close is missing", response);
-	else if (status == 413 && strcmp(c->method, "HEAD") == 0 && strstr(response, "\r\n\r\n")[4] != '\0')
+	else if (status == 413 && strcmp(c->method, "HEAD") == 0 &&
+	         strstr(response, "\r\n\r\n")[4] != '\0')
 		report_wrong(report, c, "HEAD gets a body", response);
 }
 
@@ -153,7 +158,8 @@ static void count(struct runner *runner, const struct framing_case *c)
 	report->in_two += c->first_piece != FRAMING_WHOLE && c->first_piece != FRAMING_BYTE_BY_BYTE;
 }
 
-static void add_case(struct runner *runner, const struct framing_rule *rule, size_t variant, size_t first_piece)
+static void add_case(struct runner *runner, const struct framing_rule *rule, size_t variant,
+                     size_t first_piece)
 {
 	if (runner->report->wrong >= WRONG_MAX)
 		return;
@@ -202,8 +208,9 @@ static bool is_long(const struct framing_rule *rule)
 	return rule->target_len > 0 || rule->head_times > 1 || rule->body.len > 1000;
 }
 
-void framing_runner_run(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,
-                       size_t rule_count, size_t variants, struct framing_report *report)
+void framing_runner_run(const struct http_fixture *server, bool needs_length,
+                        const struct framing_rule *rules, size_t rule_count, size_t variants,
+                        struct framing_report *report)
 {
 	struct runner *runner = mem_zero(sizeof(*runner));
 	*report = (struct framing_report){ 0 };
@@ -220,7 +227,8 @@ void framing_runner_run(const struct http_fixture *server, bool needs_length, co
 	run_members(runner);
 	for (size_t i = 0; i < rule_count; i++)
 		for (size_t variant = 0; variant < variants / 4 && !is_long(&rules[i]); variant++)
-			add_case(runner, &rules[i], 2 * variants + i + variant, FRAMING_BYTE_BY_BYTE);
+			add_case(runner, &rules[i], 2 * variants + i + variant,
+			         FRAMING_BYTE_BY_BYTE);
 	run_members(runner);
 	close(runner->barrier);
 	report->distinct = count_distinct(runner->hashes, report->cases);

@@ -20,7 +20,8 @@ struct framing_report {
 	size_t whole, in_two, byte_by_byte;
 	size_t smuggled; /* more than one response came */
 	size_t crashed;  /* no response at all */
-	size_t wrong;    /* an unexpected response, or the connection stays open or closes against the rule */
+	size_t wrong; /* an unexpected response, or the connection stays open or closes against the
+	                 rule */
 	char first_wrong[2048]; /* the run ends after a few wrong cases */
 };
 
@@ -32,7 +33,8 @@ struct framing_report {
  * number of whole requests per rule; a fourth as many are sent byte by byte, and one request is cut
  * at each offset of framing_case_next_cut.
  */
-void framing_runner_run(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,
-                       size_t rule_count, size_t variants, struct framing_report *report);
+void framing_runner_run(const struct http_fixture *server, bool needs_length,
+                        const struct framing_rule *rules, size_t rule_count, size_t variants,
+                        struct framing_report *report);
 
 #endif

@@ -63,7 +63,8 @@ struct http_server_config http_fixture_config(void)
 	};
 }
 
-void http_fixture_start(struct http_fixture *f, struct http_server_config config, http_handler handler)
+void http_fixture_start(struct http_fixture *f, struct http_server_config config,
+                        http_handler handler)
 {
 	*f = (struct http_fixture){ .handler = handler };
 	f->log = config.log == NULL ? log_new("test", LOG_ERROR, 2) : NULL;
@@ -146,14 +147,17 @@ static size_t read_exactly(int fd, char *out, size_t len)
 	return have;
 }
 
-const char *http_fixture_header(const struct http_fixture_response *response, const char *name, char *out, size_t size)
+const char *http_fixture_header(const struct http_fixture_response *response, const char *name,
+                                char *out, size_t size)
 {
 	size_t name_len = strlen(name);
 	out[0] = '\0';
-	for (const char *line = strstr(response->head, "\r\n"); line != NULL; line = strstr(line + 2, "\r\n")) {
+	for (const char *line = strstr(response->head, "\r\n"); line != NULL;
+	     line = strstr(line + 2, "\r\n")) {
 		const char *begin = line + 2;
 		if (strncasecmp(begin, name, name_len) == 0 && begin[name_len] == ':') {
-			const char *value = begin + name_len + 1 + strspn(begin + name_len + 1, " ");
+			const char *value =
+				begin + name_len + 1 + strspn(begin + name_len + 1, " ");
 			snprintf(out, size, "%.*s", (int)strcspn(value, "\r"), value);
 			break;
 		}
@@ -207,7 +211,8 @@ bool http_fixture_read_to_end(int fd, char *out, size_t size, int64_t deadline_m
 	}
 }
 
-void http_fixture_request(const struct http_fixture *f, const char *request, struct http_fixture_response *response)
+void http_fixture_request(const struct http_fixture *f, const char *request,
+                          struct http_fixture_response *response)
 {
 	int fd = http_fixture_connect(f);
 	assert_true(http_fixture_send_text(fd, request));

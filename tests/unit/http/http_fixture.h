@@ -34,7 +34,8 @@ struct http_server_config http_fixture_config(void);
  * Starts the server, or fails the test. The fixture is the handler's ctx. handler NULL: 200 with
  * method, path and query as the body, "GET /a ?b=1".
  */
-void http_fixture_start(struct http_fixture *f, struct http_server_config config, http_handler handler);
+void http_fixture_start(struct http_fixture *f, struct http_server_config config,
+                        http_handler handler);
 void http_fixture_stop(struct http_fixture *f, int64_t drain_ms);
 
 /* Connects to the server, or fails the test. */
@@ -62,10 +63,12 @@ void http_fixture_read_response(int fd, bool has_body, struct http_fixture_respo
 bool http_fixture_read_to_end(int fd, char *out, size_t size, int64_t deadline_ms);
 
 /* Connects, sends, reads one response, closes. */
-void http_fixture_request(const struct http_fixture *f, const char *request, struct http_fixture_response *response);
+void http_fixture_request(const struct http_fixture *f, const char *request,
+                          struct http_fixture_response *response);
 
 /* Copies the value of a response header to out; "" if there is none. Returns out. */
-const char *http_fixture_header(const struct http_fixture_response *response, const char *name, char *out, size_t size);
+const char *http_fixture_header(const struct http_fixture_response *response, const char *name,
+                                char *out, size_t size);
 
 size_t http_fixture_count(const char *text, const char *part);
 

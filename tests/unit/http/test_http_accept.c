@@ -78,8 +78,9 @@ static void finds_the_weight_among_other_parameters(void **state)
 static void marks_malformed_weights(void **state)
 {
 	(void)state;
-	static const char *const malformed[] = { "a;q=",   "a;q=2",  "a;q=1.5", "a;q=0.1234", "a;q=0.5x",
-		                                 "a;q=.5", "a;q=-1", "a;q=0x1", "a;q=0.a",    "a;q=0 5" };
+	static const char *const malformed[] = { "a;q=",     "a;q=2",  "a;q=1.5", "a;q=0.1234",
+		                                 "a;q=0.5x", "a;q=.5", "a;q=-1",  "a;q=0x1",
+		                                 "a;q=0.a",  "a;q=0 5" };
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
 		struct http_accept_item item;
 		const char *list = malformed[i];

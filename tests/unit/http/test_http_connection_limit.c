@@ -21,7 +21,8 @@ static void counts_connections_overall_and_per_address(void **state)
 {
 	(void)state;
 	struct http_connection_limit *limit = http_connection_limit_new(4, 2, NULL);
-	struct client_ip a = ip_of("203.0.113.1"), b = ip_of("203.0.113.2"), c = ip_of("203.0.113.3");
+	struct client_ip a = ip_of("203.0.113.1"), b = ip_of("203.0.113.2"),
+			 c = ip_of("203.0.113.3");
 	http_connection_limit_opened(limit, &a);
 	assert_true(http_connection_limit_allows(limit, &a));
 	http_connection_limit_opened(limit, &a);
@@ -77,10 +78,11 @@ static void agrees_with_a_simple_model(void **state)
 	unsigned total = 0;
 	for (unsigned step = 0; step < 200000; step++) {
 		unsigned i = entropy_below(ADDRESSES);
-		struct client_ip ip = {
-			.known = true,
-			.bytes = { [10] = 0xff, [11] = 0xff, [14] = (uint8_t)(i >> 8), [15] = (uint8_t)i }
-		};
+		struct client_ip ip = { .known = true,
+			                .bytes = { [10] = 0xff,
+			                           [11] = 0xff,
+			                           [14] = (uint8_t)(i >> 8),
+			                           [15] = (uint8_t)i } };
 		bool allowed = total < CONNECTIONS && counts[i] < PER_IP;
 		assert_int_equal(http_connection_limit_allows(limit, &ip), allowed);
 		if (allowed && entropy_below(100) < 55) {

@@ -37,7 +37,8 @@ static void passes_raw_paths_and_queries(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char request[256];
 		struct http_fixture_response response;
-		snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", cases[i][0]);
+		snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n",
+		         cases[i][0]);
 		http_fixture_request(&f, request, &response);
 		if (response.status != 200)
 			fail_msg("%s: %u %s", cases[i][0], response.status, response.body);
@@ -76,7 +77,9 @@ static void sends_the_length_but_no_body_to_head(void **state)
 		assert_true(http_fixture_send_text(fd, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"));
 		http_fixture_read_response(fd, false, &response);
 		assert_int_equal(response.status, 200);
-		assert_string_equal(http_fixture_header(&response, "Content-Length", length, sizeof(length)), "8");
+		assert_string_equal(
+			http_fixture_header(&response, "Content-Length", length, sizeof(length)),
+			"8");
 	}
 	close(fd);
 	http_fixture_stop(&f, 1000);
@@ -87,21 +90,26 @@ static void keeps_a_valid_request_id_or_creates_one(void **state)
 	(void)state;
 	struct http_fixture f;
 	start(&f, NULL);
-	static const char *const kept[] = { "a", "My.Id_9-z",
-		                            "0123456789012345678901234567890123456789012345678901234567890123" };
+	static const char *const kept[] = {
+		"a", "My.Id_9-z", "0123456789012345678901234567890123456789012345678901234567890123"
+	};
 	static const char *const replaced[] = {
-		"", "a b", "a\"", "a/b", "\303\244", "01234567890123456789012345678901234567890123456789012345678901234"
+		"",         "a b",
+		"a\"",      "a/b",
+		"\303\244", "01234567890123456789012345678901234567890123456789012345678901234"
 	};
 	struct http_fixture_response response;
 	char request[256], id[128], previous[128] = "";
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n", kept[i]);
+		snprintf(request, sizeof(request),
+		         "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n", kept[i]);
 		http_fixture_request(&f, request, &response);
-		assert_string_equal(http_fixture_header(&response, "X-Request-Id", id, sizeof(id)), kept[i]);
+		assert_string_equal(http_fixture_header(&response, "X-Request-Id", id, sizeof(id)),
+		                    kept[i]);
 	}
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
-		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n",
-		         replaced[i]);
+		snprintf(request, sizeof(request),
+		         "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n", replaced[i]);
 		http_fixture_request(&f, request, &response);
 		http_fixture_header(&response, "X-Request-Id", id, sizeof(id));
 		assert_int_equal(strlen(id), 24);
@@ -115,13 +123,15 @@ static void keeps_a_valid_request_id_or_creates_one(void **state)
 static enum http_progress inject(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
-	static const char *const evil[] = { "a\r\nSet-Cookie: b", "a\nb", "a\rb", "a\001", "a\033[0m", "\177" };
+	static const char *const evil[] = { "a\r\nSet-Cookie: b", "a\nb", "a\rb", "a\001",
+		                            "a\033[0m",           "\177" };
 	for (size_t i = 0; i < sizeof(evil) / sizeof(evil[0]); i++)
 		assert_int_equal(http_exchange_add_header(x, "Location", evil[i]), ERR_INVALID);
 	static const char *const names[] = { "", "a b", "a:", "a\r\nb", "\303\244", "a\t" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_int_equal(http_exchange_add_header(x, names[i], "v"), ERR_INVALID);
-	assert_int_equal(http_exchange_add_header(x, "Location", "https://example.com/\303\244\tb"), OK);
+	assert_int_equal(http_exchange_add_header(x, "Location", "https://example.com/\303\244\tb"),
+	                 OK);
 	http_exchange_set_status(x, 302);
 	return HTTP_COMPLETE;
 }
@@ -163,7 +173,8 @@ static void sends_what_the_handler_wrote(void **state)
 	http_fixture_request(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
 	assert_int_equal(response.status, 201);
 	assert_string_equal(response.body, "{}");
-	assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)), "application/json");
+	assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)),
+	                    "application/json");
 	assert_non_null(strstr(response.head, "\r\nX-A: 1\r\n"));
 	assert_non_null(strstr(response.head, "\r\nx-a: 2\r\n"));
 	assert_true(strlen(http_fixture_header(&response, "Date", value, sizeof(value))) > 20);
@@ -202,7 +213,8 @@ static enum http_progress check_request(void *ctx, struct http_exchange *x)
 	(void)ctx;
 	assert_string_equal(http_exchange_header(x, "accept"), "text/html");
 	assert_null(http_exchange_header(x, "Accept-Language"));
-	assert_string_equal(http_exchange_joined_header(x, "x-forwarded-for"), "203.0.113.1, 10.0.0.1, 10.0.0.2");
+	assert_string_equal(http_exchange_joined_header(x, "x-forwarded-for"),
+	                    "203.0.113.1, 10.0.0.1, 10.0.0.2");
 	assert_string_equal(http_exchange_joined_header(x, "Accept"), "text/html");
 	assert_null(http_exchange_joined_header(x, "X-Nothing"));
 	char ip[CLIENT_IP_TEXT_SIZE];
@@ -222,10 +234,11 @@ static void shows_the_request_to_the_handler(void **state)
 	struct http_fixture f;
 	start(&f, check_request);
 	struct http_fixture_response response;
-	http_fixture_request(&f,
-	                 "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nX-Forwarded-For: 203.0.113.1\r\n"
-	                 "X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n\r\n",
-	                 &response);
+	http_fixture_request(
+		&f,
+		"GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nX-Forwarded-For: 203.0.113.1\r\n"
+		"X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n\r\n",
+		&response);
 	assert_int_equal(response.status, 200);
 	http_fixture_stop(&f, 1000);
 }

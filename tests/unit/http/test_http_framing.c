@@ -31,16 +31,17 @@ static enum http_progress send_method_and_length(void *ctx, struct http_exchange
 	return HTTP_COMPLETE;
 }
 
-static void try_rules(struct framing_fixture *framing_fixture, const struct framing_rule *rules, size_t count, size_t variants,
-                      struct framing_report *report)
+static void try_rules(struct framing_fixture *framing_fixture, const struct framing_rule *rules,
+                      size_t count, size_t variants, struct framing_report *report)
 {
 	framing_fixture->executed = 0;
 	http_fixture_start(&framing_fixture->server, http_fixture_config(), send_method_and_length);
 	int64_t began_ms = http_fixture_now_ms();
 	framing_runner_run(&framing_fixture->server, false, rules, count, variants, report);
-	print_message("%zu rules: %zu cases (%zu distinct; %zu whole, %zu in two pieces, %zu byte by byte) in %.1f s\n",
-	              count, report->cases, report->distinct, report->whole, report->in_two, report->byte_by_byte,
-	              (double)(http_fixture_now_ms() - began_ms) / 1000);
+	print_message(
+		"%zu rules: %zu cases (%zu distinct; %zu whole, %zu in two pieces, %zu byte by byte) in %.1f s\n",
+		count, report->cases, report->distinct, report->whole, report->in_two,
+		report->byte_by_byte, (double)(http_fixture_now_ms() - began_ms) / 1000);
 	http_fixture_stop(&framing_fixture->server, 1000);
 }
 
@@ -51,10 +52,11 @@ static void rejects_every_request_whose_end_is_in_doubt(void **state)
 	struct framing_report report;
 	try_rules(&framing_fixture, framing_rules_bad, framing_rules_bad_count, VARIANTS, &report);
 	size_t smuggled = report.smuggled + atomic_load(&framing_fixture.executed);
-	print_message("%zu cases refused, smuggled %zu, crashed %zu\n", report.cases - report.wrong, smuggled,
-	              report.crashed);
+	print_message("%zu cases refused, smuggled %zu, crashed %zu\n", report.cases - report.wrong,
+	              smuggled, report.crashed);
 	if (report.wrong > 0)
-		fail_msg("%zu are not refused as they should be; the first: %s", report.wrong, report.first_wrong);
+		fail_msg("%zu are not refused as they should be; the first: %s", report.wrong,
+		         report.first_wrong);
 	assert_int_equal(smuggled, 0);
 	assert_int_equal(report.crashed, 0);
 	assert_true(report.distinct >= 1000);
@@ -67,10 +69,12 @@ static void serves_every_plain_request_and_keeps_its_connection(void **state)
 	(void)state;
 	struct framing_fixture framing_fixture;
 	struct framing_report report;
-	try_rules(&framing_fixture, framing_rules_good, framing_rules_good_count, GOOD_VARIANTS, &report);
+	try_rules(&framing_fixture, framing_rules_good, framing_rules_good_count, GOOD_VARIANTS,
+	          &report);
 	print_message("%zu plain requests answered\n", report.cases - report.wrong);
 	if (report.wrong > 0)
-		fail_msg("%zu are not answered as they should be; the first: %s", report.wrong, report.first_wrong);
+		fail_msg("%zu are not answered as they should be; the first: %s", report.wrong,
+		         report.first_wrong);
 	assert_int_equal(atomic_load(&framing_fixture.executed), report.cases);
 	assert_true(report.distinct >= 300);
 }

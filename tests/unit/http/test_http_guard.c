@@ -27,7 +27,8 @@ static void closes_the_connection_after_a_line_that_is_no_request(void **state)
 		char response[1024];
 		int fd = http_fixture_connect(&f);
 		assert_true(http_fixture_send_text(fd, noise[i]));
-		assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+		assert_true(http_fixture_read_to_end(fd, response, sizeof(response),
+		                                     HTTP_FIXTURE_DEADLINE_MS));
 		assert_string_equal(response, "");
 		close(fd);
 	}
@@ -56,14 +57,17 @@ static void accepts_long_heads_in_small_pieces(void **state)
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	char request[16384];
-	int len = snprintf(request, sizeof(request), "GET /%0*d?%0*d HTTP/1.1\r\nHost: a\r\n", 900, 1, 900, 2);
+	int len = snprintf(request, sizeof(request), "GET /%0*d?%0*d HTTP/1.1\r\nHost: a\r\n", 900,
+	                   1, 900, 2);
 	for (unsigned i = 0; i < 60; i++)
-		len += snprintf(request + len, sizeof(request) - (size_t)len, "X-%u: %0*u\r\n", i, (int)i + 40, i);
+		len += snprintf(request + len, sizeof(request) - (size_t)len, "X-%u: %0*u\r\n", i,
+		                (int)i + 40, i);
 	len += snprintf(request + len, sizeof(request) - (size_t)len, "\r\n");
 	int fd = http_fixture_connect(&f);
 	assert_in_range(len, 6000, 8192);
 	for (int sent = 0; sent < len; sent += 397)
-		assert_true(http_fixture_send(fd, request + sent, (size_t)(len - sent < 397 ? len - sent : 397)));
+		assert_true(http_fixture_send(fd, request + sent,
+		                              (size_t)(len - sent < 397 ? len - sent : 397)));
 	struct http_fixture_response response;
 	http_fixture_read_response(fd, true, &response);
 	assert_int_equal(response.status, 200);

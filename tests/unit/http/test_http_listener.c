@@ -15,7 +15,9 @@
 
 static struct http_listener_config config_of(const char *address, uint16_t port, size_t count)
 {
-	return (struct http_listener_config){ .address = address, .port = port, .count = count, .stalled_ms = 1000 };
+	return (struct http_listener_config){
+		.address = address, .port = port, .count = count, .stalled_ms = 1000
+	};
 }
 
 static void close_all(const int *fds, size_t count)
@@ -29,10 +31,13 @@ static bool can_connect(int family, uint16_t port)
 	struct sockaddr_in v4 = { .sin_family = AF_INET,
 		                  .sin_port = htons(port),
 		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_loopback };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+		                   .sin6_port = htons(port),
+		                   .sin6_addr = in6addr_loopback };
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool connected = fd >= 0 && (family == AF_INET ? connect(fd, (struct sockaddr *)&v4, sizeof(v4))
-	                                               : connect(fd, (struct sockaddr *)&v6, sizeof(v6))) == 0;
+	bool connected = fd >= 0 &&
+	                 (family == AF_INET ? connect(fd, (struct sockaddr *)&v4, sizeof(v4))
+	                                    : connect(fd, (struct sockaddr *)&v6, sizeof(v6))) == 0;
 	if (fd >= 0)
 		close(fd);
 	return connected;
@@ -100,7 +105,8 @@ static void does_not_share_the_port_with_other_sockets(void **state)
 		assert_int_equal(http_listener_open(&config, fds, &port), OK);
 		for (size_t other_count = 1; other_count <= 2; other_count++) {
 			config = config_of("127.0.0.1", port, other_count);
-			assert_int_equal(http_listener_open(&config, others, &other), ERR_UNAVAILABLE);
+			assert_int_equal(http_listener_open(&config, others, &other),
+			                 ERR_UNAVAILABLE);
 			assert_int_equal(other, 7);
 		}
 		close_all(fds, count);

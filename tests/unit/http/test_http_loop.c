@@ -73,8 +73,12 @@ static void closes_a_client_that_sends_its_request_line_slowly(void **state)
 	http_fixture_start(&f, config, NULL);
 	char response[4096];
 	int fd = http_fixture_connect(&f);
-	assert_in_range(send_slowly(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000),
-	                300, 4000);
+	assert_in_range(
+		send_slowly(
+			fd,
+			"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+			8000),
+		300, 4000);
 	assert_true(closes_within(fd, 5000, response, sizeof(response)));
 	assert_string_equal(response, "");
 	close(fd);
@@ -90,9 +94,14 @@ static void closes_a_client_that_sends_its_body_slowly(void **state)
 	http_fixture_start(&f, config, NULL);
 	char response[4096];
 	int fd = http_fixture_connect(&f);
-	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n"));
-	assert_in_range(send_slowly(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300,
-	                4000);
+	assert_true(http_fixture_send_text(
+		fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n"));
+	assert_in_range(
+		send_slowly(
+			fd,
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+			8000),
+		300, 4000);
 	assert_true(closes_within(fd, 5000, response, sizeof(response)));
 	assert_memory_equal(response, "HTTP/1.1 408 ", 13);
 	close(fd);
@@ -197,7 +206,8 @@ static void closes_a_client_that_does_not_read_its_response(void **state)
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(fd, ASK));
 	assert_true(http_fixture_wait_for(&f.observed, 1));
-	assert_true(http_fixture_wait_for(&f.last_status, 201)); /* the observer's 200, and the release */
+	assert_true(http_fixture_wait_for(&f.last_status,
+	                                  201)); /* the observer's 200, and the release */
 	close(fd);
 	http_fixture_stop(&f, 1000);
 }
@@ -316,7 +326,8 @@ static void serves_every_one_of_many_simultaneous_connections(void **state)
 	config.connections = 300;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	int64_t first_ms = 0; /* the time for 127 connections, which never stall; the machine may be busy */
+	int64_t first_ms =
+		0; /* the time for 127 connections, which never stall; the machine may be busy */
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
 		int fds[256];
 		for (unsigned i = 0; i < counts[c]; i++)
@@ -335,8 +346,8 @@ static void serves_every_one_of_many_simultaneous_connections(void **state)
 		if (c == 0)
 			first_ms = took_ms;
 		else if (took_ms > 8000 + 4 * first_ms)
-			fail_msg("%u connections took %lld ms, %u took %lld", counts[c], (long long)took_ms, counts[0],
-			         (long long)first_ms);
+			fail_msg("%u connections took %lld ms, %u took %lld", counts[c],
+			         (long long)took_ms, counts[0], (long long)first_ms);
 		for (unsigned i = 0; i < counts[c]; i++)
 			close(fds[i]);
 	}

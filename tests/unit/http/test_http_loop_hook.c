@@ -1,5 +1,6 @@
 /*
- * HTTP_PENDING_ON_LOOP: the loop hook completes what the handler started, in the thread of the loop.
+ * HTTP_PENDING_ON_LOOP: the loop hook completes what the handler started, in the thread of the
+ * loop.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,9 +30,9 @@ struct hook_fixture {
 	struct http_loop_hook hook;
 	struct http_exchange *waiting[WAITING_MAX];
 	unsigned count;
-	int event_fd;               /* an eventfd that wakes the hook */
-	_Atomic bool is_paused; /* the hook completes nothing */
-	_Atomic unsigned waiting_count;  /* exchanges in waiting */
+	int event_fd;                   /* an eventfd that wakes the hook */
+	_Atomic bool is_paused;         /* the hook completes nothing */
+	_Atomic unsigned waiting_count; /* exchanges in waiting */
 	_Atomic unsigned completed;
 	_Atomic unsigned abandoned;
 	_Atomic unsigned released;
@@ -142,7 +143,9 @@ static enum http_progress wait_for_hook(void *ctx, struct http_exchange *x)
 static void start(struct hook_fixture *d, http_handler handler)
 {
 	*d = (struct hook_fixture){ .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
-	d->hook = (struct http_loop_hook){ start_hook, descriptor, no_deadline, before_requests, after_requests, stop_hook, d };
+	d->hook = (struct http_loop_hook){
+		start_hook, descriptor, no_deadline, before_requests, after_requests, stop_hook, d
+	};
 	struct http_server_config config = http_fixture_config();
 	config.loop_hook = &d->hook;
 	http_fixture_start(&d->f, config, handler);
@@ -172,7 +175,8 @@ static void sends_what_the_hook_completes(void **state)
 		assert_true(http_fixture_send_text(fd, ASK));
 		expect_completed(fd);
 	}
-	assert_true(http_fixture_send_text(fd, ASK ASK ASK)); /* pipelined; each gets its own response */
+	assert_true(http_fixture_send_text(
+		fd, ASK ASK ASK)); /* pipelined; each gets its own response */
 	for (unsigned i = 0; i < 3; i++)
 		expect_completed(fd);
 	close(fd);

@@ -40,10 +40,12 @@ static void writes_every_invalid_field(void **state)
 	assert_int_equal(got.status, 400);
 	assert_string_equal(http_fixture_header(&got, "Content-Type", value, sizeof(value)),
 	                    "application/problem+json");
-	assert_string_equal(got.body, "{\"type\":\"/problems/validation\",\"title\":\"Bad Request\",\"status\":400,"
-	                              "\"detail\":\"Two fields are wrong.\",\"instance\":\"id-1\",\"errors\":["
-	                              "{\"pointer\":\"/original_url\",\"detail\":\"is 3 bytes longer than 2048\"},"
-	                              "{\"pointer\":\"/slug\",\"detail\":\"is taken: \\\"a\\\\b\\\"\"}]}");
+	assert_string_equal(
+		got.body,
+		"{\"type\":\"/problems/validation\",\"title\":\"Bad Request\",\"status\":400,"
+		"\"detail\":\"Two fields are wrong.\",\"instance\":\"id-1\",\"errors\":["
+		"{\"pointer\":\"/original_url\",\"detail\":\"is 3 bytes longer than 2048\"},"
+		"{\"pointer\":\"/slug\",\"detail\":\"is taken: \\\"a\\\\b\\\"\"}]}");
 	http_fixture_stop(&f, 1000);
 }
 
@@ -55,8 +57,9 @@ static void omits_unknown_members(void **state)
 	http_fixture_start(&f, http_fixture_config(), response);
 	http_fixture_request(&f, ASK("/plain"), &got);
 	assert_int_equal(got.status, 404);
-	assert_string_equal(got.body,
-	                    "{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,\"instance\":\"id-1\"}");
+	assert_string_equal(
+		got.body,
+		"{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,\"instance\":\"id-1\"}");
 	http_fixture_stop(&f, 1000);
 }
 

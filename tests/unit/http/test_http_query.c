@@ -94,7 +94,8 @@ static void iterates_over_all_pairs_and_continues_after_a_malformed_one(void **s
 		{ ERR_NOT_FOUND, NULL, NULL },
 	};
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		assert_int_equal(http_query_next(&query, name, sizeof(name), value, sizeof(value)), wanted[i].err);
+		assert_int_equal(http_query_next(&query, name, sizeof(name), value, sizeof(value)),
+		                 wanted[i].err);
 		if (wanted[i].err == OK) {
 			assert_string_equal(name, wanted[i].name);
 			assert_string_equal(value, wanted[i].value);

@@ -59,7 +59,8 @@ static void runs_blocking_handlers_on_workers(void **state)
 	int64_t opened_ms = http_fixture_now_ms();
 	http_fixture_read_response(blocked, true, &response);
 	assert_int_equal(response.status, 200);
-	assert_true(http_fixture_now_ms() - opened_ms < 900); /* the loop was woken, it did not time out */
+	assert_true(http_fixture_now_ms() - opened_ms <
+	            900); /* the loop was woken, it did not time out */
 	close(blocked);
 	assert_int_equal(atomic_load(&g.wrong_thread), 0);
 	http_fixture_stop(&g.f, 1000);
@@ -77,13 +78,15 @@ static void sends_503_when_too_many_requests_wait_for_a_worker(void **state)
 	for (unsigned i = 0; i < 4; i++) { /* one runs, two wait */
 		fds[i] = http_fixture_connect(&g.f);
 		assert_true(http_fixture_send_text(fds[i], ASK));
-		assert_true(http_fixture_wait_for(i == 0 ? &g.working : &g.f.calls, i == 0 ? 1 : i + 2));
+		assert_true(http_fixture_wait_for(i == 0 ? &g.working : &g.f.calls,
+		                                  i == 0 ? 1 : i + 2));
 	}
 	struct http_fixture_response response;
 	char value[64];
 	http_fixture_read_response(fds[3], true, &response);
 	assert_int_equal(response.status, 503);
-	assert_string_equal(http_fixture_header(&response, "Retry-After", value, sizeof(value)), "1");
+	assert_string_equal(http_fixture_header(&response, "Retry-After", value, sizeof(value)),
+	                    "1");
 	atomic_store(&g.open, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		http_fixture_read_response(fds[i], true, &response);

@@ -45,7 +45,8 @@ static void accepts_only_short_plain_ids(void **state)
 	longest[HTTP_REQUEST_ID_LEN_MAX + 1] = '\0';
 	assert_false(http_request_id_is_valid(longest));
 	assert_true(http_request_id_is_valid("A.b_9-"));
-	static const char *const wrong[] = { "", " ", "a b", "a\n", "a;b", "\303\244", "a/b", "{}", "@", "[", "`" };
+	static const char *const wrong[] = { "",    " ",  "a b", "a\n", "a;b", "\303\244",
+		                             "a/b", "{}", "@",   "[",   "`" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_false(http_request_id_is_valid(wrong[i]));
 }

@@ -25,7 +25,8 @@ static enum http_progress echo(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void request_with_body(const struct http_fixture *f, size_t len, bool chunked, struct http_fixture_response *response)
+static void request_with_body(const struct http_fixture *f, size_t len, bool chunked,
+                              struct http_fixture_response *response)
 {
 	char head[256], size[32];
 	char *body = mem_zero(len + 1);
@@ -78,16 +79,22 @@ static void rejects_larger_bodies_with_413(void **state)
 		for (int chunked = 0; chunked < 2; chunked++) {
 			request_with_body(&f, lengths[i], chunked, &response);
 			if (response.status != 413)
-				fail_msg("%zu bytes (%d): %u", lengths[i], chunked, response.status);
-			assert_string_equal(http_fixture_header(&response, "Connection", value, sizeof(value)), "close");
-			assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)),
+				fail_msg("%zu bytes (%d): %u", lengths[i], chunked,
+				         response.status);
+			assert_string_equal(
+				http_fixture_header(&response, "Connection", value, sizeof(value)),
+				"close");
+			assert_string_equal(http_fixture_header(&response, "Content-Type", value,
+			                                        sizeof(value)),
 			                    "application/problem+json");
-			assert_int_equal(strlen(http_fixture_header(&response, "X-Request-Id", value, sizeof(value))),
+			assert_int_equal(strlen(http_fixture_header(&response, "X-Request-Id",
+			                                            value, sizeof(value))),
 			                 24);
 		}
 	}
 	assert_int_equal(atomic_load(&f.calls), 0);
-	assert_true(http_fixture_wait_for(&f.observed, 6)); /* the observer runs after the response is sent */
+	assert_true(http_fixture_wait_for(&f.observed,
+	                                  6)); /* the observer runs after the response is sent */
 	http_fixture_stop(&f, 1000);
 }
 
@@ -101,13 +108,15 @@ static void does_not_reset_a_client_that_still_sends_when_rejected(void **state)
 	memset(more, 'b', sizeof(more));
 	http_fixture_start(&f, http_fixture_config(), echo);
 	int fd = http_fixture_connect(&f);
-	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n"));
+	assert_true(http_fixture_send_text(
+		fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n"));
 	http_fixture_read_response(fd, true, &response);
 	assert_int_equal(response.status, 413);
 	for (unsigned i = 0; i < 100; i++)
 		assert_true(http_fixture_send(fd, more, sizeof(more)));
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
-	assert_true(http_fixture_read_to_end(fd, more, sizeof(more), 1000)); /* sooner than HTTP_LINGER_MS */
+	assert_true(http_fixture_read_to_end(fd, more, sizeof(more),
+	                                     1000)); /* sooner than HTTP_LINGER_MS */
 	close(fd);
 	http_fixture_stop(&f, 1000);
 }
@@ -118,10 +127,14 @@ static void rejects_a_body_before_it_is_sent_after_expect_100_continue(void **st
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), echo);
-	http_fixture_request(&f, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n",
-	                 &response);
+	http_fixture_request(
+		&f,
+		"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n",
+		&response);
 	assert_int_equal(response.status, 413);
-	http_fixture_request(&f, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999999999\r\n\r\n", &response);
+	http_fixture_request(
+		&f, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999999999\r\n\r\n",
+		&response);
 	assert_int_equal(response.status, 413);
 	http_fixture_stop(&f, 1000);
 }
@@ -135,10 +148,14 @@ static void rejects_large_bodies_of_get_and_head(void **state)
 	static const struct {
 		const char *method;
 		unsigned len, status;
-	} cases[] = { { "GET", 1024, 200 }, { "GET", 1025, 413 }, { "HEAD", 1025, 413 }, { "POST", 1025, 200 } };
+	} cases[] = { { "GET", 1024, 200 },
+		      { "GET", 1025, 413 },
+		      { "HEAD", 1025, 413 },
+		      { "POST", 1025, 200 } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char request[2048];
-		snprintf(request, sizeof(request), "%s / HTTP/1.1\r\nHost: a\r\nContent-Length: %u\r\n\r\n%0*u",
+		snprintf(request, sizeof(request),
+		         "%s / HTTP/1.1\r\nHost: a\r\nContent-Length: %u\r\n\r\n%0*u",
 		         cases[i].method, cases[i].len, (int)cases[i].len, 0U);
 		http_fixture_request(&f, request, &response);
 		assert_int_equal(response.status, cases[i].status);
@@ -170,8 +187,11 @@ static unsigned request_with_large_body(const struct http_fixture *f)
 	char value[64];
 	request_with_body(f, LARGE, false, &response);
 	if (response.status == 503) {
-		assert_string_equal(http_fixture_header(&response, "Retry-After", value, sizeof(value)), "1");
-		assert_string_equal(http_fixture_header(&response, "Connection", value, sizeof(value)), "close");
+		assert_string_equal(
+			http_fixture_header(&response, "Retry-After", value, sizeof(value)), "1");
+		assert_string_equal(
+			http_fixture_header(&response, "Connection", value, sizeof(value)),
+			"close");
 	}
 	return response.status;
 }
@@ -211,9 +231,11 @@ static void rejects_chunks_with_411_where_a_length_is_needed(void **state)
 	char response[4096];
 	http_fixture_start(&f, config, echo);
 	int fd = http_fixture_connect(&f);
-	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-	                                       "0\n\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"));
-	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_true(http_fixture_send_text(
+		fd, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+		    "0\n\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"));
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
 	close(fd);
 	assert_memory_equal(response, "HTTP/1.1 411 Length Required\r\n", 30);
 	assert_non_null(strstr(response, "\r\nConnection: close\r\n"));
@@ -222,7 +244,8 @@ static void rejects_chunks_with_411_where_a_length_is_needed(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void request_with_target(const struct http_fixture *f, size_t len, bool in_query, struct http_fixture_response *response)
+static void request_with_target(const struct http_fixture *f, size_t len, bool in_query,
+                                struct http_fixture_response *response)
 {
 	char *request = mem_zero(len + 64);
 	int at = snprintf(request, 16, "GET %s", in_query ? "/?" : "/a");
@@ -304,7 +327,8 @@ static void rejects_cookies_that_do_not_fit_with_one_431(void **state)
 	snprintf(request + at, sizeof(request) - (size_t)at, "\r\n\r\n");
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(fd, request));
-	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
 	close(fd);
 	assert_memory_equal(response, "HTTP/1.1 431 ", 13);
 	assert_int_equal(http_fixture_count(response, "HTTP/1.1"), 1);
@@ -341,20 +365,21 @@ static void has_room_for_the_longest_redirect_after_a_large_head(void **state)
 		for (unsigned i = 0; i < 63; i++) {
 			int left = 8192 - 4 - at;
 			int len = left / (int)(63 - i) - 8;
-			at += snprintf(request + at, sizeof(request) - (size_t)at, "X-%u: %0*u\r\n", i,
-			               len > 1 ? len : 1, i);
+			at += snprintf(request + at, sizeof(request) - (size_t)at, "X-%u: %0*u\r\n",
+			               i, len > 1 ? len : 1, i);
 		}
 		snprintf(request + at, sizeof(request) - (size_t)at, "\r\n");
 		struct http_fixture_response response;
 		http_fixture_request(&f, request, &response);
 		if (response.status != 302)
-			fail_msg("%u pairs, %zu bytes: %u", pairs, strlen(request), response.status);
+			fail_msg("%u pairs, %zu bytes: %u", pairs, strlen(request),
+			         response.status);
 	}
 	http_fixture_stop(&f, 1000);
 }
 
 static void request_with_headers(const struct http_fixture *f, unsigned count, unsigned len,
-                             struct http_fixture_response *response)
+                                 struct http_fixture_response *response)
 {
 	size_t size = 64 + (size_t)count * (len + 32);
 	char *request = mem_zero(size);
@@ -379,11 +404,13 @@ static void rejects_large_heads_with_431(void **state)
 	assert_int_equal(atomic_load(&f.calls), 2);
 	static const struct {
 		unsigned count, len;
-	} refused[] = { { 64, 10 }, { 500, 1 }, { 1, 8192 }, { 10, 1000 }, { 1, 40000 }, { 100, 1000 } };
+	} refused[] = { { 64, 10 },   { 500, 1 },   { 1, 8192 },
+		        { 10, 1000 }, { 1, 40000 }, { 100, 1000 } };
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		request_with_headers(&f, refused[i].count, refused[i].len, &response);
 		if (response.status != 431)
-			fail_msg("%u headers of %u bytes: %u", refused[i].count, refused[i].len, response.status);
+			fail_msg("%u headers of %u bytes: %u", refused[i].count, refused[i].len,
+			         response.status);
 	}
 	assert_int_equal(atomic_load(&f.calls), 2);
 	http_fixture_stop(&f, 1000);

@@ -61,13 +61,15 @@ static void finishes_open_requests_when_it_stops(void **state)
 	http_fixture_read_response(idle, true, &response);
 	atomic_store(&slow.open, 0);
 	assert_true(http_fixture_send_text(busy, ASK));
-	assert_true(http_fixture_wait_for(&slow.f.calls, 4)); /* two calls per request; the second is on a worker */
+	assert_true(http_fixture_wait_for(
+		&slow.f.calls, 4)); /* two calls per request; the second is on a worker */
 
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, open_when_rejected, &slow), 0);
 	int64_t began_ms = http_fixture_now_ms();
 	http_fixture_stop(&slow.f, 4 * HTTP_FIXTURE_DEADLINE_MS);
-	assert_true(http_fixture_now_ms() - began_ms < HTTP_FIXTURE_DEADLINE_MS); /* the idle one does not delay the stop */
+	assert_true(http_fixture_now_ms() - began_ms <
+	            HTTP_FIXTURE_DEADLINE_MS); /* the idle one does not delay the stop */
 	pthread_join(thread, NULL);
 	http_fixture_read_response(busy, true, &response);
 	assert_int_equal(response.status, 200);
@@ -88,7 +90,8 @@ static void cuts_connections_when_the_drain_time_is_over(void **state)
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(
-		fd, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
+		fd,
+		"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
 	struct http_fixture_response response;
 	http_fixture_read_response(fd, true, &response);
 	assert_int_equal(response.status, 100);

@@ -24,7 +24,7 @@ struct stream_fixture {
 	struct http_fixture f; /* first: the handler's ctx */
 	int chunks;            /* after the first, which the handler sets */
 	size_t chunk_bytes;    /* 0: "<n>\n", and every third chunk is empty */
-	bool fails;           /* instead of the last chunk */
+	bool fails;            /* instead of the last chunk */
 	bool starts_on_worker;
 	_Atomic bool is_blocked; /* the body reader waits while this is true */
 	_Atomic unsigned made, started, ended;
@@ -52,7 +52,8 @@ static enum http_chunk read_chunk(void *arg, struct strbuf *out)
 	int n = ++stream->next;
 	if (stream_fixture->chunk_bytes > 0) {
 		char *bytes = mem_zero(stream_fixture->chunk_bytes);
-		strbuf_add(out, memset(bytes, 'x', stream_fixture->chunk_bytes), stream_fixture->chunk_bytes);
+		strbuf_add(out, memset(bytes, 'x', stream_fixture->chunk_bytes),
+		           stream_fixture->chunk_bytes);
 		free(bytes);
 	} else if (n % 3 != 0) {
 		strbuf_add_format(out, "%d\n", n);
@@ -124,8 +125,10 @@ static void sends_the_chunks_in_order_and_marks_their_end(void **state)
 	struct stream_fixture stream_fixture = { .chunks = 100, .starts_on_worker = true };
 	char response[16384];
 	start(&stream_fixture, http_fixture_config());
-	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	int fd = connect_and_request(&stream_fixture,
+	                             "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
 	assert_non_null(strstr(response, "\r\nTransfer-Encoding: chunked\r\n"));
 	char *body = strstr(response, "\r\n\r\n") + 4;
 	assert_true(decode_chunks(body));
@@ -141,8 +144,10 @@ static void serves_the_next_request_of_the_connection(void **state)
 	struct stream_fixture stream_fixture = { .chunks = 3 };
 	char answers[16384];
 	start(&stream_fixture, http_fixture_config());
-	int fd = connect_and_request(&stream_fixture, ASK ASK "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-	assert_true(http_fixture_read_to_end(fd, answers, sizeof(answers), HTTP_FIXTURE_DEADLINE_MS));
+	int fd = connect_and_request(&stream_fixture, ASK ASK
+	                             "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(
+		http_fixture_read_to_end(fd, answers, sizeof(answers), HTTP_FIXTURE_DEADLINE_MS));
 	assert_int_equal(http_fixture_count(answers, "HTTP/1.1 200"), 3);
 	assert_int_equal(http_fixture_count(answers, "\r\n0\r\n\r\n"), 3);
 	close(fd);
@@ -156,7 +161,8 @@ static void a_failed_body_has_no_last_chunk(void **state)
 	char response[16384];
 	start(&stream_fixture, http_fixture_config());
 	int fd = connect_and_request(&stream_fixture, ASK);
-	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
 	assert_non_null(strstr(response, "2\n"));
 	assert_false(decode_chunks(strstr(response, "\r\n\r\n") + 4));
 	close(fd);
@@ -171,7 +177,8 @@ static void an_http_1_0_client_reads_until_the_connection_ends(void **state)
 	char response[16384];
 	start(&stream_fixture, http_fixture_config());
 	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
-	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
 	assert_null(strstr(response, "chunked"));
 	expect_numbers(strstr(response, "\r\n\r\n") + 4, 20);
 	close(fd);
@@ -207,7 +214,8 @@ static void cuts_a_client_that_reads_a_chunk_too_slowly(void **state)
 	int fd = connect_and_request(&stream_fixture, ASK);
 	int64_t begun_ms = http_fixture_now_ms();
 	char bytes[16384];
-	while (atomic_load(&stream_fixture.ended) == 0 && http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS) {
+	while (atomic_load(&stream_fixture.ended) == 0 &&
+	       http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS) {
 		ssize_t len = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 		poll(NULL, 0, len >= 0 ? 20 : 5);
 	}
@@ -262,11 +270,13 @@ static void bodies_wait_when_the_worker_queue_is_full(void **state)
 	int fds[CROWD];
 	char response[16384];
 	for (int i = 0; i < CROWD; i++)
-		fds[i] = connect_and_request(&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+		fds[i] = connect_and_request(
+			&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
 	assert_true(http_fixture_wait_for(&stream_fixture.started, CROWD));
 	atomic_store(&stream_fixture.is_blocked, false);
 	for (int i = 0; i < CROWD; i++) {
-		assert_true(http_fixture_read_to_end(fds[i], response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+		assert_true(http_fixture_read_to_end(fds[i], response, sizeof(response),
+		                                     HTTP_FIXTURE_DEADLINE_MS));
 		char *body = strstr(response, "\r\n\r\n") + 4;
 		assert_true(decode_chunks(body));
 		expect_numbers(body, 60);

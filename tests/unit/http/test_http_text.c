@@ -12,13 +12,15 @@
 static void classifies_every_byte(void **state)
 {
 	(void)state;
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	static const char token[] =
+		"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	for (unsigned i = 0; i < 256; i++) {
 		char c = (char)i;
 		bool in_token = i != 0 && strchr(token, c) != NULL;
 		bool in_value = i == '\t' || (i >= 0x20 && i != 0x7f);
 		bool in_target = i > 0x20 && i != 0x7f;
-		if (http_text_is_token(&c, 1) != in_token || http_text_is_value(&c, 1) != in_value ||
+		if (http_text_is_token(&c, 1) != in_token ||
+		    http_text_is_value(&c, 1) != in_value ||
 		    http_text_is_target(&c, 1) != in_target)
 			fail_msg("byte 0x%02x", i);
 	}

@@ -63,7 +63,9 @@ static void ignores_malformed_and_repeated_traces(void **state)
 	assert_trace("127.0.0.0/8", "traceparent: " TRACE "x\r\n", "");
 	assert_trace("127.0.0.0/8", "traceparent: 00-0-0-0\r\n", "");
 	assert_trace("127.0.0.0/8", "traceparent: " TRACE "\r\ntraceparent: " TRACE "\r\n", "");
-	assert_trace("127.0.0.0/8", "traceparent: " TRACE "\r\ntraceparent: " OTHER "\r\ntraceparent: " OTHER "\r\n",
+	assert_trace("127.0.0.0/8",
+	             "traceparent: " TRACE "\r\ntraceparent: " OTHER "\r\ntraceparent: " OTHER
+	             "\r\n",
 	             "");
 }
 
@@ -79,7 +81,8 @@ static void the_next_request_of_a_connection_has_no_trace(void **state)
 	config.trusted = &ranges;
 	http_fixture_start(&f, config, send_trace);
 	int fd = http_fixture_connect(&f);
-	assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1\r\nHost: a\r\ntraceparent: " TRACE "\r\n\r\n"));
+	assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1\r\nHost: a\r\ntraceparent: " TRACE
+	                                       "\r\n\r\n"));
 	http_fixture_read_response(fd, true, &response);
 	assert_string_equal(response.body, TRACE);
 	assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));

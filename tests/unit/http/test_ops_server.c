@@ -27,9 +27,10 @@ static void start(struct ops *o)
 	*o = (struct ops){ .postgres = 1, .redis = 1, .metrics = metrics_new() };
 	o->checks[0] = (struct ops_server_check){ "postgres", is_set, &o->postgres };
 	o->checks[1] = (struct ops_server_check){ "redis", is_set, &o->redis };
-	struct ops_server_config config = {
-		.checks = o->checks, .check_count = 2, .metrics = o->metrics, .clock = clock_system()
-	};
+	struct ops_server_config config = { .checks = o->checks,
+		                            .check_count = 2,
+		                            .metrics = o->metrics,
+		                            .clock = clock_system() };
 	assert_int_equal(ops_server_start(&config, &o->server), OK);
 	o->client.port = ops_server_port(o->server);
 }
@@ -130,7 +131,8 @@ static void rejects_other_paths_and_methods(void **state)
 	check(&o, "GET /livez/ HTTP/1.1\r\nHost: a\r\n\r\n", 404, NULL);
 	http_fixture_request(&o.client, "POST /livez HTTP/1.1\r\nHost: a\r\n\r\n", &response);
 	assert_int_equal(response.status, 405);
-	assert_string_equal(http_fixture_header(&response, "Allow", value, sizeof(value)), "GET, HEAD");
+	assert_string_equal(http_fixture_header(&response, "Allow", value, sizeof(value)),
+	                    "GET, HEAD");
 	check(&o, "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", 413, NULL);
 	check(&o, "HEAD /readyz HTTP/1.1\r\nHost: a\r\n\r\n", 200, NULL);
 	stop(&o);

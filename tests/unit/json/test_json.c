@@ -33,9 +33,9 @@ static void check_written(const struct json *value, const char *expected)
 static void rejects_what_is_not_strict_json(void **state)
 {
 	(void)state;
-#define CASE(text)                                                                                                     \
-	{                                                                                                              \
-		(text), sizeof(text) - 1                                                                               \
+#define CASE(text)                                                                                 \
+	{                                                                                          \
+		(text), sizeof(text) - 1                                                           \
 	}
 	static const struct {
 		const char *text;
@@ -119,8 +119,9 @@ static void rejects_only_deep_nesting(void **state)
 static void reads_every_type(void **state)
 {
 	(void)state;
-	static const char text[] = "{\"t\":\"\\u00e4\\n\",\"i\":-9223372036854775808,\"r\":1.5,\"b\":true,\"n\":null,"
-				   "\"a\":[1,\"x\",false],\"o\":{}}";
+	static const char text[] =
+		"{\"t\":\"\\u00e4\\n\",\"i\":-9223372036854775808,\"r\":1.5,\"b\":true,\"n\":null,"
+		"\"a\":[1,\"x\",false],\"o\":{}}";
 	struct json *o = NULL;
 	assert_int_equal(parse(text, sizeof(text) - 1, &o), OK);
 	assert_int_equal(json_type(o), JSON_OBJECT);
@@ -148,7 +149,8 @@ static void reads_every_type(void **state)
 static void reads_any_number_without_a_fraction_as_an_integer(void **state)
 {
 	(void)state;
-	static const char text[] = "[920.0, 1e3, -0.0, 9007199254740992.0, 9007199254740994.0, 1e300, 0.5]";
+	static const char text[] =
+		"[920.0, 1e3, -0.0, 9007199254740992.0, 9007199254740994.0, 1e300, 0.5]";
 	struct json *a = NULL;
 	assert_int_equal(parse(text, sizeof(text) - 1, &a), OK);
 	const int64_t whole[] = { 920, 1000, 0, INT64_C(9007199254740992) };
@@ -200,10 +202,11 @@ static void writes_what_was_built(void **state)
 	json_append_text(a, "x");
 	json_append(a, json_new_object());
 	json_set(o, "array", a);
-	check_written(o,
-	              "{\"text\":\"\\\"\\\\/\\n\303\244<\",\"absent\":null,\"int\":9223372036854775807,\"real\":0.1,"
-	              "\"nan\":null,\"bool\":false,\"null\":null,\"time\":\"2026-11-20T08:00:00.123Z\",\"never\":null,"
-	              "\"array\":[\"x\",{}]}");
+	check_written(
+		o,
+		"{\"text\":\"\\\"\\\\/\\n\303\244<\",\"absent\":null,\"int\":9223372036854775807,\"real\":0.1,"
+		"\"nan\":null,\"bool\":false,\"null\":null,\"time\":\"2026-11-20T08:00:00.123Z\",\"never\":null,"
+		"\"array\":[\"x\",{}]}");
 	json_free(o);
 }
 

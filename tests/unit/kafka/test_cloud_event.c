@@ -11,7 +11,8 @@
 static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state)
 {
 	(void)state;
-	static const uint8_t id[ENTROPY_UUID_SIZE] = { 0x01, 0x90, 0xf0, 0xc6, 0x7c, 0x3e, 0x70, 0, 0x80 };
+	static const uint8_t id[ENTROPY_UUID_SIZE] = { 0x01, 0x90, 0xf0, 0xc6, 0x7c,
+		                                       0x3e, 0x70, 0,    0x80 };
 	static const struct kafka_header expected[] = {
 		{ "ce_specversion", "1.0" },
 		{ "ce_id", "0190f0c6-7c3e-7000-8000-000000000000" },
@@ -23,8 +24,8 @@ static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state
 	};
 	struct cloud_event event;
 	struct kafka_record record = { .topic = "t" };
-	cloud_event_headers(&event, id, INT64_C(1795161600123456), "waymark.redirect.v1", "/waymark/redirector", "abc",
-	                    &record);
+	cloud_event_headers(&event, id, INT64_C(1795161600123456), "waymark.redirect.v1",
+	                    "/waymark/redirector", "abc", &record);
 	assert_int_equal(record.header_count, sizeof(expected) / sizeof(expected[0]));
 	for (size_t i = 0; i < record.header_count; i++) {
 		assert_string_equal(record.headers[i].name, expected[i].name);

@@ -41,7 +41,9 @@ static void does_not_copy_a_borrowed_value(void **state)
 {
 	(void)state;
 	const char value[] = "value";
-	struct kafka_record record = { .topic = "t", .value = value, .value_len = 5, .value_is_borrowed = true };
+	struct kafka_record record = {
+		.topic = "t", .value = value, .value_len = 5, .value_is_borrowed = true
+	};
 	struct kafka_queue_entry *kept = kafka_queue_entry_new(&record);
 	record.value_is_borrowed = false;
 	struct kafka_queue_entry *copied = kafka_queue_entry_new(&record);
@@ -55,9 +57,10 @@ static void does_not_copy_a_borrowed_value(void **state)
 static void distinguishes_a_tombstone_from_an_empty_value(void **state)
 {
 	(void)state;
-	struct kafka_queue_entry *tombstone =
-		kafka_queue_entry_new(&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
-	struct kafka_queue_entry *empty = kafka_queue_entry_new(&(struct kafka_record){ .topic = "t", .value = "" });
+	struct kafka_queue_entry *tombstone = kafka_queue_entry_new(
+		&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
+	struct kafka_queue_entry *empty =
+		kafka_queue_entry_new(&(struct kafka_record){ .topic = "t", .value = "" });
 	assert_null(tombstone->record.value);
 	assert_non_null(empty->record.value);
 	assert_null(empty->record.key);
@@ -67,7 +70,8 @@ static void distinguishes_a_tombstone_from_an_empty_value(void **state)
 
 static struct kafka_queue_entry *numbered(uint64_t sequence)
 {
-	struct kafka_queue_entry *entry = kafka_queue_entry_new(&(struct kafka_record){ .topic = "t" });
+	struct kafka_queue_entry *entry =
+		kafka_queue_entry_new(&(struct kafka_record){ .topic = "t" });
 	entry->sequence = sequence;
 	return entry;
 }

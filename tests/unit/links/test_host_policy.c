@@ -15,8 +15,12 @@ static struct host_policy *policy_of(const char *blocked, const char *allowed)
 {
 	struct host_policy *policy = host_policy_new();
 	size_t line = 0;
-	assert_int_equal(host_policy_add_list(policy, HOST_POLICY_BLOCKLIST, blocked, strlen(blocked), &line), OK);
-	assert_int_equal(host_policy_add_list(policy, HOST_POLICY_ALLOWLIST, allowed, strlen(allowed), &line), OK);
+	assert_int_equal(host_policy_add_list(policy, HOST_POLICY_BLOCKLIST, blocked,
+	                                      strlen(blocked), &line),
+	                 OK);
+	assert_int_equal(host_policy_add_list(policy, HOST_POLICY_ALLOWLIST, allowed,
+	                                      strlen(allowed), &line),
+	                 OK);
 	return policy;
 }
 
@@ -25,7 +29,8 @@ struct expectation {
 	enum host_policy_decision decision;
 };
 
-static void expect(const char *blocked, const char *allowed, const struct expectation *expectations, size_t count)
+static void expect(const char *blocked, const char *allowed, const struct expectation *expectations,
+                   size_t count)
 {
 	struct host_policy *policy = policy_of(blocked, allowed);
 	for (size_t i = 0; i < count; i++) {
@@ -36,14 +41,15 @@ static void expect(const char *blocked, const char *allowed, const struct expect
 	host_policy_free(policy);
 }
 
-#define EXPECT(blocked, allowed, ...)                                                                                  \
-	expect(blocked, allowed, (const struct expectation[]){ __VA_ARGS__ },                                          \
+#define EXPECT(blocked, allowed, ...)                                                              \
+	expect(blocked, allowed, (const struct expectation[]){ __VA_ARGS__ },                      \
 	       sizeof((const struct expectation[]){ __VA_ARGS__ }) / sizeof(struct expectation))
 
 static void allows_every_host_without_rules(void **state)
 {
 	(void)state;
-	EXPECT("", "# nothing\n\n", { "https://example.com/", HOST_POLICY_ALLOWED }, { "nonsense", HOST_POLICY_ALLOWED });
+	EXPECT("", "# nothing\n\n", { "https://example.com/", HOST_POLICY_ALLOWED },
+	       { "nonsense", HOST_POLICY_ALLOWED });
 }
 
 static void blocks_one_host_and_no_similar_ones(void **state)
@@ -51,9 +57,12 @@ static void blocks_one_host_and_no_similar_ones(void **state)
 	(void)state;
 	EXPECT("evil.example\n", "", { "https://evil.example/", HOST_POLICY_BLOCKED },
 	       { "http://evil.example:8080/a?b#c", HOST_POLICY_BLOCKED },
-	       { "https://evil.example./", HOST_POLICY_BLOCKED }, { "https://evil.example", HOST_POLICY_BLOCKED },
-	       { "https://evil.example?q", HOST_POLICY_BLOCKED }, { "https://www.evil.example/", HOST_POLICY_ALLOWED },
-	       { "https://notevil.example/", HOST_POLICY_ALLOWED }, { "https://example/", HOST_POLICY_ALLOWED },
+	       { "https://evil.example./", HOST_POLICY_BLOCKED },
+	       { "https://evil.example", HOST_POLICY_BLOCKED },
+	       { "https://evil.example?q", HOST_POLICY_BLOCKED },
+	       { "https://www.evil.example/", HOST_POLICY_ALLOWED },
+	       { "https://notevil.example/", HOST_POLICY_ALLOWED },
+	       { "https://example/", HOST_POLICY_ALLOWED },
 	       { "https://evil.example.org/", HOST_POLICY_ALLOWED },
 	       { "https://good.example/evil.example", HOST_POLICY_ALLOWED },
 	       { "https://good.example/?u=https://evil.example/", HOST_POLICY_ALLOWED });
@@ -65,49 +74,59 @@ static void a_leading_dot_blocks_subdomains_too(void **state)
 	EXPECT(".evil.example", "", { "https://evil.example/", HOST_POLICY_BLOCKED },
 	       { "https://a.evil.example/", HOST_POLICY_BLOCKED },
 	       { "https://a.b.c.evil.example./x", HOST_POLICY_BLOCKED },
-	       { "https://notevil.example/", HOST_POLICY_ALLOWED }, { "https://example/", HOST_POLICY_ALLOWED });
+	       { "https://notevil.example/", HOST_POLICY_ALLOWED },
+	       { "https://example/", HOST_POLICY_ALLOWED });
 }
 
 static void blocks_a_whole_top_level_domain(void **state)
 {
 	(void)state;
-	EXPECT(".zip", "", { "https://a.zip/", HOST_POLICY_BLOCKED }, { "https://zip/", HOST_POLICY_BLOCKED },
-	       { "https://a.zipp/", HOST_POLICY_ALLOWED });
+	EXPECT(".zip", "", { "https://a.zip/", HOST_POLICY_BLOCKED },
+	       { "https://zip/", HOST_POLICY_BLOCKED }, { "https://a.zipp/", HOST_POLICY_ALLOWED });
 }
 
 static void an_allow_list_excludes_all_other_hosts(void **state)
 {
 	(void)state;
 	EXPECT("", ".ours.example\nshop.example", { "https://ours.example/", HOST_POLICY_ALLOWED },
-	       { "https://www.ours.example/", HOST_POLICY_ALLOWED }, { "https://shop.example/", HOST_POLICY_ALLOWED },
+	       { "https://www.ours.example/", HOST_POLICY_ALLOWED },
+	       { "https://shop.example/", HOST_POLICY_ALLOWED },
 	       { "https://www.shop.example/", HOST_POLICY_NOT_ALLOWED },
-	       { "https://elsewhere.example/", HOST_POLICY_NOT_ALLOWED }, { "nonsense", HOST_POLICY_NOT_ALLOWED });
+	       { "https://elsewhere.example/", HOST_POLICY_NOT_ALLOWED },
+	       { "nonsense", HOST_POLICY_NOT_ALLOWED });
 }
 
 static void blocking_wins_over_allowing(void **state)
 {
 	(void)state;
-	EXPECT(".bad.ours.example", ".ours.example", { "https://ours.example/", HOST_POLICY_ALLOWED },
+	EXPECT(".bad.ours.example", ".ours.example",
+	       { "https://ours.example/", HOST_POLICY_ALLOWED },
 	       { "https://x.bad.ours.example/", HOST_POLICY_BLOCKED });
-	EXPECT(".ours.example", "good.ours.example", { "https://good.ours.example/", HOST_POLICY_BLOCKED });
+	EXPECT(".ours.example", "good.ours.example",
+	       { "https://good.ours.example/", HOST_POLICY_BLOCKED });
 }
 
 static void matches_addresses_in_every_spelling_without_subdomains(void **state)
 {
 	(void)state;
 	EXPECT("203.0.113.7\n.198.51.100.1\n[2001:DB8:0:0:0:0:0:7]\n[::ffff:192.0.2.1]", "",
-	       { "http://203.0.113.7/", HOST_POLICY_BLOCKED }, { "http://203.0.113.7:81/", HOST_POLICY_BLOCKED },
-	       { "http://203.0.113.77/", HOST_POLICY_ALLOWED }, { "http://198.51.100.1/", HOST_POLICY_BLOCKED },
-	       { "http://[2001:db8::7]:8080/x", HOST_POLICY_BLOCKED }, { "http://[2001:db8::8]/", HOST_POLICY_ALLOWED },
+	       { "http://203.0.113.7/", HOST_POLICY_BLOCKED },
+	       { "http://203.0.113.7:81/", HOST_POLICY_BLOCKED },
+	       { "http://203.0.113.77/", HOST_POLICY_ALLOWED },
+	       { "http://198.51.100.1/", HOST_POLICY_BLOCKED },
+	       { "http://[2001:db8::7]:8080/x", HOST_POLICY_BLOCKED },
+	       { "http://[2001:db8::8]/", HOST_POLICY_ALLOWED },
 	       { "http://[::ffff:c000:201]/", HOST_POLICY_BLOCKED });
 }
 
 static void knows_an_ipv4_host_in_the_clothes_of_ipv6(void **state)
 {
 	(void)state;
-	EXPECT("203.0.113.7\n[64:ff9b::192.0.2.1]", "", { "http://[::ffff:203.0.113.7]/", HOST_POLICY_BLOCKED },
+	EXPECT("203.0.113.7\n[64:ff9b::192.0.2.1]", "",
+	       { "http://[::ffff:203.0.113.7]/", HOST_POLICY_BLOCKED },
 	       { "http://[::ffff:cb00:7107]:81/", HOST_POLICY_BLOCKED },
-	       { "http://[64:ff9b::cb00:7107]/", HOST_POLICY_BLOCKED }, { "http://192.0.2.1/", HOST_POLICY_BLOCKED },
+	       { "http://[64:ff9b::cb00:7107]/", HOST_POLICY_BLOCKED },
+	       { "http://192.0.2.1/", HOST_POLICY_BLOCKED },
 	       { "http://[::ffff:192.0.2.1]/", HOST_POLICY_BLOCKED },
 	       { "http://[2001:db8::cb00:7107]/", HOST_POLICY_ALLOWED },
 	       { "http://[::ffff:203.0.113.8]/", HOST_POLICY_ALLOWED });
@@ -118,7 +137,8 @@ static void knows_an_ipv4_host_in_the_clothes_of_ipv6(void **state)
 static void treats_names_that_resemble_addresses_as_names(void **state)
 {
 	(void)state;
-	EXPECT(".node1", "", { "http://db.node1/", HOST_POLICY_BLOCKED }, { "http://node1/", HOST_POLICY_BLOCKED });
+	EXPECT(".node1", "", { "http://db.node1/", HOST_POLICY_BLOCKED },
+	       { "http://node1/", HOST_POLICY_BLOCKED });
 }
 
 static void parses_lists_with_comments_blanks_and_any_case(void **state)
@@ -149,7 +169,8 @@ static void reports_the_line_that_is_not_a_host(void **state)
 		size_t line = 0;
 		struct host_policy *policy = host_policy_new();
 		snprintf(list, sizeof(list), "good.example\n\n%s\nother.example\n", invalid[i]);
-		if (host_policy_add_list(policy, HOST_POLICY_BLOCKLIST, list, strlen(list), &line) != ERR_INVALID)
+		if (host_policy_add_list(policy, HOST_POLICY_BLOCKLIST, list, strlen(list),
+		                         &line) != ERR_INVALID)
 			fail_msg("%s was accepted", invalid[i]);
 		assert_int_equal(line, 3);
 		host_policy_free(policy);
@@ -162,10 +183,15 @@ static void refuses_a_nul(void **state)
 	static const struct {
 		const char *text;
 		size_t len;
-	} rules[] = { { "[2001:db8::9\0001]", 15 }, { "1.2.3.4\000.5", 10 }, { "a.example\000.b", 12 }, { "\000", 1 } };
+	} rules[] = { { "[2001:db8::9\0001]", 15 },
+		      { "1.2.3.4\000.5", 10 },
+		      { "a.example\000.b", 12 },
+		      { "\000", 1 } };
 	struct host_policy *policy = host_policy_new();
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, rules[i].text, rules[i].len), ERR_INVALID);
+		assert_int_equal(
+			host_policy_add(policy, HOST_POLICY_BLOCKLIST, rules[i].text, rules[i].len),
+			ERR_INVALID);
 	host_policy_free(policy);
 }
 
@@ -175,8 +201,10 @@ static void refuses_names_that_are_too_long(void **state)
 	char name[HOST_POLICY_NAME_MAX + 2];
 	memset(name, 'a', sizeof(name));
 	struct host_policy *policy = host_policy_new();
-	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, name, sizeof(name)), ERR_INVALID);
-	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, name, HOST_POLICY_NAME_MAX), OK);
+	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, name, sizeof(name)),
+	                 ERR_INVALID);
+	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, name, HOST_POLICY_NAME_MAX),
+	                 OK);
 	host_policy_free(policy);
 }
 
@@ -188,12 +216,14 @@ static void finds_each_of_many_names_and_no_others(void **state)
 	char text[64];
 	for (int i = 0; i < MANY; i++) {
 		int len = snprintf(text, sizeof(text), ".h%d.example", i);
-		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, text, (size_t)len), OK);
+		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, text, (size_t)len),
+		                 OK);
 	}
 	assert_int_equal(host_policy_count(policy), MANY);
 	for (int i = 0; i < 2 * MANY; i++) {
 		snprintf(text, sizeof(text), "https://www.h%d.example/", i);
-		assert_int_equal(host_policy_check(policy, text), i < MANY ? HOST_POLICY_BLOCKED : HOST_POLICY_ALLOWED);
+		assert_int_equal(host_policy_check(policy, text),
+		                 i < MANY ? HOST_POLICY_BLOCKED : HOST_POLICY_ALLOWED);
 	}
 	host_policy_free(policy);
 }
@@ -205,7 +235,8 @@ static void refuses_more_rules_than_the_limit(void **state)
 	char text[64];
 	for (int i = 0; i < HOST_POLICY_RULES_MAX; i++) {
 		int len = snprintf(text, sizeof(text), "h%d", i);
-		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, text, (size_t)len), OK);
+		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, text, (size_t)len),
+		                 OK);
 	}
 	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCKLIST, "x", 1), ERR_LIMIT);
 	host_policy_free(policy);

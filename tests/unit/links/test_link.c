@@ -27,7 +27,8 @@ static void never_expires_without_an_expiry_time(void **state)
 static void other_stored_states_do_not_depend_on_the_time(void **state)
 {
 	(void)state;
-	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED, LINK_STATE_DELETED };
+	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED,
+		                           LINK_STATE_DELETED };
 	for (size_t i = 0; i < 3; i++) {
 		struct link_entry entry = { .state = states[i], .expires_at_us = 1000 };
 		assert_int_equal(link_state_at(&entry, 0), states[i]);

@@ -107,11 +107,11 @@ static void assert_refused(struct link_event *event)
 }
 
 /* Changes one member of a valid event, which must then be refused. */
-#define ASSERT_REFUSED_WITH(member, value)                                                                             \
-	do {                                                                                                           \
-		struct link_event *event = small_event();                                                              \
-		event->member = (value);                                                                               \
-		assert_refused(event);                                                                                 \
+#define ASSERT_REFUSED_WITH(member, value)                                                         \
+	do {                                                                                       \
+		struct link_event *event = small_event();                                          \
+		event->member = (value);                                                           \
+		assert_refused(event);                                                             \
 	} while (0)
 
 static void refuses_invalid_numbers(void **state)

@@ -14,7 +14,9 @@
 static void accepts_letters_digits_underscores_and_hyphens(void **state)
 {
 	(void)state;
-	const char *const slugs[] = { "a", "Z", "0", "_", "-", "abc-DEF_019", "abcdefghijklmnopqrstuvwxyz012345" };
+	const char *const slugs[] = {
+		"a", "Z", "0", "_", "-", "abc-DEF_019", "abcdefghijklmnopqrstuvwxyz012345"
+	};
 	for (size_t i = 0; i < ARRAY_SIZE(slugs); i++)
 		assert_true(slug_is_valid(slugs[i], strlen(slugs[i])));
 }
@@ -51,7 +53,8 @@ static void refuses_every_other_byte(void **state)
 static void reserves_the_names_that_services_use_in_any_case(void **state)
 {
 	(void)state;
-	const char *const words[] = { "robots", "api", "r", "docs", "openapi", "metrics", "API", "Docs", "R" };
+	const char *const words[] = { "robots",  "api", "r",    "docs", "openapi",
+		                      "metrics", "API", "Docs", "R" };
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		assert_true(slug_is_reserved(words[i]));
 	assert_false(slug_is_reserved("apis"));

@@ -23,7 +23,8 @@ static void distinguishes_conflicts_from_rejected_data(void **state)
 static void maps_a_server_that_shuts_down_to_unavailable(void **state)
 {
 	(void)state;
-	static const char *const gone[] = { "08006", "57P01", "57P02", "57P03", "25P03", "25006", "28P01" };
+	static const char *const gone[] = { "08006", "57P01", "57P02", "57P03",
+		                            "25P03", "25006", "28P01" };
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
 		assert_int_equal(pg_error_of_sqlstate(gone[i]), ERR_UNAVAILABLE);
 		assert_true(pg_error_breaks_connection(gone[i]));

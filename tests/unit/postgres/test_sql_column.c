@@ -100,9 +100,12 @@ static void rejects_more_than_its_maximum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_an_empty_array),        cmocka_unit_test(writes_numbers_in_their_width),
-		cmocka_unit_test(writes_texts_and_bytes), cmocka_unit_test(counts_time_from_the_year_2000),
-		cmocka_unit_test(starts_empty_after_a_reset),    cmocka_unit_test(rejects_more_than_its_maximum),
+		cmocka_unit_test(writes_an_empty_array),
+		cmocka_unit_test(writes_numbers_in_their_width),
+		cmocka_unit_test(writes_texts_and_bytes),
+		cmocka_unit_test(counts_time_from_the_year_2000),
+		cmocka_unit_test(starts_empty_after_a_reset),
+		cmocka_unit_test(rejects_more_than_its_maximum),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@ static void parses_every_part(void **state)
 {
 	(void)state;
 	struct redis_url url;
-	assert_int_equal(redis_url_parse("redis://ann:p%40ss%3a%2F@cache.example:6380/15", &url), OK);
+	assert_int_equal(redis_url_parse("redis://ann:p%40ss%3a%2F@cache.example:6380/15", &url),
+	                 OK);
 	assert_string_equal(url.user, "ann");
 	assert_string_equal(url.password, "p@ss:/");
 	assert_string_equal(url.host, "cache.example");

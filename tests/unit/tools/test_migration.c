@@ -63,8 +63,8 @@ static struct migration_folder *folder_of(size_t count, const struct migration *
 }
 
 /* Compares and returns the index of the first pending file, or -1 and the problems. */
-static int compare(size_t file_count, const struct migration *files, size_t count, const struct migration *recorded,
-                   struct strbuf *problems)
+static int compare(size_t file_count, const struct migration *files, size_t count,
+                   const struct migration *recorded, struct strbuf *problems)
 {
 	struct migration_folder *folder = folder_of(file_count, files);
 	size_t next = 0;
@@ -94,7 +94,8 @@ static void refuses_a_changed_file_with_both_checksums(void **state)
 	const struct migration recorded[] = { { 1, "a", B } };
 	struct strbuf problems;
 	assert_int_equal(compare(2, files, 1, recorded, &problems), -1);
-	assert_string_equal(problems.data, "0001_a.sql: was changed after it was applied (recorded sha256 " B
+	assert_string_equal(problems.data,
+	                    "0001_a.sql: was changed after it was applied (recorded sha256 " B
 	                    ", file sha256 " A ")\n");
 	strbuf_clear(&problems);
 }
@@ -103,7 +104,9 @@ static void refuses_a_missing_file_at_any_position(void **state)
 {
 	(void)state;
 	const struct migration all[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
-	const struct migration without[3][2] = { { all[1], all[2] }, { all[0], all[2] }, { all[0], all[1] } };
+	const struct migration without[3][2] = { { all[1], all[2] },
+		                                 { all[0], all[2] },
+		                                 { all[0], all[1] } };
 	struct strbuf problems;
 	for (size_t i = 0; i < 3; i++) {
 		char file[MIGRATION_FILE_SIZE];
@@ -123,7 +126,8 @@ static void refuses_a_renamed_file(void **state)
 	const struct migration recorded[] = { { 1, "old", A } };
 	struct strbuf problems;
 	assert_int_equal(compare(1, files, 1, recorded, &problems), -1);
-	assert_non_null(strstr(problems.data, "0001_old.sql: was applied, but is now named 0001_new.sql"));
+	assert_non_null(
+		strstr(problems.data, "0001_old.sql: was applied, but is now named 0001_new.sql"));
 	strbuf_clear(&problems);
 }
 
@@ -135,7 +139,8 @@ static void refuses_a_new_file_with_an_old_version(void **state)
 	struct strbuf problems;
 	assert_int_equal(compare(3, files, 2, recorded, &problems), -1);
 	assert_non_null(
-		strstr(problems.data, "0002_late.sql: is out of order, because version 0003 is applied already"));
+		strstr(problems.data,
+	               "0002_late.sql: is out of order, because version 0003 is applied already"));
 	strbuf_clear(&problems);
 }
 
@@ -206,7 +211,8 @@ static void lists_every_invalid_file(void **state)
 	strbuf_init(&problems, 4096);
 	struct migration_folder *folder = NULL;
 	assert_int_equal(migration_folder_read(f->path, &folder, &problems), ERR_INVALID);
-	assert_non_null(strstr(problems.data, "0001_a.sql and 0001_b.sql: must not have the same version"));
+	assert_non_null(
+		strstr(problems.data, "0001_a.sql and 0001_b.sql: must not have the same version"));
 	assert_non_null(strstr(problems.data, "0003_empty.sql: "));
 	assert_non_null(strstr(problems.data, "0004_nul.sql: "));
 	assert_non_null(strstr(problems.data, "five.sql: must be named"));

@@ -33,7 +33,8 @@ static void assert_problems(const char *text, const char *expected)
 static void reads_name_partitions_and_settings(void **state)
 {
 	(void)state;
-	struct topic_file file = parse_valid("a.b_c-1 \t 4  retention.ms=1000 cleanup.policy=compact\nother 1\n");
+	struct topic_file file =
+		parse_valid("a.b_c-1 \t 4  retention.ms=1000 cleanup.policy=compact\nother 1\n");
 	assert_int_equal(file.count, 2);
 	assert_string_equal(file.topics[0].name, "a.b_c-1");
 	assert_int_equal(file.topics[0].partitions, 4);

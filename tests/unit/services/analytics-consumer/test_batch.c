@@ -23,8 +23,8 @@ struct fixture {
 	struct strbuf encoded;
 };
 
-static const struct kafka_message *message_at(struct fixture *f, struct kafka_message *m, int64_t offset,
-                                              int64_t occurred_at_us)
+static const struct kafka_message *message_at(struct fixture *f, struct kafka_message *m,
+                                              int64_t offset, int64_t occurred_at_us)
 {
 	struct redirect_event click = { .event_id = { 1 },
 		                        .occurred_at_us = occurred_at_us,
@@ -35,14 +35,17 @@ static const struct kafka_message *message_at(struct fixture *f, struct kafka_me
 		                        .slug = "abc" };
 	strbuf_reset(&f->encoded);
 	redirect_event_encode(&click, &f->encoded);
-	*m = (struct kafka_message){ .offset = offset, .value = f->encoded.data, .value_len = f->encoded.len };
+	*m = (struct kafka_message){ .offset = offset,
+		                     .value = f->encoded.data,
+		                     .value_len = f->encoded.len };
 	return m;
 }
 
 static void add_click(struct fixture *f, int64_t offset, int64_t occurred_at_us)
 {
 	struct kafka_message m;
-	batch_add(&f->batch, &f->sources, message_at(f, &m, offset, occurred_at_us), f->partition, NOW_US);
+	batch_add(&f->batch, &f->sources, message_at(f, &m, offset, occurred_at_us), f->partition,
+	          NOW_US);
 }
 
 static void add_bytes(struct fixture *f, int64_t offset, const void *bytes, size_t len)
@@ -57,7 +60,8 @@ static int set_up(void **state)
 	struct geoip *geoip = NULL;
 	const struct offsets_partition row = { .stored = 100, .published = 90 };
 	if (geoip_open("", NULL, &geoip) != OK ||
-	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 10, NULL, &f->sources.user_agents) != OK)
+	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 10, NULL,
+	                          &f->sources.user_agents) != OK)
 		return -1;
 	f->sources.geoip = geoip;
 	batch_init(&f->batch, VISITS_MAX, "redirects", "dead-letters");

@@ -9,7 +9,7 @@
 
 #include "services/analytics-consumer/facts/bot.h"
 
-#define CHROME                                                                                                         \
+#define CHROME                                                                                     \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
 struct bot_case {
@@ -28,65 +28,80 @@ static void gives_the_reason_why_a_click_is_by_a_bot(void **state)
 		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_HEAD, false, "head" },
 		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, true, "prefetch" },
 		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_HEAD, true, "prefetch" },
-		{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", DEVICE_CLASS_BOT,
-		  REDIRECT_METHOD_GET, false, "crawler" },
-		{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", DEVICE_CLASS_BOT,
-		  REDIRECT_METHOD_HEAD, true, "crawler" },
-		{ "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", DEVICE_CLASS_BOT,
+		{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+		  DEVICE_CLASS_BOT, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+		  DEVICE_CLASS_BOT, REDIRECT_METHOD_HEAD, true, "crawler" },
+		{ "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+		  DEVICE_CLASS_BOT, REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "WhatsApp/2.23.20.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "link_preview" },
+		{ "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", DEVICE_CLASS_BOT,
 		  REDIRECT_METHOD_GET, false, "link_preview" },
-		{ "WhatsApp/2.23.20.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "link_preview" },
-		{ "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", DEVICE_CLASS_BOT, REDIRECT_METHOD_GET,
-		  false, "link_preview" },
-		{ "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", DEVICE_CLASS_BOT,
-		  REDIRECT_METHOD_GET, false, "link_preview" },
-		{ "TelegramBot (like TwitterBot)", DEVICE_CLASS_BOT, REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+		  DEVICE_CLASS_BOT, REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "TelegramBot (like TwitterBot)", DEVICE_CLASS_BOT, REDIRECT_METHOD_GET, false,
+		  "link_preview" },
 		{ "curl/7.88.1", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
-		{ "python-requests/2.31.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
-		{ "Go-http-client/2.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "python-requests/2.31.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "http_library" },
+		{ "Go-http-client/2.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "http_library" },
 		{ "okhttp/4.12.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
 		{ "Wget/1.21.3", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, false, "http_library" },
 		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "empty_agent" },
 		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, true, "empty_agent" },
 		/* The name of a library counts only at the beginning. */
-		{ "Mozilla/5.0 (X11; Linux x86_64) curl/7.88", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
+		{ "Mozilla/5.0 (X11; Linux x86_64) curl/7.88", DEVICE_CLASS_DESKTOP,
+		  REDIRECT_METHOD_GET, false, "" },
 		/* A header with a web site or a mail address is not sent by a browser. */
 		{ "Mozilla/5.0 (Macintosh) AppleWebKit/537.36 (KHTML, like Gecko; +https://example.com/) Safari/537.36",
 		  DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
-		{ "Mozilla/5.0 (X11; Linux x86_64) me@example.com", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
-		  "crawler" },
-		{ CHROME " (Ecosia android@150.0.0.0)", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ "Mozilla/5.0 (X11; Linux x86_64) me@example.com", DEVICE_CLASS_DESKTOP,
+		  REDIRECT_METHOD_GET, false, "crawler" },
+		{ CHROME " (Ecosia android@150.0.0.0)", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET,
+		  false, "" },
 		{ CHROME " SomeBot", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
-		{ CHROME " some-robots/2", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
+		{ CHROME " some-robots/2", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
 		{ "Mozilla/5.0 (Linux; Android 9; CUBOT_X19) Chrome/126.0.0.0 Mobile Safari/537.36",
 		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
 		{ CHROME " botanist/1.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
-		{ "Mozilla/5.0 (compatible; Somebody/1.0)", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "crawler" },
-		{ "Mozilla/5.0 (compatible; Konqueror/4.5; Linux)", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
-		  "" },
-		{ CHROME " HeadlessChrome/126.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
-		{ "SomethingNew/1.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
-		{ "SomethingNew/1.0 (what for)", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
-		{ "Mozilla/5.0 (SMART-TV; Tizen 6.0) Safari/538.1", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
-		  "" },
-		{ CHROME " Somebody/2.0 (somebody.com/about)", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
-		  "crawler" },
-		{ "Mozilla/5.0 (Linux; Android 9) com.example.app Mobile Safari/537.36", DEVICE_CLASS_MOBILE,
+		{ "Mozilla/5.0 (compatible; Somebody/1.0)", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET,
+		  false, "crawler" },
+		{ "Mozilla/5.0 (compatible; Konqueror/4.5; Linux)", DEVICE_CLASS_DESKTOP,
 		  REDIRECT_METHOD_GET, false, "" },
-		{ "Nokia6230/2.0 Profile/MIDP-2.0", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
-		{ "Lynx/2.8.9rel.1 libwww-FM/2.14", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "" },
+		{ CHROME " HeadlessChrome/126.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ "SomethingNew/1.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "http_library" },
+		{ "SomethingNew/1.0 (what for)", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "http_library" },
+		{ "Mozilla/5.0 (SMART-TV; Tizen 6.0) Safari/538.1", DEVICE_CLASS_OTHER,
+		  REDIRECT_METHOD_GET, false, "" },
+		{ CHROME " Somebody/2.0 (somebody.com/about)", DEVICE_CLASS_DESKTOP,
+		  REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (Linux; Android 9) com.example.app Mobile Safari/537.36",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ "Nokia6230/2.0 Profile/MIDP-2.0", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false,
+		  "" },
+		{ "Lynx/2.8.9rel.1 libwww-FM/2.14", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct bot_case *c = &cases[i];
 		struct redirect_event click = { .method = c->method, .prefetch = c->prefetch };
 		snprintf(click.user_agent, sizeof(click.user_agent), "%s", c->user_agent);
 		struct user_agent agent = { .device = c->device,
-			                    .bot_reason = bot_agent_reason(c->user_agent, c->device) };
+			                    .bot_reason =
+			                            bot_agent_reason(c->user_agent, c->device) };
 		assert_string_equal(bot_reason(&click, &agent), c->reason);
 	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(gives_the_reason_why_a_click_is_by_a_bot) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		gives_the_reason_why_a_click_is_by_a_bot) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

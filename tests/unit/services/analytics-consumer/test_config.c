@@ -49,7 +49,7 @@ static void names_every_invalid_variable(void **state)
 		{ "PG_URL", "postgresql://[", "PG_URL: is not a valid libpq connection string" },
 		{ "GEOIP_DB", "/does/not/exist", "GEOIP_DB: the file cannot be read" },
 		{ "UA_REGEXES", "/does/not/exist", "UA_REGEXES: the file cannot be read" },
-		{ "LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of" },
+		{ "LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is not one of" },
 		{ "BATCH_EVENTS", "0", "BATCH_EVENTS" },
 		{ "BATCH_EVENTS", "100001", "BATCH_EVENTS" },
 		{ "BATCH_MS", "x", "BATCH_MS" },

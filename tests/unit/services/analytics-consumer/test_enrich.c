@@ -27,8 +27,9 @@ static struct redirect_event click_of_a_human(void)
 		.visitor_hash = { 9, 8, 7 },
 		.slug = "abc",
 		.client_network = "203.0.113.0/24",
-		.user_agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 "
-			      "(KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+		.user_agent =
+			"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 "
+			"(KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
 		.referrer = "https://News.Google.com/item?id=1",
 		.accept_language = "de-AT,en;q=0.5",
 		.query = "utm_source=letter&utm_medium=mail&utm_campaign=spring%20sale",
@@ -91,7 +92,9 @@ static void flags_a_bot_with_its_reason(void **state)
 
 static void accepts_a_click_without_any_header(void **state)
 {
-	const struct redirect_event click = { .occurred_at_us = 1, .link_id = 1, .method = REDIRECT_METHOD_GET };
+	const struct redirect_event click = { .occurred_at_us = 1,
+		                              .link_id = 1,
+		                              .method = REDIRECT_METHOD_GET };
 	struct visit visit;
 	memset(&visit, 0xff, sizeof(visit));
 	enrich_click(*state, &click, &visit);
@@ -171,8 +174,10 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(derives_every_fact_about_a_click),    cmocka_unit_test(flags_a_bot_with_its_reason),
-		cmocka_unit_test(accepts_a_click_without_any_header),  cmocka_unit_test(finds_utm_source_in_each_query),
+		cmocka_unit_test(derives_every_fact_about_a_click),
+		cmocka_unit_test(flags_a_bot_with_its_reason),
+		cmocka_unit_test(accepts_a_click_without_any_header),
+		cmocka_unit_test(finds_utm_source_in_each_query),
 		cmocka_unit_test(cuts_a_long_campaign_at_a_character),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -261,7 +261,9 @@ static void reports_which_file_cannot_be_loaded(void **state)
 {
 	const struct fixture *f = *state;
 	struct fact_sources *sources = NULL;
-	struct fact_sources_config config = { .geoip_db = f->rules, .ua_regexes = f->rules, .user_agent_cache = 1 };
+	struct fact_sources_config config = { .geoip_db = f->rules,
+		                              .ua_regexes = f->rules,
+		                              .user_agent_cache = 1 };
 	assert_int_equal(fact_sources_open(&config, &sources), ERR_INVALID);
 	config.geoip_db = "";
 	config.ua_regexes = "/does/not/exist";

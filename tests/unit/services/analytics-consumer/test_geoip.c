@@ -41,8 +41,8 @@ static bool run_builder(struct fixture *f)
 	int status = -1;
 	snprintf(v4, sizeof(v4), "%s/v4", f->folder);
 	snprintf(v6, sizeof(v6), "%s/v6", f->folder);
-	return posix_spawn(&pid, argv[0], NULL, NULL, argv, environ) == 0 && waitpid(pid, &status, 0) == pid &&
-	       status == 0;
+	return posix_spawn(&pid, argv[0], NULL, NULL, argv, environ) == 0 &&
+	       waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 /* A small database, built the way tools/setup does. */
@@ -115,8 +115,8 @@ static struct geoip *open_cities(const struct fixture *f, const char *const *row
 	return geoip;
 }
 
-static void assert_place(struct geoip *geoip, const char *network, const char *country, const char *region,
-                         const char *city)
+static void assert_place(struct geoip *geoip, const char *network, const char *country,
+                         const char *region, const char *city)
 {
 	struct geoip_place place;
 	memset(&place, 0xff, sizeof(place));

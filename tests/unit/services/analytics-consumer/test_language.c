@@ -48,6 +48,7 @@ static void finds_the_preferred_language_of_each_header(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(finds_the_preferred_language_of_each_header) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		finds_the_preferred_language_of_each_header) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

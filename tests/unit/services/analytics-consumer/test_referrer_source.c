@@ -73,9 +73,11 @@ static void knows_brands_in_every_country(void **state)
 {
 	(void)state;
 	static const struct host_case cases[] = {
-		{ "www.google.de", "Google" }, { "www.google.co.uk", "Google" },  { "www.google.com.br", "Google" },
-		{ "google.at", "Google" },     { "search.yahoo.co.jp", "Yahoo" }, { "yandex.com.tr", "Yandex" },
-		{ "www.amazon.fr", "Amazon" }, { "amazon.com", "Amazon" },        { "www.pinterest.ca", "Pinterest" },
+		{ "www.google.de", "Google" },       { "www.google.co.uk", "Google" },
+		{ "www.google.com.br", "Google" },   { "google.at", "Google" },
+		{ "search.yahoo.co.jp", "Yahoo" },   { "yandex.com.tr", "Yandex" },
+		{ "www.amazon.fr", "Amazon" },       { "amazon.com", "Amazon" },
+		{ "www.pinterest.ca", "Pinterest" },
 	};
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }

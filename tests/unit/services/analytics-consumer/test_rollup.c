@@ -28,16 +28,18 @@ static struct visit visit_at(int64_t link_id, int64_t at_us, const char *country
 	return visit;
 }
 
-static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_id, int64_t bucket_us,
-                                     enum rollup_dimension dimension, const char *value)
+static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_id,
+                                     int64_t bucket_us, enum rollup_dimension dimension,
+                                     const char *value)
 {
 	for (size_t i = 0; i < in->count; i++) {
 		const struct rollup_row *row = &in->rows[i];
-		if (row->link_id == link_id && row->bucket_us == bucket_us && row->dimension == dimension &&
-		    strcmp(row->value, value) == 0)
+		if (row->link_id == link_id && row->bucket_us == bucket_us &&
+		    row->dimension == dimension && strcmp(row->value, value) == 0)
 			return row;
 	}
-	fail_msg("no row of link %lld with %s %s", (long long)link_id, rollup_dimension_name(dimension), value);
+	fail_msg("no row of link %lld with %s %s", (long long)link_id,
+	         rollup_dimension_name(dimension), value);
 	return NULL;
 }
 
@@ -54,15 +56,18 @@ static void returns_no_rows_without_visits(void **state)
 	struct rollup *rollup = rollup_new(1);
 	struct rollup_sums sums = rollup_sum(rollup, NULL, 0);
 	struct rollup_days days = rollup_sum_days(rollup, INT32_MAX);
-	assert_int_equal(sums.quarters.count + sums.hours.count + days.totals.count + days.values.count, 0);
+	assert_int_equal(
+		sums.quarters.count + sums.hours.count + days.totals.count + days.values.count, 0);
 	rollup_free(rollup);
 }
 
 static void sums_totals_per_quarter_of_an_hour(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(1, EVENING, ""), visit_at(1, EVENING + 15 * MINUTE - 1, ""),
-		                  visit_at(1, EVENING + 15 * MINUTE, ""), visit_at(2, EVENING + 59 * MINUTE, "") };
+	struct visit visits[] = { visit_at(1, EVENING, ""),
+		                  visit_at(1, EVENING + 15 * MINUTE - 1, ""),
+		                  visit_at(1, EVENING + 15 * MINUTE, ""),
+		                  visit_at(2, EVENING + 59 * MINUTE, "") };
 	visits[0].event.unique = true;
 	visits[1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(4);
@@ -77,9 +82,11 @@ static void sums_totals_per_quarter_of_an_hour(void **state)
 static void sums_values_per_hour_and_day(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(1, EVENING, "DE"),        visit_at(1, EVENING + HOUR - 1, "DE"),
-		                  visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING + 2 * HOUR, "DE"),
-		                  visit_at(1, EVENING, "FR"),        visit_at(2, EVENING, "DE") };
+	struct visit visits[] = {
+		visit_at(1, EVENING, "DE"),        visit_at(1, EVENING + HOUR - 1, "DE"),
+		visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING + 2 * HOUR, "DE"),
+		visit_at(1, EVENING, "FR"),        visit_at(2, EVENING, "DE")
+	};
 	visits[0].event.unique = true;
 	visits[2].event.unique = true;
 	visits[1].event.is_bot = true;
@@ -102,7 +109,8 @@ static void sums_values_per_hour_and_day(void **state)
 static void sums_days_only_up_to_the_given_one(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(1, EVENING - DAY_LENGTH, "DE"), visit_at(1, EVENING, "DE"),
+	struct visit visits[] = { visit_at(1, EVENING - DAY_LENGTH, "DE"),
+		                  visit_at(1, EVENING, "DE"),
 		                  visit_at(1, EVENING + DAY_LENGTH, "DE") };
 	struct rollup *rollup = rollup_new(3);
 	(void)rollup_sum(rollup, visits, 3);
@@ -152,7 +160,8 @@ static void covers_each_dimension_and_has_no_rows_for_unknown_values(void **stat
 static void leaves_out_visits_that_do_not_count(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE") };
+	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE"),
+		                  visit_at(1, EVENING, "DE") };
 	visits[0].disposition = VISIT_DUPLICATE;
 	visits[1].disposition = VISIT_ALREADY_COUNTED;
 	struct rollup *rollup = rollup_new(3);
@@ -199,7 +208,8 @@ static void sums_to_all_visits_in_every_dimension_and_in_key_order(void **state)
 		char country[3] = { (char)('A' + i % 7), (char)('A' + i % 11), '\0' };
 		visits[i] = visit_at(1 + i % 13, EVENING + i % 5 * HOUR, country);
 		visits[i].event.is_bot = i % 3 == 0;
-		snprintf(visits[i].event.referrer_host, sizeof(visits[i].event.referrer_host), "host-%d", i);
+		snprintf(visits[i].event.referrer_host, sizeof(visits[i].event.referrer_host),
+		         "host-%d", i);
 	}
 	struct rollup *rollup = rollup_new(VISITS);
 	/* The second run reuses the tables. */
@@ -212,7 +222,8 @@ static void sums_to_all_visits_in_every_dimension_and_in_key_order(void **state)
 		assert_ordered(&days.values);
 		assert_sums(&sums.hours, VISITS);
 		assert_sums(&days.values, VISITS);
-		assert_int_equal(sums.quarters.rows[0].humans + sums.quarters.rows[0].bots, (VISITS + 64) / 65);
+		assert_int_equal(sums.quarters.rows[0].humans + sums.quarters.rows[0].bots,
+		                 (VISITS + 64) / 65);
 	}
 	rollup_free(rollup);
 	free(visits);

@@ -11,12 +11,14 @@
 
 static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
 {
-	return (struct visit){ .event = { .event_id = { (uint8_t)at_us }, .link_id = link_id, .occurred_at_us = at_us },
+	return (struct visit){ .event = { .event_id = { (uint8_t)at_us },
+		                          .link_id = link_id,
+		                          .occurred_at_us = at_us },
 		               .latency_us = latency_us };
 }
 
-static const struct statistics *sum(struct statistics_aggregate *aggregate, struct visit *visits, size_t count,
-                                    size_t *rows)
+static const struct statistics *sum(struct statistics_aggregate *aggregate, struct visit *visits,
+                                    size_t count, size_t *rows)
 {
 	struct visit_order order;
 	visit_order_init(&order, count);
@@ -41,8 +43,9 @@ static void returns_no_rows_without_visits(void **state)
 static void adds_up_visits_per_link_and_for_the_platform(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000), visit_of(7, 60, 4000),
-		                  visit_of(7, 99, 9000), visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
+	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000),
+		                  visit_of(7, 60, 4000), visit_of(7, 99, 9000),
+		                  visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
 	visits[0].event.unique = true;
 	visits[1].event.unique = true;
 	visits[2].event.is_bot = true;

@@ -33,7 +33,8 @@ static const char *const field_names[USER_AGENT_RULES_LISTS][USER_AGENT_RULES_FI
 	{ "family", "brand", "model" },
 };
 
-static void print_miss(const char *user_agent, const char *field, const char *expected, const char *found)
+static void print_miss(const char *user_agent, const char *field, const char *expected,
+                       const char *found)
 {
 	printf("  %s\n    %s: expected '%s', found '%s'\n", user_agent, field, expected, found);
 }
@@ -69,32 +70,36 @@ static void try_file(struct corpus *corpus, const char *path)
 	strbuf_clear(&problem);
 }
 
-static void run_corpus(void **state, const char *what, enum user_agent_rules_list list, const char *const *files)
+static void run_corpus(void **state, const char *what, enum user_agent_rules_list list,
+                       const char *const *files)
 {
 	struct corpus corpus = { .rules = *state, .list = list };
 	for (size_t i = 0; files[i]; i++)
 		try_file(&corpus, files[i]);
-	printf("uap-core %s: %zu of %zu correct (%.3f %%)\n", what, corpus.cases - corpus.misses, corpus.cases,
-	       100.0 * (double)(corpus.cases - corpus.misses) / (double)corpus.cases);
+	printf("uap-core %s: %zu of %zu correct (%.3f %%)\n", what, corpus.cases - corpus.misses,
+	       corpus.cases, 100.0 * (double)(corpus.cases - corpus.misses) / (double)corpus.cases);
 	assert_true(corpus.cases > 100);
 	assert_true(corpus.misses * 10000 <= corpus.cases * MISSES_PER_10000_MAX);
 }
 
 static void finds_the_browsers_of_the_corpus(void **state)
 {
-	static const char *const files[] = { CORPUS "/tests/test_ua.yaml",
-		                             CORPUS "/test_resources/firefox_user_agent_strings.yaml",
-		                             CORPUS "/test_resources/opera_mini_user_agent_strings.yaml",
-		                             CORPUS "/test_resources/pgts_browser_list.yaml",
-		                             CORPUS "/test_resources/podcasting_user_agent_strings.yaml",
-		                             NULL };
+	static const char *const files[] = {
+		CORPUS "/tests/test_ua.yaml",
+		CORPUS "/test_resources/firefox_user_agent_strings.yaml",
+		CORPUS "/test_resources/opera_mini_user_agent_strings.yaml",
+		CORPUS "/test_resources/pgts_browser_list.yaml",
+		CORPUS "/test_resources/podcasting_user_agent_strings.yaml",
+		NULL
+	};
 	run_corpus(state, "browsers", USER_AGENT_RULES_BROWSER, files);
 }
 
 static void finds_the_systems_of_the_corpus(void **state)
 {
 	static const char *const files[] = { CORPUS "/tests/test_os.yaml",
-		                             CORPUS "/test_resources/additional_os_tests.yaml", NULL };
+		                             CORPUS "/test_resources/additional_os_tests.yaml",
+		                             NULL };
 	run_corpus(state, "systems", USER_AGENT_RULES_OS, files);
 }
 

@@ -65,7 +65,8 @@ static void accepts_every_text_that_matches(void **state)
 		{ "((((foo))))", "foo" },
 		{ "ab?c", "ac" },
 		{ "[\\d.]+abc", "1.1abc" },
-		{ "a word that is longer than what is kept of it", "a word that is longer than what is kept of it" },
+		{ "a word that is longer than what is kept of it",
+		  "a word that is longer than what is kept of it" },
 		{ "(?i)foobar", "FOOBAR" },
 		{ "foobar", "FOOBAR" },
 		{ "\\x66oobar", "foobar" },
@@ -102,11 +103,13 @@ static void rejects_texts_without_a_required_literal(void **state)
 static void has_no_prefilter_for_unsupported_syntax(void **state)
 {
 	(void)state;
-	static const char *const regexes[] = { "(foobar",         "foobar)",    "foobar[",    "foobar[[:alpha:]]",
-		                               "foobar\\",        "foobar\\1",  "foobar(?i)", "(?P<x>foo)",
-		                               "f\xc3\xb6obar",   "foobar[a\\", "*foobar",    "foobar{",
-		                               "foobar|x",        "a|b|c",      "",           "(?#c)foobar",
-		                               "foobar(?>barbar)" };
+	static const char *const regexes[] = {
+		"(foobar",         "foobar)",    "foobar[",    "foobar[[:alpha:]]",
+		"foobar\\",        "foobar\\1",  "foobar(?i)", "(?P<x>foo)",
+		"f\xc3\xb6obar",   "foobar[a\\", "*foobar",    "foobar{",
+		"foobar|x",        "a|b|c",      "",           "(?#c)foobar",
+		"foobar(?>barbar)"
+	};
 	for (size_t i = 0; i < sizeof(regexes) / sizeof(regexes[0]); i++)
 		assert_null(user_agent_prefilter_new(regexes[i], false));
 }

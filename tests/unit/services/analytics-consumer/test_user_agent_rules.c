@@ -40,7 +40,8 @@ static struct user_agent_rules *rules_of(const char *text)
 	return rules;
 }
 
-static void assert_fields(const char *rules_text, const char *text, const char *family, const char *major)
+static void assert_fields(const char *rules_text, const char *text, const char *family,
+                          const char *major)
 {
 	struct user_agent_rules *rules = rules_of(rules_text);
 	struct user_agent_match match;
@@ -53,8 +54,8 @@ static void assert_fields(const char *rules_text, const char *text, const char *
 static void uses_the_first_rule_that_matches(void **state)
 {
 	(void)state;
-	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n  - regex: '(A)/(\\d)'\n" REST, "A/1 B/2", "B",
-	              "2");
+	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n  - regex: '(A)/(\\d)'\n" REST,
+	              "A/1 B/2", "B", "2");
 }
 
 static void returns_other_when_no_rule_matches(void **state)
@@ -72,29 +73,33 @@ static void returns_other_when_the_family_is_empty(void **state)
 static void inserts_groups_into_replacements(void **state)
 {
 	(void)state;
-	assert_fields("user_agent_parsers:\n  - regex: '(A)-(b)/(\\d)'\n    family_replacement: '$1 and $2$9!'\n"
-	              "    v1_replacement: 'v$3'\n" REST,
-	              "A-b/7", "A and b!", "v7");
+	assert_fields(
+		"user_agent_parsers:\n  - regex: '(A)-(b)/(\\d)'\n    family_replacement: '$1 and $2$9!'\n"
+		"    v1_replacement: 'v$3'\n" REST,
+		"A-b/7", "A and b!", "v7");
 }
 
 static void keeps_a_dollar_without_a_group_number(void **state)
 {
 	(void)state;
-	assert_fields("user_agent_parsers:\n  - regex: '(A)'\n    family_replacement: '$ $0 $x $'\n" REST, "A",
-	              "$ $0 $x $", "");
+	assert_fields(
+		"user_agent_parsers:\n  - regex: '(A)'\n    family_replacement: '$ $0 $x $'\n" REST,
+		"A", "$ $0 $x $", "");
 }
 
 static void trims_results(void **state)
 {
 	(void)state;
-	assert_fields("user_agent_parsers:\n  - regex: 'A( +x +)/(\\d?)'\n" REST, "A  x  /", "x", "");
+	assert_fields("user_agent_parsers:\n  - regex: 'A( +x +)/(\\d?)'\n" REST, "A  x  /", "x",
+	              "");
 }
 
 static void is_case_sensitive_without_the_flag_i(void **state)
 {
 	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n" REST, "ABC", "Other", "");
-	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n    regex_flag: 'i'\n" REST, "ABC", "ABC", "");
+	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n    regex_flag: 'i'\n" REST, "ABC",
+	              "ABC", "");
 }
 
 static void cuts_a_long_field_at_a_character(void **state)
@@ -116,7 +121,8 @@ static void skips_a_rule_that_exceeds_the_backtracking_limit(void **state)
 	char text[400];
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_fields("user_agent_parsers:\n  - regex: '^((?:a+)+)+b'\n  - regex: '(a)'\n" REST, text, "a", "");
+	assert_fields("user_agent_parsers:\n  - regex: '^((?:a+)+)+b'\n  - regex: '(a)'\n" REST,
+	              text, "a", "");
 }
 
 static void refuses_invalid_rules(void **state)
@@ -125,14 +131,19 @@ static void refuses_invalid_rules(void **state)
 	static const struct {
 		const char *text, *problem;
 	} cases[] = {
-		{ "user_agent_parsers:\n  - regex: '(A'\n" REST, "line 2: missing closing parenthesis" },
-		{ "user_agent_parsers:\n  - family_replacement: 'A'\n" REST, "line 2: the rule has no regex" },
+		{ "user_agent_parsers:\n  - regex: '(A'\n" REST,
+		  "line 2: missing closing parenthesis" },
+		{ "user_agent_parsers:\n  - family_replacement: 'A'\n" REST,
+		  "line 2: the rule has no regex" },
 		{ REST, "no rules in user_agent_parsers" },
 		{ "", "no rules in user_agent_parsers" },
 		{ "- a\n- b\n", "line 1: not a mapping of lists of flat records" },
-		{ "user_agent_parsers:\n  - regex: {a: b}\n" REST, "line 2: not a mapping of lists of flat records" },
-		{ "user_agent_parsers: 'text'\n" REST, "line 1: not a mapping of lists of flat records" },
-		{ "user_agent_parsers:\n  - regex: 'unfinished\n", "line 3: found unexpected end of stream" },
+		{ "user_agent_parsers:\n  - regex: {a: b}\n" REST,
+		  "line 2: not a mapping of lists of flat records" },
+		{ "user_agent_parsers: 'text'\n" REST,
+		  "line 1: not a mapping of lists of flat records" },
+		{ "user_agent_parsers:\n  - regex: 'unfinished\n",
+		  "line 3: found unexpected end of stream" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct user_agent_rules *rules = NULL;

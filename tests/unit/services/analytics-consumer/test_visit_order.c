@@ -18,8 +18,9 @@ static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint
 static void sorts_visits_by_day_link_visitor_and_event(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_of(2, 1, 1, 1), visit_of(1, 2, 1, 2), visit_of(1, 1, 200, 3),
-		                  visit_of(1, 1, 1, 5), visit_of(1, 1, 1, 4) };
+	struct visit visits[] = { visit_of(2, 1, 1, 1), visit_of(1, 2, 1, 2),
+		                  visit_of(1, 1, 200, 3), visit_of(1, 1, 1, 5),
+		                  visit_of(1, 1, 1, 4) };
 	const size_t expected[] = { 4, 3, 2, 1, 0 };
 	struct visit_order order;
 	visit_order_init(&order, 5);

@@ -11,12 +11,15 @@
 
 static struct visit visit_of(int32_t day, int64_t link_id, uint64_t visitor)
 {
-	struct visit visit = { .event = { .link_id = link_id }, .day = day, .has_visitor_hash = true };
+	struct visit visit = { .event = { .link_id = link_id },
+		               .day = day,
+		               .has_visitor_hash = true };
 	memcpy(visit.visitor_hash, &visitor, sizeof(visitor));
 	return visit;
 }
 
-static bool contains(const struct visitor_cache *cache, int32_t day, int64_t link_id, uint64_t visitor)
+static bool contains(const struct visitor_cache *cache, int32_t day, int64_t link_id,
+                     uint64_t visitor)
 {
 	struct visit visit = visit_of(day, link_id, visitor);
 	return visitor_cache_contains(cache, &visit);

@@ -26,9 +26,11 @@ static void doubles_the_interval_with_each_failure(void **state)
 	int64_t wanted_s = 900;
 	for (int64_t failures = 1; failures <= 20; failures++) {
 		assert_int_equal(check_policy_next_s(86400, 900, failures, 0), wanted_s);
-		wanted_s = wanted_s * 2 < CHECK_POLICY_RETRY_S_MAX ? wanted_s * 2 : CHECK_POLICY_RETRY_S_MAX;
+		wanted_s = wanted_s * 2 < CHECK_POLICY_RETRY_S_MAX ? wanted_s * 2
+		                                                   : CHECK_POLICY_RETRY_S_MAX;
 	}
-	assert_int_equal(check_policy_next_s(1, 1, CHECK_POLICY_FAILURES_MAX, 0), CHECK_POLICY_RETRY_S_MAX);
+	assert_int_equal(check_policy_next_s(1, 1, CHECK_POLICY_FAILURES_MAX, 0),
+	                 CHECK_POLICY_RETRY_S_MAX);
 	assert_int_equal(check_policy_next_s(1, INT64_C(31536000), 9, 0), CHECK_POLICY_RETRY_S_MAX);
 }
 

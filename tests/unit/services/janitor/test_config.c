@@ -27,8 +27,8 @@ static int start(struct config *config)
 	return program_start(&config_program, 1, argv, config);
 }
 
-static void assert_times(struct task_times times, int64_t period_s, int64_t first_delay_s, int64_t at_least_s,
-                         int64_t at_most_s)
+static void assert_times(struct task_times times, int64_t period_s, int64_t first_delay_s,
+                         int64_t at_least_s, int64_t at_most_s)
 {
 	assert_int_equal(times.period_s, period_s);
 	assert_int_equal(times.first_delay_s, first_delay_s);
@@ -65,7 +65,8 @@ static void accepts_one_second_for_every_time_of_every_task(void **state)
 {
 	(void)state;
 	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS", "RETENTION" };
-	const char *const times[] = { "PERIOD_S", "FIRST_DELAY_S", "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S" };
+	const char *const times[] = { "PERIOD_S", "FIRST_DELAY_S", "LOCK_AT_LEAST_S",
+		                      "LOCK_AT_MOST_S" };
 	char name[64];
 	struct config config;
 	for (size_t i = 0; i < 16; i++) {
@@ -120,14 +121,17 @@ static void assert_refused(const char *name, const char *value, const char *prob
 static void names_invalid_and_contradictory_variables(void **state)
 {
 	(void)state;
-	assert_refused("LOCK_AT_MOST_S", "599", "LOCK_AT_LEAST_S: must not exceed LOCK_AT_MOST_S\n");
+	assert_refused("LOCK_AT_MOST_S", "599",
+	               "LOCK_AT_LEAST_S: must not exceed LOCK_AT_MOST_S\n");
 	assert_refused("SALTS_LOCK_AT_MOST_S", "9",
 	               "SALTS_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
 	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
-	assert_refused("DESTINATION_RESOLVERS", "dns.example",
-	               "DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
-	assert_refused("LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
+	assert_refused(
+		"DESTINATION_RESOLVERS", "dns.example",
+		"DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
+	assert_refused("LOG_LEVEL", "loud",
+	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }
 
 int main(void)
@@ -135,7 +139,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(has_the_documented_defaults, set_up),
 		cmocka_unit_test_setup(accepts_one_second_for_every_time_of_every_task, set_up),
-		cmocka_unit_test_setup(uses_the_common_lock_times_for_a_task_without_its_own, set_up),
+		cmocka_unit_test_setup(uses_the_common_lock_times_for_a_task_without_its_own,
+		                       set_up),
 		cmocka_unit_test_setup(requires_a_valid_postgresql_url, set_up),
 		cmocka_unit_test_setup(names_invalid_and_contradictory_variables, set_up),
 	};

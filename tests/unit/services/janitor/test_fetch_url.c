@@ -24,15 +24,18 @@ static void normalises_the_host_as_it_will_be_resolved(void **state)
 	(void)state;
 	assert_reads("https://Example.COM/a?b#c", "example.com", 443, "https://example.com/a?b");
 	assert_reads("http://example.com.:8080/", "example.com", 8080, "http://example.com:8080/");
-	assert_reads("http://[2606:4700::1111]/", "2606:4700::1111", 80, "http://[2606:4700::1111]/");
-	assert_reads("http://[::FFFF:127.0.0.1]:8443/", "::ffff:127.0.0.1", 8443, "http://[::ffff:127.0.0.1]:8443/");
+	assert_reads("http://[2606:4700::1111]/", "2606:4700::1111", 80,
+	             "http://[2606:4700::1111]/");
+	assert_reads("http://[::FFFF:127.0.0.1]:8443/", "::ffff:127.0.0.1", 8443,
+	             "http://[::ffff:127.0.0.1]:8443/");
 }
 
 static void normalises_each_spelling_of_an_ipv4_address(void **state)
 {
 	(void)state;
-	const char *const spellings[] = { "2130706433", "0x7f000001", "017700000001", "127.1",          "127.0.1",
-		                          "0x7f.1",     "0177.0.0.1", "127.0.0.1.",   "%31%32%37.0.0.1" };
+	const char *const spellings[] = { "2130706433", "0x7f000001", "017700000001",
+		                          "127.1",      "127.0.1",    "0x7f.1",
+		                          "0177.0.0.1", "127.0.0.1.", "%31%32%37.0.0.1" };
 	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
 		char url[64];
 		struct fetch_url parsed;

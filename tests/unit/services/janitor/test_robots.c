@@ -27,27 +27,38 @@ static void uses_the_delay_for_all_agents(void **state)
 {
 	(void)state;
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 10\n"), 10000);
-	assert_int_equal(delay("\xef\xbb\xbfuser-AGENT :\t* # all\r\nDisallow:\r\n crawl-DELAY:10 # s"), 10000);
-	assert_int_equal(delay("User-agent: a\nUser-agent: *\nUser-agent: b\nCrawl-delay: 1.5\n"), 1500);
+	assert_int_equal(
+		delay("\xef\xbb\xbfuser-AGENT :\t* # all\r\nDisallow:\r\n crawl-DELAY:10 # s"),
+		10000);
+	assert_int_equal(delay("User-agent: a\nUser-agent: *\nUser-agent: b\nCrawl-delay: 1.5\n"),
+	                 1500);
 	assert_int_equal(delay("User-agent: *\rCrawl-delay: 0.25\r"), 250);
 }
 
 static void prefers_the_group_that_names_our_agent(void **state)
 {
 	(void)state;
-	assert_int_equal(delay("User-agent: *\nCrawl-delay: 10\n\nUser-agent: WAYMARK\nCrawl-delay: 2\n"), 2000);
-	assert_int_equal(delay("User-agent: waymark\nDisallow:\n\nUser-agent: *\nCrawl-delay: 10\n"), 0);
+	assert_int_equal(
+		delay("User-agent: *\nCrawl-delay: 10\n\nUser-agent: WAYMARK\nCrawl-delay: 2\n"),
+		2000);
+	assert_int_equal(
+		delay("User-agent: waymark\nDisallow:\n\nUser-agent: *\nCrawl-delay: 10\n"), 0);
 	assert_int_equal(delay("User-agent: waymarks\nCrawl-delay: 3\n"), 0);
 	/* Two groups of one agent are merged (RFC 9309, 2.2.1); the longer delay satisfies both. */
-	assert_int_equal(delay("User-agent: waymark\nCrawl-delay: 2\nUser-agent: waymark\nCrawl-delay: 1\n"), 2000);
+	assert_int_equal(
+		delay("User-agent: waymark\nCrawl-delay: 2\nUser-agent: waymark\nCrawl-delay: 1\n"),
+		2000);
 }
 
 static void ends_a_group_where_the_next_begins(void **state)
 {
 	(void)state;
-	assert_int_equal(delay("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9\n"), 0);
+	assert_int_equal(delay("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9\n"),
+	                 0);
 	/* A Sitemap line belongs to no group and ends none. */
-	assert_int_equal(delay("User-agent: *\nSitemap: https://a.example/s\nUser-agent: b\nCrawl-delay: 9\n"), 9000);
+	assert_int_equal(
+		delay("User-agent: *\nSitemap: https://a.example/s\nUser-agent: b\nCrawl-delay: 9\n"),
+		9000);
 }
 
 static void ignores_invalid_delays_and_caps_long_ones(void **state)
@@ -57,7 +68,8 @@ static void ignores_invalid_delays_and_caps_long_ones(void **state)
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 1e3\n"), 0);
 	assert_int_equal(delay("User-agent: *\nCrawl-delay:\n"), 0);
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 1.2.3\n"), 0);
-	assert_int_equal(delay("User-agent: *\nCrawl-delay: 99999999999999999999999999\n"), ROBOTS_DELAY_MS_MAX);
+	assert_int_equal(delay("User-agent: *\nCrawl-delay: 99999999999999999999999999\n"),
+	                 ROBOTS_DELAY_MS_MAX);
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 0.00000000000000000000001\n"), 0);
 	const char bytes[] = "User-agent: *\0\nCrawl-delay: 3\n\xff\xfe:\n:";
 	assert_int_equal(robots_delay_ms(bytes, sizeof(bytes), "Waymark"), 0);

@@ -11,7 +11,9 @@
 
 static const struct task_times slow = { .period_s = 900, .at_least_s = 600, .at_most_s = 840 };
 static const struct task_times quick = { .period_s = 3600, .at_least_s = 10, .at_most_s = 60 };
-static const struct task_times every_second = { .period_s = 1, .at_least_s = 600, .at_most_s = 840 };
+static const struct task_times every_second = { .period_s = 1,
+	                                        .at_least_s = 600,
+	                                        .at_most_s = 840 };
 
 static int64_t wait_ms(const struct task_times *times, int64_t left_ms, int64_t since_ms)
 {
@@ -36,12 +38,16 @@ static void starts_after_its_first_delay(void **state)
 static void starts_at_its_time_of_day_if_it_has_one(void **state)
 {
 	(void)state;
-	const struct task_times nightly = { .period_s = 86400, .first_delay_s = 60, .after_midnight_s = 3 * 3600 };
+	const struct task_times nightly = { .period_s = 86400,
+		                            .first_delay_s = 60,
+		                            .after_midnight_s = 3 * 3600 };
 	const struct task_times midnight = { .period_s = 86400, .after_midnight_s = 86400 };
 	assert_int_equal(task_first_delay_us(&nightly, NOON_US), 15 * CLOCK_US_PER_HOUR);
-	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 14 * CLOCK_US_PER_HOUR), CLOCK_US_PER_HOUR);
+	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 14 * CLOCK_US_PER_HOUR),
+	                 CLOCK_US_PER_HOUR);
 	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR), 0);
-	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR + 1), CLOCK_US_PER_DAY - 1);
+	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR + 1),
+	                 CLOCK_US_PER_DAY - 1);
 	assert_int_equal(task_first_delay_us(&midnight, NOON_US), 12 * CLOCK_US_PER_HOUR);
 }
 

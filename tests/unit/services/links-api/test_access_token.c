@@ -27,7 +27,8 @@
 #define EXP "\"exp\":1795165200"
 #define CLAIMS "{" SUB "," IAT "," EXP "," JTI "}"
 
-static void sign(const char *header, const char *claims, const char *secret, char out[static TOKEN_MAX])
+static void sign(const char *header, const char *claims, const char *secret,
+                 char out[static TOKEN_MAX])
 {
 	char *token = token_forge_sign(header, claims, secret);
 	snprintf(out, TOKEN_MAX, "%s", token);
@@ -236,10 +237,12 @@ static void refuses_every_changed_character(void **state)
 	static const char others[] = "A-_./+= \n\t\"\\\x7f\xff";
 	for (size_t i = 0; i < len; i++) {
 		const char original = token[i];
-		for (size_t j = 0; j < sizeof(others); j++) { /* including the NUL, which truncates */
+		for (size_t j = 0; j < sizeof(others);
+		     j++) { /* including the NUL, which truncates */
 			token[i] = others[j];
 			if (others[j] != original && verify(token) != ERR_INVALID)
-				fail_msg("accepted with byte %zu as 0x%02x", i, (unsigned char)others[j]);
+				fail_msg("accepted with byte %zu as 0x%02x", i,
+				         (unsigned char)others[j]);
 		}
 		token[i] = (char)(original ^ 1);
 		assert_int_equal(verify(token), ERR_INVALID);
@@ -254,19 +257,23 @@ static void refuses_non_canonical_forms(void **state)
 	char good[TOKEN_MAX];
 	sign(HEADER, CLAIMS, SECRET, good);
 	static const char *const patterns[] = {
-		"%s.", ".%s", "%s.AAAA", "%s=", "%s==", " %s", "%s ", "%s\n", "\"%s\"", "Bearer %s", "%sA", "%s,%s",
+		"%s.", ".%s",  "%s.AAAA", "%s=",       "%s==", " %s",
+		"%s ", "%s\n", "\"%s\"",  "Bearer %s", "%sA",  "%s,%s",
 	};
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		char token[TOKEN_MAX] = "";
 		for (const char *c = patterns[i]; *c; c++) {
 			bool is_placeholder = c[0] == '%' && c[1] == 's';
-			memcpy(token + strlen(token), is_placeholder ? good : c, is_placeholder ? strlen(good) + 1 : 1);
+			memcpy(token + strlen(token), is_placeholder ? good : c,
+			       is_placeholder ? strlen(good) + 1 : 1);
 			c += is_placeholder;
 		}
 		if (verify(token) != ERR_INVALID)
 			fail_msg("accepted: %s", patterns[i]);
 	}
-	static const char *const plain[] = { "", ".", "..", "...", "a.b.c", "AAAA.AAAA.AAAA", "AAAA..AAAA", "ey" };
+	static const char *const plain[] = { "",           ".",     "..",
+		                             "...",        "a.b.c", "AAAA.AAAA.AAAA",
+		                             "AAAA..AAAA", "ey" };
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		assert_int_equal(verify(plain[i]), ERR_INVALID);
 }
@@ -281,7 +288,8 @@ static void refuses_unused_bits_at_the_end_of_the_signature(void **state)
 	 * 32 bytes end in a character with 4 significant bits: its neighbours decode to the same
 	 * bytes.
 	 */
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	size_t at = (size_t)(strchr(alphabet, *last) - alphabet);
 	for (size_t i = at + 1; i < at + 4; i++) {
 		*last = alphabet[i];

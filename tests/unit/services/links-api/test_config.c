@@ -28,7 +28,8 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv(name, value, 1);
-	if (program_read(&config_program, &config, &problems) != 1 || strncmp(problems.data, name, strlen(name)) != 0)
+	if (program_read(&config_program, &config, &problems) != 1 ||
+	    strncmp(problems.data, name, strlen(name)) != 0)
 		fail_msg("%s=%s: %s", name, value, problems.data);
 	strbuf_clear(&problems);
 }

@@ -9,13 +9,15 @@
 
 static void accepts_origins_in_the_form_browsers_send(void **state)
 {
-	static const char *const valid[] = { "",
-		                             " , ",
-		                             "https://a.example",
-		                             "http://localhost:3000",
-		                             "https://xn--mnchen-3ya.example:8443, http://127.0.0.1:8080",
-		                             "http://[::1]:3000",
-		                             "https://a.example:80 http://a.example:443" };
+	static const char *const valid[] = {
+		"",
+		" , ",
+		"https://a.example",
+		"http://localhost:3000",
+		"https://xn--mnchen-3ya.example:8443, http://127.0.0.1:8080",
+		"http://[::1]:3000",
+		"https://a.example:80 http://a.example:443"
+	};
 	(void)state;
 	struct cors cors;
 	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)

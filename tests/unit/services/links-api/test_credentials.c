@@ -33,11 +33,15 @@ static enum err read_password(const char *password)
 static void parses_register_and_login(void **state)
 {
 	(void)state;
-	assert_int_equal(read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\",\"name\":\"Änn\"}", true), OK);
+	assert_int_equal(
+		read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\",\"name\":\"Änn\"}",
+	                  true),
+		OK);
 	assert_string_equal(credentials.email, "A@b.example");
 	assert_string_equal(credentials.password, "12345678");
 	assert_string_equal(credentials.name, "Änn");
-	assert_int_equal(read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\"}", true), OK);
+	assert_int_equal(read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\"}", true),
+	                 OK);
 	assert_string_equal(credentials.name, "");
 }
 
@@ -59,11 +63,22 @@ static void refuses_malformed_addresses(void **state)
 {
 	(void)state;
 	static const char *const refused[] = {
-		"", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\\n", "a@b\\t", "ä@b.example", "a@b.example\\u00a0",
+		"",
+		"a",
+		"@",
+		"a@",
+		"@b",
+		"a@b@c",
+		"a b@c",
+		"a@b\\n",
+		"a@b\\t",
+		"ä@b.example",
+		"a@b.example\\u00a0",
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		char text[256];
-		snprintf(text, sizeof(text), "{\"email\":\"%s\",\"password\":\"12345678\"}", refused[i]);
+		snprintf(text, sizeof(text), "{\"email\":\"%s\",\"password\":\"12345678\"}",
+		         refused[i]);
 		assert_int_equal(read_json(text, false), ERR_INVALID);
 		assert_int_equal(wrong.count, 1);
 		assert_true(json_fixture_names(&wrong, "/email"));
@@ -91,21 +106,28 @@ static void reports_all_invalid_fields_at_once(void **state)
 	(void)state;
 	assert_int_equal(read_json("{}", true), ERR_INVALID);
 	assert_int_equal(wrong.count, 2);
-	assert_true(json_fixture_names(&wrong, "/email") && json_fixture_names(&wrong, "/password"));
-	assert_int_equal(read_json("{\"email\":1,\"password\":null,\"name\":[],\"role\":\"admin\"}", true),
-	                 ERR_INVALID);
+	assert_true(json_fixture_names(&wrong, "/email") &&
+	            json_fixture_names(&wrong, "/password"));
+	assert_int_equal(
+		read_json("{\"email\":1,\"password\":null,\"name\":[],\"role\":\"admin\"}", true),
+		ERR_INVALID);
 	assert_int_equal(wrong.count, 4);
-	assert_true(json_fixture_names(&wrong, "/email") && json_fixture_names(&wrong, "/password") &&
+	assert_true(json_fixture_names(&wrong, "/email") &&
+	            json_fixture_names(&wrong, "/password") &&
 	            json_fixture_names(&wrong, "/name") && json_fixture_names(&wrong, "/role"));
-	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\\u0007\"}", true),
-	                 ERR_INVALID);
+	assert_int_equal(
+		read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\\u0007\"}",
+	                  true),
+		ERR_INVALID);
 	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
 static void a_login_must_not_contain_a_name(void **state)
 {
 	(void)state;
-	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\"}", false), ERR_INVALID);
+	assert_int_equal(
+		read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\"}", false),
+		ERR_INVALID);
 	assert_true(json_fixture_names(&wrong, "/name"));
 }
 

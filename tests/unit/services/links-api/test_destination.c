@@ -69,7 +69,8 @@ static void writes_the_same_form_as_browsers(void **state)
 		{ "http://example.com/?'\"<>", "http://example.com/?%27%22%3C%3E" },
 		{ "http://example.com/#\"<>`", "http://example.com/#%22%3C%3E%60" },
 		{ "http://example.com/a[1]|b?a[]=1|2", "http://example.com/a[1]|b?a[]=1|2" },
-		{ "http://example.com/;a=1,b@c:d!$&'()*+", "http://example.com/;a=1,b@c:d!$&'()*+" },
+		{ "http://example.com/;a=1,b@c:d!$&'()*+",
+		  "http://example.com/;a=1,b@c:d!$&'()*+" },
 		{ "http://example.com/?a=b?c/d", "http://example.com/?a=b?c/d" },
 		{ "http://example.com/a#b#c?d", "http://example.com/a#b#c?d" },
 		{ "http://user.example/@home", "http://user.example/@home" },
@@ -237,7 +238,8 @@ static void limits_the_length_of_the_normal_form_not_of_the_input(void **state)
 	char *longest = url_of_length(LINK_URL_MAX - base, 'a');
 	assert_int_equal(destination_parse(longest, strlen(longest), &parsed, &reason), OK);
 	char *too_long = url_of_length(LINK_URL_MAX - base + 1, 'a');
-	assert_int_equal(destination_parse(too_long, strlen(too_long), &parsed, &reason), ERR_INVALID);
+	assert_int_equal(destination_parse(too_long, strlen(too_long), &parsed, &reason),
+	                 ERR_INVALID);
 	assert_string_equal(reason, "must have at most 2048 bytes");
 	char *grows = url_of_length(LINK_URL_MAX / 2, '"');
 	assert_int_equal(destination_parse(grows, strlen(grows), &parsed, &reason), ERR_INVALID);
@@ -302,7 +304,8 @@ static void normalizing_a_normal_form_changes_nothing(void **state)
 		struct destination twice;
 		const char *reason;
 		assert_int_equal(destination_parse(urls[i], strlen(urls[i]), &once, &reason), OK);
-		assert_int_equal(destination_parse(once.url, strlen(once.url), &twice, &reason), OK);
+		assert_int_equal(destination_parse(once.url, strlen(once.url), &twice, &reason),
+		                 OK);
 		assert_string_equal(once.url, twice.url);
 	}
 }

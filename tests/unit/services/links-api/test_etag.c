@@ -30,8 +30,14 @@ static void if_match_rejects_every_other_tag(void **state)
 {
 	(void)state;
 	static const char *const others[] = {
-		"",      ",",  "\"v6\"", "\"v77\"", "\"v\"",   "v7",           "\"V7\"", "W/\"v7\"",
-		"\"*\"", "**", "\"v7",   "v7\"",    "\"v07\"", "\"v7\"\"v7\"", "7",      "\"v6\", W/\"v7\"",
+		"",        ",",
+		"\"v6\"",  "\"v77\"",
+		"\"v\"",   "v7",
+		"\"V7\"",  "W/\"v7\"",
+		"\"*\"",   "**",
+		"\"v7",    "v7\"",
+		"\"v07\"", "\"v7\"\"v7\"",
+		"7",       "\"v6\", W/\"v7\"",
 	};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (etag_if_match(others[i], 7))

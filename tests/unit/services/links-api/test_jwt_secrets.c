@@ -25,7 +25,8 @@ static void accepts_a_single_secret(void **state)
 static void keeps_the_order_with_any_separator(void **state)
 {
 	(void)state;
-	static const char *const texts[] = { A "," B, A "\n" B "\n", ",\n" A ",,\r\n" B ",", A "\r\n" B };
+	static const char *const texts[] = { A "," B, A "\n" B "\n", ",\n" A ",,\r\n" B ",",
+		                             A "\r\n" B };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct jwt_secrets list;
 		assert_int_equal(jwt_secrets_parse(texts[i], &list), OK);

@@ -33,7 +33,8 @@ static struct link_request request_state(enum link_state state)
 
 static struct link_request request_expiry(int64_t expires_at_us)
 {
-	return (struct link_request){ .members = LINK_REQUEST_EXPIRES_AT, .expires_at_us = expires_at_us };
+	return (struct link_request){ .members = LINK_REQUEST_EXPIRES_AT,
+		                      .expires_at_us = expires_at_us };
 }
 
 static enum link_change edit(struct link *link, const struct link_request *request)
@@ -48,7 +49,9 @@ static void edits_only_the_members_of_the_request(void **state)
 {
 	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);
-	struct link_request request = { .members = LINK_REQUEST_TITLE, .title = "new", .redirect_status = 301 };
+	struct link_request request = { .members = LINK_REQUEST_TITLE,
+		                        .title = "new",
+		                        .redirect_status = 301 };
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
 	assert_string_equal(link.title, "new");
 	assert_int_equal(link.entry.redirect_status, 302);
@@ -64,7 +67,8 @@ static void a_temporary_link_must_keep_an_expiry_time(void **state)
 	struct link_request request = request_expiry(0);
 	struct link_change_conflict conflict = { 0 };
 	enum link_change change;
-	assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict), ERR_CONFLICT);
+	assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict),
+	                 ERR_CONFLICT);
 	assert_string_equal(conflict.pointer, "/expires_at");
 	assert_int_equal(link.entry.expires_at_us, NOW_US + 1);
 	request = request_expiry(NOW_US + 2);
@@ -122,13 +126,15 @@ static void a_new_title_alone_leaves_an_expired_link_expired(void **state)
 static void state_active_alone_cannot_reactivate_an_expired_link(void **state)
 {
 	(void)state;
-	static const enum link_state stored[] = { LINK_STATE_ACTIVE, LINK_STATE_EXPIRED, LINK_STATE_DISABLED };
+	static const enum link_state stored[] = { LINK_STATE_ACTIVE, LINK_STATE_EXPIRED,
+		                                  LINK_STATE_DISABLED };
 	struct link_request request = request_state(LINK_STATE_ACTIVE);
 	for (size_t i = 0; i < 3; i++) {
 		struct link link = link_in(stored[i], NOW_US);
 		enum link_change change;
 		struct link_change_conflict conflict = { 0 };
-		assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict), ERR_CONFLICT);
+		assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict),
+		                 ERR_CONFLICT);
 		assert_string_equal(conflict.pointer, "/state");
 		assert_int_equal(link.entry.state, stored[i]);
 	}
@@ -140,24 +146,29 @@ static void deletes_once_and_restores_once(void **state)
 	struct link link = link_in(LINK_STATE_DISABLED, 0);
 	enum link_change change;
 	struct link_change_conflict conflict = { 0 };
-	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &conflict), ERR_CONFLICT);
+	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &conflict),
+	                 ERR_CONFLICT);
 	assert_non_null(conflict.detail);
 	assert_int_equal(link_change_delete(NULL, NOW_US, &link, &change, &conflict), OK);
 	assert_int_equal(change, LINK_CHANGE_DELETED);
 	assert_int_equal(link.entry.state, LINK_STATE_DELETED);
-	assert_int_equal(link_change_delete(NULL, NOW_US, &link, &change, &conflict), ERR_NOT_FOUND);
+	assert_int_equal(link_change_delete(NULL, NOW_US, &link, &change, &conflict),
+	                 ERR_NOT_FOUND);
 	struct link_request request = { 0 };
-	assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict), ERR_NOT_FOUND);
+	assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict),
+	                 ERR_NOT_FOUND);
 	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &conflict), OK);
 	assert_int_equal(change, LINK_CHANGE_RESTORED);
 	assert_int_equal(link.entry.state, LINK_STATE_DISABLED);
-	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &conflict), ERR_CONFLICT);
+	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &conflict),
+	                 ERR_CONFLICT);
 }
 
 static void restores_a_link_to_its_previous_state(void **state)
 {
 	(void)state;
-	static const enum link_state before[] = { LINK_STATE_ACTIVE, LINK_STATE_DISABLED, LINK_STATE_EXPIRED };
+	static const enum link_state before[] = { LINK_STATE_ACTIVE, LINK_STATE_DISABLED,
+		                                  LINK_STATE_EXPIRED };
 	for (size_t i = 0; i < 3; i++) {
 		struct link link = link_in(before[i], 0);
 		enum link_change change;

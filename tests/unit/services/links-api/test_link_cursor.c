@@ -14,7 +14,8 @@ static void parses_what_it_formatted(void **state)
 {
 	(void)state;
 	static const struct link_cursor positions[] = {
-		{ 0, 1 }, { INT64_MAX, INT64_MAX }, { INT64_MIN, 7 }, { 1763625600123456, 42 }, { -1, 1 },
+		{ 0, 1 },  { INT64_MAX, INT64_MAX }, { INT64_MIN, 7 }, { 1763625600123456, 42 },
+		{ -1, 1 },
 	};
 	for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
 		char text[LINK_CURSOR_SIZE];

@@ -24,7 +24,9 @@ static void shows_a_link_with_all_fields(void **state)
 		.created_at_us = NOW_US - 2000000,
 		.updated_at_us = NOW_US - 1000000,
 	};
-	struct statistics statistics = { .visit_count = 5, .bot_count = 2, .last_visited_at_us = NOW_US - 1 };
+	struct statistics statistics = { .visit_count = 5,
+		                         .bot_count = 2,
+		                         .last_visited_at_us = NOW_US - 1 };
 	struct link_check check = { .status = 404, .last_checked_at_us = NOW_US - 2000 };
 	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &check, &base, NOW_US),
@@ -63,7 +65,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shows_a_link_with_all_fields),
-		cmocka_unit_test(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired),
+		cmocka_unit_test(
+			shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,8 @@ static void rejects_numbers_out_of_range(void **state)
 		if (read_query(invalid[i]) != ERR_INVALID)
 			fail_msg("accepted: %s", invalid[i]);
 		assert_int_equal(wrong.count, 1);
-		assert_memory_equal(wrong.field[0].pointer + 1, invalid[i], strcspn(invalid[i], "="));
+		assert_memory_equal(wrong.field[0].pointer + 1, invalid[i],
+		                    strcspn(invalid[i], "="));
 	}
 }
 
@@ -68,9 +69,12 @@ static void reads_filters_and_sort_order(void **state)
 	(void)state;
 	assert_int_equal(read_query("page=3"), OK);
 	assert_true(link_list_params_is_default(&params));
-	assert_true(params.owner_id == 7 && params.sort == LINK_LIST_PARAMS_CREATED_AT && !params.is_ascending);
+	assert_true(params.owner_id == 7 && params.sort == LINK_LIST_PARAMS_CREATED_AT &&
+	            !params.is_ascending);
 	assert_int_equal(
-		read_query("q=a%20b&tag=t&state=EXPIRED&sort=visit_count&order=asc&owner=9&filter=id:1%2Bid:2"), OK);
+		read_query(
+			"q=a%20b&tag=t&state=EXPIRED&sort=visit_count&order=asc&owner=9&filter=id:1%2Bid:2"),
+		OK);
 	assert_false(link_list_params_is_default(&params));
 	assert_string_equal(params.q, "a b");
 	assert_string_equal(params.tag, "t");
@@ -81,8 +85,10 @@ static void reads_filters_and_sort_order(void **state)
 	assert_int_equal(read_query("owner=999999999999999999"), OK);
 	assert_int_equal(read_query("owner=all"), OK);
 	assert_int_equal(params.owner_id, -1);
-	static const char *const not_default[] = { "q=a",       "tag=a",   "state=ACTIVE", "sort=visit_count",
-		                                   "order=asc", "owner=7", "filter=id:1" };
+	static const char *const not_default[] = { "q=a",          "tag=a",
+		                                   "state=ACTIVE", "sort=visit_count",
+		                                   "order=asc",    "owner=7",
+		                                   "filter=id:1" };
 	for (size_t i = 0; i < sizeof(not_default) / sizeof(not_default[0]); i++) {
 		assert_int_equal(read_query(not_default[i]), OK);
 		assert_false(link_list_params_is_default(&params));
@@ -174,18 +180,23 @@ static void rejects_a_forged_cursor_with_impossible_values(void **state)
 		{ "sort=last_visited_at", { INT64_MAX, 1 }, ERR_INVALID },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(read_with_cursor(&cases[i].position, cases[i].text), cases[i].expected);
+		assert_int_equal(read_with_cursor(&cases[i].position, cases[i].text),
+		                 cases[i].expected);
 }
 
 static void requires_a_filter_for_a_bulk_update(void **state)
 {
 	(void)state;
 	wrong.count = 0;
-	assert_int_equal(link_list_params_read("filter=id:1", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong), OK);
-	assert_int_equal(link_list_params_read("", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong), ERR_INVALID);
+	assert_int_equal(
+		link_list_params_read("filter=id:1", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong),
+		OK);
+	assert_int_equal(link_list_params_read("", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong),
+	                 ERR_INVALID);
 	assert_string_equal(wrong.field[0].pointer, "/filter");
 	wrong.count = 0;
-	assert_int_equal(link_list_params_read("filter=id:1&q=a", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong),
+	assert_int_equal(link_list_params_read("filter=id:1&q=a", LINK_LIST_PARAMS_CHANGE, 7,
+	                                       &params, &wrong),
 	                 ERR_INVALID);
 	assert_string_equal(wrong.field[0].pointer, "/q");
 }

@@ -46,17 +46,19 @@ static void assert_rejects(enum link_request_kind kind, const char *member, cons
 	if (read_with(kind, member) != ERR_INVALID)
 		fail_msg("accepted: %s", member);
 	if (!json_fixture_names(&wrong, pointer) || wrong.count != 1)
-		fail_msg("%s: %zu wrong, the first is %s", member, wrong.count, wrong.field[0].pointer);
+		fail_msg("%s: %zu wrong, the first is %s", member, wrong.count,
+		         wrong.field[0].pointer);
 }
 
 static void reads_a_link_with_all_members(void **state)
 {
 	(void)state;
 	assert_int_equal(
-		read_json(LINK_REQUEST_CREATE,
-	                  "{\"original_url\":\"HTTP://Example.com\",\"slug\":\"a_B-9\",\"redirect_status\":308,"
-	                  "\"expires_at\":\"2026-11-20T09:00:00.5+01:00\",\"expired_url\":\"http://b.example\","
-	                  "\"title\":\"Ä\",\"tags\":[\"x\",\"y\"]}"),
+		read_json(
+			LINK_REQUEST_CREATE,
+			"{\"original_url\":\"HTTP://Example.com\",\"slug\":\"a_B-9\",\"redirect_status\":308,"
+			"\"expires_at\":\"2026-11-20T09:00:00.5+01:00\",\"expired_url\":\"http://b.example\","
+			"\"title\":\"Ä\",\"tags\":[\"x\",\"y\"]}"),
 		OK);
 	assert_string_equal(request.original_url, "http://example.com/");
 	assert_string_equal(request.slug, "a_B-9");
@@ -71,11 +73,13 @@ static void reads_a_link_with_all_members(void **state)
 static void reports_all_invalid_members_at_once(void **state)
 {
 	(void)state;
-	assert_int_equal(read_json(LINK_REQUEST_CREATE,
-	                           "{\"original_url\":\"javascript:alert(1)\",\"slug\":\"a b\",\"redirect_status\":418,"
-	                           "\"expires_at\":\"soon\",\"expired_url\":7,\"title\":[],\"tags\":[\"\",5],"
-	                           "\"state\":\"ACTIVE\",\"a/b~c\":1}"),
-	                 ERR_INVALID);
+	assert_int_equal(
+		read_json(
+			LINK_REQUEST_CREATE,
+			"{\"original_url\":\"javascript:alert(1)\",\"slug\":\"a b\",\"redirect_status\":418,"
+			"\"expires_at\":\"soon\",\"expired_url\":7,\"title\":[],\"tags\":[\"\",5],"
+			"\"state\":\"ACTIVE\",\"a/b~c\":1}"),
+		ERR_INVALID);
 	static const char *const pointers[] = {
 		"/original_url", "/slug",   "/redirect_status", "/expires_at", "/expired_url",
 		"/title",        "/tags/0", "/tags/1",          "/state",      "/a~1b~0c",
@@ -99,21 +103,26 @@ static void requires_a_url_to_create_a_link_and_nothing_to_change_one(void **sta
 static void rejects_urls_of_this_service(void **state)
 {
 	(void)state;
-	static const char *const urls[] = { "https://wm.example/a", "http://WM.example:81/", "https://wm.example./" };
+	static const char *const urls[] = { "https://wm.example/a", "http://WM.example:81/",
+		                            "https://wm.example./" };
 	for (size_t i = 0; i < 3; i++) {
 		char text[128];
-		snprintf(text, sizeof(text), "{\"original_url\":\"%s\",\"expired_url\":\"%s\"}", urls[i], urls[i]);
+		snprintf(text, sizeof(text), "{\"original_url\":\"%s\",\"expired_url\":\"%s\"}",
+		         urls[i], urls[i]);
 		assert_int_equal(read_json(LINK_REQUEST_CREATE, text), ERR_INVALID);
-		assert_true(json_fixture_names(&wrong, "/original_url") && json_fixture_names(&wrong, "/expired_url"));
+		assert_true(json_fixture_names(&wrong, "/original_url") &&
+		            json_fixture_names(&wrong, "/expired_url"));
 	}
 }
 
 static void rejects_malformed_and_reserved_slugs(void **state)
 {
 	(void)state;
-	static const char *const slugs[] = { "\"\"",    "\"a b\"", "\"ä\"",    "\"a/b\"",
-		                             "\"api\"", "\"API\"", "\"docs\"", "\"123456789012345678901234567890123\"",
-		                             "7",       "null" };
+	static const char *const slugs[] = { "\"\"",     "\"a b\"",
+		                             "\"ä\"",    "\"a/b\"",
+		                             "\"api\"",  "\"API\"",
+		                             "\"docs\"", "\"123456789012345678901234567890123\"",
+		                             "7",        "null" };
 	for (size_t i = 0; i < sizeof(slugs) / sizeof(slugs[0]); i++) {
 		char member[128];
 		snprintf(member, sizeof(member), "\"slug\":%s", slugs[i]);
@@ -124,7 +133,8 @@ static void rejects_malformed_and_reserved_slugs(void **state)
 static void accepts_only_the_four_redirect_statuses(void **state)
 {
 	(void)state;
-	static const char *const invalid[] = { "300", "303", "304", "0", "-302", "302.5", "\"302\"", "null", "true" };
+	static const char *const invalid[] = { "300",   "303",     "304",  "0",   "-302",
+		                               "302.5", "\"302\"", "null", "true" };
 	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
 		char member[64];
 		snprintf(member, sizeof(member), "\"redirect_status\":%s", invalid[i]);
@@ -150,13 +160,15 @@ static void accepts_only_future_expiry_times(void **state)
 		snprintf(member, sizeof(member), "\"expires_at\":%s", invalid[i]);
 		assert_rejects(LINK_REQUEST_CREATE, member, "/expires_at");
 	}
-	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"expires_at\":\"2026-11-20T08:00:00.001Z\""), OK);
+	assert_int_equal(
+		read_with(LINK_REQUEST_CREATE, "\"expires_at\":\"2026-11-20T08:00:00.001Z\""), OK);
 }
 
 static void null_clears_optional_members(void **state)
 {
 	(void)state;
-	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"expires_at\":null,\"expired_url\":null}"), OK);
+	assert_int_equal(
+		read_json(LINK_REQUEST_CHANGE, "{\"expires_at\":null,\"expired_url\":null}"), OK);
 	assert_int_equal(request.members, LINK_REQUEST_EXPIRES_AT | LINK_REQUEST_EXPIRED_URL);
 	assert_int_equal(request.expires_at_us, 0);
 	assert_string_equal(request.expired_url, "");
@@ -164,7 +176,8 @@ static void null_clears_optional_members(void **state)
 	assert_int_equal(request.members, LINK_REQUEST_TITLE | LINK_REQUEST_TAGS);
 	assert_string_equal(request.title, "");
 	assert_int_equal(request.tags.count, 0);
-	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"original_url\":null,\"state\":null}"), ERR_INVALID);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"original_url\":null,\"state\":null}"),
+	                 ERR_INVALID);
 	assert_int_equal(wrong.count, 2);
 }
 
@@ -202,7 +215,8 @@ static void limits_tags_and_rejects_duplicates(void **state)
 static void rejects_members_that_a_request_kind_does_not_allow(void **state)
 {
 	(void)state;
-	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"", "/expires_at");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"",
+	               "/expires_at");
 	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
 	assert_rejects(LINK_REQUEST_CREATE, "\"state\":\"DISABLED\"", "/state");
 	assert_rejects(LINK_REQUEST_CREATE, "\"id\":7", "/id");

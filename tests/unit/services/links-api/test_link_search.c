@@ -17,7 +17,8 @@ struct known {
 	int64_t links;
 };
 
-static void assert_pattern(const char *q, int64_t all, const struct known *known, const char *expected)
+static void assert_pattern(const char *q, int64_t all, const struct known *known,
+                           const char *expected)
 {
 	struct link_search search;
 	struct sql_texts texts = { 0 };
@@ -50,8 +51,9 @@ static void finds_the_same_trigrams_as_pg_trgm(void **state)
 static void finds_none_in_short_or_non_ascii_texts(void **state)
 {
 	(void)state;
-	for (const char *const *q = (const char *const[]){ "", "a", "ab", "...", " - ", "a b", "\xc3\x9c", "\xc3\x9cxy",
-	                                                   "x\xc3\x9cy", "x\xc3\x9c", NULL };
+	for (const char *const *q =
+	             (const char *const[]){ "", "a", "ab", "...", " - ", "a b", "\xc3\x9c",
+	                                    "\xc3\x9cxy", "x\xc3\x9cy", "x\xc3\x9c", NULL };
 	     *q; q++) {
 		struct link_search search;
 		link_search_init(&search, *q);
@@ -63,9 +65,11 @@ static void finds_none_in_short_or_non_ascii_texts(void **state)
 static void uses_rare_trigrams_and_skips_common_ones(void **state)
 {
 	(void)state;
-	static const struct known known[] = { { "exa", 1000000 }, { "xam", 1000000 }, { "amp", 1000000 },
-		                              { "mpl", 1000000 }, { "ple", 1000000 }, { "le4", 110000 },
-		                              { "e42", 10000 },   { "42 ", 30000 },   { NULL, 0 } };
+	static const struct known known[] = { { "exa", 1000000 }, { "xam", 1000000 },
+		                              { "amp", 1000000 }, { "mpl", 1000000 },
+		                              { "ple", 1000000 }, { "le4", 110000 },
+		                              { "e42", 10000 },   { "42 ", 30000 },
+		                              { NULL, 0 } };
 	assert_pattern("example42.", 1000000, known, "%e42.%");
 	assert_pattern("Example42", 1000000, known, "%e42%");
 	assert_pattern("example", 1000000, known, "%exa%");
@@ -75,9 +79,11 @@ static void uses_rare_trigrams_and_skips_common_ones(void **state)
 static void uses_two_apart_if_all_trigrams_are_common(void **state)
 {
 	(void)state;
-	static const struct known known[] = { { "abc", 500000 }, { "bcd", 300000 }, { "xyz", 400000 },
-		                              { "ooo", 900000 }, { "cd ", 900000 }, { " xy", 900000 },
-		                              { "yz ", 900000 }, { " oo", 900000 }, { NULL, 0 } };
+	static const struct known known[] = { { "abc", 500000 }, { "bcd", 300000 },
+		                              { "xyz", 400000 }, { "ooo", 900000 },
+		                              { "cd ", 900000 }, { " xy", 900000 },
+		                              { "yz ", 900000 }, { " oo", 900000 },
+		                              { NULL, 0 } };
 	assert_pattern("abcd xyz ooo", 1000000, known, "%bcd%xyz%");
 	assert_pattern("abcd ooo", 1000000, known, "%bcd%");
 }

@@ -28,8 +28,10 @@ static void make_link(struct link *link, int64_t id)
 	link->entry.redirect_status = 307;
 	link->entry.expires_at_us = 1700000000000002;
 	snprintf(link->entry.slug, sizeof(link->entry.slug), "slug-%d", (int)id);
-	snprintf(link->entry.original_url, sizeof(link->entry.original_url), "https://example.com/%d", (int)id);
-	snprintf(link->entry.expired_url, sizeof(link->entry.expired_url), "https://example.com/over");
+	snprintf(link->entry.original_url, sizeof(link->entry.original_url),
+	         "https://example.com/%d", (int)id);
+	snprintf(link->entry.expired_url, sizeof(link->entry.expired_url),
+	         "https://example.com/over");
 	link->type = LINK_TYPE_PERMANENT;
 	link->owner_id = 7;
 	snprintf(link->title, sizeof(link->title), "\xc3\x9c");

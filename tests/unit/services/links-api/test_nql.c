@@ -31,7 +31,8 @@ static const char *sql_of(const char *text)
 	for (const char *c = sql.data; *c; c++) {
 		char *end = NULL;
 		if (*c == '$') {
-			strbuf_add_format(&out, "\"%s\"", params.values[strtol(c + 1, &end, 10) - 1]);
+			strbuf_add_format(&out, "\"%s\"",
+			                  params.values[strtol(c + 1, &end, 10) - 1]);
 			c = end - 1;
 		} else {
 			strbuf_add_char(&out, *c);
@@ -65,7 +66,8 @@ static void compares_numbers(void **state)
 	ASSERT_SQL("visit_count:<='10'", "(visits <= \"10\"::bigint)");
 	ASSERT_SQL("id:[1,2, 3 ]", "(id = ANY (\"{\"1\",\"2\",\"3\"}\"::bigint[]))");
 	ASSERT_SQL("id:-[1]", "(id = ANY (\"{\"1\"}\"::bigint[])) IS NOT TRUE");
-	assert_true(nql_parse("visit_count:1", &filter, reason) == OK && nql_needs_ranking(&filter));
+	assert_true(nql_parse("visit_count:1", &filter, reason) == OK &&
+	            nql_needs_ranking(&filter));
 	assert_true(nql_parse("id:1", &filter, reason) == OK && !nql_needs_ranking(&filter));
 }
 
@@ -75,11 +77,13 @@ static void a_time_stands_for_its_whole_millisecond(void **state)
 	ASSERT_SQL("created_at:2026-11-20T08:00:00.123Z",
 	           "(created_at >= \"2026-11-20T08:00:00.123000Z\"::timestamptz AND "
 	           "created_at < \"2026-11-20T08:00:00.123000Z\"::timestamptz + interval '1 ms')");
-	ASSERT_SQL("created_at:>2026-11-20",
-	           "(created_at >= \"2026-11-20T00:00:00.000000Z\"::timestamptz + interval '1 ms')");
+	ASSERT_SQL(
+		"created_at:>2026-11-20",
+		"(created_at >= \"2026-11-20T00:00:00.000000Z\"::timestamptz + interval '1 ms')");
 	ASSERT_SQL("created_at:>='2026-11-20T09:00:00.1239+01:00'",
 	           "(created_at >= \"2026-11-20T08:00:00.123000Z\"::timestamptz)");
-	ASSERT_SQL("created_at:<2026-11-20", "(created_at < \"2026-11-20T00:00:00.000000Z\"::timestamptz)");
+	ASSERT_SQL("created_at:<2026-11-20",
+	           "(created_at < \"2026-11-20T00:00:00.000000Z\"::timestamptz)");
 	ASSERT_SQL("created_at:<=2026-11-20",
 	           "(created_at < \"2026-11-20T00:00:00.000000Z\"::timestamptz + interval '1 ms')");
 	ASSERT_SQL("expires_at:null", "(expires_at IS NULL)");
@@ -94,25 +98,33 @@ static void matches_texts_and_tags(void **state)
 	ASSERT_SQL("title:''", "(title = \"\"::text)");
 	ASSERT_SQL("title:null", "(title = \"null\"::text)");
 	ASSERT_SQL("expired_url:'null'", "(expired_url = \"null\"::text)");
-	ASSERT_SQL("expired_url:~'50%_\\\\'", "(expired_url COLLATE \"default\" ILIKE \"%50\\%\\_\\\\%\")");
-	ASSERT_SQL("title:~'a b 42x'",
-	           "(title COLLATE \"default\" ILIKE \"%a b 42x%\" AND "
-	           "(slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title) ILIKE \"% b 42x%\")");
+	ASSERT_SQL("expired_url:~'50%_\\\\'",
+	           "(expired_url COLLATE \"default\" ILIKE \"%50\\%\\_\\\\%\")");
+	ASSERT_SQL(
+		"title:~'a b 42x'",
+		"(title COLLATE \"default\" ILIKE \"%a b 42x%\" AND "
+		"(slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title) ILIKE \"% b 42x%\")");
 	ASSERT_SQL("title:-~summer", "(title COLLATE \"default\" ILIKE \"%summer%\") IS NOT TRUE");
 	ASSERT_SQL("tag:sale", "(tags @> ARRAY[\"sale\"::text])");
 	ASSERT_SQL("tags:-sale", "(tags @> ARRAY[\"sale\"::text]) IS NOT TRUE");
-	ASSERT_SQL("tag:['a,b','c\"d\\\\',e]", "(tags && \"{\"a,b\",\"c\\\"d\\\\\",\"e\"}\"::text[])");
-	ASSERT_SQL("tag:~sa", "(EXISTS (SELECT FROM unnest(tags) AS one_tag WHERE one_tag ILIKE \"%sa%\"))");
-	ASSERT_SQL("original_url:https://x.de/?a=1&b=%20#c", "(original_url = \"https://x.de/?a=1&b=%20#c\"::text)");
+	ASSERT_SQL("tag:['a,b','c\"d\\\\',e]",
+	           "(tags && \"{\"a,b\",\"c\\\"d\\\\\",\"e\"}\"::text[])");
+	ASSERT_SQL("tag:~sa",
+	           "(EXISTS (SELECT FROM unnest(tags) AS one_tag WHERE one_tag ILIKE \"%sa%\"))");
+	ASSERT_SQL("original_url:https://x.de/?a=1&b=%20#c",
+	           "(original_url = \"https://x.de/?a=1&b=%20#c\"::text)");
 	ASSERT_SQL("title:\xc3\x9c", "(title = \"\xc3\x9c\"::text)");
 }
 
 static void binds_and_closer_than_or(void **state)
 {
 	(void)state;
-	ASSERT_SQL("id:1,id:2+id:3", "((id = \"1\"::bigint) OR ((id = \"2\"::bigint) AND (id = \"3\"::bigint)))");
-	ASSERT_SQL("(id:1,id:2)+id:3", "(((id = \"1\"::bigint) OR (id = \"2\"::bigint)) AND (id = \"3\"::bigint))");
-	ASSERT_SQL("id:1+id:2+id:3", "(((id = \"1\"::bigint) AND (id = \"2\"::bigint)) AND (id = \"3\"::bigint))");
+	ASSERT_SQL("id:1,id:2+id:3",
+	           "((id = \"1\"::bigint) OR ((id = \"2\"::bigint) AND (id = \"3\"::bigint)))");
+	ASSERT_SQL("(id:1,id:2)+id:3",
+	           "(((id = \"1\"::bigint) OR (id = \"2\"::bigint)) AND (id = \"3\"::bigint))");
+	ASSERT_SQL("id:1+id:2+id:3",
+	           "(((id = \"1\"::bigint) AND (id = \"2\"::bigint)) AND (id = \"3\"::bigint))");
 	ASSERT_SQL("((id:1))", "(id = \"1\"::bigint)");
 }
 
@@ -205,7 +217,8 @@ static void limits_nesting_terms_values_and_length(void **state)
 	stpcpy(text + strlen(text), closed);
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	repeat(text, "(", NQL_DEPTH_MAX + 1, "id:1");
-	assert_rejected(text, "at character 17: parentheses are nested too deeply; at most 16 levels");
+	assert_rejected(text,
+	                "at character 17: parentheses are nested too deeply; at most 16 levels");
 
 	repeat(text, "id:1+", NQL_TERMS_MAX - 1, "id:1");
 	assert_int_equal(nql_parse(text, &filter, reason), OK);

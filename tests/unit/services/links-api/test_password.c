@@ -40,8 +40,10 @@ static void distinguishes_the_72nd_byte(void **state)
 static void accepts_hashes_of_other_implementations(void **state)
 {
 	(void)state;
-	assert_true(password_matches("U*U*U", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
-	assert_false(password_matches("U*U*", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
+	assert_true(password_matches(
+		"U*U*U", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
+	assert_false(password_matches(
+		"U*U*", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
 }
 
 static int64_t duration_us(const char *hash)

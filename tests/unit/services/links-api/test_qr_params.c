@@ -38,11 +38,21 @@ static void reports_each_invalid_parameter(void **state)
 	static const struct {
 		const char *query, *pointer;
 	} cases[] = {
-		{ "size=63", "/size" },      { "size=2049", "/size" },   { "size=", "/size" },
-		{ "size=1e2", "/size" },     { "size=%zz", "/size" },    { "size=100&size=100", "/size" },
-		{ "margin=17", "/margin" },  { "margin=-1", "/margin" }, { "format=gif", "/format" },
-		{ "format=", "/format" },    { "format", "/format" },    { "colour=red", "/colour" },
-		{ "format=PNG", "/format" }, { "%00=1", "/" },           { "size=99999999999999999999", "/size" },
+		{ "size=63", "/size" },
+		{ "size=2049", "/size" },
+		{ "size=", "/size" },
+		{ "size=1e2", "/size" },
+		{ "size=%zz", "/size" },
+		{ "size=100&size=100", "/size" },
+		{ "margin=17", "/margin" },
+		{ "margin=-1", "/margin" },
+		{ "format=gif", "/format" },
+		{ "format=", "/format" },
+		{ "format", "/format" },
+		{ "colour=red", "/colour" },
+		{ "format=PNG", "/format" },
+		{ "%00=1", "/" },
+		{ "size=99999999999999999999", "/size" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct qr_params params;
@@ -54,7 +64,8 @@ static void reports_each_invalid_parameter(void **state)
 	}
 	struct qr_params params;
 	struct http_problem_fields wrong = { 0 };
-	assert_int_equal(qr_params_parse("size=1&margin=99&format=x&y", &params, &wrong), ERR_INVALID);
+	assert_int_equal(qr_params_parse("size=1&margin=99&format=x&y", &params, &wrong),
+	                 ERR_INVALID);
 	assert_int_equal(wrong.count, 4);
 }
 

@@ -35,7 +35,8 @@ static void rejects_a_list_with_an_invalid_slug(void **state)
 	(void)state;
 	struct reserved_slugs *reserve;
 	assert_int_equal(reserved_slugs_new("good,robots.txt", &reserve), ERR_INVALID);
-	assert_int_equal(reserved_slugs_new("abcdefghijklmnopqrstuvwxyz0123456", &reserve), ERR_INVALID);
+	assert_int_equal(reserved_slugs_new("abcdefghijklmnopqrstuvwxyz0123456", &reserve),
+	                 ERR_INVALID);
 }
 
 int main(void)

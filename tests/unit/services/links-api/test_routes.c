@@ -90,22 +90,24 @@ static void make_path(const char *pattern, char out[static 128])
 	if (!placeholder)
 		snprintf(out, 128, "%s", pattern);
 	else
-		snprintf(out, 128, "%.*s7%s", (int)(placeholder - pattern), pattern, strchr(placeholder, '}') + 1);
+		snprintf(out, 128, "%.*s7%s", (int)(placeholder - pattern), pattern,
+		         strchr(placeholder, '}') + 1);
 }
 
 static const char *method_of(const struct http_route *route)
 {
-	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS" };
+	static const char *const names[] = { "GET",   "HEAD",   "POST",   "PUT",
+		                             "PATCH", "DELETE", "OPTIONS" };
 	return names[route->method];
 }
 
-static const struct http_fixture_response *send_request(struct fixture *f, const char *method, const char *path,
-                                                      const char *headers)
+static const struct http_fixture_response *send_request(struct fixture *f, const char *method,
+                                                        const char *path, const char *headers)
 {
 	char request[8192];
 	snprintf(request, sizeof(request),
-	         "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n%s\r\n", method, path,
-	         headers);
+	         "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n%s\r\n",
+	         method, path, headers);
 	http_fixture_request(&f->client, request, &f->answer);
 	return &f->answer;
 }
@@ -148,7 +150,9 @@ static void only_public_routes_work_without_a_token(void **state)
 	for (size_t i = 0; i < count; i++) {
 		char path[128];
 		make_path(routes[i].pattern, path);
-		unsigned status = send_request(f, method_of(&routes[i]), path, "If-None-Match: *\r\n")->status;
+		unsigned status =
+			send_request(f, method_of(&routes[i]), path, "If-None-Match: *\r\n")
+				->status;
 		if ((status == 401) == is_public(&routes[i]))
 			fail_msg("%s %s returned %u", method_of(&routes[i]), path, status);
 		assert_header(f, "Cache-Control", status == 304 ? "public, no-cache" : "no-store");
@@ -187,8 +191,8 @@ static void invalid_tokens_are_refused_and_valid_ones_reach_the_handler(void **s
 		char value[ACCESS_TOKEN_SIZE + 32] = "";
 		const char *placeholder = strstr(bad[i], "%s");
 		if (placeholder)
-			snprintf(value, sizeof(value), "%.*s%s%s", (int)(placeholder - bad[i]), bad[i], token,
-			         placeholder + 2);
+			snprintf(value, sizeof(value), "%.*s%s%s", (int)(placeholder - bad[i]),
+			         bad[i], token, placeholder + 2);
 		else
 			snprintf(value, sizeof(value), "%s", bad[i]);
 		snprintf(header, sizeof(header), "Authorization: %s\r\n", value);
@@ -200,9 +204,14 @@ static void invalid_tokens_are_refused_and_valid_ones_reach_the_handler(void **s
 static void unknown_paths_are_404_and_unknown_methods_are_405_with_allow(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const unknown[] = {
-		"/", "/api", "/api/", "/api/links/", "/api/links//stats", "/api/links/7/x", "/API/links", "/api/%6cinks"
-	};
+	static const char *const unknown[] = { "/",
+		                               "/api",
+		                               "/api/",
+		                               "/api/links/",
+		                               "/api/links//stats",
+		                               "/api/links/7/x",
+		                               "/API/links",
+		                               "/api/%6cinks" };
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		assert_int_equal(send_request(f, "GET", unknown[i], "")->status, 404);
 		assert_header(f, "Content-Type", "application/problem+json");
@@ -236,13 +245,15 @@ static void bodies_must_be_json_objects_with_the_right_content_type(void **state
 	};
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
 		char request[1024];
-		snprintf(request, sizeof(request),
-		         "POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: %s\r\n"
-		         "Content-Length: %zu\r\n\r\n%s",
-		         examples[i].content_type, strlen(examples[i].body), examples[i].body);
+		snprintf(
+			request, sizeof(request),
+			"POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: %s\r\n"
+			"Content-Length: %zu\r\n\r\n%s",
+			examples[i].content_type, strlen(examples[i].body), examples[i].body);
 		http_fixture_request(&f->client, request, &f->answer);
 		if (f->answer.status != examples[i].status)
-			fail_msg("%s %s returned %u", examples[i].content_type, examples[i].body, f->answer.status);
+			fail_msg("%s %s returned %u", examples[i].content_type, examples[i].body,
+			         f->answer.status);
 		assert_header(f, "Content-Type", "application/problem+json");
 	}
 }
@@ -250,7 +261,8 @@ static void bodies_must_be_json_objects_with_the_right_content_type(void **state
 static void every_response_forbids_caching_and_requires_tls(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing", "/api/links/7", "/%" };
+	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing",
+		                             "/api/links/7", "/%" };
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		send_request(f, i == 3 ? "PUT" : "GET", paths[i], "");
 		assert_header(f, "Cache-Control", "no-store");
@@ -274,7 +286,8 @@ static void only_listed_origins_may_read_responses_and_errors(void **state)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		send_request(f, "GET", paths[i], "Origin: https://app.example\r\n");
 		assert_header(f, "Access-Control-Allow-Origin", "https://app.example");
-		assert_non_null(strstr(f->answer.head, "Access-Control-Expose-Headers: Content-Disposition, ETag"));
+		assert_non_null(strstr(f->answer.head,
+		                       "Access-Control-Expose-Headers: Content-Disposition, ETag"));
 		assert_header(f, "Vary", "Origin");
 		send_request(f, "GET", paths[i], "Origin: https://app.example.evil\r\n");
 		assert_header(f, "Access-Control-Allow-Origin", "");
@@ -286,34 +299,44 @@ static void only_listed_origins_may_read_responses_and_errors(void **state)
 	assert_null(strstr(f->answer.head, "Allow-Credentials"));
 }
 
-#define PREFLIGHT "Access-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization\r\n"
+#define PREFLIGHT                                                                                  \
+	"Access-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization\r\n"
 
 static void a_preflight_from_a_listed_origin_gets_methods_and_headers(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(
-		send_request(f, "OPTIONS", "/api/links/7", "Origin: https://app.example\r\n" PREFLIGHT)->status, 204);
+	assert_int_equal(send_request(f, "OPTIONS", "/api/links/7",
+	                              "Origin: https://app.example\r\n" PREFLIGHT)
+	                         ->status,
+	                 204);
 	assert_header(f, "Access-Control-Allow-Origin", "https://app.example");
 	assert_header(f, "Access-Control-Allow-Methods", "GET, HEAD, PATCH, DELETE, OPTIONS");
 	assert_header(f, "Access-Control-Max-Age", "600");
-	assert_non_null(strstr(f->answer.head, "Access-Control-Allow-Headers: Authorization, Content-Type"));
-	assert_int_equal(
-		send_request(f, "OPTIONS", "/api/links/7", "Origin: https://evil.example\r\n" PREFLIGHT)->status, 204);
+	assert_non_null(strstr(f->answer.head,
+	                       "Access-Control-Allow-Headers: Authorization, Content-Type"));
+	assert_int_equal(send_request(f, "OPTIONS", "/api/links/7",
+	                              "Origin: https://evil.example\r\n" PREFLIGHT)
+	                         ->status,
+	                 204);
 	assert_header(f, "Access-Control-Allow-Origin", "");
 	assert_header(f, "Access-Control-Allow-Methods", "");
 	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
 	assert_int_equal(send_request(f, "OPTIONS", "/api/links/7", "")->status, 204);
 	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
-	assert_int_equal(send_request(f, "OPTIONS", "/nothing", "Origin: https://app.example\r\n" PREFLIGHT)->status,
-	                 404);
+	assert_int_equal(
+		send_request(f, "OPTIONS", "/nothing", "Origin: https://app.example\r\n" PREFLIGHT)
+			->status,
+		404);
 }
 
 static void a_client_that_excludes_json_is_refused_before_any_change(void **state)
 {
 	struct fixture *f = *state;
 	static const char json[] = "Content-Type: application/json\r\nAccept: ";
-	static const char *const excluding_json[] = { "text/html", "application/json;q=0", "application/xml, text/*" };
-	static const char *const allowing_json[] = { "*/*", "application/*", "text/html, application/json;q=0.1" };
+	static const char *const excluding_json[] = { "text/html", "application/json;q=0",
+		                                      "application/xml, text/*" };
+	static const char *const allowing_json[] = { "*/*", "application/*",
+		                                     "text/html, application/json;q=0.1" };
 	char headers[256];
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(headers, sizeof(headers), "%s%s\r\n", json, excluding_json[i]);
@@ -328,9 +351,9 @@ static void a_body_needs_a_length_and_no_content_encoding(void **state)
 {
 	struct fixture *f = *state;
 	http_fixture_request(&f->client,
-	                 "POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
-	                 "Content-Type: application/json\r\n\r\n",
-	                 &f->answer);
+	                     "POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	                     "Content-Type: application/json\r\n\r\n",
+	                     &f->answer);
 	assert_int_equal(f->answer.status, 411);
 	static const char json[] = "Content-Type: application/json\r\nContent-Encoding: ";
 	char headers[256];
@@ -339,11 +362,14 @@ static void a_body_needs_a_length_and_no_content_encoding(void **state)
 	assert_header(f, "Accept-Encoding", "identity");
 	snprintf(headers, sizeof(headers), "%sidentity\r\n", json);
 	assert_int_equal(send_request(f, "POST", "/api/auth/login", headers)->status, 400);
-	assert_int_equal(send_request(f, "POST", "/api/auth/login", "Content-Type: text/plain\r\n")->status, 415);
+	assert_int_equal(
+		send_request(f, "POST", "/api/auth/login", "Content-Type: text/plain\r\n")->status,
+		415);
 	assert_header(f, "Accept", "application/json");
 }
 
-static void assert_document(struct fixture *f, const char *path, const char *type, const char *content)
+static void assert_document(struct fixture *f, const char *path, const char *type,
+                            const char *content)
 {
 	char tag[64];
 	char header[128];
@@ -410,7 +436,8 @@ static long counter_value(const struct fixture *f, const char *series)
 /*
  * Counters are updated after the response, so this waits. The pattern is counted, never the path.
  */
-static void assert_counts(struct fixture *f, const char *method, const char *path, const char *labels)
+static void assert_counts(struct fixture *f, const char *method, const char *path,
+                          const char *labels)
 {
 	char requests[160];
 	char seconds[160];
@@ -431,9 +458,12 @@ static void assert_counts(struct fixture *f, const char *method, const char *pat
 static void each_request_is_counted_for_its_route(void **state)
 {
 	struct fixture *f = *state;
-	assert_counts(f, "GET", "/api/links/7", "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
-	assert_counts(f, "GET", "/api/urls/8", "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
-	assert_counts(f, "DELETE", "/api/links/9", "method=\"DELETE\",route=\"/api/links/{id}\",code=\"4xx\"");
+	assert_counts(f, "GET", "/api/links/7",
+	              "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
+	assert_counts(f, "GET", "/api/urls/8",
+	              "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
+	assert_counts(f, "DELETE", "/api/links/9",
+	              "method=\"DELETE\",route=\"/api/links/{id}\",code=\"4xx\"");
 	assert_counts(f, "GET", "/nobody/knows", "method=\"\",route=\"\",code=\"4xx\"");
 	assert_counts(f, "GET", "/docs", "method=\"GET\",route=\"/docs\",code=\"2xx\"");
 }
@@ -445,9 +475,11 @@ static void the_first_word_of_each_path_is_a_reserved_slug(void **state)
 	const struct http_route *table = routes_table(&count);
 	for (size_t i = 0; i < count; i++) {
 		char word[SLUG_SIZE];
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(table[i].pattern + 1, "/.{"), table[i].pattern + 1);
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(table[i].pattern + 1, "/.{"),
+		         table[i].pattern + 1);
 		if (!slug_is_reserved(word))
-			fail_msg("%s is not reserved, but %s begins with it", word, table[i].pattern);
+			fail_msg("%s is not reserved, but %s begins with it", word,
+			         table[i].pattern);
 	}
 }
 

@@ -16,11 +16,15 @@ static const struct stats_json_freshness early = { NOW_US + 5000, NOW_US };
 static const struct visit_filter humans_filter = { .traffic = VISIT_FILTER_HUMANS };
 static const struct visit_filter bots_filter = { .traffic = VISIT_FILTER_BOTS };
 static const struct visit_filter everybody_filter = { .traffic = VISIT_FILTER_ALL };
-static const struct statistics_query humans = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &humans_filter };
-static const struct statistics_query bots = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &bots_filter };
+static const struct statistics_query humans = { .link_id = 7,
+	                                        .counted = { 0, NOW_US },
+	                                        .filter = &humans_filter };
+static const struct statistics_query bots = { .link_id = 7,
+	                                      .counted = { 0, NOW_US },
+	                                      .filter = &bots_filter };
 static const struct statistics_query everybody = { .link_id = 7,
-	                                              .counted = { 0, NOW_US },
-	                                              .filter = &everybody_filter };
+	                                           .counted = { 0, NOW_US },
+	                                           .filter = &everybody_filter };
 
 static void shows_counts_and_their_age(void **state)
 {
@@ -33,11 +37,12 @@ static void shows_counts_and_their_age(void **state)
 		.last_visited_at_us = NOW_US - 2000000,
 		.latency_ms = { 4, 1.5, 3.0 },
 	};
-	json_fixture_assert_text(stats_json_of_link(&humans, &statistics, &fresh),
-	                         "{\"link_id\":7,\"visit_count\":3,\"bot_count\":1,\"unique_visitors\":2,"
-	                         "\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
-	                         "\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
-	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
+	json_fixture_assert_text(
+		stats_json_of_link(&humans, &statistics, &fresh),
+		"{\"link_id\":7,\"visit_count\":3,\"bot_count\":1,\"unique_visitors\":2,"
+		"\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
+		"\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
+		"\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
 static void shows_null_if_nothing_has_been_counted(void **state)
@@ -62,7 +67,9 @@ static void never_shows_a_negative_lag(void **state)
 static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
 {
 	(void)state;
-	struct statistics statistics = { .visit_count = 3, .bot_count = 1, .latency_ms = { 4, 1.5, 3.0 } };
+	struct statistics statistics = { .visit_count = 3,
+		                         .bot_count = 1,
+		                         .latency_ms = { 4, 1.5, 3.0 } };
 	json_fixture_assert_text(stats_json_of_platform(9, &statistics, &fresh),
 	                         "{\"total_links\":9,\"total_redirects\":4,\"avg_latency_ms\":1.5,"
 	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");

@@ -13,10 +13,11 @@
 static struct stats_params params;
 static struct http_problem_fields wrong;
 
-static const struct stats_params_terms everything = { STATS_PARAMS_INTERVAL | STATS_PARAMS_LIMIT |
-	                                                      STATS_PARAMS_FILTERS | STATS_PARAMS_CURSOR |
-	                                                      STATS_PARAMS_BOTS | STATS_PARAMS_FORMAT,
-	                                              10, 1000 };
+static const struct stats_params_terms everything = {
+	STATS_PARAMS_INTERVAL | STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_CURSOR |
+		STATS_PARAMS_BOTS | STATS_PARAMS_FORMAT,
+	10, 1000
+};
 static const struct stats_params_terms range_alone = { 0 };
 
 static enum err read_query(const char *text, const struct stats_params_terms *terms)
@@ -55,7 +56,10 @@ static void reads_times_dates_and_zones(void **state)
 static void reads_filters_in_order(void **state)
 {
 	(void)state;
-	assert_int_equal(read_query("country=DE&country=AT&browser!=Chrome&os%21=&bots=only&limit=7", &everything), OK);
+	assert_int_equal(
+		read_query("country=DE&country=AT&browser!=Chrome&os%21=&bots=only&limit=7",
+	                   &everything),
+		OK);
 	assert_int_equal(params.filter.count, 4);
 	assert_int_equal(params.filter.terms[0].dimension, VISIT_DIMENSION_COUNTRY);
 	assert_string_equal(params.filter.terms[1].value, "AT");
@@ -103,7 +107,8 @@ static void reports_each_invalid_parameter(void **state)
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
 		if (read_query(examples[i].query, &everything) != ERR_INVALID || wrong.count != 1 ||
 		    strcmp(wrong.field[0].pointer, examples[i].pointer) != 0)
-			fail_msg("%s: %zu wrong, %s", examples[i].query, wrong.count, wrong.field[0].pointer);
+			fail_msg("%s: %zu wrong, %s", examples[i].query, wrong.count,
+			         wrong.field[0].pointer);
 	}
 }
 

@@ -36,13 +36,14 @@ static void unpacks_what_it_packed(void **state)
 static void rejects_other_bytes(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {
-		"", "201", "201\n\n", "99\n\n\n{}", "2010\n\n\n{}", "x\n\n\n{}", "\n\n\n{}"
-	};
+	static const char *const bad[] = { "",           "201",          "201\n\n",
+		                           "99\n\n\n{}", "2010\n\n\n{}", "x\n\n\n{}",
+		                           "\n\n\n{}" };
 	struct stored_response response;
 	stored_response_init(&response);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(stored_response_unpack(bad[i], strlen(bad[i]), &response), ERR_INVALID);
+		assert_int_equal(stored_response_unpack(bad[i], strlen(bad[i]), &response),
+		                 ERR_INVALID);
 	assert_int_equal(stored_response_unpack("200\n\n\n", 6, &response), OK);
 	assert_string_equal(response.body.data, "");
 	stored_response_clear(&response);

@@ -12,7 +12,8 @@
 static void parses_what_it_formatted(void **state)
 {
 	(void)state;
-	struct visit_page_cursor position = { .occurred_at_us = INT64_C(1795161600123456), .event_id = ID };
+	struct visit_page_cursor position = { .occurred_at_us = INT64_C(1795161600123456),
+		                              .event_id = ID };
 	struct visit_page_cursor parsed = { 0 };
 	char text[VISIT_CURSOR_SIZE];
 	visit_cursor_format(&position, text);

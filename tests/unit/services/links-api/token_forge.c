@@ -8,7 +8,8 @@
 
 void token_forge_base64url(const void *bytes, size_t len, char *out)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	const uint8_t *in = bytes;
 	for (size_t i = 0; i < len; i += 3) {
 		uint32_t three = (uint32_t)in[i] << 16;

@@ -71,7 +71,8 @@ static int tear_down(void **state)
 static void get(struct fixture *f, const char *target, const char *headers)
 {
 	char *request = NULL;
-	assert_true(asprintf(&request, "GET %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", target, headers) > 0);
+	assert_true(asprintf(&request, "GET %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", target,
+	                     headers) > 0);
 	http_fixture_request(&f->server, request, &f->answer);
 	free(request);
 	assert_int_equal(f->answer.status, 200);

@@ -95,7 +95,8 @@ static void parses_the_networks_of_trusted_proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requires_only_the_stores_the_brokers_the_public_url_and_the_journal),
+		cmocka_unit_test(
+			requires_only_the_stores_the_brokers_the_public_url_and_the_journal),
 		cmocka_unit_test(names_each_malformed_variable),
 		cmocka_unit_test(accepts_a_journal_of_many_gigabytes),
 		cmocka_unit_test(parses_the_networks_of_trusted_proxies),

@@ -19,8 +19,8 @@
 static void browsers_get_a_page(void **state)
 {
 	(void)state;
-	assert_true(
-		error_page_prefers_html("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"));
+	assert_true(error_page_prefers_html(
+		"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"));
 	assert_true(error_page_prefers_html("text/html"));
 	assert_true(error_page_prefers_html("TEXT/HTML; charset=utf-8"));
 	assert_true(error_page_prefers_html("application/json;q=0.5, text/html;q=0.9"));
@@ -60,7 +60,8 @@ static void ignores_a_malformed_weight(void **state)
 	const char *const weights[] = { "", "x", "nan", "-1", "0x0", "2", "0.0000", "1e-9", ".5" };
 	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
 		char accept[64];
-		snprintf(accept, sizeof(accept), "application/json;q=0.9, text/html;q=%s", weights[i]);
+		snprintf(accept, sizeof(accept), "application/json;q=0.9, text/html;q=%s",
+		         weights[i]);
 		if (!error_page_prefers_html(accept))
 			fail_msg("%s", accept);
 	}
@@ -70,7 +71,8 @@ static void ignores_a_malformed_weight(void **state)
 static enum http_progress respond_with_status_of_path(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
-	return error_page_respond(x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10), "A detail.");
+	return error_page_respond(x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10),
+	                          "A detail.");
 }
 
 struct fixture {
@@ -81,7 +83,8 @@ struct fixture {
 static void get_status_page(struct fixture *f, unsigned status, const char *accept)
 {
 	char request[256];
-	snprintf(request, sizeof(request), "GET /%u HTTP/1.1\r\nHost: a\r\nAccept: %s\r\n\r\n", status, accept);
+	snprintf(request, sizeof(request), "GET /%u HTTP/1.1\r\nHost: a\r\nAccept: %s\r\n\r\n",
+	         status, accept);
 	http_fixture_request(&f->server, request, &f->answer);
 	assert_int_equal(f->answer.status, status);
 }
@@ -105,12 +108,14 @@ static int tear_down(void **state)
 static void every_status_that_visitors_see_has_a_complete_page(void **state)
 {
 	struct fixture *f = *state;
-	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413, 414, 429, 431, 451, 500, 503 };
+	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413,
+		                      414, 429, 431, 451, 500, 503 };
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		char value[256];
 		get_status_page(f, statuses[i], "text/html");
-		assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
-		                    "text/html; charset=utf-8");
+		assert_string_equal(
+			http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
+			"text/html; charset=utf-8");
 		assert_non_null(strstr(f->answer.body, "<!doctype html>"));
 		assert_non_null(strstr(f->answer.body, "<html lang=\"en\">"));
 		assert_non_null(strstr(f->answer.body, "<title>"));
@@ -118,7 +123,8 @@ static void every_status_that_visitors_see_has_a_complete_page(void **state)
 		/* no external resources */
 		assert_null(strstr(f->answer.body, "://"));
 		assert_null(strstr(f->answer.body, "<script"));
-		assert_non_null(strstr(f->answer.body, "<meta name=\"viewport\" content=\"width=device-width"));
+		assert_non_null(strstr(f->answer.body,
+		                       "<meta name=\"viewport\" content=\"width=device-width"));
 		assert_int_equal(http_fixture_count(f->answer.body, "<h1>"), 1);
 		snprintf(value, sizeof(value), ">Error %u<", statuses[i]);
 		assert_non_null(strstr(f->answer.body, value));
@@ -132,10 +138,14 @@ static void errors_are_neither_cached_nor_indexed(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		char value[256];
 		get_status_page(f, 404, accepts[i]);
-		assert_string_equal(http_fixture_header(&f->answer, "Cache-Control", value, sizeof(value)), "no-store");
-		assert_string_equal(http_fixture_header(&f->answer, "X-Robots-Tag", value, sizeof(value)),
-		                    "noindex, nofollow");
-		assert_string_equal(http_fixture_header(&f->answer, "Vary", value, sizeof(value)), "Accept");
+		assert_string_equal(
+			http_fixture_header(&f->answer, "Cache-Control", value, sizeof(value)),
+			"no-store");
+		assert_string_equal(
+			http_fixture_header(&f->answer, "X-Robots-Tag", value, sizeof(value)),
+			"noindex, nofollow");
+		assert_string_equal(http_fixture_header(&f->answer, "Vary", value, sizeof(value)),
+		                    "Accept");
 	}
 }
 
@@ -153,7 +163,8 @@ static const char *between(const char *page, const char *begin, const char *end,
 
 static void base64(const uint8_t *bytes, size_t len, char *out)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	for (size_t i = 0; i < len; i += 3) {
 		unsigned group = (unsigned)bytes[i] << 16;
 		group |= i + 1 < len ? (unsigned)bytes[i + 1] << 8 : 0;
@@ -248,10 +259,12 @@ static void head_gets_the_length_without_the_page(void **state)
 		get_status_page(f, 404, accepts[i]);
 		snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n", f->answer.body_len);
 		snprintf(request, sizeof(request),
-		         "HEAD /404 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: %s\r\n\r\n", accepts[i]);
+		         "HEAD /404 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: %s\r\n\r\n",
+		         accepts[i]);
 		int fd = http_fixture_connect(&f->server);
 		assert_true(http_fixture_send_text(fd, request));
-		assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
+		assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer),
+		                                     HTTP_FIXTURE_DEADLINE_MS));
 		close(fd);
 		assert_non_null(strstr(answer, length));
 		assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");

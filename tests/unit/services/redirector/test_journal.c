@@ -51,7 +51,8 @@ static void append_numbers(struct journal *j, uint64_t first, uint64_t last)
 {
 	for (uint64_t n = first; n <= last; n++) {
 		char text[300];
-		int len = snprintf(text, sizeof text, "%llu %*s", (unsigned long long)n, (int)(n % 200), "");
+		int len = snprintf(text, sizeof text, "%llu %*s", (unsigned long long)n,
+		                   (int)(n % 200), "");
 		assert_int_equal(OK, journal_append(j, text, (size_t)len));
 	}
 }
@@ -127,7 +128,8 @@ static void an_unacked_record_keeps_all_later_ones(void **state)
 static void every_appended_record_survives_kill_9(void **state)
 {
 	struct fixture *f = *state;
-	_Atomic uint64_t *reported = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *reported =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t next = 1;
 	for (int round = 0; round < 20; round++) {
 		pid_t child = fork();
@@ -135,7 +137,8 @@ static void every_appended_record_survives_kill_9(void **state)
 			struct journal *j = journal_new(&f->config);
 			for (uint64_t n = next;; n++) {
 				char text[32];
-				int len = snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+				int len =
+					snprintf(text, sizeof text, "%llu", (unsigned long long)n);
 				if (journal_append(j, text, (size_t)len) == OK)
 					atomic_store(reported, n);
 				else
@@ -215,7 +218,8 @@ static void a_reused_segment_shows_no_old_records(void **state)
 static void survives_kill_9_while_segments_are_reused(void **state)
 {
 	struct fixture *f = *state;
-	_Atomic uint64_t *reported = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *reported =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (uint64_t round = 1; round <= 20; round++) {
 		atomic_store(reported, 0);
 		pid_t child = fork();
@@ -235,7 +239,8 @@ static void survives_kill_9_while_segments_are_reused(void **state)
 		uint64_t last = 0;
 		while (journal_next(j, &record)) {
 			uint64_t n = strtoull(record.bytes, NULL, 10);
-			assert_true(last == 0 ? n + UNACKED + 2 >= atomic_load(reported) : n == last + 1);
+			assert_true(last == 0 ? n + UNACKED + 2 >= atomic_load(reported)
+			                      : n == last + 1);
 			journal_ack(j, record.ack_id);
 			last = n;
 		}
@@ -245,7 +250,8 @@ static void survives_kill_9_while_segments_are_reused(void **state)
 	munmap((void *)reported, 4096);
 }
 
-static void overwrite(const char *dir, const char *name, off_t offset, const void *bytes, size_t len)
+static void overwrite(const char *dir, const char *name, off_t offset, const void *bytes,
+                      size_t len)
 {
 	char path[256];
 	snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -262,7 +268,8 @@ static void a_torn_tail_ends_only_its_segment(void **state)
 	append_numbers(j, 1, 3);
 	journal_free(j);
 	/* The payload of the third record, after two of 16 bytes of head and 8 of payload. */
-	overwrite(f->dir, "00000000000000000001.seg", JOURNAL_SEGMENT_HEADER_BYTES + 24 + 24 + 16, "X", 1);
+	overwrite(f->dir, "00000000000000000001.seg", JOURNAL_SEGMENT_HEADER_BYTES + 24 + 24 + 16,
+	          "X", 1);
 	j = journal_new(&f->config);
 	append_numbers(j, 4, 5);
 	expect_numbers(j, 1, 2, true);
@@ -432,24 +439,37 @@ static void holds_the_backlog_of_a_long_outage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(returns_records_in_order_across_segments, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_next_process_ships_unacked_records, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_unacked_record_keeps_all_later_ones, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(every_appended_record_survives_kill_9, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(killed_processes_leave_room_for_the_next_one, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_reused_segment_shows_no_old_records, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_reused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_torn_tail_ends_only_its_segment, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_invalid_segment_file_is_left_in_place, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(refuses_appends_beyond_bytes_max_until_acks_make_room, set_up,
+		cmocka_unit_test_setup_teardown(returns_records_in_order_across_segments, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(at_most_in_flight_max_records_wait_for_acks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_unusable_directory_refuses_appends_until_it_is_usable, set_up,
+		cmocka_unit_test_setup_teardown(the_next_process_ships_unacked_records, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(a_directory_locked_by_another_journal_is_not_touched, set_up,
+		cmocka_unit_test_setup_teardown(an_unacked_record_keeps_all_later_ones, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(an_appender_and_a_shipper_run_without_a_lock, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(holds_the_backlog_of_a_long_outage, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(every_appended_record_survives_kill_9, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(killed_processes_leave_room_for_the_next_one,
+		                                set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reused_segment_shows_no_old_records, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_reused, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(a_torn_tail_ends_only_its_segment, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(an_invalid_segment_file_is_left_in_place, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(
+			refuses_appends_beyond_bytes_max_until_acks_make_room, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(at_most_in_flight_max_records_wait_for_acks, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_unusable_directory_refuses_appends_until_it_is_usable, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_directory_locked_by_another_journal_is_not_touched, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_appender_and_a_shipper_run_without_a_lock,
+		                                set_up, tear_down),
+		cmocka_unit_test_setup_teardown(holds_the_backlog_of_a_long_outage, set_up,
+		                                tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,11 @@ static int tear_down(void **state)
 
 static void append(struct fixture *f, const char *slug, const char *traceparent)
 {
-	struct redirect_event event = {
-		.occurred_at_us = 1, .link_id = 1, .link_version = 1, .status = 302, .method = REDIRECT_METHOD_GET
-	};
+	struct redirect_event event = { .occurred_at_us = 1,
+		                        .link_id = 1,
+		                        .link_version = 1,
+		                        .status = 302,
+		                        .method = REDIRECT_METHOD_GET };
 	snprintf(event.slug, sizeof(event.slug), "%s", slug);
 	journal_maintain(journal_shard_journal(f->shard));
 	assert_int_equal(journal_shard_append(f->shard, &event, traceparent), OK);
@@ -114,7 +116,8 @@ static void reads_records_written_before_traces_existed(void **state)
 	strbuf_add(&bytes, head, sizeof(head));
 	redirect_event_encode(&event, &bytes);
 	journal_maintain(journal_shard_journal(f->shard));
-	assert_int_equal(journal_append(journal_shard_journal(f->shard), bytes.data, bytes.len), OK);
+	assert_int_equal(journal_append(journal_shard_journal(f->shard), bytes.data, bytes.len),
+	                 OK);
 	strbuf_clear(&bytes);
 	assert_next(f, event.slug, "");
 }

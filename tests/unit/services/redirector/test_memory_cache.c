@@ -75,7 +75,9 @@ static void stores_the_longest_and_the_shortest_entry(void **state)
 	memset(longest.slug, 'a', SLUG_LENGTH_MAX);
 	memset(longest.original_url, 'b', LINK_URL_MAX);
 	memset(longest.expired_url, 'c', LINK_URL_MAX);
-	struct link_entry shortest = { .id = 2, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "a" };
+	struct link_entry shortest = {
+		.id = 2, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "a"
+	};
 	memory_cache_merge(cache, &longest, 0);
 	memory_cache_merge(cache, &shortest, 0);
 
@@ -92,7 +94,9 @@ static void distinguishes_slugs_with_a_common_prefix(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
-	struct link_entry entry = { .id = 1, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "abc" };
+	struct link_entry entry = {
+		.id = 1, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "abc"
+	};
 	memory_cache_merge(cache, &entry, 0);
 	struct link_entry out;
 	assert_int_equal(memory_cache_get(cache, "ab", 2, 1, &out), ERR_NOT_FOUND);
@@ -217,7 +221,8 @@ static void a_scan_does_not_evict_links_requested_repeatedly(void **state)
 static bool is_known(struct memory_cache *cache, int number)
 {
 	struct link_entry wanted = numbered(number, 1);
-	return memory_cache_version(cache, wanted.slug, strlen(wanted.slug)) != 0; /* does not count as a hit */
+	return memory_cache_version(cache, wanted.slug, strlen(wanted.slug)) !=
+	       0; /* does not count as a hit */
 }
 
 static void a_link_that_returns_soon_enters_the_main_queue(void **state)

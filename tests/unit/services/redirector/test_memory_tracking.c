@@ -69,10 +69,13 @@ static void advance(struct fixture *f, int64_t by_us)
 
 static struct link_entry version(int64_t number)
 {
-	struct link_entry entry = {
-		.id = 1, .version = number, .state = LINK_STATE_ACTIVE, .redirect_status = 302, .slug = SLUG
-	};
-	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%d", (int)number);
+	struct link_entry entry = { .id = 1,
+		                    .version = number,
+		                    .state = LINK_STATE_ACTIVE,
+		                    .redirect_status = 302,
+		                    .slug = SLUG };
+	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%d",
+	         (int)number);
 	return entry;
 }
 
@@ -93,7 +96,8 @@ static void event(struct fixture *f, int64_t number)
 static int64_t cached_version(struct fixture *f)
 {
 	struct link_entry out;
-	return memory_cache_get(f->memory, SLUG, strlen(SLUG), steady(f), &out) == OK ? out.version : 0;
+	return memory_cache_get(f->memory, SLUG, strlen(SLUG), steady(f), &out) == OK ? out.version
+	                                                                              : 0;
 }
 
 static void a_tracked_entry_outlives_its_ttl(void **state)

@@ -26,7 +26,8 @@ static void on_done(void *ctx, void *arg, enum err result, const struct link_ent
 	atomic_fetch_add(&waiter->times, 1);
 }
 
-static struct pending_lookup *join(struct pending_lookups *table, const char *slug, struct waiter *waiter)
+static struct pending_lookup *join(struct pending_lookups *table, const char *slug,
+                                   struct waiter *waiter)
 {
 	return pending_lookups_join(table, slug, strlen(slug), 0, on_done, NULL, waiter);
 }
@@ -124,13 +125,13 @@ static void a_slow_result_does_not_complete_waiters_that_joined_long_after_the_q
 	struct waiter early = { 0 }, soon = { 0 }, late = { 0 };
 	struct pending_lookup *lookup = join(table, "abc", &early);
 	pending_lookups_start_query(table, lookup, 1000);
-	assert_null(
-		pending_lookups_join(table, "abc", 3, 1000 + PENDING_LOOKUPS_RESULT_MAX_AGE_US, on_done, NULL, &soon));
-	assert_null(
-		pending_lookups_join(table, "abc", 3, 1001 + PENDING_LOOKUPS_RESULT_MAX_AGE_US, on_done, NULL, &late));
+	assert_null(pending_lookups_join(table, "abc", 3, 1000 + PENDING_LOOKUPS_RESULT_MAX_AGE_US,
+	                                 on_done, NULL, &soon));
+	assert_null(pending_lookups_join(table, "abc", 3, 1001 + PENDING_LOOKUPS_RESULT_MAX_AGE_US,
+	                                 on_done, NULL, &late));
 	struct link_entry entry = { .version = 1 };
-	assert_false(
-		pending_lookups_complete(table, lookup, OK, &entry)); /* version 2 may have existed for half a second */
+	assert_false(pending_lookups_complete(
+		table, lookup, OK, &entry)); /* version 2 may have existed for half a second */
 	assert_int_equal(early.times, 1);
 	assert_int_equal(soon.times, 1);
 	assert_int_equal(late.times, 0);
@@ -164,7 +165,8 @@ static void *run_member(void *arg)
 	for (int i = 0; i < EACH; i++) {
 		char slug[8];
 		snprintf(slug, sizeof(slug), "s%d", i % 3);
-		struct pending_lookup *lookup = join(crowd->table, slug, &crowd->waiters[member->number][i]);
+		struct pending_lookup *lookup =
+			join(crowd->table, slug, &crowd->waiters[member->number][i]);
 		if (!lookup)
 			continue;
 		atomic_fetch_add(&crowd->lookups, 1);
@@ -205,7 +207,8 @@ int main(void)
 		cmocka_unit_test(starts_a_new_lookup_after_completion),
 		cmocka_unit_test(not_found_does_not_complete_waiters_that_joined_after_the_query),
 		cmocka_unit_test(an_error_completes_late_waiters_too),
-		cmocka_unit_test(a_slow_result_does_not_complete_waiters_that_joined_long_after_the_query),
+		cmocka_unit_test(
+			a_slow_result_does_not_complete_waiters_that_joined_long_after_the_query),
 		cmocka_unit_test(completes_every_waiter_exactly_once_under_concurrency),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,8 @@ static void reports_a_change_of_a_recently_filled_slug(void **state)
 	(void)recent_changes_start_fill(changes, "abc", 3, 11 * S, 11 * S);
 	assert_true(recent_changes_add(changes, "abc", 3, 11 * S));
 	assert_true(recent_changes_add(changes, "abc", 3, 11 * S + RECENT_CHANGES_LATE_FILL_US));
-	assert_false(recent_changes_add(changes, "abc", 3, 11 * S + RECENT_CHANGES_LATE_FILL_US + 1));
+	assert_false(
+		recent_changes_add(changes, "abc", 3, 11 * S + RECENT_CHANGES_LATE_FILL_US + 1));
 	recent_changes_free(changes);
 }
 

@@ -10,7 +10,8 @@
 
 #define NOW INT64_C(1795161600000000)
 
-static struct link_entry entry_of(enum link_state state, int64_t expires_at_us, const char *expired_url)
+static struct link_entry entry_of(enum link_state state, int64_t expires_at_us,
+                                  const char *expired_url)
 {
 	struct link_entry entry = {
 		.id = 7,
@@ -71,7 +72,8 @@ static void is_gone_when_the_janitor_has_marked_it_expired(void **state)
 static void redirects_an_expired_link_to_its_expired_url_with_302(void **state)
 {
 	(void)state;
-	struct link_entry marked = entry_of(LINK_STATE_EXPIRED, NOW - 5, "https://example.com/over");
+	struct link_entry marked =
+		entry_of(LINK_STATE_EXPIRED, NOW - 5, "https://example.com/over");
 	struct link_entry unmarked = entry_of(LINK_STATE_ACTIVE, NOW, "https://example.com/over");
 	assert_decides(&marked, 302, "https://example.com/over");
 	assert_decides(&unmarked, 302, "https://example.com/over");
@@ -80,8 +82,10 @@ static void redirects_an_expired_link_to_its_expired_url_with_302(void **state)
 static void disabled_and_deleted_links_are_404_even_with_an_expired_url(void **state)
 {
 	(void)state;
-	struct link_entry disabled = entry_of(LINK_STATE_DISABLED, NOW - 5, "https://example.com/over");
-	struct link_entry deleted = entry_of(LINK_STATE_DELETED, NOW - 5, "https://example.com/over");
+	struct link_entry disabled =
+		entry_of(LINK_STATE_DISABLED, NOW - 5, "https://example.com/over");
+	struct link_entry deleted =
+		entry_of(LINK_STATE_DELETED, NOW - 5, "https://example.com/over");
 	assert_decides(&disabled, 404, NULL);
 	assert_decides(&deleted, 404, NULL);
 }
