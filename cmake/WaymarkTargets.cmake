@@ -1,5 +1,8 @@
 # The four target functions. Each source list is explicit; nothing is globbed.
 
+# The time limit of every test. It guards against a hang: on a machine with nothing else to do the slowest takes a tenth.
+set(WAYMARK_TEST_TIMEOUT_S 1200)
+
 # waymark_library(NAME SOURCES ... [LINK ...] [PRIVATE_LINK ...])
 # A static library of one room of lib/, or the testable body of a service.
 function(waymark_library name)
@@ -28,7 +31,7 @@ function(waymark_test name)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 240) # against a hang: the slowest takes a tenth, on a machine that has time
+    set(ARG_TIMEOUT ${WAYMARK_TEST_TIMEOUT_S})
   endif()
   if(NOT ARG_COST)
     set(ARG_COST 0)
@@ -70,7 +73,7 @@ function(waymark_fuzz name)
   else()
     add_executable(${target} ${ARG_SOURCES} "${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c")
     add_test(NAME fuzz/${name} COMMAND ${target} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}")
-    set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 60)
+    set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT ${WAYMARK_TEST_TIMEOUT_S})
   endif()
   target_link_libraries(${target} PRIVATE waymark_flags Threads::Threads ${ARG_LINK})
 endfunction()

@@ -1,17 +1,11 @@
 #include "tests/support/test_redis.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka.h needs the first three above. */
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,9 +14,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/redis/redis_conn.h"
+#include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
-#define START_TIMEOUT_US (20 * CLOCK_US_PER_S)
+#define START_TIMEOUT_US TEST_DEADLINE_US
 #define CALL_MS 5000
 #define WORDS_MAX 16
 

@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "tests/chaos/freshness/history.h"
 #include "tests/support/test_folder.h"
+#include "tests/support/test.h"
 
 #define MS INT64_C(1000)
 #define PATH_SIZE (TEST_FOLDER_SIZE + 16)

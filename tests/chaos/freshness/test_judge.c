@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "tests/chaos/freshness/judge.h"
+#include "tests/support/test.h"
 
 #define MS INT64_C(1000)
 #define S INT64_C(1000000)

@@ -1,18 +1,13 @@
 #include "tests/integration/analytics-consumer/commit_fault_proxy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +16,7 @@
 
 #include "lib/base/mem.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 
 #define POLL_MS 20
 

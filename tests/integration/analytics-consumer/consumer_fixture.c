@@ -1,11 +1,6 @@
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +10,7 @@
 #include "lib/kafka/kafka_topics.h"
 #include "tests/integration/analytics-consumer/ledger.h"
 #include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
 
 #define QUIET_MS 500
 #define RULES "/usr/share/uap-core/regexes.yaml"

@@ -1,11 +1,8 @@
 #include "tests/integration/analytics-consumer/ledger.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
+
+#include "tests/support/test.h"
 
 #define SUMS                                                                                       \
 	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "   \

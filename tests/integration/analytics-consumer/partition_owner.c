@@ -1,14 +1,10 @@
 #include "tests/integration/analytics-consumer/partition_owner.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "lib/base/clock.h"
 #include "services/analytics-consumer/storage/offset_store.h"
+#include "tests/support/test.h"
 
 #define BATCH_MAX 2000
 #define TOPIC "redirects"

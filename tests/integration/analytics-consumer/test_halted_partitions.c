@@ -2,16 +2,12 @@
  * The next offset no longer exists, or another record is there. Nothing is skipped silently: the
  * partition is halted.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
 
 #define COUNT_HALTED "SELECT count(*) FROM consumer_offsets WHERE halted_at IS NOT NULL"
 

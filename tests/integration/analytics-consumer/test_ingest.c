@@ -2,13 +2,8 @@
  * The whole path from Kafka to PostgreSQL and back to Kafka, with consumers that start, stop and
  * compete.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +11,7 @@
 #include "lib/base/mem.h"
 #include "lib/clicks/visit_event.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
+#include "tests/support/test.h"
 
 static void produce_clicks(struct consumer_fixture *fixture, int count)
 {

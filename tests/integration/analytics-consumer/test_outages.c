@@ -2,16 +2,12 @@
  * PostgreSQL fails and recovers, and connections break at the worst moments. Every click is counted
  * once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <poll.h>
+#include <stdint.h>
 
 #include "tests/integration/analytics-consumer/commit_fault_proxy.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
+#include "tests/support/test.h"
 
 static void produce_clicks(struct consumer_fixture *fixture, int count)
 {

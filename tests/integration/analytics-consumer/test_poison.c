@@ -1,10 +1,5 @@
 /* Messages that are not clicks: each becomes one dead letter and does not affect other messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "services/analytics-consumer/publish/dead_letter.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
+#include "tests/support/test.h"
 
 /* The largest message that brokers accept by default, minus the framing. */
 #define LARGE ((size_t)999000)

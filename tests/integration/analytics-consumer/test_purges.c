@@ -1,11 +1,6 @@
 /* The counts of a purged link are deleted soon after its event, and no others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +13,11 @@
 #include "services/analytics-consumer/storage/rollup_store.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 #define PARTITIONS 3
-#define DEADLINE_MS 60000
+#define DEADLINE_MS 120000
 /*
  * Each of the links 1 to 9 has 2 quarters, 2 hours, 1 total of a day, 1 value of a day and 1 row of
  * statistics.

@@ -1,16 +1,12 @@
 /* The guarantees of a batch's transaction. Uses PostgreSQL only, no topics. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/entropy.h"
 #include "tests/integration/analytics-consumer/partition_owner.h"
+#include "tests/support/test.h"
 
 static int64_t ask(struct consumer_fixture *fixture, const char *sql)
 {

@@ -2,17 +2,12 @@
  * Of all consumers that consider themselves the owner of a partition, only one counts. Commits in
  * doubt are resolved.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
+#include <stdint.h>
 
 #include "lib/base/clock.h"
 #include "tests/integration/analytics-consumer/partition_owner.h"
+#include "tests/support/test.h"
 
 /* A hash over everything that counting may change. */
 static int64_t hash_of_tables(struct consumer_fixture *fixture)

@@ -1,18 +1,13 @@
 /* Several workers in one process behave like one consumer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "services/analytics-consumer/ingest/workers.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
+#include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
 #define WORKERS 3

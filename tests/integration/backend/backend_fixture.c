@@ -1,19 +1,15 @@
 #include "tests/integration/backend/backend_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
+#include "tests/support/test.h"
 
 static void copy_variable(const char *name, char *out, size_t size)
 {

@@ -1,20 +1,16 @@
 #include "tests/integration/backend/tcp_proxy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 
 #define PAIRS_MAX 64
 #define POLL_MS 5

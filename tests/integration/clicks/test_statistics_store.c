@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <math.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
 #include "lib/clicks/statistics_store.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 struct fixture {

@@ -1,19 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 
 #define SETTINGS 3
 

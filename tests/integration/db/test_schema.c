@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <pthread.h>
+#include <stdint.h>
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 
 static enum err insert_link(struct pg_conn *conn, const char *slug)
 {

@@ -1,11 +1,7 @@
 /* The visit log itself guarantees that only one visit of a visitor to a link on a day is unique. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 static void accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition(

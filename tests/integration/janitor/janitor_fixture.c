@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "tests/integration/janitor/janitor_fixture.h"
 
@@ -11,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 
 #define NOON_US ((JANITOR_FIXTURE_DAY * INT64_C(24) + 12) * CLOCK_US_PER_HOUR)
 

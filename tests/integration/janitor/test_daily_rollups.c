@@ -1,19 +1,15 @@
 /* Daily roll-ups while consumers count clicks: at every moment they agree with the visit log. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "services/janitor/retention/daily_rollups.h"
 #include "tests/integration/analytics-consumer/ledger.h"
 #include "tests/integration/janitor/time_fixture.h"
+#include "tests/support/test.h"
 
-#define AWAIT_MS 10000
+#define AWAIT_MS TEST_DEADLINE_MS
 
 #define A_DAY_AND_AN_HOUR (CLOCK_US_PER_DAY + CLOCK_US_PER_HOUR)
 

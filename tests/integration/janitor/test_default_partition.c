@@ -2,20 +2,16 @@
  * Sorting the default partition while a consumer counts clicks: no click is lost, counted twice or
  * delayed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "services/janitor/retention/partition_store.h"
 #include "services/janitor/retention/partitions.h"
 #include "tests/integration/janitor/time_fixture.h"
+#include "tests/support/test.h"
 
 #define ROUNDS 3
 #define OF_TODAY 6500 /* more than the janitor moves without sorting */

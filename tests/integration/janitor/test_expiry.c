@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/janitor/links/expiry.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/test.h"
 
 static void expires_and_purges_in_batches_until_nothing_is_due(void **state)
 {

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "services/janitor/links/link_lists.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/test.h"
 
 static int64_t count_up_to_date(struct janitor_fixture *f)
 {

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/janitor/retention/partitions.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/test.h"
 
 static void creates_partitions_for_today_and_a_week_ahead(void **state)
 {

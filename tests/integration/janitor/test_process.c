@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 #define DEADLINE_MS 60000

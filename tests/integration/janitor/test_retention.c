@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 
 #include "services/janitor/retention/partitions.h"
 #include "services/janitor/retention/retention.h"
 #include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/test.h"
 
 #define KEEP_DAYS 400
 

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
+#include <stdint.h>
 
 #include "services/janitor/links/expiry.h"
 #include "services/janitor/retention/partitions.h"
 #include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/test.h"
 
 /* The lock expires and another janitor acquires it, while the first holder was frozen. */
 static void changes_nothing_after_another_janitor_acquired_the_lock(void **state)

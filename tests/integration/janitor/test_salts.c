@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/janitor/retention/partitions.h"
 #include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/test.h"
 
 /* first and last: days since 1970-01-01. */
 static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "services/janitor/task.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/integration/janitor/lock_contention.h"
+#include "tests/support/test.h"
 
 /*
  * The cases of ShedLock's own test suite, applied to our lock. Each case is one test, with

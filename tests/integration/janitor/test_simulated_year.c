@@ -1,10 +1,5 @@
 /* A year of partitions, salts and retention within seconds, on a fake clock. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +9,7 @@
 #include "services/janitor/retention/retention.h"
 #include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/time_fixture.h"
+#include "tests/support/test.h"
 
 #define YEAR 366
 #define AWAY_FROM 100 /* no janitor runs for 31 days, and later for 3 */

@@ -1,14 +1,10 @@
 #include "tests/integration/janitor/time_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 
 #define LOCK_MS 600000
 

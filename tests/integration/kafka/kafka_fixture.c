@@ -1,16 +1,12 @@
 #include "tests/integration/kafka/kafka_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <librdkafka/rdkafka.h>
+#include <stdint.h>
 
 #include "lib/kafka/kafka_topics.h"
+#include "tests/support/test.h"
 
-#define TIMEOUT_MS 30000
+#define TIMEOUT_MS TEST_DEADLINE_MS
 
 void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions)
 {

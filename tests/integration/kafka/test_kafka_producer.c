@@ -1,19 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/kafka/cloud_event.h"
 #include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
 
-#define TIMEOUT_MS 30000
+#define TIMEOUT_MS TEST_DEADLINE_MS
 #define RECORDS_MAX 5000
 
 /* The delivery reports of a producer. */

@@ -1,16 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <stdint.h>
 
 #include "lib/kafka/kafka_topic_reader.h"
 #include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
 
-#define TIMEOUT_MS 30000
+#define TIMEOUT_MS TEST_DEADLINE_MS
 #define PARTITIONS_MAX 8
 
 /* A reader and what its callbacks recorded. */

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
 #include "services/links-api/links/bulk_update_store.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 /* Two links, disabled in memory only. */
 static struct bulk_update_store_change *two_changes(struct link_fixture *f)

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
 #include "services/links-api/outbox/generation_store.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 #define LOCK "relay"

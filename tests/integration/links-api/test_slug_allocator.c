@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/links-api/links/slug_allocator.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 static struct test_database *db;

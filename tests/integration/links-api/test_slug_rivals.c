@@ -4,14 +4,8 @@
  * the time. Each process records the links that it created. At the end, no slug may have two
  * creators. SLUG_RIVALS_LINKS: the total number of links.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +16,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "services/links-api/links/slug_allocator.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 #define PROCESSES 8

@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "tests/integration/links/link_fixture.h"
 
@@ -11,6 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
+#include "tests/support/test.h"
 
 int link_fixture_set_up(void **state)
 {

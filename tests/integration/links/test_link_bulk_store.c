@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_bulk_store.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 #define MANY LINK_BULK_STORE_MAX
 

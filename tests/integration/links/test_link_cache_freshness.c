@@ -3,13 +3,7 @@
  * restarted from a snapshot, replaced by a replica, suspended, flushed, and limited to 1 MB.
  * test_announcer takes the role of the relay of links-api.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +15,13 @@
 #include "lib/links/link_cache.h"
 #include "lib/links/link_cache_generation.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 #include "tests/support/test_announcer.h"
 #include "tests/support/test_redis.h"
 
 #define SLUG "abc"
 #define KEY "link:" SLUG
-#define DEADLINE_US (10 * CLOCK_US_PER_S)
+#define DEADLINE_US TEST_DEADLINE_US
 
 struct fixture {
 	struct test_redis *server;

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/link_check_store.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 #define ROOM 10
 #define LEASE_S 600

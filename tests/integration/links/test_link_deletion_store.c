@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "lib/links/link_deletion_store.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 /* Deletes one batch in a separate transaction. */
 static struct link_deletion_batch delete_batch(struct link_fixture *f,

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 static void assert_same_link(const struct link *a, const struct link *b)
 {

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "lib/links/link_store.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 #define LATER_US INT64_C(4102444800000000)
 

@@ -1,19 +1,14 @@
 /*
  * The end of a link: expiry, purge, and a slug that is never reused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
 #include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
 
 /* Sets the expiry time of a link, in seconds from now (of the database). */
 static void set_expiry(struct link_fixture *f, const char *slug, const char *seconds)

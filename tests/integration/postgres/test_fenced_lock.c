@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/base/mem.h"
 #include "lib/postgres/fenced_lock.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 
 #define LONG_MS 60000
 #define SHORT_MS 100

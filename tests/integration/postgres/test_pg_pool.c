@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_pool.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 
 #define STATEMENT_TIMEOUT_MS 300
 #define CONNECT_TIMEOUT_MS 3000

@@ -1,19 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/postgres/pg_pool.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 
 #define STATEMENT_TIMEOUT_MS 5000
 #define CONNECT_TIMEOUT_MS 5000
 #define WAIT_MS 5000
-#define TIMEOUT_MS 20000
+#define TIMEOUT_MS TEST_DEADLINE_MS
 
 static bool works(void *pool)
 {

@@ -1,14 +1,10 @@
 #include "tests/integration/redirector/event_reader.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <string.h>
 
 #include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
 
 void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events,
                        size_t count)

@@ -1,16 +1,13 @@
 #include "tests/integration/redirector/fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 
 #define METRICS_MAX ((size_t)1024 * 1024)
 

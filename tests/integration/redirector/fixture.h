@@ -23,7 +23,7 @@
 #include "tests/support/test_redis.h"
 #include "tests/unit/http/http_fixture.h"
 
-#define FIXTURE_TIMEOUT_MS 15000
+#define FIXTURE_TIMEOUT_MS 60000
 
 /* Addresses without a server. */
 #define FIXTURE_UNREACHABLE_PG "postgresql://nobody@127.0.0.1:1/nothing"

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/integration/redirector/fixture.h"
+#include "tests/support/test.h"
 
 #define FOREVER_MS 3600000
 #define CHECK_MS 100

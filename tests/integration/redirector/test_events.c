@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include "lib/clicks/redirect_event.h"
@@ -15,6 +10,7 @@
 #include "services/redirector/events/event_shipper.h"
 #include "tests/integration/redirector/event_reader.h"
 #include "tests/integration/redirector/fixture.h"
+#include "tests/support/test.h"
 
 #define ACCEPTED "waymark_events_accepted_total"
 #define ACKED "waymark_events_acked_total"

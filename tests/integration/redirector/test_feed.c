@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-#include <poll.h>
-#include <pthread.h>
 
 #include "lib/base/mem.h"
 #include "lib/kafka/kafka_producer.h"
@@ -17,6 +12,7 @@
 #include "lib/links/watermark.h"
 #include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/integration/redirector/fixture.h"
+#include "tests/support/test.h"
 
 #define FROM_MEMORY "waymark_link_lookups_total{level=\"memory\"}"
 #define FROM_REDIS "waymark_link_lookups_total{level=\"redis\"}"
@@ -27,7 +23,7 @@
 
 #define PARTITIONS 2
 #define WATERMARK_MS 50
-#define TIMEOUT_MS 15000
+#define TIMEOUT_MS TEST_DEADLINE_MS
 
 /* A fixture with its own topic, to which a thread writes watermarks in place of the relay. */
 struct feed_fixture {

@@ -1,18 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <arpa/inet.h>
-#include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "tests/integration/redirector/fixture.h"
+#include "tests/support/test.h"
 
 #define FROM_MEMORY "waymark_link_lookups_total{level=\"memory\"}"
 #define FROM_REDIS "waymark_link_lookups_total{level=\"redis\"}"

@@ -1,11 +1,6 @@
 /* Visitor hashes around midnight (UTC) by redirectors whose clocks differ slightly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +10,7 @@
 #include "lib/clicks/salt_store.h"
 #include "services/redirector/events/salt_cache.h"
 #include "tests/integration/redirector/event_reader.h"
+#include "tests/support/test.h"
 
 #define REDIRECTORS 2
 #define VISITORS 3

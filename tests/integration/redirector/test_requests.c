@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "tests/integration/redirector/fixture.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/framing_runner.h"
 
 static void redirects_with_the_links_status_and_headers_for_browsers_and_robots(void **state)

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <pthread.h>
+#include <stdint.h>
 
 #include "lib/base/mem.h"
 #include "lib/redis/redis_pool.h"
 #include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test.h"
 #include "tests/support/test_redis.h"
 
 /* Long enough for a responding Redis on a busy machine. */

@@ -2,16 +2,12 @@
  * After a rebuild the aggregate tables equal the visit log, however they were damaged, even while
  * consumers count.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/support/test_database.h"
 #include "tools/rebuild-stats/rebuild.h"
 

@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/kafka/kafka_topics.h"
+#include "tests/support/test.h"
 
 struct fixture {
 	struct kafka_config kafka;

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/aead.h"
+#include "tests/support/test.h"
 
 static const uint8_t key[AEAD_KEY_SIZE] = "0123456789abcdef0123456789abcde";
 static const char secret[] = "wmc_an answer that only its recipient may read";

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-
 #include "lib/base/client_ip.h"
+#include "tests/support/test.h"
 
 static struct client_ip ip_of(const char *text)
 {

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "tests/support/test.h"
 
 static void reads_the_wall_time_of_the_machine(void **state)
 {

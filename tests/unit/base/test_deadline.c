@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <errno.h>
+#include <stdint.h>
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
+#include "tests/support/test.h"
 
 static int64_t us_of(struct timespec moment)
 {

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/digest.h"
+#include "tests/support/test.h"
 
 static void assert_digest(const uint8_t digest[static DIGEST_SIZE], const char *hex)
 {

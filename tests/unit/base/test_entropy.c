@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/entropy.h"
+#include "tests/support/test.h"
 
 static void fills_every_byte_of_large_buffers(void **state)
 {

@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 
 struct config {
 	char url[32];

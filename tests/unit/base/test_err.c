@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "tests/support/test.h"
 
 static void error_names_are_lower_case_without_prefix(void **state)
 {

@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,10 +8,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
 #define INTERVAL_MS 10
-#define DEADLINE_US (20 * CLOCK_US_PER_S)
+#define DEADLINE_US TEST_DEADLINE_US
 
 struct fixture {
 	char folder[TEST_FOLDER_SIZE];

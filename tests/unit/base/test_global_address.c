@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "lib/base/global_address.h"
+#include "tests/support/test.h"
 
 static bool is_global(const char *text)
 {

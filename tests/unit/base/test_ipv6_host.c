@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/ipv6_host.h"
+#include "tests/support/test.h"
 
 static void normalises_every_address_like_browsers(void **state)
 {

@@ -1,12 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
+#include "tests/support/test.h"
 
 /* A log that writes into a pipe, and the line that was read from it. */
 struct fixture {

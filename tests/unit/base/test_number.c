@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "lib/base/array.h"
 #include "lib/base/number.h"
+#include "tests/support/test.h"
 
 static int64_t parse(const char *text)
 {

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/thread.h"
+#include "tests/support/test.h"
 
 #define LONG_MS 60000
 #define SHORT_MS 20

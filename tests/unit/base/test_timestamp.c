@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/timestamp.h"
+#include "tests/support/test.h"
 
 #define NOON_US INT64_C(1795176000123456) /* 2026-11-20T12:00:00.123456Z */
 

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/utf8.h"
+#include "tests/support/test.h"
 
 struct sample {
 	const char *bytes;

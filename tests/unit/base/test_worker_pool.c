@@ -1,20 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/base/worker_pool.h"
+#include "tests/support/test.h"
 
-#define DEADLINE_S 20
+#define DEADLINE_S 60
 
 static void wait_for(sem_t *semaphore)
 {

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/clicks/redirect_event.h"
+#include "tests/support/test.h"
 #include "waymark/v1/redirect_event.pb-c.h"
 
 static struct redirect_event *small_event(void)

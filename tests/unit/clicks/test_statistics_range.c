@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
 #include "lib/clicks/statistics_range.h"
+#include "tests/support/test.h"
 
 #define DAY CLOCK_US_PER_DAY
 #define HOUR CLOCK_US_PER_HOUR

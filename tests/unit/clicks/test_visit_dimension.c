@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "lib/base/array.h"
 #include "lib/clicks/visit_dimension.h"
+#include "tests/support/test.h"
 
 static void every_dimension_is_found_by_its_name(void **state)
 {

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/visit_event.h"
+#include "tests/support/test.h"
 
 static struct visit_event *event_with(void (*change)(struct visit_event *event))
 {

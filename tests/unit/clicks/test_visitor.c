@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/clicks/visitor.h"
+#include "tests/support/test.h"
 
 static const uint8_t salt[VISITOR_SALT_SIZE] = { 1, 2, 3 };
 static const struct client_ip ip = { .bytes = { [10] = 0xff, 0xff, 203, 0, 113, 7 },

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <math.h>
+#include <stdint.h>
 
 #include "lib/base/array.h"
 #include "lib/clicks/welford.h"
+#include "tests/support/test.h"
 
 static const double latencies[] = { 1.5, 2.25, 0.125, 900, 3, 3, 3.75, 12.5, 0.5, 41 };
 enum { COUNT = ARRAY_SIZE(latencies) };

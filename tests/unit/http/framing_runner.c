@@ -1,16 +1,12 @@
 #include "tests/unit/http/framing_runner.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 
 #define BARRIER_REQUEST "GET " FRAMING_RUNNER_BARRIER " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define CASES_MAX 50000

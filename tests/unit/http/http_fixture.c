@@ -1,23 +1,19 @@
 #include "tests/unit/http/http_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/strbuf.h"
 #include "lib/http/http_problem.h"
+#include "tests/support/test.h"
 
 static enum http_progress describe(struct http_exchange *x)
 {

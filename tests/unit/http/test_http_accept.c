@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <string.h>
 
 #include "lib/http/http_accept.h"
+#include "tests/support/test.h"
 
 static void check_next(const char **list, const char *name, int weight)
 {

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/base/entropy.h"
 #include "lib/http/http_connection_limit.h"
+#include "tests/support/test.h"
 
 static struct client_ip ip_of(const char *text)
 {

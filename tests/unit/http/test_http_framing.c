@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/http/framing_runner.h"
 
 #define VARIANTS 12

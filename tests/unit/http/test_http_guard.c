@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 /*

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

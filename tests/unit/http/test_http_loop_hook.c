@@ -2,20 +2,15 @@
  * HTTP_PENDING_ON_LOOP: the loop hook completes what the handler started, in the thread of the
  * loop.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define ASK(path) "GET " path " HTTP/1.1\r\nHost: a\r\nX-Request-Id: id-1\r\n\r\n"

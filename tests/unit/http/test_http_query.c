@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/http/http_query.h"
+#include "tests/support/test.h"
 
 static void check(const char *query, const char *name, const char *expected)
 {

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

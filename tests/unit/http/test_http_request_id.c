@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/base/mem.h"
 #include "lib/http/http_request_id.h"
+#include "tests/support/test.h"
 
 static int compare(const void *a, const void *b)
 {

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/http/http_router.h"
+#include "tests/support/test.h"
 
 static const struct http_route routes[] = {
 	{ .method = HTTP_GET, .pattern = "/", .right = 1 },

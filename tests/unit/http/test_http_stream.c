@@ -1,18 +1,13 @@
 /* http_exchange_set_body_reader: bodies that workers read chunk by chunk while they are sent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

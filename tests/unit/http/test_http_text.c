@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/http/http_text.h"
+#include "tests/support/test.h"
 
 /* Compares the table with the lists in RFC 9110 and RFC 9112. */
 static void classifies_every_byte(void **state)

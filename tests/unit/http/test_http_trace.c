@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/client_ip.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define TRACE "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

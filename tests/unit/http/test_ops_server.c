@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/http/ops_server.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 struct ops {

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <string.h>
 
 #include "lib/kafka/cloud_event.h"
+#include "tests/support/test.h"
 
 static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state)
 {

@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/kafka/kafka_queue.h"
+#include "tests/support/test.h"
 
 static void owns_a_copy_of_everything(void **state)
 {

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/links/host_policy.h"
+#include "tests/support/test.h"
 
 static struct host_policy *policy_of(const char *blocked, const char *allowed)
 {

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "lib/base/array.h"
 #include "lib/links/link.h"
+#include "tests/support/test.h"
 
 static void is_expired_from_the_exact_microsecond_of_its_expiry(void **state)
 {

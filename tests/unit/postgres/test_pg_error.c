@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 
 #include "lib/postgres/pg_error.h"
+#include "tests/support/test.h"
 
 static void distinguishes_conflicts_from_rejected_data(void **state)
 {

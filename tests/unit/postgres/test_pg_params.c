@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <string.h>
 
 #include "lib/postgres/pg_params.h"
+#include "tests/support/test.h"
 
 static void keeps_parameters_in_order(void **state)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 
 #include "lib/postgres/sql_column.h"
+#include "tests/support/test.h"
 
 static void assert_bytes(struct sql_column *column, const char *bytes, size_t len)
 {

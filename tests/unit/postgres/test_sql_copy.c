@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/postgres/sql_copy.h"
+#include "tests/support/test.h"
 
 #define SIGNATURE "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
 

@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four headers above. */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/redis/redis_url.h"
+#include "tests/support/test.h"
 
 static void parses_every_part(void **state)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 #include <string.h>
 
+#include "tests/support/test.h"
 #include "tools/topics/topic_file.h"
 
 static struct topic_file parse_valid(const char *text)

@@ -1,16 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "services/analytics-consumer/storage/batch.h"
+#include "tests/support/test.h"
 
 #define NOW_US INT64_C(1800000000000000)
 #define VISITS_MAX 4

@@ -3,13 +3,7 @@
  * WAYMARK_BROWSERS name files with one user agent per line (tests/support/with-user-agents provides
  * them).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "lib/base/utf8.h"
 #include "lib/clicks/redirect_event.h"
 #include "services/analytics-consumer/facts/user_agent.h"
+#include "tests/support/test.h"
 
 #define RULES "/usr/share/uap-core/regexes.yaml"
 #define PRINTED_MAX 60

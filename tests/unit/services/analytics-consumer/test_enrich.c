@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "services/analytics-consumer/facts/enrich.h"
+#include "tests/support/test.h"
 
 #define DAY 20777
 

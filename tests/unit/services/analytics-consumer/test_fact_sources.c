@@ -1,12 +1,6 @@
 /* GEOIP_DB and UA_REGEXES change while clicks are enriched. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +10,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "services/analytics-consumer/facts/fact_sources.h"
+#include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
 #define PATH_SIZE (TEST_FOLDER_SIZE + 32)
-#define DEADLINE_US (20 * CLOCK_US_PER_S)
+#define DEADLINE_US TEST_DEADLINE_US
 
 /*
  * Two databases that place the same network in different countries. Shared, because building one

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/analytics-consumer/facts/language.h"
+#include "tests/support/test.h"
 
 static void finds_the_preferred_language_of_each_header(void **state)
 {

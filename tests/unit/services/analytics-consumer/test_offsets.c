@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/analytics-consumer/storage/offsets.h"
+#include "tests/support/test.h"
 
 /* Partition 3 is stored up to 100 and published up to 90. Partition 1 has never been counted. */
 static int set_up(void **state)

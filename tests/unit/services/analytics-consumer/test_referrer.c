@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/analytics-consumer/facts/referrer.h"
+#include "tests/support/test.h"
 
 static void finds_the_host_of_each_referrer(void **state)
 {

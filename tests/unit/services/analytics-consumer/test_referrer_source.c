@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/analytics-consumer/facts/referrer_source.h"
+#include "tests/support/test.h"
 
 struct host_case {
 	const char *host, *source;

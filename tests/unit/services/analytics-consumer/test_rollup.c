@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "services/analytics-consumer/storage/rollup.h"
+#include "tests/support/test.h"
 
 /* 2026-11-20T22:00:00Z */
 #define EVENING (INT64_C(1795212000) * CLOCK_US_PER_S)

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <math.h>
+#include <stdint.h>
 
 #include "services/analytics-consumer/storage/statistics_aggregate.h"
+#include "tests/support/test.h"
 
 static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
 {

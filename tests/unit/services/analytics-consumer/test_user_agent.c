@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/clicks/redirect_event.h"
 #include "services/analytics-consumer/facts/user_agent.h"
+#include "tests/support/test.h"
 
 #define RULES "/usr/share/uap-core/regexes.yaml"
 

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "services/analytics-consumer/facts/user_agent_cache.h"
+#include "tests/support/test.h"
 
 static void put(struct user_agent_cache *cache, int number)
 {

@@ -2,19 +2,14 @@
  * Runs uap-core's own tests against our implementation of its rules. At least 99.9 % of the
  * browsers, systems and devices must match. Prints the first misses.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "services/analytics-consumer/facts/user_agent_rules.h"
 #include "services/analytics-consumer/facts/yaml_records.h"
+#include "tests/support/test.h"
 
 #define CORPUS "/usr/share/uap-core"
 #define MISSES_PER_10000_MAX 10

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/analytics-consumer/facts/user_agent_prefilter.h"
+#include "tests/support/test.h"
 
 struct prefilter_case {
 	const char *regex, *text;

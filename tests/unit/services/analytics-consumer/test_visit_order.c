@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/analytics-consumer/storage/visit_order.h"
+#include "tests/support/test.h"
 
 static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint8_t event)
 {

@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/analytics-consumer/storage/visitor_cache.h"
+#include "tests/support/test.h"
 
 static struct visit visit_of(int32_t day, int64_t link_id, uint64_t visitor)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/janitor/destinations/check_policy.h"
+#include "tests/support/test.h"
 
 static void treats_a_status_that_shows_a_working_server_as_alive(void **state)
 {

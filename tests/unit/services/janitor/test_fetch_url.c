@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "services/janitor/destinations/fetch_url.h"
+#include "tests/support/test.h"
 
 static void assert_reads(const char *url, const char *host, uint16_t port, const char *sent)
 {

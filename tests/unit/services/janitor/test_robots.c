@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/janitor/destinations/robots.h"
+#include "tests/support/test.h"
 
 static int64_t delay(const char *text)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/janitor/task.h"
+#include "tests/support/test.h"
 
 #define NOON_US (20000 * CLOCK_US_PER_DAY + 12 * CLOCK_US_PER_HOUR)
 

@@ -1,13 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "tests/unit/services/links-api/json_fixture.h"
 
 #include <string.h>
+
+#include "tests/support/test.h"
 
 struct public_base json_fixture_base(void)
 {

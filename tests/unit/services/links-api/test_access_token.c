@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "services/links-api/access/access_token.h"
+#include "tests/support/test.h"
 #include "tests/unit/services/links-api/token_forge.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"

@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "services/links-api/access/api_key.h"
 #include "services/links-api/access/scope.h"
+#include "tests/support/test.h"
 
 static void generates_unique_secrets_that_it_recognizes(void **state)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/cors.h"
+#include "tests/support/test.h"
 
 static void accepts_origins_in_the_form_browsers_send(void **state)
 {

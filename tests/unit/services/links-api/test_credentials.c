@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "services/links-api/accounts/credentials.h"
+#include "tests/support/test.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 
 static struct credentials credentials;

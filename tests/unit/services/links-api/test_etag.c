@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/links/etag.h"
+#include "tests/support/test.h"
 
 static void formats_the_version_in_quotes(void **state)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/stats/export_limiter.h"
+#include "tests/support/test.h"
 
 static void limits_the_exports_of_one_user_and_allows_more_after_one_ends(void **state)
 {

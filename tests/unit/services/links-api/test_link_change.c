@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "services/links-api/links/link_change.h"
+#include "tests/support/test.h"
 
 #define NOW_US INT64_C(1795161600000000)
 

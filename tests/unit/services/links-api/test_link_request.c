@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "services/links-api/links/link_request.h"
+#include "tests/support/test.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */

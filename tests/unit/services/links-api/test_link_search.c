@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "services/links-api/lists/link_search.h"
 #include "services/links-api/lists/sql_texts.h"
+#include "tests/support/test.h"
 
 /* How many links contain a trigram. The list ends with a NULL name. */
 struct known {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/media_type.h"
+#include "tests/support/test.h"
 
 static const char *const offered[] = { "application/json", "text/csv", "application/x-ndjson" };
 #define NONE 9

@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "lib/base/strbuf.h"
 #include "services/links-api/lists/nql.h"
 #include "services/links-api/lists/nql_sql.h"
+#include "tests/support/test.h"
 
 static struct nql filter;
 static char reason[NQL_REASON_SIZE];

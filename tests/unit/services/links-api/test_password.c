@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "services/links-api/accounts/password.h"
+#include "tests/support/test.h"
 
 static void hashes_with_bcrypt_cost_12_and_a_random_salt(void **state)
 {

@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "lib/links/host_policy.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/destinations/public_base.h"
+#include "tests/support/test.h"
 
 static struct public_base base_of(const char *url)
 {

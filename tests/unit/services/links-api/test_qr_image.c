@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "services/links-api/qr/qr_image.h"
+#include "tests/support/test.h"
 
 #define IMAGE_BYTES_MAX ((size_t)1024 * 1024)
 

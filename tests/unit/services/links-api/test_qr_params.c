@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/qr/qr_params.h"
+#include "tests/support/test.h"
 
 static void every_parameter_has_a_default(void **state)
 {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/links/reserved_slugs.h"
+#include "tests/support/test.h"
 
 static void reserves_the_listed_slugs_in_any_case(void **state)
 {

@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/api.h"
 #include "services/links-api/routes.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"

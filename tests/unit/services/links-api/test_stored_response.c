@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "services/links-api/links/stored_response.h"
+#include "tests/support/test.h"
 
 static void unpacks_what_it_packed(void **state)
 {

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "lib/base/clock.h"
 #include "services/links-api/outbox/token_bucket.h"
+#include "tests/support/test.h"
 
 #define BATCH_MAX 256
 

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
 
 #include "services/links-api/stats/visit_cursor.h"
+#include "tests/support/test.h"
 
 #define ID "0190a0b0-c0d0-7000-8000-0123456789ab"
 

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "services/redirector/events/click.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 static void recognises_the_prefetch_headers_of_browsers(void **state)

@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/base/clock.h"
 #include "services/redirector/client_limiter.h"
+#include "tests/support/test.h"
 
 #define SECOND CLOCK_US_PER_S
 

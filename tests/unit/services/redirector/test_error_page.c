@@ -1,19 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 #include <unistd.h>
 
 #include "lib/base/digest.h"
 
 #include "services/redirector/error_page.h"
+#include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 static void browsers_get_a_page(void **state)

@@ -1,20 +1,16 @@
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "services/redirector/journal/journal.h"
 #include "services/redirector/journal/journal_segment.h"
+#include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
 #define SEGMENT_BYTES (64 * 1024)

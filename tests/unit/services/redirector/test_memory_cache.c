@@ -1,16 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "services/redirector/cache/memory_cache.h"
+#include "tests/support/test.h"
 
 #define MIB ((size_t)1024 * 1024)
 #define TTL_US INT64_C(1000000)

@@ -1,15 +1,11 @@
 /* How the feed of link events affects entries in memory. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "services/redirector/cache/memory_cache.h"
+#include "tests/support/test.h"
 
 #define MIB ((size_t)1024 * 1024)
 #define NOW_US (1000000 * CLOCK_US_PER_S)

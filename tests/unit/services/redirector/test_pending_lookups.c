@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "services/redirector/lookup/pending_lookups.h"
+#include "tests/support/test.h"
 
 struct waiter {
 	_Atomic int times;

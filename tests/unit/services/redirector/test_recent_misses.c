@@ -1,14 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "lib/base/clock.h"
 #include "services/redirector/lookup/recent_misses.h"
+#include "tests/support/test.h"
 
 #define NOW_US (1000 * CLOCK_US_PER_S)
 

@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "services/redirector/redirect.h"
+#include "tests/support/test.h"
 
 #define NOW INT64_C(1795161600000000)
 

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "services/redirector/lookup/slug_bloom_filter.h"
+#include "tests/support/test.h"
 
 #define SLUGS 100000
 

@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lib/links/slug.h"
 #include "services/redirector/slug_hash.h"
+#include "tests/support/test.h"
 
 #define SLOTS 1024
 #define SLUGS (SLOTS * 64)

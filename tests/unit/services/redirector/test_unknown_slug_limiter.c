@@ -1,13 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "services/redirector/lookup/unknown_slug_limiter.h"
+#include "tests/support/test.h"
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)
 #define MS CLOCK_US_PER_MS

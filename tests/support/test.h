@@ -1,0 +1,21 @@
+/* cmocka, with the headers that it needs before it. Every test in C includes this one. */
+#ifndef WAYMARK_TESTS_SUPPORT_TEST_H
+#define WAYMARK_TESTS_SUPPORT_TEST_H
+
+/* cmocka.h comes last. */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+/*
+ * How long a test waits for a condition. The bound guards against a hang. It is at least ten times
+ * what is typical, so that a busy machine does not reach it.
+ */
+#define TEST_DEADLINE_MS 60000
+#define TEST_DEADLINE_US (INT64_C(1000) * TEST_DEADLINE_MS)
+
+#endif
