@@ -3,7 +3,7 @@
  * plus i times --every-us. Requests come at a steady rate, most of them around the two borders of some link: its end,
  * and the end of its window. Each answer is judged by when the request began and ended, on the wall clock:
  *
- *   denied early      404, and it began before the end of the window
+ *   denied early      404, and it was there before the end of the window
  *   redirected late   3xx, and it began 100 ms after the link's end, or later
  *   gone early        410, and it was over before the link's end
  *   came back         something else than 404, and it began after the same redirector's 404 was there
@@ -86,7 +86,7 @@ static size_t door_of(const struct crowd *c, const struct visitor *v)
 static void judge_denial(struct crowd *c, const struct question *q, int64_t *denied_us)
 {
 	c->denied++;
-	c->denied_early += q->began_us < expires_us(c, q->link) + c->options.window_us;
+	c->denied_early += c->now_us < expires_us(c, q->link) + c->options.window_us;
 	if (*denied_us == 0)
 		*denied_us = c->now_us;
 }

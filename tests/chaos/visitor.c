@@ -23,7 +23,7 @@ void visitor_come(struct visitor *v, int epoll, uint16_t port, int64_t now_us)
 	*v = (struct visitor){ .since_us = now_us };
 	v->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (v->fd < 0 || setsockopt(v->fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)) != 0) {
-		perror("clicker: no socket can be had");
+		perror("visitors: no socket can be had");
 		exit(EXIT_FAILURE);
 	}
 	v->state = VISITOR_COMING;

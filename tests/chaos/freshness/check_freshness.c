@@ -1,6 +1,6 @@
 /*
  * Whether a history (history.h) is one of fresh redirectors: prints the first violations with the history of their
- * links and a line for each fault (tally.h). Reads are judged one by one as they stream by, each by its link's changes;
+ * links and a line for each fault (totals.h). Reads are judged one by one as they stream by, each by its link's changes;
  * only changes are kept in memory. Ends with 0: none is violated; 1: some are; 2: the history cannot be read.
  */
 #include <dirent.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tests/chaos/freshness/case_report.h"
-#include "tests/chaos/freshness/tally.h"
+#include "tests/chaos/freshness/totals.h"
 
 #define PATH_SIZE 4096
 
@@ -17,7 +17,7 @@ struct check {
 	const char *folder;
 	struct faults faults;
 	struct timeline *timeline;
-	struct tally *tally;
+	struct totals *totals;
 	struct case_report *report;
 };
 
@@ -25,7 +25,7 @@ static void take_change(void *ctx, const struct history_change *change)
 {
 	struct check *c = ctx;
 	timeline_add(c->timeline, change);
-	tally_add_change(c->tally, change);
+	totals_add_change(c->totals, change);
 }
 
 static void take_read(void *ctx, const struct history_read *read)
@@ -35,7 +35,7 @@ static void take_read(void *ctx, const struct history_read *read)
 	int64_t bound_us = faults_bound_us(&c->faults, read->begin_us, read->begin_us + read->lasted_us);
 	struct judge_finding finding = judge_read(link, read, bound_us);
 	judge_note(link, read, &finding);
-	if (tally_add_read(c->tally, read, &finding))
+	if (totals_add_read(c->totals, read, &finding))
 		case_report_add(c->report, read, &finding, bound_us,
 		                c->faults.faults[faults_at(&c->faults, read->begin_us)].name);
 }
@@ -92,11 +92,11 @@ static bool run(struct check *c)
 	if (!each_file(c, "reads-", take_reads))
 		return false;
 	for (size_t i = 0; i < timeline_links(c->timeline); i++)
-		tally_add_versions(c->tally, timeline_link(c->timeline, (uint32_t)i));
-	if (tally_violations(c->tally) > 0 && !each_file(c, "reads-", look_at_reads))
+		totals_add_versions(c->totals, timeline_link(c->timeline, (uint32_t)i));
+	if (totals_violations(c->totals) > 0 && !each_file(c, "reads-", look_at_reads))
 		return false;
 	case_report_print(c->report, c->timeline);
-	tally_print(c->tally);
+	totals_print(c->totals);
 	return true;
 }
 
@@ -112,12 +112,12 @@ int main(int argc, char **argv)
 	if (!faults_read(argv[2], &c.faults))
 		return 2;
 	c.timeline = timeline_new();
-	c.tally = tally_new(&c.faults);
+	c.totals = totals_new(&c.faults);
 	c.report = case_report_new();
 	bool is_read = run(&c);
-	uint64_t violations = tally_violations(c.tally);
+	uint64_t violations = totals_violations(c.totals);
 	timeline_free(c.timeline);
-	tally_free(c.tally);
+	totals_free(c.totals);
 	case_report_free(c.report);
 	return is_read ? violations > 0 : 2;
 }

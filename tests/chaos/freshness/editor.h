@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "tests/chaos/freshness/shelf.h"
+#include "tests/chaos/freshness/link_pool.h"
 
 struct editor_config {
 	uint16_t port; /* of links-api */
@@ -16,7 +16,7 @@ struct editor_config {
 	const char *log; /* path of the history */
 	double rate;     /* changes a second at most */
 	uint64_t seed;   /* not 0 */
-	struct shelf *shelf;
+	struct link_pool *pool;
 	const atomic_bool *is_over;
 };
 

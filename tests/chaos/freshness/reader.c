@@ -73,9 +73,9 @@ static void ask(struct reader *r, struct visitor *v)
 	char slug[HISTORY_SLUG_SIZE];
 	uint32_t link;
 	/* Redirectors are asked for shy links at different times. */
-	uint64_t second = (uint64_t)(now_us() / CLOCK_US_PER_S) + r->config.redirector * SHELF_GROUPS / 2;
+	uint64_t second = (uint64_t)(now_us() / CLOCK_US_PER_S) + r->config.redirector * LINK_POOL_GROUPS / 2;
 	for (int tries = 0; tries < TRIES; tries++) {
-		if (shelf_choose(r->config.shelf, &r->random, second, &link, slug)) {
+		if (link_pool_choose(r->config.pool, &r->random, second, &link, slug)) {
 			visitor_ask(v, slug, "fresh", link, now_us());
 			return;
 		}

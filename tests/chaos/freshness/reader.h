@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "tests/chaos/freshness/shelf.h"
+#include "tests/chaos/freshness/link_pool.h"
 
 struct reader_config {
 	uint16_t port;
@@ -16,7 +16,7 @@ struct reader_config {
 	size_t visitors;
 	double rate;   /* requests a second at most; 0 = no limit */
 	uint64_t seed; /* not 0 */
-	const struct shelf *shelf;
+	const struct link_pool *pool;
 	const atomic_bool *is_over;
 };
 

@@ -17,7 +17,7 @@
 #define PATH_SIZE (TEST_FOLDER_SIZE + 16)
 
 /*
- * The checker as the rig runs it, on a history written by hand: link 3 is made in the first second and edited in the
+ * The checker as the harness runs it, on a history written by hand: link 3 is made in the first second and edited in the
  * sixth.
  */
 struct desk {
@@ -154,6 +154,26 @@ static void only_while_stores_were_away_503_is_right(void **state)
 	expect(desk, "violations=1");
 }
 
+static void once_all_is_settled_only_the_newest_version_is_right(void **state)
+{
+	struct desk *desk = *state;
+	read_at(desk, 5500, 302, 1);
+	close_logs(desk);
+	assert_int_equal(check(desk, "fault calm 0 9000000\nsettled 5600000 6000000\n"), 0);
+	assert_int_equal(check(desk, "fault calm 0 9000000\nsettled 5400000 6000000\n"), 1);
+	expect(desk, "stale=1");
+}
+
+static void a_busy_machine_may_take_its_factor_longer(void **state)
+{
+	struct desk *desk = *state;
+	read_at(desk, 8000, 302, 1);
+	close_logs(desk);
+	assert_int_equal(check(desk, "fault calm 0 9000000\nbound-factor 2\n"), 1);
+	assert_int_equal(check(desk, "fault calm 0 9000000\nbound-factor 3\n"), 0);
+	assert_int_equal(check(desk, "fault calm 0 9000000\nbound-factor 0\n"), 2);
+}
+
 static void faults_of_one_name_are_summed_up_together(void **state)
 {
 	struct desk *desk = *state;
@@ -198,6 +218,8 @@ int main(void)
 		TEST(a_stale_read_is_shown_with_the_history_of_its_link),
 		TEST(only_while_kafka_was_away_a_change_may_take_five_seconds),
 		TEST(only_while_stores_were_away_503_is_right),
+		TEST(once_all_is_settled_only_the_newest_version_is_right),
+		TEST(a_busy_machine_may_take_its_factor_longer),
 		TEST(faults_of_one_name_are_summed_up_together),
 		TEST(a_history_that_ends_within_a_record_is_refused),
 		TEST(faults_that_nobody_understands_are_refused),

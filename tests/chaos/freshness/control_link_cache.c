@@ -6,7 +6,7 @@
 
 #include "lib/net/redis_pool.h"
 
-static enum err naive_script_at(struct redis_pool *pool, const char *script, size_t key_count,
+static enum err control_script_at(struct redis_pool *pool, const char *script, size_t key_count,
                                 const struct redis_arg *args, size_t count, struct redis_reply **reply,
                                 uint64_t *server)
 {
@@ -16,5 +16,5 @@ static enum err naive_script_at(struct redis_pool *pool, const char *script, siz
 	return redis_pool_script_at(pool, run, key_count, args, count, reply, server);
 }
 
-#define redis_pool_script_at naive_script_at
+#define redis_pool_script_at control_script_at
 #include "lib/links/link_cache.c" // NOLINT(bugprone-suspicious-include)

@@ -1,5 +1,5 @@
 /*
- * A janitor that believes to have its lock as long as it works: fenced_lock without its say on batches. The rig of
+ * A janitor that believes to have its lock as long as it works: fenced_lock without its say on batches. The harness of
  * test_janitors.py must find it out.
  */
 #define fenced_lock_check fenced_lock_check_row

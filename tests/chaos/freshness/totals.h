@@ -10,27 +10,27 @@
  *   p50_ms …      over the versions that were acknowledged then and looked at: how long older ones were still shown
  *   overdue_ms    the latest redirect after its version's expires_at
  */
-#ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_TALLY_H
-#define WAYMARK_TESTS_CHAOS_FRESHNESS_TALLY_H
+#ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_TOTALS_H
+#define WAYMARK_TESTS_CHAOS_FRESHNESS_TOTALS_H
 
 #include "tests/chaos/freshness/faults.h"
 #include "tests/chaos/freshness/judge.h"
 
-struct tally;
+struct totals;
 
-struct tally *tally_new(const struct faults *faults);
-void tally_free(struct tally *tally);
+struct totals *totals_new(const struct faults *faults);
+void totals_free(struct totals *totals);
 
-void tally_add_change(struct tally *tally, const struct history_change *change);
+void totals_add_change(struct totals *totals, const struct history_change *change);
 /* Gives whether the finding violates what is promised. */
-bool tally_add_read(struct tally *tally, const struct history_read *read, const struct judge_finding *finding);
+bool totals_add_read(struct totals *totals, const struct history_read *read, const struct judge_finding *finding);
 
 /* After the last read: looks at the versions' unseen_us. */
-void tally_add_versions(struct tally *tally, const struct timeline_link *link);
+void totals_add_versions(struct totals *totals, const struct timeline_link *link);
 
-uint64_t tally_violations(const struct tally *tally);
+uint64_t totals_violations(const struct totals *totals);
 
 /* A line for each name of a fault and one, fault=all, for all of them. */
-void tally_print(struct tally *tally);
+void totals_print(struct totals *totals);
 
 #endif

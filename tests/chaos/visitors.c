@@ -328,7 +328,7 @@ static bool gather(struct crowd *c)
 	read_clock(c);
 	if (c->epoll >= 0 && c->log && epoll_ctl(c->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &control) == 0)
 		return true;
-	perror("clicker: cannot start (standard input must be a pipe or a terminal)");
+	perror("visitors: cannot start (standard input must be a pipe or a terminal)");
 	return false;
 }
 
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 {
 	struct crowd crowd = { 0 };
 	if (!parse(argc, argv, &crowd.options) || !mode_of(&crowd.options)) {
-		fprintf(stderr, "usage: clicker --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
+		fprintf(stderr, "usage: visitors --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
 		                " [--slugs N] [--requests N] [--run NAME] follow|burst|drip\n");
 		return 64;
 	}

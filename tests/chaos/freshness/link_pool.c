@@ -1,4 +1,4 @@
-#include "tests/chaos/freshness/shelf.h"
+#include "tests/chaos/freshness/link_pool.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,47 +22,47 @@ struct recent {
 	_Atomic uint32_t links[TOUCHED];
 };
 
-struct shelf {
+struct link_pool {
 	char prefix[PREFIX_SIZE];
 	_Atomic uint32_t next;
 	struct recent recent;
-	struct recent shy[SHELF_GROUPS];
+	struct recent shy[LINK_POOL_GROUPS];
 	struct place *places;
 };
 
-struct shelf *shelf_new(const char *prefix)
+struct link_pool *link_pool_new(const char *prefix)
 {
-	struct shelf *shelf = mem_zero(sizeof(*shelf));
-	snprintf(shelf->prefix, sizeof(shelf->prefix), "%s", prefix);
-	shelf->places = mem_array(HISTORY_LINKS_MAX, sizeof(*shelf->places));
-	return shelf;
+	struct link_pool *pool = mem_zero(sizeof(*pool));
+	snprintf(pool->prefix, sizeof(pool->prefix), "%s", prefix);
+	pool->places = mem_array(HISTORY_LINKS_MAX, sizeof(*pool->places));
+	return pool;
 }
 
-void shelf_free(struct shelf *shelf)
+void link_pool_free(struct link_pool *pool)
 {
-	if (!shelf)
+	if (!pool)
 		return;
-	free(shelf->places);
-	free(shelf);
+	free(pool->places);
+	free(pool);
 }
 
-uint32_t shelf_draw(struct shelf *shelf)
+uint32_t link_pool_draw(struct link_pool *pool)
 {
-	uint32_t link = atomic_fetch_add(&shelf->next, 1);
+	uint32_t link = atomic_fetch_add(&pool->next, 1);
 	return link < HISTORY_LINKS_MAX ? link : HISTORY_LINKS_MAX;
 }
 
-bool shelf_custom_slug(const struct shelf *shelf, uint32_t link, char slug[static HISTORY_SLUG_SIZE])
+bool link_pool_custom_slug(const struct link_pool *pool, uint32_t link, char slug[static HISTORY_SLUG_SIZE])
 {
 	if (link % 2 != 0)
 		return false;
-	snprintf(slug, HISTORY_SLUG_SIZE, "%s-%u", shelf->prefix, link);
+	snprintf(slug, HISTORY_SLUG_SIZE, "%s-%u", pool->prefix, link);
 	return true;
 }
 
-void shelf_put(struct shelf *shelf, uint32_t link, const char *slug)
+void link_pool_put(struct link_pool *pool, uint32_t link, const char *slug)
 {
-	struct place *place = &shelf->places[link];
+	struct place *place = &pool->places[link];
 	snprintf(place->slug, sizeof(place->slug), "%s", slug);
 	atomic_store(&place->is_there, true);
 }
@@ -72,14 +72,14 @@ static bool is_shy(uint32_t link)
 	return link % 3 == 2;
 }
 
-void shelf_touch(struct shelf *shelf, uint32_t link)
+void link_pool_touch(struct link_pool *pool, uint32_t link)
 {
-	struct recent *recent = is_shy(link) ? &shelf->shy[link / 3 % SHELF_GROUPS] : &shelf->recent;
+	struct recent *recent = is_shy(link) ? &pool->shy[link / 3 % LINK_POOL_GROUPS] : &pool->recent;
 	uint32_t turn = atomic_fetch_add(&recent->touches, 1);
 	atomic_store(&recent->links[turn % TOUCHED], link);
 }
 
-uint32_t shelf_random(uint64_t *random, uint32_t n)
+uint32_t link_pool_random(uint64_t *random, uint32_t n)
 {
 	*random ^= *random >> 12;
 	*random ^= *random << 25;
@@ -90,7 +90,7 @@ uint32_t shelf_random(uint64_t *random, uint32_t n)
 /* Few are asked for most of the time: the place is the third power of an even number. */
 static uint32_t skewed(uint64_t *random, uint32_t n)
 {
-	uint64_t u = shelf_random(random, 1024);
+	uint64_t u = link_pool_random(random, 1024);
 	return (uint32_t)(u * u * u * n >> 30);
 }
 
@@ -99,36 +99,36 @@ static uint32_t choose_recent(const struct recent *recent, uint64_t *random)
 {
 	uint32_t touches = atomic_load(&recent->touches);
 	uint32_t count = touches < TOUCHED ? touches : TOUCHED;
-	return count == 0 ? HISTORY_LINKS_MAX : atomic_load(&recent->links[shelf_random(random, count)]);
+	return count == 0 ? HISTORY_LINKS_MAX : atomic_load(&recent->links[link_pool_random(random, count)]);
 }
 
 /* In 32 requests: 4 for what is about to be made, 8 for any, 6 for shy ones, 14 for what changed lately. */
-static uint32_t choose_number(const struct shelf *shelf, uint64_t *random, uint64_t second, uint32_t made)
+static uint32_t choose_number(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t made)
 {
-	uint32_t dice = shelf_random(random, 32), link;
+	uint32_t dice = link_pool_random(random, 32), link;
 	if (dice < 4)
-		link = made + shelf_random(random, AHEAD);
+		link = made + link_pool_random(random, AHEAD);
 	else if (dice < 12)
 		link = skewed(random, made);
 	else if (dice < 18)
-		return choose_recent(&shelf->shy[second % SHELF_GROUPS], random);
+		return choose_recent(&pool->shy[second % LINK_POOL_GROUPS], random);
 	else
-		link = choose_recent(&shelf->recent, random);
+		link = choose_recent(&pool->recent, random);
 	return is_shy(link) ? HISTORY_LINKS_MAX : link;
 }
 
-bool shelf_choose(const struct shelf *shelf, uint64_t *random, uint64_t second, uint32_t *link,
+bool link_pool_choose(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t *link,
                   char slug[static HISTORY_SLUG_SIZE])
 {
-	uint32_t made = atomic_load(&shelf->next);
+	uint32_t made = atomic_load(&pool->next);
 	if (made == 0 || made + AHEAD >= HISTORY_LINKS_MAX)
 		return false;
-	*link = choose_number(shelf, random, second, made);
+	*link = choose_number(pool, random, second, made);
 	if (*link == HISTORY_LINKS_MAX)
 		return false;
-	const struct place *place = &shelf->places[*link];
+	const struct place *place = &pool->places[*link];
 	if (!atomic_load(&place->is_there))
-		return shelf_custom_slug(shelf, *link, slug);
+		return link_pool_custom_slug(pool, *link, slug);
 	memcpy(slug, place->slug, HISTORY_SLUG_SIZE);
 	return true;
 }
