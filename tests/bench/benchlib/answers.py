@@ -13,6 +13,7 @@ import statistics
 import time
 import urllib.parse
 
+from .bounds import judge
 from .report import table
 
 LINKS = 1000
@@ -213,11 +214,9 @@ def held(cursor):
     return ", ".join(found)
 
 
-def cell(value, most, is_promised):
+def cell(question, name, value, most):
     text = f"{value:.1f} ms"
-    if not is_promised:
-        return text
-    return f"{text}, wanted ≤ {most}" + ("" if value <= most else " **missed**")
+    return text + judge(f"statistics, {question.name}: {name}", value, most, "ms") if question.is_promised else text
 
 
 def report(seen):
@@ -226,7 +225,7 @@ def report(seen):
     for question, all_ms in times.items():
         p50, p99 = statistics.median(all_ms), all_ms[int(len(all_ms) * 0.99)]
         rows.append(
-            [question.name, f"{question.asked:,}", cell(p50, P50_MS_MAX, question.is_promised), cell(p99, P99_MS_MAX, question.is_promised), f"{all_ms[-1]:.1f} ms"]
+            [question.name, f"{question.asked:,}", cell(question, "p50", p50, P50_MS_MAX), cell(question, "p99", p99, P99_MS_MAX), f"{all_ms[-1]:.1f} ms"]
         )
     head = ["question", "asked", "p50", "p99", "slowest"]
     finished = f"The janitor finished {DAYS - 1} days in {len(steps)} steps, {sum(steps) / 1000:.0f} s in all, the longest {steps[-1]:.0f} ms."

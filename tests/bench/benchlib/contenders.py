@@ -8,6 +8,8 @@ import time
 import urllib.error
 import urllib.request
 
+from processes import popen
+
 DESTINATION = "https://shop.example.com/catalogue/spring/items/000001?from=mail"
 NGINX = """
 worker_processes 1;
@@ -37,11 +39,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until_answers(url, process, seconds=20):
+def wait_until_answers(url, contender, seconds=20):
     deadline = time.monotonic() + seconds
     while True:
-        if process.poll() is not None:
-            raise SystemExit(f"bench: {process.args[0]} ended with status {process.returncode}")
+        if contender.process.poll() is not None:
+            raise SystemExit(f"bench: {contender.name} ended with status {contender.process.returncode}")
         try:
             with urllib.request.urlopen(url, timeout=1):
                 return
@@ -113,21 +115,21 @@ class Nginx(Contender):
         path = os.path.join(folder, "nginx.conf")
         with open(path, "w", encoding="utf-8") as config:
             config.write(NGINX.format(folder=folder, port=self.port, destination=DESTINATION))
-        self.process = subprocess.Popen(
+        self.process = popen(
             ["nginx", "-p", folder, "-c", path, "-e", os.path.join(folder, "nginx.log")], stderr=subprocess.DEVNULL
         )
-        wait_for_port(self.port, self.process)
+        wait_for_port(self)
 
 
-def wait_for_port(port, process, seconds=10):
+def wait_for_port(contender, seconds=10):
     deadline = time.monotonic() + seconds
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", contender.port), timeout=1).close()
             return
         except OSError:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"bench: {process.args[0]} does not listen on port {port}") from None
+            if contender.process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"bench: {contender.name} does not listen on port {contender.port}") from None
             time.sleep(0.05)
 
 
@@ -151,8 +153,8 @@ class Redirector(Contender):
             **{name: str(value) for name, value in variables.items()},
         }
         with open(os.path.join(folder, "redirector.log"), "ab") as log:
-            self.process = subprocess.Popen([os.path.join(build, "bin/redirector")], env=environment, stderr=log)
-        wait_until_answers(f"http://127.0.0.1:{self.ops_port}/readyz", self.process)
+            self.process = popen([os.path.join(build, "bin/redirector")], env=environment, stderr=log)
+        wait_until_answers(f"http://127.0.0.1:{self.ops_port}/readyz", self)
 
     def metrics(self):
         """All series of /metrics by their name with labels."""

@@ -7,6 +7,7 @@ import time
 import urllib.parse
 
 from .answers import Client
+from .bounds import judge
 from .contenders import cpu_seconds_of
 from .report import table
 
@@ -201,7 +202,7 @@ def in_short(measured):
 def report(measured, links):
     rows = []
     for question, its in measured.items():
-        wanted = f", wanted ≤ {question.p50_ms_max}" + (" **missed**" if its.p50_ms > question.p50_ms_max else "") if question.p50_ms_max else ""
+        wanted = judge(f"lists, {question.name}: p50", its.p50_ms, question.p50_ms_max, "ms") if question.p50_ms_max else ""
         rows.append([question.name, f"{len(its.times_ms):,}", f"{its.p50_ms:.1f} ms{wanted}", f"{its.p99_ms:.1f} ms", f"{its.cpu_ms:.1f} ms"])
     return f"{links:,} links of one account, half of them visited, 20 a page, one client, over HTTP; CPU: of links-api and PostgreSQL, of one answer.\n\n" + table(
         ["question", "asked", "p50", "p99", "CPU"], rows

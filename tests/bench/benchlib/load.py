@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 
+from processes import popen
+
 SCRIPT = os.path.join(os.path.dirname(__file__), "..", "follow.lua")
 UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
 
@@ -64,7 +66,7 @@ def command_of(contender, load, seconds):
 
 
 def start(contender, load, seconds):
-    return subprocess.Popen(command_of(contender, load, seconds), stdout=subprocess.DEVNULL)
+    return popen(command_of(contender, load, seconds), stdout=subprocess.DEVNULL)
 
 
 def run(contender, load, seconds, beside=()):
