@@ -1,12 +1,12 @@
 /*
- * Writers in bulk, for the outbox's tests: sixteen threads change links of one owner through link_store, as links-api
- * does, in transactions that take up to 20 ms; half of them have a transaction id long before they hold the link, an
- * eighth is rolled back. Each attempt writes a destination of its own, https://example.com/{attempt}, and a line
- * into the log when it is over:
+ * Many writers, for the chaos tests of the outbox. Sixteen threads change links of one owner through link_store, as
+ * links-api does, in transactions of up to 20 ms. Half of the transactions have their id long before they lock the link,
+ * and an eighth is rolled back. Each attempt writes a destination of its own, https://example.com/{attempt}, and then a
+ * line into the log:
  *
- *   {link id} {attempt} {version} {us since 1970 when the commit was acknowledged, 0: rolled back}
+ *   {link id} {attempt} {version} {µs since 1970 when the commit was acknowledged; 0 after a rollback}
  *
- * It ends when its standard input ends.
+ * The program ends when its standard input ends.
  */
 #include <getopt.h>
 #include <pthread.h>

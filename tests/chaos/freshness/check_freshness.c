@@ -1,7 +1,7 @@
 /*
- * Whether a history (history.h) is one of fresh redirectors: prints the first violations with the history of their
- * links and a line for each fault (totals.h). Reads are judged one by one as they stream by, each by its link's changes;
- * only changes are kept in memory. Ends with 0: none is violated; 1: some are; 2: the history cannot be read.
+ * Judges whether the redirectors of a history (history.h) were fresh. Prints the first violations with the history of
+ * their links, and a line per fault (totals.h). Reads stream by and are judged one by one; only changes are kept in
+ * memory. Exit status: 0 without a violation, 1 with violations, 2 if the history cannot be read.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -40,12 +40,12 @@ static void take_read(void *ctx, const struct history_read *read)
 		                c->faults.faults[faults_at(&c->faults, read->begin_us)].name);
 }
 
-static void look_at_read(void *ctx, const struct history_read *read)
+static void add_context(void *ctx, const struct history_read *read)
 {
-	case_report_look(((struct check *)ctx)->report, read);
+	case_report_add_context(((struct check *)ctx)->report, read);
 }
 
-/* Each file of the folder whose name begins so. */
+/* Calls each for every file of the folder whose name begins with prefix. */
 static bool each_file(struct check *c, const char *prefix, bool (*each)(struct check *c, const char *path))
 {
 	char path[PATH_SIZE];
@@ -65,7 +65,7 @@ static bool each_file(struct check *c, const char *prefix, bool (*each)(struct c
 	}
 	closedir(folder);
 	if (found == 0)
-		fprintf(stderr, "%s: no file %s…\n", c->folder, prefix);
+		fprintf(stderr, "%s: has no file %s…\n", c->folder, prefix);
 	return is_right && found > 0;
 }
 
@@ -79,9 +79,9 @@ static bool take_reads(struct check *c, const char *path)
 	return history_each_read(path, take_read, c);
 }
 
-static bool look_at_reads(struct check *c, const char *path)
+static bool add_contexts(struct check *c, const char *path)
 {
-	return history_each_read(path, look_at_read, c);
+	return history_each_read(path, add_context, c);
 }
 
 static bool run(struct check *c)
@@ -93,7 +93,7 @@ static bool run(struct check *c)
 		return false;
 	for (size_t i = 0; i < timeline_links(c->timeline); i++)
 		totals_add_versions(c->totals, timeline_link(c->timeline, (uint32_t)i));
-	if (totals_violations(c->totals) > 0 && !each_file(c, "reads-", look_at_reads))
+	if (totals_violations(c->totals) > 0 && !each_file(c, "reads-", add_contexts))
 		return false;
 	case_report_print(c->report, c->timeline);
 	totals_print(c->totals);

@@ -1,6 +1,5 @@
 /*
- * link_cache without set-if-newer: whoever comes last is right, however old what he brings. For the test that shows
- * that the checker finds it.
+ * Control: link_cache without set-if-newer. The last write wins, however old its value. The checker must detect it.
  */
 #include <string.h>
 

@@ -10,8 +10,8 @@
 #include "tests/chaos/freshness/draft.h"
 
 #define DRAFTS 48
-#define NOBODY_THERE_US 20000
-/* One in so many links is nobody's: it cannot be changed, only read. */
+#define NO_CONNECTION_US 20000
+/* One in so many links is anonymous: it cannot be changed, only read. */
 #define ANONYMOUS_SHARE 8
 #define LIFE_LEAST_MS 1200
 #define LIFE_RANGE_MS 2000
@@ -22,7 +22,7 @@ struct editor {
 	struct api_client *client;
 	struct history_log *log;
 	uint64_t random;
-	size_t next; /* whose turn it is to make room for a new link */
+	size_t next; /* place of the draft that the next new link replaces */
 	struct draft drafts[DRAFTS];
 };
 
@@ -31,7 +31,7 @@ static bool change(struct editor *e, struct draft *d, enum history_act act, bool
 	struct history_change done;
 	int64_t life_us = (LIFE_LEAST_MS + link_pool_random(&e->random, LIFE_RANGE_MS)) * CLOCK_US_PER_MS;
 	if (!draft_change(d, e->client, act, is_anonymous, life_us, &done)) {
-		usleep(NOBODY_THERE_US);
+		usleep(NO_CONNECTION_US);
 		return false;
 	}
 	history_log_change(e->log, &done);
@@ -76,7 +76,7 @@ static enum history_act next_act(struct editor *e, const struct draft *d)
 	return dice < 10 ? HISTORY_EXPIRE : HISTORY_EDIT;
 }
 
-/* Most links that are about to expire are let, so that it is seen that they do. */
+/* Most links that are about to expire are left alone, so that readers see them expire. */
 static bool is_let_expire(struct editor *e, const struct draft *d)
 {
 	int64_t now_us = clock_steady_us(clock_system());

@@ -16,7 +16,7 @@ struct place {
 	char slug[HISTORY_SLUG_SIZE];
 };
 
-/* The links that were touched last, some of them several times. */
+/* The links that were touched last; one can be there several times. */
 struct recent {
 	_Atomic uint32_t touches;
 	_Atomic uint32_t links[TOUCHED];
@@ -26,7 +26,7 @@ struct link_pool {
 	char prefix[PREFIX_SIZE];
 	_Atomic uint32_t next;
 	struct recent recent;
-	struct recent shy[LINK_POOL_GROUPS];
+	struct recent rare[LINK_POOL_GROUPS];
 	struct place *places;
 };
 
@@ -67,14 +67,14 @@ void link_pool_put(struct link_pool *pool, uint32_t link, const char *slug)
 	atomic_store(&place->is_there, true);
 }
 
-static bool is_shy(uint32_t link)
+static bool is_rare(uint32_t link)
 {
 	return link % 3 == 2;
 }
 
 void link_pool_touch(struct link_pool *pool, uint32_t link)
 {
-	struct recent *recent = is_shy(link) ? &pool->shy[link / 3 % LINK_POOL_GROUPS] : &pool->recent;
+	struct recent *recent = is_rare(link) ? &pool->rare[link / 3 % LINK_POOL_GROUPS] : &pool->recent;
 	uint32_t turn = atomic_fetch_add(&recent->touches, 1);
 	atomic_store(&recent->links[turn % TOUCHED], link);
 }
@@ -87,14 +87,14 @@ uint32_t link_pool_random(uint64_t *random, uint32_t n)
 	return (uint32_t)((*random * UINT64_C(0x2545F4914F6CDD1D)) >> 33) % n;
 }
 
-/* Few are asked for most of the time: the place is the third power of an even number. */
+/* Prefers low numbers: the place is the third power of an evenly distributed number. */
 static uint32_t skewed(uint64_t *random, uint32_t n)
 {
 	uint64_t u = link_pool_random(random, 1024);
 	return (uint32_t)(u * u * u * n >> 30);
 }
 
-/* HISTORY_LINKS_MAX: there is none. */
+/* Returns HISTORY_LINKS_MAX if there is none. */
 static uint32_t choose_recent(const struct recent *recent, uint64_t *random)
 {
 	uint32_t touches = atomic_load(&recent->touches);
@@ -102,7 +102,7 @@ static uint32_t choose_recent(const struct recent *recent, uint64_t *random)
 	return count == 0 ? HISTORY_LINKS_MAX : atomic_load(&recent->links[link_pool_random(random, count)]);
 }
 
-/* In 32 requests: 4 for what is about to be made, 8 for any, 6 for shy ones, 14 for what changed lately. */
+/* Of 32 requests, 4 are for links not made yet, 8 for any, 6 for rare ones, 14 for links that changed lately. */
 static uint32_t choose_number(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t made)
 {
 	uint32_t dice = link_pool_random(random, 32), link;
@@ -111,10 +111,10 @@ static uint32_t choose_number(const struct link_pool *pool, uint64_t *random, ui
 	else if (dice < 12)
 		link = skewed(random, made);
 	else if (dice < 18)
-		return choose_recent(&pool->shy[second % LINK_POOL_GROUPS], random);
+		return choose_recent(&pool->rare[second % LINK_POOL_GROUPS], random);
 	else
 		link = choose_recent(&pool->recent, random);
-	return is_shy(link) ? HISTORY_LINKS_MAX : link;
+	return is_rare(link) ? HISTORY_LINKS_MAX : link;
 }
 
 bool link_pool_choose(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t *link,

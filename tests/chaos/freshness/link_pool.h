@@ -1,8 +1,7 @@
 /*
- * Safe from any thread. The links that writers make and readers ask for, by number. Half of them have a slug that is
- * known before they are made, so that readers can ask too early. A third of them is shy: nobody asks for one but in one
- * second of LINK_POOL_GROUPS, so that a redirector does not know what happened to it meanwhile and believes what a store
- * tells.
+ * The links that editors make and readers request, by number. Half of them have a custom slug, which readers can
+ * request before the link exists. A third are rare links: readers request them in one second of LINK_POOL_GROUPS only, so
+ * that a redirector has missed their changes and depends on what a store returns. Safe from any thread.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_LINK_POOL_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_LINK_POOL_H
@@ -16,30 +15,29 @@
 
 struct link_pool;
 
-/* prefix: what begins the custom slugs of this run; at most 8 characters. */
+/* prefix: the beginning of the custom slugs of this run, at most 8 characters. */
 struct link_pool *link_pool_new(const char *prefix);
 void link_pool_free(struct link_pool *pool);
 
-/* The number of the next link to be made; HISTORY_LINKS_MAX: there are enough. */
+/* Returns the number of the next link to be made, or HISTORY_LINKS_MAX if there are enough. */
 uint32_t link_pool_draw(struct link_pool *pool);
 
-/* Whether the link has a custom slug: slug is then filled. */
+/* Returns whether the link has a custom slug, and fills slug with it. */
 bool link_pool_custom_slug(const struct link_pool *pool, uint32_t link, char slug[static HISTORY_SLUG_SIZE]);
 
-/* From now on readers ask for it. */
+/* Readers request the link from now on. */
 void link_pool_put(struct link_pool *pool, uint32_t link, const char *slug);
 
-/* Readers ask for the links that were touched last much more often than for others. */
+/* Readers request links that were touched lately much more often than others. */
 void link_pool_touch(struct link_pool *pool, uint32_t link);
 
 /*
- * A link for a reader, chosen by his own random state; second says which of the shy links he may have. false: there is
- * none.
+ * Chooses a link for a reader by its random state; second selects the rare links. Returns false if there is no link.
  */
 bool link_pool_choose(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t *link,
                   char slug[static HISTORY_SLUG_SIZE]);
 
-/* xorshift64*: below n; *random is not 0. */
+/* xorshift64*: a number below n. *random must not be 0. */
 uint32_t link_pool_random(uint64_t *random, uint32_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * One thread of its own. Visitors of one redirector who ask for links as fast as they are answered, or as fast as they
- * are allowed to, each answer written down (history.h).
+ * A thread with visitors of one redirector, which request links at a limited rate or as fast as answers come, and record
+ * each answer (history.h).
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H
@@ -22,9 +22,9 @@ struct reader_config {
 
 struct reader;
 
-/* Starts. NULL: the log cannot be written. config is copied. */
+/* Starts the thread and copies config. Returns NULL if the log cannot be written. */
 struct reader *reader_new(const struct reader_config *config);
-/* Waits for the end: is_over must be true. Gives how many requests there were. */
+/* Waits for the thread: is_over must be true. Returns the number of requests. */
 uint64_t reader_free(struct reader *reader);
 
 #endif

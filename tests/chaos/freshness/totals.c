@@ -14,14 +14,14 @@ struct sum {
 	uint64_t violations;
 	int64_t worst_us;
 	int64_t overdue_us;
-	int64_t *unseen_us; /* of each version */
+	int64_t *unseen_us; /* one per version */
 	size_t versions;
 	size_t room;
 };
 
 struct totals {
 	const struct faults *faults;
-	size_t place[FAULTS_MAX]; /* of the sum of each fault: that of the first one with its name */
+	size_t place[FAULTS_MAX]; /* per fault, the place of its sum: that of the first fault with its name */
 	struct sum sums[FAULTS_MAX];
 	struct sum all;
 };
@@ -107,7 +107,7 @@ void totals_add_versions(struct totals *totals, const struct timeline_link *link
 {
 	for (size_t i = 1; i < link->count; i++) {
 		const struct timeline_version *v = &link->versions[i];
-		if (!v->was_looked_at)
+		if (!v->was_read)
 			continue;
 		keep_unseen(sum_at(totals, v->end_us), v->unseen_us);
 		keep_unseen(&totals->all, v->unseen_us);
