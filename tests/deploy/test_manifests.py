@@ -1,4 +1,4 @@
-"""deploy/k8s is right, and each check of it fails when what it is there for is broken."""
+"""deploy/k8s is valid, and each check detects the mistake that it is for."""
 
 import copy
 import pathlib
@@ -14,7 +14,7 @@ if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
 
 
-def test_all_that_is_applied_is_right():
+def test_every_overlay_is_valid():
     run = subprocess.run([ROOT / "tools/lint/manifests"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
 
@@ -25,13 +25,13 @@ def renderings():
 
 
 class Broken:
-    """A copy of a rendering, to be spoilt."""
+    """A copy of a rendering, which a test breaks."""
 
     def __init__(self, original):
         self.things = copy.deepcopy(original.things)
 
     def get(self, kind, name):
-        """By the beginning of the name where kustomize adds a hash or a version."""
+        """Finds an object by the beginning of its name, because kustomize adds a hash or a version."""
         found = [thing for thing in self.things if thing["kind"] == kind]
         exact = [thing for thing in found if thing["metadata"]["name"] == name]
         suffixed = re.compile(f"{name}-([a-z0-9]{{10}}|[0-9-]+)")
@@ -57,7 +57,7 @@ class Broken:
 
 
 def put(thing, path, value):
-    """put(pod, "a.b", 1): pod["a"]["b"] = 1, made where it is missing."""
+    """put(pod, "a.b", 1) sets pod["a"]["b"] = 1 and makes what is missing on the way."""
     *way, last = path.split(".")
     for part in way:
         thing = thing.setdefault(part, {})
@@ -216,14 +216,14 @@ def cases(check, table):
     + cases(services.check, SERVICES) + cases(monitoring.check, MONITORING)
     + [pytest.param(getattr(description, f"check_{case[2]}"), case[1], *case[3:], id=case[0]) for case in DESCRIPTION],
 )  # fmt: skip
-def test_notices(check, overlay, spoil, words, renderings):
+def test_detects(check, overlay, spoil, words, renderings):
     broken = Broken(renderings[overlay])
     spoil(broken)
     found = list(check(rendering.Rendering(overlay, broken.things)))
-    assert [problem for problem in found if words in problem], found or "nothing was found"
+    assert [problem for problem in found if words in problem], found or "no problem was found"
 
 
-def test_each_check_of_the_description_is_tried():
+def test_every_check_has_a_case():
     tried = {f"check_{case[2]}" for case in DESCRIPTION}
     assert {check.__name__ for check in description.CHECKS} == tried
 
@@ -236,20 +236,20 @@ def test_each_check_of_the_description_is_tried():
         (("redirector", "read", "topic", "waymark.visits.v1", "literal"), "differ: redirector read topic waymark.visits.v1"),
     ],
 )
-def test_notices_a_right_to_nothing_and_one_that_the_document_does_not_name(right, words, renderings, monkeypatch):
+def test_detects_a_permission_that_is_unused_or_undocumented(right, words, renderings, monkeypatch):
     rights = tree.kafka_rights()
     monkeypatch.setattr(tree, "kafka_rights", lambda: [*rights, right])
     found = list(description.check_kafka_rights(renderings["production"]))
     assert [problem for problem in found if words in problem], found
 
 
-def test_says_what_kustomize_refuses(tmp_path):
+def test_reports_the_error_of_kustomize(tmp_path):
     (tmp_path / "kustomization.yaml").write_text("resources: [nothing.yaml]\n")
     with pytest.raises(RuntimeError, match="nothing.yaml"):
         rendering.render(tmp_path)
 
 
-def test_yamllint_refuses_a_key_that_stands_twice(tmp_path):
+def test_yamllint_refuses_a_duplicate_key(tmp_path):
     (tmp_path / "twice.yaml").write_text("a: 1\na: 2\n")
     run = subprocess.run(["yamllint", "--strict", "--config-file", tree.MANIFESTS / ".yamllint", tmp_path], capture_output=True, text=True)
     assert run.returncode and "duplication of key" in run.stdout, run.stdout
