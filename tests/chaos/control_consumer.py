@@ -1,4 +1,4 @@
-"""Control: a consumer without a thought for failures. It counts, and then commits the offset to Kafka.
+"""Control: a consumer that ignores failures. It counts, and then commits the offset to Kafka.
 
 It takes the place of the analytics-consumer in the chaos harness, with the same environment. A harness that cannot tell
 the two apart proves nothing.

@@ -32,7 +32,7 @@ VARIABLES = {
     "LOCK_AT_MOST_S": AT_MOST_S,
     "SALTS_FIRST_DELAY_S": 86400,
     "PARTITIONS_FIRST_DELAY_S": 86400,
-    # The transaction of a frozen janitor is ended after twice that.
+    # PostgreSQL ends the transaction of a frozen janitor after twice that time.
     "PG_STATEMENT_TIMEOUT_MS": 600,
 }
 
@@ -223,9 +223,9 @@ class FaultInjector:
         self.takeovers_s, self.frozen = [], 0
 
     def _worker(self):
-        """The slot of a janitor in the middle of its run."""
+        """The slot of a janitor that is working."""
         wait_until(lambda: self.database.tenure().is_working, 120, "a janitor at work")
-        time.sleep(self.random.uniform(0, 2 * BATCH_S))  # anywhere in the run
+        time.sleep(self.random.uniform(0, 2 * BATCH_S))
         tenure = self.database.tenure()
         return self.janitors.slot_of(tenure.holder) if tenure.is_working else None
 

@@ -23,5 +23,5 @@ class Promises:
         print(f"{name}: {row['figure']}, bound {row['bound']}: {verdict}")
 
     def missed(self):
-        """One line per missed bound."""
+        """Returns a line per missed bound."""
         return [f"{row['promise']}: {row['figure']}, bound {row['bound']}" for row in self.rows if row["verdict"] == "MISSED"]

@@ -22,7 +22,7 @@ CREATED_MIN = 10  # links that are created and followed beside the flood
 FLOOD_CONNECTIONS = size(1000, 4000)
 SEEN_S = 1
 QUERIES_PER_S = 50
-# The filter takes about one unknown slug in a hundred for a known one.
+# About one unknown slug in a hundred passes the filter.
 LOOKUP_SHARE = 0.1
 
 
@@ -83,7 +83,7 @@ def test_every_change_reaches_every_redirector(stack, user, record_property, pro
 
 
 def create_and_follow(stack, user, until):
-    """Creates links and follows each at once, until until(how many); Redis forgets every other link before."""
+    """Creates links and follows each at once, until until(count) is true. Every other link is first removed from Redis."""
     cache = redis.Redis.from_url(stack.env["REDIS_URL"])
     created = 0
     while not until(created):

@@ -1,4 +1,4 @@
-"""What operators see: probes, metrics, configuration errors, logs."""
+"""The operator's view: probes, metrics, configuration errors and logs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A trace goes from the door into the logs, the click's record, the visit's record and the consumer's log."""
+"""A trace goes from the request into the logs, the records of click and visit, and the consumer's log."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ def new_trace(flags="01"):
 
 @pytest.fixture
 def lines(env):
-    """lines(service, trace) → what its log says of that trace."""
+    """lines(service, trace) returns the lines of its log with that trace."""
     logs = pathlib.Path(env["STACK_STATE"]) / "logs"
 
     def read(service, trace):
@@ -29,7 +29,7 @@ def lines(env):
 
 
 def traces_of(topics, slug):
-    """The header on the click's record and on the visit's, or None."""
+    """The trace in the headers of click and visit, or None."""
     found = []
     for each in topics:
         (message,) = each.wait_for(lambda m: m.key() == slug.encode())

@@ -1,4 +1,4 @@
-"""The programs that are measured: nginx with a fixed answer, and the redirector. Each is one process tree of ours."""
+"""The contenders: nginx with a fixed answer, and the redirector. Each is a process tree of its own."""
 
 import os
 import shutil
@@ -58,12 +58,12 @@ def wait_until_answers(url, contender, seconds=20):
 
 
 def cpu_seconds_of(pid):
-    """User and system time of a process and its children, all threads, as the kernel has charged them."""
+    """User and system time of a process and its children, with all threads."""
     return sum(charged(each) for each in [pid, *children(pid)])
 
 
 class Neighbour:
-    """A process of the stack that works for the contender."""
+    """A process of the stack that a contender uses."""
 
     def __init__(self, name, pid):
         self.name = name
@@ -97,7 +97,7 @@ def charged(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
             fields = stat.read().rpartition(")")[2].split()
-    except FileNotFoundError:  # a child of PostgreSQL's that has ended meanwhile
+    except FileNotFoundError:  # a child of PostgreSQL that has ended meanwhile
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -169,7 +169,7 @@ class Redirector(Contender):
         return int(line.split()[1]) * 1024
 
     def wait_until_acked(self, seconds=120):
-        """The counts of events once Kafka has all of them."""
+        """Waits until Kafka has all events; returns the metrics."""
         deadline = time.monotonic() + seconds
         while True:
             metrics = self.metrics()

@@ -1,9 +1,9 @@
-"""How fast clicks are counted, against a bare COPY of the same rows into the same table with the same indexes, in alternation.
+"""Measures how fast clicks are counted, against a COPY of the same rows into the same table and indexes, in alternation.
 
 The clicks come from flood.c. Each run of the consumer begins with empty tables and reads the topic from its beginning; its time
 is that from the assignment of the partitions to the commit of the last click. COPY gets the rows that the consumer stored, as
-text, over one connection, in one transaction. The naive way is a transaction per click (a row, its link's statistics, the
-offset), by pgbench.
+text, over one connection, in one transaction. A third way, a transaction per click
+(a row, its link's statistics, the offset), runs in pgbench.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from .contenders import Neighbour, cpu_seconds_of, free_port
 
 COPY_SHARE_MIN = 0.80
 TRANSACTION_PER_CLICK_FACTOR_MIN = 15
-PATIENCE_S = 1800
+COUNT_TIMEOUT_S = 1800
 TRANSACTION_PER_CLICK_CLICKS = 20_000
 TABLES = (
     "visit_log",
@@ -42,7 +42,7 @@ INSERT INTO link_statistics AS old (link_id, visit_count, last_visited_at)
 UPDATE consumer_offsets SET next_offset = :n WHERE topic = 'single' AND partition = 0;
 COMMIT;
 """
-# A day of visits: three of each value in each hour of each link.
+# A day of visits: each value has three in each hour of each link.
 HISTORY = """
 INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value)
  SELECT link, ({day}) + h * interval '1 hour', 3, 0, 2, 'country', 'value ' || v
@@ -73,7 +73,7 @@ class Run:
 
 
 class Database:
-    """One connection with all rights, in autocommit."""
+    """An administrator's connection in autocommit."""
 
     def __init__(self, stage):
         import psycopg2
@@ -138,7 +138,7 @@ class Bench:
         self.groups = 0
 
     def flood(self, events, links):
-        """Puts the clicks into a new topic of the same name."""
+        """Recreates the topic and fills it with clicks."""
         self.stage.make_topic_anew()
         command = [os.path.join(self.build, "tests/bench/bench_flood"), self.stage.stores["KAFKA_BROKERS"], str(events), str(links), "1"]
         subprocess.run(command, check=True)
@@ -149,7 +149,7 @@ class Bench:
         return {each.name: each.cpu_seconds() for each in processes}
 
     def count(self, events, consumers=1, keeps=(), **variables):
-        """The clicks from Kafka to committed."""
+        """Counts all clicks of the topic; returns the figures of the run."""
         self.groups += 1
         self.database.empty(*[each for each in TABLES if each not in keeps])
         group = f"bench-{os.getpid()}-{self.groups}"
@@ -163,7 +163,7 @@ class Bench:
                 member.stop()
 
     def watch(self, members, events):
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + COUNT_TIMEOUT_S
         wait_until(lambda: any(each.is_assigned() for each in members), deadline, members)
         processes = self.neighbours + [Neighbour(f"consumer {i + 1}", each.process.pid) for i, each in enumerate(members)]
         before, began, samples = self.spent(processes), time.monotonic(), []
@@ -178,7 +178,7 @@ class Bench:
         return Run(events, seconds, {name: after[name] - before[name] for name in before}, samples)
 
     def check(self, events, keeps):
-        """What was counted is what was produced, or the figures are worth nothing."""
+        """Checks that every click was counted once. The speed of a wrong count means nothing."""
         sums = {
             "visit log": "SELECT count(*) FROM visit_log",
             "statistics": "SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0",
@@ -202,7 +202,7 @@ class Bench:
         return Run(events, seconds, {"postgres": after["postgres"] - before["postgres"]})
 
     def copy_without_visitors(self, path, events):
-        """The same without the index that proves who is unique, which COPY has no use for."""
+        """COPY without the index of unique visitors, which it does not need."""
         definition = self.database.ask("SELECT pg_get_indexdef('visit_log_visitor_idx'::regclass)").replace(" ONLY ", " ")
         self.database.run("DROP INDEX visit_log_visitor_idx")
         try:
@@ -233,7 +233,7 @@ class Bench:
         return Run(TRANSACTION_PER_CLICK_CLICKS, seconds, {})
 
     def add_history(self, visits, links):
-        """Roll-ups of earlier days, as so many visits of these links would leave them."""
+        """Inserts the roll-ups that so many visits of earlier days leave."""
         values = 12
         for day in range(max(1, round(visits / (links * 24 * values * 3)))):
             self.database.run(HISTORY.format(day=f"date '2025-01-01' + {day}", links=links, values=values))
@@ -251,7 +251,7 @@ def wait_until(holds, deadline, members):
 
 def pairs_of(bench, events, rounds, bare=None, **how):
     """
-    COPY and the consumer in turn; the first run of the consumer gives the rows that COPY gets, and is thrown away. bare
+    Runs COPY and the consumer in turn. A first run of the consumer, which does not count, makes the rows for COPY. bare
     gets as many runs of COPY without the index of visitors.
     """
     path = os.path.join(bench.folder, "rows")
@@ -275,7 +275,7 @@ def pairs_of(bench, events, rounds, bare=None, **how):
 
 
 def memory(runs):
-    """Resident bytes early and late: the greatest of the second quarter of the samples and of the last one."""
+    """The peak of resident bytes early and late: in the second and in the last quarter of the samples."""
     samples = max((run.resident for run in runs), key=len)
     quarter = len(samples) // 4
     return f"{max(samples[quarter : 2 * quarter]) >> 20} → {max(samples[3 * quarter :]) >> 20} MB"

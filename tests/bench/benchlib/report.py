@@ -1,4 +1,4 @@
-"""The tables, on the terminal and in docs/performance.md."""
+"""The tables on the terminal and in docs/performance.md."""
 
 import os
 import re
@@ -11,7 +11,7 @@ CONNECTIONS_SHARE_MIN = 0.55  # of nginx's requests a second, for any number of 
 
 
 def ratios(pairs, value):
-    """The median of the pairs' ratios redirector / nginx, and how far they spread."""
+    """The median of the pairs' ratios, the least and the greatest."""
     found = sorted(value(ours) / value(theirs) for theirs, ours in pairs if value(theirs) > 0)
     return statistics.median(found), found[0], found[-1]
 
@@ -105,7 +105,7 @@ def table(head, rows):
 
 
 def write_section(path, part, text):
-    """Puts text between the marks of the page, which must be there."""
+    """Replaces the text between the marks of the section, which must exist."""
     begin, end = f"<!-- {part}: written by tests/bench/run -->", f"<!-- {part}: end -->"
     with open(path, encoding="utf-8") as page:
         whole = page.read()
