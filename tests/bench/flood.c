@@ -1,10 +1,12 @@
 /*
- * Sends clicks to Kafka as fast as possible, for tests/bench/run ingest: bench_flood BROKERS COUNT LINKS SEED.
+ * Sends clicks to Kafka as fast as possible, for tests/bench/run ingest: bench_flood BROKERS COUNT
+ * LINKS SEED.
  *
- * The clicks resemble the last hour of real ones, in the order of time. Links follow Zipf's law. Half a million visitors
- * each have a fixed network, language and one of about 300 user agents; one in twelve is a program. One click in four is
- * from one of fifty regular visitors of its link, half have a referrer, again by Zipf's law, and one in six comes from a
- * campaign. The same SEED gives the same clicks, except for the ids.
+ * The clicks resemble the last hour of real ones, in the order of time. Links follow Zipf's law.
+ * Half a million visitors each have a fixed network, language and one of about 300 user agents; one
+ * in twelve is a program. One click in four is from one of fifty regular visitors of its link, half
+ * have a referrer, again by Zipf's law, and one in six comes from a campaign. The same SEED gives
+ * the same clicks, except for the ids.
  */
 #include <stdio.h>
 #include <stdlib.h>

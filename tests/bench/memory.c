@@ -1,6 +1,7 @@
 /*
- * bench_memory LINKS: fills a memory cache with LINKS links and looks them up in random order. Prints bytes per link as
- * counted by the cache and by the kernel, nanoseconds per hit with one thread and with two, and nanoseconds per put.
+ * bench_memory LINKS: fills a memory cache with LINKS links and looks them up in random order.
+ * Prints bytes per link as counted by the cache and by the kernel, nanoseconds per hit with one
+ * thread and with two, and nanoseconds per put.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * A log of the chaos tests' visitors: the outcome of each request, against which the tests compare the events in Kafka.
- * The file consists of rows of four u64 in the machine's byte order. One thread at a time.
+ * A log of the chaos tests' visitors: the outcome of each request, against which the tests compare
+ * the events in Kafka. The file consists of rows of four u64 in the machine's byte order. One
+ * thread at a time.
  *
  *   number       of the request, which is in its query as well
  *   ended_us     CLOCK_MONOTONIC

@@ -1,11 +1,12 @@
 /*
- * Takes the place of redirectors in the chaos tests of counting. It sends clicks to waymark.redirects.v1 at a rate. Now
- * and then it sends the last of them again, as a redirector does that was killed before Kafka's acknowledgement came.
- * The file --truth gets a line per click, with tabs between: event id, link, time, bot (t or f), latency (µs), visitor.
+ * Takes the place of redirectors in the chaos tests of counting. It sends clicks to
+ * waymark.redirects.v1 at a rate. Now and then it sends the last of them again, as a redirector
+ * does that was killed before Kafka's acknowledgement came. The file --truth gets a line per click,
+ * with tabs between: event id, link, time, bot (t or f), latency (µs), visitor.
  *
- * Standard input controls it. A line with a number sets the rate per second; 0 is as fast as Kafka takes them. At the
- * end of input the producer sends the rest of --clicks at full speed, waits until Kafka has everything, and prints its
- * totals.
+ * Standard input controls it. A line with a number sets the rate per second; 0 is as fast as Kafka
+ * takes them. At the end of input the producer sends the rest of --clicks at full speed, waits
+ * until Kafka has everything, and prints its totals.
  */
 #include <fcntl.h>
 #include <getopt.h>

@@ -94,7 +94,7 @@ const char *click_source_poison_name(enum poison kind)
 }
 
 /* Puts other bytes into the user agent. Neither protobuf nor the journal refuses them. */
-static void spoil(struct strbuf *value, const char *bytes, size_t len)
+static void damage(struct strbuf *value, const char *bytes, size_t len)
 {
 	char *at = memmem(value->data, value->len, "Mozilla", strlen("Mozilla"));
 	if (at)
@@ -117,9 +117,9 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
 	                                 : REDIRECT_EVENT_TYPE;
 	*content = kind == POISON_CONTENT ? "application/json" : CLOUD_EVENT_PROTOBUF;
 	if (kind == POISON_NUL)
-		spoil(value, "a\0b", 3);
+		damage(value, "a\0b", 3);
 	else if (kind == POISON_UTF8)
-		spoil(value, "\xed\xa0\x80", 3);
+		damage(value, "\xed\xa0\x80", 3);
 	else if (kind == POISON_TRUNCATED)
 		value->len -= 7;
 	while (kind == POISON_LARGE && value->len < CLICK_SOURCE_LARGE)

@@ -1,7 +1,7 @@
 /*
- * The clicks of the chaos tests of counting, as redirectors would send them. A few links of a range get most of the
- * clicks, visitors return, and each user agent is known to be a bot or not. It also makes poison: messages of every
- * kind that are no clicks. Pure, except for the clock and the ids.
+ * The clicks of the chaos tests of counting, as redirectors would send them. A few links of a range
+ * get most of the clicks, visitors return, and each user agent is known to be a bot or not. It also
+ * makes poison: messages of every kind that are no clicks. Pure, except for the clock and the ids.
  */
 #ifndef WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H
 #define WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H

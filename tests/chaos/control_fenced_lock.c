@@ -1,5 +1,6 @@
 /*
- * Control: fenced_lock for a janitor that never checks its lock. The harness of test_janitors.py must detect it.
+ * Control: fenced_lock for a janitor that never checks its lock. The harness of test_janitors.py
+ * must detect it.
  */
 #define fenced_lock_check fenced_lock_check_row
 #define fenced_lock_extend fenced_lock_extend_row

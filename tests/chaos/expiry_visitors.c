@@ -1,7 +1,8 @@
 /*
- * Visitors of links that expire one after the other, for test_expiry.py. Link i (slug expiring-i) expires at --first-us
- * plus i times --every-us. Requests come at a steady rate, most of them around the expiry of a link or the end of its
- * window. Each answer is judged by when its request began and ended, on the wall clock:
+ * Visitors of links that expire one after the other, for test_expiry.py. Link i (slug expiring-i)
+ * expires at --first-us plus i times --every-us. Requests come at a steady rate, most of them
+ * around the expiry of a link or the end of its window. Each answer is judged by when its request
+ * began and ended, on the wall clock:
  *
  *   denied early      404, and it was there before the end of the window
  *   redirected late   3xx, and the request began 100 ms after the expiry or later

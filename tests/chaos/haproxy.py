@@ -27,7 +27,7 @@ defaults
   option httpchk GET /readyz
   http-check expect status 200
   # A replica that refuses the check or is not ready gets no more requests. One that is slow to answer still does.
-  errorfile 503 {folder}/nobody.http
+  errorfile 503 {folder}/no-replica.http
   default-server check inter 100ms fall 1 rise 1
 """
 POOL = """\
@@ -46,7 +46,7 @@ class HAProxy:
         self.ports = {(name, mode): ports.take() for name in pools for mode in MODES}
         text = HEAD.format(socket=self.socket, folder=folder)
         # A status of its own, which no redirector answers.
-        (folder / "nobody.http").write_bytes(b"HTTP/1.1 599 Nobody\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        (folder / "no-replica.http").write_bytes(b"HTTP/1.1 599 No Replica\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
         for (name, mode), port in self.ports.items():
             lines = (f"  server {replica} 127.0.0.1:{at} port {ops}" for replica, at, ops in pools[name])
             text += POOL.format(name=f"{name}-{mode}", port=port, mode=mode, servers="\n".join(lines))

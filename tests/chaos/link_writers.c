@@ -1,10 +1,10 @@
 /*
- * Many writers, for the chaos tests of the outbox. Sixteen threads change links of one owner through link_store, as
- * links-api does, in transactions of up to 20 ms. Half of the transactions have their id long before they lock the link,
- * and an eighth is rolled back. Each attempt writes a destination of its own, https://example.com/{attempt}, and then a
- * line into the log:
+ * Many writers, for the chaos tests of the outbox. Sixteen threads change links of one owner
+ * through link_store, as links-api does, in transactions of up to 20 ms. Half of the transactions
+ * have their id long before they lock the link, and an eighth is rolled back. Each attempt writes a
+ * destination of its own, https://example.com/{attempt}, and then a line into the log:
  *
- *   {link id} {attempt} {version} {µs since 1970 when the commit was acknowledged; 0 after a rollback}
+ *   {link id} {attempt} {version} {µs since 1970 at the acknowledgement; 0 after a rollback}
  *
  * The program ends when its standard input ends.
  */

@@ -49,7 +49,7 @@ class Watched:
     def __init__(self, folder):
         self.folder = folder
         self.stack = Stack(folder / "stack", BUILD)
-        self.files = {HOSTS: "nobody.example\n", RULES: pathlib.Path(paths.UA_REGEXES).read_text()}
+        self.files = {HOSTS: "blocked.example\n", RULES: pathlib.Path(paths.UA_REGEXES).read_text()}
         for name in self.files:
             self.write(name)
         variables = {
@@ -163,7 +163,7 @@ def freeze(name):
     return lambda w: w.stack.run("kill", "-STOP", name), lambda w: w.stack.run("kill", "-CONT", name)
 
 
-def spoil(name, text):
+def overwrite(name, text):
     return lambda w: w.write(name, text), lambda w: w.write(name)
 
 
@@ -221,8 +221,8 @@ FAULTS = {
             "WaymarkOutboxStale",
         },
     ),
-    "a list of hosts is spoilt": (spoil(HOSTS, "no host, by no rule\n"), {"WaymarkHostFilesBroken"}, set()),
-    "rules of user agents are spoilt": (spoil(RULES, "user_agent_parsers: [\n"), {"WaymarkFactFilesBroken"}, set()),
+    "a list of hosts is broken": (overwrite(HOSTS, "no host, by no rule\n"), {"WaymarkHostFilesBroken"}, set()),
+    "rules of user agents are broken": (overwrite(RULES, "user_agent_parsers: [\n"), {"WaymarkFactFilesBroken"}, set()),
     "a janitor begins again and again": (
         (lambda w: w.restart("janitor", 3), lambda w: None),
         {"WaymarkRestarts"},

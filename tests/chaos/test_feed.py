@@ -61,7 +61,7 @@ class Follower:
 
 
 def test_every_change_reaches_every_redirector(stack, user, record_property, promise):
-    """Their memory is valid for an hour: only the feed can tell them of a change."""
+    """Their memory is valid for an hour: only the feed informs them of a change."""
     followers = [Follower(url) for url in stack.env["REDIRECTOR_URLS"].replace(",", " ").split()]
     assert len(followers) == 2
     wait_until(lambda: stack.metrics()["waymark_feed_is_fresh"] == 1, 120, "a fresh feed")

@@ -144,6 +144,6 @@ def test_services_work_behind_pgbouncer_in_transaction_mode(pooled, record_prope
 
     record_property("did", f"redirector, consumer and janitor by PgBouncer in transaction mode, {POOL} connections each")
     record_property("links found in PostgreSQL", counts[302])
-    record_property("told to come back", counts[503])
+    record_property("503", counts[503])
     record_property("lost", 0)
     record_property("counted twice", 0)

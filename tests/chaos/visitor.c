@@ -27,7 +27,9 @@ void visitor_connect(struct visitor *v, int epoll, uint16_t port, int64_t now_us
 		exit(EXIT_FAILURE);
 	}
 	v->state = VISITOR_CONNECTING;
-	/* Added to epoll only now, because epoll reports a socket without a connection as hung up. */
+	/*
+	 * Added to epoll only now, because epoll reports a socket without a connection as hung up.
+	 */
 	if ((connect(v->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 && errno != EINPROGRESS) ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, v->fd, &interest) != 0)
 		visitor_close(v, now_us);

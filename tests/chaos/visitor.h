@@ -1,6 +1,7 @@
 /*
- * A visitor of the chaos tests: one keep-alive connection to a redirector. It is non-blocking and belongs to its owner's
- * epoll. Each request fits into one send, and only the heads of answers are kept. One thread at a time.
+ * A visitor of the chaos tests: one keep-alive connection to a redirector. It is non-blocking and
+ * belongs to its owner's epoll. Each request fits into one send, and only the heads of answers are
+ * kept. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_VISITOR_H
 #define WAYMARK_TESTS_CHAOS_VISITOR_H

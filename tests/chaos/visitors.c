@@ -1,12 +1,14 @@
 /*
- * Many visitors of a redirector, for the chaos tests. A log (click_log.h) gets a row per request. Each request carries
- * its number in its query (?click=RUN.NUMBER), which matches it with its RedirectEvent. The mode decides the load:
+ * Many visitors of a redirector, for the chaos tests. A log (click_log.h) gets a row per request.
+ * Each request carries its number in its query (?click=RUN.NUMBER), which matches it with its
+ * RedirectEvent. The mode decides the load:
  *
- *   follow  requests the slugs in turn at a steady rate. The latency of a late request counts from when it was due.
- *           While no connection is accepted, visitors reconnect, but requests do not pile up. With --requests it ends
- *           once so many requests have their answers.
- *   burst   opens all connections, prints "open", and on a line of input sends one request on each at once
- *   drip    sends a byte every two seconds on each connection; a row of the log is a connection that the server closed
+ *   follow  requests the slugs in turn at a steady rate. The latency of a late request counts from
+ *           when it was due. While no connection is accepted, visitors reconnect, but requests do
+ *           not pile up. With --requests it ends once so many requests have their answers.
+ *   burst   opens all connections, prints "open", and on a line of input sends a request on each
+ *   drip    sends a byte every two seconds on each connection; a row of the log is a connection
+ *           that the server closed
  *
  * The program ends when its standard input ends, so it does not outlive its test.
  */

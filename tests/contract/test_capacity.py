@@ -47,9 +47,9 @@ def test_a_figure_that_differs_from_its_source_is_detected(name):
 
 def test_a_table_that_was_edited_by_hand_is_restored():
     text = document.DOCUMENT.read_text()
-    spoilt = text.replace("| links | 10,000 |", "| links | 10,001 |")
-    assert spoilt != text
-    assert document.written(spoilt) == text
+    changed = text.replace("| links | 10,000 |", "| links | 10,001 |")
+    assert changed != text
+    assert document.written(changed) == text
 
 
 def test_a_document_without_the_place_of_a_table_is_refused():

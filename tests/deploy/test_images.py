@@ -149,11 +149,11 @@ def overlay():
     return rendering.render(ROOT / "tests/deploy/variants/e2e")
 
 
-def pod_of(overlay, tmp_path, spoil=lambda pod: None):
+def pod_of(overlay, tmp_path, break_it=lambda pod: None):
     things = copy.deepcopy(overlay.things)
-    changed = rendering.Rendering("spoilt", things)
+    changed = rendering.Rendering("broken", things)
     workload = next(each for each in changed.workloads if each.name == "redirector")
-    spoil(workload.pod)
+    break_it(workload.pod)
     return pods.Pod(changed, workload, str(tmp_path / "volumes"))
 
 
@@ -178,8 +178,8 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spoil, words", [pytest.param(*case[1:], id=case[0]) for case in UNKNOWN])
-def test_an_unknown_field_of_a_manifest_is_refused(overlay, tmp_path, spoil, words):
+@pytest.mark.parametrize("break_it, words", [pytest.param(*case[1:], id=case[0]) for case in UNKNOWN])
+def test_an_unknown_field_of_a_manifest_is_refused(overlay, tmp_path, break_it, words):
     with pytest.raises(pods.Unknown, match=words):
-        pod = pod_of(overlay, tmp_path, spoil)
+        pod = pod_of(overlay, tmp_path, break_it)
         pod.arguments(pod.workload.pod["containers"][0])

@@ -122,9 +122,9 @@ class Planting:
             used = Api(self.env["LINKS_API_URL"])
             used.token = key
             assert used.call("GET", "/api/links").status == 200
-            used.token = spoilt = key[:-4] + secrets.token_hex(8)
+            used.token = changed = key[:-4] + secrets.token_hex(8)
             assert used.call("GET", "/api/links").status == 401
-            self.plant(key, spoilt)
+            self.plant(key, changed)
 
     def claims(self):
         anonymous = Api(self.env["LINKS_API_URL"])

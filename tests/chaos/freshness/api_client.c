@@ -85,7 +85,9 @@ static size_t write_request(const struct api_client *client, const struct api_cl
 	return (size_t)len;
 }
 
-/* Reads to the end of the head at least. Returns the number of bytes, or 0 if the connection ended. */
+/*
+ * Reads to the end of the head at least. Returns the number of bytes, or 0 if the connection ended.
+ */
 static size_t read_head(int fd, char buffer[static HEAD_SIZE], size_t *head_len)
 {
 	size_t have = 0;

@@ -1,6 +1,6 @@
 /*
- * A blocking client of links-api with one keep-alive connection. It never sends a request twice, so the caller knows
- * what may have been done. One thread at a time.
+ * A blocking client of links-api with one keep-alive connection. It never sends a request twice, so
+ * the caller knows what may have been done. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H

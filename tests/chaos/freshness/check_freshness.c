@@ -1,7 +1,8 @@
 /*
- * Judges whether the redirectors of a history (history.h) were fresh. Prints the first violations with the history of
- * their links, and a line per fault (totals.h). Reads stream by and are judged one by one; only changes are kept in
- * memory. Exit status: 0 without a violation, 1 with violations, 2 if the history cannot be read.
+ * Judges whether the redirectors of a history (history.h) were fresh. Prints the first violations
+ * with the history of their links, and a line per fault (totals.h). Reads stream by and are judged
+ * one by one; only changes are kept in memory. Exit status: 0 without a violation, 1 with
+ * violations, 2 if the history cannot be read.
  */
 #include <dirent.h>
 #include <stdio.h>

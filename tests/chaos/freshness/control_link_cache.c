@@ -1,5 +1,6 @@
 /*
- * Control: link_cache without set-if-newer. The last write wins, however old its value. The checker must detect it.
+ * Control: link_cache without set-if-newer. The last write wins, however old its value. The checker
+ * must detect it.
  */
 #include <string.h>
 

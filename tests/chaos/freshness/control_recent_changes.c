@@ -1,6 +1,6 @@
 /*
- * Control: change_clock that allows every fill. A redirector fills Redis with a value even if it has heard of a change
- * since it read the value.
+ * Control: change_clock that allows every fill. A redirector fills Redis with a value even if it
+ * has heard of a change since it read the value.
  */
 #include <stdbool.h>
 #include <stddef.h>

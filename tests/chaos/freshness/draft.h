@@ -1,6 +1,6 @@
 /*
- * An editor's view of a link: what is known about it, how a change is requested, and what the answer means. One thread
- * at a time.
+ * An editor's view of a link: what is known about it, how a change is requested, and what the
+ * answer means. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_DRAFT_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_DRAFT_H
@@ -24,8 +24,9 @@ struct draft {
 };
 
 /*
- * Requests a change and describes its outcome in *out. CREATE needs link in the draft, and slug unless the API chooses
- * it. EXPIRE sets the expiry life_us from now. Returns false, with nothing done, if there was no connection.
+ * Requests a change and describes its outcome in *out. CREATE needs link in the draft, and slug
+ * unless the API chooses it. EXPIRE sets the expiry life_us from now. Returns false, with nothing
+ * done, if there was no connection.
  */
 bool draft_change(struct draft *draft, struct api_client *client, enum history_act act, bool is_anonymous,
                   int64_t life_us, struct history_change *out);

@@ -1,7 +1,7 @@
 /*
- * A thread that makes and changes links through links-api, one change after the other, and records each (history.h).
- * Only its own editor changes a link. After a change with an unknown outcome the editor looks at the link until the API
- * answers; If-Match prevents that the change is made later.
+ * A thread that makes and changes links through links-api, one change after the other, and records
+ * each (history.h). Only its own editor changes a link. After a change with an unknown outcome the
+ * editor looks at the link until the API answers; If-Match prevents that the change is made later.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_EDITOR_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_EDITOR_H

@@ -1,11 +1,11 @@
 /*
- * The load whose history check_freshness judges. Editors change links through links-api, readers ask redirectors for
- * them, and each operation goes into FOLDER/changes-N or FOLDER/reads-N (history.h). The environment variable TOKEN is
- * the editors' login.
+ * The load whose history check_freshness judges. Editors change links through links-api, readers
+ * ask redirectors for them, and each operation goes into FOLDER/changes-N or FOLDER/reads-N
+ * (history.h). The environment variable TOKEN is the editors' login.
  *
- * A line on standard input ends the changes; "quiet" on standard output says that the last one is over. The end of
- * standard input ends the reads as well, so the load does not outlive its test. The last line of output says how many
- * requests the readers made.
+ * A line on standard input ends the changes; "quiet" on standard output says that the last one is
+ * over. The end of standard input ends the reads as well, so the load does not outlive its test.
+ * The last line of output says how many requests the readers made.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * A history: every operation of a load, from which the checker proves that redirectors are fresh. A file is a head and
- * records of one kind in the machine's byte order. Times are microseconds of CLOCK_MONOTONIC, one clock for the whole
- * machine. A destination is https://t.example/LINK/NUMBER, so an answer names the change that made it. One thread at a
- * time.
+ * A history: every operation of a load, from which the checker proves that redirectors are fresh. A
+ * file is a head and records of one kind in the machine's byte order. Times are microseconds of
+ * CLOCK_MONOTONIC, one clock for the whole machine. A destination is https://t.example/LINK/NUMBER,
+ * so an answer names the change that made it. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_HISTORY_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_HISTORY_H
@@ -37,8 +37,8 @@ enum history_outcome {
 };
 
 /*
- * The changes of a link are in the order of begin_us, because each link has one editor. If-Match prevents that an
- * unknown change is made late.
+ * The changes of a link are in the order of begin_us, because each link has one editor. If-Match
+ * prevents that an unknown change is made late.
  */
 struct history_change {
 	int64_t begin_us;
@@ -77,8 +77,8 @@ typedef void (*history_change_seen)(void *ctx, const struct history_change *chan
 typedef void (*history_read_seen)(void *ctx, const struct history_read *read);
 
 /*
- * Calls seen for every record in the order of the file. Returns false, with the reason on stderr, if the file has another
- * kind or ends within a record.
+ * Calls seen for every record in the order of the file. Returns false, with the reason on stderr,
+ * if the file has another kind or ends within a record.
  */
 bool history_each_change(const char *path, history_change_seen seen, void *ctx);
 bool history_each_read(const char *path, history_read_seen seen, void *ctx);

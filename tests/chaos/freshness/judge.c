@@ -67,7 +67,10 @@ static size_t newest_begun(const struct timeline_link *link, int64_t at_us)
 
 static bool is_allowed(const struct timeline_link *link, size_t i, const struct history_read *read, int64_t bound_us)
 {
-	/* Version 0, an unknown slug, has no bound: once the creation is acknowledged it must not be shown. */
+	/*
+	 * Version 0, an unknown slug, has no bound: once the creation is acknowledged it must not
+	 * be shown.
+	 */
 	return replaced_at(link, i) >= read->begin_us - (i == 0 ? 0 : bound_us);
 }
 

@@ -1,7 +1,8 @@
 /*
- * Judges an answer. It is right if it shows a version that was current at some moment between bound_us before the
- * request and its end. Two rules have no bound: once its creation is acknowledged a slug is never 404, and a version does
- * not redirect later than JUDGE_CLOCK_US after its expires_us. Pure, except for judge_note.
+ * Judges an answer. It is right if it shows a version that was current at some moment between
+ * bound_us before the request and its end. Two rules have no bound: once its creation is
+ * acknowledged a slug is never 404, and a version does not redirect later than JUDGE_CLOCK_US after
+ * its expires_us. Pure, except for judge_note.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_JUDGE_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_JUDGE_H

@@ -102,7 +102,10 @@ static uint32_t choose_recent(const struct recent *recent, uint64_t *random)
 	return count == 0 ? HISTORY_LINKS_MAX : atomic_load(&recent->links[link_pool_random(random, count)]);
 }
 
-/* Of 32 requests, 4 are for links not made yet, 8 for any, 6 for rare ones, 14 for links that changed lately. */
+/*
+ * Of 32 requests, 4 are for links not made yet, 8 for any, 6 for rare ones, 14 for links that
+ * changed lately.
+ */
 static uint32_t choose_number(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t made)
 {
 	uint32_t dice = link_pool_random(random, 32), link;

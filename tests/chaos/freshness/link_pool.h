@@ -1,7 +1,8 @@
 /*
- * The links that editors make and readers request, by number. Half of them have a custom slug, which readers can
- * request before the link exists. A third are rare links: readers request them in one second of LINK_POOL_GROUPS only, so
- * that a redirector has missed their changes and depends on what a store returns. Safe from any thread.
+ * The links that editors make and readers request, by number. Half of them have a custom slug,
+ * which readers can request before the link exists. A third are rare links: readers request them in
+ * one second of LINK_POOL_GROUPS only, so that a redirector has missed their changes and depends on
+ * what a store returns. Safe from any thread.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_LINK_POOL_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_LINK_POOL_H
@@ -32,7 +33,8 @@ void link_pool_put(struct link_pool *pool, uint32_t link, const char *slug);
 void link_pool_touch(struct link_pool *pool, uint32_t link);
 
 /*
- * Chooses a link for a reader by its random state; second selects the rare links. Returns false if there is no link.
+ * Chooses a link for a reader by its random state; second selects the rare links. Returns false if
+ * there is no link.
  */
 bool link_pool_choose(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t *link,
                   char slug[static HISTORY_SLUG_SIZE]);

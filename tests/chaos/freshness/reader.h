@@ -1,6 +1,6 @@
 /*
- * A thread with visitors of one redirector, which request links at a limited rate or as fast as answers come, and record
- * each answer (history.h).
+ * A thread with visitors of one redirector, which request links at a limited rate or as fast as
+ * answers come, and record each answer (history.h).
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H

@@ -17,8 +17,8 @@
 #define PATH_SIZE (TEST_FOLDER_SIZE + 16)
 
 /*
- * The checker as the harness runs it, on a history written by hand: link 3 is made in the first second and edited in the
- * sixth.
+ * The checker as the harness runs it, on a history written by hand: link 3 is made in the first
+ * second and edited in the sixth.
  */
 struct fixture {
 	char folder[TEST_FOLDER_SIZE];

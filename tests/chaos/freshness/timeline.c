@@ -103,7 +103,8 @@ static bool is_shown_by(const struct history_change *unknown, const struct histo
 }
 
 /*
- * Versions from place settled on are unknown. The one that the LOOK shows was made, and the others never will be.
+ * Versions from place settled on are unknown. The one that the LOOK shows was made, and the others
+ * never will be.
  */
 static size_t take_look(struct link_record *record, size_t settled, const struct history_change *look)
 {

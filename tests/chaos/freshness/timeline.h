@@ -1,7 +1,8 @@
 /*
- * The versions of every link, derived from the editors' records. Version n is current from the beginning of the change
- * that made it, since it may be visible before the acknowledgement, until the acknowledgement of the change that made
- * version n + 1. Version 0 means that the link does not exist. One thread at a time.
+ * The versions of every link, derived from the editors' records. Version n is current from the
+ * beginning of the change that made it, since it may be visible before the acknowledgement, until
+ * the acknowledgement of the change that made version n + 1. Version 0 means that the link does not
+ * exist. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_TIMELINE_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_TIMELINE_H
@@ -40,9 +41,10 @@ void timeline_free(struct timeline *timeline);
 void timeline_add(void *timeline, const struct history_change *change);
 
 /*
- * Call after the last change. An unknown change counts as made if a LOOK showed it, and as acknowledged when that LOOK
- * ended. It counts as not made if a later change was acknowledged without it. Otherwise it may be made at any time. Of
- * several unknown changes in a row at most one is ever made.
+ * Call after the last change. An unknown change counts as made if a LOOK showed it, and as
+ * acknowledged when that LOOK ended. It counts as not made if a later change was acknowledged
+ * without it. Otherwise it may be made at any time. Of several unknown changes in a row at most one
+ * is ever made.
  */
 void timeline_settle(struct timeline *timeline);
 

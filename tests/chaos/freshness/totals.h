@@ -1,12 +1,13 @@
 /*
  * The figures of a history by fault, printed as lines of NAME=VALUE words. One thread at a time.
  *
- *   fault=kafka-stopped operations=… reads=… changes=… unknown=… violations=… stale=… expired=… missing=… gone=… never=…
- *   other=… unavailable=… no_answer=… worst_ms=… versions=… p50_ms=… p99_ms=… overdue_ms=…
+ *   fault=kafka-stopped operations=… reads=… changes=… unknown=… violations=… stale=…
+ *   expired=… missing=… gone=… never=… other=… unavailable=… no_answer=… worst_ms=…
+ *   versions=… p50_ms=… p99_ms=… overdue_ms=…
  *
  *   unavailable   answers with 503; outside of stores-away they are violations as well
  *   worst_ms      the oldest answer: how long before its request its version was replaced
- *   p50_ms …      over the versions of that fault that a reader requested: how long older ones were still shown
+ *   p50_ms …      how long older versions were shown, over the versions that were read
  *   overdue_ms    the longest time between a version's expires_at and a redirect to it
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_TOTALS_H
