@@ -76,7 +76,7 @@ static void *ask(void *arg)
 static double ns_per_hit(struct memory_cache *cache, uint64_t links, size_t threads)
 {
 	struct lookup_thread lookupss[2] = { { cache, links, 88172645463325252, 0, 0 },
-		                   { cache, links, 1442695040888963, 0, 0 } };
+		                             { cache, links, 1442695040888963, 0, 0 } };
 	int64_t before_us = clock_steady_us(clock_system());
 	for (size_t i = 0; i < threads; i++)
 		if (pthread_create(&lookupss[i].thread, NULL, ask, &lookupss[i]) != 0)

@@ -106,8 +106,8 @@ static void *write_changes(void *arg)
 
 static void start(struct writer *w)
 {
-	enum err err =
-		pg_conn_open(w->options->pg_url, "link_writers", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL, &w->conn);
+	enum err err = pg_conn_open(w->options->pg_url, "link_writers", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL,
+	                            &w->conn);
 	if (err != OK || pthread_create(&w->thread, NULL, write_changes, w) != 0) {
 		fprintf(stderr, "link_writers: cannot start a writer\n");
 		exit(1);

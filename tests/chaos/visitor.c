@@ -16,8 +16,8 @@
 void visitor_connect(struct visitor *v, int epoll, uint16_t port, int64_t now_us)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET,
-		                          .sin_port = htons(port),
-		                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		                             .sin_port = htons(port),
+		                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct epoll_event interest = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = v };
 	int no_delay = 1;
 	*v = (struct visitor){ .since_us = now_us };

@@ -58,9 +58,9 @@ struct load {
 	int64_t due_us; /* when the next request is due */
 	int64_t ticked_us;
 	bool reconnects;
-	bool logs_closed;  /* the log has a row per connection that the server closed, not per request */
-	bool has_input;    /* a line came, or the end of standard input */
-	bool is_over;      /* standard input has ended */
+	bool logs_closed; /* the log has a row per connection that the server closed, not per request */
+	bool has_input;   /* a line came, or the end of standard input */
+	bool is_over;     /* standard input has ended */
 };
 
 static void read_clock(struct load *c)
@@ -348,8 +348,9 @@ int main(int argc, char **argv)
 {
 	struct load load = { 0 };
 	if (!parse(argc, argv, &load.options) || !mode_of(&load.options)) {
-		fprintf(stderr, "usage: visitors --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
-		                " [--slugs N] [--requests N] [--run NAME] follow|burst|drip\n");
+		fprintf(stderr,
+		        "usage: visitors --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
+		        " [--slugs N] [--requests N] [--run NAME] follow|burst|drip\n");
 		return 64;
 	}
 	bool has_begun = begin(&load);

@@ -47,8 +47,8 @@ void api_client_free(struct api_client *client)
 static bool is_connected(struct api_client *client)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET,
-		                          .sin_port = htons(client->port),
-		                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		                             .sin_port = htons(client->port),
+		                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timeval timeout = { .tv_sec = API_CLIENT_TIMEOUT_S };
 	int no_delay = 1;
 	char byte;

@@ -7,8 +7,8 @@
 #include "lib/net/redis_pool.h"
 
 static enum err control_script_at(struct redis_pool *pool, const char *script, size_t key_count,
-                                const struct redis_arg *args, size_t count, struct redis_reply **reply,
-                                uint64_t *server)
+                                  const struct redis_arg *args, size_t count, struct redis_reply **reply,
+                                  uint64_t *server)
 {
 	static const char set[] = "redis.call('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) return 1";
 	/* The script that compares versions is the one that sets entries. */

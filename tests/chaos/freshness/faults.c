@@ -84,8 +84,7 @@ int64_t faults_bound_us(const struct faults *faults, int64_t begin_us, int64_t e
 			return 0;
 	}
 	int64_t without_kafka_us = FAULTS_BOUND_WITHOUT_KAFKA_US * faults->bound_factor;
-	bool was_away =
-		is_within(faults->kafka_away, faults->kafka_away_count, begin_us - without_kafka_us, end_us);
+	bool was_away = is_within(faults->kafka_away, faults->kafka_away_count, begin_us - without_kafka_us, end_us);
 	return was_away ? without_kafka_us : FAULTS_BOUND_US * faults->bound_factor;
 }
 

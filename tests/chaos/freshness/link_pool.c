@@ -121,7 +121,7 @@ static uint32_t choose_number(const struct link_pool *pool, uint64_t *random, ui
 }
 
 bool link_pool_choose(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t *link,
-                  char slug[static HISTORY_SLUG_SIZE])
+                      char slug[static HISTORY_SLUG_SIZE])
 {
 	uint32_t made = atomic_load(&pool->next);
 	if (made == 0 || made + AHEAD >= HISTORY_LINKS_MAX)

@@ -37,7 +37,7 @@ void link_pool_touch(struct link_pool *pool, uint32_t link);
  * there is no link.
  */
 bool link_pool_choose(const struct link_pool *pool, uint64_t *random, uint64_t second, uint32_t *link,
-                  char slug[static HISTORY_SLUG_SIZE]);
+                      char slug[static HISTORY_SLUG_SIZE]);
 
 /* xorshift64*: a number below n. *random must not be 0. */
 uint32_t link_pool_random(uint64_t *random, uint32_t n);

@@ -39,22 +39,22 @@ static struct history_log *open_log(const struct fixture *fixture, const char *n
 static void change(struct fixture *fixture, enum history_act act, int64_t begin_ms, uint32_t destination)
 {
 	history_log_change(fixture->changes, &(struct history_change){ .begin_us = begin_ms * MS,
-	                                                            .end_us = (begin_ms + 10) * MS,
-	                                                            .link = 3,
-	                                                            .destination = destination,
-	                                                            .act = (uint8_t)act,
-	                                                            .outcome = HISTORY_ACKED,
-	                                                            .slug = "hand-3" });
+	                                                               .end_us = (begin_ms + 10) * MS,
+	                                                               .link = 3,
+	                                                               .destination = destination,
+	                                                               .act = (uint8_t)act,
+	                                                               .outcome = HISTORY_ACKED,
+	                                                               .slug = "hand-3" });
 }
 
 static void read_at(struct fixture *fixture, int64_t begin_ms, uint16_t status, uint32_t destination)
 {
 	history_log_read(fixture->reads, &(struct history_read){ .begin_us = begin_ms * MS,
-	                                                      .lasted_us = 1000,
-	                                                      .link = 3,
-	                                                      .destination = destination,
-	                                                      .status = status,
-	                                                      .redirector = 2 });
+	                                                         .lasted_us = 1000,
+	                                                         .link = 3,
+	                                                         .destination = destination,
+	                                                         .status = status,
+	                                                         .redirector = 2 });
 }
 
 static int setup(void **state)

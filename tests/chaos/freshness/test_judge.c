@@ -32,8 +32,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void change(struct fixture *t, enum history_act act, enum history_outcome outcome, int64_t begin_ms, int64_t end_ms,
-                   uint32_t destination)
+static void change(struct fixture *t, enum history_act act, enum history_outcome outcome, int64_t begin_ms,
+                   int64_t end_ms, uint32_t destination)
 {
 	const struct history_change change = { .begin_us = begin_ms * MS,
 		                               .end_us = end_ms * MS,

@@ -69,7 +69,8 @@ void timeline_add(void *ctx, const struct history_change *change)
 }
 
 /* Returns the version that a change makes of the one before it. */
-static struct timeline_version made_by(const struct link_record *record, size_t i, const struct timeline_version *before)
+static struct timeline_version made_by(const struct link_record *record, size_t i,
+                                       const struct timeline_version *before)
 {
 	const struct history_change *change = &record->changes[i];
 	struct timeline_version version = {
