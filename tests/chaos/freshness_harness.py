@@ -29,7 +29,9 @@ DESTINATION = b"https://t.example/"  # draft.c
 # How much longer than promised a change may take in the short form, which runs beside other tests.
 BOUND_FACTOR = 10
 REPEATS = size(1, 3)  # of restarts, kills and cuts within a fault
-SETTLED_S = 1
+SETTLED_S = 2
+# Redis keeps its generation, so it stays valid.
+FORGET_LINKS = "for _, key in ipairs(redis.call('KEYS', 'link:*')) do redis.call('DEL', key) end"
 # No limits. Deleted links stay, so that they can be restored. The janitor marks expired links while readers follow them.
 VARIABLES = {
     "LINKS_PER_DAY": 0,
@@ -226,17 +228,25 @@ class History:
         yield
         self.lines[place] = f"{what} {begin} {now_us()}\n"
 
-    def settle(self):
-        """Ends the changes, waits until each has reached Redis and the redirectors, and empties their memory."""
-        self.process.stdin.write("quiet\n")
+    def command(self, letter):
+        """A command of the load (freshness_load.c)."""
+        self.process.stdin.write(letter)
         self.process.stdin.flush()
-        assert self.process.stdout.readline() == "quiet\n"
+        assert self.process.stdout.readline() == "done\n"
+
+    def settle(self):
+        """Waits until each change has reached Redis. Restarted redirectors must then answer the newest versions from it.
+
+        Nobody reads until they trust Redis. Otherwise they would fill their memory from PostgreSQL.
+        """
+        self.command("p")
         self.stack.wait_until_changes_are_published()
         for name in ("redirector-1", "redirector-2"):
             self.stack.kill_and_start(name)
         for name in ("redirector-1", "redirector-2"):
             self.stack.wait_until_fresh(name)
         with self.span("settled"):
+            self.command("r")
             observe(SETTLED_S)
 
     def stop(self):
@@ -287,6 +297,20 @@ class Faults:
         with self.history.span(f"fault {name}"):
             getattr(self, name.lower().replace("-", "_"))()
             time.sleep(self.seconds / 2)
+
+    def settle(self):
+        """Ends the changes while one redirector is about to fill Redis with values from before them."""
+        with self.history.span("fault settled"):
+            with self.history.span("stores-away"):
+                self.history.command("p")
+                with self.stack.with_slow_postgres("redirector-1", WORKERS=64):
+                    self.stack.wait_until_fresh("redirector-1")
+                    self.stack.redis("EVAL", FORGET_LINKS, 0)
+                    self.history.command("r")
+                    time.sleep(LATE_S / 2)
+                    self.history.command("q")
+                    time.sleep(LATE_S)
+            self.history.settle()
 
     def wait(self, share=1.0):
         time.sleep(self.seconds * share)

@@ -28,8 +28,7 @@ def figures(freshness):
             if done >= len(NAMES) and history.operations() >= OPERATIONS:
                 break
             faults.inflict(name)
-        with history.span("fault settled"):
-            history.settle()
+        faults.settle()
         history.stop()
         report, found = history.verdict()
     print(f"\nseed {SEED}\n{report}")

@@ -19,7 +19,7 @@ from harness import BUILD, FULL, ROOT, SEED, Stack, Store, size, wait_until
 from processes import popen
 from redirector_harness import percentile
 
-KILLS = int(os.environ.get("CHAOS_RELAY_KILLS", size(3, 100)))
+KILLS = int(os.environ.get("CHAOS_RELAY_KILLS", size(2, 100)))
 WRITERS = 16
 LINKS = 200
 KILLS_RATE = 200  # changes a second

@@ -3,9 +3,14 @@
  * ask redirectors for them, and each operation goes into FOLDER/changes-N or FOLDER/reads-N
  * (history.h). The environment variable TOKEN is the editors' login.
  *
- * A line on standard input ends the changes; "quiet" on standard output says that the last one is
- * over. The end of standard input ends the reads as well, so the load does not outlive its test.
- * The last line of output says how many requests the readers made.
+ * Standard input controls it, one character at a time. The program prints "done" after each:
+ *
+ *   q   ends the changes and waits for the last one
+ *   p   pauses the reads
+ *   r   resumes the reads
+ *
+ * At the end of standard input the reads end as well, so the load does not outlive its test. The
+ * last line of output says how many requests the readers made.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -36,6 +41,7 @@ struct load {
 	struct options options;
 	struct link_pool *pool;
 	atomic_bool are_changes_over;
+	atomic_bool is_paused;
 	atomic_bool is_over;
 	struct editor *editors[THREADS_MAX];
 	struct reader *readers[THREADS_MAX];
@@ -121,7 +127,7 @@ static bool start(struct load *load)
 		snprintf(path, sizeof(path), "%s/reads-%zu", o->folder, i + 1);
 		load->readers[i] = reader_new(&(struct reader_config){
 			o->ports[i], (uint16_t)(i + 1), path, o->visitors, o->read_rate / (double)o->port_count,
-			seed_of(o, THREADS_MAX + i), load->pool, &load->is_over });
+			seed_of(o, THREADS_MAX + i), load->pool, &load->is_paused, &load->is_over });
 		is_right = load->readers[i] != NULL;
 	}
 	if (!is_right)
@@ -149,6 +155,16 @@ static void stop(struct load *load)
 	printf("reads %llu\n", (unsigned long long)asked);
 }
 
+static void obey(struct load *load, char command)
+{
+	if (command == 'q')
+		stop_changes(load);
+	else
+		atomic_store(&load->is_paused, command == 'p');
+	printf("done\n");
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	static const char usage[] =
@@ -161,11 +177,8 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	bool is_right = start(&load);
-	while (is_right && read(STDIN_FILENO, &byte, 1) > 0) {
-		stop_changes(&load);
-		printf("quiet\n");
-		fflush(stdout);
-	}
+	while (is_right && read(STDIN_FILENO, &byte, 1) > 0)
+		obey(&load, byte);
 	stop(&load);
 	return is_right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

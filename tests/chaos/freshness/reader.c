@@ -89,7 +89,7 @@ static void advance(struct reader *r, struct visitor *v, int64_t at_us)
 	} else if (v->state == VISITOR_WAITING && at_us - v->due_us > ANSWER_TIMEOUT_US) {
 		record(r, v, false);
 		visitor_close(v, at_us);
-	} else if (v->state == VISITOR_IDLE && r->allowed >= 1) {
+	} else if (v->state == VISITOR_IDLE && r->allowed >= 1 && !atomic_load(r->config.is_paused)) {
 		r->allowed -= r->config.rate > 0 ? 1 : 0;
 		ask(r, v);
 	}

@@ -17,6 +17,7 @@ struct reader_config {
 	double rate;   /* requests a second at most; 0 = no limit */
 	uint64_t seed; /* not 0 */
 	const struct link_pool *pool;
+	const atomic_bool *is_paused; /* while true no request is sent */
 	const atomic_bool *is_over;
 };
 
