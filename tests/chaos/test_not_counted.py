@@ -34,6 +34,7 @@ REASONS = {
     "content": "content-type: application/json",
 }
 ZOMBIES = 3
+ZOMBIE_BATCH_S = 15  # ten times as long as zombies need to read their clicks
 ZOMBIE_CLICKS = 5000 if FULL else 500
 REBUILD_CLICKS = 2_000 if FULL else 500
 REBUILD_RATE = 200  # until the rebuild is over
@@ -191,11 +192,11 @@ def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(harne
 
 
 def zombies_with_everything(harness):
-    """Starts consumers that each own all partitions, in a group of their own, and hold their batch until they are stopped.
+    """Starts consumers that each own all partitions, in a group of their own, and hold a batch for ZOMBIE_BATCH_S.
 
     Each has one worker: a second one that joins late would make it begin anew.
     """
-    variables = {"LANES": 1, "SESSION_TIMEOUT_MS": 600_000, "BATCH_MS": 60_000, "BATCH_EVENTS": 100_000}
+    variables = {"LANES": 1, "SESSION_TIMEOUT_MS": 600_000, "BATCH_MS": 1000 * ZOMBIE_BATCH_S, "BATCH_EVENTS": 100_000}
     zombies = [harness.consumer(f"zombie-{n}", CONSUMER_GROUP=f"zombie-{n}", **variables) for n in range(ZOMBIES)]
     for zombie in zombies:
         zombie.start()
@@ -219,7 +220,7 @@ def test_a_zombie_on_all_partitions_changes_nothing(harness, record_property):
     harness.stop_consumers()
     harness.ledger.assert_right(before + sent)
     fingerprint = harness.ledger.fingerprint()
-    # A consumer that is asked to end stores its batch first.
+    # At its end a consumer first tries to store the batch that it holds.
     assert [zombie.stop() for zombie in zombies] == [0] * ZOMBIES
     fenced = [event["records"] for zombie in zombies for event in zombie.events("batch_fenced")]
     did = f"{ZOMBIES} zombies, each on all {harness.partitions} partitions with a batch of {sent} clicks that others have counted meanwhile"

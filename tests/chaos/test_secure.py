@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -81,11 +82,16 @@ def ask_kafka(stack, **changes):
     errors = []
     settings = kafka_settings(stack.env) | changes
     client = confluent_kafka.Producer({**settings, "error_cb": errors.append, "log_level": 0})
-    try:
-        return set(client.list_topics(timeout=5 if changes else 60).topics)
-    except confluent_kafka.KafkaException:
-        client.poll(0)
-        raise AssertionError(" ".join(error.str() for error in errors)) from None
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return set(client.list_topics(timeout=0.5).topics)
+        except confluent_kafka.KafkaException:
+            client.poll(0)
+            found = " ".join(error.str() for error in errors)
+            # librdkafka reports this last, after the reason.
+            if changes and "brokers are down" in found or time.monotonic() > deadline:
+                raise AssertionError(found) from None
 
 
 @pytest.mark.parametrize(
