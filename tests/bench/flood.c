@@ -1,10 +1,12 @@
 /*
- * Puts clicks into Kafka as fast as it takes them, for tests/bench/run ingest: bench_flood BROKERS COUNT LINKS SEED.
+ * Sends clicks to Kafka as fast as possible, for tests/bench/run ingest: bench_flood BROKERS COUNT
+ * LINKS SEED.
  *
- * Like an hour of real ones, in the order of time, ending now: links by Zipf's law; half a million visitors, each with
- * a network, a language and one of some 300 user agents for good; one click in four is of one of fifty regulars of its
- * link; one visitor in twelve is a program; half of the clicks have a referrer, again by Zipf's law; one in six comes
- * from a campaign of its link. The same SEED gives the same clicks, but for the ids.
+ * The clicks resemble the last hour of real ones, in the order of time. Links follow Zipf's law.
+ * Half a million visitors each have a fixed network, language and one of about 300 user agents; one
+ * in twelve is a program. One click in four is from one of fifty regular visitors of its link, half
+ * have a referrer, again by Zipf's law, and one in six comes from a campaign. The same SEED gives
+ * the same clicks, except for the ids.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +28,12 @@
 #define LINKS_MAX 10000000
 #define SPAN_US CLOCK_US_PER_HOUR
 #define FLUSH_MS 60000
-#define FULL_PAUSE_US 500
+#define QUEUE_FULL_PAUSE_US 500
 
 /* Cumulative shares by rank. */
 struct zipf {
 	size_t count;
-	double *reaches;
+	double *cumulative;
 };
 
 struct flood {
@@ -44,7 +46,7 @@ struct flood {
 	struct kafka_producer *producer;
 };
 
-/* The version stands between the two. */
+/* The version goes between the two. */
 static const struct {
 	const char *before;
 	const char *after;
@@ -100,12 +102,12 @@ static uint64_t draw(struct flood *f)
 static void zipf_init(struct zipf *z, size_t count)
 {
 	z->count = count;
-	z->reaches = mem_array(count, sizeof(*z->reaches));
+	z->cumulative = mem_array(count, sizeof(*z->cumulative));
 	double sum = 0;
 	for (size_t i = 0; i < count; i++)
-		z->reaches[i] = sum += 1.0 / (double)(i + 1);
+		z->cumulative[i] = sum += 1.0 / (double)(i + 1);
 	for (size_t i = 0; i < count; i++)
-		z->reaches[i] /= sum;
+		z->cumulative[i] /= sum;
 }
 
 static size_t zipf_rank(const struct zipf *z, uint64_t random)
@@ -115,7 +117,7 @@ static size_t zipf_rank(const struct zipf *z, uint64_t random)
 	size_t high = z->count - 1;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		if (z->reaches[middle] > at)
+		if (z->cumulative[middle] > at)
 			high = middle;
 		else
 			low = middle + 1;
@@ -123,7 +125,7 @@ static size_t zipf_rank(const struct zipf *z, uint64_t random)
 	return low;
 }
 
-/* Everything that a visitor keeps, out of its number. */
+/* Derives the fixed properties of a visitor from its number. */
 static void fill_visitor(const struct flood *f, uint64_t visitor, struct redirect_event *click)
 {
 	uint64_t traits = scramble(visitor);
@@ -196,7 +198,7 @@ static bool send(struct flood *f, const struct redirect_event *click)
 		                       .value_len = f->encoded.len };
 	cloud_event_headers(&event, click->event_id, click->occurred_at_us, REDIRECT_EVENT_TYPE, "/waymark/redirector",
 	                    click->slug, &record);
-	const struct timespec pause = { .tv_nsec = FULL_PAUSE_US * 1000 };
+	const struct timespec pause = { .tv_nsec = QUEUE_FULL_PAUSE_US * 1000 };
 	enum err err = kafka_producer_send(f->producer, &record);
 	for (; err == ERR_LIMIT; err = kafka_producer_send(f->producer, &record))
 		nanosleep(&pause, NULL);
@@ -257,8 +259,8 @@ int main(int argc, char **argv)
 	kafka_producer_free(f.producer);
 	log_free(log);
 	strbuf_clear(&f.encoded);
-	free(f.links.reaches);
-	free(f.referrers.reaches);
+	free(f.links.cumulative);
+	free(f.referrers.cumulative);
 	free(f.networks);
 	return done ? 0 : 1;
 }

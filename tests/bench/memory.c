@@ -1,6 +1,7 @@
 /*
- * bench_memory LINKS: fills a memory cache with LINKS links and asks it for them in random order. Prints bytes per link
- * as the cache counts them and as the kernel does, nanoseconds per hit of one thread and of two at once, and per put.
+ * bench_memory LINKS: fills a memory cache with LINKS links and looks them up in random order.
+ * Prints bytes per link as counted by the cache and by the kernel, nanoseconds per hit with one
+ * thread and with two, and nanoseconds per put.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #define LINK_BYTES_ROOM 400
 #define URL "https://shop.example.com/catalogue/spring/items/000001?from=mail"
 
-struct asker {
+struct lookup_thread {
 	struct memory_cache *cache;
 	uint64_t links;
 	uint64_t seed;
@@ -62,28 +63,28 @@ static void fill(struct memory_cache *cache, uint64_t links)
 
 static void *ask(void *arg)
 {
-	struct asker *asker = arg;
+	struct lookup_thread *lookups = arg;
 	struct link_entry entry;
 	char slug[SLUG_SIZE];
 	for (int i = 0; i < HITS; i++) {
-		int len = slug_of(next_random(&asker->seed) % asker->links, slug);
-		asker->found += memory_cache_get(asker->cache, slug, (size_t)len, 2, &entry) == OK;
+		int len = slug_of(next_random(&lookups->seed) % lookups->links, slug);
+		lookups->found += memory_cache_get(lookups->cache, slug, (size_t)len, 2, &entry) == OK;
 	}
 	return NULL;
 }
 
 static double ns_per_hit(struct memory_cache *cache, uint64_t links, size_t threads)
 {
-	struct asker askers[2] = { { cache, links, 88172645463325252, 0, 0 },
-		                   { cache, links, 1442695040888963, 0, 0 } };
+	struct lookup_thread lookupss[2] = { { cache, links, 88172645463325252, 0, 0 },
+		                             { cache, links, 1442695040888963, 0, 0 } };
 	int64_t before_us = clock_steady_us(clock_system());
 	for (size_t i = 0; i < threads; i++)
-		if (pthread_create(&askers[i].thread, NULL, ask, &askers[i]) != 0)
+		if (pthread_create(&lookupss[i].thread, NULL, ask, &lookupss[i]) != 0)
 			exit(EXIT_FAILURE);
 	for (size_t i = 0; i < threads; i++)
-		pthread_join(askers[i].thread, NULL);
+		pthread_join(lookupss[i].thread, NULL);
 	for (size_t i = 0; i < threads; i++)
-		if (askers[i].found != HITS)
+		if (lookupss[i].found != HITS)
 			exit(EXIT_FAILURE);
 	return (double)(clock_steady_us(clock_system()) - before_us) * 1000 / HITS;
 }

@@ -48,7 +48,7 @@ void click_log_add(struct click_log *log, uint64_t number, int64_t due_us, int64
 	uint64_t latency_us = (uint64_t)(ended_us - due_us);
 	const uint64_t row[] = { number, (uint64_t)ended_us, latency_us, status };
 	if (fwrite(row, sizeof(row), 1, log->file) != 1)
-		abort(); /* a book with a gap would prove nothing */
+		abort(); /* a log with a gap would prove nothing */
 	log->by_class[status / 100 % 10]++;
 	if (status != 0)
 		keep_latency(log, latency_us);

@@ -41,7 +41,7 @@ static uint64_t next_random(struct click_source *source, uint64_t below)
 	return mix(source->random) % below;
 }
 
-/* The first of the links gets a quarter of the clicks of fifty, the last one hardly any. */
+/* Of fifty links, the first gets a quarter of the clicks and the last hardly any. */
 static int64_t choose_link(struct click_source *source)
 {
 	double x = (double)next_random(source, 1 << 20) / (1 << 20);
@@ -93,8 +93,8 @@ const char *click_source_poison_name(enum poison kind)
 	return names[kind];
 }
 
-/* Puts other bytes into the user agent: protobuf takes any, and so does the journal. */
-static void spoil(struct strbuf *value, const char *bytes, size_t len)
+/* Puts other bytes into the user agent. Neither protobuf nor the journal refuses them. */
+static void damage(struct strbuf *value, const char *bytes, size_t len)
 {
 	char *at = memmem(value->data, value->len, "Mozilla", strlen("Mozilla"));
 	if (at)
@@ -117,11 +117,11 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
 	                                 : REDIRECT_EVENT_TYPE;
 	*content = kind == POISON_CONTENT ? "application/json" : CLOUD_EVENT_PROTOBUF;
 	if (kind == POISON_NUL)
-		spoil(value, "a\0b", 3);
+		damage(value, "a\0b", 3);
 	else if (kind == POISON_UTF8)
-		spoil(value, "\xed\xa0\x80", 3);
+		damage(value, "\xed\xa0\x80", 3);
 	else if (kind == POISON_TRUNCATED)
 		value->len -= 7;
 	while (kind == POISON_LARGE && value->len < CLICK_SOURCE_LARGE)
-		strbuf_add(value, filling, sizeof(filling) - 1); /* which goes into it without a rest */
+		strbuf_add(value, filling, sizeof(filling) - 1); /* CLICK_SOURCE_LARGE is a multiple of it */
 }

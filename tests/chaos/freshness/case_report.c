@@ -11,7 +11,7 @@
 #define CHANGES_MAX 30
 #define READS_MAX 4000
 
-struct offence {
+struct violation {
 	struct history_read read;
 	struct judge_finding finding;
 	int64_t bound_us;
@@ -21,7 +21,7 @@ struct offence {
 };
 
 struct case_report {
-	struct offence offences[CASE_REPORT_MAX];
+	struct violation violations[CASE_REPORT_MAX];
 	size_t count;
 };
 
@@ -35,7 +35,7 @@ void case_report_free(struct case_report *report)
 	if (!report)
 		return;
 	for (size_t i = 0; i < report->count; i++)
-		free(report->offences[i].reads);
+		free(report->violations[i].reads);
 	free(report);
 }
 
@@ -45,10 +45,10 @@ void case_report_add(struct case_report *report, const struct history_read *read
 	if (report->count == CASE_REPORT_MAX)
 		return;
 	for (size_t i = 0; i < report->count; i++) {
-		if (report->offences[i].read.link == read->link)
+		if (report->violations[i].read.link == read->link)
 			return;
 	}
-	report->offences[report->count++] = (struct offence){
+	report->violations[report->count++] = (struct violation){
 		.read = *read,
 		.finding = *finding,
 		.bound_us = bound_us,
@@ -57,11 +57,11 @@ void case_report_add(struct case_report *report, const struct history_read *read
 	};
 }
 
-void case_report_look(void *ctx, const struct history_read *read)
+void case_report_add_context(void *ctx, const struct history_read *read)
 {
 	struct case_report *report = ctx;
 	for (size_t i = 0; i < report->count; i++) {
-		struct offence *o = &report->offences[i];
+		struct violation *o = &report->violations[i];
 		int64_t since_us = read->begin_us - o->read.begin_us;
 		if (read->link == o->read.link && since_us >= -BEFORE_US && since_us <= AFTER_US &&
 		    o->count < READS_MAX)
@@ -103,8 +103,8 @@ static bool is_same_answer(const struct history_read *a, const struct history_re
 	return a->redirector == b->redirector && a->status == b->status && a->destination == b->destination;
 }
 
-/* Equal answers of one redirector in a row are one line. */
-static void print_reads(const struct offence *o)
+/* Consecutive equal answers of one redirector share a line. */
+static void print_reads(const struct violation *o)
 {
 	for (size_t i = 0, next; i < o->count; i = next) {
 		const struct history_read *first = &o->reads[i];
@@ -126,7 +126,7 @@ static int compare(const void *a, const void *b)
 	return left->begin_us < right->begin_us ? -1 : left->begin_us > right->begin_us;
 }
 
-static void print_offence(struct offence *o, size_t number, const struct timeline *timeline)
+static void print_violation(struct violation *o, size_t number, const struct timeline *timeline)
 {
 	size_t count;
 	const struct history_change *changes = timeline_changes(timeline, o->read.link, &count);
@@ -150,5 +150,5 @@ static void print_offence(struct offence *o, size_t number, const struct timelin
 void case_report_print(struct case_report *report, const struct timeline *timeline)
 {
 	for (size_t i = 0; i < report->count; i++)
-		print_offence(&report->offences[i], i + 1, timeline);
+		print_violation(&report->violations[i], i + 1, timeline);
 }

@@ -14,8 +14,8 @@
 #define BODY_SIZE 512
 #define PATH_SIZE 64
 
-/* The request's texts, kept while it is under way. */
-struct letter {
+/* The texts of a request, which must live until its answer. */
+struct request_texts {
 	char path[PATH_SIZE];
 	char body[BODY_SIZE];
 };
@@ -67,7 +67,7 @@ static bool writes_destination(enum history_act act)
 	return act != HISTORY_DELETE && act != HISTORY_RESTORE && act != HISTORY_LOOK;
 }
 
-/* What the answer's link says; false: there is no link in it. */
+/* Takes over the link of an answer; returns false if the answer has none. */
 static bool read_link(const struct api_client_answer *answer, struct draft *d)
 {
 	char reason[JSON_REASON_SIZE];
@@ -83,7 +83,7 @@ static bool read_link(const struct api_client_answer *answer, struct draft *d)
 		d->version = json_int(json_get(link, "version"));
 		d->destination = number ? (uint32_t)strtoul(number + 1, NULL, 10) : 0;
 		snprintf(d->slug, sizeof(d->slug), "%s", json_text(json_get(link, "slug"), NULL));
-		/* Whether it has expired is told by expires_at. */
+		/* expires_at decides whether the link has expired. */
 		bool is_disabled = strcmp(json_text(json_get(link, "state"), NULL), "DISABLED") == 0;
 		d->state = is_disabled ? DRAFT_DISABLED : DRAFT_ACTIVE;
 	}
@@ -91,9 +91,9 @@ static bool read_link(const struct api_client_answer *answer, struct draft *d)
 	return is_there;
 }
 
-static void doubt(struct draft *d, enum history_act act)
+static void set_in_doubt(struct draft *d, enum history_act act)
 {
-	/* Nobody can tell where a link is whose creation was not answered. */
+	/* Without an answer, the id of a new link is unknown. */
 	if (act == HISTORY_CREATE)
 		d->state = DRAFT_NONE;
 	else if (act != HISTORY_LOOK)
@@ -114,7 +114,7 @@ static void take_success(struct draft *d, enum history_act act, const struct api
 	d->is_in_doubt = false;
 }
 
-/* Deleted links cannot be looked at: 404 says that it is one. */
+/* A LOOK at a deleted link is answered 404. */
 static void take_absence(struct draft *d)
 {
 	if (d->state != DRAFT_DELETED && d->in_doubt == HISTORY_DELETE)
@@ -133,7 +133,7 @@ static enum history_outcome take_answer(struct draft *d, enum history_act act, c
 		take_success(d, act, answer);
 		return HISTORY_ACKED;
 	}
-	doubt(d, act);
+	set_in_doubt(d, act);
 	return answer->status < 500 || act == HISTORY_LOOK ? HISTORY_REFUSED : HISTORY_UNKNOWN;
 }
 
@@ -142,7 +142,7 @@ static int64_t wall_minus_steady_us(void)
 	return clock_now_us(clock_system()) - clock_steady_us(clock_system());
 }
 
-/* What stays as it was is written down too: a record tells what is in force after it. */
+/* A record holds everything that is in force after it, also what the change did not touch. */
 static void describe(const struct draft *d, enum history_act act, enum history_outcome outcome, int64_t expires_us,
                      uint32_t destination, const struct api_client_answer *answer, struct history_change *out)
 {
@@ -164,18 +164,18 @@ static void describe(const struct draft *d, enum history_act act, enum history_o
 bool draft_change(struct draft *d, struct api_client *client, enum history_act act, bool is_anonymous, int64_t life_us,
                   struct history_change *out)
 {
-	struct letter letter;
+	struct request_texts texts;
 	struct api_client_answer answer;
 	int64_t offset_us = wall_minus_steady_us();
 	int64_t at_us = (clock_now_us(clock_system()) + life_us) / CLOCK_US_PER_MS * CLOCK_US_PER_MS;
 	bool writes = writes_destination(act);
 	uint32_t destination = writes ? d->drawn + 1 : d->destination;
-	write_path(d, act, is_anonymous, letter.path);
-	write_body(d, act, act == HISTORY_EXPIRE ? at_us : 0, destination, letter.body);
+	write_path(d, act, is_anonymous, texts.path);
+	write_body(d, act, act == HISTORY_EXPIRE ? at_us : 0, destination, texts.body);
 	const struct api_client_request request = {
 		.method = method_of(act),
-		.path = letter.path,
-		.body = writes ? letter.body : NULL,
+		.path = texts.path,
+		.body = writes ? texts.body : NULL,
 		.if_match = act == HISTORY_CREATE || act == HISTORY_LOOK ? 0 : d->version,
 		.is_anonymous = is_anonymous,
 	};
@@ -188,7 +188,7 @@ bool draft_change(struct draft *d, struct api_client *client, enum history_act a
 	if (sent == API_CLIENT_ANSWERED)
 		outcome = take_answer(d, act, &answer);
 	else
-		doubt(d, act);
+		set_in_doubt(d, act);
 	if (act == HISTORY_LOOK)
 		destination = d->destination;
 	if (outcome == HISTORY_ACKED)

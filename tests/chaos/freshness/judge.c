@@ -10,13 +10,13 @@ static int64_t end_of(const struct history_read *read)
 	return read->begin_us + read->lasted_us;
 }
 
-/* When version i stopped being current. */
+/* Returns when version i stopped being current. */
 static int64_t replaced_at(const struct timeline_link *link, size_t i)
 {
 	return i + 1 < link->count ? link->versions[i + 1].end_us : HISTORY_NEVER_US;
 }
 
-/* Whether the version shows such an answer, its expiry aside. */
+/* Returns whether the version shows such an answer, without regard to its expiry. */
 static bool shows(const struct timeline_version *v, const struct history_read *read)
 {
 	switch (read->status) {
@@ -42,7 +42,7 @@ static int64_t stale_us(const struct timeline_link *link, size_t i, const struct
 	return read->begin_us > until_us ? read->begin_us - until_us : 0;
 }
 
-/* No version that could be shown explains the answer: does an older one, or one to come? */
+/* No allowed version explains the answer. Finds out whether an older one does. */
 static enum judge_verdict blame(const struct timeline_link *link, const struct history_read *read, size_t newest,
                                 int64_t *stale)
 {
@@ -67,7 +67,10 @@ static size_t newest_begun(const struct timeline_link *link, int64_t at_us)
 
 static bool is_allowed(const struct timeline_link *link, size_t i, const struct history_read *read, int64_t bound_us)
 {
-	/* Nobody may be told that a slug is unknown once its maker has been told that it is there. */
+	/*
+	 * Version 0, an unknown slug, has no bound: once the creation is acknowledged it must not
+	 * be shown.
+	 */
 	return replaced_at(link, i) >= read->begin_us - (i == 0 ? 0 : bound_us);
 }
 
@@ -104,9 +107,9 @@ void judge_note(struct timeline_link *link, const struct history_read *read, con
 		if (v->end_us >= read->begin_us)
 			continue;
 		int64_t unseen_us = read->begin_us - v->end_us;
-		v->was_looked_at = true;
+		v->was_read = true;
 		if (unseen_us > finding->stale_us)
-			break; /* this one and those before it were seen */
+			break; /* this version and all before it were seen */
 		if (unseen_us > v->unseen_us)
 			v->unseen_us = unseen_us;
 	}

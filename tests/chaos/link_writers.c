@@ -1,12 +1,12 @@
 /*
- * Writers in bulk, for the outbox's tests: sixteen threads change links of one owner through link_store, as links-api
- * does, in transactions that take up to 20 ms; half of them have a transaction id long before they hold the link, an
- * eighth is rolled back. Each attempt writes a destination of its own, https://example.com/{attempt}, and a line
- * into the log when it is over:
+ * Many writers, for the chaos tests of the outbox. Sixteen threads change links of one owner
+ * through link_store, as links-api does, in transactions of up to 20 ms. Half of the transactions
+ * have their id long before they lock the link, and an eighth is rolled back. Each attempt writes a
+ * destination of its own, https://example.com/{attempt}, and then a line into the log:
  *
- *   {link id} {attempt} {version} {us since 1970 when the commit was acknowledged, 0: rolled back}
+ *   {link id} {attempt} {version} {µs since 1970 at the acknowledgement; 0 after a rollback}
  *
- * It ends when its standard input ends.
+ * The program ends when its standard input ends.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -106,10 +106,10 @@ static void *write_changes(void *arg)
 
 static void start(struct writer *w)
 {
-	enum err err =
-		pg_conn_open(w->options->pg_url, "changer", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL, &w->conn);
+	enum err err = pg_conn_open(w->options->pg_url, "link_writers", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL,
+	                            &w->conn);
 	if (err != OK || pthread_create(&w->thread, NULL, write_changes, w) != 0) {
-		fprintf(stderr, "changer: cannot start a writer\n");
+		fprintf(stderr, "link_writers: cannot start a writer\n");
 		exit(1);
 	}
 }

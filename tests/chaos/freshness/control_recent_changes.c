@@ -1,6 +1,6 @@
 /*
- * change_clock without its say on fills: whoever has read a link fills Redis with it, whatever has been heard of it
- * since.
+ * Control: change_clock that allows every fill. A redirector fills Redis with a value even if it
+ * has heard of a change since it read the value.
  */
 #include <stdbool.h>
 #include <stddef.h>
