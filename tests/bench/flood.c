@@ -1,10 +1,12 @@
 /*
- * Puts clicks into Kafka as fast as it takes them, for tests/bench/run ingest: bench_flood BROKERS COUNT LINKS SEED.
+ * Sends clicks to Kafka as fast as possible, for tests/bench/run ingest: bench_flood BROKERS COUNT
+ * LINKS SEED.
  *
- * Like an hour of real ones, in the order of time, ending now: links by Zipf's law; half a million visitors, each with
- * a network, a language and one of some 300 user agents for good; one click in four is of one of fifty regulars of its
- * link; one visitor in twelve is a program; half of the clicks have a referrer, again by Zipf's law; one in six comes
- * from a campaign of its link. The same SEED gives the same clicks, but for the ids.
+ * The clicks resemble the last hour of real ones, in the order of time. Links follow Zipf's law.
+ * Half a million visitors each have a fixed network, language and one of about 300 user agents; one
+ * in twelve is a program. One click in four is from one of fifty regular visitors of its link, half
+ * have a referrer, again by Zipf's law, and one in six comes from a campaign. The same SEED gives
+ * the same clicks, except for the ids.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +28,12 @@
 #define LINKS_MAX 10000000
 #define SPAN_US CLOCK_US_PER_HOUR
 #define FLUSH_MS 60000
-#define FULL_PAUSE_US 500
+#define QUEUE_FULL_PAUSE_US 500
 
 /* Cumulative shares by rank. */
 struct zipf {
 	size_t count;
-	double *reaches;
+	double *cumulative;
 };
 
 struct flood {
@@ -44,7 +46,7 @@ struct flood {
 	struct kafka_producer *producer;
 };
 
-/* The version stands between the two. */
+/* The version goes between the two. */
 static const struct {
 	const char *before;
 	const char *after;
@@ -67,13 +69,17 @@ static const struct {
 };
 
 static const char *const programs[] = {
-	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",  "curl/7.88.1",
-	"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "python-requests/2.31.0",
-	"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",   "Slackbot-LinkExpanding 1.0",
+	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+	"curl/7.88.1",
+	"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+	"python-requests/2.31.0",
+	"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
+	"Slackbot-LinkExpanding 1.0",
 };
 
-static const char *const sites[] = { "www.google.com", "www.facebook.com", "t.co",          "www.linkedin.com",
-	                             "www.reddit.com", "news.example.com", "mail.live.com", "duckduckgo.com" };
+static const char *const sites[] = { "www.google.com",   "www.facebook.com", "t.co",
+	                             "www.linkedin.com", "www.reddit.com",   "news.example.com",
+	                             "mail.live.com",    "duckduckgo.com" };
 
 static const char *const languages[] = { "en-US,en;q=0.9", "de-DE,de;q=0.9,en;q=0.8",
 	                                 "fr-FR,fr;q=0.9", "es-ES,es;q=0.9",
@@ -100,12 +106,12 @@ static uint64_t draw(struct flood *f)
 static void zipf_init(struct zipf *z, size_t count)
 {
 	z->count = count;
-	z->reaches = mem_array(count, sizeof(*z->reaches));
+	z->cumulative = mem_array(count, sizeof(*z->cumulative));
 	double sum = 0;
 	for (size_t i = 0; i < count; i++)
-		z->reaches[i] = sum += 1.0 / (double)(i + 1);
+		z->cumulative[i] = sum += 1.0 / (double)(i + 1);
 	for (size_t i = 0; i < count; i++)
-		z->reaches[i] /= sum;
+		z->cumulative[i] /= sum;
 }
 
 static size_t zipf_rank(const struct zipf *z, uint64_t random)
@@ -115,7 +121,7 @@ static size_t zipf_rank(const struct zipf *z, uint64_t random)
 	size_t high = z->count - 1;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		if (z->reaches[middle] > at)
+		if (z->cumulative[middle] > at)
 			high = middle;
 		else
 			low = middle + 1;
@@ -123,13 +129,13 @@ static size_t zipf_rank(const struct zipf *z, uint64_t random)
 	return low;
 }
 
-/* Everything that a visitor keeps, out of its number. */
+/* Derives the fixed properties of a visitor from its number. */
 static void fill_visitor(const struct flood *f, uint64_t visitor, struct redirect_event *click)
 {
 	uint64_t traits = scramble(visitor);
 	uint32_t network = f->networks[traits % NETWORKS];
-	snprintf(click->client_network, sizeof(click->client_network), "%u.%u.%u.0/24", network >> 16 & 255,
-	         network >> 8 & 255, network & 255);
+	snprintf(click->client_network, sizeof(click->client_network), "%u.%u.%u.0/24",
+	         network >> 16 & 255, network >> 8 & 255, network & 255);
 	click->has_visitor_hash = true;
 	for (size_t i = 0; i < sizeof(click->visitor_hash); i += sizeof(traits)) {
 		uint64_t part = scramble(traits + i);
@@ -142,10 +148,11 @@ static void fill_visitor(const struct flood *f, uint64_t visitor, struct redirec
 	size_t browser = kind / 12 % COUNT(browsers);
 	int version = (int)(90 + (traits >> 8 & 31));
 	if (kind % 12 == 0)
-		snprintf(click->user_agent, sizeof(click->user_agent), "%s", programs[kind / 12 % COUNT(programs)]);
+		snprintf(click->user_agent, sizeof(click->user_agent), "%s",
+		         programs[kind / 12 % COUNT(programs)]);
 	else
-		snprintf(click->user_agent, sizeof(click->user_agent), "%s%d%s", browsers[browser].before, version,
-		         browsers[browser].after);
+		snprintf(click->user_agent, sizeof(click->user_agent), "%s%d%s",
+		         browsers[browser].before, version, browsers[browser].after);
 }
 
 static void fill_source(struct flood *f, size_t link, struct redirect_event *click)
@@ -153,17 +160,20 @@ static void fill_source(struct flood *f, size_t link, struct redirect_event *cli
 	if (draw(f) % 2 == 0) {
 		size_t rank = zipf_rank(&f->referrers, draw(f));
 		if (rank < COUNT(sites))
-			snprintf(click->referrer, sizeof(click->referrer), "https://%s/", sites[rank]);
+			snprintf(click->referrer, sizeof(click->referrer), "https://%s/",
+			         sites[rank]);
 		else
-			snprintf(click->referrer, sizeof(click->referrer), "https://blog-%zu.example.org/posts/%zu",
-			         rank, link % 97);
+			snprintf(click->referrer, sizeof(click->referrer),
+			         "https://blog-%zu.example.org/posts/%zu", rank, link % 97);
 	}
 	if (draw(f) % 6 == 0)
-		snprintf(click->query, sizeof(click->query), "utm_source=%s&utm_medium=email&utm_campaign=campaign-%zu",
+		snprintf(click->query, sizeof(click->query),
+		         "utm_source=%s&utm_medium=email&utm_campaign=campaign-%zu",
 		         draw(f) % 2 ? "letter" : "partner", link);
 }
 
-static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence, struct redirect_event *click)
+static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence,
+                       struct redirect_event *click)
 {
 	size_t link = zipf_rank(&f->links, draw(f));
 	*click = (struct redirect_event){ .occurred_at_us = at_us,
@@ -194,9 +204,9 @@ static bool send(struct flood *f, const struct redirect_event *click)
 		                       .key_len = strlen(click->slug),
 		                       .value = f->encoded.data,
 		                       .value_len = f->encoded.len };
-	cloud_event_headers(&event, click->event_id, click->occurred_at_us, REDIRECT_EVENT_TYPE, "/waymark/redirector",
-	                    click->slug, &record);
-	const struct timespec pause = { .tv_nsec = FULL_PAUSE_US * 1000 };
+	cloud_event_headers(&event, click->event_id, click->occurred_at_us, REDIRECT_EVENT_TYPE,
+	                    "/waymark/redirector", click->slug, &record);
+	const struct timespec pause = { .tv_nsec = QUEUE_FULL_PAUSE_US * 1000 };
 	enum err err = kafka_producer_send(f->producer, &record);
 	for (; err == ERR_LIMIT; err = kafka_producer_send(f->producer, &record))
 		nanosleep(&pause, NULL);
@@ -208,7 +218,8 @@ static bool run(struct flood *f, int64_t count)
 	int64_t end_us = clock_now_us(clock_system());
 	struct redirect_event click;
 	for (int64_t i = 0; i < count; i++) {
-		int64_t at_us = end_us - SPAN_US + (int64_t)((double)SPAN_US * (double)i / (double)count);
+		int64_t at_us =
+			end_us - SPAN_US + (int64_t)((double)SPAN_US * (double)i / (double)count);
 		fill_click(f, at_us, (uint64_t)i + 1, &click);
 		if (!send(f, &click))
 			return false;
@@ -226,8 +237,8 @@ static void make_networks(struct flood *f)
 	for (size_t i = 0; i < NETWORKS; i++) {
 		uint64_t random = draw(f);
 		/* Between 1.0.0.0 and 222.255.255.0; more visitors come from some. */
-		f->networks[i] =
-			i % 4 == 3 ? f->networks[draw(f) % i] : (uint32_t)(65536 + random % (UINT64_C(222) * 65536));
+		f->networks[i] = i % 4 == 3 ? f->networks[draw(f) % i]
+		                            : (uint32_t)(65536 + random % (UINT64_C(222) * 65536));
 	}
 }
 
@@ -239,15 +250,18 @@ int main(int argc, char **argv)
 	int64_t links = 0;
 	int64_t seed = 0;
 	if (argc != 5 || number_parse(argv[2], 1, INT64_MAX, &count) != OK ||
-	    number_parse(argv[3], 1, LINKS_MAX, &links) != OK || number_parse(argv[4], 0, INT64_MAX, &seed) != OK) {
+	    number_parse(argv[3], 1, LINKS_MAX, &links) != OK ||
+	    number_parse(argv[4], 0, INT64_MAX, &seed) != OK) {
 		fprintf(stderr, "usage: bench_flood BROKERS COUNT LINKS SEED\n");
 		return 64;
 	}
 	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s", argv[1]);
 	struct log *log = log_new("flood", LOG_WARNING, 2);
-	const struct kafka_producer_config config = {
-		.kafka = &kafka, .queue_max = 100000, .queue_bytes_max = (size_t)128 << 20, .linger_ms = 20, .log = log
-	};
+	const struct kafka_producer_config config = { .kafka = &kafka,
+		                                      .queue_max = 100000,
+		                                      .queue_bytes_max = (size_t)128 << 20,
+		                                      .linger_ms = 20,
+		                                      .log = log };
 	f.random = (uint64_t)seed;
 	zipf_init(&f.links, (size_t)links);
 	zipf_init(&f.referrers, REFERRERS);
@@ -257,8 +271,8 @@ int main(int argc, char **argv)
 	kafka_producer_free(f.producer);
 	log_free(log);
 	strbuf_clear(&f.encoded);
-	free(f.links.reaches);
-	free(f.referrers.reaches);
+	free(f.links.cumulative);
+	free(f.referrers.cumulative);
 	free(f.networks);
 	return done ? 0 : 1;
 }

@@ -1,10 +1,11 @@
--- What browsers send, for slugs <word>000001 … <word>COUNT: wrk … -s follow.lua URL -- WORD COUNT ORDER [REFERRER_BYTES]
+-- Requests as browsers send them, for slugs WORD000001 to WORD plus COUNT in hex:
+--   wrk … -s follow.lua URL -- WORD COUNT ORDER [REFERRER_BYTES]
 --
 -- ORDER  turn    one after the other
---        zipf    by Zipf's law with exponent 1: the slug of rank r is asked for count/r times as often as the last
---        new     slugs that nobody has asked for before, each once
+--        zipf    by Zipf's law with exponent 1: the slug of rank r comes count/r times as often as the last
+--        new     a slug that was never requested before, each once
 --
--- Few requests are written once, at start; many would not fit into Lua's memory and are put together from three pieces.
+-- A few requests are written at the start. Many would not fit into Lua's memory and are joined from three parts.
 
 local ffi = require("ffi")
 local PREPARED = 20000

@@ -1,6 +1,7 @@
 /*
- * bench_memory LINKS: fills a memory cache with LINKS links and asks it for them in random order. Prints bytes per link
- * as the cache counts them and as the kernel does, nanoseconds per hit of one thread and of two at once, and per put.
+ * bench_memory LINKS: fills a memory cache with LINKS links and looks them up in random order.
+ * Prints bytes per link as counted by the cache and by the kernel, nanoseconds per hit with one
+ * thread and with two, and nanoseconds per put.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #define LINK_BYTES_ROOM 400
 #define URL "https://shop.example.com/catalogue/spring/items/000001?from=mail"
 
-struct asker {
+struct lookup_thread {
 	struct memory_cache *cache;
 	uint64_t links;
 	uint64_t seed;
@@ -50,9 +51,10 @@ static int slug_of(uint64_t number, char out[static SLUG_SIZE])
 
 static void fill(struct memory_cache *cache, uint64_t links)
 {
-	struct link_entry entry = {
-		.version = 1, .state = LINK_STATE_ACTIVE, .redirect_status = 302, .original_url = URL
-	};
+	struct link_entry entry = { .version = 1,
+		                    .state = LINK_STATE_ACTIVE,
+		                    .redirect_status = 302,
+		                    .original_url = URL };
 	for (uint64_t i = 0; i < links; i++) {
 		entry.id = (int64_t)i + 1;
 		slug_of(i, entry.slug);
@@ -62,28 +64,29 @@ static void fill(struct memory_cache *cache, uint64_t links)
 
 static void *ask(void *arg)
 {
-	struct asker *asker = arg;
+	struct lookup_thread *lookups = arg;
 	struct link_entry entry;
 	char slug[SLUG_SIZE];
 	for (int i = 0; i < HITS; i++) {
-		int len = slug_of(next_random(&asker->seed) % asker->links, slug);
-		asker->found += memory_cache_get(asker->cache, slug, (size_t)len, 2, &entry) == OK;
+		int len = slug_of(next_random(&lookups->seed) % lookups->links, slug);
+		lookups->found +=
+			memory_cache_get(lookups->cache, slug, (size_t)len, 2, &entry) == OK;
 	}
 	return NULL;
 }
 
 static double ns_per_hit(struct memory_cache *cache, uint64_t links, size_t threads)
 {
-	struct asker askers[2] = { { cache, links, 88172645463325252, 0, 0 },
-		                   { cache, links, 1442695040888963, 0, 0 } };
+	struct lookup_thread lookupss[2] = { { cache, links, 88172645463325252, 0, 0 },
+		                             { cache, links, 1442695040888963, 0, 0 } };
 	int64_t before_us = clock_steady_us(clock_system());
 	for (size_t i = 0; i < threads; i++)
-		if (pthread_create(&askers[i].thread, NULL, ask, &askers[i]) != 0)
+		if (pthread_create(&lookupss[i].thread, NULL, ask, &lookupss[i]) != 0)
 			exit(EXIT_FAILURE);
 	for (size_t i = 0; i < threads; i++)
-		pthread_join(askers[i].thread, NULL);
+		pthread_join(lookupss[i].thread, NULL);
 	for (size_t i = 0; i < threads; i++)
-		if (askers[i].found != HITS)
+		if (lookupss[i].found != HITS)
 			exit(EXIT_FAILURE);
 	return (double)(clock_steady_us(clock_system()) - before_us) * 1000 / HITS;
 }
@@ -96,17 +99,20 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	size_t before = resident_bytes();
-	struct memory_cache *cache = memory_cache_new(links * LINK_BYTES_ROOM + (1 << 20), CLOCK_US_PER_S);
+	struct memory_cache *cache =
+		memory_cache_new(links * LINK_BYTES_ROOM + (1 << 20), CLOCK_US_PER_S);
 	int64_t began_us = clock_steady_us(clock_system());
 	fill(cache, links);
-	double ns_per_put = (double)(clock_steady_us(clock_system()) - began_us) * 1000 / (double)links;
+	double ns_per_put =
+		(double)(clock_steady_us(clock_system()) - began_us) * 1000 / (double)links;
 	struct memory_shard_usage usage = memory_cache_usage(cache);
 	double resident = (double)(resident_bytes() - before) / (double)links;
 	double one = ns_per_hit(cache, links, 1);
 	double two = ns_per_hit(cache, links, 2);
 	if (usage.entries != links)
 		return EXIT_FAILURE;
-	printf("%.0f %.0f %.0f %.0f %.0f\n", (double)usage.bytes / (double)links, resident, one, two, ns_per_put);
+	printf("%.0f %.0f %.0f %.0f %.0f\n", (double)usage.bytes / (double)links, resident, one,
+	       two, ns_per_put);
 	memory_cache_free(cache);
 	return EXIT_SUCCESS;
 }

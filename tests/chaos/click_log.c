@@ -43,12 +43,13 @@ static void keep_latency(struct click_log *log, uint64_t latency_us)
 	log->latencies[log->count++] = latency_us;
 }
 
-void click_log_add(struct click_log *log, uint64_t number, int64_t due_us, int64_t ended_us, unsigned status)
+void click_log_add(struct click_log *log, uint64_t number, int64_t due_us, int64_t ended_us,
+                   unsigned status)
 {
 	uint64_t latency_us = (uint64_t)(ended_us - due_us);
 	const uint64_t row[] = { number, (uint64_t)ended_us, latency_us, status };
 	if (fwrite(row, sizeof(row), 1, log->file) != 1)
-		abort(); /* a book with a gap would prove nothing */
+		abort(); /* a log with a gap would prove nothing */
 	log->by_class[status / 100 % 10]++;
 	if (status != 0)
 		keep_latency(log, latency_us);
@@ -80,5 +81,6 @@ void click_log_print(struct click_log *log)
 	printf("2xx %llu, 3xx %llu, 4xx %llu, 5xx %llu, no answer %llu, p50 %.2f ms, p99 %.2f ms\n",
 	       (unsigned long long)log->by_class[2], (unsigned long long)log->by_class[3],
 	       (unsigned long long)log->by_class[4], (unsigned long long)log->by_class[5],
-	       (unsigned long long)log->by_class[0], percentile_ms(log, 50), percentile_ms(log, 99));
+	       (unsigned long long)log->by_class[0], percentile_ms(log, 50),
+	       percentile_ms(log, 99));
 }

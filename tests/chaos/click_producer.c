@@ -1,11 +1,12 @@
 /*
- * Stands in for redirectors in the chaos tests of counting: sends clicks to waymark.redirects.v1 at a rate, and every
- * now and then sends the last of them again, as a redirector does that was killed before Kafka's acknowledgement
- * reached it. What was sent is written down, one line per click with tabs between: event id, link, time, bot (t or f),
- * latency (µs), visitor.
+ * Takes the place of redirectors in the chaos tests of counting. It sends clicks to
+ * waymark.redirects.v1 at a rate. Now and then it sends the last of them again, as a redirector
+ * does that was killed before Kafka's acknowledgement came. The file --truth gets a line per click,
+ * with tabs between: event id, link, time, bot (t or f), latency (µs), visitor.
  *
- * Standard input rules it: a line with a number sets the rate per second (0 = as fast as Kafka takes them); at its end
- * the producer sends what is left of --clicks at full speed, waits until Kafka has everything and says what it did.
+ * Standard input controls it. A line with a number sets the rate per second; 0 is as fast as Kafka
+ * takes them. At the end of input the producer sends the rest of --clicks at full speed, waits
+ * until Kafka has everything, and prints its totals.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -23,8 +24,8 @@
 #include "tests/chaos/click_source.h"
 
 #define SOURCE "/waymark/redirector"
-#define TURN_MS 5
-#define FULL_PAUSE_MS 2
+#define TICK_MS 5
+#define QUEUE_FULL_PAUSE_MS 2
 #define RESEND_COUNT 256 /* a power of two */
 #define FLUSH_MS 120000
 
@@ -33,7 +34,7 @@ struct options {
 	const char *truth;
 	uint64_t clicks;
 	uint64_t resend_every; /* clicks; 0 = nothing is sent again */
-	uint64_t poison_every; /* the same */
+	uint64_t poison_every; /* clicks; 0 = no poison is sent */
 	struct click_source source;
 };
 
@@ -50,20 +51,21 @@ struct work {
 	struct sent last[RESEND_COUNT];
 	struct strbuf poison;
 	uint64_t rate;
-	bool is_over; /* the end of standard input */
+	bool is_over; /* standard input has ended */
 	uint64_t clicks, repeats, poisoned;
 };
 
 /* --- sending --- */
 
-/* However long Kafka is away: nothing is given up. */
+/* Waits for Kafka as long as it takes. */
 static void send(struct work *work, const struct kafka_record *record)
 {
 	enum err err;
 	while ((err = kafka_producer_send(work->producer, record)) == ERR_LIMIT)
-		poll(NULL, 0, FULL_PAUSE_MS);
+		poll(NULL, 0, QUEUE_FULL_PAUSE_MS);
 	if (err != OK) {
-		fprintf(stderr, "click_producer: Kafka takes no record of %zu bytes\n", record->value_len);
+		fprintf(stderr, "click_producer: Kafka refuses a record of %zu bytes\n",
+		        record->value_len);
 		exit(EXIT_FAILURE);
 	}
 }
@@ -76,24 +78,26 @@ static void send_click(struct work *work, const struct sent *sent)
 		                       .key_len = strlen(sent->click.slug),
 		                       .value = sent->bytes.data,
 		                       .value_len = sent->bytes.len };
-	cloud_event_headers(&headers, sent->click.event_id, sent->click.occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE,
-	                    sent->click.slug, &record);
+	cloud_event_headers(&headers, sent->click.event_id, sent->click.occurred_at_us,
+	                    REDIRECT_EVENT_TYPE, SOURCE, sent->click.slug, &record);
 	send(work, &record);
 }
 
-static void write_down(struct work *work, const struct redirect_event *click, uint64_t visitor, bool is_bot)
+static void write_truth(struct work *work, const struct redirect_event *click, uint64_t visitor,
+                        bool is_bot)
 {
 	char id[ENTROPY_UUID_TEXT_SIZE];
 	char time[TIMESTAMP_TEXT_SIZE];
 	entropy_uuid_format(click->event_id, id);
 	timestamp_format_us(click->occurred_at_us, time);
-	fprintf(work->truth, "%s\t%" PRId64 "\t%s\t%c\t%" PRIu32 "\t%" PRIu64 "\n", id, click->link_id, time,
-	        is_bot ? 't' : 'f', click->latency_us, visitor);
+	fprintf(work->truth, "%s\t%" PRId64 "\t%s\t%c\t%" PRIu32 "\t%" PRIu64 "\n", id,
+	        click->link_id, time, is_bot ? 't' : 'f', click->latency_us, visitor);
 }
 
 static void resend(struct work *work)
 {
-	for (uint64_t n = work->clicks > RESEND_COUNT ? work->clicks - RESEND_COUNT : 0; n < work->clicks; n++) {
+	for (uint64_t n = work->clicks > RESEND_COUNT ? work->clicks - RESEND_COUNT : 0;
+	     n < work->clicks; n++) {
 		send_click(work, &work->last[n % RESEND_COUNT]);
 		work->repeats++;
 	}
@@ -107,7 +111,7 @@ static void set_header(struct kafka_record *record, const char *name, const char
 	}
 }
 
-/* Its key says what it is: "poison-KIND-NUMBER". */
+/* The key of poison is "poison-KIND-NUMBER". */
 static void send_poison(struct work *work)
 {
 	enum poison kind = work->poisoned % POISON_KINDS;
@@ -118,7 +122,8 @@ static void send_poison(struct work *work)
 	int64_t now_us = clock_now_us(clock_system());
 	struct cloud_event headers;
 	click_source_poison(&work->options.source, kind, &work->poison, &type, &content);
-	snprintf(key, sizeof(key), "poison-%s-%" PRIu64, click_source_poison_name(kind), work->poisoned++);
+	snprintf(key, sizeof(key), "poison-%s-%" PRIu64, click_source_poison_name(kind),
+	         work->poisoned++);
 	struct kafka_record record = { .topic = REDIRECT_EVENT_TOPIC,
 		                       .key = key,
 		                       .key_len = strlen(key),
@@ -143,7 +148,7 @@ static void click(struct work *work)
 	click_source_next(&work->options.source, &sent->click, &visitor, &is_bot);
 	strbuf_reset(&sent->bytes);
 	redirect_event_encode(&sent->click, &sent->bytes);
-	write_down(work, &sent->click, visitor, is_bot);
+	write_truth(work, &sent->click, visitor, is_bot);
 	send_click(work, sent);
 	if (is_due(work, work->options.resend_every))
 		resend(work);
@@ -151,9 +156,9 @@ static void click(struct work *work)
 		send_poison(work);
 }
 
-/* --- the pace --- */
+/* --- the rate --- */
 
-static void hear(struct work *work)
+static void read_rate(struct work *work)
 {
 	char line[64];
 	ssize_t len = read(STDIN_FILENO, line, sizeof(line) - 1);
@@ -164,26 +169,27 @@ static void hear(struct work *work)
 	work->rate = strtoull(line, NULL, 10);
 }
 
-static void follow_hands(struct work *work)
+static void send_until_end_of_input(struct work *work)
 {
 	int64_t due_us = clock_steady_us(clock_system());
-	struct pollfd hands = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	while (!work->is_over) {
-		if (poll(&hands, 1, work->rate > 0 ? TURN_MS : 0) > 0) {
-			hear(work);
+		if (poll(&input, 1, work->rate > 0 ? TICK_MS : 0) > 0) {
+			read_rate(work);
 			due_us = clock_steady_us(clock_system());
 		}
 		int64_t now_us = clock_steady_us(clock_system());
 		if (work->rate == 0)
 			click(work);
-		for (; work->rate > 0 && due_us < now_us; due_us += CLOCK_US_PER_S / (int64_t)work->rate)
+		for (; work->rate > 0 && due_us < now_us;
+		     due_us += CLOCK_US_PER_S / (int64_t)work->rate)
 			click(work);
 	}
 }
 
 static bool work_through(struct work *work)
 {
-	follow_hands(work);
+	send_until_end_of_input(work);
 	while (work->clicks < work->options.clicks)
 		click(work);
 	if (work->options.resend_every > 0)
@@ -299,8 +305,8 @@ int main(int argc, char **argv)
 	}
 	work->log = log_new("click_producer", LOG_WARNING, STDERR_FILENO);
 	bool is_done = begin(work) && work_through(work);
-	printf("{\"clicks\": %" PRIu64 ", \"repeats\": %" PRIu64 ", \"poisoned\": %" PRIu64 "}\n", work->clicks,
-	       work->repeats, work->poisoned);
+	printf("{\"clicks\": %" PRIu64 ", \"repeats\": %" PRIu64 ", \"poisoned\": %" PRIu64 "}\n",
+	       work->clicks, work->repeats, work->poisoned);
 	end(work);
 	return is_done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

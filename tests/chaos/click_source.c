@@ -22,7 +22,8 @@ static const struct {
 	  false },
 	{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", true },
 };
-static const char *const referrers[] = { "", "https://www.google.com/", "https://news.example.com/item?id=1" };
+static const char *const referrers[] = { "", "https://www.google.com/",
+	                                 "https://news.example.com/item?id=1" };
 static const char *const languages[] = { "de-DE,de;q=0.9", "en", "fr-FR", "" };
 static const char *const queries[] = { "", "utm_source=letter&utm_medium=email&utm_campaign=spring",
 	                               "utm_source=poster" };
@@ -41,7 +42,7 @@ static uint64_t next_random(struct click_source *source, uint64_t below)
 	return mix(source->random) % below;
 }
 
-/* The first of the links gets a quarter of the clicks of fifty, the last one hardly any. */
+/* Of fifty links, the first gets a quarter of the clicks and the last hardly any. */
 static int64_t choose_link(struct click_source *source)
 {
 	double x = (double)next_random(source, 1 << 20) / (1 << 20);
@@ -56,7 +57,8 @@ static void hash_visitor(uint64_t visitor, uint8_t out[static DIGEST_SIZE])
 	}
 }
 
-void click_source_next(struct click_source *source, struct redirect_event *out, uint64_t *visitor, bool *is_bot)
+void click_source_next(struct click_source *source, struct redirect_event *out, uint64_t *visitor,
+                       bool *is_bot)
 {
 	*visitor = next_random(source, source->visitors);
 	size_t agent = *visitor % COUNT(agents);
@@ -74,35 +76,40 @@ void click_source_next(struct click_source *source, struct redirect_event *out, 
 	entropy_uuid7(out->occurred_at_us, out->event_id);
 	memcpy(out->instance, source->instance, sizeof(out->instance));
 	hash_visitor(*visitor, out->visitor_hash);
-	snprintf(out->slug, sizeof(out->slug), "chaos-%lld", (long long)(out->link_id - source->first_link));
-	snprintf(out->client_network, sizeof(out->client_network), "%u.%u.113.0/24", 2 + (unsigned)(*visitor % 90),
-	         (unsigned)(*visitor % 250));
+	snprintf(out->slug, sizeof(out->slug), "chaos-%lld",
+	         (long long)(out->link_id - source->first_link));
+	snprintf(out->client_network, sizeof(out->client_network), "%u.%u.113.0/24",
+	         2 + (unsigned)(*visitor % 90), (unsigned)(*visitor % 250));
 	snprintf(out->user_agent, sizeof(out->user_agent), "%s", agents[agent].text);
-	snprintf(out->referrer, sizeof(out->referrer), "%s", referrers[next_random(source, COUNT(referrers))]);
-	snprintf(out->accept_language, sizeof(out->accept_language), "%s", languages[*visitor % COUNT(languages)]);
-	snprintf(out->query, sizeof(out->query), "%s", queries[next_random(source, COUNT(queries))]);
+	snprintf(out->referrer, sizeof(out->referrer), "%s",
+	         referrers[next_random(source, COUNT(referrers))]);
+	snprintf(out->accept_language, sizeof(out->accept_language), "%s",
+	         languages[*visitor % COUNT(languages)]);
+	snprintf(out->query, sizeof(out->query), "%s",
+	         queries[next_random(source, COUNT(queries))]);
 }
 
 const char *click_source_poison_name(enum poison kind)
 {
 	static const char *const names[POISON_KINDS] = {
-		[POISON_NUL] = "nul",         [POISON_UTF8] = "utf8",       [POISON_EMPTY] = "empty",
-		[POISON_TRUNCATED] = "short", [POISON_LARGE] = "large",     [POISON_TYPE] = "type",
+		[POISON_NUL] = "nul",         [POISON_UTF8] = "utf8",
+		[POISON_EMPTY] = "empty",     [POISON_TRUNCATED] = "short",
+		[POISON_LARGE] = "large",     [POISON_TYPE] = "type",
 		[POISON_VERSION] = "version", [POISON_CONTENT] = "content",
 	};
 	return names[kind];
 }
 
-/* Puts other bytes into the user agent: protobuf takes any, and so does the journal. */
-static void spoil(struct strbuf *value, const char *bytes, size_t len)
+/* Puts other bytes into the user agent. Neither protobuf nor the journal refuses them. */
+static void damage(struct strbuf *value, const char *bytes, size_t len)
 {
 	char *at = memmem(value->data, value->len, "Mozilla", strlen("Mozilla"));
 	if (at)
 		memcpy(at, bytes, len);
 }
 
-void click_source_poison(struct click_source *source, enum poison kind, struct strbuf *value, const char **type,
-                         const char **content)
+void click_source_poison(struct click_source *source, enum poison kind, struct strbuf *value,
+                         const char **type, const char **content)
 {
 	struct redirect_event click;
 	static const char filling[] = "far too much of the same ";
@@ -117,11 +124,12 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
 	                                 : REDIRECT_EVENT_TYPE;
 	*content = kind == POISON_CONTENT ? "application/json" : CLOUD_EVENT_PROTOBUF;
 	if (kind == POISON_NUL)
-		spoil(value, "a\0b", 3);
+		damage(value, "a\0b", 3);
 	else if (kind == POISON_UTF8)
-		spoil(value, "\xed\xa0\x80", 3);
+		damage(value, "\xed\xa0\x80", 3);
 	else if (kind == POISON_TRUNCATED)
 		value->len -= 7;
 	while (kind == POISON_LARGE && value->len < CLICK_SOURCE_LARGE)
-		strbuf_add(value, filling, sizeof(filling) - 1); /* which goes into it without a rest */
+		strbuf_add(value, filling,
+		           sizeof(filling) - 1); /* CLICK_SOURCE_LARGE is a multiple of it */
 }

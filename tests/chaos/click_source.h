@@ -1,7 +1,7 @@
 /*
- * Pure, but for the clock and the ids. For the chaos tests of counting: what redirectors would send. Clicks on a range
- * of links, few of which get most; visitors who come back; agents of which it is known whether they are bots. And
- * poison: messages that are no clicks, of every kind.
+ * The clicks of the chaos tests of counting, as redirectors would send them. A few links of a range
+ * get most of the clicks, visitors return, and each user agent is known to be a bot or not. It also
+ * makes poison: messages of every kind that are no clicks. Pure, except for the clock and the ids.
  */
 #ifndef WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H
 #define WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H
@@ -23,27 +23,28 @@ struct click_source {
 	uint8_t instance[ENTROPY_UUID_SIZE];
 };
 
-/* The number of its visitor goes to *visitor, whether he is a bot to *is_bot. */
-void click_source_next(struct click_source *source, struct redirect_event *out, uint64_t *visitor, bool *is_bot);
+/* Makes the next click. *visitor is the number of its visitor. */
+void click_source_next(struct click_source *source, struct redirect_event *out, uint64_t *visitor,
+                       bool *is_bot);
 
-/* What is wrong with it: the headers say something else, or the bytes do. */
+/* What is wrong with a message, in its bytes or its headers. */
 enum poison {
 	POISON_NUL,
 	POISON_UTF8,
 	POISON_EMPTY,
 	POISON_TRUNCATED,
 	POISON_LARGE,
-	POISON_TYPE,    /* another event's */
-	POISON_VERSION, /* of a later topic */
-	POISON_CONTENT, /* JSON, as content-type says */
+	POISON_TYPE,    /* the type of another event */
+	POISON_VERSION, /* a later version of the type */
+	POISON_CONTENT, /* content-type says JSON */
 	POISON_KINDS,
 };
 
-/* "nul"; names have no dash. */
+/* "nul" and so on; names have no dash. */
 const char *click_source_poison_name(enum poison kind);
 
-/* The value (emptied before), and what its headers say in place of REDIRECT_EVENT_TYPE and of protobuf. */
-void click_source_poison(struct click_source *source, enum poison kind, struct strbuf *value, const char **type,
-                         const char **content);
+/* Replaces *value. *type and *content replace REDIRECT_EVENT_TYPE and protobuf in the headers. */
+void click_source_poison(struct click_source *source, enum poison kind, struct strbuf *value,
+                         const char **type, const char **content);
 
 #endif

@@ -1,16 +1,17 @@
 /*
- * Visitors of links that expire one after the other, for test_expiry.py: link i (slug expiring-i) ends at --first-us
- * plus i times --every-us. Requests come at a steady rate, most of them around the two borders of some link: its end,
- * and the end of its window. Each answer is judged by when the request began and ended, on the wall clock:
+ * Visitors of links that expire one after the other, for test_expiry.py. Link i (slug expiring-i)
+ * expires at --first-us plus i times --every-us. Requests come at a steady rate, most of them
+ * around the expiry of a link or the end of its window. Each answer is judged by when its request
+ * began and ended, on the wall clock:
  *
- *   denied early      404, and it began before the end of the window
- *   redirected late   3xx, and it began 100 ms after the link's end, or later
- *   gone early        410, and it was over before the link's end
- *   came back         something else than 404, and it began after the same redirector's 404 was there
- *   unavailable       503: nobody could tell
- *   unanswered        anything else, or nothing
+ *   denied early      404, and it was there before the end of the window
+ *   redirected late   3xx, and the request began 100 ms after the expiry or later
+ *   gone early        410, and it was there before the expiry
+ *   came back         not 404, and the request began after the same redirector's 404 was there
+ *   unavailable       503: the stores did not answer in time
+ *   unanswered        anything else, or no answer
  *
- * It ends after --requests, or when its standard input ends, and prints one line of JSON.
+ * The program ends after --requests, or when its standard input ends, and prints one line of JSON.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -28,12 +29,13 @@
 
 #define PORTS_MAX 4
 #define EVENTS_MAX 128
-#define COME_BACK_US (25 * CLOCK_US_PER_MS)
+#define RECONNECT_US (25 * CLOCK_US_PER_MS)
 #define TICK_US (5 * CLOCK_US_PER_MS)
-#define PATIENCE_US (20 * CLOCK_US_PER_S)
+#define ANSWER_TIMEOUT_US (20 * CLOCK_US_PER_S)
 #define REDIRECT_BOUND_US (100 * CLOCK_US_PER_MS)
 #define BORDER_US (30 * CLOCK_US_PER_MS)
-#define SOONEST_US (CLOCK_US_PER_S / 2) /* before its end nobody asks for a link */
+#define SOONEST_US                                                                                 \
+	(CLOCK_US_PER_S / 2) /* longest time before its expiry that a link is requested */
 
 struct options {
 	uint16_t ports[PORTS_MAX];
@@ -43,7 +45,7 @@ struct options {
 	int64_t every_us;
 	int64_t links;
 	int64_t window_us;
-	int64_t after_us; /* how long after the window a link is asked for */
+	int64_t after_us; /* longest time after its window that a link is requested */
 	int64_t requests;
 	double rate;
 };
@@ -53,15 +55,15 @@ struct question {
 	int64_t began_us;
 };
 
-struct crowd {
+struct load {
 	struct options options;
 	int epoll;
 	struct visitor *visitors;
-	struct question *questions; /* one for each of them */
+	struct question *questions; /* one per visitor */
 	size_t count;
 	size_t cursor;
-	int64_t *denied_us; /* per port and link: when its first 404 was there; 0 = not yet */
-	int64_t now_us;     /* wall */
+	int64_t *denied_us; /* per port and link, when its first 404 was there; 0 = not yet */
+	int64_t now_us;     /* wall clock */
 	int64_t due_us;
 	int64_t asked;
 	int64_t answered;
@@ -71,41 +73,43 @@ struct crowd {
 	bool is_over;
 };
 
-static int64_t expires_us(const struct crowd *c, int64_t link)
+static int64_t expires_us(const struct load *c, int64_t link)
 {
 	return c->options.first_us + link * c->options.every_us;
 }
 
-static size_t door_of(const struct crowd *c, const struct visitor *v)
+static size_t port_of(const struct load *c, const struct visitor *v)
 {
 	return (size_t)(v - c->visitors) % c->options.port_count;
 }
 
 /* --- judging --- */
 
-static void judge_denial(struct crowd *c, const struct question *q, int64_t *denied_us)
+static void judge_denial(struct load *c, const struct question *q, int64_t *denied_us)
 {
 	c->denied++;
-	c->denied_early += q->began_us < expires_us(c, q->link) + c->options.window_us;
+	c->denied_early += c->now_us < expires_us(c, q->link) + c->options.window_us;
 	if (*denied_us == 0)
 		*denied_us = c->now_us;
 }
 
-static void judge_other(struct crowd *c, const struct question *q, unsigned status, int64_t denied_us)
+static void judge_other(struct load *c, const struct question *q, unsigned status,
+                        int64_t denied_us)
 {
 	bool is_redirect = status == 302;
 	c->came_back += denied_us != 0 && q->began_us > denied_us;
 	c->redirected += is_redirect;
-	c->redirected_late += is_redirect && q->began_us > expires_us(c, q->link) + REDIRECT_BOUND_US;
+	c->redirected_late +=
+		is_redirect && q->began_us > expires_us(c, q->link) + REDIRECT_BOUND_US;
 	c->gone += !is_redirect;
 	c->gone_early += !is_redirect && c->now_us < expires_us(c, q->link);
 }
 
-/* status 0: there was no answer. */
-static void judge(struct crowd *c, const struct visitor *v, unsigned status)
+/* status is 0 without an answer. */
+static void judge(struct load *c, const struct visitor *v, unsigned status)
 {
 	const struct question *q = &c->questions[v - c->visitors];
-	int64_t *denied_us = &c->denied_us[(int64_t)door_of(c, v) * c->options.links + q->link];
+	int64_t *denied_us = &c->denied_us[(int64_t)port_of(c, v) * c->options.links + q->link];
 	int64_t took_us = c->now_us - q->began_us;
 	c->answered++;
 	c->longest_us = took_us > c->longest_us ? took_us : c->longest_us;
@@ -126,8 +130,8 @@ static int64_t within(int64_t from_us, int64_t to_us)
 	return from_us + (int64_t)entropy_below((uint64_t)(to_us - from_us + 1));
 }
 
-/* How long ago a link may have ended that is asked for now: around one of the borders, or anywhere. */
-static int64_t draw_age_us(const struct crowd *c)
+/* Draws how long ago the next requested link expired: near one of the two borders, or anywhere. */
+static int64_t draw_age_us(const struct load *c)
 {
 	int64_t window_us = c->options.window_us;
 	switch (entropy_below(3)) {
@@ -140,7 +144,7 @@ static int64_t draw_age_us(const struct crowd *c)
 	}
 }
 
-static int64_t draw_link(const struct crowd *c)
+static int64_t draw_link(const struct load *c)
 {
 	int64_t link = (c->now_us - draw_age_us(c) - c->options.first_us) / c->options.every_us;
 	if (link < 0)
@@ -148,7 +152,7 @@ static int64_t draw_link(const struct crowd *c)
 	return link < c->options.links ? link : c->options.links - 1;
 }
 
-static struct visitor *next_idle(struct crowd *c)
+static struct visitor *next_idle(struct load *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		struct visitor *v = &c->visitors[c->cursor++ % c->count];
@@ -158,15 +162,16 @@ static struct visitor *next_idle(struct crowd *c)
 	return NULL;
 }
 
-static void read_clock(struct crowd *c)
+static void read_clock(struct load *c)
 {
 	c->now_us = clock_now_us(clock_system());
 }
 
-static void ask_what_is_due(struct crowd *c)
+static void ask_what_is_due(struct load *c)
 {
 	struct visitor *v;
-	while (c->asked < c->options.requests && c->due_us <= c->now_us && (v = next_idle(c)) != NULL) {
+	while (c->asked < c->options.requests && c->due_us <= c->now_us &&
+	       (v = next_idle(c)) != NULL) {
 		char slug[64];
 		struct question *q = &c->questions[v - c->visitors];
 		read_clock(c);
@@ -175,73 +180,80 @@ static void ask_what_is_due(struct crowd *c)
 		visitor_ask(v, slug, "expiry", (uint64_t)c->asked++, c->now_us);
 		c->due_us += (int64_t)(CLOCK_US_PER_S / c->options.rate);
 	}
-	/* Whoever was held up does not come in a crowd later. */
+	/* Requests that were held up do not come all at once later. */
 	if (c->due_us < c->now_us - TICK_US)
 		c->due_us = c->now_us - TICK_US;
 }
 
 /* --- the connections --- */
 
-static void look(struct crowd *c, struct visitor *v)
+static void update(struct load *c, struct visitor *v)
 {
 	bool was_waiting = v->state == VISITOR_WAITING;
-	enum visitor_news news = visitor_look(v, c->now_us);
-	if (news != VISITOR_NOTHING && was_waiting)
-		judge(c, v, news == VISITOR_ANSWERED ? v->status : 0);
+	enum visitor_event event = visitor_update(v, c->now_us);
+	if (event != VISITOR_NOTHING && was_waiting)
+		judge(c, v, event == VISITOR_ANSWERED ? v->status : 0);
 }
 
-static void hear(struct crowd *c)
+static void read_input(struct load *c)
 {
 	char line[64];
 	c->is_over = c->is_over || read(STDIN_FILENO, line, sizeof(line)) <= 0;
 }
 
-static void wait_for_news(struct crowd *c)
+static void wait_for_events(struct load *c)
 {
 	struct epoll_event events[EVENTS_MAX];
-	int64_t us = c->due_us > c->now_us && c->asked < c->options.requests ? c->due_us - c->now_us : TICK_US;
+	int64_t us = c->due_us > c->now_us && c->asked < c->options.requests ? c->due_us - c->now_us
+	                                                                     : TICK_US;
 	struct timespec wait = { .tv_nsec = (us < TICK_US ? us : TICK_US) * 1000 };
 	int count = epoll_pwait2(c->epoll, events, EVENTS_MAX, &wait, NULL);
 	read_clock(c);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr)
-			look(c, events[i].data.ptr);
+			update(c, events[i].data.ptr);
 		else
-			hear(c);
+			read_input(c);
 	}
 }
 
-static void tend(struct crowd *c)
+static void keep_connections(struct load *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		struct visitor *v = &c->visitors[i];
-		if (v->state == VISITOR_AWAY && c->now_us - v->since_us >= COME_BACK_US) {
-			visitor_come(v, c->epoll, c->options.ports[door_of(c, v)], c->now_us);
-		} else if (v->state == VISITOR_WAITING && c->now_us - v->due_us > PATIENCE_US) {
+		if (v->state == VISITOR_CLOSED && c->now_us - v->since_us >= RECONNECT_US) {
+			visitor_connect(v, c->epoll, c->options.ports[port_of(c, v)], c->now_us);
+		} else if (v->state == VISITOR_WAITING &&
+		           c->now_us - v->due_us > ANSWER_TIMEOUT_US) {
 			judge(c, v, 0);
-			visitor_leave(v, c->now_us);
+			visitor_close(v, c->now_us);
 		}
 	}
 }
 
-static void visit(struct crowd *c)
+static void visit(struct load *c)
 {
 	c->due_us = c->now_us;
 	while (!c->is_over && c->answered < c->options.requests) {
-		tend(c);
+		keep_connections(c);
 		ask_what_is_due(c);
-		wait_for_news(c);
+		wait_for_events(c);
 	}
 }
 
 /* --- the command line --- */
 
 static const struct option names[] = {
-	{ "ports", required_argument, NULL, 'p' },    { "connections", required_argument, NULL, 'c' },
-	{ "first-us", required_argument, NULL, 'f' }, { "every-us", required_argument, NULL, 'e' },
-	{ "links", required_argument, NULL, 'l' },    { "window-us", required_argument, NULL, 'w' },
-	{ "after-us", required_argument, NULL, 'a' }, { "requests", required_argument, NULL, 'n' },
-	{ "rate", required_argument, NULL, 'r' },     { 0 },
+	{ "ports", required_argument, NULL, 'p' },
+	{ "connections", required_argument, NULL, 'c' },
+	{ "first-us", required_argument, NULL, 'f' },
+	{ "every-us", required_argument, NULL, 'e' },
+	{ "links", required_argument, NULL, 'l' },
+	{ "window-us", required_argument, NULL, 'w' },
+	{ "after-us", required_argument, NULL, 'a' },
+	{ "requests", required_argument, NULL, 'n' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ 0 },
 };
 
 static void parse_ports(char *list, struct options *o)
@@ -290,17 +302,19 @@ static bool parse(int argc, char **argv, struct options *o)
 			return false;
 		}
 	}
-	return o->port_count > 0 && o->connections > 0 && o->first_us > 0 && o->every_us > 0 && o->links > 0 &&
-	       o->window_us > 0 && o->after_us > 0 && o->requests > 0 && o->rate > 0;
+	return o->port_count > 0 && o->connections > 0 && o->first_us > 0 && o->every_us > 0 &&
+	       o->links > 0 && o->window_us > 0 && o->after_us > 0 && o->requests > 0 &&
+	       o->rate > 0;
 }
 
-static bool gather(struct crowd *c)
+static bool begin(struct load *c)
 {
 	struct epoll_event control = { .events = EPOLLIN | EPOLLHUP };
 	c->count = c->options.connections * c->options.port_count;
 	c->visitors = mem_array(c->count, sizeof(*c->visitors));
 	c->questions = mem_array(c->count, sizeof(*c->questions));
-	c->denied_us = mem_array(c->options.port_count * (size_t)c->options.links, sizeof(*c->denied_us));
+	c->denied_us =
+		mem_array(c->options.port_count * (size_t)c->options.links, sizeof(*c->denied_us));
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	read_clock(c);
 	if (c->epoll >= 0 && epoll_ctl(c->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &control) == 0)
@@ -309,10 +323,10 @@ static bool gather(struct crowd *c)
 	return false;
 }
 
-static void disperse(struct crowd *c)
+static void end(struct load *c)
 {
 	for (size_t i = 0; i < c->count; i++)
-		visitor_leave(&c->visitors[i], c->now_us);
+		visitor_close(&c->visitors[i], c->now_us);
 	free(c->visitors);
 	free(c->questions);
 	free(c->denied_us);
@@ -320,29 +334,32 @@ static void disperse(struct crowd *c)
 		close(c->epoll);
 }
 
-static void tell(const struct crowd *c)
+static void print_totals(const struct load *c)
 {
-	printf("{\"requests\": %" PRId64 ", \"redirected\": %" PRId64 ", \"gone\": %" PRId64 ", \"denied\": %" PRId64
-	       ", \"denied_early\": %" PRId64 ", \"redirected_late\": %" PRId64 ", \"gone_early\": %" PRId64
-	       ", \"came_back\": %" PRId64 ", \"unavailable\": %" PRId64 ", \"unanswered\": %" PRId64
-	       ", \"longest_ms\": %.1f}\n",
-	       c->answered, c->redirected, c->gone, c->denied, c->denied_early, c->redirected_late, c->gone_early,
-	       c->came_back, c->unavailable, c->unanswered, (double)c->longest_us / (double)CLOCK_US_PER_MS);
+	printf("{\"requests\": %" PRId64 ", \"redirected\": %" PRId64 ", \"gone\": %" PRId64
+	       ", \"denied\": %" PRId64 ", \"denied_early\": %" PRId64
+	       ", \"redirected_late\": %" PRId64 ", \"gone_early\": %" PRId64
+	       ", \"came_back\": %" PRId64 ", \"unavailable\": %" PRId64
+	       ", \"unanswered\": %" PRId64 ", \"longest_ms\": %.1f}\n",
+	       c->answered, c->redirected, c->gone, c->denied, c->denied_early, c->redirected_late,
+	       c->gone_early, c->came_back, c->unavailable, c->unanswered,
+	       (double)c->longest_us / (double)CLOCK_US_PER_MS);
 }
 
 int main(int argc, char **argv)
 {
-	struct crowd crowd = { 0 };
-	if (!parse(argc, argv, &crowd.options)) {
-		fprintf(stderr, "usage: expiry_visitors --ports N,N --links N --first-us T --every-us N --window-us N "
-		                "--after-us N --requests N [--rate PER_SECOND] [--connections N]\n");
+	struct load load = { 0 };
+	if (!parse(argc, argv, &load.options)) {
+		fprintf(stderr,
+		        "usage: expiry_visitors --ports N,N --links N --first-us T --every-us N --window-us N "
+		        "--after-us N --requests N [--rate PER_SECOND] [--connections N]\n");
 		return 64;
 	}
-	bool is_gathered = gather(&crowd);
-	if (is_gathered) {
-		visit(&crowd);
-		tell(&crowd);
+	bool has_begun = begin(&load);
+	if (has_begun) {
+		visit(&load);
+		print_totals(&load);
 	}
-	disperse(&crowd);
-	return is_gathered ? EXIT_SUCCESS : EXIT_FAILURE;
+	end(&load);
+	return has_begun ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,7 @@
 """A plug-in for pytest: each test adds a row to the file CHAOS_SUMMARY, from which tests/chaos/run makes its table.
 
-A row has what the test recorded with record_property ("did" is what was done, the others are figures) and the verdict.
+A row holds what the test recorded with record_property ("did" says what was done, the others are figures), its
+promises (promises.py) and its verdict.
 """
 
 import json
@@ -16,6 +17,7 @@ def pytest_runtest_logreport(report):
     row = {
         "name": report.location[2].rpartition(".")[2].removeprefix("test_").replace("_", " "),
         "did": figures.pop("did", ""),
+        "promises": figures.pop("promises", []),
         "figures": figures,
         "verdict": VERDICTS[report.outcome],
         "reason": report.longrepr[2] if report.outcome == "skipped" else "",

@@ -1,7 +1,6 @@
-"""Debian's Prometheus watches a stack by our rules: each fault raises its alerts, and no other; and when it is mended they end.
+"""Debian's Prometheus watches a stack: each fault raises its alerts and no others, and they end when it is repaired.
 
-Objectives have windows of days and remember what was: after the first fault theirs may fire, and only where they must is looked at
-them.
+Objectives have windows of days. After the first fault their alerts may fire at any time, so only one test judges them.
 """
 
 import concurrent.futures
@@ -15,15 +14,15 @@ import time
 import urllib.parse
 
 import pytest
-from alert_rig import Load, Prometheus, seconds_since
-from rig import BUILD, ROOT, Stack, Store, wait_until
+from alert_harness import Load, Prometheus, seconds_since
+from harness import BUILD, ROOT, Stack, Store, wait_until
 
 from clients import Api
 from stacklib import paths
 
 OBJECTIVES = {f"Waymark{name}Burn{pace}" for name in ("Redirects", "Clicks") for pace in ("Fast", "Slow")}
-FIRES_S, ENDS_S = 90, 120
-# How long it is watched that nothing else fires.
+FIRES_S, ENDS_S = 300, 300
+# How long no alert may fire without a fault.
 QUIET_S = 20
 # What a flood fills, and no other fault does: each click takes some 400 bytes.
 JOURNAL_BYTES, CLICKS = 4 << 20, 16_000
@@ -33,13 +32,13 @@ pytestmark = pytest.mark.skipif(not shutil.which("prometheus"), reason="there is
 
 
 def free_port():
-    with contextlib.closing(socket.socket()) as door:
-        door.bind(("127.0.0.1", 0))
-        return door.getsockname()[1]
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def wait_for(condition, seconds, what):
-    """As wait_until, but says what was missing at the end."""
+    """As wait_until, but what() is called at the end and names what is missing."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what()}"
@@ -50,7 +49,7 @@ class Watched:
     def __init__(self, folder):
         self.folder = folder
         self.stack = Stack(folder / "stack", BUILD)
-        self.files = {HOSTS: "nobody.example\n", RULES: pathlib.Path(paths.UA_REGEXES).read_text()}
+        self.files = {HOSTS: "blocked.example\n", RULES: pathlib.Path(paths.UA_REGEXES).read_text()}
         for name in self.files:
             self.write(name)
         variables = {
@@ -72,11 +71,11 @@ class Watched:
         self.prometheus = Prometheus(folder, self.addresses, free_port())
 
     def write(self, name, text=None):
-        """A file of facts or hosts; without a text as it was."""
+        """Writes a file of facts or hosts; without a text, its original one."""
         (self.folder / name).write_text(self.files[name] if text is None else text)
 
     def ask(self, sql):
-        """By a new connection each time: PostgreSQL is stopped in between."""
+        """Takes a new connection each time, because faults stop PostgreSQL."""
         store = Store(self.addresses["ADMIN_PG_URL"])
         found = store.ask(sql)
         store.connection.close()
@@ -95,7 +94,7 @@ class Watched:
         assert producer.flush(20) == 0
 
     def flood(self):
-        """Clicks that Kafka does not take, until the journal is full."""
+        """Stops Kafka and clicks until the journal is full."""
         self.stack.run("stop", "kafka")
         with concurrent.futures.ThreadPoolExecutor(4) as visitors:
             list(visitors.map(self.follow, [CLICKS // 4] * 4))
@@ -107,17 +106,17 @@ class Watched:
             connection.request("GET", "/watched", headers={"X-Forwarded-For": "198.51.100.8"})
             answer = connection.getresponse()
             answer.read()
-            assert answer.status == 302, "a full journal keeps nobody from his destination"
+            assert answer.status == 302, "a full journal must not fail a redirect"
         connection.close()
 
     def stop_kafka(self):
-        """And somebody makes a link, of which nobody can be told."""
+        """Stops Kafka and makes a link, whose event cannot be published."""
         self.stack.run("stop", "kafka")
         made = Api(self.addresses["LINKS_API_URL"]).call("POST", "/api/links/public", {"original_url": "https://example.com/untold"})
         assert made.status == 201, made
 
     def restart(self, name, times):
-        """Each of them seen by Prometheus."""
+        """Restarts a process so often, each time until Prometheus has scraped it."""
         began = f'process_start_time_seconds{{job="{name}"}}'
         for _ in range(times):
             before = self.prometheus.value(began)
@@ -164,7 +163,7 @@ def freeze(name):
     return lambda w: w.stack.run("kill", "-STOP", name), lambda w: w.stack.run("kill", "-CONT", name)
 
 
-def spoil(name, text):
+def overwrite(name, text):
     return lambda w: w.write(name, text), lambda w: w.write(name)
 
 
@@ -222,8 +221,8 @@ FAULTS = {
             "WaymarkOutboxStale",
         },
     ),
-    "a list of hosts is spoilt": (spoil(HOSTS, "no host, by no rule\n"), {"WaymarkHostFilesBroken"}, set()),
-    "rules of user agents are spoilt": (spoil(RULES, "user_agent_parsers: [\n"), {"WaymarkFactFilesBroken"}, set()),
+    "a list of hosts is broken": (overwrite(HOSTS, "no host, by no rule\n"), {"WaymarkHostFilesBroken"}, set()),
+    "rules of user agents are broken": (overwrite(RULES, "user_agent_parsers: [\n"), {"WaymarkFactFilesBroken"}, set()),
     "a janitor begins again and again": (
         (lambda w: w.restart("janitor", 3), lambda w: None),
         {"WaymarkRestarts"},
@@ -259,7 +258,7 @@ def test_a_fault_raises_its_alerts_and_no_other(watched, fault, record_property)
 
 
 def test_clicks_that_wait_for_more_than_a_minute_burn_their_budget(watched, record_property):
-    """Their bound is one of values, which is not shortened."""
+    """The bound of this objective is a value, which is not shortened."""
     watched.stack.run("stop", "consumer-1")
     stopped = time.monotonic()
     wait_until(lambda: time.monotonic() - stopped > 75, 90, "clicks to be late")

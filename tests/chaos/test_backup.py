@@ -1,5 +1,7 @@
-"""The database comes back from a copy that was made under load, and counting goes on exactly where the copy says; then Kafka is
-lost as well, which is told loudly. With the operator's own steps (docs/operations.md, Backup and restore)."""
+"""The database is restored from a dump that was made under load, and counting goes on from the dump's offsets.
+
+Then Kafka is lost as well, which the services report. The steps are the operator's (docs/operations.md, Backup and restore).
+"""
 
 import json
 import os
@@ -10,9 +12,8 @@ import urllib.request
 
 import psycopg2
 import pytest
-from redirector_rig import size
-from rig import ROOT, wait_until
-from rolling_rig import REPLICAS, Fleet
+from harness import ROOT, size, wait_until
+from rolling_harness import REPLICAS, Fleet
 from stacklib import paths
 from stacklib.postgres import LOGINS
 from topics import REDIRECTS, ends
@@ -32,14 +33,14 @@ def fleet(request):
 
 def backup(fleet, *words):
     command = [ROOT / "tools/backup", *words]
-    environment = {**os.environ, "PG_URL": fleet.doors["ADMIN_PG_URL"]}
+    environment = {**os.environ, "PG_URL": fleet.env["ADMIN_PG_URL"]}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def counted_clicks(fleet, answers):
-    """Those of a time with load: all asked, none failed, all stored."""
+    """Runs the load for so many answers; none may fail."""
     fleet.ask_everywhere()
     fleet.wait_for_answers(answers)
     return end_of_load(fleet)
@@ -52,12 +53,12 @@ def end_of_load(fleet):
 
 
 def lose_postgres(fleet):
-    """What comes up instead knows neither the database nor our roles."""
+    """Starts a new PostgreSQL in its place, without the database and its roles."""
     fleet.run("down")
     shutil.rmtree(fleet.folder / "postgres")
     fleet.run("up", "--services", "none", "--build", fleet.build, "--tied-to", os.getpid())
-    fleet.doors = fleet.addresses()
-    server = psycopg2.connect(fleet.doors["ADMIN_PG_URL"].rpartition("/")[0] + "/postgres")
+    fleet.env = fleet.addresses()
+    server = psycopg2.connect(fleet.env["ADMIN_PG_URL"].rpartition("/")[0] + "/postgres")
     server.autocommit = True
     with server.cursor() as cursor:
         cursor.execute("DROP DATABASE waymark WITH (FORCE)")
@@ -74,13 +75,13 @@ def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property)
     fleet.wait_for_answers(ANSWERS)
     before = end_of_load(fleet)
     fleet.assert_counted(before.redirects())
-    stored_after_the_copy = sum(ends(fleet.doors["KAFKA_BROKERS"], REDIRECTS).values())
+    stored_after_the_copy = sum(ends(fleet.env["KAFKA_BROKERS"], REDIRECTS).values())
 
     lose_postgres(fleet)
-    told = backup(fleet, "restore", copy)
-    restored = fleet.books.counted()
+    printed = backup(fleet, "restore", copy)
+    restored = fleet.ledger.counted()
     assert 0 < restored < before.redirects() + fleet.warmed, "the copy was not made under load"
-    assert told.count(f"{REDIRECTS} ") == len(ends(fleet.doors["KAFKA_BROKERS"], REDIRECTS)), told
+    assert printed.count(f"{REDIRECTS} ") == len(ends(fleet.env["KAFKA_BROKERS"], REDIRECTS)), printed
     fleet.run("down")
     fleet.start()
     fleet.assert_counted(before.redirects())
@@ -88,9 +89,9 @@ def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property)
     after = counted_clicks(fleet, ANSWERS)
     fleet.assert_counted(before.redirects() + after.redirects())
     given = max(link["id"] for link in before.links)
-    assert min(link["id"] for link in after.links) > given, "ids that events know are given again"
+    assert min(link["id"] for link in after.links) > given, "ids that events name are given again"
     ids = ",".join(str(link["id"]) for link in after.links)
-    visits = fleet.books.rows(f"SELECT DISTINCT visit_count + bot_count FROM link_statistics WHERE link_id IN ({ids})")
+    visits = fleet.ledger.rows(f"SELECT DISTINCT visit_count + bot_count FROM link_statistics WHERE link_id IN ({ids})")
     assert visits == [(1,)], "each new link was followed once"
 
     record_property("did", "pg_dump under load, PostgreSQL lost, restored on a new server; Kafka goes on")
@@ -112,27 +113,27 @@ def readiness(url):
 
 
 def lose_kafka(fleet):
-    """And with it all topics, which are made anew."""
+    """Loses all topics as well, which are made again."""
     fleet.run("stop", "kafka")
     shutil.rmtree(fleet.folder / "kafka/data")
     fleet.run("start", "kafka")
-    environment = {**os.environ, "KAFKA_BROKERS": fleet.doors["KAFKA_BROKERS"], "TOPICS_FILE": paths.TOPICS}
+    environment = {**os.environ, "KAFKA_BROKERS": fleet.env["KAFKA_BROKERS"], "TOPICS_FILE": paths.TOPICS}
     command = [paths.program(fleet.build, "waymark-topics")]
     wait_until(lambda: subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0, 120, "the topics")
 
 
-def test_a_lost_kafka_is_told_and_counting_goes_on_with_the_new_one(fleet, record_property):
+def test_a_lost_kafka_is_reported_and_counting_goes_on_with_the_new_one(fleet, record_property):
     consumers = [f"consumer-{n}" for n in range(1, REPLICAS + 1)]
     before = counted_clicks(fleet, ANSWERS).redirects()
     fleet.assert_counted(before)
 
     lose_kafka(fleet)
-    urls = fleet.doors["CONSUMER_OPS_URLS"].split()
-    wait_until(lambda: any("partitions" in readiness(url)[1] for url in urls), 120, "a consumer to say that partitions stand still")
+    urls = fleet.env["CONSUMER_OPS_URLS"].split()
+    wait_until(lambda: any("partitions" in readiness(url)[1] for url in urls), 300, "a consumer to report that partitions are halted")
     logs = "".join((fleet.folder / f"logs/{name}.log").read_text(errors="replace") for name in consumers)
     assert "partition_halted" in logs
 
-    for name in consumers:  # whose group Kafka has forgotten: not each comes to an end by itself (docs/operations.md)
+    for name in consumers:  # Kafka has lost their group, so not each ends by itself (docs/operations.md)
         fleet.run("kill", "-KILL", name)
     assert "partitions are counted from their beginning" in backup(fleet, "kafka-lost")
     after = counted_clicks(fleet, ANSWERS).redirects()

@@ -1,6 +1,6 @@
-"""Every click is counted exactly once, whatever happens to the consumers and to what they need."""
+"""Every click is counted exactly once, whatever happens to the consumers, PostgreSQL and Kafka."""
 
-from counting_rig import (
+from counting_harness import (
     BROKER_KILLS,
     CLICKS,
     COUNT_S,
@@ -10,49 +10,48 @@ from counting_rig import (
     POSTGRES_STOPS,
     RATE,
     RESEND_EVERY,
-    SEED,
-    Hands,
-    counting_rig,
+    FaultInjector,
 )
+from harness import SEED, wait_until
 from topics import VISITS, headers, read_all
 
 
-def published_ids(rig):
-    """The ids on waymark.visits.v1, and on how many messages."""
-    ids = [headers(message)["ce_id"] for message in read_all(rig.brokers, VISITS)]
+def published_ids(harness):
+    """The event ids on waymark.visits.v1, and the number of its messages."""
+    ids = [headers(message)["ce_id"] for message in read_all(harness.brokers, VISITS)]
     return set(ids), len(ids)
 
 
-def test_counts_each_click_once_whatever_is_killed_frozen_or_cut(request, record_property):
-    with counting_rig("counting", request.node) as rig:
-        producer = rig.produce(CLICKS, RATE, resend_every=RESEND_EVERY)
-        rig.start_consumers()
-        Hands(rig).disturb(KILLS, FREEZES, POSTGRES_STOPS, BROKER_KILLS)
-        sent = producer.finish(COUNT_S)
-        clicks = rig.books.take_truth(producer.truth)
-        rig.await_counted(clicks, COUNT_S)
-        rig.stop_consumers()
-        seen, messages = published_ids(rig)
-        mistakes = rig.books.mistakes()
-        did = (
-            f"seed {SEED}: {KILLS} kill -9, {FREEZES} freezes, {POSTGRES_STOPS} immediate stops of PostgreSQL,"
-            f" {BROKER_KILLS} kill -9 of Kafka, connections cut {rig.cutter.lost_back} times between a COMMIT and its"
-            f" answer and {rig.cutter.lost_there} times before it"
-        )
-        figures = {
-            "produced": clicks,
-            "sent again": sent["repeats"],
-            "lost": mistakes["lost"],
-            "double": mistakes["double"],
-            "books that differ": sum(map(bool, mistakes.values())),
-            "batches fenced": rig.log_lines("batch_fenced"),
-            "in doubt and stored": rig.log_lines("batch_in_doubt_was_stored"),
-            "published again": messages - len(seen),
-        }
-        print(f"\n{did}: {figures}")
-        record_property("did", did)
-        for name, value in figures.items():
-            record_property(name, value)
-        rig.books.assert_right(clicks, mistakes)
-        assert rig.books.event_ids() <= seen
-        assert rig.cutter.lost_back >= CUTS
+def test_counts_each_click_once_whatever_is_killed_frozen_or_cut(counting, record_property):
+    harness = counting
+    producer = harness.produce(CLICKS, RATE, resend_every=RESEND_EVERY)
+    harness.start_consumers()
+    FaultInjector(harness).disturb(KILLS, FREEZES, POSTGRES_STOPS, BROKER_KILLS)
+    wait_until(lambda: harness.cutter.lost_back >= CUTS, COUNT_S, f"{CUTS} answers to COMMIT to be lost")
+    sent = producer.finish(COUNT_S)
+    clicks = harness.ledger.take_truth(producer.truth)
+    harness.await_counted(clicks, COUNT_S)
+    harness.stop_consumers()
+    seen, messages = published_ids(harness)
+    mistakes = harness.ledger.mistakes()
+    did = (
+        f"seed {SEED}: {KILLS} kill -9, {FREEZES} freezes, {POSTGRES_STOPS} immediate stops of PostgreSQL,"
+        f" {BROKER_KILLS} kill -9 of Kafka, connections cut {harness.cutter.lost_back} times between a COMMIT and its"
+        f" answer and {harness.cutter.lost_there} times before it"
+    )
+    figures = {
+        "produced": clicks,
+        "sent again": sent["repeats"],
+        "lost": mistakes["lost"],
+        "double": mistakes["double"],
+        "tables that differ": sum(map(bool, mistakes.values())),
+        "batches fenced": harness.log_lines("batch_fenced"),
+        "in doubt and stored": harness.log_lines("batch_in_doubt_was_stored"),
+        "published again": messages - len(seen),
+    }
+    print(f"\n{did}: {figures}")
+    record_property("did", did)
+    for name, value in figures.items():
+        record_property(name, value)
+    harness.ledger.assert_right(clicks, mistakes)
+    assert harness.ledger.event_ids() <= seen

@@ -1,4 +1,4 @@
-"""The long form of tests/integration/links-api/test_contract.py: what docs/api/openapi.yaml promises, asked ten thousand times."""
+"""The long form of tests/integration/links-api/test_contract.py: ten thousand requests made from docs/api/openapi.yaml."""
 
 import os
 import re
@@ -6,10 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from rig import BUILD, ROOT, Stack
+from harness import BUILD, FULL, ROOT, Stack
 
-FULL = "CHAOS_FULL" in os.environ
-# For each operation and phase.
+# Per operation and phase.
 EXAMPLES = os.environ.get("CONTRACT_EXAMPLES") or ("400" if FULL else "20")
 CASES = 10_000 if FULL else 1_000
 

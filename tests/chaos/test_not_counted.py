@@ -1,7 +1,4 @@
-"""
-What must not count: messages that are no clicks, the batches of processes that are not the owner any more, and what
-somebody wrote into the books by hand.
-"""
+"""What must not count: messages that are no clicks, batches of processes that have lost their partitions, and manual edits."""
 
 import collections
 import hashlib
@@ -11,19 +8,19 @@ import threading
 import time
 
 import pytest
-from books import Books
-from counting_rig import COUNT_S, FULL, counting_rig, size
-from rig import wait_until
+from counting_harness import COUNT_S, FULL, size_of
+from harness import wait_until
+from ledger import Ledger
 from topics import DEAD_LETTERS, REDIRECTS, ends, headers, read_all, reader, spans
 
-POISON_CLICKS = size("POISON_CLICKS", 20_000, 1_000_000)
-POISON_EVERY = 100  # clicks
-POISON_RATE = 4000
-KILLED_CLICKS = size("KILLED_CLICKS", 5_000, 100_000)
-KILLED_RATE = 300  # so that there are clicks until the last kill
-POISON_KILLS = size("POISON_KILLS", 3, 50)
+POISON_CLICKS = size_of("POISON_CLICKS", 2_000, 1_000_000)
+POISON_EVERY = 100 if FULL else 50  # clicks
+POISON_RATE = 4000 if FULL else 1000
+KILLED_CLICKS = size_of("KILLED_CLICKS", 1_000, 100_000)
+KILLED_RATE = 300  # while consumers are killed
+POISON_KILLS = size_of("POISON_KILLS", 2, 50)
 STALL_MAX_S = 1
-# The consumer keeps a place in the topic of links as well.
+# Consumers keep offsets of the topic of links as well.
 PLACES = "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'"
 LETTER_BYTES_MAX = 900_000  # dead_letter.h
 REASONS = {
@@ -37,10 +34,10 @@ REASONS = {
     "content": "content-type: application/json",
 }
 ZOMBIES = 3
-ZOMBIE_CLICKS = 5000
-ZOMBIE_BATCH_S = 8
-REBUILD_CLICKS = 2_000
-REBUILD_RATE = 400
+ZOMBIE_BATCH_S = 15  # ten times as long as zombies need to read their clicks
+ZOMBIE_CLICKS = 5000 if FULL else 500
+REBUILD_CLICKS = 2_000 if FULL else 500
+REBUILD_RATE = 200  # until the rebuild is over
 SPOILERS = (
     "UPDATE visit_rollup_quarter SET humans = humans + 3 WHERE link_id % 2 = 0",
     "DELETE FROM visit_rollup_hour WHERE dimension = 'browser' AND link_id % 3 = 0",
@@ -50,19 +47,18 @@ SPOILERS = (
 
 
 @pytest.fixture(scope="module")
-def rig(request):
-    with counting_rig("not-counted", request.session) as made:
-        made.partitions = len(ends(made.brokers, REDIRECTS))
-        yield made
+def harness(counting):
+    counting.partitions = len(ends(counting.brokers, REDIRECTS))
+    return counting
 
 
 class StallWatch(threading.Thread):
-    """Looks how long a partition stood still although there was something in it to be counted."""
+    """Measures the longest time for which a partition with clicks to be counted made no progress."""
 
-    def __init__(self, rig):
+    def __init__(self, harness):
         super().__init__(daemon=True)
-        self.books, self.brokers = Books(rig.books.url), rig.brokers
-        self.moved = {}  # partition → its next offset, and when it came there or had nothing to do
+        self.ledger, self.brokers = Ledger(harness.ledger.url), harness.brokers
+        self.moved = {}  # partition → its next offset, and since when it stands there with clicks to count
         self.worst_s = 0
         self.is_over = False
 
@@ -70,7 +66,7 @@ class StallWatch(threading.Thread):
         with reader(self.brokers) as kafka:
             while not self.is_over:
                 ends_before = {partition: span[1] for partition, span in spans(kafka, REDIRECTS).items()}
-                for partition, offset in self.books.rows(PLACES):
+                for partition, offset in self.ledger.rows(PLACES):
                     self.look(partition, offset, ends_before[partition], time.monotonic())
 
     def look(self, partition, offset, end, now):
@@ -85,25 +81,25 @@ class StallWatch(threading.Thread):
         return self.worst_s
 
 
-def places_left(rig):
-    """Records that nobody has passed yet."""
-    reached = ends(rig.brokers, REDIRECTS)
-    return sum(reached[partition] - offset for partition, offset in rig.books.rows(PLACES))
+def records_left(harness):
+    """How many records no consumer has passed yet."""
+    reached = ends(harness.brokers, REDIRECTS)
+    return sum(reached[partition] - offset for partition, offset in harness.ledger.rows(PLACES))
 
 
-def letters_by_place(rig, since=0):
-    """(partition, offset) → the dead letters of the message that stood there; since: so many were there before."""
+def letters_by_place(harness, since=0):
+    """(partition, offset) of a message → its dead letters, without the first `since` letters of the topic."""
     found = collections.defaultdict(list)
-    for letter in itertools.islice(read_all(rig.brokers, DEAD_LETTERS), since, None):
+    for letter in itertools.islice(read_all(harness.brokers, DEAD_LETTERS), since, None):
         found[int(headers(letter)["partition"]), int(headers(letter)["offset"])].append(letter)
     return found
 
 
-def poison_by_place(rig):
+def poison_by_place(harness):
     """(partition, offset) → key and value of each message that is no click."""
     return {
         (message.partition(), message.offset()): (message.key().decode(), message.value() or b"")
-        for message in read_all(rig.brokers, REDIRECTS)
+        for message in read_all(harness.brokers, REDIRECTS)
         if message.key().startswith(b"poison-")
     }
 
@@ -118,31 +114,31 @@ def assert_is_letter_of(letter, key, value):
     assert hashlib.sha256(kept).digest() == hashlib.sha256(value[:LETTER_BYTES_MAX]).digest()
 
 
-def stall_of(rig, clicks, **options):
-    """How long a partition stood still while so many were sent, and what was sent."""
-    before = rig.books.counted()
-    watch = StallWatch(rig)
+def stall_of(harness, clicks, **options):
+    """Sends clicks; returns the longest stall of a partition meanwhile, the producer's totals, and the total sent so far."""
+    before = harness.ledger.counted()
+    watch = StallWatch(harness)
     watch.start()
-    producer = rig.produce(clicks, POISON_RATE, **options)
-    wait_until(lambda: rig.books.counted() - before > clicks * 0.9, COUNT_S, "most to be counted")
+    producer = harness.produce(clicks, POISON_RATE, **options)
+    wait_until(lambda: harness.ledger.counted() - before > clicks * 0.9, COUNT_S, "most to be counted")
     stall_s = watch.finish()
     sent = producer.finish(COUNT_S)
-    total = rig.books.take_truth(producer.truth)
-    rig.await_counted(total, COUNT_S)
+    total = harness.ledger.take_truth(producer.truth)
+    harness.await_counted(total, COUNT_S)
     return stall_s, sent, total
 
 
-def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_property):
-    for consumer in rig.consumers:
+def test_keeps_each_poisoned_message_once_and_stalls_for_none(harness, record_property, promise):
+    for consumer in harness.consumers:
         consumer.environment |= {"BATCH_MS": "200", "BATCH_EVENTS": "10000"}  # as they are by default
-    rig.start_consumers()
-    wait_until(lambda: all(c.metric("waymark_partitions_assigned") for c in rig.consumers), 60, "all to have partitions")
-    usual_s, _, _ = stall_of(rig, POISON_CLICKS // 4)
-    stall_s, sent, clicks = stall_of(rig, POISON_CLICKS, poison_every=POISON_EVERY)
-    rig.stop_consumers()
-    poison = poison_by_place(rig)
+    harness.start_consumers()
+    wait_until(lambda: all(c.metric("waymark_partitions_assigned") for c in harness.consumers), 180, "all to have partitions")
+    usual_s = stall_of(harness, POISON_CLICKS // 4)[0] if FULL else 0
+    stall_s, sent, clicks = stall_of(harness, POISON_CLICKS, poison_every=POISON_EVERY)
+    harness.stop_consumers()
+    poison = poison_by_place(harness)
     places = []
-    for letter in read_all(rig.brokers, DEAD_LETTERS):
+    for letter in read_all(harness.brokers, DEAD_LETTERS):
         places.append((int(headers(letter)["partition"]), int(headers(letter)["offset"])))
         assert_is_letter_of(letter, *poison[places[-1]])
     figures = {
@@ -151,8 +147,7 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_proper
         "dead letters": len(places),
         "kept twice": len(places) - len(set(places)),
         "not kept": len(set(poison) - set(places)),
-        "longest stall of a partition (ms)": round(1000 * stall_s),
-        "without poison (ms)": round(1000 * usual_s),
+        "longest stall without poison (ms)": round(1000 * usual_s),
     }
     did = f"{sent['clicks']} clicks at {POISON_RATE}/s with a message among {POISON_EVERY} that is none"
     print(f"\n{did}: {figures}")
@@ -161,29 +156,29 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_proper
         record_property(name, value)
     assert len(poison) == sent["poisoned"] and figures["kinds"] == len(REASONS)
     assert sorted(places) == sorted(poison)
-    rig.books.assert_right(clicks)
-    assert stall_s <= (STALL_MAX_S if FULL else STALL_MAX_S + 3 * usual_s)  # others may take the machine's time
+    harness.ledger.assert_right(clicks)
+    promise("a partition with poison stalls for", stall_s, STALL_MAX_S, "s")
 
 
-def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(rig, record_property):
+def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(harness, record_property):
     """Consumers die at any moment, also between a dead letter and its commit: then the next owner sends it again."""
-    known = set(poison_by_place(rig))
-    letters_before = sum(1 for _ in read_all(rig.brokers, DEAD_LETTERS))
-    rig.start_consumers()
-    producer = rig.produce(KILLED_CLICKS, KILLED_RATE, poison_every=5)
+    known = set(poison_by_place(harness))
+    letters_before = sum(1 for _ in read_all(harness.brokers, DEAD_LETTERS))
+    harness.start_consumers()
+    producer = harness.produce(KILLED_CLICKS, KILLED_RATE, poison_every=5)
     for n in range(POISON_KILLS):
-        counted = rig.books.counted()
-        wait_until(lambda c=counted: rig.books.counted() > c, COUNT_S, "some to be counted")
-        consumer = rig.consumers[n % len(rig.consumers)]
+        counted = harness.ledger.counted()
+        wait_until(lambda c=counted: harness.ledger.counted() > c, COUNT_S, "some to be counted")
+        consumer = harness.consumers[n % len(harness.consumers)]
         consumer.kill()
         consumer.start()
     sent = producer.finish(COUNT_S)
-    total = rig.books.take_truth(producer.truth)
-    rig.await_counted(total, COUNT_S)
-    wait_until(lambda: places_left(rig) == 0, COUNT_S, "the rest to be passed")
-    rig.stop_consumers()
-    poison = {place: message for place, message in poison_by_place(rig).items() if place not in known}
-    letters = letters_by_place(rig, letters_before)
+    total = harness.ledger.take_truth(producer.truth)
+    harness.await_counted(total, COUNT_S)
+    wait_until(lambda: records_left(harness) == 0, COUNT_S, "the rest to be passed")
+    harness.stop_consumers()
+    poison = {place: message for place, message in poison_by_place(harness).items() if place not in known}
+    letters = letters_by_place(harness, letters_before)
     for place, repeats in letters.items():
         for letter in repeats:
             assert_is_letter_of(letter, *poison[place])
@@ -193,68 +188,66 @@ def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(rig, 
     record_property("did", did)
     record_property("repeated", twice)
     assert set(letters) == set(poison) and len(poison) == sent["poisoned"]
-    rig.books.assert_right(total)
+    harness.ledger.assert_right(total)
 
 
-def zombies_with_everything(rig):
+def zombies_with_everything(harness):
+    """Starts consumers that each own all partitions, in a group of their own, and hold a batch for ZOMBIE_BATCH_S.
+
+    Each has one worker: a second one that joins late would make it begin anew.
     """
-    Each is in a group of its own, so that it believes for ever that all partitions are its own; and has one lane, for a
-    second one that joins late would make it begin anew.
-    """
-    variables = {"WORKERS": 1, "SESSION_TIMEOUT_MS": 60000, "BATCH_MS": 1000 * ZOMBIE_BATCH_S, "BATCH_EVENTS": 100000}
-    zombies = [rig.consumer(f"zombie-{n}", CONSUMER_GROUP=f"zombie-{n}", **variables) for n in range(ZOMBIES)]
+    variables = {"WORKERS": 1, "SESSION_TIMEOUT_MS": 600_000, "BATCH_MS": 1000 * ZOMBIE_BATCH_S, "BATCH_EVENTS": 100_000}
+    zombies = [harness.consumer(f"zombie-{n}", CONSUMER_GROUP=f"zombie-{n}", **variables) for n in range(ZOMBIES)]
     for zombie in zombies:
         zombie.start()
     for zombie in zombies:
-        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == rig.partitions, 60, "a zombie to have all")
+        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == harness.partitions, 180, "a zombie to have all")
     return zombies
 
 
-def test_a_zombie_on_all_partitions_changes_nothing(rig, record_property):
-    before = rig.books.counted()
-    zombies = zombies_with_everything(rig)
-    producer = rig.produce(ZOMBIE_CLICKS, 0)
+def test_a_zombie_on_all_partitions_changes_nothing(harness, record_property):
+    before = harness.ledger.counted()
+    zombies = zombies_with_everything(harness)
+    producer = harness.produce(ZOMBIE_CLICKS, 0)
     sent = producer.finish(60)["clicks"]
     for zombie in zombies:
         wait_until(lambda z=zombie: z.metric("waymark_events_read_total") >= sent, 60, "a zombie to have read")
         zombie.signal(signal.SIGSTOP)
-    assert rig.books.counted() == before, "a zombie stored its batch before it was one"
-    rig.books.take_truth(producer.truth)
-    rig.start_consumers()
-    rig.await_counted(before + sent, 60)
-    rig.stop_consumers()
-    rig.books.assert_right(before + sent)
-    fingerprint = rig.books.fingerprint()
-    for zombie in zombies:
-        zombie.signal(signal.SIGCONT)
-    for zombie in zombies:
-        wait_until(lambda z=zombie: z.events("batch_fenced"), 60 + ZOMBIE_BATCH_S, "a zombie to be fenced")
+    assert harness.ledger.counted() == before, "a zombie stored its batch too early"
+    harness.ledger.take_truth(producer.truth)
+    harness.start_consumers()
+    harness.await_counted(before + sent, COUNT_S)
+    harness.stop_consumers()
+    harness.ledger.assert_right(before + sent)
+    fingerprint = harness.ledger.fingerprint()
+    # At its end a consumer first tries to store the batch that it holds.
     assert [zombie.stop() for zombie in zombies] == [0] * ZOMBIES
     fenced = [event["records"] for zombie in zombies for event in zombie.events("batch_fenced")]
-    did = f"{ZOMBIES} zombies, each on all {rig.partitions} partitions with a batch of {sent} clicks that others have counted meanwhile"
+    did = f"{ZOMBIES} zombies, each on all {harness.partitions} partitions with a batch of {sent} clicks that others have counted meanwhile"
     print(f"\n{did}: fenced {fenced}")
     record_property("did", did)
     record_property("batches fenced", len(fenced))
-    assert rig.books.fingerprint() == fingerprint, "rows changed"
+    assert len(fenced) >= ZOMBIES, "a zombie did not try to store its batch"
+    assert harness.ledger.fingerprint() == fingerprint, "rows changed"
 
 
-def test_rebuild_stats_puts_spoilt_books_right_while_consumers_count(rig, record_property):
-    rig.start_consumers()
-    before = rig.books.counted()
-    producer = rig.produce(REBUILD_CLICKS, REBUILD_RATE)
-    wait_until(lambda: rig.books.counted() > before, 60, "counting to begin")
+def test_rebuild_stats_repairs_statistics_while_consumers_count(harness, record_property):
+    harness.start_consumers()
+    before = harness.ledger.counted()
+    producer = harness.produce(REBUILD_CLICKS, REBUILD_RATE)
+    wait_until(lambda: harness.ledger.counted() > before, COUNT_S, "counting to begin")
     for spoiler in SPOILERS:
-        rig.books.do(spoiler)
-    assert rig.rebuild_stats("--check", "--all").returncode == 1
-    done = rig.rebuild_stats("--all")
-    counted_meanwhile = rig.books.ask("SELECT count(*) FROM visit_log") - before
+        harness.ledger.do(spoiler)
+    assert harness.rebuild_stats("--check", "--all").returncode == 1
+    done = harness.rebuild_stats("--all")
+    counted_meanwhile = harness.ledger.ask("SELECT count(*) FROM visit_log") - before
     assert done.returncode == 0, done.stdout + done.stderr
     producer.finish(COUNT_S)
-    clicks = rig.books.take_truth(producer.truth)
+    clicks = harness.ledger.take_truth(producer.truth)
     assert counted_meanwhile < clicks - before, "nothing was left to be counted"
-    wait_until(lambda: rig.books.ask("SELECT count(*) FROM visit_log") >= clicks, COUNT_S, "all to be counted")
-    rig.stop_consumers()
+    wait_until(lambda: harness.ledger.ask("SELECT count(*) FROM visit_log") >= clicks, COUNT_S, "all to be counted")
+    harness.stop_consumers()
     print(f"\n{done.stdout}")
-    record_property("did", f"books spoilt by hand and rebuilt while {clicks - before} clicks were counted")
-    rig.books.assert_right(clicks)
-    assert rig.rebuild_stats("--check", "--all").returncode == 0
+    record_property("did", f"statistics changed by hand and rebuilt while {clicks - before} clicks were counted")
+    harness.ledger.assert_right(clicks)
+    assert harness.rebuild_stats("--check", "--all").returncode == 0

@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode stands between PostgreSQL and the services that bear it (docs/operations.md, PgBouncer)."""
+"""PgBouncer in transaction mode between PostgreSQL and the services that support it (docs/operations.md, PgBouncer)."""
 
 import contextlib
 import os
@@ -9,15 +9,15 @@ import tempfile
 import urllib.parse
 
 import pytest
-from redirector_rig import BUILD, RedirectorStack, size
-from rig import ROOT, wait_until
+from harness import BUILD, size, wait_until
+from processes import popen
+from redirector_harness import RedirectorStack
 
 from stacklib.ports import Ports
-from stacklib.tool import DIE_WITH_SUPERVISOR
 
-LINKS = size(2000, 20_000)  # none is in a cache: each asks PostgreSQL
+LINKS = size(2000, 20_000)  # none is in a cache, so each click looks in PostgreSQL
 POOL = 3  # connections to the server, of each login
-# What a service sets for itself where it has its connection for itself.
+# Settings that a service makes itself on connections of its own.
 SETTINGS = {"redirector": 2000, "consumer": 10_000, "janitor": 30_000}
 BEHIND_IT = ("redirector-1", "consumer-1", "janitor-1")
 CONFIG = """\
@@ -36,7 +36,7 @@ max_client_conn = 500
 
 
 class PgBouncer:
-    """It refuses to be root."""
+    """A process of PgBouncer, which refuses to run as root."""
 
     def __init__(self, server, users):
         self.ports = Ports()
@@ -50,8 +50,8 @@ class PgBouncer:
             for path in (self.folder, self.folder / "users", self.folder / "ini"):
                 shutil.chown(path, "postgres", "postgres")
         with open(self.folder / "log", "wb") as log:
-            command = [*DIE_WITH_SUPERVISOR, *identity, "pgbouncer", self.folder / "ini"]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            command = ["pgbouncer", self.folder / "ini"]
+            self.process = popen(command, identity, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def stop(self):
         self.process.kill()
@@ -60,7 +60,7 @@ class PgBouncer:
 
 
 class Pooled:
-    """A stack, three of whose services go by PgBouncer: processes of ours, with what theirs had."""
+    """A stack in which three services, as children of the test, reach PostgreSQL through PgBouncer."""
 
     def __init__(self, folder):
         self.stack = RedirectorStack(folder, BUILD)
@@ -87,8 +87,7 @@ class Pooled:
         environment = {**self.variables(name), "PG_URL": url, "PG_POOLED": "1"}
         self.stack.run("stop", name)
         with open(self.log(name), "wb") as log:
-            command = [*DIE_WITH_SUPERVISOR, program]
-            self.children[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.children[name] = popen([program], env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def log(self, name):
         return pathlib.Path(self.stack.state, f"logs/pooled-{name}.log")
@@ -124,16 +123,16 @@ def is_ready(stack):
         return False
 
 
-def test_services_that_bear_it_work_behind_pgbouncer_in_transaction_mode(pooled, record_property):
+def test_services_work_behind_pgbouncer_in_transaction_mode(pooled, record_property):
     stack = pooled.stack
     wait_until(lambda: is_ready(stack), 60, "the redirector to be ready behind PgBouncer")
     stack.make_links("pooled", LINKS)
-    log = stack.clicker("pooled", connections=32, rate=400, slug="pooled", slugs=LINKS, requests=LINKS).wait(300)
+    log = stack.visitors("pooled", connections=32, rate=400, slug="pooled", slugs=LINKS, requests=LINKS).wait(300)
     counts = log.counts()
     assert set(counts) <= {302, 503} and counts[302] >= LINKS * 0.99, counts
     wait_until(lambda: stack.store.ask("SELECT count(*) FROM visit_log") >= counts[302], 120, "all clicks to be counted")
-    books = "SELECT sum(visit_count + bot_count)::bigint FROM link_statistics WHERE link_id {} 0"
-    assert [stack.store.ask(books.format(which)) for which in (">", "=")] == [counts[302]] * 2
+    counted = "SELECT sum(visit_count + bot_count)::bigint FROM link_statistics WHERE link_id {} 0"
+    assert [stack.store.ask(counted.format(which)) for which in (">", "=")] == [counts[302]] * 2
 
     slug = "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES ('ends', 'TEMPORARY', 'https://example.com/', now()) RETURNING 1"
     stack.store.ask(slug)
@@ -145,6 +144,6 @@ def test_services_that_bear_it_work_behind_pgbouncer_in_transaction_mode(pooled,
 
     record_property("did", f"redirector, consumer and janitor by PgBouncer in transaction mode, {POOL} connections each")
     record_property("links found in PostgreSQL", counts[302])
-    record_property("told to come back", counts[503])
+    record_property("503", counts[503])
     record_property("lost", 0)
     record_property("counted twice", 0)

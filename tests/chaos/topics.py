@@ -1,4 +1,4 @@
-"""What stands on a topic, read by a client that shares nothing with the services."""
+"""The contents of a topic, read by a client that shares nothing with the services."""
 
 import contextlib
 import os
@@ -37,13 +37,20 @@ def ends(brokers, topic):
 
 
 def committed(brokers, topic, group):
-    """Partition → what a group has told Kafka."""
+    """Partition → the offset that a group has committed to Kafka."""
     with reader(brokers, group) as consumer:
         return {p.partition: p.offset for p in consumer.committed(partitions_of(consumer, topic), timeout=10)}
 
 
+def commit_ends(brokers, topic, group):
+    """The group begins behind everything that the topic has now."""
+    with reader(brokers, group) as consumer:
+        places = [confluent_kafka.TopicPartition(topic, p, span[1]) for p, span in spans(consumer, topic).items()]
+        consumer.commit(offsets=places, asynchronous=False)
+
+
 def read_all(brokers, topic):
-    """Each record that the topic has now."""
+    """Yields each record that the topic has now."""
     with reader(brokers) as consumer:
         wanted = {partition: span for partition, span in spans(consumer, topic).items() if span[1] > span[0]}
         consumer.assign([confluent_kafka.TopicPartition(topic, p, span[0]) for p, span in wanted.items()])

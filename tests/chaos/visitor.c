@@ -10,38 +10,43 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AGENT                                                                                                          \
+#define AGENT                                                                                      \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
-void visitor_come(struct visitor *v, int epoll, uint16_t port, int64_t now_us)
+void visitor_connect(struct visitor *v, int epoll, uint16_t port, int64_t now_us)
 {
-	const struct sockaddr_in door = { .sin_family = AF_INET,
-		                          .sin_port = htons(port),
-		                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct epoll_event interest = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = v };
-	int at_once = 1;
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+		                             .sin_port = htons(port),
+		                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct epoll_event interest = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+		                        .data.ptr = v };
+	int no_delay = 1;
 	*v = (struct visitor){ .since_us = now_us };
 	v->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (v->fd < 0 || setsockopt(v->fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)) != 0) {
-		perror("clicker: no socket can be had");
+	if (v->fd < 0 ||
+	    setsockopt(v->fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof(no_delay)) != 0) {
+		perror("visitor: cannot make a socket");
 		exit(EXIT_FAILURE);
 	}
-	v->state = VISITOR_COMING;
-	/* Watched from then on only: epoll reports a socket without a connection as hung up. */
-	if ((connect(v->fd, (const struct sockaddr *)&door, sizeof(door)) != 0 && errno != EINPROGRESS) ||
+	v->state = VISITOR_CONNECTING;
+	/*
+	 * Added to epoll only now, because epoll reports a socket without a connection as hung up.
+	 */
+	if ((connect(v->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
+	     errno != EINPROGRESS) ||
 	    epoll_ctl(epoll, EPOLL_CTL_ADD, v->fd, &interest) != 0)
-		visitor_leave(v, now_us);
+		visitor_close(v, now_us);
 }
 
-void visitor_leave(struct visitor *v, int64_t now_us)
+void visitor_close(struct visitor *v, int64_t now_us)
 {
-	if (v->state != VISITOR_AWAY)
+	if (v->state != VISITOR_CLOSED)
 		close(v->fd);
-	v->state = VISITOR_AWAY;
+	v->state = VISITOR_CLOSED;
 	v->since_us = now_us;
 }
 
-/* What cannot be sent is noticed when the connection is looked at. */
+/* visitor_update notices a failed send. */
 static void send_all(struct visitor *v, const char *bytes, size_t len)
 {
 	ssize_t sent = send(v->fd, bytes, len, MSG_NOSIGNAL);
@@ -49,14 +54,16 @@ static void send_all(struct visitor *v, const char *bytes, size_t len)
 		abort(); /* a request fits into any socket's buffer */
 }
 
-void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t number, int64_t due_us)
+void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t number,
+                 int64_t due_us)
 {
 	char request[512];
-	int len = snprintf(request, sizeof(request),
-	                   "GET /%s?click=%s.%llu HTTP/1.1\r\nHost: waymark.test\r\nUser-Agent: " AGENT "\r\n"
-	                   "X-Forwarded-For: 198.51.%u.%u\r\nAccept: text/html\r\nAccept-Language: de,en;q=0.8\r\n\r\n",
-	                   slug, run, (unsigned long long)number, (unsigned)(number / 200 % 64),
-	                   (unsigned)(number % 200));
+	int len = snprintf(
+		request, sizeof(request),
+		"GET /%s?click=%s.%llu HTTP/1.1\r\nHost: waymark.test\r\nUser-Agent: " AGENT "\r\n"
+		"X-Forwarded-For: 198.51.%u.%u\r\nAccept: text/html\r\nAccept-Language: de,en;q=0.8\r\n\r\n",
+		slug, run, (unsigned long long)number, (unsigned)(number / 200 % 64),
+		(unsigned)(number % 200));
 	v->state = VISITOR_WAITING;
 	v->number = number;
 	v->due_us = due_us;
@@ -70,7 +77,7 @@ void visitor_drip(struct visitor *v, char byte)
 	send_all(v, &byte, 1);
 }
 
-/* Reads what the head says; false: it is none of HTTP/1.1. */
+/* Parses the head; returns false if it is not HTTP/1.1. */
 static bool read_head(struct visitor *v)
 {
 	if (strncmp(v->head, "HTTP/1.1 ", 9) != 0)
@@ -83,7 +90,7 @@ static bool read_head(struct visitor *v)
 	return v->status != 0;
 }
 
-/* Takes bytes of the answer in; false: they are no answer. */
+/* Adds bytes of an answer; returns false if they are none. */
 static bool take(struct visitor *v, const char *bytes, size_t len)
 {
 	if (!v->head_is_over) {
@@ -103,21 +110,21 @@ static bool take(struct visitor *v, const char *bytes, size_t len)
 	return true;
 }
 
-/* An end that came together with the answer is not reported again. */
-static enum visitor_news answered(struct visitor *v, int64_t now_us)
+/* epoll does not report again an end that came together with the answer. */
+static enum visitor_event answered(struct visitor *v, int64_t now_us)
 {
 	char byte;
 	v->state = VISITOR_IDLE;
 	if (v->closes || recv(v->fd, &byte, 1, MSG_PEEK) == 0)
-		visitor_leave(v, now_us);
+		visitor_close(v, now_us);
 	return VISITOR_ANSWERED;
 }
 
-enum visitor_news visitor_look(struct visitor *v, int64_t now_us)
+enum visitor_event visitor_update(struct visitor *v, int64_t now_us)
 {
 	char bytes[1500];
 	enum visitor_state before = v->state;
-	if (before == VISITOR_AWAY)
+	if (before == VISITOR_CLOSED)
 		return VISITOR_NOTHING;
 	ssize_t got;
 	while ((got = recv(v->fd, bytes, sizeof(bytes), 0)) > 0) {
@@ -127,10 +134,10 @@ enum visitor_news visitor_look(struct visitor *v, int64_t now_us)
 			return answered(v, now_us);
 	}
 	if (got < 0 && errno == EAGAIN) {
-		if (before == VISITOR_COMING)
+		if (before == VISITOR_CONNECTING)
 			v->state = VISITOR_IDLE;
-		return before == VISITOR_COMING ? VISITOR_ARRIVED : VISITOR_NOTHING;
+		return before == VISITOR_CONNECTING ? VISITOR_CONNECTED : VISITOR_NOTHING;
 	}
-	visitor_leave(v, now_us);
-	return VISITOR_LEFT;
+	visitor_close(v, now_us);
+	return VISITOR_DISCONNECTED;
 }

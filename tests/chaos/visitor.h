@@ -1,6 +1,7 @@
 /*
- * One thread at a time. A visitor of the chaos tests: one keep-alive connection to the redirector, non-blocking,
- * watched by the owner's epoll. Requests are small and answers are read over, so neither is ever split by us.
+ * A visitor of the chaos tests: one keep-alive connection to a redirector. It is non-blocking and
+ * belongs to its owner's epoll. Each request fits into one send, and only the heads of answers are
+ * kept. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_VISITOR_H
 #define WAYMARK_TESTS_CHAOS_VISITOR_H
@@ -10,8 +11,8 @@
 #include <stdint.h>
 
 enum visitor_state {
-	VISITOR_AWAY,   /* no connection */
-	VISITOR_COMING, /* connecting */
+	VISITOR_CLOSED, /* there is no connection */
+	VISITOR_CONNECTING,
 	VISITOR_IDLE,
 	VISITOR_WAITING, /* for the answer to a request */
 };
@@ -19,9 +20,9 @@ enum visitor_state {
 struct visitor {
 	enum visitor_state state;
 	int fd;
-	int64_t since_us; /* of the connection, or of going away */
+	int64_t since_us; /* when the connection was opened or closed */
 	uint64_t number;  /* of the request */
-	int64_t due_us;   /* of the request */
+	int64_t due_us;   /* when the request was due */
 	unsigned status;  /* of the answer */
 	size_t body_left;
 	bool closes;
@@ -30,25 +31,26 @@ struct visitor {
 	char head[2048];
 };
 
-enum visitor_news {
+enum visitor_event {
 	VISITOR_NOTHING,
-	VISITOR_ARRIVED,  /* COMING → IDLE */
-	VISITOR_ANSWERED, /* WAITING → IDLE, or AWAY if the answer ended the connection */
-	VISITOR_LEFT,     /* → AWAY, by the other side */
+	VISITOR_CONNECTED,    /* CONNECTING → IDLE */
+	VISITOR_ANSWERED,     /* WAITING → IDLE, or CLOSED if the answer ended the connection */
+	VISITOR_DISCONNECTED, /* → CLOSED, by the other side */
 };
 
-/* AWAY → COMING, or AWAY again: refused at once. */
-void visitor_come(struct visitor *v, int epoll, uint16_t port, int64_t now_us);
+/* CLOSED → CONNECTING, or still CLOSED if the connection is refused at once. */
+void visitor_connect(struct visitor *v, int epoll, uint16_t port, int64_t now_us);
 
 /* IDLE → WAITING. */
-void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t number, int64_t due_us);
+void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t number,
+                 int64_t due_us);
 
-/* IDLE: one byte of something that may become a request. */
+/* IDLE: sends one byte of a request that never ends. */
 void visitor_drip(struct visitor *v, char byte);
 
-/* After epoll has reported it. */
-enum visitor_news visitor_look(struct visitor *v, int64_t now_us);
+/* Reads what epoll has reported and returns what happened. */
+enum visitor_event visitor_update(struct visitor *v, int64_t now_us);
 
-void visitor_leave(struct visitor *v, int64_t now_us);
+void visitor_close(struct visitor *v, int64_t now_us);
 
 #endif

@@ -1,4 +1,4 @@
-"""docs/scaling.md is what the model says, the model what was measured."""
+"""docs/scaling.md agrees with the capacity model, and the model with the measurements."""
 
 import dataclasses
 import math
@@ -12,8 +12,8 @@ from benchlib import answers
 from capacitylib import document, figures, limits, model, zipf
 
 SOURCED = {name: figure for name, figure in figures.FIGURES.items() if figure.saying}
-# The statistics benchmark, as docs/performance.md tells of it: a day's rows by hour stand in one hour there, but for the last day's and two.
-BENCH_LINKS, BENCH_DAYS, BENCH_LAST_QUARTERS = 1000, 30, 18  # and so much of the day on which it was run
+# The statistics benchmark as in docs/performance.md. Finished days have all their rows by hour in one hour.
+BENCH_LINKS, BENCH_DAYS, BENCH_LAST_QUARTERS = 1000, 30, 18  # quarters of the last day when it ran
 BENCH_ROWS = {"quarter": 2_898_000, "hour": 13_538_883, "day": 12_218_481}
 BENCH_VALUES = zipf.Values({name: (count, 0.9) for name, count in answers.VALUES.items()})
 
@@ -31,13 +31,13 @@ def numbers(each):
     return {name: getattr(each, name) for name in names if name != "rows_a_day"}
 
 
-def test_the_document_and_the_sources_say_what_the_model_says():
+def test_the_document_and_the_sources_agree_with_the_model():
     run = capacity("--check")
     assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("name", SOURCED)
-def test_a_figure_that_its_source_does_not_say_is_noticed(name):
+def test_a_figure_that_differs_from_its_source_is_detected(name):
     figure = SOURCED[name]
     assert figure.agrees()
     assert not dataclasses.replace(figure, value=figure.value * 1.2).agrees()
@@ -45,11 +45,11 @@ def test_a_figure_that_its_source_does_not_say_is_noticed(name):
     assert not dataclasses.replace(figure, saying="nothing of the kind {}").agrees()
 
 
-def test_a_table_that_was_changed_by_hand_is_put_right():
+def test_a_table_that_was_edited_by_hand_is_restored():
     text = document.DOCUMENT.read_text()
-    spoilt = text.replace("| links | 10,000 |", "| links | 10,001 |")
-    assert spoilt != text
-    assert document.written(spoilt) == text
+    changed = text.replace("| links | 10,000 |", "| links | 10,001 |")
+    assert changed != text
+    assert document.written(changed) == text
 
 
 def test_a_document_without_the_place_of_a_table_is_refused():
@@ -57,17 +57,17 @@ def test_a_document_without_the_place_of_a_table_is_refused():
         document.written(document.DOCUMENT.read_text().replace("<!-- limits: end -->", ""))
 
 
-def test_dimensions_have_as_many_values_as_the_benchmark_gives_them():
+def test_dimensions_have_as_many_values_as_in_the_benchmark():
     assert {name: count for name, (count, _) in figures.DIMENSIONS.items()} == answers.VALUES
 
 
-def test_rows_of_roll_ups_are_those_that_the_benchmark_counted():
+def test_rows_of_roll_ups_are_as_many_as_in_the_benchmark():
     daily = answers.DEFAULT_VISITS / (answers.DAYS - 0.5)
     text = (ROOT / figures.PERFORMANCE).read_text()
     assert all(f"{rows:,} rows by {each}" in text for each, rows in BENCH_ROWS.items()), "the benchmark was repeated"
     days = BENCH_DAYS * zipf.expected(BENCH_LINKS, daily, BENCH_VALUES.rows)
     assert days == pytest.approx(BENCH_ROWS["day"], rel=0.1)
-    # Those of the last day, and two.
+    # The hours of the last day, and two more.
     hours = (BENCH_ROWS["hour"] - BENCH_ROWS["day"]) / zipf.expected(BENCH_LINKS, daily / 24, BENCH_VALUES.rows)
     assert hours == pytest.approx(math.ceil(BENCH_LAST_QUARTERS / 4) + 2, rel=0.2)
     quarters = (96 * BENCH_DAYS + BENCH_LAST_QUARTERS) * zipf.expected(BENCH_LINKS, daily / 96, zipf.is_there)
@@ -75,12 +75,12 @@ def test_rows_of_roll_ups_are_those_that_the_benchmark_counted():
 
 
 @pytest.mark.parametrize("links", [100, 1000, 10_000])
-def test_counting_costs_what_the_benchmark_measured(links):
+def test_the_cost_of_counting_is_that_of_the_benchmark(links):
     cost = model.count_us(model.measured_rows(links)) / model.HISTORY
     assert cost == pytest.approx(getattr(figures.of, f"count_{links}_us"), rel=0.1)
 
 
-def test_a_cache_for_the_benchmarks_hits_is_as_large_as_the_benchmarks():
+def test_the_cache_for_a_share_of_hits_has_the_size_of_the_benchmark():
     assert needs(links=1_000_000, hits=figures.of.hits_million).cached_links == pytest.approx(100_000, rel=0.01)
 
 
@@ -97,7 +97,7 @@ def test_shares_of_links_add_up():
         assert groups[0][1] == pytest.approx(zipf.hottest(links))
 
 
-def test_more_redirects_never_need_less():
+def test_more_redirects_never_need_fewer_resources():
     costs = {"count_us"}  # larger batches are cheaper
     before = numbers(needs(redirects=1))
     for power in range(1, 15):
@@ -107,21 +107,21 @@ def test_more_redirects_never_need_less():
         before = after
 
 
-def test_memory_spares_redis():
+def test_memory_hits_reduce_the_load_of_redis():
     few, many = needs(hits=0.5), needs(hits=0.95)
     assert many.busy_redis < few.busy_redis / 9
     assert many.cache_bytes > few.cache_bytes * 5
     assert many.busy_redirectors < few.busy_redirectors
 
 
-def test_lanes_come_through_the_peak():
+def test_workers_handle_the_peak():
     for redirects in (100, 10_000, 100_000, 1_000_000):
         each = needs(redirects=redirects, links=redirects * 100)
         can = each.lanes * model.lane_duty() / each.count_us * 1e6
         assert can * figures.of.utilisation >= redirects * 0.999
 
 
-def test_a_limit_is_reached_where_it_is_said_to_be():
+def test_a_limit_is_reached_where_the_model_says():
     for limit in limits.LIMITS:
         reached = limits.first_reached(limit)
         if reached is None:
@@ -131,7 +131,7 @@ def test_a_limit_is_reached_where_it_is_said_to_be():
         assert not limit.is_reached(needs(redirects=reached * 0.9, links=round(reached * 90)))
 
 
-def test_other_numbers_can_be_asked_for():
+def test_accepts_other_numbers():
     run = capacity("--redirects", "1000000", "--links", "100000000", "--hits", "0.8", "--retention", "8")
     assert run.returncode == 0, run.stderr
     lines = [line.split() for line in run.stdout.splitlines()]
@@ -140,7 +140,7 @@ def test_other_numbers_can_be_asked_for():
 
 
 @pytest.mark.parametrize("wrong", [["--redirects", "0"], ["--redirects", "1", "--hits", "1.5"], ["--redirects", "1", "--retention", "7"], ["--redirects", "x"], []])
-def test_what_makes_no_sense_is_refused(wrong):
+def test_refuses_invalid_numbers(wrong):
     run = capacity(*wrong)
     assert run.returncode == 2
     assert "error:" in run.stderr

@@ -1,4 +1,4 @@
-"""Rules, alerts and dashboards: Prometheus takes them, they name metrics that there are, and each alert is tried and explained."""
+"""Rules, alerts and dashboards are valid and name existing metrics, and each alert is tested and in the runbook."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ RULES = [PROMETHEUS / name for name in ("objectives.yml", "recording.yml", "aler
 TESTS = sorted((PROMETHEUS / "tests").glob("*_test.yml"))
 DASHBOARDS = sorted((ROOT / "deploy/grafana").glob("*.json"))
 RUNBOOK = (ROOT / "docs/runbook.md").read_text()
-# What Prometheus itself adds.
+# Prometheus adds these itself.
 OF_PROMETHEUS = {"up", "ALERTS"}
 LABELS_OF_PROMETHEUS = {"job", "instance", "le", "alertstate", "alertname"}
 
@@ -38,7 +38,7 @@ RECORDED = {rule["record"] for rule in rules("record")}
 
 
 def described_metrics():
-    """name → its labels, from the table that a test compares with running services; histograms by their series."""
+    """Name → labels, from docs/metrics.md, which a test compares with running services. A histogram counts as its series."""
     found = {}
     for line in (ROOT / "docs/metrics.md").read_text().splitlines():
         row = re.match(r"\| `(\w+)` \| (\w+) \|([^|]*)\|", line)
@@ -63,19 +63,19 @@ EXPRESSIONS = [(rule.get("alert") or rule["record"], rule["expr"]) for rule in r
 
 
 def metrics_in(expression):
-    """Names, each with what its braces ask for; texts in quotes are none."""
+    """The metrics of an expression, each with its label matchers."""
     bare = re.sub(r'"[^"]*"', '""', expression)
     names = re.finditer(r"(?<![\w:])((?:waymark[\w:]+|process_\w+|up|ALERTS))(?![\w:(])(?:\{([^}]*)\})?", bare)
     return [(each.group(1), set(re.findall(r"(\w+)\s*(?:=|!)", each.group(2) or ""))) for each in names]
 
 
-def test_prometheus_takes_the_rules_and_the_configuration():
+def test_prometheus_accepts_the_rules_and_the_configuration():
     assert "SUCCESS" in promtool("check", "rules", *RULES)
     promtool("check", "config", PROMETHEUS / "prometheus.yml")
 
 
-def test_prometheus_takes_the_configuration_for_a_cluster(tmp_path):
-    """Debian's knows no Kubernetes: what it would find there is told to it."""
+def test_prometheus_accepts_the_configuration_for_a_cluster(tmp_path):
+    """Debian's Prometheus has no Kubernetes discovery, so targets replace it."""
     configuration = yaml.safe_load((PROMETHEUS / "kubernetes.yml").read_text())
     assert [PROMETHEUS / name for name in configuration["rule_files"]] == RULES
     configuration["rule_files"] = [str(path) for path in RULES]
@@ -87,7 +87,7 @@ def test_prometheus_takes_the_configuration_for_a_cluster(tmp_path):
 
 
 def relabelled(discovered):
-    """What kubernetes.yml makes of a target that Prometheus finds; None: it is not asked. As far as its steps need it."""
+    """The labels of a discovered target after the steps of kubernetes.yml, or None if the target is dropped."""
     labels = dict(discovered)
     (scrape,) = yaml.safe_load((PROMETHEUS / "kubernetes.yml").read_text())["scrape_configs"]
     for step in scrape["relabel_configs"]:
@@ -109,7 +109,7 @@ def found_pod(app, port, phase="Running"):
 
 
 @pytest.mark.parametrize("app", ["redirector", "links-api", "analytics-consumer", "janitor"])
-def test_a_pod_is_asked_once_and_has_the_labels_that_the_rules_ask_for(app):
+def test_a_pod_is_scraped_once_and_has_the_labels_of_the_rules(app):
     asked = relabelled(found_pod(app, "ops"))
     assert (asked["job"], asked["instance"]) == (app, f"{app}-6d4f-x2")
     assert any(re.search(rf'job=~"\(waymark-\)\?[^"]*\b{app}\b', expression) for _, expression in EXPRESSIONS)
@@ -122,7 +122,7 @@ def test_alerts_fire_when_they_should_and_only_then(path):
     assert "SUCCESS" in promtool("test", "rules", path)
 
 
-def test_each_alert_is_tried_both_ways():
+def test_each_alert_is_tested_both_ways():
     fired, quiet = set(), set()
     for path in TESTS:
         for case in yaml.safe_load(path.read_text())["tests"]:
@@ -143,16 +143,16 @@ def test_each_alert_has_a_section_of_the_runbook_and_each_section_an_alert():
 
 
 @pytest.mark.parametrize("where, expression", EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
-def test_expressions_name_metrics_and_labels_that_there_are(where, expression):
+def test_expressions_name_existing_metrics_and_labels(where, expression):
     named = metrics_in(expression)
-    assert named, f"{where} asks for nothing: {expression}"
+    assert named, f"{where} names no metric: {expression}"
     for metric, labels in named:
         assert metric in METRICS or metric in RECORDED or metric in OF_PROMETHEUS, metric
         if metric in METRICS:
             assert labels <= METRICS[metric] | LABELS_OF_PROMETHEUS, (metric, labels)
 
 
-def test_prometheus_understands_each_expression_of_the_dashboards(tmp_path):
+def test_prometheus_accepts_each_expression_of_the_dashboards(tmp_path):
     found = [{"record": f"dashboard:{i}", "expr": expression} for i, (_, expression) in enumerate(dashboard_expressions())]
     assert len(found) > 30
     rules_of_them = tmp_path / "dashboards.yml"
@@ -160,14 +160,14 @@ def test_prometheus_understands_each_expression_of_the_dashboards(tmp_path):
     promtool("check", "rules", rules_of_them)
 
 
-def test_panels_have_places_and_names_of_their_own():
+def test_panels_have_unique_places_and_titles():
     for path in DASHBOARDS:
         panels = json.loads(path.read_text())["panels"]
         for key in (lambda panel: panel["id"], lambda panel: panel["title"], lambda panel: tuple(panel["gridPos"].values())):
             assert len({key(panel) for panel in panels}) == len(panels), path.name
 
 
-def test_the_runbook_names_metrics_and_events_that_there_are():
+def test_the_runbook_names_existing_metrics_and_events():
     in_quotes = re.findall(r"`([^`]+)`", RUNBOOK)
     metrics = {name for quote in in_quotes for name, _ in metrics_in(quote)}
     assert len(metrics) > 15
@@ -183,7 +183,7 @@ def test_the_runbook_names_metrics_and_events_that_there_are():
     assert not {name for name in variables if f'"{name}"' not in sources} - {"OPS_PORT"}
 
 
-def test_the_runbook_knows_whatever_keeps_a_service_from_being_ready():
+def test_the_runbook_explains_every_readiness_check():
     named = re.compile(r'(?:\{ |\{ \.name = )"(\w+)", (?:\.ready = )?\w+')
     checks = {
         name
@@ -196,7 +196,7 @@ def test_the_runbook_knows_whatever_keeps_a_service_from_being_ready():
     assert {name for name in checks | {"draining"} if f"`{name}`" not in section} == set()
 
 
-def test_the_runbook_knows_what_is_late_with_each_task_of_the_janitor():
+def test_the_runbook_explains_every_task_of_the_janitor():
     tasks = set(re.findall(r'TASK\("([a-z-]+)", ', (ROOT / "services/janitor/schedule.c").read_text()))
     assert {"expiry", "salts", "destinations"} <= tasks
     section = RUNBOOK.partition("## WaymarkJanitorTaskLate\n")[2].partition("\n## ")[0]

@@ -1,4 +1,4 @@
-"""overlays/production gives each pod what docs/scaling.md's model says it needs."""
+"""overlays/production gives each pod the resources that the model of docs/scaling.md requires."""
 
 import copy
 import pathlib
@@ -13,9 +13,9 @@ from manifestlib import description, rendering, tree
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
 
-# What a program itself takes; nobody has measured it.
+# The program itself; an estimate.
 PROGRAM_BYTES = 16 * MiB
-# For an allocator's holes: beyond the limit a pod is killed.
+# Room for fragmentation: beyond its limit a pod is killed.
 SLACK = 1.2
 BULK_BYTES = 20_000_000  # docs/decisions/0027-writing-links.md
 
@@ -31,7 +31,7 @@ def cores_of(quantity):
 
 
 class Pod:
-    """A service's container and its environment, and who scales it."""
+    """A service's container, its environment and its autoscaler."""
 
     def __init__(self, rendered, name):
         self.container, self.program, self.values = next(
@@ -53,7 +53,7 @@ class Pod:
 
     @property
     def busy(self):
-        """The part of a core at which another pod is started."""
+        """The share of a core at which the autoscaler starts another pod."""
         return self.cores * self.scaler["metrics"][0]["resource"]["target"]["averageUtilization"] / 100
 
 
@@ -65,7 +65,7 @@ def redirector_memory(pod):
 
 
 def consumer_memory(pod):
-    """As measured, for each lane."""
+    """The measured memory per worker, times the workers."""
     return of.consumer_memory * pod.number("WORKERS") / of.lanes
 
 
@@ -77,7 +77,7 @@ def api_memory(pod):
 
 
 def outage_s(pod):
-    """How long a redirector's journal lasts at what the autoscaler gives to a pod."""
+    """How long a redirector's journal lasts at the load at which the autoscaler starts another pod."""
     rate = pod.busy * 1e6 / model.Needs(model.Demand(1, 1_000_000)).redirect_us
     return pod.number("JOURNAL_MAX_BYTES") / of.journal_bytes / rate
 
@@ -95,14 +95,14 @@ def problems(rendered):
     if redirector.busy > redirector.number("HTTP_LOOPS"):
         yield "redirector: loops"
     if redirector.number("JOURNAL_MAX_BYTES") != limits.JOURNAL_BYTES or redirector.scaler["maxReplicas"] != of.pods_max or redirector.cores != 1:
-        yield "redirector: the model's pod is another one"
+        yield "redirector: the model assumes another pod"
 
 
-def test_production_gives_each_pod_what_the_model_says(production):
+def test_production_gives_each_pod_what_the_model_requires(production):
     assert list(problems(production)) == []
 
 
-def spoilt(original, change):
+def problems_after(original, change):
     rendered = rendering.Rendering(original.name, copy.deepcopy(original.things))
     change(rendered)
     return list(problems(rendered))
@@ -126,8 +126,8 @@ def resources(rendered, name):
         ("links-api: memory", lambda r: resources(r, "links-api")["limits"].update(memory="256Mi")),
         ("redirector: journal", lambda r: config(r, "redirector").update(JOURNAL_MAX_BYTES="2147483648")),
         ("redirector: loops", lambda r: resources(r, "redirector")["requests"].update(cpu="4")),
-        ("redirector: the model's pod is another one", lambda r: resources(r, "redirector")["requests"].update(cpu="900m")),
+        ("redirector: the model assumes another pod", lambda r: resources(r, "redirector")["requests"].update(cpu="900m")),
     ],
 )
-def test_what_is_too_little_is_noticed(production, problem, change):
-    assert problem in spoilt(production, change)
+def test_too_little_is_detected(production, problem, change):
+    assert problem in problems_after(production, change)

@@ -1,5 +1,7 @@
-"""deploy/images: what is copied is enough to build and no more than is needed to run; and a pod becomes what its manifest says. No container runs here
-(tests/images/run has them)."""
+"""deploy/images copies enough to build and only what is needed to run, and pods become what their manifests say.
+
+No container runs here; tests/images/run runs them.
+"""
 
 import copy
 import json
@@ -19,7 +21,7 @@ from manifestlib import containerfile, rendering, tree
 BUILD = pathlib.Path(os.environ["WAYMARK_BUILD_DIR"]).resolve()
 TEXT = (ROOT / containerfile.FILE).read_text()
 ASSEMBLE = ROOT / "deploy/images/assemble"
-# What an image may hold, beside the licences in usr/share/doc: programs, libraries, and what they read.
+# An image may hold programs, libraries, the files that these read, and licences in usr/share/doc.
 PLACES = re.compile(
     r"service$|bin/[a-z-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9a-z]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
     r"etc/(passwd|group|nsswitch\.conf)$|etc/ssl/certs/ca-certificates\.crt$|usr/lib/ssl/cert\.pem$|usr/share/sbom/[a-z-]+\.spdx\.json$|usr/share/doc/[^/]+/(copyright|LICENSE|NOTICE)$|"
@@ -28,7 +30,7 @@ PLACES = re.compile(
 PROGRAMS = {name: {name} for name in ("redirector", "links-api", "analytics-consumer", "janitor")} | {
     "migrate": {"migrate", "waymark-topics", "rebuild-stats"}
 }
-# What is from elsewhere, and in which image.
+# Parts that are not from Debian, by image.
 FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": {"ipfire-location-database"}}
 FOREIGN = set().union(*FOREIGN_IN.values())
 
@@ -58,11 +60,11 @@ BROKEN = [
 def test_notices_in_the_containerfile(before, after, words):
     assert TEXT.count(before) >= 1
     found = list(containerfile.check(TEXT.replace(before, after)))
-    assert [problem for problem in found if words in problem], found or "nothing was found"
+    assert [problem for problem in found if words in problem], found or "no problem was found"
 
 
-def test_what_is_copied_is_enough_to_build(tmp_path):
-    """All but the compiling: CMake finds each folder, and Ninja each file."""
+def test_the_copied_files_are_enough_to_build(tmp_path):
+    """Builds without compiling: CMake must find each folder, and Ninja each file."""
     for source, target in containerfile.sources(TEXT):
         place = tmp_path / target if not target.endswith("/") else tmp_path / target / pathlib.Path(source).name
         if (ROOT / source).is_dir():
@@ -92,7 +94,7 @@ def files(root):
     return [path for path in root.rglob("*") if path.is_symlink() or not path.is_dir()]
 
 
-def test_an_image_holds_what_is_needed_and_nothing_else(root):
+def test_an_image_holds_only_what_is_needed(root):
     names = [str(path.relative_to(root)) for path in files(root)]
     assert [name for name in names if not PLACES.match(name)] == []
     assert {path.name for path in (root / "bin").iterdir()} == PROGRAMS[root.name]
@@ -101,7 +103,7 @@ def test_an_image_holds_what_is_needed_and_nothing_else(root):
     assert elsewhere == []
 
 
-# A sanitizer reads /proc.
+# A sanitizer needs /proc.
 INSIDE = 'mkdir -p "$0/proc" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
 
 
@@ -112,7 +114,7 @@ def test_its_programs_find_their_libraries_there(root):
         assert run.returncode == 0 and "configured by environment variables" in run.stdout, run.stderr
 
 
-def test_its_list_of_parts_names_each_library_s_package(root):
+def test_the_sbom_names_the_package_of_each_library(root):
     document = json.loads((root / f"usr/share/sbom/{root.name}.spdx.json").read_text())
     packages = {package["name"]: package for package in document["packages"]}
     assert {f"waymark-{root.name}", "libc6", "ca-certificates", "tzdata"} <= set(packages)
@@ -130,12 +132,12 @@ def test_its_list_of_parts_names_each_library_s_package(root):
 
 
 def files_of(packages):
-    """The names, without folders, of what these packages of Debian hold."""
+    """The file names, without folders, in these packages of Debian."""
     run = subprocess.run(["dpkg-query", "--listfiles", *packages], capture_output=True, text=True, check=True)
     return {line.rpartition("/")[2] for line in run.stdout.splitlines()}
 
 
-def test_a_service_that_is_none_is_refused(tmp_path):
+def test_an_unknown_service_is_refused(tmp_path):
     run = subprocess.run([ASSEMBLE, "shell", "0", "0", BUILD, tmp_path / "x"], capture_output=True, text=True)
     assert run.returncode == 64 and "there is no image of shell" in run.stderr
 
@@ -147,11 +149,11 @@ def overlay():
     return rendering.render(ROOT / "tests/deploy/variants/e2e")
 
 
-def pod_of(overlay, tmp_path, spoil=lambda pod: None):
+def pod_of(overlay, tmp_path, break_it=lambda pod: None):
     things = copy.deepcopy(overlay.things)
-    changed = rendering.Rendering("spoilt", things)
+    changed = rendering.Rendering("broken", things)
     workload = next(each for each in changed.workloads if each.name == "redirector")
-    spoil(workload.pod)
+    break_it(workload.pod)
     return pods.Pod(changed, workload, str(tmp_path / "volumes"))
 
 
@@ -176,8 +178,8 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spoil, words", [pytest.param(*case[1:], id=case[0]) for case in UNKNOWN])
-def test_what_is_not_known_of_a_manifest_is_refused(overlay, tmp_path, spoil, words):
+@pytest.mark.parametrize("break_it, words", [pytest.param(*case[1:], id=case[0]) for case in UNKNOWN])
+def test_an_unknown_field_of_a_manifest_is_refused(overlay, tmp_path, break_it, words):
     with pytest.raises(pods.Unknown, match=words):
-        pod = pod_of(overlay, tmp_path, spoil)
+        pod = pod_of(overlay, tmp_path, break_it)
         pod.arguments(pod.workload.pod["containers"][0])

@@ -1,4 +1,4 @@
-"""deploy/k8s is right, and each check of it fails when what it is there for is broken."""
+"""deploy/k8s is valid, and each check detects the mistake that it is for."""
 
 import copy
 import pathlib
@@ -14,7 +14,7 @@ if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
 
 
-def test_all_that_is_applied_is_right():
+def test_every_overlay_is_valid():
     run = subprocess.run([ROOT / "tools/lint/manifests"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
 
@@ -25,13 +25,13 @@ def renderings():
 
 
 class Broken:
-    """A copy of a rendering, to be spoilt."""
+    """A copy of a rendering, which a test breaks."""
 
     def __init__(self, original):
         self.things = copy.deepcopy(original.things)
 
     def get(self, kind, name):
-        """By the beginning of the name where kustomize adds a hash or a version."""
+        """Finds an object by the beginning of its name, because kustomize adds a hash or a version."""
         found = [thing for thing in self.things if thing["kind"] == kind]
         exact = [thing for thing in found if thing["metadata"]["name"] == name]
         suffixed = re.compile(f"{name}-([a-z0-9]{{10}}|[0-9-]+)")
@@ -57,7 +57,7 @@ class Broken:
 
 
 def put(thing, path, value):
-    """put(pod, "a.b", 1): pod["a"]["b"] = 1, made where it is missing."""
+    """put(pod, "a.b", 1) sets pod["a"]["b"] = 1 and makes what is missing on the way."""
     *way, last = path.split(".")
     for part in way:
         thing = thing.setdefault(part, {})
@@ -117,7 +117,7 @@ RESTRICTED = [
 ]  # fmt: skip
 
 REFERENCES = [
-    ("an autoscaler of nobody", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "redirectors"), "there is no Deployment redirectors"),
+    ("an autoscaler without a target", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "redirectors"), "there is no Deployment redirectors"),
     ("two autoscalers of one", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "links-api"), "two scale it"),
     ("replicas beside an autoscaler", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.replicas", 2), "replicas is its autoscaler's"),
     ("a Service of no pod", "local", lambda b: put(b.get("Service", "redirector"), "spec.selector", {"app.kubernetes.io/name": "x"}), "selects no pod"),
@@ -130,21 +130,21 @@ REFERENCES = [
     ("an Ingress to no port", "local", lambda b: put(b.get("Service", "links-api")["spec"]["ports"][0], "name", "web"), "Service links-api has no port http"),
     ("a route to no port", "gateway", lambda b: put(b.get("HTTPRoute", "redirector")["spec"]["rules"][0]["backendRefs"][0], "port", 81), "Service redirector has no port 81"),
     ("a ConfigMap that is missing", "local", lambda b: b.drop("ConfigMap", "kafka"), "there is no ConfigMap kafka-"),
-    ("a Secret that nobody is told to give", "production", lambda b: put(b.pod("janitor")["volumes"][0], "secret.secretName", "janitors"), "does not ask for one"),
-    ("a Secret that nobody reads", "local", lambda b: put(b.pod("janitor"), "volumes", []), "nobody reads it"),
+    ("an undocumented Secret", "production", lambda b: put(b.pod("janitor")["volumes"][0], "secret.secretName", "janitors"), "does not ask for one"),
+    ("an unused Secret", "local", lambda b: put(b.pod("janitor"), "volumes", []), "nobody reads it"),
     ("a volume that is missing", "local", lambda b: put(b.pod("janitor"), "volumes", []), "there is no volume secrets"),
     ("a ServiceAccount that is missing", "local", lambda b: b.drop("ServiceAccount", "janitor"), "there is no ServiceAccount janitor"),
 ]  # fmt: skip
 
 NETWORKS = [
     ("no default", "local", lambda b: b.drop("NetworkPolicy", "default-deny"), "none denies by default"),
-    ("a rule for everybody", "local", lambda b: take(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0], "from"), "names nobody, which means everybody"),
+    ("a rule without a source", "local", lambda b: take(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0], "from"), "names nobody, which means everybody"),
     ("a rule for all ports", "local", lambda b: take(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0], "ports"), "names no port, which means all"),
     ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "Deployment/redirector: no way to kafka"),
     ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no way to names"),
     ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: a way to redis"),
     ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: a way to the internet"),
-    ("a port that nobody may ask", "local", lambda b: b.drop("NetworkPolicy", "metrics"), "nobody may ask its port ops"),
+    ("a port without a rule", "local", lambda b: b.drop("NetworkPolicy", "metrics"), "nobody may ask its port ops"),
     ("a port that is open for nothing", "local", lambda b: put(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0]["ports"][0], "port", "web"), "port web is open"),
 ]  # fmt: skip
 
@@ -153,7 +153,7 @@ SERVICES = [
     ("a job that is missing", "production", lambda b: b.drop("Job", "migrate"), "migrate is missing"),
     ("a container of another name", "local", lambda b: put(b.container("janitor"), "name", "main"), "container main is no program's name"),
     ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
-    ("an image that nobody builds", "production", lambda b: put(b.pod("redirector")["initContainers"][0], "image", "registry.example.com/waymark/haproxy:0.1.0"), "nobody builds the image"),
+    ("an unknown image", "production", lambda b: put(b.pod("redirector")["initContainers"][0], "image", "registry.example.com/waymark/haproxy:0.1.0"), "nobody builds the image"),
     ("another program", "local", lambda b: put(b.container("topics", "Job"), "command", ["/bin/topics"]), "runs /bin/topics"),
     ("no Service", "local", lambda b: b.drop("Service", "janitor"), "janitor: has no Service"),
     ("no budget", "local", lambda b: b.drop("PodDisruptionBudget", "janitor"), "janitor: has no PodDisruptionBudget"),
@@ -180,7 +180,7 @@ DESCRIPTION = [
     ("a required variable that is missing", "local", "variables", lambda b: take(b.get("ConfigMap", "links"), "data.PUBLIC_BASE_URL"), "PUBLIC_BASE_URL: is required"),
     ("a variable without a value", "local", "variables", lambda b: b.container("janitor")["env"].append({"name": "LOG_LEVEL"}), "LOG_LEVEL has no value"),
     ("a secret's key that is missing", "local", "files", lambda b: take(b.get("Secret", "links-api"), "data.jwt-secret"), "JWT_SECRET_FILE: nothing puts a file"),
-    ("a key that the operator is not told to give", "production", "files", lambda b: b.variable(b.container("janitor"), "PG_URL_FILE", "/run/secrets/waymark/url"), "PG_URL_FILE: nothing puts a file"),
+    ("an undocumented key", "production", "files", lambda b: b.variable(b.container("janitor"), "PG_URL_FILE", "/run/secrets/waymark/url"), "PG_URL_FILE: nothing puts a file"),
     ("a secret in the open", "local", "plain_secrets", lambda b: b.variable(b.container("janitor"), "PG_URL", "postgresql://a:b@c/d"), "PG_URL is a secret"),
     ("a port that the program does not listen on", "local", "ports", lambda b: put(b.container("redirector")["ports"][0], "containerPort", 80), "port http is 80, and HTTP_PORT is 8080"),
     ("metrics asked at another port", "local", "ports", lambda b: put(b.get("Deployment", "janitor"), "spec.template.metadata.annotations", {"prometheus.io/port": "9091"}), "prometheus.io/port is 9091"),
@@ -188,7 +188,7 @@ DESCRIPTION = [
     ("an unknown topic", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.topic", "waymark.clicks.v1"), "has no waymark.clicks.v1"),
     ("another group", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.consumerGroup", "x"), "consumerGroup is x"),
     ("other brokers", "production", "topics", lambda b: put(b.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "x:1"), "bootstrapServers is not KAFKA_BROKERS"),
-    ("copies that nobody waits for", "production", "copies", lambda b: b.without(b.container("topics", "Job"), "TOPICS_MIN_INSYNC"), "of 3 copies TOPICS_MIN_INSYNC asks for -1"),
+    ("replicas without acknowledgement", "production", "copies", lambda b: b.without(b.container("topics", "Job"), "TOPICS_MIN_INSYNC"), "of 3 copies TOPICS_MIN_INSYNC asks for -1"),
     ("copies that all must be there", "production", "copies", lambda b: b.variable(b.container("topics", "Job"), "TOPICS_MIN_INSYNC", "3"), "more than one, and not all"),
     ("more consumers than partitions", "production", "consumers", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicaCount", 7), "7 pods of 2 lanes are more than the 12 partitions"),
     ("a journal that fills its volume", "local", "journal", lambda b: put(b.pod("redirector")["volumes"][1], "emptyDir.sizeLimit", "2Gi"), "gets the pod evicted"),
@@ -196,7 +196,7 @@ DESCRIPTION = [
     ("too short a grace", "local", "drain", lambda b: put(b.pod("redirector"), "terminationGracePeriodSeconds", 30), "may need 40 s to end and is given 30"),
     ("no preStop", "local", "drain", lambda b: take(b.container("links-api"), "lifecycle"), "no preStop"),
     ("no notice before the end", "local", "drain", lambda b: b.without(b.container("redirector"), "DRAIN_NOTICE_MS"), "redirector: no DRAIN_NOTICE_MS"),
-    ("a proxy that nobody trusts", "local", "hosts", lambda b: take(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES"), "TRUSTED_PROXIES names no proxy"),
+    ("an untrusted proxy", "local", "hosts", lambda b: take(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES"), "TRUSTED_PROXIES names no proxy"),
     ("a user of Kafka without rights", "production", "kafka_rights", lambda b: b.variable(b.container("redirector"), "KAFKA_SASL_USERNAME", "nobody"), "gives the user nobody nothing"),
     ("another host than PUBLIC_BASE_URL", "local", "hosts", lambda b: put(b.get("Ingress", "redirector")["spec"]["rules"][0], "host", "x.localhost"), "PUBLIC_BASE_URL is at waymark.localhost"),
     ("a host of the API that links may lead to", "gateway", "hosts", lambda b: put(b.get("HTTPRoute", "links-api"), "spec.hostnames", ["x.rt"]), "OWN_HOSTS lacks one of x.rt"),
@@ -211,19 +211,19 @@ def cases(check, table):
 
 
 @pytest.mark.parametrize(
-    "check, overlay, spoil, words",
+    "check, overlay, break_it, words",
     cases(schema.check, SCHEMA) + cases(restricted.check, RESTRICTED) + cases(references.check, REFERENCES) + cases(networks.check, NETWORKS)
     + cases(services.check, SERVICES) + cases(monitoring.check, MONITORING)
     + [pytest.param(getattr(description, f"check_{case[2]}"), case[1], *case[3:], id=case[0]) for case in DESCRIPTION],
 )  # fmt: skip
-def test_notices(check, overlay, spoil, words, renderings):
+def test_detects(check, overlay, break_it, words, renderings):
     broken = Broken(renderings[overlay])
-    spoil(broken)
+    break_it(broken)
     found = list(check(rendering.Rendering(overlay, broken.things)))
-    assert [problem for problem in found if words in problem], found or "nothing was found"
+    assert [problem for problem in found if words in problem], found or "no problem was found"
 
 
-def test_each_check_of_the_description_is_tried():
+def test_every_check_has_a_case():
     tried = {f"check_{case[2]}" for case in DESCRIPTION}
     assert {check.__name__ for check in description.CHECKS} == tried
 
@@ -236,20 +236,20 @@ def test_each_check_of_the_description_is_tried():
         (("redirector", "read", "topic", "waymark.visits.v1", "literal"), "differ: redirector read topic waymark.visits.v1"),
     ],
 )
-def test_notices_a_right_to_nothing_and_one_that_the_document_does_not_name(right, words, renderings, monkeypatch):
+def test_detects_a_permission_that_is_unused_or_undocumented(right, words, renderings, monkeypatch):
     rights = tree.kafka_rights()
     monkeypatch.setattr(tree, "kafka_rights", lambda: [*rights, right])
     found = list(description.check_kafka_rights(renderings["production"]))
     assert [problem for problem in found if words in problem], found
 
 
-def test_says_what_kustomize_refuses(tmp_path):
+def test_reports_the_error_of_kustomize(tmp_path):
     (tmp_path / "kustomization.yaml").write_text("resources: [nothing.yaml]\n")
     with pytest.raises(RuntimeError, match="nothing.yaml"):
         rendering.render(tmp_path)
 
 
-def test_yamllint_refuses_a_key_that_stands_twice(tmp_path):
+def test_yamllint_refuses_a_duplicate_key(tmp_path):
     (tmp_path / "twice.yaml").write_text("a: 1\na: 2\n")
     run = subprocess.run(["yamllint", "--strict", "--config-file", tree.MANIFESTS / ".yamllint", tmp_path], capture_output=True, text=True)
     assert run.returncode and "duplication of key" in run.stdout, run.stdout

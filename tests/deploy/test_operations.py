@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md act on what the manifests make."""
+"""The commands of docs/operations.md select the right objects of the manifests."""
 
 import json
 import pathlib
@@ -27,22 +27,22 @@ def labels_of(thing):
     return thing["metadata"].get("labels", {})
 
 
-def test_the_jobs_that_would_stand_in_the_way_of_a_change_are_deleted_first(rendered):
-    """They name ConfigMaps whose names change with what is in them."""
+def test_jobs_are_deleted_before_a_change(rendered):
+    """A Job cannot be changed, and it names ConfigMaps whose names change with their contents."""
     (selector,) = set(re.findall(r"delete job --selector (\S+) --ignore-not-found\nkubectl apply -k", OPERATIONS))
     name, _, value = selector.partition("=")
     assert rendered.all("Job")
     assert [job["metadata"]["name"] for job in rendered.all("Job") if labels_of(job).get(name) != value] == []
 
 
-def test_deployments_go_back_together(rendered):
+def test_all_deployments_are_rolled_back_together(rendered):
     (selector,) = re.findall(r"rollout undo deployment --selector ([^\s`]+)", OPERATIONS)
     name, _, value = selector.partition("=")
     assert [each["metadata"]["name"] for each in rendered.all("Deployment") if labels_of(each).get(name) != value] == []
 
 
 def as_the_cluster_shows_it(job):
-    """With what the API server adds to it, and another Job must not have."""
+    """The Job with the fields that the API server adds, which another Job must not have."""
     added = {"batch.kubernetes.io/controller-uid": "4711", "controller-uid": "4711", "batch.kubernetes.io/job-name": "migrate", "job-name": "migrate"}
     shown = json.loads(json.dumps(job))
     shown["metadata"] |= {"uid": "4711", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -53,7 +53,7 @@ def as_the_cluster_shows_it(job):
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="there is no jq")
-def test_a_job_that_rebuilds_statistics_is_made_of_the_one_that_migrates(rendered):
+def test_the_job_that_rebuilds_statistics_is_derived_from_the_migration(rendered):
     name, script = re.search(r"get job (migrate-\S+) --output json \| jq '\n(.*?)' \| kubectl create", OPERATIONS, re.S).groups()
     migrate = rendered.find("Job", name)
     made = subprocess.run(["jq", script], input=json.dumps(as_the_cluster_shows_it(migrate)), capture_output=True, text=True, check=True).stdout

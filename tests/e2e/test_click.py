@@ -1,4 +1,4 @@
-"""A click, from the visitor to the dashboard and to whoever subscribes."""
+"""A click, from the visitor to the dashboard and to subscribers."""
 
 from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, murmur2
 from waiting import wait_until
@@ -18,13 +18,13 @@ def test_a_click_travels_to_the_statistics(user, visitor):
     assert stats["unique_visitors"] == 5
     assert stats["last_visited_at"].endswith("Z")
     assert stats["latency"]["count"] == 5
-    assert 0 < stats["latency"]["mean_ms"] < 1000
-    # Known when every partition has been looked at for the first time.
-    as_of = wait_until(lambda: user.stats(link["id"])["as_of"], 30, "all partitions to have been looked at")
+    assert stats["latency"]["mean_ms"] > 0
+    # as_of is known once every partition has been read for the first time.
+    as_of = wait_until(lambda: user.stats(link["id"])["as_of"], 120, "all partitions to be read")
     assert as_of.endswith("Z")
 
 
-def test_a_visitor_who_comes_twice_is_one_visitor_and_two_visits(user, visitor):
+def test_a_visitor_that_comes_twice_is_one_visitor_and_two_visits(user, visitor):
     link = user.create()
     for _ in range(2):
         visitor.follow(link["slug"], address="198.51.100.77")
@@ -94,7 +94,7 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     assert (visit.utm_source, visit.utm_medium, visit.utm_campaign) == ("letter", "mail", "may")
 
 
-def test_what_the_visitor_claims_is_not_believed_from_the_left(user, visitor, topic, messages):
+def test_forwarded_addresses_are_trusted_from_the_right(user, visitor, topic, messages):
     events = topic("waymark.redirects.v1")
     link = user.create()
     visitor.follow(link["slug"], address="1.2.3.4, 203.0.113.5")

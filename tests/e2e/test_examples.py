@@ -1,4 +1,4 @@
-"""The subscribers of examples/, as somebody else would build and run them: Kafka and the .proto are all that they get."""
+"""The subscribers of examples/, built and run as outside their repository: they get only Kafka and the .proto files."""
 
 import json
 import os
@@ -13,6 +13,7 @@ import uuid
 import confluent_kafka
 import pytest
 from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings
+from processes import popen
 from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -20,16 +21,16 @@ EXAMPLES = ROOT / "examples"
 CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark")
 TOPIC = "waymark.visits.v1"
 LANGUAGES = ["c", "python", "node"]
-# A sanitizer's build of Waymark is slow, and so is a first join of a group.
-SECONDS = 60
+# The first join of a consumer group is slow, and so is a sanitizer build of Waymark.
+SECONDS = 180
 
 
 class Subscriber:
-    """One run of an example; lines is what it has printed, as dicts."""
+    """One run of an example; lines holds its output, one dict a line."""
 
     def __init__(self, argv, environment):
         self.lines = []
-        self.process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True)
+        self.process = popen(argv, env=environment, stdout=subprocess.PIPE, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -41,7 +42,7 @@ class Subscriber:
         return [line for line in list(self.lines) if line["slug"] == slug]
 
     def stop(self):
-        """Its exit status, and with that all that it has printed."""
+        """Ends it and returns its exit status; lines is then complete."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(timeout=SECONDS)
         self.reader.join()
@@ -97,7 +98,7 @@ def start(env, programs):
 
 
 def click(user, visitor, link, agents):
-    """Clicks of so many visitors, who all are counted when it returns."""
+    """Clicks once per user agent and waits until all clicks are counted."""
     before = user.stats(link["id"])
     bots = sum(agent == GOOGLEBOT for agent in agents)
     for agent in agents:
@@ -117,8 +118,8 @@ def as_printed(visit):
     return {**fields, "event_id": str(uuid.UUID(bytes=visit.event_id))}
 
 
-def tell_again(env, records, foreign):
-    """What a crash of the consumer does; with records of another type, and of none that decodes, between them."""
+def publish_again(env, records, foreign):
+    """Repeats records as after a crash of the consumer, with records of other types and undecodable ones between them."""
     producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
     key = records[0].key()
     for record in records:
@@ -139,7 +140,7 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
 
     foreign = messages.VisitEvent.FromString(records[0].value())
     foreign.event_id = secrets.token_bytes(16)
-    tell_again(env, records[:5], foreign.SerializeToString())
+    publish_again(env, records[:5], foreign.SerializeToString())
     click(user, visitor, link, [CHROME] * 3)
     wait_for(running, slug, 15)
     for language, each in running.items():
@@ -151,5 +152,5 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
     expected = [as_printed(messages.VisitEvent.FromString(record.value())) for record in records]
     for language, each in again.items():
         assert each.stop() == 0, language
-        # In the order of the topic, no repeat, and nothing of what was printed before the stop.
+        # In the order of the topic, without repeats, and nothing that was printed before the stop.
         assert running[language].of(slug) + each.of(slug) == expected, language

@@ -1,4 +1,4 @@
-"""What operators see: probes, metrics, configuration errors, logs."""
+"""The operator's view: probes, metrics, configuration errors and logs."""
 
 import json
 import os
@@ -17,13 +17,13 @@ BIN = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", "build/dev")) / "bin"
 
 @pytest.mark.parametrize("door", OPS)
 def test_every_service_is_alive_and_ready(env, door):
-    assert ask(env[door], "GET", "/livez").status == 200
-    assert ask(env[door], "GET", "/readyz").status == 200
+    assert ask(env[server], "GET", "/livez").status == 200
+    assert ask(env[server], "GET", "/readyz").status == 200
 
 
 @pytest.mark.parametrize("door", OPS)
 def test_metrics_are_prometheus_text(env, door):
-    answer = ask(env[door], "GET", "/metrics")
+    answer = ask(env[server], "GET", "/metrics")
     assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     sample = re.compile(r'^[a-z_:][a-z0-9_:]*(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [-+0-9.e]+(Inf|NaN)?$')
     lines = answer.body.decode().splitlines()
@@ -34,8 +34,8 @@ def test_metrics_are_prometheus_text(env, door):
     assert len(names) == len(set(names)) and all(name.startswith(("waymark_", "process_")) for name in names)
 
 
-def metric(env, door, name):
-    text = ask(env[door], "GET", "/metrics").body.decode()
+def metric(env, server, name):
+    text = ask(env[server], "GET", "/metrics").body.decode()
     found = [float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if re.match(name + r"(\{| )", line)]
     assert found, f"no metric {name}"
     return sum(found)
@@ -50,27 +50,27 @@ def test_accepted_is_acked_plus_queued_plus_dropped(env, user, visitor):
         assert values["waymark_events_accepted_total"] == (
             values["waymark_events_acked_total"] + values["waymark_events_queued"] + values["waymark_events_dropped_total"]
         )
-    wait_until(lambda: metric(env, "REDIRECTOR_OPS_URL", "waymark_events_queued") == 0, 10, "the queue to drain")
+    wait_until(lambda: metric(env, "REDIRECTOR_OPS_URL", "waymark_events_queued") == 0, 120, "the queue to drain")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_help_lists_the_environment(program):
-    done = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0
     for name in ["OPS_PORT", "PG_URL", "LOG_LEVEL"]:
         assert name in done.stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_version_is_told(program):
-    done = subprocess.run([BIN / program, "--version"], capture_output=True, text=True, timeout=30)
+def test_version_is_printed(program):
+    done = subprocess.run([BIN / program, "--version"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and re.search(r"\d+\.\d+\.\d+", done.stdout)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_wrong_variable_is_listed_and_the_exit_status_is_64(program):
     wrong = {"PATH": os.environ["PATH"], "OPS_PORT": "70000", "LOG_LEVEL": "loud", "JWT_SECRET": "short-secret-text"}
-    done = subprocess.run([BIN / program], capture_output=True, text=True, timeout=30, env=wrong)
+    done = subprocess.run([BIN / program], capture_output=True, text=True, timeout=120, env=wrong)
     assert done.returncode == 64, done
     assert "OPS_PORT" in done.stderr and "LOG_LEVEL" in done.stderr and "PG_URL" in done.stderr
     assert "short-secret-text" not in done.stderr + done.stdout
@@ -78,8 +78,8 @@ def test_every_wrong_variable_is_listed_and_the_exit_status_is_64(program):
         assert "JWT_SECRET" in done.stderr
 
 
-def test_logs_are_one_json_object_per_line_and_name_no_visitor(env, user, visitor):
-    """The stack's logs, after a click from an address that stands nowhere else."""
+def test_logs_are_one_json_object_per_line_and_contain_no_visitor(env, user, visitor):
+    """Clicks from an address that occurs nowhere else, and reads the logs of the stack."""
     link = user.create()
     visitor.follow(link["slug"], address="192.0.2.213")
     visitor.follow("no-such-slug-2", address="192.0.2.213")

@@ -1,4 +1,4 @@
-"""One backend at a time dies, by its own door (`tools/stack stop`), and comes back. A stack of its own."""
+"""One backend at a time is stopped (`tools/stack stop`) and comes back, on a stack of its own."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ class Stack:
 
     def run(self, *words):
         done = subprocess.run(
-            [STACK, words[0], "--state", self.state, *words[1:]], capture_output=True, text=True, timeout=120
+            [STACK, words[0], "--state", self.state, *words[1:]], capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -34,13 +34,13 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory):
-    # PostgreSQL of a stack runs as another user, who must reach the folder.
+    # PostgreSQL runs as another user, which must be able to reach the folder.
     state = pathlib.Path(BUILD) / "stacks" / f"outages-{os.getpid()}"
     stack = Stack(state)
     subprocess.run(
         [STACK, "up", "--state", state, "--build", BUILD, "--tied-to", str(os.getpid()),
          "--set", "UNKNOWN_SLUGS_PER_MINUTE=0", "--set", "LINKS_PER_DAY=0"],
-        check=True, timeout=120,
+        check=True, timeout=600,
     )  # fmt: skip
     yield stack
     stack.run("down")
@@ -51,8 +51,8 @@ def env(stack):
     return stack.env()
 
 
-def is_ready(env, door):
-    return ask(env[door], "GET", "/readyz").status == 200
+def is_ready(env, server):
+    return ask(env[server], "GET", "/readyz").status == 200
 
 
 def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user, visitor, env):
@@ -67,7 +67,7 @@ def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user
         assert is_ready(env, "REDIRECTOR_OPS_URL")
     finally:
         stack.run("start", "redis")
-    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 10, "links-api to be ready")
+    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 120, "links-api to be ready")
 
 
 def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(stack, user, visitor, env):
@@ -82,14 +82,14 @@ def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(s
         assert unknown.status == 503 and int(unknown.headers["retry-after"]) >= 1
         create = user.call("POST", "/api/links", {"original_url": "https://example.com/"})
         assert create.status == 503 and int(create.headers["retry-after"]) >= 1
-        wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), 5, "links-api to say that it is not ready")
+        wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), 60, "links-api to report that it is not ready")
         assert ask(env["LINKS_API_OPS_URL"], "GET", "/livez").status == 200
-        assert is_ready(env, "REDIRECTOR_OPS_URL"), "it still redirects what it knows"
+        assert is_ready(env, "REDIRECTOR_OPS_URL"), "it still redirects links that it knows"
     finally:
         stack.run("start", "postgres")
-    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 15, "links-api to recover by itself")
+    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 120, "links-api to recover by itself")
     assert user.create()
-    user.wait_for_visits(cached["id"], 41)
+    user.wait_for_visits(cached["id"], 41, seconds=180)
 
 
 def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, visitor):
@@ -102,19 +102,19 @@ def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, v
             assert visitor.follow(link["slug"]).status == 302
     finally:
         stack.run("start", "kafka")
-    user.wait_for_visits(link["id"], 201, seconds=60)
+    user.wait_for_visits(link["id"], 201, seconds=180)
 
 
-def test_a_redirector_that_is_asked_to_end_leaves_no_click_behind(stack, user, visitor, env):
+def test_a_redirector_that_is_stopped_loses_no_click(stack, user, visitor, env):
     link = user.create()
     for _ in range(100):
         assert visitor.follow(link["slug"]).status == 302
     stack.run("stop", "redirector-1")
     try:
-        user.wait_for_visits(link["id"], 100)
+        user.wait_for_visits(link["id"], 100, seconds=180)
     finally:
         stack.run("start", "redirector-1")
-    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 10, "the redirector on its old port")
+    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 120, "the redirector on its old port")
 
 
 def test_services_start_before_their_backends(stack, env):
@@ -124,15 +124,15 @@ def test_services_start_before_their_backends(stack, env):
         stack.run("stop", name)
     for name in services:
         stack.run("start", name)
-    for name, door in services.items():
-        wait_until(lambda door=door: ask(env[door], "GET", "/livez").status == 200, 10, f"{name} to live")
-        assert not is_ready(env, door), f"{name} says it is ready without its backends"
+    for name, server in services.items():
+        wait_until(lambda server=server: ask(env[server], "GET", "/livez").status == 200, 120, f"{name} to live")
+        assert not is_ready(env, server), f"{name} says it is ready without its backends"
     for name in ["postgres", "redis", "kafka"]:
         stack.run("start", name)
-    for name, door in services.items():
-        wait_until(lambda door=door: is_ready(env, door), 30, f"{name} to become ready by itself")
+    for name, server in services.items():
+        wait_until(lambda server=server: is_ready(env, server), 180, f"{name} to become ready by itself")
     api = Api(env["LINKS_API_URL"])
     api.register_and_login(unique_email())
     link = api.create()
     assert Visitor(env["REDIRECTOR_URL"]).follow(link["slug"]).status == 302
-    api.wait_for_visits(link["id"], 1, seconds=60)
+    api.wait_for_visits(link["id"], 1, seconds=180)

@@ -1,4 +1,4 @@
-"""Addresses, passwords and tokens are planted by the hundred, and stand in no store, topic, journal or log afterwards."""
+"""Hundreds of addresses, passwords and tokens are sent, and none is in a store, topic, journal or log afterwards."""
 
 import ipaddress
 import json
@@ -22,7 +22,7 @@ SERVICES = ("redirector", "links-api", "consumer", "janitor")
 
 
 def addresses(count):
-    """Half of them IPv4; none ends with 0, which is how the network of an address is written."""
+    """Half are IPv4. None ends with 0, because the network of an address is written so."""
     for i in range(count):
         if i % 2:
             yield str(ipaddress.IPv6Address(secrets.token_bytes(16)[1:].rjust(16, b"\x2a")))
@@ -31,7 +31,7 @@ def addresses(count):
 
 
 class Kafka:
-    """All topics, from their ends as of now on."""
+    """All topics, read from their present ends."""
 
     def __init__(self, env):
         import confluent_kafka
@@ -49,7 +49,7 @@ class Kafka:
         return self.consumer.get_watermark_offsets(self.kafka.TopicPartition(name, partition), timeout=10)[1]
 
     def read_all(self):
-        """Key, headers and value of each record until the ends as of now."""
+        """Key, headers and value of each record up to the present ends."""
         ends = {(place.topic, place.partition): self.end(place.topic, place.partition) for place in self.places}
 
         def missing():
@@ -92,7 +92,7 @@ def flat(value):
 
 
 class Planting:
-    """What must not stand anywhere, and what must: the slugs, which prove that the searched places are the right ones."""
+    """The secrets, which must be nowhere, and the slugs, which must be found, or the wrong places were searched."""
 
     def __init__(self, env):
         self.env = env
@@ -122,9 +122,9 @@ class Planting:
             used = Api(self.env["LINKS_API_URL"])
             used.token = key
             assert used.call("GET", "/api/links").status == 200
-            used.token = spoilt = key[:-4] + secrets.token_hex(8)
+            used.token = changed = key[:-4] + secrets.token_hex(8)
             assert used.call("GET", "/api/links").status == 401
-            self.plant(key, spoilt)
+            self.plant(key, changed)
 
     def claims(self):
         anonymous = Api(self.env["LINKS_API_URL"])
@@ -145,7 +145,7 @@ class Planting:
 
 @pytest.fixture(scope="module")
 def searched(env, tmp_path_factory):
-    """A folder with everything that is kept anywhere, one file per place, after the planting; and what was planted."""
+    """A folder with everything that is stored anywhere, one file per place, and what was sent before."""
     from clients import Visitor
 
     kafka, planting = Kafka(env), Planting(env)
@@ -170,7 +170,7 @@ def searched(env, tmp_path_factory):
 
 
 def found_in(path, needles):
-    """Whole words only: 11.2.3.4 does not stand in 11.2.3.45."""
+    """Finds whole words only: 11.2.3.4 is not in 11.2.3.45."""
     command = ["grep", "-a", "-o", "-w", "-F", "-f", "-", str(path)]
     done = subprocess.run(command, input="\n".join(needles), capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode in (0, 1), done.stderr
@@ -191,7 +191,7 @@ def test_the_search_finds_what_does_stand_there(searched, place):
 
 
 def odd_text():
-    """Bytes that would end a line, move a cursor, or end a string."""
+    """Text with bytes that end a line, move a cursor or end a string."""
     pieces = ["\n", "\r\n", "\x1b[2J", "\x00", '"}', "\\", "\u0085", "\u2028", "\x7f", "é", "{", secrets.token_hex(3)]
     return "".join(random.choices(pieces, k=random.randint(1, 12)))
 
@@ -208,18 +208,18 @@ def send_odd_requests(env, visitor):
         api.call("GET", f"/api/links/{quoted}", headers={"X-Request-Id": printable, "Idempotency-Key": printable})
 
 
-def test_whatever_is_sent_logs_are_one_json_object_per_line_without_control_bytes(env, visitor):
+def test_logs_stay_one_json_object_per_line_without_control_bytes_for_any_request(env, visitor):
     logs = [p for p in sorted((pathlib.Path(env["STACK_STATE"]) / "logs").iterdir()) if p.name.startswith(SERVICES)]
     began = {path: path.stat().st_size for path in logs}
     send_odd_requests(env, visitor)
     mark = secrets.token_hex(12)
     Api(env["LINKS_API_URL"]).call("GET", "/api/stats", headers={"X-Request-Id": mark})
     api_log = next(path for path in logs if path.name.startswith("links-api"))
-    wait_until(lambda: mark in api_log.read_text(), 10, "the line of the last request")
+    wait_until(lambda: mark in api_log.read_text(), 120, "the line of the last request")
     for path in logs:
         new = path.read_bytes()[began[path] :]
         assert {byte for byte in new if byte < 0x20 or byte == 0x7F} <= {0x0A}, path.name
-        text = new.decode()  # or it is no UTF-8
+        text = new.decode()  # fails if it is not UTF-8
         assert not {"\u0085", "\u2028", "\u2029"} & set(text), path.name
         for line in text.split("\n")[:-1]:
             assert json.loads(line)["event"]

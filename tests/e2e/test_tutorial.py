@@ -8,7 +8,7 @@ import subprocess
 
 from conftest import ROOT
 
-SAFE = "set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 20 \"$@\"; }\n"
+SAFE = "set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 120 \"$@\"; }\n"
 
 
 def commands():
@@ -18,13 +18,13 @@ def commands():
 
 
 def run(script, env, folder):
-    """What was shown; each command stands before its output."""
+    """Runs a script; returns its status and output."""
     command = ["bash", "-c", script]
-    done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
     return done.returncode, done.stdout
 
 
-def test_each_command_does_what_it_is_there_for(env, tmp_path):
+def test_each_command_works_as_described(env, tmp_path):
     slug = "spring-" + secrets.token_hex(4)
     mine = {"you@example.com": f"you-{secrets.token_hex(6)}@example.com", '"slug":"spring"': f'"slug":"{slug}"', "URL/spring": f"URL/{slug}"}
     blocks = commands()
@@ -33,9 +33,9 @@ def test_each_command_does_what_it_is_there_for(env, tmp_path):
     for word, other in mine.items():
         assert word in text, word
         text = text.replace(word, other)
-    # The last request shows a refusal, and the visit is counted a moment later than it was made.
+    # The last request is refused on purpose. The visit is counted a moment after it was made.
     text = text.replace("curl -s -X DELETE", "command curl -s -X DELETE")
-    waits = 'for _ in $(seq 200); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .bot_count)" = 1 ] && break; sleep 0.1; done\n'
+    waits = 'for _ in $(seq 1000); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .bot_count)" = 1 ] && break; sleep 0.1; done\n'
     stats = 'curl -s "$LINKS_API_URL/api/links/$ID/stats" -H'
     assert text.count(stats) == 1
     text = text.replace(stats, waits + stats)

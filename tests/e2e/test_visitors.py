@@ -1,4 +1,4 @@
-"""What visitors see when there is nothing to be followed, and what hostile ones get."""
+"""Answers to visitors without a valid link, and to hostile requests."""
 
 import socket
 import urllib.parse
@@ -9,7 +9,7 @@ from clients import ask
 
 def raw(base, request, read=65536):
     url = urllib.parse.urlsplit(base)
-    with socket.create_connection((url.hostname, url.port), timeout=5) as connection:
+    with socket.create_connection((url.hostname, url.port), timeout=60) as connection:
         connection.sendall(request)
         data = b""
         while chunk := connection.recv(read):
@@ -19,12 +19,12 @@ def raw(base, request, read=65536):
     return data
 
 
-def test_people_get_a_page_and_programs_a_problem(visitor):
+def test_browsers_get_a_page_and_programs_a_problem(visitor):
     page = visitor.follow("no-such-slug-1")
     assert page.status == 404 and page.headers["content-type"].startswith("text/html")
     text = page.body.decode()
     assert "<!doctype html" in text.lower() and "<title>" in text and 'lang="en"' in text
-    assert "http" not in text.replace("http-equiv", ""), "the page needs nothing from elsewhere"
+    assert "http" not in text.replace("http-equiv", ""), "the page must load nothing from elsewhere"
     problem = visitor.follow("no-such-slug-1", Accept="application/json")
     assert problem.headers["content-type"].startswith("application/problem+json")
     assert problem.json["status"] == 404
@@ -41,17 +41,17 @@ def test_other_methods_are_405_with_allow(user, visitor, method):
 @pytest.mark.parametrize(
     "path", ["/%61bc", "/a%00b", "//abc", "/abc/", "/../abc", "/a/b/c", "/" + "a" * 33, "/r/", "/r", "/a.b", "/ab%2fc"]
 )
-def test_paths_that_are_no_slug_are_404(visitor, path):
+def test_paths_without_a_valid_slug_are_404(visitor, path):
     assert visitor.follow("", path=path).status == 404
 
 
-def test_robots_are_told_and_the_root_answers(env):
+def test_robots_txt_and_the_root_are_served(env):
     answer = ask(env["REDIRECTOR_URL"], "GET", "/robots.txt")
     assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain")
     assert ask(env["REDIRECTOR_URL"], "GET", "/").status in (200, 302)
 
 
-@pytest.mark.parametrize("door", ["REDIRECTOR_URL", "LINKS_API_URL"])
+@pytest.mark.parametrize("server", ["REDIRECTOR_URL", "LINKS_API_URL"])
 @pytest.mark.parametrize(
     "head",
     [
@@ -63,9 +63,9 @@ def test_robots_are_told_and_the_root_answers(env):
         "Host: second.example",
     ],
 )
-def test_a_hidden_second_request_is_never_answered(env, door, head):
+def test_a_hidden_second_request_is_never_answered(env, server, head):
     hidden = "GET /robots.txt HTTP/1.1\r\nHost: x.example\r\n\r\n"
-    answer = raw(env[door], f"GET /abc HTTP/1.1\r\nHost: a.example\r\n{head}\r\n\r\n{hidden}".encode())
+    answer = raw(env[server], f"GET /abc HTTP/1.1\r\nHost: a.example\r\n{head}\r\n\r\n{hidden}".encode())
     assert answer.startswith(b"HTTP/1.1 400 "), answer[:200]
     assert answer.count(b"HTTP/1.1 ") == 1
     assert b"connection: close" in answer.lower()
@@ -80,7 +80,7 @@ def test_a_target_or_header_that_is_too_long_is_refused(env):
     assert long_header.split(b" ")[1] == b"431", long_header[:100]
 
 
-def test_odd_bytes_of_a_visitor_are_taken_and_control_bytes_are_refused(user, visitor):
+def test_odd_bytes_are_accepted_and_control_bytes_are_refused(user, visitor):
     link = user.create()
     answer = visitor.follow(link["slug"], agent="\xe9'\"<script>%00\\", Referer="https://x.example/\xff")
     assert answer.status == 302

@@ -1,4 +1,4 @@
-"""The overlay's pods on a network of containers: services at once, jobs beside them, as `kubectl apply` starts them."""
+"""The overlay's pods on a network of containers. Services and jobs start together, as with `kubectl apply`."""
 
 import asyncio
 import pathlib
@@ -9,18 +9,18 @@ from pods import Pod, replicas_of
 
 OVERLAY = tree.ROOT / "tests/deploy/variants/e2e"
 PRODUCTION = tree.MANIFESTS / "overlays/production"
-# As tools/stack names their logs.
+# The names of tools/stack.
 SHORT = {"analytics-consumer": "consumer"}
-PATIENCE_S = 180
+READY_TIMEOUT_S = 600
 
 
 def group(version):
-    """The largest memory of a control group so far, and its limit: the files' names in cgroups' version 1 and 2."""
+    """The files with the peak memory of a control group and its limit, in version 1 or 2 of cgroups."""
     return (("memory.max_usage_in_bytes", "memory.limit_in_bytes"), ("memory.peak", "memory.max"))[version - 1]
 
 
 def memory_of(pid):
-    """(peak, limit) in bytes of the container in which pid is."""
+    """(peak, limit) in bytes of the container of a process."""
     for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         number, controllers, path = line.split(":", 2)
         version = 1 if controllers == "memory" else 2 if (number, controllers) == ("0", "") else 0
@@ -31,7 +31,7 @@ def memory_of(pid):
 
 
 async def http_status(address, port, path):
-    """None when there is no answer."""
+    """Returns None without an answer."""
     try:
         async with asyncio.timeout(2):
             reader, writer = await asyncio.open_connection(address, port)
@@ -85,20 +85,20 @@ class Cluster:
         return Service(workload, name, self.network.container(name, [workload.name], arguments, self.state.log(name)))
 
     async def run_jobs(self):
-        """To their end, together."""
+        """Runs all jobs together and waits for their end."""
         await asyncio.gather(*(self._run_job(job) for job in self.rendering.workloads if job.thing["kind"] == "Job"))
 
     async def _run_job(self, job):
         arguments = self._pod(self.rendering, job, job.app).arguments(job.pod["containers"][0])
         container = self.network.container(job.app, [], arguments, self.state.log(job.app))
         await container.start(self.network.name)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(READY_TIMEOUT_S):
             status = await container.process.wait()
         if status != 0:
             raise EngineError(f"the job {job.app} ended with {status}\n{container.tail()}")
 
     async def wait_until_ready(self):
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(READY_TIMEOUT_S):
             await asyncio.gather(*map(self._wait_for, self.services))
 
     async def _wait_for(self, service):
@@ -108,7 +108,7 @@ class Cluster:
             await asyncio.sleep(0.1)
 
     async def start_sidecar(self, authority):
-        """The stunnel of production, just as it stands in the manifests, with the operator's authority."""
+        """Starts the stunnel of production exactly as in the manifests, with the operator's authority."""
         production = rendering.render(PRODUCTION)
         workload = next(each for each in production.workloads if each.name == "redirector")
         sidecar = dict(workload.pod["initContainers"][0])
@@ -123,12 +123,12 @@ class Cluster:
         return next(service for service in self.services if service.workload.name == name)
 
     def environment(self):
-        """As tools/stack gives it to those who test."""
+        """The same variables as tools/stack env."""
         values = {"REDIRECTOR_URL": self.first("redirector").url("http"), "LINKS_API_URL": self.first("links-api").url("http")}
         for name in ("redirector", "links-api", "analytics-consumer", "janitor"):
-            doors = [service.url("ops") for service in self.services if service.workload.name == name]
+            urls = [service.url("ops") for service in self.services if service.workload.name == name]
             word = SHORT.get(name, name).upper().replace("-", "_")
-            values |= {f"{word}_OPS_URL": doors[0], f"{word}_OPS_URLS": " ".join(doors)}
+            values |= {f"{word}_OPS_URL": urls[0], f"{word}_OPS_URLS": " ".join(urls)}
         return values
 
     def memory(self):
@@ -136,12 +136,12 @@ class Cluster:
         return [(service.name, *memory_of(service.container.pid)) for service in self.services]
 
     async def stop_services(self):
-        """What was wrong with their ends, one line each."""
+        """Stops all services; returns a line for each that did not end with 0."""
         statuses = await asyncio.gather(*(service.container.stop() for service in self.services))
         return [f"{service.name} ended with {status}" for service, status in zip(self.services, statuses) if status != 0]
 
     def description(self):
-        """What tests/images/test_containers.py is told."""
+        """The facts for tests/images/test_containers.py."""
         facts = [
             {"name": each.name, "pid": each.container.pid, "workload": each.workload.name, "spec": each.workload.pod["containers"][0]}
             for each in self.services

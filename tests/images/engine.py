@@ -1,4 +1,4 @@
-"""podman: commands that end, containers that run, and nothing of either left behind."""
+"""Runs podman: single commands, containers and networks, all of which it removes."""
 
 import asyncio
 import json
@@ -15,18 +15,18 @@ class EngineError(Exception):
 
 
 async def podman(*arguments, check=True):
-    """What it printed."""
+    """Runs a command of podman; returns its output."""
     process = await asyncio.create_subprocess_exec(
         "podman", *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
-    out, complaint = await process.communicate()
+    out, errors = await process.communicate()
     if check and process.returncode != 0:
-        raise EngineError(f"podman {' '.join(arguments[:2])}: {complaint.decode().strip()}")
+        raise EngineError(f"podman {' '.join(arguments[:2])}: {errors.decode().strip()}")
     return out.decode()
 
 
 async def sweep():
-    """Removes what runs have left whose process was killed."""
+    """Removes containers and networks of earlier runs whose process was killed."""
     for kind in ("container", "network"):
         for thing in json.loads(await podman(kind, "ls", *(["--all"] if kind == "container" else []), "--format=json", f"--filter=label={LABEL}")):
             labels = {name.lower(): value for name, value in thing.items()}["labels"]
@@ -46,17 +46,17 @@ class Container:
         self.address = None
 
     async def start(self, network):
-        """Made and wired first: what podman itself has to say of that is not for the log."""
+        """Creates and connects the container first, so that podman's own messages stay out of the log."""
         await podman("create", *self.arguments)
         await podman("init", self.name)
         with open(self.log, "ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 "podman", "start", "--attach", self.name, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not await self._look(network):
                 if self.process.returncode == 0:
-                    return  # a short job that is done before anybody saw it run
+                    return  # a short job that ended before it was seen running
                 if self.process.returncode is not None:
                     raise EngineError(f"{self.name} ended with {self.process.returncode}\n{self.tail()}")
                 await asyncio.sleep(0.05)
@@ -72,7 +72,7 @@ class Container:
         return "".join(pathlib.Path(self.log).read_text(errors="replace").splitlines(keepends=True)[-15:])
 
     async def stop(self):
-        """Its exit status; more than 128 if it had to be killed."""
+        """Stops the container; returns its exit status, which is above 128 if it was killed."""
         if self.process is None:
             return None
         if self.process.returncode is None:
@@ -86,7 +86,7 @@ class Container:
 
 
 class Network:
-    """A network of its own with names in it, as long as the block lasts."""
+    """A network of containers with DNS, which exists within its context."""
 
     def __init__(self, name):
         self.name = name
@@ -101,8 +101,8 @@ class Network:
         await podman("network", "rm", "--force", self.name)
 
     def container(self, name, aliases, arguments, log):
-        """arguments: of `podman create`, beside name and network."""
-        wires = [f"--network={self.name}", "--hostname", name, "--label", f"{LABEL}={os.getpid()}", "--log-driver=none"]
-        wires += [f"--network-alias={alias}" for alias in aliases]
-        self.containers.append(Container(f"{self.name}-{name}", [*wires, "--name", f"{self.name}-{name}", *arguments], log))
+        """arguments: options of `podman create`, without name and network."""
+        options = [f"--network={self.name}", "--hostname", name, "--label", f"{LABEL}={os.getpid()}", "--log-driver=none"]
+        options += [f"--network-alias={alias}" for alias in aliases]
+        self.containers.append(Container(f"{self.name}-{name}", [*options, "--name", f"{self.name}-{name}", *arguments], log))
         return self.containers[-1]

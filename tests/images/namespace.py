@@ -1,4 +1,4 @@
-"""Sockets in the network of a container, used from here."""
+"""Opens sockets in the network namespace of a container."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ def enter(path):
 
 @contextlib.contextmanager
 def network_of(pid):
-    """What this thread opens inside of it belongs to the network of process pid."""
+    """Sockets that this thread opens within the context belong to the network of process pid."""
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         enter(f"/proc/{pid}/ns/net")
@@ -29,15 +29,15 @@ def network_of(pid):
             yield
         finally:
             if libc.setns(own, CLONE_NEWNET) != 0:
-                os._exit(70)  # in a foreign network nothing of this program would be right
+                os._exit(70)  # nothing of this program works in a foreign network
     finally:
         os.close(own)
 
 
 def talk(pid, port, question):
-    """What a server at 127.0.0.1 of that network answers first; b"" if it ends the connection."""
+    """Sends a question to a server at 127.0.0.1 of that network; returns its first answer, b"" if it closes instead."""
     with network_of(pid):
-        connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+        connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     with connection:
         connection.sendall(question)
         with contextlib.suppress(ConnectionResetError):
@@ -46,7 +46,7 @@ def talk(pid, port, question):
 
 
 async def forward(pid, port, target):
-    """Carries what comes to port in the network of pid to the port target of 127.0.0.1 here, until the server that it gives is closed."""
+    """Forwards connections to a port in the network of pid to 127.0.0.1:target here, until the returned server is closed."""
     with network_of(pid):
         listener = socket.create_server(("0.0.0.0", port), backlog=256)
 

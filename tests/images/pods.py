@@ -1,4 +1,4 @@
-"""A container of a manifest, as arguments of podman: what the kubelet would make of it. What is not known here is refused, not left out."""
+"""Translates a container of a manifest into arguments of podman, as the kubelet would. Refuses any field that it does not know."""
 
 import base64
 import json
@@ -8,9 +8,9 @@ import shutil
 from manifestlib import programs
 from manifestlib.description import bytes_of
 
-# Whose files and processes a pod's are; all of deploy/k8s says the same.
+# The owner of a pod's files and processes, the same in all of deploy/k8s.
 USER = 65532
-# What the kubelet does by itself, and Runner does for it (probes, restarts), or what means nothing on one machine.
+# Fields for the kubelet alone (probes, restarts), or without a meaning on one machine.
 LEFT_TO_OTHERS = {
     "container": {"name", "ports", "imagePullPolicy", "startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "restartPolicy"},
     "pod": {"serviceAccountName", "automountServiceAccountToken", "enableServiceLinks", "topologySpreadConstraints", "restartPolicy"},
@@ -22,17 +22,17 @@ TRANSLATED = {
 
 
 class Unknown(Exception):
-    """The manifest says something that nobody here would do."""
+    """The manifest has a field that this module cannot translate."""
 
 
 def refuse_unknown(kind, thing):
     unknown = set(thing) - TRANSLATED[kind] - LEFT_TO_OTHERS[kind]
     if unknown:
-        raise Unknown(f"{kind}: nothing is known here of {', '.join(sorted(unknown))}")
+        raise Unknown(f"{kind}: unknown fields {', '.join(sorted(unknown))}")
 
 
 def write_files(folder, data, mode):
-    """A Secret's or a ConfigMap's files, as the kubelet gives them to a pod with this fsGroup."""
+    """Writes the files of a Secret or a ConfigMap, as the kubelet does for a pod with this fsGroup."""
     os.makedirs(folder, mode=0o750)
     os.chown(folder, 0, USER)
     for name, content in data.items():
@@ -44,7 +44,7 @@ def write_files(folder, data, mode):
 
 
 class Pod:
-    """One pod of a workload; its volumes are made in folder."""
+    """One pod of a workload, with its volumes in a folder."""
 
     def __init__(self, rendering, workload, folder, given=None):
         refuse_unknown("pod", workload.pod)
@@ -55,7 +55,7 @@ class Pod:
         self.grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
 
     def make_volumes(self, empty):
-        """The folders of all volumes; those of the kind emptyDir are made in the folder empty."""
+        """Makes the folders of all volumes; an emptyDir becomes a link to the folder empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for volume in self.workload.pod.get("volumes", []):
             if "emptyDir" in volume:
@@ -77,14 +77,14 @@ class Pod:
             thing = self.rendering.find("ConfigMap", name) or {}
             found = {key: text.encode() for key, text in thing.get("data", {}).items()}
         else:
-            raise Unknown(f"volume {volume['name']} is neither of a Secret nor of a ConfigMap, nor empty")
+            raise Unknown(f"volume {volume['name']} must be a Secret, a ConfigMap or an emptyDir")
         found = found or self.given.get(name)
         if not found:
-            raise Unknown(f"nobody gives {name}")
+            raise Unknown(f"{name} has no contents")
         return found
 
     def arguments(self, container):
-        """What `podman create` needs for one of its containers, beside a name and a network."""
+        """The arguments of `podman create` for one of its containers, without name and network."""
         refuse_unknown("container", container)
         arguments = ["--pull=never", f"--stop-timeout={self.grace_s}"]
         arguments += self._rights(container) + self._resources(container) + self._mounts(container)
@@ -106,7 +106,7 @@ class Pod:
         if context.get("allowPrivilegeEscalation") is False:
             arguments.append("--security-opt=no-new-privileges")
         if context.get("readOnlyRootFilesystem"):
-            # podman's own addition would be folders in memory at /tmp, /run and /var/tmp.
+            # Without the second option podman adds writable folders at /tmp, /run and /var/tmp.
             arguments += ["--read-only", "--read-only-tmpfs=false"]
         return arguments
 
@@ -134,7 +134,7 @@ def cores_of(quantity):
 
 
 def replicas_of(rendering, workload):
-    """How many pods there are at least: the autoscaler's least, or what the Deployment says."""
+    """The least number of pods: the autoscaler's minimum, or the replicas of the Deployment."""
     for scaler in rendering.all("HorizontalPodAutoscaler"):
         if scaler["spec"]["scaleTargetRef"]["name"] == workload.name:
             return scaler["spec"]["minReplicas"]

@@ -1,4 +1,4 @@
-"""PostgreSQL, Redis and Kafka on this machine, as tools/stack has them, reached from the containers under the cluster's names."""
+"""PostgreSQL, Redis and Kafka of tools/stack on this machine, which the containers reach by the cluster's names."""
 
 import asyncio
 import base64
@@ -14,7 +14,7 @@ from stacklib.postgres import Postgres
 from stacklib.redis import Redis
 
 KAFKA_PORT, POSTGRES_PORT, REDIS_PORT, REDIS_TLS_PORT = 9092, 5432, 6379, 6380
-# Redis as production has it, where its name and its certificate are what overlays/production/stunnel.conf wants.
+# Redis as in production: overlays/production/stunnel.conf requires this name and its certificate.
 REDIS_TLS_NAME = "redis.example.com"
 NAMES = ("postgres", "redis", "kafka", REDIS_TLS_NAME)
 STUNNEL = """\
@@ -28,7 +28,7 @@ cert = /run/stores/redis.pem
 """
 
 
-# An authority, and a certificate by it; the key beside it, as stunnel reads both.
+# Makes an authority and a certificate with its key in one file, as stunnel reads them.
 CERTIFICATE = f"""
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem
 openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={REDIS_TLS_NAME} -keyout redis.key -out redis.csr
@@ -44,7 +44,7 @@ def make_certificate(folder):
 
 
 class ClusterKafka(Kafka):
-    """Tells those who come from the containers its name there, and those on this machine its port."""
+    """Advertises its cluster name to containers, and its port to clients on this machine."""
 
     def take_ports(self, ports):
         super().take_ports(ports)
@@ -59,7 +59,7 @@ class ClusterKafka(Kafka):
 
 
 class Stores:
-    """As long as the block lasts. The database is empty, but for the logins of the overlay; there are no topics."""
+    """The stores, which run within the context. The database has only the logins of the overlay, and there are no topics."""
 
     def __init__(self, state):
         self.state = state
@@ -84,15 +84,15 @@ class Stores:
         await asyncio.gather(*(member.stop() for member in self.members))
 
     async def make_logins(self, secret):
-        """What the overlay's own PostgreSQL does at its first start with the Secret postgres."""
+        """Makes the logins of the Secret postgres, as the overlay's own PostgreSQL does at its first start."""
         password, logins = (base64.b64decode(secret["data"][key]).decode() for key in ("password", "logins.sql"))
         await self.postgres._sql(f"CREATE ROLE postgres SUPERUSER LOGIN PASSWORD '{password}'", "postgres")
         await self.postgres._sql("CREATE DATABASE waymark OWNER postgres", "postgres")
         await self.postgres._sql(logins, "postgres")
 
-    def door(self, network, version):
-        """The container whose names are the stores'. Its program is the server's end of TLS in front of Redis."""
-        folder = self.state.path("door")
+    def gateway(self, network, version):
+        """The container with the names of the stores. Its program is the TLS server in front of Redis."""
+        folder = self.state.path("gateway")
         os.makedirs(folder)
         make_certificate(folder)
         with open(os.path.join(folder, "stunnel.conf"), "w", encoding="utf-8") as file:
@@ -102,10 +102,10 @@ class Stores:
         return network.container("stores", NAMES, arguments, self.state.log("stores"))
 
     async def open(self, pid):
-        """Opens the stores' ports in the network of the door."""
-        ways = ((POSTGRES_PORT, self.postgres.ports[0]), (REDIS_PORT, self.redis.ports[0]), (KAFKA_PORT, self.kafka.cluster_port))
-        self.servers = [await forward(pid, port, target) for port, target in ways]
+        """Opens the stores' ports in the network of the gateway."""
+        ports = ((POSTGRES_PORT, self.postgres.ports[0]), (REDIS_PORT, self.redis.ports[0]), (KAFKA_PORT, self.kafka.cluster_port))
+        self.servers = [await forward(pid, port, target) for port, target in ports]
 
     def environment(self):
-        """How those on this machine reach them."""
+        """The variables of clients on this machine."""
         return {"PG_URL": self.postgres.url(), "REDIS_URL": self.redis.url(), "KAFKA_BROKERS": self.kafka.bootstrap, "BROKER": self.kafka.kind}

@@ -1,4 +1,4 @@
-"""What runs is confined as the manifests say, and the images hold what they may. Run by tests/images/run."""
+"""Containers are confined as the manifests require, and images hold only what they may. Run by tests/images/run."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def service(request):
     return next(each for each in facts()["services"] if each["name"] == request.param)
 
 
-def test_all_services_run_as_often_as_the_manifests_say():
+def test_services_have_the_replicas_of_the_manifests():
     assert sorted(each["name"] for each in facts()["services"]) == [
         "consumer-1", "consumer-2", "janitor-1", "janitor-2", "links-api-1", "links-api-2", "redirector-1", "redirector-2",
     ]  # fmt: skip
@@ -50,16 +50,16 @@ def test_a_process_has_no_rights(service):
 
 
 def mounts_of(pid):
-    """{place: options} of what is mounted there and can be written to."""
+    """{place: (options, kind)} of all mounts."""
     lines = (line.split() for line in pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines())
     return {words[4]: (words[5].split(","), words[words.index("-") + 1]) for words in lines}
 
 
-def test_nothing_can_be_written_to_but_its_volumes(service):
+def test_only_its_volumes_are_writable(service):
     mounts = mounts_of(service["pid"])
     assert "ro" in mounts["/"][0]
     own = {"/var/lib/waymark"} if service["workload"] == "redirector" else set()
-    # What every container has: the kernel's own, and what podman writes (a hosts file, which belongs to root).
+    # Every container has these: file systems of the kernel, and files that podman writes and root owns.
     given = {"proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2", "tmpfs"}
     writable = {place for place, (options, kind) in mounts.items() if "rw" in options and (kind not in given or place in own)}
     assert writable - {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/run/.containerenv"} == own
@@ -68,7 +68,7 @@ def test_nothing_can_be_written_to_but_its_volumes(service):
 
 
 def may_write(pid, place):
-    """Whether user 65532 could, by the mount and by the owner."""
+    """Returns whether the owner and mode let user 65532 write."""
     path = pathlib.Path(f"/proc/{pid}/root{place}")
     if not path.exists():
         return False
@@ -76,12 +76,12 @@ def may_write(pid, place):
     return bool(facts.st_mode & stat.S_IWOTH or facts.st_uid == 65532 and facts.st_mode & stat.S_IWUSR)
 
 
-def test_its_memory_is_limited_as_the_manifest_says(service):
+def test_its_memory_limit_is_that_of_the_manifest(service):
     _, limit = memory_of(service["pid"])
     assert limit == bytes_of(service["spec"]["resources"]["limits"]["memory"])
 
 
-def test_secrets_are_files_that_only_it_reads(service):
+def test_secrets_are_files_that_only_the_service_can_read(service):
     folder = pathlib.Path(f"/proc/{service['pid']}/root/run/secrets/waymark")
     files = list(folder.iterdir())
     assert files
@@ -91,7 +91,7 @@ def test_secrets_are_files_that_only_it_reads(service):
     assert not [path.name for path in files if path.read_bytes().strip() in environment]
 
 
-def test_stores_are_found_by_names_that_only_dns_knows(service):
+def test_names_of_stores_come_from_dns_alone(service):
     root = pathlib.Path(f"/proc/{service['pid']}/root")
     hosts = (root / "etc/hosts").read_text()
     assert not re.search(r"\b(postgres|redis|kafka)\b", hosts)
@@ -108,7 +108,7 @@ class TestImage:
     def test_is_small(self, image):
         assert self.inspect(image)["Size"] <= 40 * MEGABYTE
 
-    def test_says_what_it_is(self, image):
+    def test_has_labels(self, image):
         found = self.inspect(image)
         labels = {name.removeprefix("org.opencontainers.image."): value for name, value in found["Labels"].items()}
         assert (labels["title"], labels["version"], labels["licenses"]) == (f"waymark/{image}", tree.version(), "Apache-2.0")
@@ -119,7 +119,7 @@ class TestImage:
     def list_of(self, image):
         return json.loads((ROOT / f"build/images/{image}.spdx.json").read_text())
 
-    def test_its_list_of_parts_was_taken_out(self, image):
+    def test_has_an_sbom(self, image):
         parts = self.list_of(image)
         assert parts["name"] == f"waymark-{image}-{tree.version()}" and len(parts["packages"]) > 3
 
@@ -131,7 +131,7 @@ def test_the_sidecar_of_production_reaches_redis_by_tls():
     assert talk(facts()["sidecar"], 6379, PING) == b"+PONG\r\n"
 
 
-def test_redis_behind_tls_has_no_ear_for_who_speaks_none():
+def test_redis_behind_tls_ignores_plain_connections():
     assert talk(facts()["stores"], 6380, PING) == b""
 
 

@@ -1,7 +1,8 @@
-"""How fast links-api answers about visits when the roll-ups hold very many of them.
+"""Measures how fast links-api returns statistics when the roll-ups hold very many visits.
 
-The roll-ups are generated: each link's visits are spread over quarters of an hour and over values, in the order of time, as the
-consumer writes them; days are finished by the janitor's own SQL. Visits themselves are none there: ranges that end with whole hours need none.
+The roll-ups are generated in the order of time, as the consumer writes them, with each link's visits spread over quarters
+of an hour and over values. The janitor's own SQL finishes the days. There are no single visits, because ranges that end
+with whole hours need none.
 """
 
 import dataclasses
@@ -13,19 +14,20 @@ import statistics
 import time
 import urllib.parse
 
+from .bounds import judge
 from .report import table
 
 LINKS = 1000
 DAYS = 31
 ASKED = 1000
 DEFAULT_VISITS = 100_000_000
-# Different values, the n-th with 1/n of the visits of the first; a tenth of the visits is not known, which has no rows.
+# Different values; the n-th has 1/n of the visits of the first. A tenth of the visits has no value and no row.
 VALUES = {
     "country": 60, "city": 150, "region": 60, "referrer": 60, "browser": 15, "os": 10, "device": 4, "language": 25, "utm_source": 8,
     "utm_medium": 4, "utm_campaign": 20,
 }  # fmt: skip
 BATCH = 10_000
-STEP_MS = 200  # as services/janitor/retention/daily_rollups.h has it
+STEP_MS = 200  # as in services/janitor/retention/daily_rollups.h
 P50_MS_MAX, P99_MS_MAX = 20, 100
 
 
@@ -88,7 +90,7 @@ def fill(cursor, visits):
     )
     ids = [row[0] for row in cursor.fetchall()]
     cursor.execute("CREATE TEMP TABLE share AS SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS share (link_id, weight)", (ids, weights()))
-    # The last day is the present one, of which only the past has visits.
+    # The last day is today, and only its past has visits.
     cursor.execute(
         """INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
            SELECT link_id, bucket, total, total / 5, total / 2 FROM (
@@ -105,9 +107,9 @@ def fill(cursor, visits):
     cursor.execute("ANALYZE share; ANALYZE facts")
     first = "date_trunc('day', now(), 'UTC') - make_interval(days => %d)"
     daily = visits / (DAYS - 0.5)
-    # Of days that are finished an hour holds what all hours do: the day that is made of it is the same.
+    # One hour of a finished day holds the visits of all its hours: the roll-up of the day is the same.
     add_values(cursor, f"generate_series({first % (DAYS - 1)}, {first % 1}, '1 day')", daily)
-    # Single hours stand where ranges of 30 days begin, before the first whole day, and where they end.
+    # Ranges of 30 days begin before the first whole day and end after the last, so those hours have rows of their own.
     add_values(cursor, f"generate_series({first % 29} - interval '2 hours', {first % 29} - interval '1 hour', '1 hour')", daily / 24)
     add_values(cursor, f"generate_series({first % 0}, now(), '1 hour')", daily / 24)
     cursor.execute(
@@ -121,7 +123,7 @@ def fill(cursor, visits):
 
 
 def finish_days(cursor):
-    """As the janitor does it; gives how long the steps took, in milliseconds."""
+    """Finishes the days as the janitor does; returns the durations of the steps in milliseconds, sorted."""
     cursor.execute(
         "UPDATE daily_rollup_progress SET totals_since = first, next_day = first, next_link = 0"
         " FROM (SELECT (min(bucket) AT TIME ZONE 'UTC')::date AS first FROM visit_rollup_quarter) AS quarters"
@@ -137,8 +139,8 @@ def finish_days(cursor):
 
 def add_values(cursor, buckets, visits):
     """
-    A row comes into its table when its value is first seen in the hour, with the batch that brought it: that decides which rows are
-    neighbours on disk, and what reading many of them costs.
+    Inserts rows in the order in which their values are first seen in the hour. That decides which rows are neighbours on
+    disk, and so what it costs to read many of them.
     """
     cursor.execute(
         f"""INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value)
@@ -160,7 +162,7 @@ def concrete(question, ids, dice):
 
 
 def check(client, cursor, ids, dice):
-    """Answers are what the roll-ups say; otherwise their speed means nothing."""
+    """Checks answers against the roll-ups. The speed of a wrong answer means nothing."""
     for link in dice.choices(ids, weights(), k=20):
         answer, _ = client.ask("GET", f"/api/links/{link}/stats/timeseries?tz=Europe/Berlin")
         cursor.execute(
@@ -187,7 +189,7 @@ def measure(stage, visits):
     steps = finish_days(cursor)
     print(f"  {DAYS - 1} days finished in {time.monotonic() - begun:.0f} s, {len(steps)} steps, the longest {steps[-1]:.0f} ms", flush=True)
     cursor.execute("VACUUM ANALYZE visit_rollup_day, visit_total_day, daily_rollup_progress")
-    client.connect()  # the service has closed the one that was idle
+    client.connect()  # the service has closed the idle connection
     dice = random.Random(1)
     check(client, cursor, ids, dice)
     times = {}
@@ -213,11 +215,9 @@ def held(cursor):
     return ", ".join(found)
 
 
-def cell(value, most, is_promised):
+def cell(question, name, value, most):
     text = f"{value:.1f} ms"
-    if not is_promised:
-        return text
-    return f"{text}, wanted ≤ {most}" + ("" if value <= most else " **missed**")
+    return text + judge(f"statistics, {question.name}: {name}", value, most, "ms") if question.is_promised else text
 
 
 def report(seen):
@@ -226,7 +226,7 @@ def report(seen):
     for question, all_ms in times.items():
         p50, p99 = statistics.median(all_ms), all_ms[int(len(all_ms) * 0.99)]
         rows.append(
-            [question.name, f"{question.asked:,}", cell(p50, P50_MS_MAX, question.is_promised), cell(p99, P99_MS_MAX, question.is_promised), f"{all_ms[-1]:.1f} ms"]
+            [question.name, f"{question.asked:,}", cell(question, "p50", p50, P50_MS_MAX), cell(question, "p99", p99, P99_MS_MAX), f"{all_ms[-1]:.1f} ms"]
         )
     head = ["question", "asked", "p50", "p99", "slowest"]
     finished = f"The janitor finished {DAYS - 1} days in {len(steps)} steps, {sum(steps) / 1000:.0f} s in all, the longest {steps[-1]:.0f} ms."

@@ -1,8 +1,8 @@
-"""How fast links-api makes and reads links, against pgbench that runs the same SQL on the same PostgreSQL.
+"""Measures how fast links-api makes and reads links, against pgbench with the same SQL on the same PostgreSQL.
 
-The SQL is not written down here: it is what PostgreSQL logs while the service answers one request. pgbench sends these statements,
-prepared, one after the other, with the same values but for the user, the slug and the link. The service stands still meanwhile, so
-that its relay does not share the cores; whatever pgbench has left in the outbox is thrown away.
+The SQL comes from PostgreSQL's log of one request to the service. pgbench sends these statements, prepared, one after the
+other, with the same values except for user, slug and link. The service is frozen meanwhile, so that its relay does not
+share the cores. Rows that pgbench leaves in the outbox are deleted.
 """
 
 import glob
@@ -15,19 +15,21 @@ import time
 
 from . import load
 from .answers import Client
+from .bounds import judge
 from .report import table
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "..", "api.lua")
 USERS, LINKS_EACH, CLIENTS = 16, 50, 8
 BULK, BULKS, SINGLES = 1000, 5, 1000
 WANTED = {"create": 0.5, "get": 0.6}
+BULK_FACTOR_MIN = 10
 SLUG = "benchslug"
 LINE = re.compile(r".* \[(\d+)\] links_api@waymark (.*)$")
 STATEMENT = re.compile(r"LOG: +(?:duration: [0-9.]+ ms +)?(?:execute [^:]+|statement): (.*)$")
 
 
 class Accounts:
-    """Users without an end of their quota, and links of theirs."""
+    """Users with an unlimited quota, and their links."""
 
     def __init__(self, stage):
         self.lines, self.clients, self.ids = [], [], []
@@ -46,7 +48,7 @@ class Accounts:
 
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
-            # Neighbours are of different users: those of one wait for each other.
+            # Neighbours have different users, because requests of one user wait for each other.
             file.write("\n".join(line for i in range(LINKS_EACH) for line in self.lines[i::LINKS_EACH]) + "\n")
 
 
@@ -66,7 +68,7 @@ def run(stage, statement, *values):
 
 
 def logged(stage, ask):
-    """The statements of one request: [(text, {number: value or None})], in their order."""
+    """The statements of one request, in order: [(text, {number: value or None})]."""
     path = os.path.join(stage.state, "logs", "postgres.log")
     run(stage, "ALTER SYSTEM SET log_statement = 'all'")
     run(stage, "SELECT pg_reload_conf()")
@@ -79,7 +81,7 @@ def logged(stage, ask):
     with open(path, encoding="utf-8", errors="replace") as file:
         file.seek(begin)
         said = [match.groups() for line in file if (match := LINE.match(line))]
-    # One request alone takes one connection; relay and watch have others.
+    # A single request uses one connection. The relay and the health check use others.
     mine = {pid for pid, text in said if "INSERT INTO links " in text or "FROM links WHERE id = $1" in text}
     lines = [text for pid, text in said if pid in mine]
     found = []
@@ -114,7 +116,7 @@ def script(statements, user_id, link_id, slug):
     return "\n".join(lines) + "\n", defined
 
 
-class Rival:
+class PgBench:
     """pgbench with the statements of one kind of request."""
 
     def __init__(self, folder, stage, word, statements, user, link):
@@ -164,7 +166,7 @@ def ask_service(stage, word, path, seconds):
 
 
 def settle(stage):
-    """What one contender leaves behind is not the other's to carry away."""
+    """Waits until the work that one contender has left is done."""
     deadline = time.monotonic() + 60
     while run(stage, "SELECT count(*) FROM outbox")[0][0] and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -199,7 +201,7 @@ def compare(folder, stage, accounts, word, path, options):
             link.update(client.ask("GET", f"/api/links/{accounts.lines[0].split()[1]}")[0]["link"])
 
     statements = logged(stage, ask)
-    rival = Rival(folder, stage, word, statements, user, link)
+    rival = PgBench(folder, stage, word, statements, user, link)
     print(f"  {word}: {rival.count} statements", flush=True)
     if not rival.count:
         raise SystemExit("bench: PostgreSQL has logged nothing of the request")
@@ -208,7 +210,7 @@ def compare(folder, stage, accounts, word, path, options):
 
 def measure_bulk(accounts):
     client = accounts.clients[1]
-    client.connect()  # the service has hung up on who was silent for so long
+    client.connect()  # the service has closed the idle connection
     wish = {"original_url": "https://example.com/landing"}
     begun = time.perf_counter()
     for _ in range(SINGLES):
@@ -240,11 +242,11 @@ def report(seen, options):
     for word, (count, pairs) in found.items():
         shares = sorted(ours / theirs for ours, theirs, *_ in pairs)
         share = statistics.median(shares)
-        met = "" if round(share, 2) >= WANTED[word] else " **missed**"
+        wanted = judge(f"api, {word}: requests/s vs pgbench", round(share, 2), WANTED[word], at_most=False)
         rows.append(
             [
                 f"{word}, {count} statements",
-                f"{share:.2f} ({shares[0]:.2f}–{shares[-1]:.2f}), wanted ≥ {WANTED[word]:g}{met}",
+                f"{share:.2f} ({shares[0]:.2f}–{shares[-1]:.2f}){wanted}",
                 f"{median(pairs, lambda p: p[0]):,.0f}",
                 f"{median(pairs, lambda p: p[1]):,.0f}",
                 f"{median(pairs, lambda p: p[2]):.1f} / {median(pairs, lambda p: p[4]):.1f}",
@@ -253,10 +255,10 @@ def report(seen, options):
         )
     head = ["request", "requests/s vs pgbench", "here", "pgbench here", "p50 in ms, ours / pgbench", "p99 in ms, ours / pgbench"]
     factors = sorted(bulk / single for single, bulk in bulks)
-    met = "" if factors[1] >= 10 else " **missed**"
+    wanted = judge("api: links made in bulk vs one by one", factors[1], BULK_FACTOR_MIN, at_most=False)
     return (
         f"{CLIENTS} connections, {USERS} users, {options.rounds} rounds of {options.seconds} s in alternation: medians, in brackets the least and the"
         " greatest.\n\n" + table(head, rows) + f"\n\nLinks made by one client in bulks of {BULK:,}: {factors[1]:.1f} × one by one"
-        f" ({factors[0]:.1f}–{factors[-1]:.1f}), wanted ≥ 10{met}: {statistics.median(b for _, b in bulks):,.0f} against"
+        f" ({factors[0]:.1f}–{factors[-1]:.1f}){wanted}: {statistics.median(b for _, b in bulks):,.0f} against"
         f" {statistics.median(s for s, _ in bulks):,.0f} links/s."
     )

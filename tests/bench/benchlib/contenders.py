@@ -1,4 +1,4 @@
-"""The programs that are measured: nginx with a fixed answer, and the redirector. Each is one process tree of ours."""
+"""The contenders: nginx with a fixed answer, and the redirector. Each is a process tree of its own."""
 
 import os
 import shutil
@@ -7,6 +7,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+
+from processes import popen
 
 DESTINATION = "https://shop.example.com/catalogue/spring/items/000001?from=mail"
 NGINX = """
@@ -37,11 +39,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until_answers(url, process, seconds=20):
+def wait_until_answers(url, contender, seconds=20):
     deadline = time.monotonic() + seconds
     while True:
-        if process.poll() is not None:
-            raise SystemExit(f"bench: {process.args[0]} ended with status {process.returncode}")
+        if contender.process.poll() is not None:
+            raise SystemExit(f"bench: {contender.name} ended with status {contender.process.returncode}")
         try:
             with urllib.request.urlopen(url, timeout=1):
                 return
@@ -56,12 +58,12 @@ def wait_until_answers(url, process, seconds=20):
 
 
 def cpu_seconds_of(pid):
-    """User and system time of a process and its children, all threads, as the kernel has charged them."""
+    """User and system time of a process and its children, with all threads."""
     return sum(charged(each) for each in [pid, *children(pid)])
 
 
 class Neighbour:
-    """A process of the stack that works for the contender."""
+    """A process of the stack that a contender uses."""
 
     def __init__(self, name, pid):
         self.name = name
@@ -95,7 +97,7 @@ def charged(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
             fields = stat.read().rpartition(")")[2].split()
-    except FileNotFoundError:  # a child of PostgreSQL's that has ended meanwhile
+    except FileNotFoundError:  # a child of PostgreSQL that has ended meanwhile
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -113,21 +115,21 @@ class Nginx(Contender):
         path = os.path.join(folder, "nginx.conf")
         with open(path, "w", encoding="utf-8") as config:
             config.write(NGINX.format(folder=folder, port=self.port, destination=DESTINATION))
-        self.process = subprocess.Popen(
+        self.process = popen(
             ["nginx", "-p", folder, "-c", path, "-e", os.path.join(folder, "nginx.log")], stderr=subprocess.DEVNULL
         )
-        wait_for_port(self.port, self.process)
+        wait_for_port(self)
 
 
-def wait_for_port(port, process, seconds=10):
+def wait_for_port(contender, seconds=10):
     deadline = time.monotonic() + seconds
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", contender.port), timeout=1).close()
             return
         except OSError:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"bench: {process.args[0]} does not listen on port {port}") from None
+            if contender.process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"bench: {contender.name} does not listen on port {contender.port}") from None
             time.sleep(0.05)
 
 
@@ -151,8 +153,8 @@ class Redirector(Contender):
             **{name: str(value) for name, value in variables.items()},
         }
         with open(os.path.join(folder, "redirector.log"), "ab") as log:
-            self.process = subprocess.Popen([os.path.join(build, "bin/redirector")], env=environment, stderr=log)
-        wait_until_answers(f"http://127.0.0.1:{self.ops_port}/readyz", self.process)
+            self.process = popen([os.path.join(build, "bin/redirector")], env=environment, stderr=log)
+        wait_until_answers(f"http://127.0.0.1:{self.ops_port}/readyz", self)
 
     def metrics(self):
         """All series of /metrics by their name with labels."""
@@ -167,7 +169,7 @@ class Redirector(Contender):
         return int(line.split()[1]) * 1024
 
     def wait_until_acked(self, seconds=120):
-        """The counts of events once Kafka has all of them."""
+        """Waits until Kafka has all events; returns the metrics."""
         deadline = time.monotonic() + seconds
         while True:
             metrics = self.metrics()

@@ -1,4 +1,4 @@
-"""How fast links-api lists the links of an account that has very many of them, over HTTP."""
+"""Measures how fast links-api lists the links of an account that has very many, over HTTP."""
 
 import dataclasses
 import random
@@ -7,6 +7,7 @@ import time
 import urllib.parse
 
 from .answers import Client
+from .bounds import judge
 from .contenders import cpu_seconds_of
 from .report import table
 
@@ -16,7 +17,7 @@ FIRST_PAGE_MS_MAX, Q_MS_MAX = 10, 50
 INDEXES = ("links_search_idx", "links_tags_idx", "link_ranking_visits_idx", "link_ranking_visited_idx")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # a key by itself
+@dataclasses.dataclass(frozen=True, eq=False)  # hashed by identity
 class Question:
     name: str
     query: dict  # "{n}": any number of a link
@@ -56,7 +57,7 @@ QUESTIONS = [
     Question("state=DISABLED, none", {"state": "DISABLED"}, 0, 10),
     Question("filter: tag:[…]+visit_count:>100", {"filter": "tag:[t{t},t7]+visit_count:>100"}),
     Question("filter: visit_count:>10000", {"filter": "visit_count:>10000"}),
-    Question("a page from 20,000 to 30,000", {"page": "{p}"}, 0, 50),  # each another one: Redis keeps those that were asked for
+    Question("a page from 20,000 to 30,000", {"page": "{p}"}, 0, 50),  # each time another page, because Redis keeps pages
 ]
 
 
@@ -90,7 +91,7 @@ def fill(cursor, links):
     for definition in definitions.values():
         cursor.execute(definition)
     cursor.execute("VACUUM ANALYZE")
-    cursor.execute("SELECT link_search_sample()")  # as the janitor, who rests
+    cursor.execute("SELECT link_search_sample()")  # the stopped janitor would run this
 
 
 class Asker:
@@ -118,7 +119,7 @@ class Asker:
 
 
 def check(cursor, asker, links):
-    """Answers are what PostgreSQL says without any index; otherwise their speed means nothing."""
+    """Checks answers against PostgreSQL without an index. The speed of a wrong answer means nothing."""
     answer, _ = asker.client.ask("GET", "/api/links?limit=1")
     if answer["pagination"]["total"] != links:
         raise SystemExit(f"bench: {answer['pagination']} of {links} links")
@@ -130,7 +131,7 @@ def check(cursor, asker, links):
 
 
 def by_cursor(asker, pages, query=""):
-    """Of pages one behind the other."""
+    """The times of consecutive pages."""
     times, cursor = [], ""
     for _ in range(pages):
         answer, took_ms = asker.client.ask("GET", "/api/links?limit=20" + query + cursor)
@@ -150,7 +151,7 @@ def measure(stage, links):
     begun = time.monotonic()
     fill(cursor, links)
     print(f"  filled in {time.monotonic() - begun:.0f} s", flush=True)
-    client.connect()  # the service has closed the one that was idle
+    client.connect()  # the service has closed the idle connection
     asker = Asker(client, cursor, links)
     check(cursor, asker, links)
     meter = Meter(stage)
@@ -168,7 +169,7 @@ def measure(stage, links):
 @dataclasses.dataclass
 class Measured:
     times_ms: list  # sorted
-    cpu_ms: float  # of one answer: what a busy machine changes little
+    cpu_ms: float  # per answer; a busy machine hardly changes it
 
     @property
     def p50_ms(self):
@@ -180,7 +181,7 @@ class Measured:
 
 
 class Meter:
-    """What links-api and PostgreSQL spend on answers."""
+    """The CPU time that links-api and PostgreSQL spend on answers."""
 
     def __init__(self, stage):
         self.pids = [stage.pid_of("links-api-1"), stage.pid_of("postgres")]
@@ -201,7 +202,7 @@ def in_short(measured):
 def report(measured, links):
     rows = []
     for question, its in measured.items():
-        wanted = f", wanted ≤ {question.p50_ms_max}" + (" **missed**" if its.p50_ms > question.p50_ms_max else "") if question.p50_ms_max else ""
+        wanted = judge(f"lists, {question.name}: p50", its.p50_ms, question.p50_ms_max, "ms") if question.p50_ms_max else ""
         rows.append([question.name, f"{len(its.times_ms):,}", f"{its.p50_ms:.1f} ms{wanted}", f"{its.p99_ms:.1f} ms", f"{its.cpu_ms:.1f} ms"])
     return f"{links:,} links of one account, half of them visited, 20 a page, one client, over HTTP; CPU: of links-api and PostgreSQL, of one answer.\n\n" + table(
         ["question", "asked", "p50", "p99", "CPU"], rows

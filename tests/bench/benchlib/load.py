@@ -1,9 +1,11 @@
-"""wrk, and what it says."""
+"""Runs wrk and reads its output."""
 
 import dataclasses
 import os
 import re
 import subprocess
+
+from processes import popen
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "..", "follow.lua")
 UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
@@ -11,7 +13,7 @@ UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What is asked for: see follow.lua."""
+    """The requests of a run (follow.lua)."""
 
     word: str
     slugs: int
@@ -31,7 +33,7 @@ class Measured:
     not_redirects: int
     failures: int  # of sockets
     cpu_us: float = 0.0  # of the contender, per request
-    beside_us: dict = dataclasses.field(default_factory=dict)  # of those that work for it, per request
+    beside_us: dict = dataclasses.field(default_factory=dict)  # of the stores that it uses, per request
 
 
 def milliseconds(text):
@@ -43,7 +45,7 @@ def read(output):
     def number(pattern, fallback=None):
         found = re.search(pattern, output)
         if not found and fallback is None:
-            raise SystemExit(f"bench: wrk said something unexpected:\n{output}")
+            raise SystemExit(f"bench: unexpected output of wrk:\n{output}")
         return found.group(1) if found else fallback
 
     sockets = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", output)
@@ -64,11 +66,11 @@ def command_of(contender, load, seconds):
 
 
 def start(contender, load, seconds):
-    return subprocess.Popen(command_of(contender, load, seconds), stdout=subprocess.DEVNULL)
+    return popen(command_of(contender, load, seconds), stdout=subprocess.DEVNULL)
 
 
 def run(contender, load, seconds, beside=()):
-    """beside: processes of which it is told what they spent meanwhile."""
+    """Runs wrk once. beside: processes whose CPU time is measured as well."""
     before = [process.cpu_seconds() for process in (contender, *beside)]
     done = subprocess.run(command_of(contender, load, seconds), capture_output=True, text=True, check=False)
     spent = [process.cpu_seconds() - then for process, then in zip((contender, *beside), before)]

@@ -1,4 +1,4 @@
-"""How the redirector's memory cache grows: tests/bench/memory.c prints one line per size."""
+"""Measures the redirector's memory cache by size; tests/bench/memory.c prints a line per size."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The private stack that the benchmarks run on: its stores, the links in them, and what its topic has taken."""
+"""The private stack of the benchmarks: its stores, their links, and the events in its topic."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ TOPIC = "waymark.redirects.v1"
 
 
 class Stage:
-    """Everything but a redirector and a consumer: the benchmark starts its own of the one, and nobody is to count meanwhile."""
+    """A stack without a redirector, a consumer and a janitor. The benchmarks start their own."""
 
     def __init__(self, folder, build):
         self.state = os.path.join(folder, "stack")
@@ -66,7 +66,7 @@ class Stage:
         return redis.Redis.from_url(self.stores["REDIS_URL"]).dbsize()
 
     def fill_redis(self, redirector, most_seconds=900):
-        """As visitors would: each link is followed once, and what PostgreSQL says goes into Redis."""
+        """Follows each link once, so that the redirector fills Redis."""
         deadline = time.monotonic() + most_seconds
         visitors = load.start(redirector, load.Load("hot", LINKS, connections=256), most_seconds)
         try:
@@ -79,7 +79,7 @@ class Stage:
             visitors.wait()
 
     def events_in_kafka(self):
-        """The ends of the topic's partitions together: what Kafka has taken in all."""
+        """How many events the topic has taken in all, over its partitions."""
         from confluent_kafka import Consumer, TopicPartition
 
         reader = Consumer({"bootstrap.servers": self.stores["KAFKA_BROKERS"], "group.id": "bench"})

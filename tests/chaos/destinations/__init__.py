@@ -1,1 +1,1 @@
-"""What the tests of the destination checks are made of: addresses, a network of their own, and the servers in it."""
+"""Parts of test_destinations.py: addresses, a network namespace, and the servers in it."""

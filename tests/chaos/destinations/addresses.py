@@ -1,4 +1,4 @@
-"""Ways to name hosts that are not on the global Internet, for tests that nobody is sent there.
+"""Names of hosts that are not on the global Internet, to which no packet may be sent.
 
 The blocks are written down from the IANA special-purpose address registries once more, apart from lib/base/global_address.c, and say
 what a packet counts as.
@@ -15,7 +15,7 @@ NOT_GLOBAL_4 = (
 NOT_GLOBAL_6 = (
     "::/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "4000::/2", "8000::/1",
 )  # fmt: skip
-# Within any block: RFC 5214.
+# RFC 5214; these lie within any block.
 ISATAP = "ip6 daddr & ::fdff:ffff:0:0 == ::5efe:0:0"
 METADATA = ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254")
 
@@ -31,7 +31,7 @@ def ends_and_middles(rng):
 
 
 def carriers(v4):
-    """IPv6 that means an IPv4 address."""
+    """IPv6 addresses that stand for an IPv4 address."""
     number = int(ipaddress.IPv4Address(v4))
     high, low = number >> 16, number & 0xFFFF
     yield f"::ffff:{v4}"
@@ -48,7 +48,7 @@ def carriers(v4):
 
 
 def spellings(v4):
-    """What some programs read as that IPv4 address."""
+    """Spellings that some programs read as that IPv4 address."""
     a, b, c, d = ipaddress.IPv4Address(v4).packed
     number = int(ipaddress.IPv4Address(v4))
     yield str(number)
@@ -71,7 +71,7 @@ def spellings(v4):
 
 
 def odd_authorities(v4):
-    """What parsers disagree about."""
+    """Authorities on which parsers disagree."""
     yield f"example.com@{v4}"
     yield f"{v4}#@example.com"
     yield f"{v4}\\@example.com"
@@ -96,7 +96,7 @@ def bracketed(text):
 
 
 def not_global(seed):
-    """Addresses to name, for the answers of a name server."""
+    """Addresses for the answers of a name server."""
     rng = random.Random(seed)
     found = [*METADATA, "127.0.0.1", "::1", "10.0.0.1", *ends_and_middles(rng)]
     for v4 in ("127.0.0.1", "169.254.169.254", "10.0.0.1", "192.168.1.1"):
@@ -108,7 +108,7 @@ def not_global(seed):
 
 
 def hosts(seed):
-    """At least 300 strings to stand between "http://" and "/"."""
+    """At least 300 strings for the place between "http://" and "/"."""
     found = [*NAMES]
     for v4 in ("127.0.0.1", "169.254.169.254", "10.0.0.1", "172.16.0.1", "100.64.0.1"):
         found += [*spellings(v4), *odd_authorities(v4)]

@@ -1,6 +1,6 @@
-"""A network of its own: no way out, all addresses of the world inside, and nftables to count what goes elsewhere.
+"""A network namespace without a way out, in which every address is local and nftables counts packets by address.
 
-It belongs to one process and is gone with it. Needs root, or user namespaces.
+It ends with its process. It needs root or user namespaces.
 """
 
 import contextlib
@@ -14,19 +14,20 @@ import threading
 import time
 
 from destinations import addresses, servers
+from processes import popen
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 class CannotBeMade(Exception):
-    """This machine lets us make no such network; says why."""
+    """This machine does not allow such a network, for the reason in the message."""
 
 
 def anchor():
-    """A process in a network of its own, which lives as long as its stdin is open."""
+    """Starts a process in a new network namespace, which lives as long as its stdin is open."""
     for words in (["--net"], ["--user", "--map-root-user", "--net"]):
         command = ["unshare", *words, "sh", "-c", "echo up && exec cat >/dev/null"]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if process.stdout.readline() == "up\n":
             return process, words
         problem = process.stderr.read().strip()
@@ -57,7 +58,7 @@ class Network:
         for address in (servers.RESOLVER, *servers.WEB, *servers.TRAPS):
             if address not in ("127.0.0.1", "::1"):
                 self.run("ip", "address", "add", address, "dev", "lo")
-        # Every other address is this network's, too: what is sent there passes the counters, and is refused.
+        # Every other address is local as well: packets to it pass the counters and are refused.
         self.run("ip", "-4", "route", "add", "local", "default", "dev", "lo")
         self.run("ip", "-6", "route", "add", "local", "default", "dev", "lo")
         self.run("nft", "-f", "-", stdin=self.rules())
@@ -80,7 +81,7 @@ class Network:
         """
 
     def packets(self):
-        """(to addresses that are not global, of TCP in all)"""
+        """Returns the number of packets to addresses that are not global, and of all TCP packets."""
         listed = json.loads(self.run("nft", "-j", "list", "counters", "table", "inet", "watch"))["nftables"]
         counted = {entry["counter"]["name"]: entry["counter"]["packets"] for entry in listed if "counter" in entry}
         return counted["not_global_4"] + counted["not_global_6"], counted["all_tcp"]
@@ -88,18 +89,18 @@ class Network:
     def serve(self, plan):
         (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         command = [*self.enter, sys.executable, "-B", str(HERE / "servers.py"), str(self.folder)]
-        self.servers = subprocess.Popen(command, stdin=subprocess.PIPE)
-        deadline = time.monotonic() + 10
+        self.servers = popen(command, stdin=subprocess.PIPE)
+        deadline = time.monotonic() + 60
         while not (self.folder / "ready").exists():
             assert self.servers.poll() is None and time.monotonic() < deadline, "the servers do not start"
             time.sleep(0.02)
 
     def requests(self):
-        """What the servers saw."""
+        """Everything that the servers recorded."""
         return [json.loads(line) for line in (self.folder / "requests").read_text(encoding="utf-8").splitlines()]
 
     def let_in(self, host, port):
-        """A Unix socket through which PostgreSQL can be reached from inside, without any network; gives its folder."""
+        """Makes a Unix socket through which PostgreSQL is reached from inside; returns its folder."""
         self.relay = socket.socket(socket.AF_UNIX)
         self.relay.bind(str(self.folder / ".s.PGSQL.5432"))
         self.relay.listen(16)
@@ -130,4 +131,4 @@ class Network:
         for process in (self.servers, self.anchor):
             if process:
                 process.stdin.close()
-                process.wait(10)
+                process.wait(60)

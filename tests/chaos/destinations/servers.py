@@ -1,7 +1,8 @@
-"""The servers of a network of its own: a name server, web servers at global addresses, and traps at others.
+"""The servers of the network: a name server, web servers at global addresses, and traps at others.
 
-Run inside the network: servers.py FOLDER. Reads FOLDER/plan.json ({"zone": {name: [[address, …], …]}}: the addresses of each answer in turn; the
-last stays; and "pages": {"host/path": {...}}), writes FOLDER/ready and, for each request, a line to FOLDER/requests. Ends with its stdin.
+It runs inside the network as servers.py FOLDER and ends with its stdin. FOLDER/plan.json has "zone", the addresses of
+each name by answer ({name: [[address, …], …]}, the last answer repeats), and "pages" ({"host/path": {...}}). The program
+writes FOLDER/ready, and a line to FOLDER/requests for each request.
 """
 
 import http.server
@@ -34,7 +35,7 @@ class Log:
 
 
 class Zone:
-    """Who is asked again and again may get another answer each time."""
+    """The answers of the name server, which may change with each lookup."""
 
     def __init__(self, answers):
         self.answers = answers
@@ -42,7 +43,7 @@ class Zone:
         self.lock = threading.Lock()
 
     def addresses(self, name, version):
-        """None: no such name. A and AAAA of one look-up get the same turn."""
+        """None if the name does not exist. A and AAAA of one lookup get the same answer."""
         turns = self.answers.get(name)
         if turns is None:
             return None
@@ -73,15 +74,15 @@ def answer_to(packet, zone):
 
 
 def serve_names(zone, log):
-    door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    door.bind((RESOLVER, 53))
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind((RESOLVER, 53))
 
     def loop():
         while True:
-            packet, client = door.recvfrom(4096)
+            packet, client = server.recvfrom(4096)
             log.add(kind="dns", name=question_of(packet)[0])
             if zone.answers.get(question_of(packet)[0]) != "mute":
-                door.sendto(answer_to(packet, zone), client)
+                server.sendto(answer_to(packet, zone), client)
 
     threading.Thread(target=loop, daemon=True).start()
 

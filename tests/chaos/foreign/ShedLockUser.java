@@ -10,7 +10,7 @@ import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.jdbc.core.JdbcTemplate;
 
 /**
- * Somebody who uses ShedLock on our table, as its manual says, by the database's time. Reads commands, one a line, and
+ * A user of ShedLock on the table of the janitors, by its manual and with the database's time. Reads commands, one a line, and
  * answers each with a line: lock NAME MILLISECONDS → held, busy; extend MILLISECONDS → held, lost; unlock → done.
  */
 public class ShedLockUser {

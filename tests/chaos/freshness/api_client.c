@@ -16,7 +16,7 @@
 
 struct api_client {
 	uint16_t port;
-	int fd; /* -1: none */
+	int fd; /* -1 without a connection */
 	char token[1024];
 };
 
@@ -29,7 +29,7 @@ struct api_client *api_client_new(uint16_t port, const char *token)
 	return client;
 }
 
-static void hang_up(struct api_client *client)
+static void disconnect(struct api_client *client)
 {
 	if (client->fd >= 0)
 		close(client->fd);
@@ -40,31 +40,31 @@ void api_client_free(struct api_client *client)
 {
 	if (!client)
 		return;
-	hang_up(client);
+	disconnect(client);
 	free(client);
 }
 
 static bool is_connected(struct api_client *client)
 {
-	const struct sockaddr_in door = { .sin_family = AF_INET,
-		                          .sin_port = htons(client->port),
-		                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct timeval patience = { .tv_sec = API_CLIENT_PATIENCE_S };
-	int at_once = 1;
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+		                             .sin_port = htons(client->port),
+		                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct timeval timeout = { .tv_sec = API_CLIENT_TIMEOUT_S };
+	int no_delay = 1;
 	char byte;
-	/* A connection that the other side has closed while it was idle. */
+	/* The server may have closed the connection while it was idle. */
 	if (client->fd >= 0 && recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-		hang_up(client);
+		disconnect(client);
 	if (client->fd >= 0)
 		return true;
 	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (client->fd < 0)
 		return false;
-	if (setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)) == 0 &&
-	    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-	    connect(client->fd, (const struct sockaddr *)&door, sizeof(door)) == 0)
+	if (setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof(no_delay)) == 0 &&
+	    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0 &&
+	    connect(client->fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return true;
-	hang_up(client);
+	disconnect(client);
 	return false;
 }
 
@@ -76,17 +76,20 @@ static size_t write_request(const struct api_client *client, const struct api_cl
 	if (!r->is_anonymous)
 		snprintf(login, sizeof(login), "Authorization: Bearer %s\r\n", client->token);
 	if (r->if_match != 0)
-		snprintf(if_match, sizeof(if_match), "If-Match: \"v%lld\"\r\n", (long long)r->if_match);
-	int len = snprintf(out, REQUEST_SIZE, "%s %s HTTP/1.1\r\nHost: api.test\r\n%s%s%sContent-Length: %zu\r\n\r\n%s",
-	                   r->method, r->path, login, if_match, r->body ? "Content-Type: application/json\r\n" : "",
-	                   strlen(body), body);
+		snprintf(if_match, sizeof(if_match), "If-Match: \"v%lld\"\r\n",
+		         (long long)r->if_match);
+	int len =
+		snprintf(out, REQUEST_SIZE,
+	                 "%s %s HTTP/1.1\r\nHost: api.test\r\n%s%s%sContent-Length: %zu\r\n\r\n%s",
+	                 r->method, r->path, login, if_match,
+	                 r->body ? "Content-Type: application/json\r\n" : "", strlen(body), body);
 	if (len < 0 || len >= REQUEST_SIZE)
 		abort();
 	return (size_t)len;
 }
 
 /*
- * Reads until the head is over; gives how many bytes are there, head_len of them the head's; 0: the connection ended.
+ * Reads to the end of the head at least. Returns the number of bytes, or 0 if the connection ended.
  */
 static size_t read_head(int fd, char buffer[static HEAD_SIZE], size_t *head_len)
 {
@@ -106,7 +109,7 @@ static size_t read_head(int fd, char buffer[static HEAD_SIZE], size_t *head_len)
 	return 0;
 }
 
-static void keep(struct api_client_answer *answer, const char *bytes, size_t len)
+static void add_body(struct api_client_answer *answer, const char *bytes, size_t len)
 {
 	size_t room = sizeof(answer->body) - 1 - answer->body_len;
 	len = len < room ? len : room;
@@ -126,37 +129,40 @@ static bool read_answer(struct api_client *client, struct api_client_answer *ans
 	bool closes = strcasestr(buffer, "\r\nConnection: close") != NULL;
 	size_t left = length ? strtoul(length + 17, NULL, 10) : 0;
 	answer->status = (unsigned)strtoul(buffer + 9, NULL, 10);
-	keep(answer, buffer + head_len, have - head_len);
+	add_body(answer, buffer + head_len, have - head_len);
 	left -= have - head_len < left ? have - head_len : left;
 	while (left > 0) {
-		ssize_t got = recv(client->fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer), 0);
+		ssize_t got =
+			recv(client->fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer), 0);
 		if (got <= 0)
 			return false;
-		keep(answer, buffer, (size_t)got);
+		add_body(answer, buffer, (size_t)got);
 		left -= (size_t)got;
 	}
 	if (closes)
-		hang_up(client);
+		disconnect(client);
 	return true;
 }
 
-enum api_client_outcome api_client_call(struct api_client *client, const struct api_client_request *request,
+enum api_client_outcome api_client_call(struct api_client *client,
+                                        const struct api_client_request *request,
                                         struct api_client_answer *answer)
 {
 	char bytes[REQUEST_SIZE];
 	size_t len = write_request(client, request, bytes);
-	bool is_there = is_connected(client);
+	bool can_send = is_connected(client);
 	answer->status = 0;
 	answer->body_len = 0;
 	answer->body[0] = '\0';
 	answer->begin_us = answer->end_us = clock_steady_us(clock_system());
-	if (!is_there)
+	if (!can_send)
 		return API_CLIENT_NOT_SENT;
-	bool is_answered = send(client->fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len && read_answer(client, answer);
+	bool is_answered = send(client->fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len &&
+	                   read_answer(client, answer);
 	answer->end_us = clock_steady_us(clock_system());
 	if (is_answered && answer->status != 0)
 		return API_CLIENT_ANSWERED;
 	answer->status = 0;
-	hang_up(client);
+	disconnect(client);
 	return API_CLIENT_CUT;
 }

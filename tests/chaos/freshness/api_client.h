@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A client of links-api: one keep-alive connection that waits. It never sends a request twice, so
- * that the caller knows what may have been done.
+ * A blocking client of links-api with one keep-alive connection. It never sends a request twice, so
+ * the caller knows what may have been done. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define API_CLIENT_PATIENCE_S 10
+#define API_CLIENT_TIMEOUT_S 10
 #define API_CLIENT_BODY_SIZE 8192
 
 struct api_client;
@@ -19,8 +19,9 @@ void api_client_free(struct api_client *client);
 
 enum api_client_outcome {
 	API_CLIENT_ANSWERED,
-	API_CLIENT_NOT_SENT, /* nobody was there */
-	API_CLIENT_CUT,      /* it was sent, and no answer came within API_CLIENT_PATIENCE_S or at all */
+	API_CLIENT_NOT_SENT, /* no connection: nothing was done */
+	API_CLIENT_CUT, /* sent, but no answer came within API_CLIENT_TIMEOUT_S: it may have been
+	                   done */
 };
 
 struct api_client_request {
@@ -34,12 +35,13 @@ struct api_client_request {
 struct api_client_answer {
 	unsigned status;
 	int64_t begin_us; /* before the request left */
-	int64_t end_us;   /* after the answer was there */
+	int64_t end_us;   /* after the answer was complete */
 	size_t body_len;
 	char body[API_CLIENT_BODY_SIZE]; /* cut if longer */
 };
 
-enum api_client_outcome api_client_call(struct api_client *client, const struct api_client_request *request,
+enum api_client_outcome api_client_call(struct api_client *client,
+                                        const struct api_client_request *request,
                                         struct api_client_answer *answer);
 
 #endif

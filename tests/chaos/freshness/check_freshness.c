@@ -1,7 +1,8 @@
 /*
- * Whether a history (history.h) is one of fresh redirectors: prints the first violations with the history of their
- * links and a line for each fault (tally.h). Reads are judged one by one as they stream by, each by its link's changes;
- * only changes are kept in memory. Ends with 0: none is violated; 1: some are; 2: the history cannot be read.
+ * Judges whether the redirectors of a history (history.h) were fresh. Prints the first violations
+ * with the history of their links, and a line per fault (totals.h). Reads stream by and are judged
+ * one by one; only changes are kept in memory. Exit status: 0 without a violation, 1 with
+ * violations, 2 if the history cannot be read.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #include "tests/chaos/freshness/case_report.h"
-#include "tests/chaos/freshness/tally.h"
+#include "tests/chaos/freshness/totals.h"
 
 #define PATH_SIZE 4096
 
@@ -17,7 +18,7 @@ struct check {
 	const char *folder;
 	struct faults faults;
 	struct timeline *timeline;
-	struct tally *tally;
+	struct totals *totals;
 	struct case_report *report;
 };
 
@@ -25,28 +26,30 @@ static void take_change(void *ctx, const struct history_change *change)
 {
 	struct check *c = ctx;
 	timeline_add(c->timeline, change);
-	tally_add_change(c->tally, change);
+	totals_add_change(c->totals, change);
 }
 
 static void take_read(void *ctx, const struct history_read *read)
 {
 	struct check *c = ctx;
 	struct timeline_link *link = timeline_link(c->timeline, read->link);
-	int64_t bound_us = faults_bound_us(&c->faults, read->begin_us, read->begin_us + read->lasted_us);
+	int64_t bound_us =
+		faults_bound_us(&c->faults, read->begin_us, read->begin_us + read->lasted_us);
 	struct judge_finding finding = judge_read(link, read, bound_us);
 	judge_note(link, read, &finding);
-	if (tally_add_read(c->tally, read, &finding))
+	if (totals_add_read(c->totals, read, &finding))
 		case_report_add(c->report, read, &finding, bound_us,
 		                c->faults.faults[faults_at(&c->faults, read->begin_us)].name);
 }
 
-static void look_at_read(void *ctx, const struct history_read *read)
+static void add_context(void *ctx, const struct history_read *read)
 {
-	case_report_look(((struct check *)ctx)->report, read);
+	case_report_add_context(((struct check *)ctx)->report, read);
 }
 
-/* Each file of the folder whose name begins so. */
-static bool each_file(struct check *c, const char *prefix, bool (*each)(struct check *c, const char *path))
+/* Calls each for every file of the folder whose name begins with prefix. */
+static bool each_file(struct check *c, const char *prefix,
+                      bool (*each)(struct check *c, const char *path))
 {
 	char path[PATH_SIZE];
 	size_t found = 0;
@@ -65,7 +68,7 @@ static bool each_file(struct check *c, const char *prefix, bool (*each)(struct c
 	}
 	closedir(folder);
 	if (found == 0)
-		fprintf(stderr, "%s: no file %s…\n", c->folder, prefix);
+		fprintf(stderr, "%s: has no file %s…\n", c->folder, prefix);
 	return is_right && found > 0;
 }
 
@@ -79,9 +82,9 @@ static bool take_reads(struct check *c, const char *path)
 	return history_each_read(path, take_read, c);
 }
 
-static bool look_at_reads(struct check *c, const char *path)
+static bool add_contexts(struct check *c, const char *path)
 {
-	return history_each_read(path, look_at_read, c);
+	return history_each_read(path, add_context, c);
 }
 
 static bool run(struct check *c)
@@ -92,11 +95,11 @@ static bool run(struct check *c)
 	if (!each_file(c, "reads-", take_reads))
 		return false;
 	for (size_t i = 0; i < timeline_links(c->timeline); i++)
-		tally_add_versions(c->tally, timeline_link(c->timeline, (uint32_t)i));
-	if (tally_violations(c->tally) > 0 && !each_file(c, "reads-", look_at_reads))
+		totals_add_versions(c->totals, timeline_link(c->timeline, (uint32_t)i));
+	if (totals_violations(c->totals) > 0 && !each_file(c, "reads-", add_contexts))
 		return false;
 	case_report_print(c->report, c->timeline);
-	tally_print(c->tally);
+	totals_print(c->totals);
 	return true;
 }
 
@@ -112,12 +115,12 @@ int main(int argc, char **argv)
 	if (!faults_read(argv[2], &c.faults))
 		return 2;
 	c.timeline = timeline_new();
-	c.tally = tally_new(&c.faults);
+	c.totals = totals_new(&c.faults);
 	c.report = case_report_new();
 	bool is_read = run(&c);
-	uint64_t violations = tally_violations(c.tally);
+	uint64_t violations = totals_violations(c.totals);
 	timeline_free(c.timeline);
-	tally_free(c.tally);
+	totals_free(c.totals);
 	case_report_free(c.report);
 	return is_read ? violations > 0 : 2;
 }

@@ -14,8 +14,8 @@
 #define BODY_SIZE 512
 #define PATH_SIZE 64
 
-/* The request's texts, kept while it is under way. */
-struct letter {
+/* The texts of a request, which must live until its answer. */
+struct request_texts {
 	char path[PATH_SIZE];
 	char body[BODY_SIZE];
 };
@@ -35,16 +35,18 @@ static const char *method_of(enum history_act act)
 	}
 }
 
-static void write_path(const struct draft *d, enum history_act act, bool is_anonymous, char out[static PATH_SIZE])
+static void write_path(const struct draft *d, enum history_act act, bool is_anonymous,
+                       char out[static PATH_SIZE])
 {
 	if (act == HISTORY_CREATE)
 		snprintf(out, PATH_SIZE, is_anonymous ? "/api/links/public" : "/api/links");
 	else
-		snprintf(out, PATH_SIZE, "/api/links/%" PRId64 "%s", d->id, act == HISTORY_RESTORE ? "/restore" : "");
+		snprintf(out, PATH_SIZE, "/api/links/%" PRId64 "%s", d->id,
+		         act == HISTORY_RESTORE ? "/restore" : "");
 }
 
-static void write_body(const struct draft *d, enum history_act act, int64_t expires_us, uint32_t destination,
-                       char out[static BODY_SIZE])
+static void write_body(const struct draft *d, enum history_act act, int64_t expires_us,
+                       uint32_t destination, char out[static BODY_SIZE])
 {
 	char expires[TIMESTAMP_TEXT_SIZE + 2] = "null", url[96];
 	snprintf(url, sizeof(url), HOST "%" PRIu32 "/%" PRIu32, d->link, destination);
@@ -58,8 +60,9 @@ static void write_body(const struct draft *d, enum history_act act, int64_t expi
 	else if (act == HISTORY_CREATE)
 		snprintf(out, BODY_SIZE, "{\"original_url\":\"%s\"}", url);
 	else
-		snprintf(out, BODY_SIZE, "{\"original_url\":\"%s\",\"expires_at\":%s,\"state\":\"%s\"}", url, expires,
-		         act == HISTORY_DISABLE ? "DISABLED" : "ACTIVE");
+		snprintf(out, BODY_SIZE,
+		         "{\"original_url\":\"%s\",\"expires_at\":%s,\"state\":\"%s\"}", url,
+		         expires, act == HISTORY_DISABLE ? "DISABLED" : "ACTIVE");
 }
 
 static bool writes_destination(enum history_act act)
@@ -67,7 +70,7 @@ static bool writes_destination(enum history_act act)
 	return act != HISTORY_DELETE && act != HISTORY_RESTORE && act != HISTORY_LOOK;
 }
 
-/* What the answer's link says; false: there is no link in it. */
+/* Takes over the link of an answer; returns false if the answer has none. */
 static bool read_link(const struct api_client_answer *answer, struct draft *d)
 {
 	char reason[JSON_REASON_SIZE];
@@ -83,17 +86,18 @@ static bool read_link(const struct api_client_answer *answer, struct draft *d)
 		d->version = json_int(json_get(link, "version"));
 		d->destination = number ? (uint32_t)strtoul(number + 1, NULL, 10) : 0;
 		snprintf(d->slug, sizeof(d->slug), "%s", json_text(json_get(link, "slug"), NULL));
-		/* Whether it has expired is told by expires_at. */
-		bool is_disabled = strcmp(json_text(json_get(link, "state"), NULL), "DISABLED") == 0;
+		/* expires_at decides whether the link has expired. */
+		bool is_disabled =
+			strcmp(json_text(json_get(link, "state"), NULL), "DISABLED") == 0;
 		d->state = is_disabled ? DRAFT_DISABLED : DRAFT_ACTIVE;
 	}
 	json_free(root);
 	return is_there;
 }
 
-static void doubt(struct draft *d, enum history_act act)
+static void set_in_doubt(struct draft *d, enum history_act act)
 {
-	/* Nobody can tell where a link is whose creation was not answered. */
+	/* Without an answer, the id of a new link is unknown. */
 	if (act == HISTORY_CREATE)
 		d->state = DRAFT_NONE;
 	else if (act != HISTORY_LOOK)
@@ -101,20 +105,21 @@ static void doubt(struct draft *d, enum history_act act)
 	d->is_in_doubt = true;
 }
 
-static void take_success(struct draft *d, enum history_act act, const struct api_client_answer *answer)
+static void take_success(struct draft *d, enum history_act act,
+                         const struct api_client_answer *answer)
 {
 	if (act == HISTORY_DELETE) {
 		d->state = DRAFT_DELETED;
 		d->version++;
 	} else if (!read_link(answer, d)) {
-		fprintf(stderr, "freshness_load: links-api answered %u without a link: %s\n", answer->status,
-		        answer->body);
+		fprintf(stderr, "freshness_load: links-api answered %u without a link: %s\n",
+		        answer->status, answer->body);
 		abort();
 	}
 	d->is_in_doubt = false;
 }
 
-/* Deleted links cannot be looked at: 404 says that it is one. */
+/* A LOOK at a deleted link is answered 404. */
 static void take_absence(struct draft *d)
 {
 	if (d->state != DRAFT_DELETED && d->in_doubt == HISTORY_DELETE)
@@ -123,7 +128,8 @@ static void take_absence(struct draft *d)
 	d->is_in_doubt = false;
 }
 
-static enum history_outcome take_answer(struct draft *d, enum history_act act, const struct api_client_answer *answer)
+static enum history_outcome take_answer(struct draft *d, enum history_act act,
+                                        const struct api_client_answer *answer)
 {
 	if (act == HISTORY_LOOK && answer->status == 404) {
 		take_absence(d);
@@ -133,7 +139,7 @@ static enum history_outcome take_answer(struct draft *d, enum history_act act, c
 		take_success(d, act, answer);
 		return HISTORY_ACKED;
 	}
-	doubt(d, act);
+	set_in_doubt(d, act);
 	return answer->status < 500 || act == HISTORY_LOOK ? HISTORY_REFUSED : HISTORY_UNKNOWN;
 }
 
@@ -142,9 +148,10 @@ static int64_t wall_minus_steady_us(void)
 	return clock_now_us(clock_system()) - clock_steady_us(clock_system());
 }
 
-/* What stays as it was is written down too: a record tells what is in force after it. */
-static void describe(const struct draft *d, enum history_act act, enum history_outcome outcome, int64_t expires_us,
-                     uint32_t destination, const struct api_client_answer *answer, struct history_change *out)
+/* A record holds everything that is in force after it, also what the change did not touch. */
+static void describe(const struct draft *d, enum history_act act, enum history_outcome outcome,
+                     int64_t expires_us, uint32_t destination,
+                     const struct api_client_answer *answer, struct history_change *out)
 {
 	*out = (struct history_change){
 		.begin_us = answer->begin_us,
@@ -161,21 +168,22 @@ static void describe(const struct draft *d, enum history_act act, enum history_o
 	memcpy(out->slug, d->slug, sizeof(out->slug));
 }
 
-bool draft_change(struct draft *d, struct api_client *client, enum history_act act, bool is_anonymous, int64_t life_us,
-                  struct history_change *out)
+bool draft_change(struct draft *d, struct api_client *client, enum history_act act,
+                  bool is_anonymous, int64_t life_us, struct history_change *out)
 {
-	struct letter letter;
+	struct request_texts texts;
 	struct api_client_answer answer;
 	int64_t offset_us = wall_minus_steady_us();
-	int64_t at_us = (clock_now_us(clock_system()) + life_us) / CLOCK_US_PER_MS * CLOCK_US_PER_MS;
+	int64_t at_us =
+		(clock_now_us(clock_system()) + life_us) / CLOCK_US_PER_MS * CLOCK_US_PER_MS;
 	bool writes = writes_destination(act);
 	uint32_t destination = writes ? d->drawn + 1 : d->destination;
-	write_path(d, act, is_anonymous, letter.path);
-	write_body(d, act, act == HISTORY_EXPIRE ? at_us : 0, destination, letter.body);
+	write_path(d, act, is_anonymous, texts.path);
+	write_body(d, act, act == HISTORY_EXPIRE ? at_us : 0, destination, texts.body);
 	const struct api_client_request request = {
 		.method = method_of(act),
-		.path = letter.path,
-		.body = writes ? letter.body : NULL,
+		.path = texts.path,
+		.body = writes ? texts.body : NULL,
 		.if_match = act == HISTORY_CREATE || act == HISTORY_LOOK ? 0 : d->version,
 		.is_anonymous = is_anonymous,
 	};
@@ -183,12 +191,13 @@ bool draft_change(struct draft *d, struct api_client *client, enum history_act a
 	if (sent == API_CLIENT_NOT_SENT)
 		return false;
 	d->drawn = destination > d->drawn ? destination : d->drawn;
-	int64_t expires_us = writes ? (act == HISTORY_EXPIRE ? at_us - offset_us : 0) : d->expires_us;
+	int64_t expires_us =
+		writes ? (act == HISTORY_EXPIRE ? at_us - offset_us : 0) : d->expires_us;
 	enum history_outcome outcome = act == HISTORY_LOOK ? HISTORY_REFUSED : HISTORY_UNKNOWN;
 	if (sent == API_CLIENT_ANSWERED)
 		outcome = take_answer(d, act, &answer);
 	else
-		doubt(d, act);
+		set_in_doubt(d, act);
 	if (act == HISTORY_LOOK)
 		destination = d->destination;
 	if (outcome == HISTORY_ACKED)

@@ -10,8 +10,8 @@
 #include "tests/chaos/freshness/draft.h"
 
 #define DRAFTS 48
-#define NOBODY_THERE_US 20000
-/* One in so many links is nobody's: it cannot be changed, only read. */
+#define NO_CONNECTION_US 20000
+/* One in so many links is anonymous: it cannot be changed, only read. */
 #define ANONYMOUS_SHARE 8
 #define LIFE_LEAST_MS 1200
 #define LIFE_RANGE_MS 2000
@@ -22,16 +22,17 @@ struct editor {
 	struct api_client *client;
 	struct history_log *log;
 	uint64_t random;
-	size_t next; /* whose turn it is to make room for a new link */
+	size_t next; /* place of the draft that the next new link replaces */
 	struct draft drafts[DRAFTS];
 };
 
 static bool change(struct editor *e, struct draft *d, enum history_act act, bool is_anonymous)
 {
 	struct history_change done;
-	int64_t life_us = (LIFE_LEAST_MS + shelf_random(&e->random, LIFE_RANGE_MS)) * CLOCK_US_PER_MS;
+	int64_t life_us =
+		(LIFE_LEAST_MS + link_pool_random(&e->random, LIFE_RANGE_MS)) * CLOCK_US_PER_MS;
 	if (!draft_change(d, e->client, act, is_anonymous, life_us, &done)) {
-		usleep(NOBODY_THERE_US);
+		usleep(NO_CONNECTION_US);
 		return false;
 	}
 	history_log_change(e->log, &done);
@@ -41,19 +42,19 @@ static bool change(struct editor *e, struct draft *d, enum history_act act, bool
 static void make_one(struct editor *e)
 {
 	struct draft *d = &e->drafts[e->next % DRAFTS];
-	bool is_anonymous = shelf_random(&e->random, ANONYMOUS_SHARE) == 0;
-	struct draft born = { .link = shelf_draw(e->config.shelf) };
+	bool is_anonymous = link_pool_random(&e->random, ANONYMOUS_SHARE) == 0;
+	struct draft born = { .link = link_pool_draw(e->config.pool) };
 	if (born.link == HISTORY_LINKS_MAX)
 		return;
-	shelf_custom_slug(e->config.shelf, born.link, born.slug);
+	link_pool_custom_slug(e->config.pool, born.link, born.slug);
 	while (!change(e, &born, HISTORY_CREATE, is_anonymous)) {
 		if (atomic_load(e->config.is_over))
 			return;
 	}
 	if (born.state == DRAFT_NONE)
 		return;
-	shelf_put(e->config.shelf, born.link, born.slug);
-	shelf_touch(e->config.shelf, born.link);
+	link_pool_put(e->config.pool, born.link, born.slug);
+	link_pool_touch(e->config.pool, born.link);
 	if (is_anonymous)
 		return;
 	*d = born;
@@ -68,7 +69,7 @@ static enum history_act next_act(struct editor *e, const struct draft *d)
 		return HISTORY_RESTORE;
 	if (d->state == DRAFT_DISABLED)
 		return HISTORY_ENABLE;
-	uint32_t dice = shelf_random(&e->random, 20);
+	uint32_t dice = link_pool_random(&e->random, 20);
 	if (dice < 3)
 		return HISTORY_DISABLE;
 	if (dice < 6)
@@ -76,25 +77,25 @@ static enum history_act next_act(struct editor *e, const struct draft *d)
 	return dice < 10 ? HISTORY_EXPIRE : HISTORY_EDIT;
 }
 
-/* Most links that are about to expire are let, so that it is seen that they do. */
+/* Most links that are about to expire are left alone, so that readers see them expire. */
 static bool is_let_expire(struct editor *e, const struct draft *d)
 {
 	int64_t now_us = clock_steady_us(clock_system());
-	return d->expires_us != 0 && d->state == DRAFT_ACTIVE && now_us < d->expires_us + CLOCK_US_PER_S &&
-	       shelf_random(&e->random, 4) != 0;
+	return d->expires_us != 0 && d->state == DRAFT_ACTIVE &&
+	       now_us < d->expires_us + CLOCK_US_PER_S && link_pool_random(&e->random, 4) != 0;
 }
 
 static void work(struct editor *e)
 {
-	uint32_t dice = shelf_random(&e->random, 16);
-	struct draft *d = &e->drafts[shelf_random(&e->random, DRAFTS)];
+	uint32_t dice = link_pool_random(&e->random, 16);
+	struct draft *d = &e->drafts[link_pool_random(&e->random, DRAFTS)];
 	if (dice == 0 || d->state == DRAFT_NONE) {
 		make_one(e);
 		return;
 	}
 	if (is_let_expire(e, d) && !d->is_in_doubt)
 		return;
-	shelf_touch(e->config.shelf, d->link);
+	link_pool_touch(e->config.pool, d->link);
 	change(e, d, next_act(e, d), false);
 }
 

@@ -6,7 +6,8 @@
 
 #define LINE_SIZE 160
 
-static bool add(struct faults_span *spans, size_t *count, const char *name, int64_t begin_us, int64_t end_us)
+static bool add(struct faults_span *spans, size_t *count, const char *name, int64_t begin_us,
+                int64_t end_us)
 {
 	if (*count == FAULTS_MAX || end_us < begin_us)
 		return false;
@@ -17,7 +18,7 @@ static bool add(struct faults_span *spans, size_t *count, const char *name, int6
 	return true;
 }
 
-/* NOLINTBEGIN(cert-err34-c): the lines are the rig's own */
+/* NOLINTBEGIN(cert-err34-c): the lines are the harness's own */
 static bool take_line(struct faults *f, const char *line)
 {
 	char name[FAULTS_NAME_SIZE];
@@ -28,7 +29,9 @@ static bool take_line(struct faults *f, const char *line)
 		return add(f->kafka_away, &f->kafka_away_count, "", begin_us, end_us);
 	if (sscanf(line, "stores-away %" SCNd64 " %" SCNd64, &begin_us, &end_us) == 2)
 		return add(f->stores_away, &f->stores_away_count, "", begin_us, end_us);
-	return false;
+	if (sscanf(line, "settled %" SCNd64 " %" SCNd64, &begin_us, &end_us) == 2)
+		return add(f->settled, &f->settled_count, "", begin_us, end_us);
+	return sscanf(line, "bound-factor %" SCNd64, &f->bound_factor) == 1 && f->bound_factor > 0;
 }
 /* NOLINTEND(cert-err34-c) */
 
@@ -42,6 +45,7 @@ bool faults_read(const char *path, struct faults *out)
 		return false;
 	}
 	memset(out, 0, sizeof(*out));
+	out->bound_factor = 1;
 	while (is_right && fgets(line, sizeof(line), file))
 		is_right = take_line(out, line);
 	fclose(file);
@@ -65,7 +69,8 @@ size_t faults_at(const struct faults *faults, int64_t at_us)
 	return low;
 }
 
-static bool is_within(const struct faults_span *spans, size_t count, int64_t begin_us, int64_t end_us)
+static bool is_within(const struct faults_span *spans, size_t count, int64_t begin_us,
+                      int64_t end_us)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (spans[i].begin_us <= end_us && begin_us <= spans[i].end_us)
@@ -76,9 +81,14 @@ static bool is_within(const struct faults_span *spans, size_t count, int64_t beg
 
 int64_t faults_bound_us(const struct faults *faults, int64_t begin_us, int64_t end_us)
 {
+	for (size_t i = 0; i < faults->settled_count; i++) {
+		if (begin_us >= faults->settled[i].begin_us && end_us <= faults->settled[i].end_us)
+			return 0;
+	}
+	int64_t without_kafka_us = FAULTS_BOUND_WITHOUT_KAFKA_US * faults->bound_factor;
 	bool was_away = is_within(faults->kafka_away, faults->kafka_away_count,
-	                          begin_us - FAULTS_BOUND_WITHOUT_KAFKA_US, end_us);
-	return was_away ? FAULTS_BOUND_WITHOUT_KAFKA_US : FAULTS_BOUND_US;
+	                          begin_us - without_kafka_us, end_us);
+	return was_away ? without_kafka_us : FAULTS_BOUND_US * faults->bound_factor;
 }
 
 bool faults_excuse_503(const struct faults *faults, int64_t begin_us, int64_t end_us)

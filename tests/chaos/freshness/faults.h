@@ -1,10 +1,15 @@
 /*
- * One thread at a time. When the rig did what, as it wrote it down: lines of text, times in microseconds of
- * CLOCK_MONOTONIC, ends after begins.
+ * The faults of a history: what the harness did to the stack, and when. check_freshness reads them
+ * from a text file and derives from them how late an answer may be. One thread at a time.
  *
- *   fault NAME BEGIN END        what is summed up together, by its name; in order, not overlapping
+ * Each line has one of these forms. Times are microseconds of CLOCK_MONOTONIC, and no span ends
+ * before it begins.
+ *
+ *   fault NAME BEGIN END        figures are added up by NAME; in order, not overlapping
  *   kafka-away BEGIN END        a change may take 5 s to be seen, not 1 s
  *   stores-away BEGIN END       503 is allowed
+ *   settled BEGIN END           nothing changes any more: every answer shows the newest version
+ *   bound-factor N              a change may take N times as long, on a busy machine
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_FAULTS_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_FAULTS_H
@@ -31,21 +36,29 @@ struct faults {
 	size_t kafka_away_count;
 	struct faults_span stores_away[FAULTS_MAX];
 	size_t stores_away_count;
+	struct faults_span settled[FAULTS_MAX];
+	size_t settled_count;
+	int64_t bound_factor; /* at least 1 */
 };
 
-/* false: it cannot be read or says something else, and stderr says so. */
+/*
+ * Returns false, with the reason on stderr, if the file cannot be read or a line has another form.
+ */
 bool faults_read(const char *path, struct faults *out);
 
 /*
- * The fault during which a moment falls; what comes before the first belongs to the first, what comes between two to
- * the former.
+ * Returns the place of the fault to which a moment belongs. A moment before the first fault belongs
+ * to the first, and one between two faults to the earlier.
  */
 size_t faults_at(const struct faults *faults, int64_t at_us);
 
-/* How long after its acknowledgement a change may go unseen by a read of [begin_us, end_us]. */
+/*
+ * Returns how long after its acknowledgement a change may go unseen by a read of [begin_us,
+ * end_us].
+ */
 int64_t faults_bound_us(const struct faults *faults, int64_t begin_us, int64_t end_us);
 
-/* Whether such a read may be answered by 503. */
+/* Returns whether a read of [begin_us, end_us] may be answered by 503. */
 bool faults_excuse_503(const struct faults *faults, int64_t begin_us, int64_t end_us);
 
 #endif

@@ -1,8 +1,16 @@
 /*
- * Writers and readers whose history check_freshness judges: writers change links through links-api, readers ask
- * redirectors for them, and each operation is written into FOLDER/changes-N and FOLDER/reads-N (history.h). The
- * environment's TOKEN is the writers' login. It ends when its standard input ends, so it does not outlive the test that
- * started it, and prints how many requests the readers made.
+ * The load whose history check_freshness judges. Editors change links through links-api, readers
+ * ask redirectors for them, and each operation goes into FOLDER/changes-N or FOLDER/reads-N
+ * (history.h). The environment variable TOKEN is the editors' login.
+ *
+ * Standard input controls it, one character at a time. The program prints "done" after each:
+ *
+ *   q   ends the changes and waits for the last one
+ *   p   pauses the reads
+ *   r   resumes the reads
+ *
+ * At the end of standard input the reads end as well, so the load does not outlive its test. The
+ * last line of output says how many requests the readers made.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -22,8 +30,8 @@ struct options {
 	uint16_t api;
 	size_t editors;
 	double write_rate;
-	uint16_t doors[THREADS_MAX];
-	size_t door_count;
+	uint16_t ports[THREADS_MAX];
+	size_t port_count;
 	size_t visitors;
 	double read_rate;
 	uint64_t seed;
@@ -31,18 +39,25 @@ struct options {
 
 struct load {
 	struct options options;
-	struct shelf *shelf;
+	struct link_pool *pool;
+	_Atomic bool are_changes_over;
+	_Atomic bool is_paused;
 	_Atomic bool is_over;
 	struct editor *editors[THREADS_MAX];
 	struct reader *readers[THREADS_MAX];
 };
 
 static const struct option names[] = {
-	{ "folder", required_argument, NULL, 'f' },     { "prefix", required_argument, NULL, 'p' },
-	{ "api", required_argument, NULL, 'a' },        { "editors", required_argument, NULL, 'e' },
-	{ "write-rate", required_argument, NULL, 'w' }, { "redirector", required_argument, NULL, 'r' },
-	{ "visitors", required_argument, NULL, 'v' },   { "read-rate", required_argument, NULL, 'q' },
-	{ "seed", required_argument, NULL, 's' },       { 0 },
+	{ "folder", required_argument, NULL, 'f' },
+	{ "prefix", required_argument, NULL, 'p' },
+	{ "api", required_argument, NULL, 'a' },
+	{ "editors", required_argument, NULL, 'e' },
+	{ "write-rate", required_argument, NULL, 'w' },
+	{ "redirector", required_argument, NULL, 'r' },
+	{ "visitors", required_argument, NULL, 'v' },
+	{ "read-rate", required_argument, NULL, 'q' },
+	{ "seed", required_argument, NULL, 's' },
+	{ 0 },
 };
 
 static bool take_option(struct options *o, int name)
@@ -64,9 +79,9 @@ static bool take_option(struct options *o, int name)
 		o->write_rate = strtod(optarg, NULL);
 		return o->write_rate > 0;
 	case 'r':
-		if (o->door_count == THREADS_MAX)
+		if (o->port_count == THREADS_MAX)
 			return false;
-		o->doors[o->door_count++] = (uint16_t)strtoul(optarg, NULL, 10);
+		o->ports[o->port_count++] = (uint16_t)strtoul(optarg, NULL, 10);
 		return true;
 	case 'v':
 		o->visitors = strtoul(optarg, NULL, 10);
@@ -91,13 +106,14 @@ static bool parse(int argc, char **argv, struct options *o)
 		if (!take_option(o, name))
 			return false;
 	}
-	return o->folder && o->token && o->api && o->door_count > 0 && optind == argc;
+	return o->folder && o->token && o->api && o->port_count > 0 && optind == argc;
 }
 
 /* Of each thread another one, and never 0. */
 static uint64_t seed_of(const struct options *o, size_t thread)
 {
-	return (o->seed + 1) * UINT64_C(0x9E3779B97F4A7C15) + (thread + 1) * UINT64_C(0xD1B54A32D192ED03);
+	return (o->seed + 1) * UINT64_C(0x9E3779B97F4A7C15) +
+	       (thread + 1) * UINT64_C(0xD1B54A32D192ED03);
 }
 
 static bool start(struct load *load)
@@ -105,19 +121,20 @@ static bool start(struct load *load)
 	const struct options *o = &load->options;
 	char path[PATH_SIZE];
 	bool is_right = true;
-	load->shelf = shelf_new(o->prefix);
+	load->pool = link_pool_new(o->prefix);
 	for (size_t i = 0; i < o->editors && is_right; i++) {
 		snprintf(path, sizeof(path), "%s/changes-%zu", o->folder, i + 1);
-		load->editors[i] =
-			editor_new(&(struct editor_config){ o->api, o->token, path, o->write_rate / (double)o->editors,
-		                                            seed_of(o, i), load->shelf, &load->is_over });
+		load->editors[i] = editor_new(&(struct editor_config){
+			o->api, o->token, path, o->write_rate / (double)o->editors, seed_of(o, i),
+			load->pool, &load->are_changes_over });
 		is_right = load->editors[i] != NULL;
 	}
-	for (size_t i = 0; i < o->door_count && is_right; i++) {
+	for (size_t i = 0; i < o->port_count && is_right; i++) {
 		snprintf(path, sizeof(path), "%s/reads-%zu", o->folder, i + 1);
 		load->readers[i] = reader_new(&(struct reader_config){
-			o->doors[i], (uint16_t)(i + 1), path, o->visitors, o->read_rate / (double)o->door_count,
-			seed_of(o, THREADS_MAX + i), load->shelf, &load->is_over });
+			o->ports[i], (uint16_t)(i + 1), path, o->visitors,
+			o->read_rate / (double)o->port_count, seed_of(o, THREADS_MAX + i),
+			load->pool, &load->is_paused, &load->is_over });
 		is_right = load->readers[i] != NULL;
 	}
 	if (!is_right)
@@ -125,16 +142,34 @@ static bool start(struct load *load)
 	return is_right;
 }
 
+static void stop_changes(struct load *load)
+{
+	atomic_store(&load->are_changes_over, true);
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		editor_free(load->editors[i]);
+		load->editors[i] = NULL;
+	}
+}
+
 static void stop(struct load *load)
 {
 	uint64_t asked = 0;
+	stop_changes(load);
 	atomic_store(&load->is_over, true);
-	for (size_t i = 0; i < THREADS_MAX; i++) {
-		editor_free(load->editors[i]);
+	for (size_t i = 0; i < THREADS_MAX; i++)
 		asked += reader_free(load->readers[i]);
-	}
-	shelf_free(load->shelf);
+	link_pool_free(load->pool);
 	printf("reads %llu\n", (unsigned long long)asked);
+}
+
+static void obey(struct load *load, char command)
+{
+	if (command == 'q')
+		stop_changes(load);
+	else
+		atomic_store(&load->is_paused, command == 'p');
+	printf("done\n");
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -150,7 +185,7 @@ int main(int argc, char **argv)
 	}
 	bool is_right = start(&load);
 	while (is_right && read(STDIN_FILENO, &byte, 1) > 0)
-		;
+		obey(&load, byte);
 	stop(&load);
 	return is_right ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -23,7 +23,8 @@ struct history_log {
 
 static uint32_t record_bytes(enum history_kind kind)
 {
-	return kind == HISTORY_CHANGES ? sizeof(struct history_change) : sizeof(struct history_read);
+	return kind == HISTORY_CHANGES ? sizeof(struct history_change)
+	                               : sizeof(struct history_read);
 }
 
 static struct head head_of(enum history_kind kind)
@@ -88,12 +89,13 @@ static FILE *open_history(const char *path, enum history_kind kind)
 	}
 	if (fread(&head, sizeof(head), 1, file) == 1 && memcmp(&head, &wanted, sizeof(head)) == 0)
 		return file;
-	complain(path, "is no history of this kind");
+	complain(path, "is not a history of this kind");
 	fclose(file);
 	return NULL;
 }
 
-static void tell(enum history_kind kind, const char *records, size_t count, void (*seen)(void), void *ctx)
+static void call_for_each(enum history_kind kind, const char *records, size_t count,
+                          void (*seen)(void), void *ctx)
 {
 	for (size_t i = 0; i < count; i++) {
 		const void *record = records + i * record_bytes(kind);
@@ -113,7 +115,7 @@ static bool each(const char *path, enum history_kind kind, void (*seen)(void), v
 	char *records = mem_array(room, bytes);
 	size_t total = 0;
 	while ((got = fread(records, bytes, room, file)) > 0) {
-		tell(kind, records, got, seen, ctx);
+		call_for_each(kind, records, got, seen, ctx);
 		total += got;
 	}
 	fseek(file, 0, SEEK_END);

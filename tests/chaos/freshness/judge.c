@@ -10,13 +10,13 @@ static int64_t end_of(const struct history_read *read)
 	return read->begin_us + read->lasted_us;
 }
 
-/* When version i stopped being current. */
+/* Returns when version i stopped being current. */
 static int64_t replaced_at(const struct timeline_link *link, size_t i)
 {
 	return i + 1 < link->count ? link->versions[i + 1].end_us : HISTORY_NEVER_US;
 }
 
-/* Whether the version shows such an answer, its expiry aside. */
+/* Returns whether the version shows such an answer, without regard to its expiry. */
 static bool shows(const struct timeline_version *v, const struct history_read *read)
 {
 	switch (read->status) {
@@ -26,7 +26,8 @@ static bool shows(const struct timeline_version *v, const struct history_read *r
 		return v->shown == TIMELINE_LINK && v->expires_us != 0 &&
 		       end_of(read) >= v->expires_us - JUDGE_CLOCK_US;
 	default:
-		return is_redirect(read) && v->shown == TIMELINE_LINK && v->destination == read->destination;
+		return is_redirect(read) && v->shown == TIMELINE_LINK &&
+		       v->destination == read->destination;
 	}
 }
 
@@ -42,9 +43,9 @@ static int64_t stale_us(const struct timeline_link *link, size_t i, const struct
 	return read->begin_us > until_us ? read->begin_us - until_us : 0;
 }
 
-/* No version that could be shown explains the answer: does an older one, or one to come? */
-static enum judge_verdict blame(const struct timeline_link *link, const struct history_read *read, size_t newest,
-                                int64_t *stale)
+/* No allowed version explains the answer. Finds out whether an older one does. */
+static enum judge_verdict blame(const struct timeline_link *link, const struct history_read *read,
+                                size_t newest, int64_t *stale)
 {
 	for (size_t i = newest + 1; i-- > 0;) {
 		if (!shows(&link->versions[i], read))
@@ -65,15 +66,21 @@ static size_t newest_begun(const struct timeline_link *link, int64_t at_us)
 	return i;
 }
 
-static bool is_allowed(const struct timeline_link *link, size_t i, const struct history_read *read, int64_t bound_us)
+static bool is_allowed(const struct timeline_link *link, size_t i, const struct history_read *read,
+                       int64_t bound_us)
 {
-	/* Nobody may be told that a slug is unknown once its maker has been told that it is there. */
+	/*
+	 * Version 0, an unknown slug, has no bound: once the creation is acknowledged it must not
+	 * be shown.
+	 */
 	return replaced_at(link, i) >= read->begin_us - (i == 0 ? 0 : bound_us);
 }
 
-struct judge_finding judge_read(const struct timeline_link *link, const struct history_read *read, int64_t bound_us)
+struct judge_finding judge_read(const struct timeline_link *link, const struct history_read *read,
+                                int64_t bound_us)
 {
-	struct judge_finding finding = { .verdict = read->status == 0 ? JUDGE_NO_ANSWER : JUDGE_503 };
+	struct judge_finding finding = { .verdict =
+		                                 read->status == 0 ? JUDGE_NO_ANSWER : JUDGE_503 };
 	if (read->status == 0 || read->status == 503)
 		return finding;
 	size_t newest = newest_begun(link, end_of(read));
@@ -83,7 +90,8 @@ struct judge_finding judge_read(const struct timeline_link *link, const struct h
 			continue;
 		int64_t overdue = overdue_us(&link->versions[i], read);
 		if (!is_expired)
-			finding = (struct judge_finding){ JUDGE_EXPIRED, stale_us(link, i, read), overdue };
+			finding = (struct judge_finding){ JUDGE_EXPIRED, stale_us(link, i, read),
+				                          overdue };
 		is_expired = true;
 		if (overdue > JUDGE_CLOCK_US)
 			continue;
@@ -95,7 +103,8 @@ struct judge_finding judge_read(const struct timeline_link *link, const struct h
 	return finding;
 }
 
-void judge_note(struct timeline_link *link, const struct history_read *read, const struct judge_finding *finding)
+void judge_note(struct timeline_link *link, const struct history_read *read,
+                const struct judge_finding *finding)
 {
 	if (finding->verdict == JUDGE_NO_ANSWER || finding->verdict == JUDGE_503)
 		return;
@@ -104,9 +113,9 @@ void judge_note(struct timeline_link *link, const struct history_read *read, con
 		if (v->end_us >= read->begin_us)
 			continue;
 		int64_t unseen_us = read->begin_us - v->end_us;
-		v->was_looked_at = true;
+		v->was_read = true;
 		if (unseen_us > finding->stale_us)
-			break; /* this one and those before it were seen */
+			break; /* this version and all before it were seen */
 		if (unseen_us > v->unseen_us)
 			v->unseen_us = unseen_us;
 	}
@@ -115,7 +124,8 @@ void judge_note(struct timeline_link *link, const struct history_read *read, con
 const char *judge_name(enum judge_verdict verdict)
 {
 	static const char *const names[] = {
-		"right", "no answer", "503", "stale", "expired", "missing", "gone", "never", "other",
+		"right",   "no answer", "503",   "stale", "expired",
+		"missing", "gone",      "never", "other",
 	};
 	return verdict < JUDGE_VERDICTS ? names[verdict] : "?";
 }

@@ -14,8 +14,8 @@
 #define EVENTS_MAX 64
 #define TICK_MS 5
 #define TRIES 4
-#define COME_BACK_US (20 * CLOCK_US_PER_MS)
-#define PATIENCE_US (20 * CLOCK_US_PER_S)
+#define RECONNECT_US (20 * CLOCK_US_PER_MS)
+#define ANSWER_TIMEOUT_US (20 * CLOCK_US_PER_S)
 #define LOCATION "\r\nLocation: https://t.example/"
 
 struct reader {
@@ -24,7 +24,7 @@ struct reader {
 	struct history_log *log;
 	uint64_t random;
 	uint64_t asked;
-	double allowed; /* requests that are due */
+	double allowed; /* requests that may be sent now */
 	int64_t ticked_us;
 	int epoll;
 	struct visitor *visitors;
@@ -35,7 +35,7 @@ static int64_t now_us(void)
 	return clock_steady_us(clock_system());
 }
 
-/* The number behind the link's own; 0: it leads elsewhere. */
+/* Returns the number of the destination, or 0 if the link leads elsewhere. */
 static uint32_t destination_of(const struct visitor *v)
 {
 	const char *at = v->status >= 300 && v->status < 400 ? strcasestr(v->head, LOCATION) : NULL;
@@ -46,7 +46,7 @@ static uint32_t destination_of(const struct visitor *v)
 	return link == v->number && *end == '/' ? (uint32_t)strtoul(end + 1, NULL, 10) : 0;
 }
 
-static void write_down(struct reader *r, const struct visitor *v, bool is_answered)
+static void record(struct reader *r, const struct visitor *v, bool is_answered)
 {
 	const struct history_read read = {
 		.begin_us = v->due_us,
@@ -60,36 +60,38 @@ static void write_down(struct reader *r, const struct visitor *v, bool is_answer
 	r->asked++;
 }
 
-static void look(struct reader *r, struct visitor *v)
+static void update(struct reader *r, struct visitor *v)
 {
 	bool was_waiting = v->state == VISITOR_WAITING;
-	enum visitor_news news = visitor_look(v, now_us());
-	if (was_waiting && (news == VISITOR_ANSWERED || news == VISITOR_LEFT))
-		write_down(r, v, news == VISITOR_ANSWERED);
+	enum visitor_event event = visitor_update(v, now_us());
+	if (was_waiting && (event == VISITOR_ANSWERED || event == VISITOR_DISCONNECTED))
+		record(r, v, event == VISITOR_ANSWERED);
 }
 
 static void ask(struct reader *r, struct visitor *v)
 {
 	char slug[HISTORY_SLUG_SIZE];
 	uint32_t link;
-	/* Redirectors are asked for shy links at different times. */
-	uint64_t second = (uint64_t)(now_us() / CLOCK_US_PER_S) + r->config.redirector * SHELF_GROUPS / 2;
+	/* The redirectors get requests for rare links at different times. */
+	uint64_t second =
+		(uint64_t)(now_us() / CLOCK_US_PER_S) + r->config.redirector * LINK_POOL_GROUPS / 2;
 	for (int tries = 0; tries < TRIES; tries++) {
-		if (shelf_choose(r->config.shelf, &r->random, second, &link, slug)) {
+		if (link_pool_choose(r->config.pool, &r->random, second, &link, slug)) {
 			visitor_ask(v, slug, "fresh", link, now_us());
 			return;
 		}
 	}
 }
 
-static void let_one(struct reader *r, struct visitor *v, int64_t at_us)
+static void advance(struct reader *r, struct visitor *v, int64_t at_us)
 {
-	if (v->state == VISITOR_AWAY && at_us - v->since_us >= COME_BACK_US) {
-		visitor_come(v, r->epoll, r->config.port, at_us);
-	} else if (v->state == VISITOR_WAITING && at_us - v->due_us > PATIENCE_US) {
-		write_down(r, v, false);
-		visitor_leave(v, at_us);
-	} else if (v->state == VISITOR_IDLE && r->allowed >= 1) {
+	if (v->state == VISITOR_CLOSED && at_us - v->since_us >= RECONNECT_US) {
+		visitor_connect(v, r->epoll, r->config.port, at_us);
+	} else if (v->state == VISITOR_WAITING && at_us - v->due_us > ANSWER_TIMEOUT_US) {
+		record(r, v, false);
+		visitor_close(v, at_us);
+	} else if (v->state == VISITOR_IDLE && r->allowed >= 1 &&
+	           !atomic_load(r->config.is_paused)) {
 		r->allowed -= r->config.rate > 0 ? 1 : 0;
 		ask(r, v);
 	}
@@ -98,8 +100,9 @@ static void let_one(struct reader *r, struct visitor *v, int64_t at_us)
 static void allow(struct reader *r, int64_t at_us)
 {
 	double most = (double)r->config.visitors;
-	double due =
-		r->config.rate > 0 ? r->config.rate * (double)(at_us - r->ticked_us) / (double)CLOCK_US_PER_S : most;
+	double due = r->config.rate > 0 ? r->config.rate * (double)(at_us - r->ticked_us) /
+	                                          (double)CLOCK_US_PER_S
+	                                : most;
 	r->ticked_us = at_us;
 	r->allowed = r->allowed + due < most ? r->allowed + due : most;
 }
@@ -112,13 +115,13 @@ static void *run(void *arg)
 	while (!atomic_load(r->config.is_over)) {
 		allow(r, now_us());
 		for (size_t i = 0; i < r->config.visitors; i++)
-			let_one(r, &r->visitors[i], now_us());
+			advance(r, &r->visitors[i], now_us());
 		int count = epoll_wait(r->epoll, events, EVENTS_MAX, TICK_MS);
 		for (int i = 0; i < count; i++)
-			look(r, events[i].data.ptr);
+			update(r, events[i].data.ptr);
 	}
 	for (size_t i = 0; i < r->config.visitors; i++)
-		visitor_leave(&r->visitors[i], now_us());
+		visitor_close(&r->visitors[i], now_us());
 	return NULL;
 }
 

@@ -1,13 +1,13 @@
 /*
- * One thread of its own. Visitors of one redirector who ask for links as fast as they are answered, or as fast as they
- * are allowed to, each answer written down (history.h).
+ * A thread with visitors of one redirector, which request links at a limited rate or as fast as
+ * answers come, and record each answer (history.h).
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H
 
 #include <stdatomic.h>
 
-#include "tests/chaos/freshness/shelf.h"
+#include "tests/chaos/freshness/link_pool.h"
 
 struct reader_config {
 	uint16_t port;
@@ -16,15 +16,16 @@ struct reader_config {
 	size_t visitors;
 	double rate;   /* requests a second at most; 0 = no limit */
 	uint64_t seed; /* not 0 */
-	const struct shelf *shelf;
+	const struct link_pool *pool;
+	const _Atomic bool *is_paused; /* while true no request is sent */
 	const _Atomic bool *is_over;
 };
 
 struct reader;
 
-/* Starts. NULL: the log cannot be written. config is copied. */
+/* Starts the thread and copies config. Returns NULL if the log cannot be written. */
 struct reader *reader_new(const struct reader_config *config);
-/* Waits for the end: is_over must be true. Gives how many requests there were. */
+/* Waits for the thread: is_over must be true. Returns the number of requests. */
 uint64_t reader_free(struct reader *reader);
 
 #endif

@@ -7,8 +7,8 @@
 #define S INT64_C(1000000)
 #define LINK 7
 
-/* One link's history, told in milliseconds. */
-struct tale {
+/* The history of one link, in milliseconds. */
+struct fixture {
 	struct timeline *timeline;
 	struct timeline_link *link;
 	int64_t bound_us;
@@ -16,20 +16,20 @@ struct tale {
 
 static int setup(void **state)
 {
-	static struct tale tale;
-	tale = (struct tale){ .timeline = timeline_new(), .bound_us = S };
-	*state = &tale;
+	static struct fixture fixture;
+	fixture = (struct fixture){ .timeline = timeline_new(), .bound_us = S };
+	*state = &fixture;
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	timeline_free(((struct tale *)*state)->timeline);
+	timeline_free(((struct fixture *)*state)->timeline);
 	return 0;
 }
 
-static void change(struct tale *t, enum history_act act, enum history_outcome outcome, int64_t begin_ms, int64_t end_ms,
-                   uint32_t destination)
+static void change(struct fixture *t, enum history_act act, enum history_outcome outcome,
+                   int64_t begin_ms, int64_t end_ms, uint32_t destination)
 {
 	const struct history_change change = { .begin_us = begin_ms * MS,
 		                               .end_us = end_ms * MS,
@@ -40,12 +40,14 @@ static void change(struct tale *t, enum history_act act, enum history_outcome ou
 	timeline_add(t->timeline, &change);
 }
 
-static void done(struct tale *t, enum history_act act, int64_t begin_ms, int64_t end_ms, uint32_t destination)
+static void done(struct fixture *t, enum history_act act, int64_t begin_ms, int64_t end_ms,
+                 uint32_t destination)
 {
 	change(t, act, HISTORY_ACKED, begin_ms, end_ms, destination);
 }
 
-static void expire(struct tale *t, int64_t begin_ms, int64_t end_ms, uint32_t destination, int64_t expires_ms)
+static void expire(struct fixture *t, int64_t begin_ms, int64_t end_ms, uint32_t destination,
+                   int64_t expires_ms)
 {
 	const struct history_change change = { .begin_us = begin_ms * MS,
 		                               .end_us = end_ms * MS,
@@ -57,7 +59,8 @@ static void expire(struct tale *t, int64_t begin_ms, int64_t end_ms, uint32_t de
 	timeline_add(t->timeline, &change);
 }
 
-static void look(struct tale *t, int64_t begin_ms, int64_t end_ms, uint32_t destination, bool is_deleted)
+static void look(struct fixture *t, int64_t begin_ms, int64_t end_ms, uint32_t destination,
+                 bool is_deleted)
 {
 	const struct history_change change = { .begin_us = begin_ms * MS,
 		                               .end_us = end_ms * MS,
@@ -69,13 +72,14 @@ static void look(struct tale *t, int64_t begin_ms, int64_t end_ms, uint32_t dest
 	timeline_add(t->timeline, &change);
 }
 
-static void settle(struct tale *t)
+static void settle(struct fixture *t)
 {
 	timeline_settle(t->timeline);
 	t->link = timeline_link(t->timeline, LINK);
 }
 
-static struct history_read read_of(int64_t begin_ms, int64_t end_ms, uint16_t status, uint32_t destination)
+static struct history_read read_of(int64_t begin_ms, int64_t end_ms, uint16_t status,
+                                   uint32_t destination)
 {
 	return (struct history_read){ .begin_us = begin_ms * MS,
 		                      .lasted_us = (uint32_t)((end_ms - begin_ms) * MS),
@@ -85,8 +89,8 @@ static struct history_read read_of(int64_t begin_ms, int64_t end_ms, uint16_t st
 		                      .redirector = 1 };
 }
 
-static enum judge_verdict verdict(const struct tale *t, int64_t begin_ms, int64_t end_ms, uint16_t status,
-                                  uint32_t destination)
+static enum judge_verdict verdict(const struct fixture *t, int64_t begin_ms, int64_t end_ms,
+                                  uint16_t status, uint32_t destination)
 {
 	struct history_read read = read_of(begin_ms, end_ms, status, destination);
 	return judge_read(t->link, &read, t->bound_us).verdict;
@@ -94,7 +98,7 @@ static enum judge_verdict verdict(const struct tale *t, int64_t begin_ms, int64_
 
 static void a_link_may_be_seen_from_the_beginning_of_its_creation(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	settle(t);
 	assert_int_equal(verdict(t, 990, 999, 404, 0), JUDGE_RIGHT);
@@ -106,7 +110,7 @@ static void a_link_may_be_seen_from_the_beginning_of_its_creation(void **state)
 
 static void a_link_is_never_unknown_after_it_was_acknowledged(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	settle(t);
 	assert_int_equal(verdict(t, 1011, 1012, 404, 0), JUDGE_MISSING);
@@ -114,9 +118,9 @@ static void a_link_is_never_unknown_after_it_was_acknowledged(void **state)
 	assert_int_equal(verdict(t, 1011, 1012, 404, 0), JUDGE_MISSING);
 }
 
-static void an_older_version_may_be_shown_within_the_bound_alone(void **state)
+static void an_older_version_may_be_shown_only_within_the_bound(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	done(t, HISTORY_EDIT, 5000, 5010, 2);
 	settle(t);
@@ -131,7 +135,7 @@ static void an_older_version_may_be_shown_within_the_bound_alone(void **state)
 
 static void a_version_that_was_replaced_twice_counts_from_the_first_time(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	done(t, HISTORY_EDIT, 2000, 2010, 2);
 	done(t, HISTORY_EDIT, 2900, 2910, 3);
@@ -141,9 +145,9 @@ static void a_version_that_was_replaced_twice_counts_from_the_first_time(void **
 	assert_int_equal(verdict(t, 3020, 3021, 302, 2), JUDGE_RIGHT);
 }
 
-static void the_age_of_an_answer_is_told(void **state)
+static void the_age_of_an_answer_is_reported(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	done(t, HISTORY_EDIT, 2000, 2010, 2);
 	settle(t);
@@ -152,7 +156,7 @@ static void the_age_of_an_answer_is_told(void **state)
 	assert_int_equal(finding.stale_us, 300 * MS);
 	judge_note(t->link, &read, &finding);
 	assert_int_equal(t->link->versions[2].unseen_us, 300 * MS);
-	assert_true(t->link->versions[2].was_looked_at);
+	assert_true(t->link->versions[2].was_read);
 	assert_int_equal(t->link->versions[1].unseen_us, 0);
 	read = read_of(9000, 9001, 302, 1);
 	finding = judge_read(t->link, &read, t->bound_us);
@@ -162,7 +166,7 @@ static void the_age_of_an_answer_is_told(void **state)
 
 static void disabled_and_deleted_links_are_404(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	done(t, HISTORY_DISABLE, 3000, 3010, 2);
 	done(t, HISTORY_ENABLE, 6000, 6010, 3);
@@ -181,9 +185,9 @@ static void disabled_and_deleted_links_are_404(void **state)
 	assert_int_equal(verdict(t, 13020, 13021, 404, 0), JUDGE_STALE);
 }
 
-static void nobody_is_redirected_after_expiry(void **state)
+static void a_redirect_after_expiry_is_a_violation(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	expire(t, 2000, 2010, 2, 5000);
 	settle(t);
@@ -199,7 +203,7 @@ static void nobody_is_redirected_after_expiry(void **state)
 
 static void an_expiry_that_was_taken_back_is_no_excuse_for_410(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	expire(t, 2000, 2010, 2, 5000);
 	done(t, HISTORY_EDIT, 6000, 6010, 3);
@@ -210,9 +214,9 @@ static void an_expiry_that_was_taken_back_is_no_excuse_for_410(void **state)
 	assert_int_equal(verdict(t, 6005, 6006, 302, 2), JUDGE_EXPIRED);
 }
 
-static void a_change_of_unknown_outcome_may_be_seen_or_not_for_ever(void **state)
+static void a_change_of_unknown_outcome_may_be_seen_or_not_at_any_time(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	change(t, HISTORY_EDIT, HISTORY_UNKNOWN, 2000, 2500, 2);
 	settle(t);
@@ -224,7 +228,7 @@ static void a_change_of_unknown_outcome_may_be_seen_or_not_for_ever(void **state
 
 static void a_look_that_shows_an_unknown_change_acknowledges_it(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	change(t, HISTORY_EDIT, HISTORY_UNKNOWN, 2000, 2500, 2);
 	look(t, 3000, 3010, 2, false);
@@ -233,9 +237,9 @@ static void a_look_that_shows_an_unknown_change_acknowledges_it(void **state)
 	assert_int_equal(verdict(t, 4011, 4012, 302, 1), JUDGE_STALE);
 }
 
-static void a_look_that_does_not_show_it_settles_nothing(void **state)
+static void a_look_that_does_not_show_a_change_settles_nothing(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	change(t, HISTORY_DELETE, HISTORY_UNKNOWN, 2000, 2500, 1);
 	look(t, 3000, 3010, 1, false);
@@ -244,9 +248,9 @@ static void a_look_that_does_not_show_it_settles_nothing(void **state)
 	assert_int_equal(verdict(t, 9000, 9001, 302, 1), JUDGE_RIGHT);
 }
 
-static void an_unknown_change_never_was_when_a_later_one_was_acknowledged_without_it(void **state)
+static void an_unknown_change_was_not_made_if_a_later_one_was_acknowledged_without_it(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	change(t, HISTORY_EDIT, HISTORY_UNKNOWN, 2000, 2500, 2);
 	change(t, HISTORY_EDIT, HISTORY_UNKNOWN, 2600, 2700, 3);
@@ -261,7 +265,7 @@ static void an_unknown_change_never_was_when_a_later_one_was_acknowledged_withou
 
 static void of_several_unknown_changes_a_look_picks_one(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	change(t, HISTORY_EDIT, HISTORY_UNKNOWN, 2000, 2500, 2);
 	change(t, HISTORY_DELETE, HISTORY_UNKNOWN, 2600, 2700, 1);
@@ -274,9 +278,9 @@ static void of_several_unknown_changes_a_look_picks_one(void **state)
 	assert_int_equal(verdict(t, 4020, 4021, 302, 1), JUDGE_RIGHT);
 }
 
-static void a_refused_change_is_none(void **state)
+static void a_refused_change_makes_no_version(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	change(t, HISTORY_EDIT, HISTORY_REFUSED, 2000, 2010, 2);
 	settle(t);
@@ -284,9 +288,9 @@ static void a_refused_change_is_none(void **state)
 	assert_int_equal(verdict(t, 5000, 5001, 302, 1), JUDGE_RIGHT);
 }
 
-static void what_is_no_answer_proves_nothing(void **state)
+static void a_missing_answer_proves_nothing(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
 	settle(t);
 	assert_int_equal(verdict(t, 2000, 2001, 0, 0), JUDGE_NO_ANSWER);
@@ -297,7 +301,7 @@ static void what_is_no_answer_proves_nothing(void **state)
 
 static void links_that_nobody_made_are_404(void **state)
 {
-	struct tale *t = *state;
+	struct fixture *t = *state;
 	settle(t);
 	assert_int_equal(verdict(t, 2000, 2001, 404, 0), JUDGE_RIGHT);
 	assert_int_equal(verdict(t, 2000, 2001, 302, 1), JUDGE_NEVER);
@@ -309,19 +313,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_link_may_be_seen_from_the_beginning_of_its_creation),
 		TEST(a_link_is_never_unknown_after_it_was_acknowledged),
-		TEST(an_older_version_may_be_shown_within_the_bound_alone),
+		TEST(an_older_version_may_be_shown_only_within_the_bound),
 		TEST(a_version_that_was_replaced_twice_counts_from_the_first_time),
-		TEST(the_age_of_an_answer_is_told),
+		TEST(the_age_of_an_answer_is_reported),
 		TEST(disabled_and_deleted_links_are_404),
-		TEST(nobody_is_redirected_after_expiry),
+		TEST(a_redirect_after_expiry_is_a_violation),
 		TEST(an_expiry_that_was_taken_back_is_no_excuse_for_410),
-		TEST(a_change_of_unknown_outcome_may_be_seen_or_not_for_ever),
+		TEST(a_change_of_unknown_outcome_may_be_seen_or_not_at_any_time),
 		TEST(a_look_that_shows_an_unknown_change_acknowledges_it),
-		TEST(a_look_that_does_not_show_it_settles_nothing),
-		TEST(an_unknown_change_never_was_when_a_later_one_was_acknowledged_without_it),
+		TEST(a_look_that_does_not_show_a_change_settles_nothing),
+		TEST(an_unknown_change_was_not_made_if_a_later_one_was_acknowledged_without_it),
 		TEST(of_several_unknown_changes_a_look_picks_one),
-		TEST(a_refused_change_is_none),
-		TEST(what_is_no_answer_proves_nothing),
+		TEST(a_refused_change_makes_no_version),
+		TEST(a_missing_answer_proves_nothing),
 		TEST(links_that_nobody_made_are_404),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

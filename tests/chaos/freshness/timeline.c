@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 
-struct story {
+struct link_record {
 	struct history_change *changes;
 	size_t count;
 	size_t room;
@@ -13,22 +13,23 @@ struct story {
 };
 
 struct timeline {
-	struct story *stories; /* by the link's number */
+	struct link_record *records; /* by the link's number */
 	size_t count;
-	struct story nobodys;
+	struct link_record unknown_link;
 };
 
-static void make_version_zero(struct story *story)
+static void make_version_zero(struct link_record *record)
 {
-	story->link.versions = mem_array(story->count + 1, sizeof(*story->link.versions));
-	story->link.versions[0] = (struct timeline_version){ .begin_us = INT64_MIN, .end_us = INT64_MIN };
-	story->link.count = 1;
+	record->link.versions = mem_array(record->count + 1, sizeof(*record->link.versions));
+	record->link.versions[0] =
+		(struct timeline_version){ .begin_us = INT64_MIN, .end_us = INT64_MIN };
+	record->link.count = 1;
 }
 
 struct timeline *timeline_new(void)
 {
 	struct timeline *timeline = mem_zero(sizeof(*timeline));
-	make_version_zero(&timeline->nobodys);
+	make_version_zero(&timeline->unknown_link);
 	return timeline;
 }
 
@@ -37,41 +38,45 @@ void timeline_free(struct timeline *timeline)
 	if (!timeline)
 		return;
 	for (size_t i = 0; i < timeline->count; i++) {
-		free(timeline->stories[i].changes);
-		free(timeline->stories[i].link.versions);
+		free(timeline->records[i].changes);
+		free(timeline->records[i].link.versions);
 	}
-	free(timeline->nobodys.link.versions);
-	free(timeline->stories);
+	free(timeline->unknown_link.link.versions);
+	free(timeline->records);
 	free(timeline);
 }
 
-static struct story *story_of(struct timeline *timeline, uint32_t link)
+static struct link_record *record_of(struct timeline *timeline, uint32_t link)
 {
 	if (link >= HISTORY_LINKS_MAX)
 		abort();
 	if (link >= timeline->count) {
 		size_t count = link < 512 ? 1024 : (size_t)link * 2;
-		timeline->stories = mem_resize(timeline->stories, count, sizeof(*timeline->stories));
-		memset(timeline->stories + timeline->count, 0, (count - timeline->count) * sizeof(*timeline->stories));
+		timeline->records =
+			mem_resize(timeline->records, count, sizeof(*timeline->records));
+		memset(timeline->records + timeline->count, 0,
+		       (count - timeline->count) * sizeof(*timeline->records));
 		timeline->count = count;
 	}
-	return &timeline->stories[link];
+	return &timeline->records[link];
 }
 
 void timeline_add(void *ctx, const struct history_change *change)
 {
-	struct story *story = story_of(ctx, change->link);
-	if (story->count == story->room) {
-		story->room = story->room ? story->room * 2 : 4;
-		story->changes = mem_resize(story->changes, story->room, sizeof(*story->changes));
+	struct link_record *record = record_of(ctx, change->link);
+	if (record->count == record->room) {
+		record->room = record->room ? record->room * 2 : 4;
+		record->changes =
+			mem_resize(record->changes, record->room, sizeof(*record->changes));
 	}
-	story->changes[story->count++] = *change;
+	record->changes[record->count++] = *change;
 }
 
-/* The version that a change makes of the one before it. */
-static struct timeline_version made_by(const struct story *story, size_t i, const struct timeline_version *before)
+/* Returns the version that a change makes of the one before it. */
+static struct timeline_version made_by(const struct link_record *record, size_t i,
+                                       const struct timeline_version *before)
 {
-	const struct history_change *change = &story->changes[i];
+	const struct history_change *change = &record->changes[i];
 	struct timeline_version version = {
 		.begin_us = change->begin_us,
 		.end_us = change->outcome == HISTORY_ACKED ? change->end_us : HISTORY_NEVER_US,
@@ -103,13 +108,15 @@ static bool is_shown_by(const struct history_change *unknown, const struct histo
 }
 
 /*
- * Of the unknown versions, those from the place settled on, the one that a look shows is done and the others never are.
+ * Versions from place settled on are unknown. The one that the LOOK shows was made, and the others
+ * never will be.
  */
-static size_t take_look(struct story *story, size_t settled, const struct history_change *look)
+static size_t take_look(struct link_record *record, size_t settled,
+                        const struct history_change *look)
 {
-	struct timeline_link *link = &story->link;
+	struct timeline_link *link = &record->link;
 	for (size_t i = settled; i < link->count; i++) {
-		if (!is_shown_by(&story->changes[link->versions[i].change], look))
+		if (!is_shown_by(&record->changes[link->versions[i].change], look))
 			continue;
 		link->versions[settled] = link->versions[i];
 		link->versions[settled].end_us = look->end_us;
@@ -119,23 +126,23 @@ static size_t take_look(struct story *story, size_t settled, const struct histor
 	return settled;
 }
 
-static void settle(struct story *story)
+static void settle(struct link_record *record)
 {
-	struct timeline_link *link = &story->link;
-	make_version_zero(story);
+	struct timeline_link *link = &record->link;
+	make_version_zero(record);
 	size_t settled = 1;
-	for (size_t i = 0; i < story->count; i++) {
-		const struct history_change *change = &story->changes[i];
+	for (size_t i = 0; i < record->count; i++) {
+		const struct history_change *change = &record->changes[i];
 		memcpy(link->slug, change->slug, sizeof(link->slug));
 		if (change->outcome == HISTORY_REFUSED)
 			continue;
 		if (change->act == HISTORY_LOOK) {
-			settled = take_look(story, settled, change);
+			settled = take_look(record, settled, change);
 			continue;
 		}
 		if (change->outcome == HISTORY_ACKED)
 			link->count = settled;
-		link->versions[link->count++] = made_by(story, i, &link->versions[settled - 1]);
+		link->versions[link->count++] = made_by(record, i, &link->versions[settled - 1]);
 		if (change->outcome == HISTORY_ACKED)
 			settled = link->count;
 	}
@@ -144,12 +151,13 @@ static void settle(struct story *story)
 void timeline_settle(struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->count; i++)
-		settle(&timeline->stories[i]);
+		settle(&timeline->records[i]);
 }
 
 struct timeline_link *timeline_link(struct timeline *timeline, uint32_t link)
 {
-	return link < timeline->count ? &timeline->stories[link].link : &timeline->nobodys.link;
+	return link < timeline->count ? &timeline->records[link].link
+	                              : &timeline->unknown_link.link;
 }
 
 size_t timeline_links(const struct timeline *timeline)
@@ -157,9 +165,11 @@ size_t timeline_links(const struct timeline *timeline)
 	return timeline->count;
 }
 
-const struct history_change *timeline_changes(const struct timeline *timeline, uint32_t link, size_t *count)
+const struct history_change *timeline_changes(const struct timeline *timeline, uint32_t link,
+                                              size_t *count)
 {
-	const struct story *story = link < timeline->count ? &timeline->stories[link] : &timeline->nobodys;
-	*count = story->count;
-	return story->changes;
+	const struct link_record *record =
+		link < timeline->count ? &timeline->records[link] : &timeline->unknown_link;
+	*count = record->count;
+	return record->changes;
 }

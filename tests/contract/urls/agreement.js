@@ -1,18 +1,19 @@
 "use strict";
 /*
- * Whatever we take for a destination, browsers read alike: Node's URL (the WHATWG URL standard) is their parser.
+ * Browsers read every destination that links-api accepts in the same way. Node's URL (the WHATWG URL standard) stands for
+ * the browsers.
  *
  *   node agreement.js PROGRAM     PROGRAM: read_destinations
  *
  *   URLS_COUNT   how many URLs are tried (default 20000)
- *   URLS_SEED    which (default 1)
+ *   URLS_SEED    which URLs (default 1)
  *
- * For each URL that we take:
- *   - they take it as well, and read the same scheme, host, port, path, query and fragment from what came in as from our
- *     normal form, but for escapes that mean the same (RFC 3986, 6.2.2);
- *   - our normal form is theirs: they write it as it stands;
- *   - the parts that we see in it are those that they see.
- * URLs that only they take are no harm; both lots are counted, as a test that takes nothing proves nothing.
+ * For each URL that links-api accepts:
+ *   - browsers accept it as well, and read the same scheme, host, port, path, query and fragment from the input as from
+ *     our normal form, except for equivalent escapes (RFC 3986, 6.2.2);
+ *   - browsers write our normal form without a change;
+ *   - browsers and links-api see the same parts in it.
+ * URLs that only browsers accept do no harm. Both kinds are counted, because a test that accepts nothing proves nothing.
  */
 const { spawnSync } = require("node:child_process");
 const { urls } = require("./urls.js");
@@ -30,7 +31,7 @@ function parse(text) {
   }
 }
 
-/* Escapes of unreserved characters are those characters, and "^" in a path is %5E since 2024. */
+/* Decodes escapes of unreserved characters. "^" in a path is %5E since 2024. */
 function normal(text) {
   return text
     .replace(/%([0-9a-fA-F]{2})/g, (whole, hex) => {
@@ -41,15 +42,15 @@ function normal(text) {
 }
 
 /*
- * Node 20 overlooks dot segments behind a segment that only begins with a dot ("/.a/b/.."), where the standard does not; with
- * an escape in the path it reads it as written there, and "/%2e" changes nothing.
+ * Node 20 misses dot segments behind a segment that only begins with a dot ("/.a/b/.."). With an escape in the path it
+ * follows the standard, and "/%2e" changes nothing else.
  */
 const carefully = (text) => text.replace(/^(https?:\/\/[^/?#]*)(?=\/)/i, "$1/%2e");
 
 const portOf = (url) => Number(url.port || { "http:": 80, "https:": 443 }[url.protocol]);
 const partsOf = (url) => [url.protocol, url.hostname, portOf(url), normal(url.pathname), normal(url.search), normal(url.hash)];
 
-/* What is wrong with our reading of a URL, or null. */
+/* Returns what is wrong with our reading of a URL, or null. */
 function judge(text, ours) {
   const input = parse(carefully(text));
   const output = parse(ours.url);

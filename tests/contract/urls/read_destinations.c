@@ -1,7 +1,7 @@
 /*
  * Reads a JSON string from each line of its input as a destination and writes a JSON object for it:
- * {refused: "reason"} or {url, host, port, path, query, fragment}, in which path, query and
- * fragment are as they stand in url.
+ * {refused: "reason"}, or {url, host, port, path, query, fragment} with path, query and fragment as
+ * in url.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static struct json *read_line(const char *line, size_t len)
 	struct json *answer;
 	if (json_parse(line, len, &text, reason) != OK || json_type(text) != JSON_TEXT) {
 		answer = json_new_object();
-		json_set_text(answer, "refused", "is no JSON string");
+		json_set_text(answer, "refused", "is not a JSON string");
 	} else {
 		size_t text_len;
 		const char *bytes = json_text(text, &text_len);

@@ -1,7 +1,7 @@
 "use strict";
 /*
- * URLs that parsers like to disagree about, made from a seed: pieces that are strange in one way each, put together and
- * then damaged here and there. The same seed gives the same URLs.
+ * URLs on which parsers tend to disagree, made from a seed: unusual parts are put together and then damaged. The same seed
+ * gives the same URLs.
  */
 
 /* mulberry32 */
@@ -94,7 +94,7 @@ function make(next) {
   } else if (next() < 0.2) {
     host = one(["0x", "0", "", "0X", "%30"]) + Math.floor(next() * 2 ** Math.floor(next() * 40)).toString(one([8, 10, 16])) + one(["", ".", ".1", ".0x1", ".a"]);
   }
-  /* Mostly strange in one place: what is strange in several is refused for the first. */
+  /* Mostly one unusual part: of several, the first would decide. */
   const place = one(["all", "host", "host", "path", "path", "query", "port", "scheme"]);
   const strange = (name) => place === "all" || place === name;
   const segment = () => (strange("path") && next() < 0.5 ? one(segments) : one(["a", "b.c", "..", "%2e", "", "d%20e", "\u00fc", "f~g"]));
@@ -113,7 +113,7 @@ function make(next) {
   return url;
 }
 
-/* count of them; those that are known from elsewhere come first. */
+/* Returns count URLs; known cases come first. */
 exports.urls = (seed, count) => {
   const next = random(seed);
   const made = [...whole, ...hosts.map((host) => `http://${host}/`), ...segments.map((s) => `http://a.example/x/${s}/y`)];

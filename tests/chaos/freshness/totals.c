@@ -1,4 +1,4 @@
-#include "tests/chaos/freshness/tally.h"
+#include "tests/chaos/freshness/totals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,15 @@ struct sum {
 	uint64_t violations;
 	int64_t worst_us;
 	int64_t overdue_us;
-	int64_t *unseen_us; /* of each version */
+	int64_t *unseen_us; /* one per version */
 	size_t versions;
 	size_t room;
 };
 
-struct tally {
+struct totals {
 	const struct faults *faults;
-	size_t place[FAULTS_MAX]; /* of the sum of each fault: that of the first one with its name */
+	size_t place[FAULTS_MAX]; /* per fault, the place of its sum: that of the first fault with
+	                             its name */
 	struct sum sums[FAULTS_MAX];
 	struct sum all;
 };
@@ -34,28 +35,28 @@ static size_t first_of_name(const struct faults *faults, size_t i)
 	return first;
 }
 
-struct tally *tally_new(const struct faults *faults)
+struct totals *totals_new(const struct faults *faults)
 {
-	struct tally *tally = mem_zero(sizeof(*tally));
-	tally->faults = faults;
+	struct totals *totals = mem_zero(sizeof(*totals));
+	totals->faults = faults;
 	for (size_t i = 0; i < faults->fault_count; i++)
-		tally->place[i] = first_of_name(faults, i);
-	return tally;
+		totals->place[i] = first_of_name(faults, i);
+	return totals;
 }
 
-void tally_free(struct tally *tally)
+void totals_free(struct totals *totals)
 {
-	if (!tally)
+	if (!totals)
 		return;
 	for (size_t i = 0; i < FAULTS_MAX; i++)
-		free(tally->sums[i].unseen_us);
-	free(tally->all.unseen_us);
-	free(tally);
+		free(totals->sums[i].unseen_us);
+	free(totals->all.unseen_us);
+	free(totals);
 }
 
-static struct sum *sum_at(struct tally *tally, int64_t at_us)
+static struct sum *sum_at(struct totals *totals, int64_t at_us)
 {
-	return &tally->sums[tally->place[faults_at(tally->faults, at_us)]];
+	return &totals->sums[totals->place[faults_at(totals->faults, at_us)]];
 }
 
 static void count_change(struct sum *sum, const struct history_change *change)
@@ -64,10 +65,10 @@ static void count_change(struct sum *sum, const struct history_change *change)
 	sum->unknown += change->outcome == HISTORY_UNKNOWN;
 }
 
-void tally_add_change(struct tally *tally, const struct history_change *change)
+void totals_add_change(struct totals *totals, const struct history_change *change)
 {
-	count_change(sum_at(tally, change->begin_us), change);
-	count_change(&tally->all, change);
+	count_change(sum_at(totals, change->begin_us), change);
+	count_change(&totals->all, change);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -84,13 +85,15 @@ static void count_read(struct sum *sum, const struct judge_finding *finding, boo
 	sum->overdue_us = larger(sum->overdue_us, finding->overdue_us);
 }
 
-bool tally_add_read(struct tally *tally, const struct history_read *read, const struct judge_finding *finding)
+bool totals_add_read(struct totals *totals, const struct history_read *read,
+                     const struct judge_finding *finding)
 {
 	bool is_violation = finding->verdict >= JUDGE_STALE;
 	if (finding->verdict == JUDGE_503)
-		is_violation = !faults_excuse_503(tally->faults, read->begin_us, read->begin_us + read->lasted_us);
-	count_read(sum_at(tally, read->begin_us), finding, is_violation);
-	count_read(&tally->all, finding, is_violation);
+		is_violation = !faults_excuse_503(totals->faults, read->begin_us,
+		                                  read->begin_us + read->lasted_us);
+	count_read(sum_at(totals, read->begin_us), finding, is_violation);
+	count_read(&totals->all, finding, is_violation);
 	return is_violation;
 }
 
@@ -103,20 +106,20 @@ static void keep_unseen(struct sum *sum, int64_t unseen_us)
 	sum->unseen_us[sum->versions++] = unseen_us;
 }
 
-void tally_add_versions(struct tally *tally, const struct timeline_link *link)
+void totals_add_versions(struct totals *totals, const struct timeline_link *link)
 {
 	for (size_t i = 1; i < link->count; i++) {
 		const struct timeline_version *v = &link->versions[i];
-		if (!v->was_looked_at)
+		if (!v->was_read)
 			continue;
-		keep_unseen(sum_at(tally, v->end_us), v->unseen_us);
-		keep_unseen(&tally->all, v->unseen_us);
+		keep_unseen(sum_at(totals, v->end_us), v->unseen_us);
+		keep_unseen(&totals->all, v->unseen_us);
 	}
 }
 
-uint64_t tally_violations(const struct tally *tally)
+uint64_t totals_violations(const struct totals *totals)
 {
-	return tally->all.violations;
+	return totals->all.violations;
 }
 
 static int compare(const void *a, const void *b)
@@ -137,22 +140,24 @@ static void print_sum(struct sum *sum, const char *name)
 {
 	if (sum->versions > 0)
 		qsort(sum->unseen_us, sum->versions, sizeof(*sum->unseen_us), compare);
-	printf("fault=%s operations=%llu reads=%llu changes=%llu unknown=%llu violations=%llu", name,
-	       (unsigned long long)sum->reads + sum->changes, (unsigned long long)sum->reads,
-	       (unsigned long long)sum->changes, (unsigned long long)sum->unknown, (unsigned long long)sum->violations);
+	printf("fault=%s operations=%llu reads=%llu changes=%llu unknown=%llu violations=%llu",
+	       name, (unsigned long long)sum->reads + sum->changes, (unsigned long long)sum->reads,
+	       (unsigned long long)sum->changes, (unsigned long long)sum->unknown,
+	       (unsigned long long)sum->violations);
 	for (enum judge_verdict verdict = JUDGE_STALE; verdict < JUDGE_VERDICTS; verdict++)
 		printf(" %s=%llu", judge_name(verdict), (unsigned long long)sum->verdicts[verdict]);
 	printf(" unavailable=%llu no_answer=%llu worst_ms=%.1f versions=%zu p50_ms=%.1f p99_ms=%.1f overdue_ms=%.1f\n",
-	       (unsigned long long)sum->verdicts[JUDGE_503], (unsigned long long)sum->verdicts[JUDGE_NO_ANSWER],
-	       (double)sum->worst_us / 1000, sum->versions, percentile_ms(sum, 50), percentile_ms(sum, 99),
+	       (unsigned long long)sum->verdicts[JUDGE_503],
+	       (unsigned long long)sum->verdicts[JUDGE_NO_ANSWER], (double)sum->worst_us / 1000,
+	       sum->versions, percentile_ms(sum, 50), percentile_ms(sum, 99),
 	       (double)sum->overdue_us / 1000);
 }
 
-void tally_print(struct tally *tally)
+void totals_print(struct totals *totals)
 {
-	for (size_t i = 0; i < tally->faults->fault_count; i++) {
-		if (tally->place[i] == i)
-			print_sum(&tally->sums[i], tally->faults->faults[i].name);
+	for (size_t i = 0; i < totals->faults->fault_count; i++) {
+		if (totals->place[i] == i)
+			print_sum(&totals->sums[i], totals->faults->faults[i].name);
 	}
-	print_sum(&tally->all, "all");
+	print_sum(&totals->all, "all");
 }

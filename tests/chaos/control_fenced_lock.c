@@ -1,6 +1,6 @@
 /*
- * A janitor that believes to have its lock as long as it works: fenced_lock without its say on batches. The rig of
- * test_janitors.py must find it out.
+ * Control: fenced_lock for a janitor that never checks its lock. The harness of test_janitors.py
+ * must detect it.
  */
 #define fenced_lock_check fenced_lock_check_row
 #define fenced_lock_extend fenced_lock_extend_row

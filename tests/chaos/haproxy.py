@@ -1,13 +1,14 @@
-"""HAProxy in front of replicas, as in front of pods: it follows their /readyz, and tries nothing twice."""
+"""HAProxy in front of replicas, as in front of pods: it follows their /readyz and repeats no request."""
 
 import csv
 import io
 import socket
 import subprocess
 
-from rig import wait_until
+from harness import wait_until
+from processes import popen
 
-# A pool is asked by requests (each may go to another replica) and by connections (each stays with one, as behind a Service).
+# A pool is balanced by request (each may go to another replica) and by connection (each stays with one, as behind a Service).
 MODES = ("http", "tcp")
 HEAD = """\
 global
@@ -25,8 +26,8 @@ defaults
   retries 0
   option httpchk GET /readyz
   http-check expect status 200
-  # Refused or told that it is not ready, a replica gets nothing more; one that is slow to say so is no reason.
-  errorfile 503 {folder}/nobody.http
+  # A replica that refuses the check or is not ready gets no more requests. One that is slow to answer still does.
+  errorfile 503 {folder}/no-replica.http
   default-server check inter 100ms fall 1 rise 1
 """
 POOL = """\
@@ -37,36 +38,36 @@ listen {name}
 """
 
 
-class Proxy:
+class HAProxy:
     """pools: name → [(replica's name, its port, its operations port)]; ports: how to get a free one."""
 
     def __init__(self, folder, pools, ports):
         self.socket = str(folder / "haproxy.sock")
-        self.doors = {(name, mode): ports.take() for name in pools for mode in MODES}
+        self.ports = {(name, mode): ports.take() for name in pools for mode in MODES}
         text = HEAD.format(socket=self.socket, folder=folder)
-        # Its own, so that it cannot be taken for a redirector's.
-        (folder / "nobody.http").write_bytes(b"HTTP/1.1 599 Nobody\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        for (name, mode), port in self.doors.items():
+        # A status of its own, which no redirector answers.
+        (folder / "no-replica.http").write_bytes(b"HTTP/1.1 599 No Replica\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        for (name, mode), port in self.ports.items():
             lines = (f"  server {replica} 127.0.0.1:{at} port {ops}" for replica, at, ops in pools[name])
             text += POOL.format(name=f"{name}-{mode}", port=port, mode=mode, servers="\n".join(lines))
         (folder / "haproxy.cfg").write_text(text)
         self.log = open(folder / "logs/haproxy.log", "ab")
-        self.process = subprocess.Popen(
+        self.process = popen(
             ["haproxy", "-db", "-f", folder / "haproxy.cfg"], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL
         )
-        wait_until(self.is_whole, 60, "HAProxy to find all replicas ready")
+        wait_until(self.is_whole, 120, "HAProxy to find all replicas ready")
 
     def url(self, pool, mode):
-        return f"http://127.0.0.1:{self.doors[pool, mode]}"
+        return f"http://127.0.0.1:{self.ports[pool, mode]}"
 
     def command(self, words):
-        with socket.socket(socket.AF_UNIX) as way:
-            way.connect(self.socket)
-            way.sendall(words.encode() + b"\n")
-            return b"".join(iter(lambda: way.recv(65536), b"")).decode()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.socket)
+            connection.sendall(words.encode() + b"\n")
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
     def servers(self):
-        """What HAProxy says of each replica in each pool."""
+        """HAProxy's statistics of each replica in each pool."""
         rows = csv.DictReader(io.StringIO(self.command("show stat").lstrip("# ")))
         return [row for row in rows if row["svname"] not in ("FRONTEND", "BACKEND")]
 
@@ -80,7 +81,7 @@ class Proxy:
             return False
 
     def take_out(self, replica):
-        """As a pod that was deleted: nobody new is sent there, whatever it says."""
+        """Sends no new connection there, as to a pod that was deleted."""
         self.set_state(replica, "drain")
 
     def let_in(self, replica):

@@ -1,7 +1,8 @@
-"""Consumers that count what a producer sends, and hands that kill, freeze and cut whatever they can reach.
+"""Consumers that count the clicks of a producer, and a fault injector that kills, freezes and cuts what they need.
 
-PostgreSQL, Redis and Kafka are a stack's; the consumers are our own children, and reach PostgreSQL through a CommitCutter.
-CHAOS_CLICKS, CHAOS_KILLS, CHAOS_FREEZES, CHAOS_POSTGRES_STOPS, CHAOS_BROKER_KILLS and CHAOS_CUTS change the size.
+PostgreSQL, Redis and Kafka belong to a stack. The consumers are children of the test and reach PostgreSQL through a
+CommitCutter. CHAOS_CLICKS, CHAOS_KILLS, CHAOS_FREEZES, CHAOS_POSTGRES_STOPS, CHAOS_BROKER_KILLS and CHAOS_CUTS change
+the sizes.
 """
 
 import contextlib
@@ -19,28 +20,27 @@ import time
 import urllib.parse
 import urllib.request
 
-from books import Books
-from rig import BUILD, ROOT, SEED, Stack, wait_until
-from tcp_way import TcpWay
+from harness import BUILD, FULL, SEED, Stack, wait_until
+from ledger import Ledger
+from processes import popen
+from tcp_proxy import TcpProxy
 
 from stacklib import paths
 from stacklib.stack import SANITIZER_FINDING
-from stacklib.tool import DIE_WITH_SUPERVISOR
 
-FULL = bool(os.environ.get("CHAOS_FULL"))
 PRODUCER = BUILD / "tests/chaos/click_producer"
 CONSUMERS = 3
 LINKS = 50
 VISITORS = 20000
-RATE = 1000 if FULL else 2000  # so that there are clicks until the last act
+RATE = 1000 if FULL else 400  # while faults are injected; the producer goes on until finish()
 SESSION_TIMEOUT_S = 2
 FREEZE_S = SESSION_TIMEOUT_S + 1.5
-PROGRESS = 1000  # clicks between two acts, at least
-CUT_EVERY = 10  # commits
-RESEND_EVERY = 5000
+PROGRESS = 1000 if FULL else 300  # clicks that are counted between two faults, at least
+CUT_EVERY = 10 if FULL else 4  # commits
+RESEND_EVERY = 5000 if FULL else 1000
 CONSUMER_VARIABLES = {
     "SESSION_TIMEOUT_MS": SESSION_TIMEOUT_S * 1000,
-    "BATCH_MS": 20,  # many small transactions: whenever a process dies, it is in the middle of one
+    "BATCH_MS": 20,  # many small transactions, so that a process dies in the middle of one
     "BATCH_EVENTS": 200,
     "PG_STATEMENT_TIMEOUT_MS": 2000,
     "OPS_PORT": 0,
@@ -48,23 +48,24 @@ CONSUMER_VARIABLES = {
 }
 
 
-def size(name, short, full):
+def size_of(name, short, full):
+    """A size that an environment variable can change."""
     return int(os.environ.get(f"CHAOS_{name}", full if FULL else short))
 
 
-CLICKS = size("CLICKS", 50_000, 1_000_000)
-KILLS = size("KILLS", 4, 100)
-FREEZES = size("FREEZES", 2, 50)
-POSTGRES_STOPS = size("POSTGRES_STOPS", 1, 20)
-BROKER_KILLS = size("BROKER_KILLS", 1, 20)
-CUTS = size("CUTS", 5, 100)
-COUNT_S = 3600 if FULL else 120
+CLICKS = size_of("CLICKS", 10_000, 1_000_000)
+KILLS = size_of("KILLS", 3, 100)
+FREEZES = size_of("FREEZES", 1, 50)
+POSTGRES_STOPS = size_of("POSTGRES_STOPS", 1, 20)
+BROKER_KILLS = size_of("BROKER_KILLS", 1, 20)
+CUTS = size_of("CUTS", 3, 100)
+COUNT_S = 3600 if FULL else 300
 
 
-class CommitCutter(TcpWay):
-    """
-    A way to PostgreSQL that ends connections at the one moment when nobody knows what became of a transaction: of
-    CUT_EVERY COMMITs one is lost on its way there, and of one the answer on its way back.
+class CommitCutter(TcpProxy):
+    """A proxy to PostgreSQL that cuts connections when the outcome of a transaction is in doubt.
+
+    Of CUT_EVERY COMMITs it loses one on its way to the server, and the answer to another on its way back.
     """
 
     REQUEST = b"COMMIT"
@@ -100,7 +101,7 @@ class CommitCutter(TcpWay):
 
 
 class Consumer:
-    """A process that counts, and may be started again and again; its log goes on."""
+    """A consumer process that can be started again; all runs share one log."""
 
     def __init__(self, command, environment, log):
         self.command, self.environment, self.log = command, environment, pathlib.Path(log)
@@ -108,13 +109,7 @@ class Consumer:
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [*DIE_WITH_SUPERVISOR, *self.command],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            self.process = popen(self.command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -124,18 +119,18 @@ class Consumer:
         self.process.wait()
 
     def stop(self):
-        """Gives what it ended with; one that was frozen goes on first."""
+        """Ends the process, also a frozen one, and returns its exit status."""
         self.process.terminate()
         self.process.send_signal(signal.SIGCONT)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=180)
 
     def events(self, name):
-        """Lines of its log of that name."""
+        """The lines of its log with this event."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         return [json.loads(line) for line in lines if f'"event":"{name}"' in line]
 
     def metric(self, name):
-        """0 while it cannot be had."""
+        """The sum over all labels; 0 while the process does not answer."""
         started = self.events("started")
         if not started:
             return 0
@@ -147,20 +142,20 @@ class Consumer:
 
 
 class Producer:
-    """click_producer, and the file of what it sent."""
+    """A process of click_producer, and the file in which it lists what it sent."""
 
     numbers = itertools.count()
 
-    def __init__(self, rig, clicks, rate, **options):
-        self.truth = pathlib.Path(rig.stack.state, f"truth-{next(self.numbers)}")
-        words = {"brokers": rig.brokers, "truth": self.truth, "first-link": rig.first_link, "links": LINKS}
+    def __init__(self, harness, clicks, rate, **options):
+        self.truth = pathlib.Path(harness.stack.state, f"truth-{next(self.numbers)}")
+        words = {"brokers": harness.brokers, "truth": self.truth, "first-link": harness.first_link, "links": LINKS}
         words |= {"clicks": clicks, "rate": rate, "visitors": VISITORS, "seed": SEED}
         words |= {name.replace("_", "-"): value for name, value in options.items()}
         command = [PRODUCER, *(f"--{name}={value}" for name, value in words.items())]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def finish(self, timeout_s):
-        """Lets it send the rest at full speed; what it did, when Kafka has all of it."""
+        """Lets it send the rest at full speed; returns its totals once Kafka has everything."""
         out, _ = self.process.communicate(timeout=timeout_s)
         assert self.process.returncode == 0, out
         return json.loads(out)
@@ -171,20 +166,18 @@ class Producer:
             self.process.communicate()
 
 
-class CountingRig:
-    def __init__(self, name, program=None):
-        """program: the command of a consumer; ours if there is none."""
+class CountingHarness:
+    def __init__(self, name):
         self.stack = Stack(BUILD / "stacks" / f"{name}-{os.getpid()}", BUILD)
-        self.program = program or [BUILD / "bin/analytics-consumer"]
-        self.children = []  # consumers and producers, to be ended whatever happens
+        self.children = []  # consumers and producers, which end with the harness
         self.cutter = None
 
     def up(self):
         self.stack.run("up", "--build", self.stack.build, "--services", "none", "--tied-to", os.getpid())
         addresses = self.stack.addresses()
         self.brokers = addresses["KAFKA_BROKERS"]
-        self.books = Books(addresses["ADMIN_PG_URL"])
-        self.books.do("CREATE ROLE chaos_consumer LOGIN PASSWORD 'chaos' IN ROLE waymark_consumer")
+        self.ledger = Ledger(addresses["ADMIN_PG_URL"])
+        self.ledger.do("CREATE ROLE chaos_consumer LOGIN PASSWORD 'chaos' IN ROLE waymark_consumer")
         self.postgres = urllib.parse.urlsplit(addresses["ADMIN_PG_URL"])
         self.cutter = CommitCutter(self.postgres.port)
         self.first_link = self.make_links()
@@ -201,8 +194,8 @@ class CountingRig:
             shutil.rmtree(self.stack.state)
 
     def make_links(self):
-        """The first's id; the others follow it."""
-        rows = self.books.rows(
+        """Returns the first link's id; the other ids follow it."""
+        rows = self.ledger.rows(
             "INSERT INTO links (slug, link_type, original_url, expires_at)"
             " SELECT 'chaos-' || n, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours'"
             f" FROM generate_series(0, {LINKS} - 1) n RETURNING id"
@@ -211,14 +204,14 @@ class CountingRig:
         assert ids == list(range(ids[0], ids[0] + LINKS))
         return ids[0]
 
-    def consumer(self, name, **variables):
+    def consumer(self, name, program=(BUILD / "bin/analytics-consumer",), **variables):
         environment = {key: os.environ[key] for key in ("PATH", "HOME", "ASAN_OPTIONS") if key in os.environ}
         user = f"chaos_consumer:chaos@127.0.0.1:{self.cutter.port}"
         environment |= {"PG_URL": f"postgresql://{user}{self.postgres.path}", "KAFKA_BROKERS": self.brokers}
         if os.path.exists(paths.geoip_database()):
             environment["GEOIP_DB"] = paths.geoip_database()
         environment |= {key: str(value) for key, value in {**CONSUMER_VARIABLES, **variables}.items()}
-        self.children.append(Consumer(self.program, environment, f"{self.stack.state}/logs/{name}.log"))
+        self.children.append(Consumer(program, environment, f"{self.stack.state}/logs/{name}.log"))
         return self.children[-1]
 
     def produce(self, clicks, rate, **options):
@@ -231,10 +224,10 @@ class CountingRig:
         self.stack.run("start", name)
 
     def await_counted(self, clicks, seconds):
-        """However many are left: a machine may be slow, but for so long nothing may stand still."""
+        """Waits until so many clicks are counted; fails when none is counted for so many seconds."""
         counted, deadline = -1, 0
         while counted < clicks:
-            if (now := self.books.counted()) > counted:
+            if (now := self.ledger.counted()) > counted:
                 counted, deadline = now, time.monotonic() + seconds
             assert time.monotonic() < deadline, f"nothing was counted within {seconds} s after {counted} of {clicks}"
             time.sleep(0.05)
@@ -242,7 +235,7 @@ class CountingRig:
     def rebuild_stats(self, *words):
         command = [BUILD / "bin/rebuild-stats", *words]
         return subprocess.run(
-            command, env={**os.environ, "PG_URL": self.books.url}, capture_output=True, text=True, timeout=COUNT_S, check=False
+            command, env={**os.environ, "PG_URL": self.ledger.url}, capture_output=True, text=True, timeout=COUNT_S, check=False
         )
 
     def start_consumers(self):
@@ -250,6 +243,7 @@ class CountingRig:
             consumer.start()
 
     def stop_consumers(self):
+        self.cutter.is_cutting = False
         assert [consumer.stop() for consumer in self.consumers] == [0] * CONSUMERS
 
     def log_lines(self, event):
@@ -260,30 +254,31 @@ class CountingRig:
         return [line for log in logs for line in log.read_text(errors="replace").splitlines() if SANITIZER_FINDING.search(line)]
 
 
-class Hands:
-    """Do one thing after the other to what counts; counting must have gone on before the next one comes."""
+class FaultInjector:
+    """Injects one fault after the other. Before each, counting must have gone on."""
 
-    def __init__(self, rig):
-        self.rig = rig
+    def __init__(self, harness, consumers=None):
+        self.harness = harness
+        self.consumers = consumers or harness.consumers
         self.random = random.Random(SEED)
 
     def disturb(self, kills, freezes, postgres_stops, broker_kills):
-        """Kills and freezes come one or two at a time."""
+        """Kills and freezes hit one or two consumers at a time."""
         acts = [(self.kill, n) for n in self.in_ones_and_twos(kills)]
         acts += [(self.freeze, n) for n in self.in_ones_and_twos(freezes)]
         acts += [(self.stop_postgres, 0)] * postgres_stops + [(self.kill_broker, 0)] * broker_kills
         self.random.shuffle(acts)
-        self.rig.cutter.is_cutting = True
+        self.harness.cutter.is_cutting = True
         while acts:
             self.wait_for_progress()
-            time.sleep(self.random.uniform(0, 0.3))  # so that it comes at any moment of a batch
+            time.sleep(self.random.uniform(0, 0.3))  # so that it hits any moment of a batch
             self.do(acts)
         self.wait_for_progress()
 
     def do(self, acts):
-        """The next one; what comes after a freeze happens while they are frozen."""
+        """The next fault. After a freeze, the fault that follows happens while the consumers are frozen."""
         act, n = acts.pop()
-        chosen = self.random.sample(self.rig.consumers, n)
+        chosen = self.random.sample(self.consumers, n)
         if act == self.freeze and acts and acts[-1][0] != self.freeze:
             act(chosen, lambda: self.do(acts))
         else:
@@ -294,8 +289,8 @@ class Hands:
         return [2] * (count // 2) + [1] * (count % 2)
 
     def wait_for_progress(self):
-        wanted = self.rig.books.counted() + PROGRESS
-        wait_until(lambda: self.rig.books.counted() >= wanted, 90, "counting to go on")
+        wanted = self.harness.ledger.counted() + PROGRESS
+        wait_until(lambda: self.harness.ledger.counted() >= wanted, COUNT_S, "counting to go on")
 
     def kill(self, consumers):
         for consumer in consumers:
@@ -304,7 +299,7 @@ class Hands:
             consumer.start()
 
     def freeze(self, consumers, meanwhile=lambda: None):
-        thaw_at = time.monotonic() + FREEZE_S  # by then the group must have given their partitions away
+        thaw_at = time.monotonic() + FREEZE_S  # by then their group has assigned their partitions to others
         for consumer in consumers:
             consumer.signal(signal.SIGSTOP)
         meanwhile()
@@ -313,21 +308,21 @@ class Hands:
             consumer.signal(signal.SIGCONT)
 
     def stop_postgres(self, _):
-        self.rig.restart("postgres", "QUIT")  # what pg_ctl calls immediate
+        self.harness.restart("postgres", "QUIT")  # what pg_ctl calls immediate
 
     def kill_broker(self, _):
-        self.rig.restart("kafka", "KILL")
+        self.harness.restart("kafka", "KILL")
 
 
 @contextlib.contextmanager
-def counting_rig(name, node, program=None):
-    """Up with its consumers made, and down whatever happens; the logs of a failed test are kept. node: pytest's."""
-    rig = CountingRig(name, program)
+def counting_harness(name, session):
+    """A stack with consumers that have not been started. The logs are kept if a test of the session fails."""
+    harness = CountingHarness(name)
     passed = False
     try:
-        rig.up()
-        yield rig
-        assert rig.sanitizer_findings() == []
-        passed = getattr(node, "all_passed", True)
+        harness.up()
+        yield harness
+        assert harness.sanitizer_findings() == []
+        passed = getattr(session, "all_passed", True)
     finally:
-        rig.down(passed)
+        harness.down(passed)

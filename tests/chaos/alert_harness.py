@@ -1,4 +1,4 @@
-"""A Prometheus that watches a stack by our own rules, with their times shortened; and somebody who clicks meanwhile."""
+"""A Prometheus that watches a stack by the project's rules with shortened times, and a load of clicks meanwhile."""
 
 import http.client
 import json
@@ -9,16 +9,17 @@ import time
 import urllib.parse
 import urllib.request
 
-from rig import ROOT, wait_until
+from harness import ROOT, wait_until
+from processes import popen
 
 RULES = ("objectives.yml", "recording.yml", "alerts.yml")
-# A minute of the rules is this many seconds here. Below 5 a window has too few scrapes.
+# A minute of the rules lasts this many seconds. Below 5 a window has too few scrapes.
 MINUTE_S = 5
 SECONDS = {"s": 1 / 60, "m": 1, "h": 60, "d": 1440}
 
 
 def shortened(rules):
-    """Windows and waiting times; bounds of values stay what they are, the 60 s of the objective among them."""
+    """Shortens windows and waiting times. Bounds of values, such as the 60 s of the objective, stay."""
 
     def scale(found):
         seconds = max(1, round(int(found[2]) * SECONDS[found[3]] * MINUTE_S))
@@ -43,7 +44,7 @@ class Prometheus:
         # JSON is YAML.
         (folder / "prometheus.yml").write_text(json.dumps({"global": every, "rule_files": RULES, "scrape_configs": jobs}))
         self.log = open(folder / "prometheus.log", "wb")
-        self.process = subprocess.Popen(
+        self.process = popen(
             [
                 "prometheus",
                 f"--config.file={folder}/prometheus.yml",
@@ -71,7 +72,7 @@ class Prometheus:
         return self._alerts("firing")
 
     def active(self):
-        """What fires, or will if it goes on."""
+        """Alerts that fire or are pending."""
         return self._alerts("firing", "pending")
 
     def _alerts(self, *states):
@@ -86,7 +87,7 @@ class Prometheus:
 
 
 class Load(threading.Thread):
-    """Follows a link and asks the API, some times a second; whatever they answer."""
+    """Follows a link and asks the API several times a second, and ignores the answers."""
 
     def __init__(self, addresses, slug):
         super().__init__(daemon=True)

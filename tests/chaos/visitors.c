@@ -1,14 +1,16 @@
 /*
- * Visitors in bulk, for the chaos tests: what became of each request is written down (click_log.h), and each request
- * carries its number in its query (?click=RUN.NUMBER), so that it can be matched with its RedirectEvent.
+ * Many visitors of a redirector, for the chaos tests. A log (click_log.h) gets a row per request.
+ * Each request carries its number in its query (?click=RUN.NUMBER), which matches it with its
+ * RedirectEvent. The mode decides the load:
  *
- *   follow  asks for the slugs in turn at a steady rate; a request that is late because earlier ones had no answer yet counts
- *           from when it was due. While nobody is let in, visitors come back, but requests do not pile up. With --requests
- *           it ends by itself when so many have their answers
- *   burst   opens all connections, prints "open", and sends one request on each at once when a line comes
- *   drip    sends a byte every two seconds on each connection; a row of the log is a connection that was closed
+ *   follow  requests the slugs in turn at a steady rate. The latency of a late request counts from
+ *           when it was due. While no connection is accepted, visitors reconnect, but requests do
+ *           not pile up. With --requests it ends once so many requests have their answers.
+ *   burst   opens all connections, prints "open", and on a line of input sends a request on each
+ *   drip    sends a byte every two seconds on each connection; a row of the log is a connection
+ *           that the server closed
  *
- * It ends when its standard input ends, so it does not outlive the test that started it.
+ * The program ends when its standard input ends, so it does not outlive its test.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -24,10 +26,10 @@
 #include "tests/chaos/visitor.h"
 
 #define EVENTS_MAX 256
-#define COMING_MAX 256
-#define COME_BACK_US (25 * CLOCK_US_PER_MS)
+#define CONNECTING_MAX 256
+#define RECONNECT_US (25 * CLOCK_US_PER_MS)
 #define TICK_US (20 * CLOCK_US_PER_MS)
-#define PATIENCE_US (20 * CLOCK_US_PER_S)
+#define ANSWER_TIMEOUT_US (20 * CLOCK_US_PER_S)
 #define DRIP_US (2 * CLOCK_US_PER_S)
 
 struct options {
@@ -42,109 +44,111 @@ struct options {
 	const char *mode;
 };
 
-struct crowd {
+struct load {
 	struct options options;
 	int epoll;
 	struct visitor *visitors;
 	struct click_log *log;
-	size_t coming;
-	size_t open; /* IDLE or WAITING */
+	size_t connecting;
+	size_t open; /* VISITOR_IDLE or VISITOR_WAITING */
 	size_t waiting;
-	size_t cursor; /* whose turn it is */
+	size_t cursor; /* the next visitor to try */
 	uint64_t asked;
 	int64_t now_us;
-	int64_t due_us; /* of the next request */
+	int64_t due_us; /* when the next request is due */
 	int64_t ticked_us;
-	bool comes_back;     /* whoever left */
-	bool counts_leavers; /* a row is a connection that the other side closed, not a request */
-	bool is_told;        /* a line or the end of standard input */
-	bool is_over;        /* the end of it */
+	bool reconnects;
+	bool logs_closed; /* the log has a row per connection that the server closed, not per
+	                     request */
+	bool has_input;   /* a line came, or the end of standard input */
+	bool is_over;     /* standard input has ended */
 };
 
-static void read_clock(struct crowd *c)
+static void read_clock(struct load *c)
 {
 	c->now_us = clock_steady_us(clock_system());
 }
 
-static void hear(struct crowd *c)
+static void read_input(struct load *c)
 {
 	char line[64];
-	c->is_told = true;
+	c->has_input = true;
 	c->is_over = c->is_over || read(STDIN_FILENO, line, sizeof(line)) <= 0;
 }
 
-static void note(struct crowd *c, const struct visitor *v, unsigned status)
+static void add_row(struct load *c, const struct visitor *v, unsigned status)
 {
 	click_log_add(c->log, v->number, v->due_us, c->now_us, status);
 }
 
-static void look(struct crowd *c, struct visitor *v)
+static void update(struct load *c, struct visitor *v)
 {
 	enum visitor_state before = v->state;
-	enum visitor_news news = visitor_look(v, c->now_us);
-	if (news == VISITOR_NOTHING)
+	enum visitor_event event = visitor_update(v, c->now_us);
+	if (event == VISITOR_NOTHING)
 		return;
-	c->coming -= before == VISITOR_COMING;
+	c->connecting -= before == VISITOR_CONNECTING;
 	c->waiting -= before == VISITOR_WAITING;
-	c->open += news == VISITOR_ARRIVED;
-	c->open -= before != VISITOR_COMING && v->state == VISITOR_AWAY;
+	c->open += event == VISITOR_CONNECTED;
+	c->open -= before != VISITOR_CONNECTING && v->state == VISITOR_CLOSED;
 	if (before == VISITOR_WAITING)
-		note(c, v, news == VISITOR_ANSWERED ? v->status : 0);
-	else if (news == VISITOR_LEFT && c->counts_leavers)
-		note(c, v, v->status);
+		add_row(c, v, event == VISITOR_ANSWERED ? v->status : 0);
+	else if (event == VISITOR_DISCONNECTED && c->logs_closed)
+		add_row(c, v, v->status);
 }
 
-static void wait_for_news(struct crowd *c, int64_t until_us)
+static void wait_for_events(struct load *c, int64_t until_us)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int64_t us = until_us > c->now_us ? until_us - c->now_us : 0;
-	struct timespec wait = { .tv_sec = us / CLOCK_US_PER_S, .tv_nsec = us % CLOCK_US_PER_S * 1000 };
+	struct timespec wait = { .tv_sec = us / CLOCK_US_PER_S,
+		                 .tv_nsec = us % CLOCK_US_PER_S * 1000 };
 	int count = epoll_pwait2(c->epoll, events, EVENTS_MAX, &wait, NULL);
 	read_clock(c);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr)
-			look(c, events[i].data.ptr);
+			update(c, events[i].data.ptr);
 		else
-			hear(c);
+			read_input(c);
 	}
 }
 
-static void let_come(struct crowd *c)
+static void connect_some(struct load *c)
 {
-	for (size_t i = 0; i < c->options.connections && c->coming < COMING_MAX; i++) {
+	for (size_t i = 0; i < c->options.connections && c->connecting < CONNECTING_MAX; i++) {
 		struct visitor *v = &c->visitors[i];
-		if (v->state != VISITOR_AWAY || c->now_us - v->since_us < COME_BACK_US)
+		if (v->state != VISITOR_CLOSED || c->now_us - v->since_us < RECONNECT_US)
 			continue;
-		visitor_come(v, c->epoll, c->options.port, c->now_us);
-		c->coming += v->state == VISITOR_COMING;
+		visitor_connect(v, c->epoll, c->options.port, c->now_us);
+		c->connecting += v->state == VISITOR_CONNECTING;
 	}
 }
 
-static void give_up_on_the_slow(struct crowd *c)
+static void time_out(struct load *c)
 {
 	for (size_t i = 0; i < c->options.connections; i++) {
 		struct visitor *v = &c->visitors[i];
-		if (v->state != VISITOR_WAITING || c->now_us - v->due_us < PATIENCE_US)
+		if (v->state != VISITOR_WAITING || c->now_us - v->due_us < ANSWER_TIMEOUT_US)
 			continue;
-		note(c, v, 0);
-		visitor_leave(v, c->now_us);
+		add_row(c, v, 0);
+		visitor_close(v, c->now_us);
 		c->waiting--;
 		c->open--;
 	}
 }
 
-static void tick(struct crowd *c)
+static void tick(struct load *c)
 {
 	if (c->now_us - c->ticked_us < TICK_US)
 		return;
 	c->ticked_us = c->now_us;
-	if (c->comes_back)
-		let_come(c);
-	give_up_on_the_slow(c);
+	if (c->reconnects)
+		connect_some(c);
+	time_out(c);
 	click_log_flush(c->log);
 }
 
-static void ask(struct crowd *c, struct visitor *v, int64_t due_us)
+static void ask(struct load *c, struct visitor *v, int64_t due_us)
 {
 	char slug[64];
 	uint64_t number = c->asked++;
@@ -157,7 +161,7 @@ static void ask(struct crowd *c, struct visitor *v, int64_t due_us)
 	c->waiting++;
 }
 
-static struct visitor *next_idle(struct crowd *c)
+static struct visitor *next_idle(struct load *c)
 {
 	if (c->waiting == c->open)
 		return NULL;
@@ -168,12 +172,12 @@ static struct visitor *next_idle(struct crowd *c)
 	}
 }
 
-static bool has_asked_enough(const struct crowd *c)
+static bool has_asked_enough(const struct load *c)
 {
 	return c->options.requests > 0 && c->asked >= c->options.requests;
 }
 
-static void ask_what_is_due(struct crowd *c)
+static void ask_what_is_due(struct load *c)
 {
 	struct visitor *v;
 	while (c->due_us <= c->now_us && !has_asked_enough(c) && (v = next_idle(c)) != NULL) {
@@ -189,36 +193,37 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static void wait_for_answers(struct crowd *c)
+static void wait_for_answers(struct load *c)
 {
-	int64_t until_us = c->now_us + PATIENCE_US;
+	int64_t until_us = c->now_us + ANSWER_TIMEOUT_US;
 	while (c->waiting > 0 && c->now_us < until_us + TICK_US) {
 		tick(c);
-		wait_for_news(c, c->now_us + TICK_US);
+		wait_for_events(c, c->now_us + TICK_US);
 	}
 }
 
-static void follow(struct crowd *c)
+static void follow(struct load *c)
 {
 	c->due_us = c->now_us;
-	c->comes_back = true;
+	c->reconnects = true;
 	while (!c->is_over && !has_asked_enough(c)) {
 		tick(c);
 		ask_what_is_due(c);
 		bool is_free = c->waiting < c->open;
-		wait_for_news(c, is_free ? earlier(c->due_us, c->now_us + TICK_US) : c->now_us + TICK_US);
+		wait_for_events(c, is_free ? earlier(c->due_us, c->now_us + TICK_US)
+		                           : c->now_us + TICK_US);
 	}
-	c->comes_back = false;
+	c->reconnects = false;
 	wait_for_answers(c);
 }
 
-static void burst(struct crowd *c)
+static void burst(struct load *c)
 {
-	c->comes_back = true;
+	c->reconnects = true;
 	bool was_open = false;
-	while (!c->is_told) {
+	while (!c->has_input) {
 		tick(c);
-		wait_for_news(c, c->now_us + TICK_US);
+		wait_for_events(c, c->now_us + TICK_US);
 		if (!was_open && c->open == c->options.connections) {
 			was_open = true;
 			printf("open\n");
@@ -231,30 +236,34 @@ static void burst(struct crowd *c)
 	wait_for_answers(c);
 }
 
-static void drip_on_all(struct crowd *c)
+static void drip_on_all(struct load *c)
 {
-	static const char request[] = "GET /drip HTTP/1.1\r\nHost: waymark.test\r\nX-Slow: very\r\n\r\n";
+	static const char request[] =
+		"GET /drip HTTP/1.1\r\nHost: waymark.test\r\nX-Slow: very\r\n\r\n";
 	for (size_t i = 0; i < c->options.connections; i++) {
 		struct visitor *v = &c->visitors[i];
-		if (v->state != VISITOR_IDLE || v->due_us + (int64_t)v->number * DRIP_US > c->now_us)
+		if (v->state != VISITOR_IDLE ||
+		    v->due_us + (int64_t)v->number * DRIP_US > c->now_us)
 			continue;
 		visitor_drip(v, request[v->number++ % (sizeof(request) - 1)]);
 	}
 }
 
-static void drip(struct crowd *c)
+static void drip(struct load *c)
 {
-	size_t came = 0;
-	c->counts_leavers = true;
-	while (!c->is_over && (came < c->options.connections || c->open + c->coming > 0)) {
-		for (; came < c->options.connections && c->coming < COMING_MAX; came++) {
-			visitor_come(&c->visitors[came], c->epoll, c->options.port, c->now_us);
-			c->visitors[came].due_us = c->now_us;
-			c->coming += c->visitors[came].state == VISITOR_COMING;
+	size_t started = 0;
+	c->logs_closed = true;
+	while (!c->is_over && (started < c->options.connections || c->open + c->connecting > 0)) {
+		for (; started < c->options.connections && c->connecting < CONNECTING_MAX;
+		     started++) {
+			visitor_connect(&c->visitors[started], c->epoll, c->options.port,
+			                c->now_us);
+			c->visitors[started].due_us = c->now_us;
+			c->connecting += c->visitors[started].state == VISITOR_CONNECTING;
 		}
 		tick(c);
 		drip_on_all(c);
-		wait_for_news(c, c->now_us + TICK_US);
+		wait_for_events(c, c->now_us + TICK_US);
 	}
 }
 
@@ -310,7 +319,7 @@ static bool parse(int argc, char **argv, struct options *o)
 	return o->mode && o->port && o->log && o->connections > 0 && o->rate > 0;
 }
 
-static void (*mode_of(const struct options *o))(struct crowd *)
+static void (*mode_of(const struct options *o))(struct load *)
 {
 	if (strcmp(o->mode, "follow") == 0)
 		return follow;
@@ -319,23 +328,24 @@ static void (*mode_of(const struct options *o))(struct crowd *)
 	return strcmp(o->mode, "drip") == 0 ? drip : NULL;
 }
 
-static bool gather(struct crowd *c)
+static bool begin(struct load *c)
 {
 	struct epoll_event control = { .events = EPOLLIN | EPOLLHUP };
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	c->visitors = mem_array(c->options.connections, sizeof(*c->visitors));
 	c->log = click_log_new(c->options.log);
 	read_clock(c);
-	if (c->epoll >= 0 && c->log && epoll_ctl(c->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &control) == 0)
+	if (c->epoll >= 0 && c->log &&
+	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &control) == 0)
 		return true;
-	perror("clicker: cannot start (standard input must be a pipe or a terminal)");
+	perror("visitors: cannot start (standard input must be a pipe or a terminal)");
 	return false;
 }
 
-static void disperse(struct crowd *c)
+static void end(struct load *c)
 {
 	for (size_t i = 0; i < c->options.connections; i++)
-		visitor_leave(&c->visitors[i], c->now_us);
+		visitor_close(&c->visitors[i], c->now_us);
 	click_log_free(c->log);
 	free(c->visitors);
 	if (c->epoll >= 0)
@@ -344,17 +354,18 @@ static void disperse(struct crowd *c)
 
 int main(int argc, char **argv)
 {
-	struct crowd crowd = { 0 };
-	if (!parse(argc, argv, &crowd.options) || !mode_of(&crowd.options)) {
-		fprintf(stderr, "usage: clicker --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
-		                " [--slugs N] [--requests N] [--run NAME] follow|burst|drip\n");
+	struct load load = { 0 };
+	if (!parse(argc, argv, &load.options) || !mode_of(&load.options)) {
+		fprintf(stderr,
+		        "usage: visitors --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
+		        " [--slugs N] [--requests N] [--run NAME] follow|burst|drip\n");
 		return 64;
 	}
-	bool is_gathered = gather(&crowd);
-	if (is_gathered) {
-		mode_of (&crowd.options)(&crowd);
-		click_log_print(crowd.log);
+	bool has_begun = begin(&load);
+	if (has_begun) {
+		mode_of (&load.options)(&load);
+		click_log_print(load.log);
 	}
-	disperse(&crowd);
-	return is_gathered ? EXIT_SUCCESS : EXIT_FAILURE;
+	end(&load);
+	return has_begun ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,4 +1,4 @@
-"""What was sent against what was counted: each book of the consumers compared, row by row, with what the producer wrote down.
+"""The ledger check: compares each table of statistics, row by row, with what the producer sent.
 
 The SQL here shares nothing with the consumers or with tools/rebuild-stats.
 """
@@ -29,7 +29,7 @@ SUMS = (
 
 
 def clicks_of(link):
-    """What the producer knows, added up by link, or for the platform by 0."""
+    """SQL that adds up what the producer sent: by link, or for the whole platform under link 0."""
     return (
         f"SELECT {link} AS link_id, count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,"
         " max(occurred_at) AS last, count(*) AS n, avg(ms) AS mean, var_pop(ms) * count(*) AS m2"
@@ -38,7 +38,7 @@ def clicks_of(link):
 
 
 def differs(wanted, stored, key, columns):
-    """How many rows one side has and the other has not, or has otherwise."""
+    """SQL that counts the rows which differ or which only one side has."""
     left = ", ".join(f"w.{column}" for column in columns)
     right = ", ".join(f"s.{column}" for column in columns)
     return (
@@ -48,7 +48,7 @@ def differs(wanted, stored, key, columns):
 
 
 def finished(rows, predicate):
-    """Those of days that are finished: the others are nobody's book."""
+    """Restricts rows to finished days. Only those have roll-ups by day."""
     return f"SELECT r.* FROM ({rows}) r, daily_rollup_progress f WHERE {predicate}"
 
 
@@ -70,7 +70,7 @@ CLOSE = "abs(w.{0} - s.{0}) > 1e-9 * greatest(1, abs(w.{0}))"
 
 
 def statistics(clicks, uniques, where):
-    """Counts to the digit; the floating numbers as close as two ways of adding up come."""
+    """SQL that compares statistics: counts exactly, means and variances as closely as rounding allows."""
     stored = (
         "SELECT link_id, visit_count AS humans, bot_count AS bots, unique_visitors AS uniques, last_visited_at AS last,"
         " latency_count AS n, latency_mean_ms AS mean, latency_m2 AS m2 FROM link_statistics"
@@ -83,7 +83,7 @@ def statistics(clicks, uniques, where):
     )
 
 
-# Those of humans: the first visit of each to each link on each UTC day.
+# A unique visit is the first one of a human visitor to a link on a UTC day.
 UNIQUES = (
     f"SELECT link_id, count(DISTINCT ({DAY}, visitor)) FILTER (WHERE NOT is_bot) AS uniques FROM produced GROUP BY link_id"
 )
@@ -116,7 +116,7 @@ MISTAKES = {
     ),
 }
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
-# Everything that a batch may change; as_of and the mark of what is published may move without any.
+# Everything that a batch may change. as_of and the published offset may move without a batch.
 FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
     ", ".join(
         f"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM ({rows}) t)"
@@ -133,15 +133,15 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
 )
 
 
-class Books:
-    """What stands in PostgreSQL; asks again when the server went away meanwhile."""
+class Ledger:
+    """The statistics in PostgreSQL. Repeats a question that an outage of the server interrupts."""
 
     def __init__(self, url):
         self.url = url
         self.connection = None
 
     def run(self, job):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while True:
             try:
                 if self.connection is None:
@@ -151,7 +151,7 @@ class Books:
                     return job(cursor)
             except (psycopg2.OperationalError, psycopg2.InterfaceError):
                 self.connection = None
-                assert time.monotonic() < deadline, "PostgreSQL has been away for a minute"
+                assert time.monotonic() < deadline, "PostgreSQL has been away for three minutes"
                 time.sleep(0.05)
 
     def ask(self, sql):
@@ -174,19 +174,22 @@ class Books:
     def counted(self):
         return self.ask(COUNTED)
 
-    def take_truth(self, path):
-        """What the producer wrote down; may be called again with what another one did."""
+    def make_truth(self):
         self.do(
             "CREATE UNLOGGED TABLE IF NOT EXISTS produced (event_id uuid PRIMARY KEY, link_id bigint,"
             " occurred_at timestamptz, is_bot boolean, latency_us integer, visitor bigint)"
         )
+
+    def take_truth(self, path):
+        """Adds what a producer sent; returns the total of all producers."""
+        self.make_truth()
         with open(path, encoding="ascii") as lines:
             self.run(lambda cursor: cursor.copy_expert("COPY produced FROM STDIN", lines))
         self.do("ANALYZE produced")
         return self.ask("SELECT count(*) FROM produced")
 
     def mistakes(self):
-        """How much each book differs; a right consumer leaves nothing but zeroes."""
+        """Returns the number of wrong rows per table; all are 0 if the consumers are right."""
         self.do("ANALYZE visit_log")
         return {name: self.ask(sql) for name, sql in MISTAKES.items()}
 
@@ -199,7 +202,7 @@ class Books:
         }
 
     def assert_right(self, clicks, mistakes=None):
-        """Statistics, roll-ups and visit log are what was produced."""
+        """Statistics, roll-ups and visit log agree with what was produced."""
         mistakes = mistakes or self.mistakes()
         assert not any(mistakes.values()), mistakes
         sums = self.sums()

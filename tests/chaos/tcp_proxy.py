@@ -1,12 +1,12 @@
-"""A way to a local server: what passes on it can be looked at, held up and cut."""
+"""A proxy in front of a local server, which can inspect, delay and cut what passes."""
 
 import contextlib
 import socket
 import threading
 
 
-class TcpWay:
-    """Carries connections from a port of its own; what passes and how is for its children to say."""
+class TcpProxy:
+    """Carries connections from a port of its own. Subclasses decide what passes."""
 
     def __init__(self, port):
         self.target = port
@@ -18,7 +18,7 @@ class TcpWay:
         self.listener.close()
 
     def lets_pass(self, part, is_answer):
-        """False ends the connection instead. Called by many threads."""
+        """Returns false to end the connection instead. Many threads call this."""
         raise NotImplementedError
 
     def accept(self):

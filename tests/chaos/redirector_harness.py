@@ -1,12 +1,14 @@
-"""What the redirector's chaos tests share: a stack, thousands of visitors with their books, and Kafka's side of them."""
+"""What the redirector's chaos tests share: a stack, visitors that log every request, and the events in Kafka."""
 
 import array
 import collections
+import contextlib
 import os
 import pathlib
 import random
 import re
 import select
+import shutil
 import statistics
 import subprocess
 import sys
@@ -15,42 +17,35 @@ import urllib.error
 import urllib.request
 
 import confluent_kafka
-from rig import BUILD, ROOT, STACK, Stack, Store, wait_until
+from harness import BUILD, ROOT, SEED, STACK, Stack, Store, wait_until
+from processes import popen
 
-CLICKER = BUILD / "tests/chaos/clicker"
-FULL = bool(os.environ.get("CHAOS_FULL"))
-SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 1_000_000))
+VISITORS_PROGRAM = BUILD / "tests/chaos/visitors"
 MB = 1 << 20
-
-
-def size(short, full):
-    return full if FULL else short
+HOUR_MS = 3_600_000
 
 
 class RedirectorStack(Stack):
-    """
-    One redirector, its backends and links-api, without whose relay Redis is not believed; the services that have nothing
-    to do with it are stopped, they only take CPU.
-    """
+    """Redirectors, their backends and links-api, whose relay keeps Redis valid. The other services are stopped."""
 
     def __init__(self, state, build):
         super().__init__(state, build)
         self.random = random.Random(SEED)
-        self.doors = {}
+        self.env = {}
         self.store = None
-        self.clickers = []
+        self.visitor_processes = []
 
     def up(self, launch=(), redirectors=1, idle=("consumer-1", "janitor-1"), **variables):
         variables = {"UNKNOWN_SLUGS_PER_MINUTE": 0, **variables}
         settings = [word for name, value in variables.items() for word in ("--set", f"{name}={value}")]
         command = [*launch, STACK, "up", "--state", self.state, "--build", self.build, "--tied-to", str(os.getpid())]
         command += ["--redirectors", str(redirectors)]
-        done = subprocess.run([*command, *settings], capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run([*command, *settings], capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         for name in idle:
             self.run("stop", name)
-        self.doors = self.addresses()
-        self.store = Store(self.doors["ADMIN_PG_URL"])
+        self.env = self.addresses()
+        self.store = Store(self.env["ADMIN_PG_URL"])
 
     def make_links(self, word, count):
         with self.store.connection.cursor() as cursor:
@@ -62,25 +57,24 @@ class RedirectorStack(Stack):
             )
 
     def warm(self, word, count):
-        """Until the redirector has found each link: on a busy machine the first who asks may be told to come back."""
+        """Follows each link until the redirector has found all. On a busy machine the first request may get 503."""
 
         def all_are_found():
-            run = f"warm-{word}-{len(self.clickers)}"
-            log = self.clicker(run, connections=16, rate=count, slug=word, slugs=count, requests=count).wait()
+            run = f"warm-{word}-{len(self.visitor_processes)}"
+            log = self.visitors(run, connections=16, rate=count, slug=word, slugs=count, requests=count).wait()
             return log.counts() == {302: count}
 
-        wait_until(all_are_found, 60, f"the links {word} to be found")
+        wait_until(all_are_found, 120, f"the links {word} to be found")
 
-    def clicker(self, run, mode="follow", **options):
-        port = self.doors["REDIRECTOR_URL"].rpartition(":")[2]
-        self.clickers.append(Clicker(pathlib.Path(self.state), port, run, mode, **options))
-        return self.clickers[-1]
+    def visitors(self, run, mode="follow", **options):
+        port = self.env["REDIRECTOR_URL"].rpartition(":")[2]
+        self.visitor_processes.append(Visitors(pathlib.Path(self.state), port, run, mode, **options))
+        return self.visitor_processes[-1]
 
     def down(self):
-        """Also after a test that failed half-way."""
-        for clicker in self.clickers:
-            clicker.process.kill()
-            clicker.process.wait()
+        for visitors in self.visitor_processes:
+            visitors.process.kill()
+            visitors.process.wait()
         self.run("down")
 
     def kill_and_start(self, name="redirector-1"):
@@ -89,7 +83,7 @@ class RedirectorStack(Stack):
 
     def metrics(self):
         """All series of the redirector's /metrics by their name with labels."""
-        with urllib.request.urlopen(self.doors["REDIRECTOR_OPS_URL"] + "/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
@@ -97,7 +91,7 @@ class RedirectorStack(Stack):
     def readiness(self):
         """Status and text of /readyz."""
         try:
-            with urllib.request.urlopen(self.doors["REDIRECTOR_OPS_URL"] + "/readyz", timeout=10) as answer:
+            with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/readyz", timeout=10) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
@@ -106,38 +100,38 @@ class RedirectorStack(Stack):
         wait_until(lambda: self.metrics()["waymark_events_queued"] == 0, seconds, "all events to be acked by Kafka")
 
     def wait_until_redis_is_trusted(self, seconds=60):
-        """As always but for the moments after an outage."""
-        wait_until(lambda: self.metrics()["waymark_link_cache_valid"] == 1, seconds, "the redirector to believe Redis")
+        """It is, except for the moments after an outage."""
+        wait_until(lambda: self.metrics()["waymark_link_cache_valid"] == 1, seconds, "the redirector to trust Redis")
 
     def reconnect(self):
-        """After PostgreSQL was away."""
-        self.store = Store(self.doors["ADMIN_PG_URL"])
+        """After an outage of PostgreSQL."""
+        self.store = Store(self.env["ADMIN_PG_URL"])
 
     def log_statements(self):
-        """From now on PostgreSQL writes each statement of each client into its log."""
+        """PostgreSQL logs each statement of each client from now on."""
         with self.store.connection.cursor() as cursor:
             cursor.execute("ALTER SYSTEM SET log_statement = 'all'")
             cursor.execute("SELECT pg_reload_conf()")
 
     def queries_of_redirectors(self):
-        """How many statements they have sent so far, by PostgreSQL's own log."""
+        """How many statements redirectors have sent so far, by PostgreSQL's log."""
         log = pathlib.Path(self.state, "logs/postgres.log")
         lines = log.read_text(errors="replace").splitlines()
         return sum("redirector@waymark" in line and (" execute " in line or " statement: " in line) for line in lines)
 
-    def look_ups_of_redirectors(self):
-        """How many of these ask for a slug."""
+    def lookups_of_redirectors(self):
+        """How many of these statements look up a slug."""
         log = pathlib.Path(self.state, "logs/postgres.log")
         lines = log.read_text(errors="replace").splitlines()
         return sum("redirector@waymark" in line and line.endswith("FROM links WHERE slug = $1") for line in lines)
 
     def queries_for(self, slug):
-        """How often PostgreSQL was asked for a slug, by its own log."""
+        """How often redirectors have looked up this slug, by PostgreSQL's log."""
         log = pathlib.Path(self.state, "logs/postgres.log")
         return log.read_text(errors="replace").count(f"redirector@waymark DETAIL:  parameters: $1 = '{slug}'")
 
     def journal_folder(self):
-        """As the redirector sees it."""
+        """The folder in the redirector's mount namespace."""
         return pathlib.Path(f"/proc/{self.pid('redirector-1')}/root", self.state.lstrip("/"), "journal")
 
     def remount(self, how):
@@ -150,31 +144,45 @@ class RedirectorStack(Stack):
         return next(words[1] for words in lines if words[0] == name)
 
     def recovered_records(self):
-        """How many records restarted redirectors have found in their journals, and how many torn tails."""
+        """How many records and torn tails restarted redirectors have found in their journals."""
         log = pathlib.Path(self.state, "logs/redirector-1.log").read_text(errors="replace")
         found = re.findall(r'"event":"journal_segment_recovered".*?"records":(\d+),"is_torn":(\d+)', log)
         return sum(int(records) for records, _ in found), sum(int(torn) for _, torn in found)
 
 
-class Clicker:
-    """The program clicker, from the outside."""
+@contextlib.contextmanager
+def redirector_stack(name, session, launch=(), **variables):
+    """A stack that is up. Its folder with the logs is kept if a test of the session has failed meanwhile."""
+    failed_before = session.testsfailed
+    stack = RedirectorStack(BUILD / "stacks" / f"chaos-{os.getpid()}-{name}", BUILD)
+    try:
+        stack.up(launch, **variables)
+        yield stack
+    finally:
+        stack.down()
+    if session.testsfailed == failed_before:
+        shutil.rmtree(stack.state)
+
+
+class Visitors:
+    """A process of the program visitors (visitors.c)."""
 
     def __init__(self, folder, port, run, mode, **options):
         self.run = run
         self.path = folder / f"clicks-{run}"
         words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        command = [CLICKER, "--port", port, "--run", run, "--log", self.path, *words, mode]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [VISITORS_PROGRAM, "--port", port, "--run", run, "--log", self.path, *words, mode]
+        self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def rows(self):
-        """How many requests have come to an end so far."""
+        """How many requests have ended so far."""
         return os.path.getsize(self.path) // ClickLog.ROW if self.path.exists() else 0
 
-    def wait_for_rows(self, more, seconds=60):
+    def wait_for_rows(self, more, seconds=120):
         wanted = self.rows() + more
         wait_until(lambda: self.rows() >= wanted, seconds, f"{more} more clicks of {self.run}")
 
-    def wait_until_open(self, seconds=60):
+    def wait_until_open(self, seconds=120):
         can_be_read, _, _ = select.select([self.process.stdout], [], [], seconds)
         assert can_be_read and self.process.stdout.readline() == "open\n", "not all connections could be opened"
 
@@ -182,8 +190,8 @@ class Clicker:
         self.process.stdin.write("now\n")
         self.process.stdin.flush()
 
-    def wait(self, seconds=60):
-        """Until it ends by itself."""
+    def wait(self, seconds=180):
+        """Waits until the process ends by itself."""
         self.process.wait(timeout=seconds)
         return self.log()
 
@@ -196,7 +204,7 @@ class Clicker:
 
 
 class ClickLog:
-    """The visitors' own books (click_log.h)."""
+    """What became of each request (click_log.h)."""
 
     ROW = 32
 
@@ -210,7 +218,7 @@ class ClickLog:
         return len(self.numbers)
 
     def counts(self, begin=0.0, end=float("inf")):
-        """Requests by status (0: no answer) that ended between two times of time.monotonic()."""
+        """Requests that ended between two times of time.monotonic(), by status; 0 is no answer."""
         ended = zip(self.ended_us, self.statuses)
         return collections.Counter(status for at_us, status in ended if begin <= at_us / 1e6 < end)
 
@@ -225,7 +233,7 @@ class ClickLog:
         return percentile(self._latencies_ms(begin, end), 99)
 
     def typical_p99_ms(self, begin, end):
-        """The median of each second's p99: what one hiccup of a busy machine does not move."""
+        """The median of each second's p99, which one pause of the machine does not change."""
         seconds = [begin + i for i in range(int(end - begin))]
         return statistics.median(self.p99_ms(second, second + 1) for second in seconds)
 
@@ -236,7 +244,7 @@ def percentile(values, percent):
 
 
 class Events:
-    """All of waymark.redirects.v1 as an independent client reads it, up to its present end."""
+    """All of waymark.redirects.v1 up to its present end, read by an independent client."""
 
     TOPIC = "waymark.redirects.v1"
     CLICK = re.compile("click=([^.&]+)\\.(\\d+)")
@@ -245,8 +253,8 @@ class Events:
         self.message_type = message_type
         self.ids = collections.defaultdict(dict)  # run → number of the request → event_id
         self.messages = collections.Counter()  # by run
-        self.doubles = 0  # a second event for the same request: a visit that would be counted twice
-        self.disorder = 0  # an event that comes for the first time after a later one of its instance and partition
+        self.doubles = 0  # requests with a second event: visits that would be counted twice
+        self.disorder = 0  # events first seen after a later one of their instance and partition
         self.value_bytes = 0
         self._seen = set()
         self._last = {}
@@ -261,7 +269,7 @@ class Events:
             left = {}
             for part in parts:
                 low, high = consumer.get_watermark_offsets(part, timeout=20)
-                assert low == 0, "the broker has thrown events away"
+                assert low == 0, "the broker has deleted events"
                 left[part.partition] = high
             consumer.assign(parts)
             self._consume(consumer, {p: high for p, high in left.items() if high > 0})
@@ -272,20 +280,20 @@ class Events:
         return len(consumer.list_topics(self.TOPIC, timeout=20).topics[self.TOPIC].partitions)
 
     def _consume(self, consumer, ends):
-        heard_at = time.monotonic()
+        last_seen_at = time.monotonic()
         while ends:
-            assert time.monotonic() - heard_at < 30, f"Kafka gives no more events; still to come: {ends}"
+            assert time.monotonic() - last_seen_at < 60, f"Kafka returns no more events; still to come: {ends}"
             for message in consumer.consume(5000, timeout=1.0):
                 assert message.error() is None, message.error()
                 self._take(message)
                 if message.offset() + 1 >= ends.get(message.partition(), 0):
                     ends.pop(message.partition(), None)
-                heard_at = time.monotonic()
+                last_seen_at = time.monotonic()
 
     def _take(self, message):
         event = self.message_type.FromString(message.value())
         click = self.CLICK.fullmatch(event.query)
-        run, number = click.groups() if click else ("somebody else", self._count_others())
+        run, number = click.groups() if click else ("other", self._count_others())
         known = self.ids[run].setdefault(int(number), event.event_id)
         self.doubles += known != event.event_id
         self.messages[run] += 1
@@ -297,7 +305,7 @@ class Events:
             self._last[place] = max(event.sequence, self._last.get(place, 0))
 
     def _count_others(self):
-        return len(self.ids["somebody else"])
+        return len(self.ids["other"])
 
     def lost(self, log):
         """Answered redirects without an event."""
@@ -308,7 +316,7 @@ class Events:
 
 
 def load_messages(folder):
-    """RedirectEvent as any other language sees it: made by protoc from the published .proto file."""
+    """RedirectEvent, generated by protoc from the published .proto file."""
     protos = sorted(str(path) for path in (ROOT / "proto/waymark/v1").glob("*.proto"))
     subprocess.run(["protoc", "-I", str(ROOT / "proto"), f"--python_out={folder}", *protos], check=True)
     sys.path.insert(0, str(folder))

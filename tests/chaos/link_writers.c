@@ -1,12 +1,12 @@
 /*
- * Writers in bulk, for the outbox's tests: sixteen threads change links of one owner through link_store, as links-api
- * does, in transactions that take up to 20 ms; half of them have a transaction id long before they hold the link, an
- * eighth is rolled back. Each attempt writes a destination of its own, https://example.com/{attempt}, and a line
- * into the log when it is over:
+ * Many writers, for the chaos tests of the outbox. Sixteen threads change links of one owner
+ * through link_store, as links-api does, in transactions of up to 20 ms. Half of the transactions
+ * have their id long before they lock the link, and an eighth is rolled back. Each attempt writes a
+ * destination of its own, https://example.com/{attempt}, and then a line into the log:
  *
- *   {link id} {attempt} {version} {us since 1970 when the commit was acknowledged, 0: rolled back}
+ *   {link id} {attempt} {version} {µs since 1970 at the acknowledgement; 0 after a rollback}
  *
- * It ends when its standard input ends.
+ * The program ends when its standard input ends.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -51,7 +51,8 @@ struct writer {
 
 static void sleep_us(int64_t us)
 {
-	struct timespec time = { .tv_sec = us / CLOCK_US_PER_S, .tv_nsec = us % CLOCK_US_PER_S * 1000 };
+	struct timespec time = { .tv_sec = us / CLOCK_US_PER_S,
+		                 .tv_nsec = us % CLOCK_US_PER_S * 1000 };
 	nanosleep(&time, NULL);
 }
 
@@ -64,7 +65,8 @@ static enum err change(struct writer *w, int64_t id, const char *attempt)
 		err = link_store_lock(w->conn, id, w->options->owner_id, &w->link);
 	if (err != OK)
 		return err;
-	snprintf(w->link.entry.original_url, sizeof(w->link.entry.original_url), "https://example.com/%s", attempt);
+	snprintf(w->link.entry.original_url, sizeof(w->link.entry.original_url),
+	         "https://example.com/%s", attempt);
 	err = link_store_update(w->conn, &w->link, LINK_CHANGE_UPDATED);
 	sleep_us(rand_r(&w->seed) % TRANSACTION_US_MAX);
 	return err;
@@ -85,8 +87,8 @@ static void attempt(struct writer *w)
 	if (w->failed)
 		return;
 	int64_t acked_us = commits ? clock_now_us(clock_system()) : 0;
-	fprintf(w->log, "%lld %s %lld %lld\n", (long long)id, name, (long long)w->link.entry.version,
-	        (long long)acked_us);
+	fprintf(w->log, "%lld %s %lld %lld\n", (long long)id, name,
+	        (long long)w->link.entry.version, (long long)acked_us);
 }
 
 static void *write_changes(void *arg)
@@ -106,10 +108,10 @@ static void *write_changes(void *arg)
 
 static void start(struct writer *w)
 {
-	enum err err =
-		pg_conn_open(w->options->pg_url, "changer", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL, &w->conn);
+	enum err err = pg_conn_open(w->options->pg_url, "link_writers", CONNECT_TIMEOUT_MS,
+	                            STATEMENT_TIMEOUT_MS, NULL, &w->conn);
 	if (err != OK || pthread_create(&w->thread, NULL, write_changes, w) != 0) {
-		fprintf(stderr, "changer: cannot start a writer\n");
+		fprintf(stderr, "link_writers: cannot start a writer\n");
 		exit(1);
 	}
 }
@@ -121,9 +123,11 @@ static bool run(const struct options *options, FILE *log)
 	bool failed = false;
 	char byte;
 	for (unsigned i = 0; i < WRITERS; i++) {
-		writers[i] = (struct writer){
-			.options = options, .is_over = &is_over, .log = log, .seed = i + 1, .number = i
-		};
+		writers[i] = (struct writer){ .options = options,
+			                      .is_over = &is_over,
+			                      .log = log,
+			                      .seed = i + 1,
+			                      .number = i };
 		start(&writers[i]);
 	}
 	while (read(STDIN_FILENO, &byte, 1) > 0)

@@ -1,4 +1,4 @@
-"""What the tests of a secure stack share: the stack, strangers' certificates, and programs that are started beside its own."""
+"""What the tests of a secure stack share: the stack, certificates of another authority, and services with other settings."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,8 @@ import urllib.parse
 import urllib.request
 
 import psycopg2
-from rig import BUILD, ROOT, Stack, wait_until
+from harness import BUILD, ROOT, Stack, wait_until
+from processes import popen
 
 from stacklib.authority import Authority
 from stacklib.ports import Ports
@@ -22,16 +23,16 @@ PROGRAMS = {"redirector": "redirector-1", "links-api": "links-api-1", "analytics
 
 
 class SecureStack(Stack):
-    """The stack of the kind secure, as tests/support/in-stack finds it too."""
+    """The stack of the kind secure, which tests/support/in-stack finds as well."""
 
     def __init__(self):
         super().__init__(BUILD / "stacks/secure", BUILD)
         self.shared("up")
-        self.doors = self.addresses()
+        self.env = self.addresses()
 
     def shared(self, verb):
         environment = {**os.environ, "WAYMARK_BUILD_DIR": str(BUILD)}
-        done = subprocess.run([SHARED, verb, "secure"], env=environment, capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run([SHARED, verb, "secure"], env=environment, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def down(self):
@@ -41,7 +42,7 @@ class SecureStack(Stack):
         return pathlib.Path(self.state, *parts)
 
     def pids(self):
-        """name → pid of all that runs."""
+        """Name → pid of every running process."""
         words = map(str.split, self.run("ps").splitlines())
         return {name: int(pid) for name, pid, *_ in words if pid != "-"}
 
@@ -50,27 +51,27 @@ class SecureStack(Stack):
         return [int(port) for port in line[2:]]
 
     def environment_of(self, program):
-        """What the stack gave its own."""
+        """The environment of the stack's own process of this program."""
         pairs = pathlib.Path(f"/proc/{self.pids()[PROGRAMS[program]]}/environ").read_text().split("\0")
         return dict(pair.split("=", 1) for pair in pairs if pair)
 
     def secrets(self):
-        """Every password and key that `up` has made."""
+        """Every password and key that `up` has generated."""
         return json.loads(self.path("state.json").read_text())["secrets"]
 
     def log(self, name):
         return self.path("logs", f"{name}.log")
 
 
-def stranger(folder):
-    """The certificate of an authority that nobody here has heard of."""
+def other_authority_in(folder):
+    """The certificate of an authority that the stack does not trust."""
     authority = Authority(str(folder))
     asyncio.run(authority.make())
     return authority.certificate
 
 
 def changed_url(url, host=None, password=None, **parameters):
-    """As url, but for what is named; a parameter that is None is taken away."""
+    """The URL with these parts changed. A parameter of None is removed."""
     parts = urllib.parse.urlsplit(url)
     query = dict(urllib.parse.parse_qsl(parts.query)) | parameters
     login = f"{parts.username}:{password or parts.password}"
@@ -79,7 +80,7 @@ def changed_url(url, host=None, password=None, **parameters):
     return urllib.parse.urlunsplit((parts.scheme, place, parts.path, query, ""))
 
 
-class Beside:
+class OtherService:
     """A service beside the stack's own, with other settings."""
 
     def __init__(self, stack, program, folder, **changes):
@@ -89,26 +90,26 @@ class Beside:
         own = {"HTTP_PORT": str(self.http_port), "OPS_PORT": str(self.ops_port), "JOURNAL_DIR": str(folder / "journal")}
         environment = {**stack.environment_of(program), **own, **changes}
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([BUILD / "bin" / program], env=environment, stdout=log, stderr=log, cwd=folder)
+            self.process = popen([BUILD / "bin" / program], env=environment, stdout=log, stderr=log, cwd=folder)
 
     def lines(self, event):
         text = self.log.read_text(errors="replace")
         return [line for line in map(json.loads, re.findall(r"^\{.*\}$", text, re.M)) if line["event"] == event]
 
     def wait_for(self, event, words):
-        """The first line of that event in whose fields the words stand."""
+        """The first log line of that event whose fields match the words."""
 
-        def told():
+        def found():
             return [line for line in self.lines(event) if re.search(words, " ".join(map(str, line.values())))]
 
         try:
-            wait_until(lambda: told() or self.process.poll() is not None, 60, f"{event} about {words}")
-            return told()[0]
+            wait_until(lambda: found() or self.process.poll() is not None, 180, f"{event} about {words}")
+            return found()[0]
         except (AssertionError, IndexError):
             raise AssertionError(f"no {event} about {words} in:\n{self.log.read_text(errors='replace')}") from None
 
     def failing(self):
-        """The checks that /readyz names; none when it is ready."""
+        """The checks that /readyz names; an empty set when it is ready."""
         self.wait_for("started", ".")
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}/readyz", timeout=10).close()

@@ -1,7 +1,7 @@
-"""What a consumer looks like before anybody has thought about failures: count, then commit the offset to Kafka.
+"""Control: a consumer that ignores failures. It counts, and then commits the offset to Kafka.
 
-It stands in for the analytics-consumer in the chaos rig, with the same environment. A rig that cannot tell it from a
-right one would prove nothing.
+It takes the place of the analytics-consumer in the chaos harness, with the same environment. A harness that cannot tell
+the two apart proves nothing.
 """
 
 import collections
@@ -25,7 +25,7 @@ class AlwaysReady(http.server.BaseHTTPRequestHandler):
 
 
 def gather(consumer, seconds):
-    """Clicks per slug; no offsets are kept but Kafka's own."""
+    """Returns clicks per slug. The only offsets are those in Kafka."""
     clicks = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -46,7 +46,7 @@ def count(connection, clicks):
 
 
 def count_until_it_works(connection, clicks):
-    """An error means that it was not stored, does it not?"""
+    """Takes every error for a sign that nothing was stored."""
     while True:
         try:
             connection = connection or psycopg2.connect(os.environ["PG_URL"])
@@ -64,7 +64,7 @@ def main():
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": os.environ["KAFKA_BROKERS"],
-            "group.id": "waymark-analytics",
+            "group.id": os.environ["CONSUMER_GROUP"],
             "session.timeout.ms": int(os.environ["SESSION_TIMEOUT_MS"]),
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
@@ -78,7 +78,7 @@ def main():
             try:
                 consumer.commit(asynchronous=False)
             except confluent_kafka.KafkaException:
-                pass  # somebody else has the partitions now, and counts the same clicks again
+                pass  # another consumer owns the partitions now and counts the same clicks again
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Eight janitors on one database, whose clocks differ by hours, and a book that the database itself keeps of their batches."""
+"""Eight janitors on one database, with clocks that differ by hours, and a log that the database keeps of their batches."""
 
 import collections
 import contextlib
@@ -11,7 +11,8 @@ import threading
 import time
 
 import psycopg2
-from rig import BUILD, ROOT, Stack, wait_until
+from harness import BUILD, ROOT, Stack, wait_until
+from processes import popen
 
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 JANITORS = 8
@@ -23,7 +24,7 @@ TAKING, TAKING_S = 8, 0.03
 DUE_LINKS_PER_S = 200
 VARIABLES = {
     "OPS_PORT": 0,
-    "LOG_LEVEL": "debug",  # one line per round
+    "LOG_LEVEL": "debug",  # a line per round
     "EXPIRY_PERIOD_S": 1,
     "EXPIRY_FIRST_DELAY_S": 0,
     "EXPIRED_GRACE_S": 0,
@@ -31,13 +32,13 @@ VARIABLES = {
     "LOCK_AT_MOST_S": AT_MOST_S,
     "SALTS_FIRST_DELAY_S": 86400,
     "PARTITIONS_FIRST_DELAY_S": 86400,
-    # The transaction of a frozen janitor is ended after twice that.
+    # PostgreSQL ends the transaction of a frozen janitor after twice that time.
     "PG_STATEMENT_TIMEOUT_MS": 600,
 }
 
-# Which batches were committed, by whom, and who had the lock when they were. A batch that finds another one under way
-# does not get the advisory lock. Taking and extending the lock takes a moment, too, and shows who is at it.
-BOOK = f"""
+# Triggers record each committed batch, its run, and the holder of the lock at its commit. A batch that overlaps with
+# another one does not get the advisory lock. They also slow down taking the lock, so that a test can hit that moment.
+BATCH_LOG = f"""
 CREATE TABLE batch (id bigserial PRIMARY KEY, run int, is_alone bool, began timestamp, ended timestamp, locked_by text);
 CREATE FUNCTION begin_batch() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     IF current_setting('waymark.run', true) <> '' THEN
@@ -72,7 +73,7 @@ Tenure = collections.namedtuple("Tenure", "holder fence since is_working now")
 
 
 class Database:
-    """A database of its own; its server is the one that ADMIN_PG_URL names, or a stack's."""
+    """A database of its own on the server of admin_url."""
 
     def __init__(self, admin_url):
         self.admin_url, self.name = admin_url, f"janitors_{os.getpid()}"
@@ -80,7 +81,7 @@ class Database:
         environment = {**os.environ, "PG_URL": self.url(), "MIGRATIONS_DIR": str(ROOT / "db/migrations")}
         subprocess.run([BUILD / "bin/migrate"], env=environment, check=True, capture_output=True)
         self.connection = self.connect()
-        self.do(BOOK)
+        self.do(BATCH_LOG)
 
     def _alone(self, command, rest=""):
         connection = psycopg2.connect(self.admin_url)
@@ -107,7 +108,7 @@ class Database:
             return cursor.fetchone()
 
     def tenure(self):
-        """Who has the lock, or had it last; working: the row is not that of a lock that was let go."""
+        """The present or last holder of the lock; is_working is false once the lock was released or has run out."""
         row = self.row(
             "SELECT locked_by, fence, locked_at, lock_until > now AND"
             f" lock_until - locked_at >= interval '{AT_MOST_S} s', now FROM shedlock,"
@@ -116,15 +117,15 @@ class Database:
         return Tenure(*row) if row else Tenure("", 0, None, False, None)
 
     def taking(self):
-        """The run that is taking or extending the lock just now, or None."""
+        """The run that is taking the lock right now, or None."""
         row = self.row(f"SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND classid = {TAKING}")
         return row[0] if row else None
 
     def next_taking(self):
-        """Waits for one. It does not last long."""
+        """Waits until a run takes the lock; returns that run."""
         deadline = time.monotonic() + 60
         while (run := self.taking()) is None:
-            assert time.monotonic() < deadline, "nobody takes the lock"
+            assert time.monotonic() < deadline, "no janitor takes the lock"
             time.sleep(0.002)
         return run
 
@@ -133,17 +134,17 @@ class Database:
         self._alone("DROP DATABASE", "WITH (FORCE)")
 
 
-class Feed(threading.Thread):
-    """Links that are due from the beginning."""
+class DueLinks(threading.Thread):
+    """Inserts links that have already expired, at a steady rate."""
 
     def __init__(self, database):
         super().__init__(daemon=True)
-        self.connection, self.going, self.links = database.connect(), True, 0
+        self.connection, self.is_running, self.links = database.connect(), True, 0
         self.start()
 
     def run(self):
         count = DUE_LINKS_PER_S // 10
-        while self.going:
+        while self.is_running:
             with self.connection.cursor() as cursor:
                 cursor.execute(
                     "INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'due-' || n, 'TEMPORARY',"
@@ -151,10 +152,10 @@ class Feed(threading.Thread):
                     (self.links, self.links + count - 1),
                 )
             self.links += count
-            time.sleep(0.1)  # the pace of the load
+            time.sleep(0.1)
 
     def stop(self):
-        self.going = False
+        self.is_running = False
         self.join()
         self.connection.close()
 
@@ -163,7 +164,7 @@ class Janitors:
     def __init__(self, program, database, folder):
         self.program, self.database = program, database
         self.processes = [None] * JANITORS
-        self.runs = []  # the process of each run
+        self.runs = []  # the process of each run, by its number
         self.logs = [folder / f"janitor-{slot}.log" for slot in range(JANITORS)]
         for log in self.logs:
             log.touch()
@@ -177,13 +178,13 @@ class Janitors:
         variables["ASAN_OPTIONS"] = "verify_asan_link_order=0"
         environment = {name: str(value) for name, value in variables.items()}
         with self.logs[slot].open("ab") as log:
-            process = subprocess.Popen([self.program, *words], env=environment, stdout=log, stderr=log)
+            process = popen([self.program, *words], env=environment, stdout=log, stderr=log)
         self.processes[slot] = process
         self.runs.append(process)
         return process
 
     def slot_of(self, holder):
-        """Of a holder "host/pid/uuid"; None if it has been replaced."""
+        """The slot of a holder "host/pid/uuid"; None if it has been replaced."""
         pids = [str(process.pid) for process in self.processes]
         pid = holder.split("/")[1] if holder else ""
         return pids.index(pid) if pid in pids else None
@@ -202,19 +203,19 @@ class Janitors:
             process.wait()
 
     def rounds(self):
-        """Of each slot: how often it went to do its task, and did it or found that another does it."""
+        """Per slot, how often the janitor tried its task: it did it, failed, or skipped it because another held the lock."""
         logs = [log.read_text(errors="replace") for log in self.logs]
         events = ("task_done", "task_skipped", "task_failed")
         return [sum(log.count(f'"event":"{event}"') for event in events) for log in logs]
 
     def lines(self, *words):
-        """How many lines of the logs have all these words in them."""
+        """How many lines of the logs contain all these words."""
         logs = [log.read_text(errors="replace") for log in self.logs]
         return sum(all(word in line for word in words) for log in logs for line in log.splitlines())
 
 
-class Trouble:
-    """Kills and freezes whoever has the lock."""
+class FaultInjector:
+    """Kills and freezes the holder of the lock."""
 
     def __init__(self, janitors, seed):
         self.janitors, self.database = janitors, janitors.database
@@ -222,37 +223,37 @@ class Trouble:
         self.takeovers_s, self.frozen = [], 0
 
     def _worker(self):
-        """The slot of a janitor in the middle of its run."""
-        wait_until(lambda: self.database.tenure().is_working, 60, "somebody at work")
-        time.sleep(self.random.uniform(0, 2 * BATCH_S))  # anywhere in the run
+        """The slot of a janitor that is working."""
+        wait_until(lambda: self.database.tenure().is_working, 120, "a janitor at work")
+        time.sleep(self.random.uniform(0, 2 * BATCH_S))
         tenure = self.database.tenure()
         return self.janitors.slot_of(tenure.holder) if tenure.is_working else None
 
     def _taker(self):
-        """The slot of a janitor whose question for the lock is under way: it has no transaction when it has it."""
+        """The slot of a janitor that is taking the lock and has no transaction yet."""
         process = self.janitors.runs[self.database.next_taking()]
         return self.janitors.processes.index(process) if process in self.janitors.processes else None
 
     def _strike(self, number):
-        """Signals one of these; its slot, when that was, and the lock as it is then; None if it has not got the lock."""
+        """Signals a worker or a taker; returns its slot, the time, and its tenure, None if it does not hold the lock."""
         while True:
             slot = self.random.choice((self._worker, self._taker))()
             if slot is not None:
                 break
         struck_at = self.database.tenure().now
         self.janitors.signal(slot, number)
-        wait_until(lambda: self.database.taking() is None, 10, "no question for the lock is under way")
+        wait_until(lambda: self.database.taking() is None, 120, "the request for the lock to end")
         tenure = self.database.tenure()
-        has_it = tenure.is_working and self.janitors.slot_of(tenure.holder) == slot
-        return slot, struck_at, tenure if has_it else None
+        holds_it = tenure.is_working and self.janitors.slot_of(tenure.holder) == slot
+        return slot, struck_at, tenure if holds_it else None
 
     def _successor(self, before):
-        """When the first one after that holder took the lock."""
-        wait_until(lambda: self.database.tenure().holder != before.holder, 30, "somebody takes over")
+        """Returns when the next holder took the lock."""
+        wait_until(lambda: self.database.tenure().holder != before.holder, 120, "another janitor to take over")
         return self.database.tenure().since
 
     def kill(self):
-        """True if it died with the lock."""
+        """Returns true if the janitor died as the holder."""
         slot, struck_at, tenure = self._strike(signal.SIGKILL)
         if tenure:
             self.takeovers_s.append((self._successor(tenure) - struck_at).total_seconds())
@@ -260,11 +261,11 @@ class Trouble:
         return tenure is not None
 
     def freeze(self):
-        """Until its lock has run out and somebody else has it; true if it had the lock."""
+        """Freezes a janitor until another holds its lock; returns true if it was the holder."""
         slot, _, tenure = self._strike(signal.SIGSTOP)
         if tenure:
             self._successor(tenure)
-            time.sleep(self.random.uniform(0, 0.3))  # a part of the freeze
+            time.sleep(self.random.uniform(0, 0.3))
             self.frozen += 1
         self.janitors.signal(slot, signal.SIGCONT)
         return tenure is not None
@@ -276,7 +277,7 @@ class Trouble:
             tenure = self.database.tenure()
             return tenure.fence > fence and not tenure.is_working
 
-        wait_until(is_done, 60, "a run that nobody disturbs")
+        wait_until(is_done, 120, "a run without a fault")
 
     def disturb(self, kills, freezes):
         acts = [self.kill] * kills + [self.freeze] * freezes
@@ -288,7 +289,7 @@ class Trouble:
 
 
 def not_the_holders(database, janitors):
-    """Batches that were committed while another had the lock."""
+    """How many batches were committed while another janitor held the lock."""
     with database.connection.cursor() as cursor:
         cursor.execute("SELECT run, split_part(locked_by, '/', 2)::int FROM batch")
         return sum(janitors.runs[run].pid != pid for run, pid in cursor)
@@ -296,7 +297,7 @@ def not_the_holders(database, janitors):
 
 @contextlib.contextmanager
 def a_server():
-    """PostgreSQL of the stack around this test, or of one that is started for it."""
+    """PostgreSQL of the stack around this test, or of a stack of its own."""
     if "ADMIN_PG_URL" in os.environ:
         yield os.environ["ADMIN_PG_URL"]
         return
@@ -309,8 +310,8 @@ def a_server():
 
 
 @contextlib.contextmanager
-def a_house(folder, program=BUILD / "bin/janitor"):
-    """Janitors none of whom has been started."""
+def idle_janitors(folder, program=BUILD / "bin/janitor"):
+    """A database, and janitors that have not been started."""
     with a_server() as admin_url:
         database = Database(admin_url)
         janitors = Janitors(program, database, pathlib.Path(folder))
@@ -323,11 +324,11 @@ def a_house(folder, program=BUILD / "bin/janitor"):
 
 @contextlib.contextmanager
 def janitors_at_work(folder, program=BUILD / "bin/janitor"):
-    with a_house(folder, program) as janitors:
-        feed = Feed(janitors.database)
+    with idle_janitors(folder, program) as janitors:
+        due_links = DueLinks(janitors.database)
         try:
             for slot in range(JANITORS):
                 janitors.start(slot)
-            yield janitors, feed
+            yield janitors, due_links
         finally:
-            feed.stop()
+            due_links.stop()
