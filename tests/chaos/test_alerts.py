@@ -122,7 +122,7 @@ class Watched:
             before = self.prometheus.value(began)
             self.stack.run("kill", "-9", f"{name}-1")
             self.stack.run("start", f"{name}-1")
-            wait_until(lambda: self.prometheus.value(began) not in (None, before), 30, f"Prometheus to see the next {name}")
+            wait_until(lambda: self.prometheus.value(began) not in (None, before), 60, f"Prometheus to see the next {name}")
 
     def strand(self):
         """As if Kafka's retention had been faster than the consumers."""

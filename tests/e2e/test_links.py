@@ -45,7 +45,7 @@ def test_an_unknown_slug_asked_before_it_is_made_is_found_after_its_201(user, vi
     slug = "early-" + secrets.token_hex(6)
     assert visitor.follow(slug).status == 404
     user.create(slug=slug)
-    wait_until(lambda: visitor.follow(slug).status == 302, 30, "the new link to be followed")
+    wait_until(lambda: visitor.follow(slug).status == 302, 60, "the new link to be followed")
 
 
 def test_an_anonymous_link_lives_eight_hours_and_comes_with_a_claim_token(anonymous, visitor):
@@ -70,16 +70,16 @@ def test_a_changed_destination_is_served(user, visitor):
     answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": "https://example.com/new"})
     assert answer.status == 200 and answer.json["link"]["version"] == link["version"] + 1
     wait_until(
-        lambda: visitor.follow(link["slug"]).headers["location"] == "https://example.com/new", 30, "the new destination"
+        lambda: visitor.follow(link["slug"]).headers["location"] == "https://example.com/new", 60, "the new destination"
     )
 
 
 def test_a_disabled_link_is_404_until_it_is_enabled(user, visitor):
     link = user.create()
     assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
-    wait_until(lambda: visitor.follow(link["slug"]).status == 404, 30, "404 for a disabled link")
+    wait_until(lambda: visitor.follow(link["slug"]).status == 404, 60, "404 for a disabled link")
     assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "ACTIVE"}).status == 200
-    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 30, "302 for an enabled link")
+    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 60, "302 for an enabled link")
 
 
 def test_a_link_is_never_followed_after_its_expiry(user, visitor):
@@ -108,14 +108,14 @@ def test_an_expired_link_leads_to_its_expired_url_if_it_has_one(user, visitor):
         answer = visitor.follow(link["slug"])
         return (answer.status, answer.headers.get("location")) == (302, "https://example.com/over")
 
-    wait_until(moved, 30, "the expired_url")
+    wait_until(moved, 60, "the expired_url")
 
 
 def test_a_deleted_link_is_404_and_its_slug_stays_taken(user, visitor):
     slug = "gone-" + secrets.token_hex(6)
     link = user.create(slug=slug)
     assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
-    wait_until(lambda: visitor.follow(slug).status == 404, 30, "404 for a deleted link")
+    wait_until(lambda: visitor.follow(slug).status == 404, 60, "404 for a deleted link")
     again = user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug})
     assert again.status == 409 and pointers(again) == {"/slug"}
 

@@ -83,7 +83,7 @@ class Api:
         assert answer.status == 200, answer
         return answer.json
 
-    def wait_for_visits(self, link_id, visits, bots=0, seconds=30):
+    def wait_for_visits(self, link_id, visits, bots=0, seconds=60):
         def counted():
             stats = self.stats(link_id)
             return stats if stats["visit_count"] >= visits and stats["bot_count"] >= bots else None
@@ -136,7 +136,7 @@ class Topic:
         )
         self.partition_count = len(partitions)
 
-    def wait_for(self, wanted, count=1, seconds=30):
+    def wait_for(self, wanted, count=1, seconds=60):
         """The first count messages for which wanted(message) is true."""
         found = []
         deadline = time.monotonic() + seconds

@@ -18,4 +18,13 @@
 #define TEST_DEADLINE_MS 60000
 #define TEST_DEADLINE_US (INT64_C(1000) * TEST_DEADLINE_MS)
 
+/*
+ * A bound on how fast something is. It depends on the machine, so nothing is asserted here: the
+ * figure is printed, and tests/chaos/test_speed.py judges it (make chaos).
+ */
+#define test_speed_at_most(figure, bound, unit)                                                        \
+	print_message(                                                                                 \
+		"speed: {\"promise\": \"%s\", \"figure\": %.6g, \"bound\": %.6g, \"unit\": \"%s\"}\n", \
+		__func__, (double)(figure), (double)(bound), (unit))
+
 #endif

@@ -66,7 +66,7 @@ def processes_of(folder):
 def freeze_kafka(folder):
     """As soon as its JVM is there."""
     found = []
-    wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found, 30, "the JVM")
+    wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found, 60, "the JVM")
     os.kill(int(found[0].split()[0]), signal.SIGSTOP)
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_left_after_down_and_the_same_data_are_there_after_the_next_u
 def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_number):
     with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.PIPE, text=True) as up:
         if moment.startswith("the first"):
-            wait_until(lambda: len(processes_of(folder)) > 2, 30, "the first process")
+            wait_until(lambda: len(processes_of(folder)) > 2, 60, "the first process")
         else:
             freeze_kafka(folder)  # it is not half-way any more when the last one is ready
             next(line for line in up.stdout if moment in line)

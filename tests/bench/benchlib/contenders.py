@@ -39,7 +39,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until_answers(url, contender, seconds=20):
+def wait_until_answers(url, contender, seconds=60):
     deadline = time.monotonic() + seconds
     while True:
         if contender.process.poll() is not None:
@@ -121,7 +121,7 @@ class Nginx(Contender):
         wait_for_port(self)
 
 
-def wait_for_port(contender, seconds=10):
+def wait_for_port(contender, seconds=60):
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -81,7 +81,7 @@ class PrivateRedis:
              "--dir", self.folder.name],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        wait_until(self.responds, 20, "Redis to respond")
+        wait_until(self.responds, 60, "Redis to respond")
 
     def restart(self):
         """kill -9, then a new process that loads the last snapshot."""
@@ -147,7 +147,7 @@ class Service:
         }
         environment |= {name: str(value) for name, value in variables.items()}
         self.process = subprocess.Popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)
-        started = wait_until(lambda: self.events("started"), 20, "links-api to start")[0]
+        started = wait_until(lambda: self.events("started"), 60, "links-api to start")[0]
         self.url = f"http://127.0.0.1:{started['http_port']}"
         self.ops_url = f"http://127.0.0.1:{started['ops_port']}"
 

@@ -199,7 +199,7 @@ def test_account_deletion_fails_if_the_password_is_replaced_meanwhile(new_user, 
             pool.submit(user.call, "DELETE", "/api/auth/me", {"password": PASSWORD}),
             pool.submit(user.call, "POST", "/api/auth/password", {"current_password": PASSWORD, "new_password": OTHER}),
         ]
-        wait_until(lambda: database.value(waiting) == 2, 20, "both to wait")
+        wait_until(lambda: database.value(waiting) == 2, 60, "both to wait")
         blocker.commit()
         for answer in answers:
             assert expect(answer.result(), 403)["type"] == "/problems/wrong-password"
@@ -215,7 +215,7 @@ def test_account_deletion_responds_once_redirectors_know(new_user, service, data
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
     try:
         # It continues for half a second under the lock that it holds.
-        wait_until(lambda: not is_active(service), 20, "the relay to stop")
+        wait_until(lambda: not is_active(service), 60, "the relay to stop")
         assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
         assert database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED"
         since_s = "SELECT extract(epoch FROM clock_timestamp() - deleted_at)::float8 FROM users WHERE id = %s"
@@ -236,12 +236,12 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
     assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
     left = "SELECT count(*) FROM links WHERE owner_id = %s AND state <> 'DELETED'"
     assert database.value(left, user_id) <= 700
-    wait_until(lambda: database.value(left, user_id) == 0, 20, "the remaining links to be deleted")
+    wait_until(lambda: database.value(left, user_id) == 0, 60, "the remaining links to be deleted")
     database.run(insert, f"late{user_id}-", user_id, 1)
-    wait_until(lambda: database.value(left, user_id) == 0, 20, "the late link to be deleted")
+    wait_until(lambda: database.value(left, user_id) == 0, 60, "the late link to be deleted")
     assert database.value("SELECT is_closing FROM users WHERE id = %s", user_id)
     database.run("UPDATE users SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
-    wait_until(lambda: not database.value("SELECT is_closing FROM users WHERE id = %s", user_id), 20, "the deletion to finish")
+    wait_until(lambda: not database.value("SELECT is_closing FROM users WHERE id = %s", user_id), 60, "the deletion to finish")
     assert database.value("SELECT count(DISTINCT subject_id) FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id) == 1701  # fmt: skip
 
 
@@ -364,7 +364,7 @@ def test_links_of_a_deleted_account_stay_deleted(admin, new_user, database, expe
     link, before = user.create(), user.create()
     assert user.call("DELETE", f"/api/links/{before['id']}").status == 204
     assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
-    wait_until(lambda: database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED", 20, "its links to be deleted")
+    wait_until(lambda: database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED", 60, "its links to be deleted")
     for one in (link, before):
         expect(admin.call("POST", f"/api/links/{one['id']}/restore"), 409, "")
         assert database.value("SELECT state FROM links WHERE id = %s", one["id"]) == "DELETED"
@@ -381,7 +381,7 @@ def test_no_link_is_restored_while_its_account_is_deleted(admin, service, databa
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         restores = [pool.submit(api.call, "POST", f"/api/links/{link['id']}/restore") for api in (admin, user)]
-        wait_until(lambda: database.value(waiting) == 2, 20, "both to wait")
+        wait_until(lambda: database.value(waiting) == 2, 60, "both to wait")
         deletion.commit()
         assert [restore.result().status for restore in restores] == [409, 409]
     deletion.close()

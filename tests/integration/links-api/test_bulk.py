@@ -42,7 +42,7 @@ def make_anonymous(service, **fields):
 def blocked_relay(service, database):
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
     try:
-        wait_until(lambda: not is_active(service), 10, "the relay to stop")
+        wait_until(lambda: not is_active(service), 60, "the relay to stop")
         yield
     finally:
         database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
@@ -160,13 +160,13 @@ def test_large_bodies_share_a_fixed_memory_budget(spawn, database):
             return last
         incomplete.append(send_partial_body(service, login, len(large), len(large) - 1))
 
-    busy = wait_until(is_full, 20, "the memory to be full")
+    busy = wait_until(is_full, 60, "the memory to be full")
     assert 4 <= len(incomplete) <= 60, "about as many as fit, and no more"
     assert busy.headers["retry-after"] == "1" and busy.headers["content-type"] == "application/problem+json"
     assert user.call("POST", "/api/links", {"original_url": URL}).status == 201, "small bodies do not use the budget"
     for connection in incomplete:
         connection.close()
-    wait_until(lambda: answer().status == 200, 20, "the memory to be free again")
+    wait_until(lambda: answer().status == 200, 60, "the memory to be free again")
 
 
 def test_redirectors_see_each_link_without_a_relay(ann, service, database):

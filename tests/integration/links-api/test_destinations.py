@@ -64,22 +64,22 @@ def test_hosts_in_the_blocked_file_are_refused_for_new_and_changed_links(user, e
 def test_a_changed_file_takes_effect(user, files, expect):
     assert create(user, "https://later.example/").status == 201
     write(files / "blocked", ".listed.example\nlater.example\n")
-    wait_until(lambda: create(user, "https://later.example/").status == 400, 20, "the host to be blocked")
+    wait_until(lambda: create(user, "https://later.example/").status == 400, 60, "the host to be blocked")
     assert create(user, "https://www.later.example/").status == 201
 
 
 def test_a_host_blocked_in_the_table_takes_effect(user, database, expect):
     database.run("INSERT INTO blocked_hosts (host, with_subdomains) VALUES ('table.example', false)")
-    wait_until(lambda: create(user, "https://table.example/").status == 400, 20, "the host to be blocked")
+    wait_until(lambda: create(user, "https://table.example/").status == 400, 60, "the host to be blocked")
     assert create(user, "https://www.table.example/").status == 201
     database.run("DELETE FROM blocked_hosts")
-    wait_until(lambda: create(user, "https://table.example/").status == 201, 20, "the host to be unblocked")
+    wait_until(lambda: create(user, "https://table.example/").status == 201, 60, "the host to be unblocked")
 
 
 def test_a_link_to_a_blocked_host_can_still_be_disabled(user, database):
     link = user.create(original_url="https://turned-bad.example/")
     database.run("INSERT INTO blocked_hosts (host) VALUES ('turned-bad.example')")
-    wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, 20, "the host to be blocked")
+    wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, 60, "the host to be blocked")
     answer = user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"})
     assert (answer.status, answer.json["link"]["state"]) == (200, "DISABLED")
 

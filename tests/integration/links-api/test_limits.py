@@ -117,7 +117,7 @@ def test_concurrent_requests_do_not_exceed_the_quota(new_user, database):
                  WHERE datname = current_database() AND wait_event_type = 'Lock'"""
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         answers = [pool.submit(create, user) for _ in range(6)]
-        wait_until(lambda: database.value(waiting) == 6, 10, "six requests to wait")
+        wait_until(lambda: database.value(waiting) == 6, 60, "six requests to wait")
         blocker.rollback()
     assert sorted(answer.result().status for answer in answers) == [201] * 3 + [429] * 3
     blocker.close()

@@ -11,6 +11,7 @@ import statistics
 import time
 import urllib.parse
 
+import pytest
 from clients import unique_email
 
 SAMPLES = int(os.environ.get("LOGIN_TIMING_SAMPLES", "30"))
@@ -53,6 +54,7 @@ def noise_of_medians(a, b, rounds=400):
     return sorted(differences)[int(rounds * 0.99)]
 
 
+@pytest.mark.skipif("LOGIN_TIMING_SAMPLES" not in os.environ, reason="judges times: make chaos sets LOGIN_TIMING_SAMPLES")
 def test_an_unknown_user_and_a_wrong_password_take_the_same_time(start, anonymous):
     service = start(LOGIN_FAILURES=1000000, LOGIN_FAILURES_PER_NETWORK=1000000, PASSWORD_THREADS=CLIENTS)
     emails = {kind: unique_email() for kind in KINDS}

@@ -45,11 +45,11 @@ def test_it_starts_without_backends_and_becomes_ready_with_them():
         answer = Api(service.url).call("GET", "/api/stats")
         assert answer.status == 503 and answer.headers["retry-after"] == "1"
         database.create()
-        wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 20, "readiness")
+        wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 60, "readiness")
         api = Api(service.url)
         api.register_and_login(unique_email())
         api.create()
-        wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 20, "the change to be published")
+        wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the change to be published")
         service.stop()
     finally:
         service.process.kill()
@@ -67,7 +67,7 @@ def test_readiness_does_not_depend_on_redis_or_kafka(start):
 
 def test_sigterm_completes_running_requests(start, database):
     service = Service(database, PASSWORD_THREADS=1)
-    wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 20, "readiness")
+    wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 60, "readiness")
     email = unique_email()
     Api(service.url).register_and_login(email)
     statuses = []
@@ -80,7 +80,7 @@ def test_sigterm_completes_running_requests(start, database):
     threads = [threading.Thread(target=log_in) for _ in range(5)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: len(statuses) >= 1, 20, "the first of five slow requests")
+    wait_until(lambda: len(statuses) >= 1, 60, "the first of five slow requests")
     service.stop()
     for thread in threads:
         thread.join()
@@ -91,7 +91,7 @@ def test_response_and_log_have_the_same_request_id(service):
     answer = ask(service.url, "GET", "/api/stats", {"X-Request-Id": "mine-1"})
     assert answer.headers["x-request-id"] == "mine-1"
     line = wait_until(
-        lambda: [e for e in service.events("request") if e["request_id"] == "mine-1"], 5, "the request in the log"
+        lambda: [e for e in service.events("request") if e["request_id"] == "mine-1"], 60, "the request in the log"
     )[0]
     assert (line["method"], line["route"], line["status"]) == ("GET", "/api/stats", 200)
 

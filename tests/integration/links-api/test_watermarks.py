@@ -7,6 +7,7 @@ import threading
 import time
 
 import psycopg2
+import speed
 from clients import unique_email
 from service import is_active, metric
 from waiting import wait_until
@@ -112,9 +113,8 @@ def test_each_partition_gets_several_watermarks_a_second(spawn, topic, database)
     of_one = [as_of(m) for m in watermarks if m.partition() == 0]
     assert began - datetime.timedelta(seconds=5) < of_one[0] < database.value("SELECT clock_timestamp()")
     assert of_one == sorted(of_one)
-    # The median ignores single hiccups of a busy machine.
     gaps = [after - before for before, after in zip(of_one, of_one[1:])]
-    assert statistics.median(gaps) < datetime.timedelta(milliseconds=300)
+    speed.at_most("time between two watermarks of a partition (median)", statistics.median(gaps).total_seconds() * 1000, 300, "ms")
 
 
 def test_an_open_transaction_does_not_delay_watermarks(spawn, topic, database):
@@ -122,7 +122,7 @@ def test_an_open_transaction_does_not_delay_watermarks(spawn, topic, database):
     open_one = psycopg2.connect(database.url())
     open_one.cursor().execute("INSERT INTO outbox (slug, payload) VALUES ('held', '')")
     began = database.value("SELECT clock_timestamp()")
-    topic.wait_for(lambda m: is_watermark(m) and as_of(m) > began + datetime.timedelta(seconds=1), seconds=10)
+    topic.wait_for(lambda m: is_watermark(m) and as_of(m) > began + datetime.timedelta(seconds=1), seconds=60)
     open_one.close()
 
 
@@ -133,12 +133,12 @@ def test_only_the_active_relay_sends_watermarks(spawn, topic, database):
                  "locked_by = 'somebody else' WHERE name = 'waymark_outbox_relay'")  # fmt: skip
     taken = database.value("SELECT clock_timestamp()")
     late = datetime.timedelta(seconds=1)
-    first = topic.wait_for(lambda m: is_watermark(m) and as_of(m) > taken + late, seconds=20)[0]
+    first = topic.wait_for(lambda m: is_watermark(m) and as_of(m) > taken + late, seconds=60)[0]
     assert as_of(first) > taken + datetime.timedelta(seconds=3.5), "a watermark was sent while another relay held the lock"
 
 
 def test_without_waiting_events_an_unreachable_kafka_is_no_failure(spawn, database):
     service = spawn(KAFKA_BROKERS="127.0.0.1:1")
-    wait_until(lambda: is_active(service), 15, "the relay to become active")
+    wait_until(lambda: is_active(service), 60, "the relay to become active")
     assert metric(service, "waymark_outbox_watermarks_total") == 0
     assert metric(service, "waymark_outbox_publish_failures_total") == 0

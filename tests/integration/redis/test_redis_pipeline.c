@@ -104,7 +104,9 @@ static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state
 		assert_int_equal(echo(p, i, &results), OK);
 	while (results.failed < 10)
 		run_turn(p);
-	assert_in_range(backend_fixture_now_ms() - begun_ms, TIMEOUT_MS - 1, TIMEOUT_MS + 3000);
+	int64_t took_ms = backend_fixture_now_ms() - begun_ms;
+	assert_true(took_ms >= TIMEOUT_MS - 1);
+	test_speed_at_most(took_ms, TIMEOUT_MS + 3000, "ms");
 	assert_int_equal(echo(p, 0, &results), ERR_UNAVAILABLE);
 	assert_int_equal(redis_pipeline_descriptor(p, &(short){ 0 }), -1);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
@@ -126,7 +128,7 @@ static void ends_open_calls_when_the_connection_is_cut(void **state)
 	enum err err = echo(p, results.replied, &results);
 	for (int64_t begun_ms = backend_fixture_now_ms(); err == OK && results.failed == 0;) {
 		run_turn(p);
-		assert_in_range(backend_fixture_now_ms() - begun_ms, 0, 3000);
+		test_speed_at_most(backend_fixture_now_ms() - begun_ms, 3000, "ms");
 	}
 	assert_int_equal(echo(p, 0, &results), ERR_UNAVAILABLE);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
