@@ -106,7 +106,7 @@ static void insert_during_purge(const struct backend_fixture *f, bool commits)
 	assert_int_equal(pg_conn_begin(purger), OK);
 	purge_link(purger, f->unique);
 	assert_int_equal(pthread_create(&thread, NULL, insert_in_thread, &inserter), 0);
-	backend_fixture_wait(waits_for_a_lock, &waiting, 5000);
+	backend_fixture_wait(waits_for_a_lock, &waiting, TEST_DEADLINE_MS);
 	if (commits)
 		assert_int_equal(pg_conn_commit(purger), OK);
 	else
@@ -258,7 +258,7 @@ static void accepts_every_visit_while_a_partition_is_created(void **state)
 		writers[i] = (struct writer){ backend_fixture_pg(f), observer.day, OK };
 		assert_int_equal(pthread_create(&threads[i], NULL, write_visits, &writers[i]), 0);
 	}
-	backend_fixture_wait(has_visits, &observer, 5000);
+	backend_fixture_wait(has_visits, &observer, TEST_DEADLINE_MS);
 	assert_int_equal(ask_of_day(observer.conn, "SELECT visit_log_make_partition($1::date)::int",
 	                            observer.day),
 	                 1);

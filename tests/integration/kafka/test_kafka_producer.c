@@ -387,7 +387,7 @@ static void detects_a_frozen_broker(void **state)
 	assert_true(kafka_producer_is_reachable(p));
 	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 20000);
 	send_numbered(p, m.net->unique, 1, 2);
-	backend_fixture_wait(is_unreachable, p, 10000);
+	backend_fixture_wait(is_unreachable, p, TEST_DEADLINE_MS);
 	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 0);
 	kafka_producer_free(p);
 	free(reports);

@@ -35,7 +35,7 @@ static bool acquires(void *ctx)
 static void acquire_when_expired(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
 {
 	struct attempt a = { lock, conn, at_most_ms };
-	backend_fixture_wait(acquires, &a, 5000);
+	backend_fixture_wait(acquires, &a, TEST_DEADLINE_MS);
 }
 
 static void has_one_holder_at_a_time(void **state)
@@ -101,7 +101,7 @@ static void cannot_be_extended_after_it_expires(void **state)
 	struct fenced_lock a = new_lock(*state, "a");
 	struct attempt attempt = { &a, conn, 0 };
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	backend_fixture_wait(has_expired, &attempt, 5000);
+	backend_fixture_wait(has_expired, &attempt, TEST_DEADLINE_MS);
 	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
 	struct fenced_lock b = new_lock(*state, "b");
 	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), OK);
@@ -194,11 +194,11 @@ static void blocks_contenders_until_the_checked_batch_commits(void **state)
 	assert_int_equal(pg_conn_begin(conn), OK);
 	assert_int_equal(fenced_lock_check(&a, conn), OK);
 	struct attempt attempt = { &a, observer, 0 };
-	backend_fixture_wait(has_expired, &attempt, 5000);
+	backend_fixture_wait(has_expired, &attempt, TEST_DEADLINE_MS);
 	/* The lock has expired, but the batch runs: a contender waits for its commit. */
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, acquire_in_thread, &contender), 0);
-	backend_fixture_wait(waits_for_a_lock, observer, 5000);
+	backend_fixture_wait(waits_for_a_lock, observer, TEST_DEADLINE_MS);
 	assert_false(atomic_load(&contender.done));
 	assert_int_equal(pg_conn_commit(conn), OK);
 	pthread_join(thread, NULL);
@@ -251,7 +251,7 @@ static void is_lost_when_shedlock_acquires_it(void **state)
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a.name);
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	backend_fixture_wait(has_expired, &attempt, 5000);
+	backend_fixture_wait(has_expired, &attempt, TEST_DEADLINE_MS);
 	assert_int_equal(
 		pg_conn_query(
 			conn,

@@ -65,7 +65,7 @@ static void reuses_one_connection(void **state)
 	pg_params_text(&p, f->unique);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(use_connection(pool), OK);
-	backend_fixture_wait(is_reachable, pool, 5000);
+	backend_fixture_wait(is_reachable, pool, TEST_DEADLINE_MS);
 	/* The second connection belongs to the health check. */
 	assert_in_range(backend_fixture_query_int(
 				other,
@@ -136,7 +136,7 @@ static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
 		.clock = clock_system(),
 		.log = f->log,
 	});
-	backend_fixture_wait(has_connections, &e, 10000);
+	backend_fixture_wait(has_connections, &e, TEST_DEADLINE_MS);
 	struct pg_conn *conns[4] = { NULL };
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pg_pool_acquire(e.pool, &conns[i]), OK);
@@ -145,7 +145,7 @@ static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
 	for (int i = 0; i < 4; i++)
 		pg_pool_release(e.pool, conns[i]);
 	e.wanted = 2;
-	backend_fixture_wait(has_connections, &e, 10000);
+	backend_fixture_wait(has_connections, &e, TEST_DEADLINE_MS);
 	assert_int_equal(use_connection(e.pool), OK);
 	/* A connection that the server closes is replaced even without a caller. */
 	struct pg_params p = { 0 };
@@ -154,8 +154,8 @@ static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
 		e.other,
 		"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
 		&p);
-	backend_fixture_wait(works, e.pool, 10000);
-	backend_fixture_wait(has_connections, &e, 10000);
+	backend_fixture_wait(works, e.pool, TEST_DEADLINE_MS);
+	backend_fixture_wait(has_connections, &e, TEST_DEADLINE_MS);
 	pg_pool_free(e.pool);
 	pg_conn_close(e.other);
 }
@@ -204,7 +204,7 @@ static void rejects_a_waiter_beyond_the_maximum_at_once(void **state)
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, acquire_only_connection, &waiters), 0);
-	backend_fixture_wait(all_but_two_are_rejected, &waiters, 10000);
+	backend_fixture_wait(all_but_two_are_rejected, &waiters, TEST_DEADLINE_MS);
 	pg_pool_release(waiters.pool, conn);
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
@@ -310,7 +310,7 @@ static void starts_without_a_server_and_connects_later(void **state)
 	assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
 	assert_false(pg_pool_is_reachable(pool));
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
-	backend_fixture_wait(works, pool, 5000);
+	backend_fixture_wait(works, pool, TEST_DEADLINE_MS);
 	assert_true(pg_pool_is_reachable(pool));
 	pg_pool_free(pool);
 	tcp_proxy_free(proxy);
@@ -323,10 +323,10 @@ static void survives_a_restart_of_the_server(void **state)
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
 	struct pg_pool *pool = new_pool(f, 2, WAIT_MS, metrics);
 	assert_int_equal(use_connection(pool), OK);
-	backend_fixture_wait(is_reachable, pool, 5000);
+	backend_fixture_wait(is_reachable, pool, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
 	assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
-	backend_fixture_wait(is_unreachable, pool, 3000);
+	backend_fixture_wait(is_unreachable, pool, TEST_DEADLINE_MS);
 	/* During an outage callers do not connect, and the log stays short. */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
@@ -334,7 +334,7 @@ static void survives_a_restart_of_the_server(void **state)
 	                1, 50);
 	assert_in_range(backend_fixture_logged(f, "postgres_cannot_connect"), 0, 3);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
-	backend_fixture_wait(works, pool, 5000);
+	backend_fixture_wait(works, pool, TEST_DEADLINE_MS);
 	assert_int_equal(backend_fixture_logged(f, "postgres_reachable_again"), 1);
 	pg_pool_free(pool);
 	tcp_proxy_free(proxy);
@@ -372,7 +372,7 @@ static void costs_callers_one_timeout_when_the_server_freezes(void **state)
 		assert_int_equal(pg_pool_acquire(pool, &conns[i]), OK);
 	for (int i = 0; i < 4; i++)
 		pg_pool_release(pool, conns[i]);
-	backend_fixture_wait(is_reachable, pool, 5000);
+	backend_fixture_wait(is_reachable, pool, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
 	struct caller sufferers[4];
 	pthread_t threads[4];
@@ -399,11 +399,11 @@ static void detects_a_dead_server_within_seconds_without_callers(void **state)
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
 	struct pg_pool *pool = new_pool(f, 1, WAIT_MS, NULL);
-	backend_fixture_wait(is_reachable, pool, 5000);
+	backend_fixture_wait(is_reachable, pool, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
-	backend_fixture_wait(is_unreachable, pool, 5000);
+	backend_fixture_wait(is_unreachable, pool, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
-	backend_fixture_wait(is_reachable, pool, 5000);
+	backend_fixture_wait(is_reachable, pool, TEST_DEADLINE_MS);
 	pg_pool_free(pool);
 	tcp_proxy_free(proxy);
 }

@@ -78,7 +78,7 @@ static void completes_calls_in_order(void **state)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS);
 	struct results results = { .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	size_t first = results.replied;
 	for (size_t i = 0; i < CALLS; i++)
 		assert_int_equal(echo(p, first + i, &results), OK);
@@ -97,7 +97,7 @@ static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
 	struct redis_pipeline *p = new_pipeline(f, CALLS);
 	struct results results = { .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
 	int64_t begun_ms = backend_fixture_now_ms();
 	for (size_t i = 0; i < 10; i++)
@@ -111,7 +111,7 @@ static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state
 	assert_int_equal(redis_pipeline_descriptor(p, &(short){ 0 }), -1);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	results = (struct results){ .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	assert_true(results.is_in_order);
 	redis_pipeline_free(p);
 	tcp_proxy_free(proxy);
@@ -123,17 +123,17 @@ static void ends_open_calls_when_the_connection_is_cut(void **state)
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
 	struct redis_pipeline *p = new_pipeline(f, CALLS);
 	struct results results = { .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
 	enum err err = echo(p, results.replied, &results);
 	for (int64_t begun_ms = backend_fixture_now_ms(); err == OK && results.failed == 0;) {
 		run_turn(p);
-		test_speed_at_most(backend_fixture_now_ms() - begun_ms, 3000, "ms");
+		assert_true(backend_fixture_now_ms() - begun_ms < TEST_DEADLINE_MS);
 	}
 	assert_int_equal(echo(p, 0, &results), ERR_UNAVAILABLE);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	results = (struct results){ .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	redis_pipeline_free(p);
 	tcp_proxy_free(proxy);
 }
@@ -142,7 +142,7 @@ static void ends_open_calls_when_freed(void **state)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS);
 	struct results results = { .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(echo(p, i, &results), OK);
 	redis_pipeline_free(p);
@@ -153,7 +153,7 @@ static void reconnects_when_another_run_id_is_required(void **state)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS);
 	struct results results = { .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	redis_pipeline_require_run_id(p, results.run_id);
 	assert_int_equal(echo(p, results.replied, &results), OK);
 	while (results.replied < 2)
@@ -164,7 +164,7 @@ static void reconnects_when_another_run_id_is_required(void **state)
 	assert_int_equal(results.failed, 1);
 	assert_int_equal(redis_pipeline_descriptor(p, &(short){ 0 }), -1);
 	results = (struct results){ .pipeline = p, .is_in_order = true };
-	backend_fixture_wait(is_connected, &results, 5000);
+	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	redis_pipeline_free(p);
 }
 
