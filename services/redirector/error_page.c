@@ -4,9 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/http/http_accept.h"
 #include "lib/http/http_problem.h"
-
-#define WEIGHT_MAX 1000
 
 #define STYLE                                                                                                                                                \
 	":root{color-scheme:light dark;--paper:#f4f2ee;--card:#fffefb;--edge:#e2ddd4;--ink:#1d2330;--soft:#555d6d;--mark:#a93f28;--glow:#f7e4dd}"            \
@@ -84,49 +83,6 @@ static const struct page *find_page(unsigned status)
 	return NULL;
 }
 
-/* A weight in the syntax of RFC 9110, "0.8", in thousandths. A malformed weight counts as 1000. */
-static int parse_weight(const char *text, size_t len)
-{
-	if (len == 0 || len > 5 || (text[0] != '0' && text[0] != '1') ||
-	    (len > 1 && text[1] != '.'))
-		return WEIGHT_MAX;
-	int weight = (text[0] - '0') * WEIGHT_MAX;
-	int digit_worth = WEIGHT_MAX / 10;
-	for (size_t i = 2; i < len; i++, digit_worth /= 10) {
-		if (text[i] < '0' || text[i] > '9')
-			return WEIGHT_MAX;
-		weight += (text[i] - '0') * digit_worth;
-	}
-	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
-}
-
-/* The weight of a media range with parameters: "text/html;level=1; q=0.8". */
-static int weight_of(const char *range, size_t len)
-{
-	const char *end = range + len;
-	const char *at = range;
-	while ((at = memchr(at, ';', (size_t)(end - at))) != NULL) {
-		at++;
-		while (at < end && (*at == ' ' || *at == '\t'))
-			at++;
-		if (end - at < 2 || strncasecmp(at, "q=", 2) != 0)
-			continue;
-		const char *value = at + 2;
-		const char *stop = value;
-		while (stop < end && !strchr(" \t;", *stop))
-			stop++;
-		return parse_weight(value, (size_t)(stop - value));
-	}
-	return WEIGHT_MAX;
-}
-
-static bool matches_range(const char *range, size_t len, const char *type)
-{
-	size_t type_len = strlen(type);
-	return len >= type_len && strncasecmp(range, type, type_len) == 0 &&
-	       (len == type_len || strchr(" \t;", range[type_len]));
-}
-
 enum specificity { UNNAMED, BY_WILDCARD, BY_TYPE_RANGE, BY_EXACT_TYPE };
 
 /* How much the client prefers one type: the most specific range that matches it decides. */
@@ -145,24 +101,22 @@ static void prefer(struct preference *preference, enum specificity specificity, 
 bool error_page_prefers_html(const char *accept)
 {
 	struct preference html = { 0 }, json = { 0 };
-	while (accept && *accept) {
-		accept += strspn(accept, " \t,");
-		size_t len = strcspn(accept, ",");
-		int weight = weight_of(accept, len);
-		if (matches_range(accept, len, "text/html"))
+	struct http_accept_item range;
+	while (accept && http_accept_next(&accept, &range)) {
+		int weight = range.weight < 0 ? HTTP_ACCEPT_WEIGHT_MAX : range.weight;
+		if (http_accept_is(&range, "text/html"))
 			prefer(&html, BY_EXACT_TYPE, weight);
-		else if (matches_range(accept, len, "text/*"))
+		else if (http_accept_is(&range, "text/*"))
 			prefer(&html, BY_TYPE_RANGE, weight);
-		else if (matches_range(accept, len, "application/problem+json") ||
-		         matches_range(accept, len, "application/json"))
+		else if (http_accept_is(&range, "application/problem+json") ||
+		         http_accept_is(&range, "application/json"))
 			prefer(&json, BY_EXACT_TYPE, weight);
-		else if (matches_range(accept, len, "application/*"))
+		else if (http_accept_is(&range, "application/*"))
 			prefer(&json, BY_TYPE_RANGE, weight);
-		else if (matches_range(accept, len, "*/*")) {
+		else if (http_accept_is(&range, "*/*")) {
 			prefer(&html, BY_WILDCARD, weight);
 			prefer(&json, BY_WILDCARD, weight);
 		}
-		accept += len;
 	}
 	return html.weight > json.weight ||
 	       (html.weight > 0 && html.weight == json.weight && html.specificity > BY_WILDCARD);
