@@ -1,4 +1,5 @@
--- One login per service, with only the permissions of its role. db/migrations/0001_roles.sql creates missing roles.
+-- One login per service, with only the permissions of its role. db/migrations/0001_roles.sql
+-- creates missing roles.
 CREATE ROLE waymark_redirector NOLOGIN;
 CREATE ROLE waymark_links_api NOLOGIN;
 CREATE ROLE waymark_consumer NOLOGIN;
