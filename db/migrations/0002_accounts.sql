@@ -1,4 +1,4 @@
--- Users, their API keys, and the audit log (docs/decisions/0026-who-may-do-what.md).
+-- Users, their API keys, and the audit log (docs/decisions/0026-authentication-and-authorization.md).
 CREATE TABLE users (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     email            text CHECK (length(email) BETWEEN 3 AND 254),

@@ -84,7 +84,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON links TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;
 
--- --- requests that create links (docs/decisions/0027-writing-links.md) ---
+-- --- requests that create links (docs/decisions/0027-link-writes-and-idempotency.md) ---
 
 -- Stored responses to POST requests with an Idempotency-Key, kept for 24 hours. The row is written
 -- in the transaction that creates the links, so a stored response exists exactly if the links do.
@@ -112,7 +112,7 @@ CREATE INDEX link_quota_uses_since_idx ON link_quota_uses (since);
 GRANT SELECT, INSERT, UPDATE ON idempotency_keys, link_quota_uses TO waymark_links_api;
 GRANT SELECT, DELETE ON idempotency_keys, link_quota_uses TO waymark_janitor; -- deletes what is older than a day
 
--- --- blocked hosts (docs/decisions/0029-hosts-that-links-may-lead-to.md) ---
+-- --- blocked hosts (docs/decisions/0029-destination-host-policy.md) ---
 
 -- Hosts that administrators have blocked as destinations. Block lists in files are separate.
 CREATE TABLE blocked_hosts (

@@ -39,7 +39,7 @@ COMMENT ON COLUMN visit_log.served_from IS 'REGION of the redirector that answer
 CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;
 CREATE INDEX visit_log_link_idx ON visit_log (link_id, occurred_at DESC);
 -- Only one visit of a visitor to a link on a day is unique
--- (docs/decisions/0024-the-log-knows-its-visitors.md). The index has the whole hash. Visits with an
+-- (docs/decisions/0024-unique-visitors-in-the-visit-log.md). The index has the whole hash. Visits with an
 -- unknown hash ('') cannot be told apart and are never unique.
 CREATE UNIQUE INDEX visit_log_visitor_idx ON visit_log (day, link_id, visitor_hash)
     WHERE is_unique AND visitor_hash <> '';
@@ -67,7 +67,7 @@ CREATE TABLE consumer_offsets (
     as_of            timestamptz,
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The record before next_offset and its fingerprint. Another record at that offset means that
-    -- the topic was recreated (docs/decisions/0039-at-the-edges-of-counting.md). Valid only if
+    -- the topic was recreated (docs/decisions/0039-recreated-topics-and-dead-letters.md). Valid only if
     -- record_offset = next_offset - 1, because next_offset may be moved without it.
     record_offset    bigint,
     record_fingerprint     bigint,
@@ -116,7 +116,7 @@ GRANT SELECT ON visit_log, visit_log_reach, consumer_offsets TO waymark_links_ap
 GRANT SELECT, INSERT, DELETE ON visitor_salts TO waymark_janitor;
 GRANT SELECT ON visitor_salts TO waymark_redirector;
 
--- --- partitions (docs/decisions/0017-the-calendar-of-the-visit-log.md) ---
+-- --- partitions (docs/decisions/0017-visit-log-partitions-and-retention.md) ---
 --
 -- The janitor calls these functions, because it does not own the table. None of them reads a clock:
 -- the janitor passes the days, and its clock agrees with those of the redirectors that dated the

@@ -60,7 +60,7 @@ CREATE FUNCTION local_start(local timestamp, zone text) RETURNS timestamptz LANG
     FROM (SELECT local AT TIME ZONE zone AS late) AS taken
 $$;
 
--- --- daily roll-ups (docs/decisions/0025-finished-days.md) ---
+-- --- daily roll-ups (docs/decisions/0025-daily-rollups.md) ---
 --
 -- The janitor makes a day's roll-ups from its hours and quarters once the day is over, in the order
 -- of the primary key, so that rows that are read together are stored together. Clicks that are
@@ -282,7 +282,7 @@ REVOKE EXECUTE ON FUNCTION daily_rollup_advance(date, integer, bigint, integer),
     daily_rollup_add_link(bigint, date), daily_rollup_add_slice(bigint, date, visit_dimension, text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION daily_rollup_advance(date, integer, bigint, integer) TO waymark_janitor;
 
--- --- statistics of purged links (docs/decisions/0023-counts-after-the-purge.md) ---
+-- --- statistics of purged links (docs/decisions/0023-statistics-of-purged-links.md) ---
 --
 -- The consumer deletes them soon after the purge's event. The janitor's nightly scan deletes those
 -- that late clicks created again. The link_statistics row of a link goes last, because the scan

@@ -1,9 +1,9 @@
--- What lists of a million links need (docs/decisions/0028-lists-of-links.md): searches for
+-- What lists of a million links need (docs/decisions/0028-link-lists-and-search.md): searches for
 -- substrings and tags, the number of links, and the sort order by visits.
 
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
--- --- searches (docs/decisions/0032-searches-that-find-very-many.md) ---
+-- --- searches (docs/decisions/0032-searches-with-many-matches.md) ---
 
 -- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
 -- in the whole is a match in one field. New rows go to a pending list, which every search reads as

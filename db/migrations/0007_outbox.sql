@@ -1,7 +1,7 @@
 -- The outbox, through which changes of links reach Kafka and Redis, and the generation of Redis'
 -- content.
 
--- LinkEvents of committed changes (docs/decisions/0004-outbox-cursor.md). A change writes its row
+-- LinkEvents of committed changes (docs/decisions/0004-outbox-without-a-cursor.md). A change writes its row
 -- in its own transaction, while the link's row is locked. The row is deleted when both Kafka and
 -- Redis have the event; neither waits for the other. Rows are ordered by id, which within one link
 -- is the order of its versions. xid8 would not be: a transaction that changes many links has its
@@ -15,7 +15,7 @@ CREATE TABLE outbox (
     cached     boolean NOT NULL DEFAULT false, -- Redis has this version or a newer one
     -- 0 is published first: a client waits for it. 1: the janitor marked a link as EXPIRED, which
     -- everybody knows from the clock. 2: a purge. Rows of 1 and 2 come by the hundred thousand and
-    -- must not delay users' changes (docs/decisions/0016-purge-in-bulk.md).
+    -- must not delay users' changes (docs/decisions/0016-bulk-purge-and-outbox-priority.md).
     priority   smallint NOT NULL DEFAULT 0 CHECK (priority BETWEEN 0 AND 2)
 ) WITH (
     -- A queue that empties as fast as it fills: a scan for the first live row reads all dead ones
@@ -32,7 +32,7 @@ CREATE INDEX outbox_marks_idx ON outbox (slug) WHERE NOT published AND priority 
 GRANT SELECT, INSERT, DELETE, UPDATE (published, cached, priority) ON outbox TO waymark_links_api;
 GRANT INSERT ON outbox TO waymark_janitor;
 
--- The generation of Redis' content (docs/decisions/0012-generation-of-redis.md): one row, which
+-- The generation of Redis' content (docs/decisions/0012-redis-cache-generation.md): one row, which
 -- only the relay with the lock changes, and only upwards. server: the Redis process for which it
 -- was last raised (64 bits of its run_id); 0 = none yet.
 CREATE TABLE link_cache_generation (

@@ -1,7 +1,7 @@
 /*
  * A cache of links in Redis: key link:{slug}. Everything is best effort; Redis may lose any value
  * at any time. The cache guarantees that old values never stay and never come back
- * (docs/decisions/0012-generation-of-redis.md):
+ * (docs/decisions/0012-redis-cache-generation.md):
  *
  *   - Each value has the generation of the content of Redis. A value of another generation reads as
  *     a miss. Redis is used only while it is valid (link_cache_validity.h).

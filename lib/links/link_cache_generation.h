@@ -1,7 +1,7 @@
 /*
  * The generation of the content of Redis: a number that rises whenever Redis may hold something
  * old. Everything of an earlier generation then reads as a miss
- * (docs/decisions/0012-generation-of-redis.md). Redis key link_cache:generation; the relay of
+ * (docs/decisions/0012-redis-cache-generation.md). Redis key link_cache:generation; the relay of
  * links-api writes it, readers of cached links read it.
  *
  * Safe from any thread.

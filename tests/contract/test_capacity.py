@@ -117,7 +117,7 @@ def test_memory_hits_reduce_the_load_of_redis():
 def test_workers_handle_the_peak():
     for redirects in (100, 10_000, 100_000, 1_000_000):
         each = needs(redirects=redirects, links=redirects * 100)
-        can = each.lanes * model.lane_duty() / each.count_us * 1e6
+        can = each.workers * model.worker_duty() / each.count_us * 1e6
         assert can * figures.of.utilisation >= redirects * 0.999
 
 

@@ -17,7 +17,7 @@ if not tree.kustomize().exists():
 PROGRAM_BYTES = 16 * MiB
 # Room for fragmentation: beyond its limit a pod is killed.
 SLACK = 1.2
-BULK_BYTES = 20_000_000  # docs/decisions/0027-writing-links.md
+BULK_BYTES = 20_000_000  # docs/decisions/0027-link-writes-and-idempotency.md
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def redirector_memory(pod):
 
 def consumer_memory(pod):
     """The measured memory per worker, times the workers."""
-    return of.consumer_memory * pod.number("WORKERS") / of.lanes
+    return of.consumer_memory * pod.number("WORKERS") / of.workers
 
 
 def api_memory(pod):

@@ -41,17 +41,17 @@ def test_the_containerfile_is_right():
 
 BROKEN = [
     ("a base below the image", "FROM scratch", "FROM debian:12-slim", "begins with debian:12-slim"),
-    ("a command in it", "USER 65532", "RUN [\"/service\"]\nUSER 65532", "takes more than what was assembled: RUN"),
-    ("a file from the tree in it", "USER 65532", "COPY LICENSE /\nUSER 65532", "takes more than what was assembled: COPY"),
+    ("a command in it", "USER 65532", "RUN [\"/service\"]\nUSER 65532", "must contain assembled files only: RUN"),
+    ("a file from the tree in it", "USER 65532", "COPY LICENSE /\nUSER 65532", "must contain assembled files only: COPY"),
     ("root", "USER 65532:65532", "USER 0:0", "has no USER 65532:65532"),
     ("a shell for the program", 'ENTRYPOINT ["/service"]', "ENTRYPOINT /service", "no ENTRYPOINT as a list"),
-    ("no licence", "org.opencontainers.image.licenses", "licences", "no label org.opencontainers.image.licenses"),
-    ("everything", "COPY lib lib", "COPY . .", "COPY .: name what is needed"),
-    ("a folder that is gone", "COPY lib lib", "COPY library lib", "COPY library: name"),
-    ("an undeclared variable", "ARG REVISION=unknown\n", "", "no ARG REVISION in this stage"),
-    ("a secret", "ARG REVISION=unknown", "ARG REVISION=unknown\nARG NPM_TOKEN", "NPM_TOKEN: what is secret"),
-    ("ADD", "COPY lib lib", "ADD lib lib", "ADD lib lib: COPY says"),
-    ("packages past the list", "RUN cmake", "RUN apt-get install -y curl && cmake", "what is needed stands in tools/packages.txt"),
+    ("no licence", "org.opencontainers.image.licenses", "licences", "missing label org.opencontainers.image.licenses"),
+    ("everything", "COPY lib lib", "COPY . .", "COPY .: must name existing files"),
+    ("a folder that is gone", "COPY lib lib", "COPY library lib", "COPY library: must name"),
+    ("an undeclared variable", "ARG REVISION=unknown\n", "", "REVISION has no ARG in this stage"),
+    ("a secret", "ARG REVISION=unknown", "ARG REVISION=unknown\nARG NPM_TOKEN", "NPM_TOKEN: a secret"),
+    ("ADD", "COPY lib lib", "ADD lib lib", "ADD lib lib: use COPY"),
+    ("packages past the list", "RUN cmake", "RUN apt-get install -y curl && cmake", "list packages in tools/packages.txt"),
     ("a base of no version", "BASE=debian:12-slim", "BASE=debian:latest", "no version"),
 ]  # fmt: skip
 
@@ -139,7 +139,7 @@ def files_of(packages):
 
 def test_an_unknown_service_is_refused(tmp_path):
     run = subprocess.run([ASSEMBLE, "shell", "0", "0", BUILD, tmp_path / "x"], capture_output=True, text=True)
-    assert run.returncode == 64 and "there is no image of shell" in run.stderr
+    assert run.returncode == 64 and "unknown image shell" in run.stderr
 
 
 @pytest.fixture(scope="module")

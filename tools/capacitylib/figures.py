@@ -75,7 +75,7 @@ FIGURES = {
     "lanes_per_s": measured(66142, "/s", "clicks of 1,000 links, one consumer with two lanes, on two cores with all the others", PERFORMANCE, r"\*\*1,000,000, 1,000, 1\*\* +\|[^|]*\|[^|]*\| {} +\|"),
     "few_links_per_s": measured(88388, "/s", "… of 100 links", PERFORMANCE, r"1,000,000, 100, 1 +\|[^|]*\|[^|]*\| {} +\|"),
     "consumer_memory": measured(571e6, "bytes", "memory of a consumer at most, two lanes, ten million clicks", PERFORMANCE, r"\| 10,000,000, 1,000, 1 .*\| {} → ", 1e6),
-    "event_bytes": measured(283, "bytes", "a RedirectEvent", "docs/decisions/0022-facts-about-a-click.md", r"20,000 events of {} bytes"),
+    "event_bytes": measured(283, "bytes", "a RedirectEvent", "docs/decisions/0022-click-enrichment.md", r"20,000 events of {} bytes"),
     # Statistics
     "quarter_bytes": derived(181, "bytes", "row by quarter of an hour, with its index", "511 MiB for 2,960,000 rows ([performance](performance.md))"),
     "hour_bytes": derived(210, "bytes", "row by hour", "3,315 MiB for 16,555,554 rows"),

@@ -71,7 +71,7 @@ def check_steps(found):
         if word == "ADD":
             yield f"ADD {rest}: COPY says what it does"
         if word == "RUN" and re.search(r"\b(apt|apt-get|curl|wget)\b", rest):
-            yield f"RUN {rest}: what is needed stands in tools/packages.txt, and tools/setup gets it"
+            yield f"RUN {rest}: list packages in tools/packages.txt, and tools/setup gets it"
         if word == "ARG" and rest.startswith("BASE=") and not re.search(r":[0-9a-z.-]*[0-9][0-9a-z.-]*$", rest):
             yield f"ARG {rest}: no version"
 

@@ -96,7 +96,7 @@ def check_topics(rendering):
                 yield f"{name_of(scaler)}: consumerGroup is {about.get('consumerGroup')}, and the consumers' is {group}"
             brokers = next((each["data"]["KAFKA_BROKERS"] for each in rendering.all("ConfigMap") if "KAFKA_BROKERS" in each.get("data", {})), None)
             if about.get("bootstrapServers") != brokers:
-                yield f"{name_of(scaler)}: bootstrapServers is not KAFKA_BROKERS, {brokers}"
+                yield f"{name_of(scaler)}: bootstrapServers must be KAFKA_BROKERS, {brokers}"
 
 
 def check_copies(rendering):
@@ -104,7 +104,7 @@ def check_copies(rendering):
     for workload, _, program, values in containers(rendering):
         copies, needed = (int(value_of(program, values, name) or -1) for name in ("TOPICS_REPLICATION", "TOPICS_MIN_INSYNC"))
         if copies > 1 and not 1 < needed < copies:
-            yield f"{workload.where}: of {copies} copies TOPICS_MIN_INSYNC asks for {needed}: more than one, and not all"
+            yield f"{workload.where}: of {copies} copies TOPICS_MIN_INSYNC asks for {needed}: it must be more than 1 and less than the replicas"
 
 
 def check_kafka_rights(rendering):
@@ -153,9 +153,9 @@ def check_journal(rendering):
         room = mount and volumes[mount["name"]].get("emptyDir", {}).get("sizeLimit")
         most = int(value_of(program, values, "JOURNAL_MAX_BYTES"))
         if not room:
-            yield f"{workload.where}: JOURNAL_DIR {folder} is not below an emptyDir with a sizeLimit"
+            yield f"{workload.where}: JOURNAL_DIR {folder} is must be below an emptyDir with a sizeLimit"
         elif bytes_of(room) < most * 1.05:
-            yield f"{workload.where}: a full journal ({most} bytes) gets the pod evicted: sizeLimit is {room}"
+            yield f"{workload.where}: a full journal ({most} bytes) the kubelet would evict the pod: sizeLimit is {room}"
 
 
 def check_drain(rendering):
@@ -197,11 +197,11 @@ def check_versions(rendering):
     for workload in rendering.workloads:
         for container in workload.containers:
             if "waymark/" in container["image"] and not container["image"].endswith(f":{version}"):
-                yield f"{workload.where}: image {container['image']}, and this is version {version}"
+                yield f"{workload.where}: image {container['image']}, does not have the current version {version}"
             if not re.search(r":[0-9][^/]*$", container["image"]):
                 yield f"{workload.where}: image {container['image']} has no version"
         if workload.thing["kind"] == "Job" and not workload.name.endswith("-" + version.replace(".", "-")):
-            yield f"{workload.where}: a Job's name ends in its version: a Job cannot be changed"
+            yield f"{workload.where}: the name must end in the version: a Job cannot be changed"
 
 
 CHECKS = (

@@ -43,7 +43,7 @@ def check_rules(rendering):
     rules = rendering.all("PrometheusRule")
     for each in rules:
         if each["spec"]["groups"] != groups():
-            yield f"{name_of(each)}: it has not what deploy/prometheus has: tools/lint/manifests --rules"
+            yield f"{name_of(each)}: differs from deploy/prometheus: tools/lint/manifests --rules"
     if rendering.all("PodMonitor") and not rules:
         yield "PodMonitor without a PrometheusRule: nobody is told of anything"
 

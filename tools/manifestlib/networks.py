@@ -31,7 +31,7 @@ def check_default(rendering):
         spec = policy["spec"]
         if spec["podSelector"] == {} and set(spec["policyTypes"]) == {"Ingress", "Egress"} and not spec.get("ingress") and not spec.get("egress"):
             return
-    yield "NetworkPolicy: none denies by default"
+    yield "NetworkPolicy: no policy denies by default"
 
 
 def check_egress(rendering, workload):
@@ -65,9 +65,9 @@ def check_each_rule(rendering):
         for direction, peers in (("ingress", "from"), ("egress", "to")):
             for rule in policy["spec"].get(direction, []):
                 if not rule.get(peers):
-                    yield f"{name_of(policy)}: {direction} names nobody, which means everybody"
+                    yield f"{name_of(policy)}: {direction} has no peers, which allows all"
                 if not rule.get("ports"):
-                    yield f"{name_of(policy)}: {direction} names no port, which means all"
+                    yield f"{name_of(policy)}: {direction} has no ports, which allows all"
 
 
 def check(rendering):

@@ -14,7 +14,7 @@ def check_targets(rendering):
         yield f"Deployment/{name}: two scale it"
     for deployment in rendering.all("Deployment"):
         if deployment["metadata"]["name"] in scaled and "replicas" in deployment["spec"]:
-            yield f"{name_of(deployment)}: replicas is its autoscaler's to say"
+            yield f"{name_of(deployment)}: replicas must be left to its autoscaler to say"
 
 
 def check_selectors(rendering):

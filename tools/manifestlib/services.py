@@ -80,12 +80,12 @@ def check_strategy(rendering):
             continue
         rolling = workload.thing["spec"].get("strategy", {}).get("rollingUpdate", {})
         if rolling.get("maxUnavailable") != 0:
-            yield f"{workload.where}: a rolling update takes old pods away before new ones are ready"
+            yield f"{workload.where}: a rolling update stops old pods before new ones are ready"
         spread = workload.pod.get("topologySpreadConstraints")
         if not spread:
-            yield f"{workload.where}: its pods may all be on one node"
+            yield f"{workload.where}: its pods may be on one node"
         if not all("pod-template-hash" in each.get("matchLabelKeys", []) for each in spread or []):
-            yield f"{workload.where}: while it rolls, pods are spread by where those are that go"
+            yield f"{workload.where}: while it rolls, pods are spread counts the old pods"
 
 
 def check(rendering):

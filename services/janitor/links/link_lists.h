@@ -3,10 +3,10 @@
  *
  * - copies visit counts into link_ranking, the sort order by visits;
  * - merges rows of link_counts, so that counting an owner's links reads few rows
- *   (docs/decisions/0028-lists-of-links.md);
+ *   (docs/decisions/0028-link-lists-and-search.md);
  * - moves new links from the pending list into the search indexes;
  * - samples once an hour which trigrams are frequent
- *   (docs/decisions/0032-searches-that-find-very-many.md).
+ *   (docs/decisions/0032-searches-with-many-matches.md).
  *
  * A run that does not happen only makes the sort order stale.
  */

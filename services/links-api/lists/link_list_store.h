@@ -1,7 +1,7 @@
 /*
  * One thread at a time per connection. Lists of links in PostgreSQL: the tables links, link_counts
  * (the number of links of each owner) and link_ranking (the order by visits, some seconds behind
- * the counts; docs/decisions/0028-lists-of-links.md). Errors of pg_conn_query pass through.
+ * the counts; docs/decisions/0028-link-lists-and-search.md). Errors of pg_conn_query pass through.
  * ERR_LIMIT: the query exceeds the statement timeout.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_STORE_H

@@ -1,7 +1,7 @@
 /*
  * Safe from any thread. Caches pages of users' link lists in Redis for LIST_CACHE_TTL_S, so that
  * PostgreSQL does not sort and count unchanged lists again. An owner never sees a page that is
- * older than an acknowledged change (docs/decisions/0014-lists-in-redis.md):
+ * older than an acknowledged change (docs/decisions/0014-link-list-cache.md):
  *
  *   - The key list_generation:{user id} holds a random number. The key list:{generation of the link
  *     cache}:{user id}:{that number}:{page}:{limit} holds a page. A change of a link deletes its

@@ -1,6 +1,6 @@
 /*
  * Invalidates the Redis caches when they may hold outdated links
- * (docs/decisions/0012-generation-of-redis.md).
+ * (docs/decisions/0012-redis-cache-generation.md).
  *
  * Each run first applies the uncached rows of the outbox to Redis. While nothing is left over, it
  * announces the current generation in Redis again and again. It raises the generation, in

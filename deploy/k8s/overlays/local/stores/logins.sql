@@ -1,4 +1,5 @@
--- A login per service, each with the rights of its role alone (db/migrations/0001_roles.sql makes the roles where they are missing).
+-- One login per service, with only the permissions of its role. db/migrations/0001_roles.sql
+-- creates missing roles.
 CREATE ROLE waymark_redirector NOLOGIN;
 CREATE ROLE waymark_links_api NOLOGIN;
 CREATE ROLE waymark_consumer NOLOGIN;
