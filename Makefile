@@ -1,10 +1,8 @@
 # The front door. CMake builds (CMakePresets.json), ctest tests; this file only knows what to call.
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
-# One more than cores: most tests wait most of the time.
-JOBS := $(shell echo $$(($$(nproc) + 1)))
 
-.PHONY: help build test demo images e2e-images lint bench chaos fuzz memcheck format clean
+.PHONY: help build demo test check unit one images e2e-images lint bench chaos fuzz memcheck format clean test-build
 .NOTPARALLEL:
 
 help:
@@ -12,11 +10,16 @@ help:
 	@echo
 	@echo '  make demo     set up, build, start everything on this machine and follow a click through it'
 	@echo '                DEMO_ONCE=1 ends after the last step, BROKER=embedded does without Apache Kafka'
-	@echo '  make test     set up, build with sanitizers, run every test'
 	@echo '  make build    release binaries in build/release/bin'
-	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them (as root)'
+	@echo
+	@echo '  make unit     unit tests: seconds'
+	@echo '  make check    unit, contract, integration and end-to-end tests: minutes'
+	@echo '  make test     every test, with sanitizers; this is what continuous integration runs'
+	@echo '  make one T=PATTERN   the tests whose names match, e.g. make one T=outbox (tests/README.md)'
 	@echo '  make lint     format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
+	@echo
+	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them (as root)'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
 
@@ -28,11 +31,22 @@ build:
 demo: build
 	@exec tools/demo
 
-test: build
+test-build:
 	@tools/setup test
-	@cmake --preset dev -DWAYMARK_DEMO_BUILD='$(CURDIR)/build/release'
+	@test -f build/dev/build.ninja || cmake --preset dev
 	@cmake --build build/dev
-	@tests/all build/dev $(JOBS)
+
+unit: test-build
+	@tests/all build/dev -L unit
+
+check: test-build
+	@tests/all build/dev -L 'unit|contract|integration|e2e'
+
+test: test-build
+	@tests/all build/dev
+
+one: test-build
+	@tests/all build/dev -R '$(or $(T),$(error which? make one T=PATTERN))'
 
 images:
 	@tools/setup images
@@ -54,6 +68,7 @@ bench: build
 chaos: build
 	@tools/setup test
 	@tests/chaos/run --full
+	@tests/model/check
 
 fuzz:
 	@tools/setup lint

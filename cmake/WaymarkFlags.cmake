@@ -17,7 +17,8 @@ set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
 
 find_program(WAYMARK_CCACHE ccache)
 if(WAYMARK_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER "${WAYMARK_CCACHE}")
+  # A clone in another folder finds what this one has compiled.
+  set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${WAYMARK_CCACHE}")
 endif()
 
 add_library(waymark_flags INTERFACE)

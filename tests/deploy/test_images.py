@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 import pods
 from manifestlib import containerfile, rendering, tree
 
-BUILD = pathlib.Path(os.environ["IMAGES_BUILD"]).resolve()
+BUILD = pathlib.Path(os.environ["WAYMARK_BUILD_DIR"]).resolve()
 TEXT = (ROOT / containerfile.FILE).read_text()
 ASSEMBLE = ROOT / "deploy/images/assemble"
 # An image may hold programs, libraries, the files that these read, and licences in usr/share/doc.

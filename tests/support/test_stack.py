@@ -29,6 +29,12 @@ def up_arguments(folder, *more):
     return ["up", "--services", "none", "--build", BUILD, "--state", str(folder), *more]
 
 
+@pytest.fixture
+def embedded(monkeypatch):
+    """For what is true of any broker: a JVM takes most of the time that a stack needs to start."""
+    monkeypatch.setenv("BROKER", "embedded")
+
+
 def addresses(folder):
     lines = stack("env", "--state", folder).stdout.splitlines()
     return dict(shlex.split(line)[0].split("=", 1) for line in lines)
@@ -64,9 +70,9 @@ def freeze_kafka(folder):
     os.kill(int(found[0].split()[0]), signal.SIGSTOP)
 
 
-def assert_all_gone(folder):
+def assert_all_gone(folder, seconds=60):
     try:
-        wait_until(lambda: not processes_of(folder), 30, "the end of every process")
+        wait_until(lambda: not processes_of(folder), seconds, "the end of every process")
     except AssertionError:
         pytest.fail("left behind: " + "\n".join(processes_of(folder)))
 
@@ -124,7 +130,7 @@ def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_numbe
     assert stack("ps", "--state", folder, check=False).returncode == 1
 
 
-def test_nothing_is_left_when_the_supervisor_is_killed(folder):
+def test_nothing_is_left_when_the_supervisor_is_killed(embedded, folder):
     stack(*up_arguments(folder))
     (supervisor,) = [int(line.split()[0]) for line in processes_of(folder) if "stacklib.supervisor" in line]
     os.kill(supervisor, signal.SIGKILL)
@@ -132,14 +138,16 @@ def test_nothing_is_left_when_the_supervisor_is_killed(folder):
     stack(*up_arguments(folder))  # and it starts again
 
 
-def test_ends_with_the_process_it_is_tied_to(folder):
+def test_ends_at_once_with_the_process_it_is_tied_to(embedded, folder):
+    """The services are not asked to end, which would take them half a minute here."""
     with subprocess.Popen(["sleep", "1000"]) as owner:
-        stack(*up_arguments(folder, "--tied-to", str(owner.pid)))
+        words = ["--set", "DRAIN_NOTICE_MS=30000", "--tied-to", str(owner.pid)]
+        stack("up", "--build", BUILD, "--state", folder, *words)
         owner.kill()
-    assert_all_gone(folder)
+    assert_all_gone(folder, 15)
 
 
-def test_nothing_is_left_when_a_member_cannot_start(folder, tmp_path):
+def test_nothing_is_left_when_a_member_cannot_start(embedded, folder, tmp_path):
     done = stack("up", "--build", tmp_path, "--state", folder, check=False)
     assert done.returncode == 1
     assert "run make build" in done.stderr
@@ -156,7 +164,7 @@ def test_shows_the_end_of_the_log_of_what_failed(folder):
     assert_all_gone(folder)
 
 
-def test_two_stacks_do_not_meet(shared, folder):
+def test_two_stacks_do_not_meet(shared, embedded, folder):
     stack(*up_arguments(folder))
     ours, theirs = addresses(folder), addresses(shared)
     for name in ("PG_URL", "REDIS_URL", "KAFKA_BROKERS"):
@@ -213,7 +221,7 @@ def test_names_what_there_is_when_asked_for_what_there_is_not(shared):
     assert "there are postgres, redis, kafka" in done.stderr
 
 
-def test_works_in_a_folder_with_a_long_name_that_is_closed_to_others(tmp_path):
+def test_works_in_a_folder_with_a_long_name_that_is_closed_to_others(embedded, tmp_path):
     closed = tmp_path / ("closed" * 20) / "stack"
     closed.parent.mkdir(mode=0o700)
     try:
@@ -223,8 +231,7 @@ def test_works_in_a_folder_with_a_long_name_that_is_closed_to_others(tmp_path):
         stack("down", "--state", closed)
 
 
-def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started_again(folder, monkeypatch):
-    monkeypatch.setenv("BROKER", "embedded")
+def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started_again(embedded, folder):
     stack(*up_arguments(folder))
     from confluent_kafka.admin import AdminClient
 
@@ -290,7 +297,7 @@ def get_location(url):
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def test_down_fails_when_a_sanitizer_had_something_to_say(folder):
+def test_down_fails_when_a_sanitizer_had_something_to_say(embedded, folder):
     stack("up", "--build", BUILD, "--state", folder)
     with open(folder / "logs" / "janitor-1.log", "a", encoding="utf-8") as log:
         log.write("==1==ERROR: AddressSanitizer: heap-use-after-free\n")

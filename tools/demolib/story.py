@@ -177,5 +177,6 @@ def main():
         page.bad(f"{type(error).__name__}: {error}" if not isinstance(error, (Surprise, StageError)) else str(error))
         return 1
     except KeyboardInterrupt:
+        page.bad("ended by a signal before its last step")
         return 130
     return 0

@@ -102,8 +102,10 @@ class Member:
         """Asks it to end, also when it is frozen; gives False when it had to be killed."""
         if not self.running():
             return True
-        os.kill(self.pid, self.stop_signal)
+        # SIGCONT goes first. After the request it could arrive while LeakSanitizer stops the threads of an ending process
+        # with SIGSTOP: it cancels one of these, and the process never ends.
         os.kill(self.pid, signal.SIGCONT)
+        os.kill(self.pid, self.stop_signal)
         if await self.gone(STOP_PATIENCE_S):
             return True
         self.kill()

@@ -83,6 +83,11 @@ class Stack:
                     complaints.append(f"{member.name}: {result}")
         return complaints + self.sanitizer_findings()
 
+    def kill(self):
+        """Ends every process without asking it."""
+        for member in self.members:
+            member.kill()
+
     def sanitizer_findings(self):
         findings = []
         for member in self.services:
@@ -114,7 +119,7 @@ class Stack:
             if not await member.stop():
                 raise StackError(f"{name} did not end when asked and was killed")
 
-    async def kill(self, name, number):
+    async def signal(self, name, number):
         member = self.member(name)
         member.signal(number)
         if number == signal.SIGKILL:

@@ -30,6 +30,7 @@ class Supervisor:
         self.starter = starter  # the socket to `up`
         self.stack = None
         self.over = asyncio.Event()
+        self.owner_died = False
         self.ended = asyncio.Event()
         self.complaints = []
         self.failed = False
@@ -51,6 +52,8 @@ class Supervisor:
         await self.over.wait()
         up.cancel()
         await asyncio.gather(up, return_exceptions=True)
+        if self.owner_died:
+            self.stack.kill()
         self.complaints = await self.stack.down()
         for line in self.complaints:
             print(line, flush=True)
@@ -74,15 +77,19 @@ class Supervisor:
             os.remove(CONTROL)
 
     def _watch(self, pid):
-        """Ends the stack when the process pid ends."""
+        """Ends the stack at once when the process pid ends: nobody is left who waits for an orderly end."""
         if pid is None:
             return
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
-            self.over.set()
+            self._owner_ended()
             return
-        asyncio.get_running_loop().add_reader(descriptor, self.over.set)
+        asyncio.get_running_loop().add_reader(descriptor, self._owner_ended)
+
+    def _owner_ended(self):
+        self.owner_died = True
+        self.over.set()
 
     async def _watch_starter(self, reader):
         """`up` says one word when it has seen that the stack is ready; no word before the end means that it died."""
@@ -153,7 +160,7 @@ class Supervisor:
         if command == "stop":
             await self.stack.stop(name)
         if command == "kill":
-            await self.stack.kill(name, number)
+            await self.stack.signal(name, number)
         return []
 
 

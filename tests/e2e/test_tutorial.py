@@ -1,4 +1,4 @@
-"""The commands of the README's "Use it", run one after the other."""
+"""The commands of docs/tutorial.md, run one after the other."""
 
 import json
 import os
@@ -12,9 +12,8 @@ SAFE = "set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 120
 
 
 def commands():
-    """The blocks of the chapter, without those that start a stack."""
-    chapter = re.search(r"^## Use it\n(.*?)^## ", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
-    blocks = re.findall(r"^```\n(.*?)^```", chapter, re.MULTILINE | re.DOTALL)
+    """The blocks of the page, without those that start or stop a stack."""
+    blocks = re.findall(r"^```\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.MULTILINE | re.DOTALL)
     return [block for block in blocks if "tools/stack" not in block]
 
 
