@@ -1,11 +1,11 @@
 /*
- * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for
- * the promises it builds on.
+ * Prints each visit on waymark.visits.v1 once, as one line of JSON. docs/integrations.md has the
+ * guarantees that it relies on.
  *
  *   KAFKA_BROKERS=127.0.0.1:9092 ./visits
  *
- * Offsets are committed only after a visit has been printed, so that none is lost whatever happens
- * to this program, and visits that Kafka brings again are known by their event_id.
+ * It commits an offset only after it has printed the visit, so a crash loses no visit. It
+ * recognises repeated visits by their event_id.
  */
 #include <inttypes.h>
 #include <librdkafka/rdkafka.h>
@@ -21,8 +21,8 @@
 #define TOPIC "waymark.visits.v1"
 #define TYPE "waymark.visit.v1"
 #define POLL_MS 200
-/* How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key
- * instead. */
+/* The number of latest visits among which a repeat is recognised. If you store visits in a table,
+ * make event_id its key instead. */
 #define REMEMBERED 100000
 
 typedef struct event_id {
@@ -39,9 +39,9 @@ static void stop(int number)
 
 /* --- repeats --- */
 
-static event_id remembered[REMEMBERED]; /* the latest, in a ring */
+static event_id remembered[REMEMBERED]; /* ring buffer of the latest event_ids */
 static size_t remembered_count;
-static void *by_id; /* the same as a tree (search.h) */
+static void *by_id; /* the same event_ids as a tree (search.h) */
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -79,7 +79,7 @@ static void print_text(const char *text)
 	putchar('"');
 }
 
-/* The only bytes of a VisitEvent are a UUID. */
+/* The only field of type bytes in a VisitEvent is a UUID. */
 static void print_uuid(const ProtobufCBinaryData *id)
 {
 	putchar('"');
@@ -104,11 +104,11 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *value
 		fputs(*(const protobuf_c_boolean *)value ? "true" : "false", stdout);
 		break;
 	default:
-		fputs("null", stdout); /* a type that a later version of the message brings */
+		fputs("null", stdout); /* a type that a later version of the message may add */
 	}
 }
 
-/* All fields that the .proto names, whichever version of it this was built with. */
+/* All fields of the .proto version that the program was built with. */
 static void print_visit(const Waymark__V1__VisitEvent *visit)
 {
 	const ProtobufCMessageDescriptor *type = visit->base.descriptor;
@@ -121,7 +121,7 @@ static void print_visit(const Waymark__V1__VisitEvent *visit)
 
 /* --- reading --- */
 
-/* Records of other types may join the topic one day: they are for others. */
+/* Later versions may add records of other types to the topic; skip them. */
 static bool is_visit(const rd_kafka_message_t *record)
 {
 	rd_kafka_headers_t *headers;
@@ -154,7 +154,8 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* Takes a setting from the environment; one that has no default there may be left out. */
+/* Sets a property from the environment variable, or from value. A property without either is left
+ * unset. */
 static void configure(rd_kafka_conf_t *conf, const char *name, const char *variable,
                       const char *value)
 {
@@ -176,9 +177,10 @@ static rd_kafka_t *connect_group(void)
 	configure(conf, "sasl.username", "KAFKA_SASL_USERNAME", NULL);
 	configure(conf, "sasl.password", "KAFKA_SASL_PASSWORD", NULL);
 	configure(conf, "ssl.ca.location", "KAFKA_SSL_CA_FILE", NULL);
-	/* A new group begins with the oldest visit that Kafka still has. */
+	/* A new group begins at the oldest visit that Kafka still has. */
 	configure(conf, "auto.offset.reset", NULL, "earliest");
-	/* Committed every few seconds is what rd_kafka_offset_store has been told. */
+	/* librdkafka commits, every few seconds, only the offsets passed to rd_kafka_offset_store.
+	 */
 	configure(conf, "enable.auto.offset.store", NULL, "false");
 	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
 	if (!rk)
@@ -215,11 +217,12 @@ int main(void)
 			rd_kafka_offset_store(record->rkt, record->partition, record->offset);
 		} else {
 			fprintf(stderr, "kafka: %s\n",
-			        rd_kafka_message_errstr(record)); /* librdkafka goes on by itself */
+			        rd_kafka_message_errstr(
+					record)); /* librdkafka recovers by itself */
 		}
 		rd_kafka_message_destroy(record);
 	}
-	rd_kafka_consumer_close(rk); /* commits, and leaves the group */
+	rd_kafka_consumer_close(rk); /* commits and leaves the group */
 	rd_kafka_destroy(rk);
 	return 0;
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /*
- * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds on.
+ * Prints each visit on waymark.visits.v1 once, as one line of JSON. docs/integrations.md has the
+ * guarantees that it relies on.
  *
  *   npm ci
  *   KAFKA_BROKERS=127.0.0.1:9092 node visits.js
  *
- * Offsets are committed only after a visit has been printed, so that none is lost whatever happens to this program, and
- * visits that Kafka brings again are known by their event_id.
+ * It commits an offset only after it has printed the visit, so a crash loses no visit. It recognises
+ * repeated visits by their event_id.
  */
 'use strict';
 
@@ -19,12 +20,13 @@ const protobuf = require('protobufjs');
 const TOPIC = 'waymark.visits.v1';
 const TYPE = 'waymark.visit.v1';
 const PROTO = process.env.WAYMARK_PROTO || path.join(__dirname, '../../proto');
-// How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key instead.
+// The number of latest visits among which a repeat is recognised. If you store visits in a table, make
+// event_id its key instead.
 const REMEMBERED = 100000;
 
 const env = (name, otherwise) => process.env[name] || otherwise;
 
-// Waymark's batches are LZ4 frames, which kafkajs leaves to others.
+// Waymark's batches are LZ4 frames, which kafkajs does not decompress by itself.
 CompressionCodecs[CompressionTypes.LZ4] = () => ({
   compress: async (encoder) => Buffer.from(lz4.compress(encoder.buffer)),
   decompress: async (buffer) => Buffer.from(lz4.decompress(buffer)),
@@ -45,11 +47,11 @@ function credentials() {
   };
 }
 
-// The latest event_ids, at most REMEMBERED: a Set keeps them in the order in which they came.
+// The latest event_ids, at most REMEMBERED. A Set keeps its elements in insertion order.
 class Seen {
   #ids = new Set();
 
-  // False for one that is there already.
+  // Returns false if the ID is already there.
   add(eventId) {
     if (this.#ids.has(eventId)) return false;
     this.#ids.add(eventId);
@@ -60,7 +62,7 @@ class Seen {
 
 function uuid(bytes) {
   const hex = Buffer.from(bytes).toString('hex');
-  if (hex.length !== 32) throw new Error('event_id is no UUID');
+  if (hex.length !== 32) throw new Error('event_id must have 16 bytes (a UUID)');
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
@@ -69,7 +71,7 @@ function makeDecoder() {
   root.resolvePath = (_, target) => path.join(PROTO, target);
   root.loadSync('waymark/v1/visit_event.proto', { keepCase: true });
   const VisitEvent = root.lookupType('waymark.v1.VisitEvent');
-  // All fields that the .proto names. Microseconds fit into a double's 53 bits until the year 2255.
+  // All fields of the .proto. Microseconds fit into the 53 bits of a double until the year 2255.
   return (value) => {
     const fields = VisitEvent.toObject(VisitEvent.decode(value), { defaults: true, longs: Number });
     return { ...fields, event_id: uuid(fields.event_id) };
@@ -80,7 +82,7 @@ function makeTaker() {
   const decode = makeDecoder();
   const seen = new Seen();
   return (partition, message) => {
-    // Records of other types may join the topic one day: they are for others.
+    // Skip records of other types, which later versions may add to the topic.
     if (String(message.headers?.ce_type) !== TYPE) return;
     let visit;
     try {
@@ -89,7 +91,7 @@ function makeTaker() {
       console.error(`not a visit: partition ${partition}, offset ${message.offset}: ${error.message}`);
       return;
     }
-    // Synchronous, so that it is out before its offset is committed.
+    // Synchronous, so that the line is written before its offset is committed.
     if (seen.add(visit.event_id)) fs.writeSync(1, `${JSON.stringify(visit)}\n`);
   };
 }
@@ -101,16 +103,17 @@ async function main() {
     logLevel: logLevel.ERROR,
     ...credentials(),
   });
-  // kafkajs ends when its last fetch has: no fetch lasts longer than half a second.
+  // kafkajs stops when its last fetch has ended, so no fetch may take longer than half a second.
   const consumer = kafka.consumer({ groupId: env('KAFKA_GROUP', 'example-node'), maxWaitTimeInMs: 500 });
   const take = makeTaker();
   await consumer.connect();
-  // A new group begins with the oldest visit that Kafka still has.
+  // A new group begins at the oldest visit that Kafka still has.
   await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
-  const stop = () => consumer.disconnect().then(() => process.exit(0)); // finishes the message in hand, and leaves the group
+  // Finishes the current message and leaves the group.
+  const stop = () => consumer.disconnect().then(() => process.exit(0));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  // The offset after a message is committed when this has returned for it.
+  // kafkajs commits the offset of a message after this function has returned for it.
   await consumer.run({ eachMessage: async ({ partition, message }) => take(partition, message) });
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds on.
+"""Prints each visit on waymark.visits.v1 once, as one line of JSON.
 
     pip install -r requirements.txt        # or Debian's python3-confluent-kafka, python3-protobuf
     protoc -I ../../proto --python_out=. ../../proto/waymark/v1/visit_event.proto
     KAFKA_BROKERS=127.0.0.1:9092 ./visits.py
 
-Offsets are committed only after a visit has been printed, so that none is lost whatever happens to this program, and visits
-that Kafka brings again are known by their event_id.
+It commits an offset only after it has printed the visit, so a crash loses no visit. It recognises repeated visits by
+their event_id. docs/integrations.md has the guarantees that it relies on.
 """
 
 import collections
@@ -22,7 +22,8 @@ from waymark.v1.visit_event_pb2 import VisitEvent
 
 TOPIC = "waymark.visits.v1"
 TYPE = b"waymark.visit.v1"
-# How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key instead.
+# The number of latest visits among which a repeat is recognised. If you store visits in a table, make
+# event_id its key instead.
 REMEMBERED = 100_000
 
 
@@ -30,9 +31,9 @@ def settings():
     chosen = {
         "bootstrap.servers": os.environ.get("KAFKA_BROKERS", "127.0.0.1:9092"),
         "group.id": os.environ.get("KAFKA_GROUP", "example-python"),
-        # A new group begins with the oldest visit that Kafka still has.
+        # A new group begins at the oldest visit that Kafka still has.
         "auto.offset.reset": "earliest",
-        # Committed every few seconds is what store_offsets has been told.
+        # The client commits, every few seconds, only the offsets passed to store_offsets.
         "enable.auto.offset.store": False,
     }
     optional = {
@@ -53,7 +54,7 @@ class Seen:
         self.ids = collections.OrderedDict()
 
     def add(self, event_id):
-        """False for one that is there already."""
+        """Returns False if the ID is already there."""
         if event_id in self.ids:
             return False
         self.ids[event_id] = True
@@ -63,14 +64,14 @@ class Seen:
 
 
 def as_dict(visit):
-    """All fields that the .proto names, whichever version of it this was generated from."""
+    """All fields of the .proto version that the module was generated from."""
     fields = {field.name: getattr(visit, field.name) for field in VisitEvent.DESCRIPTOR.fields}
     fields["event_id"] = str(uuid.UUID(bytes=visit.event_id))
     return fields
 
 
 def take(record, seen):
-    # Records of other types may join the topic one day: they are for others.
+    # Skip records of other types, which later versions may add to the topic.
     if dict(record.headers() or []).get("ce_type") != TYPE:
         return
     try:
@@ -95,11 +96,11 @@ def main():
         if record is None:
             continue
         if record.error():
-            print(f"kafka: {record.error()}", file=sys.stderr)  # the client goes on by itself
+            print(f"kafka: {record.error()}", file=sys.stderr)  # the client recovers by itself
             continue
         take(record, seen)
         consumer.store_offsets(message=record)
-    consumer.close()  # commits, and leaves the group
+    consumer.close()  # commits and leaves the group
 
 
 if __name__ == "__main__":

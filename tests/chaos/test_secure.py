@@ -24,7 +24,7 @@ from secure_harness import PROGRAMS, OtherService, SecureStack, changed_url, oth
 
 from clients import kafka_settings
 
-E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "readme"] if FULL else ["visitors"]
+E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "tutorial"] if FULL else ["visitors"]
 WRONG = "not-the-password-of-anybody"
 API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
 WATCH_S = 600  # an outage is logged once a minute

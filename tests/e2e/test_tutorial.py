@@ -1,4 +1,4 @@
-"""The commands of docs/tutorial.md, typed one after the other."""
+"""The commands of docs/tutorial.md, run one after the other."""
 
 import json
 import os
