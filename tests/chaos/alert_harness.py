@@ -3,7 +3,6 @@
 import http.client
 import json
 import re
-import subprocess
 import threading
 import time
 import urllib.parse

@@ -15,7 +15,7 @@ import urllib.parse
 
 import pytest
 from alert_harness import Load, Prometheus, seconds_since
-from harness import BUILD, ROOT, Stack, Store, wait_until
+from harness import BUILD, Stack, Store, wait_until
 
 from clients import Api
 from stacklib import paths

@@ -15,14 +15,14 @@ PROGRAMS = ["redirector", "links-api", "analytics-consumer", "janitor"]
 BIN = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", "build/dev")) / "bin"
 
 
-@pytest.mark.parametrize("door", OPS)
-def test_every_service_is_alive_and_ready(env, door):
+@pytest.mark.parametrize("server", OPS)
+def test_every_service_is_alive_and_ready(env, server):
     assert ask(env[server], "GET", "/livez").status == 200
     assert ask(env[server], "GET", "/readyz").status == 200
 
 
-@pytest.mark.parametrize("door", OPS)
-def test_metrics_are_prometheus_text(env, door):
+@pytest.mark.parametrize("server", OPS)
+def test_metrics_are_prometheus_text(env, server):
     answer = ask(env[server], "GET", "/metrics")
     assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     sample = re.compile(r'^[a-z_:][a-z0-9_:]*(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [-+0-9.e]+(Inf|NaN)?$')

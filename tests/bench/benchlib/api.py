@@ -6,7 +6,6 @@ share the cores. Rows that pgbench leaves in the outbox are deleted.
 """
 
 import glob
-import json
 import os
 import re
 import statistics

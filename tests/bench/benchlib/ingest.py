@@ -17,7 +17,7 @@ from processes import popen
 
 from . import report
 from .bounds import judge
-from .contenders import Neighbour, cpu_seconds_of, free_port
+from .contenders import Neighbour, free_port
 
 COPY_SHARE_MIN = 0.80
 TRANSACTION_PER_CLICK_FACTOR_MIN = 15
