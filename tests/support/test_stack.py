@@ -209,7 +209,7 @@ def test_postgres_keeps_what_it_acknowledged_before_it_was_killed(shared):
 
 def test_stops_a_frozen_process(shared):
     stack("kill", "-STOP", "redis", "--state", shared)
-    assert "redis          no answer" in stack("status", "--state", shared, check=False).stdout
+    assert "redis          no response" in stack("status", "--state", shared, check=False).stdout
     stack("stop", "redis", "--state", shared)
     assert listing(shared)["redis"][0] == "-"
     stack("start", "redis", "--state", shared)
