@@ -1,4 +1,4 @@
-# The outside libraries. Each is linked only by the room that may include it (see ARCHITECTURE.md).
+# External libraries. Only the room that may include a library links it (ARCHITECTURE.md).
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -11,18 +11,18 @@ foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjw
   add_library(dep::${library} ALIAS PkgConfig::${prefix})
 endforeach()
 
-# It says nothing to pkg-config.
+# libunistring has no pkg-config file.
 find_library(WAYMARK_UNISTRING unistring REQUIRED)
 add_library(unistring INTERFACE)
 target_link_libraries(unistring INTERFACE "${WAYMARK_UNISTRING}")
 add_library(dep::libunistring ALIAS unistring)
 
-# An allocator for programs whose memory is taken in one thread and given back in another. Sanitizers bring their own.
+# An allocator for programs that allocate in one thread and free in another. Sanitizers have their own.
 add_library(allocator INTERFACE)
 add_library(dep::allocator ALIAS allocator)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT WAYMARK_SANITIZE)
   pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
-  # By name and before all else: --as-needed leaves out a library in whose place the C library would do.
+  # --no-as-needed, because the linker would drop a library whose functions the C library has as well.
   target_link_options(allocator INTERFACE "LINKER:--push-state,--no-as-needed" "LINKER:-l,jemalloc" "LINKER:--pop-state")
 endif()
 

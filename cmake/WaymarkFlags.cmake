@@ -1,4 +1,4 @@
-# Every compiler and linker flag of the project is chosen here, once.
+# All compiler and linker flags of the project.
 # The interface target waymark_flags carries them; the functions in WaymarkTargets link it.
 
 set(WAYMARK_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined or thread")
@@ -17,7 +17,7 @@ set(CMAKE_C_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
 
 find_program(WAYMARK_CCACHE ccache)
 if(WAYMARK_CCACHE)
-  # A clone in another folder finds what this one has compiled.
+  # Clones in other folders share the cache.
   set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${WAYMARK_CCACHE}")
 endif()
 
@@ -32,7 +32,7 @@ if(WAYMARK_WERROR)
   target_compile_options(waymark_flags INTERFACE -Werror)
 endif()
 
-# Sanitizers and hardening apply to everything that is compiled, generated code included.
+# Sanitizers and hardening apply to all code, including generated code.
 if(WAYMARK_SANITIZE)
   add_compile_options(-fsanitize=${WAYMARK_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WAYMARK_SANITIZE})

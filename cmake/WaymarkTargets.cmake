@@ -1,10 +1,10 @@
-# The four target functions. Each source list is explicit; nothing is globbed.
+# The four functions that define targets. Source lists are explicit, without globs.
 
 # The time limit of every test. It guards against a hang: on a machine with nothing else to do the slowest takes a tenth.
 set(WAYMARK_TEST_TIMEOUT_S 1200)
 
 # waymark_library(NAME SOURCES ... [LINK ...] [PRIVATE_LINK ...])
-# A static library of one room of lib/, or the testable body of a service.
+# A static library: a room of lib/, or a service without its main.c.
 function(waymark_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -12,7 +12,7 @@ function(waymark_library name)
 endfunction()
 
 # waymark_program(NAME SOURCES ... [LINK ...])
-# An executable, put into <build>/bin.
+# A program in <build>/bin.
 function(waymark_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -22,9 +22,9 @@ endfunction()
 
 # waymark_test(NAME LEVEL unit|integration SOURCES ... [LINK ...] [NEEDS ...] [ENVIRONMENT ...] [TIMEOUT s] [COST s]
 #              [UNDER program])
-# A cmocka program. Unit tests run alone; integration tests run inside the shared private stack. NEEDS names programs that
-# it starts, UNDER a program that starts it (unit) and may end with 77: skipped. The fuzz preset has no such tests, so
-# nothing outside of this function may name their targets.
+# A cmocka program. Unit tests need no servers; integration tests run in the shared private stack. NEEDS names programs that
+# the test starts. UNDER names a program that starts a unit test and may exit with 77 (skipped). The fuzz preset does not
+# define these targets, so nothing outside this function may name them.
 function(waymark_test name)
   cmake_parse_arguments(ARG "" "LEVEL;TIMEOUT;COST;UNDER" "SOURCES;LINK;NEEDS;ENVIRONMENT" ${ARGN})
   if(WAYMARK_FUZZ)
@@ -62,8 +62,8 @@ function(waymark_test name)
 endfunction()
 
 # waymark_fuzz(NAME SOURCES ... [LINK ...])
-# A libFuzzer target under the fuzz preset; everywhere else a program that replays tests/fuzz/corpus/NAME,
-# so that every crash ever found is tried again in every test run.
+# A libFuzzer target under the fuzz preset. Otherwise a program that replays tests/fuzz/corpus/NAME, so that every test run
+# repeats all crashes found so far.
 function(waymark_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   set(target fuzz_${name})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""embed.py OUT.S NAME=FILE…: an assembler source with the bytes of files, to be linked into a program.
+"""embed.py OUT.S NAME=FILE…: writes an assembler source that embeds files into a program.
 
-For each name, prefixed with the stem of OUT: NAME (the bytes), NAME_size, and NAME_tag (a text that differs whenever the bytes do).
+Defines for each name, prefixed with the stem of OUT: NAME (the bytes), NAME_size, and NAME_tag (an ETag of the bytes).
 """
 import hashlib
 import pathlib
@@ -26,7 +26,7 @@ def main(out, *pairs):
     for name, _, file in (pair.partition("=") for pair in pairs):
         content = pathlib.Path(file).read_bytes()
         tag = hashlib.sha256(content).hexdigest()[:16]
-        # The assembler refuses to include nothing, as /dev/null.
+        # The assembler cannot include an empty file such as /dev/null.
         include = f'\t.incbin "{pathlib.Path(file).resolve()}"\n' if content else ""
         text += PART.format(symbol=f"{out.stem}_{name}", include=include, size=len(content), tag=tag)
     out.write_text(text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""yaml-to-json.py IN.yaml OUT.json"""
+"""yaml-to-json.py IN.yaml OUT.json: converts YAML to compact JSON."""
 import json
 import pathlib
 import sys

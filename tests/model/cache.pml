@@ -1,9 +1,9 @@
 /*
- * Caches of one link: who may write what into Redis, when the relay may forget a change, what a redirector may believe.
- * README.md says what is left out. Each option that is named in `cases` breaks one rule.
+ * The caches of one link. The model states which writes to Redis are allowed, when the relay is finished with a change, and
+ * when a redirector may use a cached value. README.md lists what the model leaves out. Each option in `cases` breaks one rule.
  *
- * Time does not appear; what rests on time in the programs is a guard here. A set that Redis refuses because it is too old
- * may be dropped at any time, and is surely over when a row is told for the last time.
+ * The model has no time. Where the programs rely on time, the model has a guard: a set that Redis rejects for its age may be
+ * dropped at any time, and is gone when the relay applies a row for the last time.
  */
 #define LAST 3 /* versions 1 to 3 are committed; the last one is the link's deletion */
 #define NONE 0
@@ -11,48 +11,48 @@
 #ifndef RESTARTS
 #define RESTARTS 1 /* of Redis, from any snapshot */
 #endif
-#ifndef BUMPS
-#define BUMPS 1 /* how often the relay can raise the generation */
+#ifndef GENERATION_RAISES
+#define GENERATION_RAISES 1 /* how often the relay can raise the generation */
 #endif
 
 /* PostgreSQL */
 byte committed = 1;
 byte generation = 0;
-byte forgotten = 1; /* rows up to this version need not be told to Redis any more */
+byte finished = 1; /* the relay is finished with rows up to this version: Redis has them */
 
-/* Redis: the link's key, the relay's announcement, what a snapshot holds of the key */
+/* Redis: the key of the link, the announcement of the relay, the key in a snapshot */
 byte restarts = 0;
 byte key_version = NONE, key_generation = 0;
-byte announced = 0;         /* a generation, which those who once read it remember */
-bool announced_here = true; /* by a relay that was connected to this very server */
+byte announced = 0;                /* the generation; readers keep the last one that they saw */
+bool announced_to_this_run = true; /* over a connection to the current run of the server */
 byte saved_version = NONE, saved_generation = 0;
 
-/* Sets that are on their way: they may arrive late, in any order, or never. */
-byte late_version = NONE, late_generation = 0; /* links-api's write-through, or the relay's without an answer in time */
-byte fill_version = NONE, fill_generation = 0; /* the redirector's */
-byte read_version = NONE;                      /* what it read in PostgreSQL and has not sent yet */
+/* Sets in flight: they may arrive late, in any order, or never. */
+byte late_version = NONE, late_generation = 0; /* write-through of links-api, or of the relay after a timeout */
+byte fill_version = NONE, fill_generation = 0; /* of the redirector */
+byte read_version = NONE;                      /* read from PostgreSQL, not sent yet */
 
 /* The redirector */
-byte applied = 1;      /* the last event that its feed brought */
-bool changed = false;  /* since it began to read: changed_at[bucket] >= read_at */
-bool polled = false;   /* the run id that it read is the one of its connection */
+byte feed_version = 1;    /* of the last event from the feed */
+bool changed = false;     /* an event came since the read began (recent_changes.h) */
+bool is_same_run = false; /* the announced run id is that of the connection */
 
 #ifdef NO_GENERATION
-#define believes(here, gen) true
+#define is_valid(here, gen) true
 #else
-#define believes(here, gen) ((here) && key_generation == (gen))
+#define is_valid(here, gen) ((here) && key_generation == (gen))
 #endif
 
 #define is_older(set_version, version) (set_version != NONE && set_version < (version))
 
 inline replace_key(version, gen)
 {
-	assert(key_generation != (gen) || key_version <= (version)); /* no version goes back, no delete is undone */
+	assert(key_generation != (gen) || key_version <= (version)); /* a version never decreases, a delete is never undone */
 	key_version = version;
 	key_generation = gen
 }
 
-/* The script that sets if newer: one step in Redis. */
+/* The script that sets newer versions only: one step in Redis. */
 inline set_key(version, gen)
 {
 #ifdef NO_VERSION_CHECK
@@ -71,9 +71,9 @@ active proctype writer()
 	byte known;
 	do
 	:: committed < LAST ->
-		known = announced; /* before the commit: a set that is late must not be of a generation that came after it */
+		known = announced; /* before the commit: a late set must not carry a newer generation */
 		committed++;
-#ifdef GENERATION_TAKEN_LATE
+#ifdef GENERATION_READ_LATE
 		known = announced;
 #endif
 		if
@@ -98,96 +98,96 @@ end:	do
 active proctype redis()
 {
 end:	do
-	:: d_step { key_version != NONE -> key_version = NONE; key_generation = 0 } /* evicted, or all was flushed */
-	:: d_step { announced_here -> announced_here = false; key_version = NONE; key_generation = 0 } /* flushed */
+	:: d_step { key_version != NONE -> key_version = NONE; key_generation = 0 } /* evicted or flushed */
+	:: d_step { announced_to_this_run -> announced_to_this_run = false; key_version = NONE; key_generation = 0 } /* flushed */
 	:: d_step { restarts < RESTARTS -> saved_version = key_version; saved_generation = key_generation }
 	:: d_step {
 			restarts < RESTARTS -> restarts++;
 			key_version = saved_version; key_generation = saved_generation;
 			saved_version = NONE; saved_generation = 0;
-			announced_here = false; polled = false
+			announced_to_this_run = false; is_same_run = false
 		}
 	od
 }
 
-inline bump()
+inline raise()
 {
-	d_step { generation++; bumped_at = committed }
+	d_step { generation++; raised_at = committed }
 }
 
 active proctype relay()
 {
-	byte known_restarts = 0, bumped_at = NONE;
+	byte known_restarts = 0, raised_at = NONE;
 end:	do
-	/* A row is told, once more if something older may still be on its way, then it is forgotten. */
-	:: bumped_at == NONE && forgotten < committed ->
+	/* Applies a row to Redis, again while an older set may be in flight; then the row is finished. */
+	:: raised_at == NONE && finished < committed ->
 		if
-#ifdef FORGET_EARLY
-		:: forgotten++
+#ifdef FINISH_EARLY
+		:: finished++
 #endif
 		:: d_step {
-				set_key(forgotten + 1, generation);
+				set_key(finished + 1, generation);
 				if
-#ifndef TELL_ONCE
-				:: is_older(late_version, forgotten + 1) || is_older(fill_version, forgotten + 1) || is_older(read_version, forgotten + 1)
+#ifndef NOTIFY_ONCE
+				:: is_older(late_version, finished + 1) || is_older(fill_version, finished + 1) || is_older(read_version, finished + 1)
 #endif
-				:: else -> forgotten++
+				:: else -> finished++
 				fi
 			}
-		/* No answer in time; it may arrive later. */
+		/* A timeout: the set may still arrive. */
 		:: d_step {
-				generation < BUMPS ->
+				generation < GENERATION_RAISES ->
 				if
-				:: late_version == NONE -> late_version = forgotten + 1; late_generation = generation
+				:: late_version == NONE -> late_version = finished + 1; late_generation = generation
 				:: else
 				fi
 			}
-			bump()
+			raise()
 		fi
-	/* Another server, seen on the connection that announces. */
-	:: bumped_at == NONE && known_restarts != restarts && generation < BUMPS ->
+	/* The connection for announcements shows another run of the server. */
+	:: raised_at == NONE && known_restarts != restarts && generation < GENERATION_RAISES ->
 		known_restarts = restarts;
-		bump()
-	:: bumped_at != NONE && known_restarts != restarts -> /* restarted before it was announced */
+		raise()
+	:: raised_at != NONE && known_restarts != restarts -> /* restarted before the announcement */
 		known_restarts = restarts
-	/* Whoever reads the announcement takes all that is older for a miss. */
-	:: d_step { bumped_at != NONE && known_restarts == restarts -> announced = generation; announced_here = true };
+	/* Readers of the announcement treat older generations as misses. */
+	:: d_step { raised_at != NONE && known_restarts == restarts -> announced = generation; announced_to_this_run = true };
 		d_step {
 			if
-			:: bumped_at > forgotten -> forgotten = bumped_at
+			:: raised_at > finished -> finished = raised_at
 			:: else
 			fi;
-			bumped_at = NONE
+			raised_at = NONE
 		}
-	:: d_step { bumped_at == NONE && known_restarts == restarts && !announced_here -> announced_here = true } /* after a flush */
+	:: d_step { raised_at == NONE && known_restarts == restarts && !announced_to_this_run -> announced_to_this_run = true } /* after a flush */
 	od
 }
 
-/* An entry is usable beyond its TTL if it is covered, and from then on each event replaces it. */
-#define merge(version, is_covered) assert(!(is_covered) || (version) >= applied)
+/* A tracked entry stays fresh beyond its TTL, and each later event replaces it. */
+#define merge(version, is_tracked) assert(!(is_tracked) || (version) >= feed_version)
 
 active proctype redirector()
 {
-	byte known, must;
+	byte known, required;
 end:	do
-	:: d_step { announced_here -> polled = true; known = announced; must = forgotten; changed = false };
+	:: d_step { announced_to_this_run -> is_same_run = true; known = announced; required = finished; changed = false };
 		if
-		:: d_step { /* Redis has it */
-				believes(polled, known) && key_version != NONE ->
-				assert(key_version >= must); /* what the poll vouches for */
-#ifdef COVER_AT_ONCE
+		:: d_step { /* a hit in Redis */
+				is_valid(is_same_run, known) && key_version != NONE ->
+				assert(key_version >= required); /* as current as the poll guarantees */
+#ifdef TRACK_AT_ONCE
 				merge(key_version, !changed)
 #else
-				/* Until the relay has forgotten what the feed has brought Redis may be behind the feed. */
-				merge(key_version, !changed && applied <= must)
+				/* Redis may be older than the feed until the relay is finished with the events of the feed. */
+				merge(key_version, !changed && feed_version <= required)
 #endif
 			}
-		:: d_step { fill_version == NONE -> must = 0; read_version = committed }; /* it has not: PostgreSQL */
-#ifdef GENERATION_TAKEN_LATE
+		:: d_step { fill_version == NONE -> required = 0; read_version = committed }; /* a miss: reads PostgreSQL */
+#ifdef GENERATION_READ_LATE
 			known = announced;
 #endif
 			d_step {
-#ifdef NO_CHANGED_AT
+#ifdef NO_RECENT_CHANGES
 				merge(read_version, true);
 				fill_version = read_version; fill_generation = known;
 #else
@@ -201,39 +201,39 @@ end:	do
 			}
 		:: true
 		fi;
-		d_step { known = 0; must = 0; changed = false; polled = false }
+		d_step { known = 0; required = 0; changed = false; is_same_run = false }
 	od
 }
 
-/* The relay publishes whatever is committed, in order, at any time: whether Redis has it or not. */
+/* The relay publishes committed versions in order, at any time, whether Redis has them or not. */
 active proctype feed()
 {
 end:	do
 	:: d_step {
-			applied < committed -> applied++; changed = true;
-#ifdef REPAIR_SETS
-			set_key(applied, announced)
+			feed_version < committed -> feed_version++; changed = true;
+#ifdef REPAIR_CREATES
+			set_key(feed_version, announced)
 #endif
 		}
-#ifndef REPAIR_SETS
-	/* A repair, at any time later: it replaces what is older and creates nothing. */
-	:: d_step { key_version != NONE && key_version < applied -> replace_key(key_version + 1, key_generation) }
+#ifndef REPAIR_CREATES
+	/* A repair comes at any later time. It replaces older versions and creates no key. */
+	:: d_step { key_version != NONE && key_version < feed_version -> replace_key(key_version + 1, key_generation) }
 #endif
 	od
 }
 
-#ifdef AT_REST /* the weaker property: only when nothing is on its way and each event has arrived */
-#define IS_TIME (late_version == NONE && fill_version == NONE && read_version == NONE && applied == committed)
+#ifdef QUIESCENT_ONLY /* a weaker property, checked only with nothing in flight and all events received */
+#define IS_CHECKED (late_version == NONE && fill_version == NONE && read_version == NONE && feed_version == committed)
 #else
-#define IS_TIME true
+#define IS_CHECKED true
 #endif
 
-/* Whoever polls and reads at once. */
+/* A reader that polls and reads in one step. */
 active proctype reader()
 {
 end:	do
 	:: d_step {
-			believes(announced_here, announced) && key_version != NONE && key_version < forgotten && IS_TIME ->
+			is_valid(announced_to_this_run, announced) && key_version != NONE && key_version < finished && IS_CHECKED ->
 			assert(false)
 		}
 	od

@@ -1,47 +1,47 @@
 /*
- * Rows of the outbox on their way to the topic. Two writers change two links; a row's id is drawn while its link is
- * locked, commits come in any order, some never. Two relays work under a lock that runs out only when nothing of its
- * last holder is under way any more; a holder looks at its clock before it sends (outbox_relay.c: may_send). Kafka may
- * take a record and its ack may be lost; either relay may die at any moment. With PATIENCE some rows of the first link are
- * the janitor's marks, which stand behind all that are urgent until the link is changed again.
+ * The path of outbox rows to the topic. Two writers change two links. A row gets its id while its link is locked. Commits come
+ * in any order, some never. Two relays share a lock, which expires only when no record of the last holder is in flight. The
+ * holder checks its clock before it sends (outbox_relay.c: may_send). Kafka may accept a record and lose the acknowledgement,
+ * and either relay may die at any time. With LOW_PRIORITY, some rows of the first link are expiry marks of the janitor. Rows of
+ * high priority go first. A new change of the link raises the priority of its rows.
  */
-#define IDS 4 /* three transactions, ids 1 to 3 */
+#define IDS 4 /* three transactions with ids 1 to 3 */
 #define NOBODY 9
 
 byte next_id = 1;
 bool locked[2] = false;
 byte version[2] = 0; /* committed, by link */
 byte row_link[IDS], row_version[IDS];
-bool waits[IDS] = false; /* committed and not published */
-bool patient[IDS] = false;
+bool unpublished[IDS] = false; /* committed, not published */
+bool low_priority[IDS] = false;
 byte topic[2] = 0;       /* the last version on the topic, by link */
 byte holder = NOBODY;
-byte sent[4] = 0; /* ids under way: two places for each relay */
+byte sent[4] = 0; /* ids in flight: two slots for each relay */
 bool acked[4] = false;
 byte writing = 2;
-#ifdef READS_BY_ID
+#ifdef CURSOR_BY_ID
 byte cursor = 0;
 #endif
 
-#ifdef NO_HURRY
-#define hurry(link) skip
+#ifdef NO_PRIORITY_RAISE
+#define raise_priority(link) skip
 #else
-#define hurry(link) \
+#define raise_priority(link) \
 	if \
-	:: row_link[1] == link -> patient[1] = false \
+	:: row_link[1] == link -> low_priority[1] = false \
 	:: else \
 	fi; \
 	if \
-	:: row_link[2] == link -> patient[2] = false \
+	:: row_link[2] == link -> low_priority[2] = false \
 	:: else \
 	fi; \
 	if \
-	:: row_link[3] == link -> patient[3] = false \
+	:: row_link[3] == link -> low_priority[3] = false \
 	:: else \
 	fi
 #endif
 
-#define nothing_under_way() (sent[0] == 0 && sent[1] == 0 && sent[2] == 0 && sent[3] == 0)
+#define nothing_in_flight() (sent[0] == 0 && sent[1] == 0 && sent[2] == 0 && sent[3] == 0)
 
 active[2] proctype writer()
 {
@@ -58,11 +58,11 @@ active[2] proctype writer()
 		:: d_step { next_id == IDS -> locked[link] = false }; break
 		fi;
 		if
-		:: d_step { true -> hurry(link); version[link]++; waits[id] = true; locked[link] = false } /* commit */
-#ifdef PATIENCE
-		:: d_step { link == 0 -> patient[id] = true; version[link]++; waits[id] = true; locked[link] = false }
+		:: d_step { true -> raise_priority(link); version[link]++; unpublished[id] = true; locked[link] = false } /* commit */
+#ifdef LOW_PRIORITY
+		:: d_step { link == 0 -> low_priority[id] = true; version[link]++; unpublished[id] = true; locked[link] = false }
 #endif
-		:: d_step { true -> locked[link] = false }                                    /* roll back */
+		:: d_step { true -> locked[link] = false }                                    /* rollback */
 		fi;
 		d_step { id = 0; link = 0 }
 	:: else -> break
@@ -72,12 +72,12 @@ active[2] proctype writer()
 
 inline arrive(id)
 {
-	/* Again, or the next; never back, never past one. */
+	/* The same version again, or the next one; never an older one, never a gap. */
 	assert(row_version[id] == topic[row_link[id]] || row_version[id] == topic[row_link[id]] + 1);
 	topic[row_link[id]] = row_version[id]
 }
 
-/* The connection to the partition's leader: a place's record comes before that of the relay's next place. */
+/* The connection to the partition leader: the records of a relay arrive in the order of its slots. */
 active proctype kafka()
 {
 	byte i;
@@ -92,115 +92,115 @@ end:	do
 			fi;
 			if
 			:: arrive(sent[i]); acked[i] = true
-			:: arrive(sent[i]); sent[i] = 0 /* the ack is lost */
-			:: sent[i] = 0                  /* given up */
+			:: arrive(sent[i]); sent[i] = 0 /* the acknowledgement is lost */
+			:: sent[i] = 0                  /* not delivered */
 			fi;
 			i = 0
 		}
 	od
 }
 
-inline find_of(least, is_low_priority, out)
+inline find_in_class(after, is_low_priority, found)
 {
-	out = least + 1;
+	found = after + 1;
 	do
-	:: out < IDS && (!waits[out] || patient[out] != is_low_priority) -> out++
-	:: out >= IDS -> out = 0; break
-	:: out < IDS && waits[out] && patient[out] == is_low_priority -> break
+	:: found < IDS && (!unpublished[found] || low_priority[found] != is_low_priority) -> found++
+	:: found >= IDS -> found = 0; break
+	:: found < IDS && unpublished[found] && low_priority[found] == is_low_priority -> break
 	od
 }
 
-/* The urgent ones in their order, then the patient ones; least: what the last call gave, or where the reader stands. */
-inline find_after(least, out)
+/* The next row: high priority first, then low, each in order. after is the last row, or the start of the reader. */
+inline find_after(after, found)
 {
 	if
-	:: least > 0 && patient[least] -> find_of(least, true, out)
+	:: after > 0 && low_priority[after] -> find_in_class(after, true, found)
 	:: else ->
-		find_of(least, false, out);
+		find_in_class(after, false, found);
 		if
-		:: out == 0 -> find_of(0, true, out)
+		:: found == 0 -> find_in_class(0, true, found)
 		:: else
 		fi
 	fi
 }
 
-#ifdef READS_BY_ID
-#define FROM cursor
+#ifdef CURSOR_BY_ID
+#define START cursor
 #else
-#define FROM 0
+#define START 0
 #endif
 
 #ifdef NO_FENCE
 #define may_send() true
-#define may_take() true
+#define may_lock() true
 #else
 #define may_send() (holder == me)
-#define may_take() nothing_under_way()
+#define may_lock() nothing_in_flight()
 #endif
 #ifdef FROZEN_BEFORE_SEND
-#define SENDS
+#define SEND_STEP
 #else
-#define SENDS atomic /* between the look at the clock and the sending nobody is frozen for seconds */
+#define SEND_STEP atomic /* no freeze of seconds between the clock check and the send */
 #endif
 
 active[2] proctype relay()
 {
-	byte one = 0, two = 0;
+	byte first = 0, second = 0;
 	byte me = _pid - 3;
 end:	do
-	:: atomic { holder != me && may_take() -> holder = me }
-	:: d_step { /* a batch of two, and of it the rows up to the second of a link */
+	:: atomic { holder != me && may_lock() -> holder = me }
+	:: d_step { /* a batch of two rows, cut before the second row of the same link */
 			holder == me && sent[me * 2] == 0 && sent[me * 2 + 1] == 0 ->
-			find_after(FROM, one);
-			two = 0;
+			find_after(START, first);
+			second = 0;
 			if
-			:: one > 0 -> find_after(one, two)
+			:: first > 0 -> find_after(first, second)
 			:: else
 			fi;
-#ifndef TWO_OF_A_LINK
+#ifndef TWO_ROWS_PER_LINK
 			if
-			:: two > 0 && row_link[one] == row_link[two] -> two = 0
+			:: second > 0 && row_link[first] == row_link[second] -> second = 0
 			:: else
 			fi
 #endif
 		};
 		if
-		:: SENDS { (one > 0 && may_send()) -> sent[me * 2] = one }
+		:: SEND_STEP { (first > 0 && may_send()) -> sent[me * 2] = first }
 		:: else
 		fi;
 		if
-		:: SENDS { (two > 0 && may_send()) -> sent[me * 2 + 1] = two }
+		:: SEND_STEP { (second > 0 && may_send()) -> sent[me * 2 + 1] = second }
 		:: else
 		fi;
-		/* Until each is acked or given up. */
+		/* Waits until each is acknowledged or failed. */
 		(sent[me * 2] == 0 || acked[me * 2]) && (sent[me * 2 + 1] == 0 || acked[me * 2 + 1]);
-		d_step { /* all or nothing: outbox_set_published */
+		d_step { /* all or none: outbox_set_published */
 			if
-			:: acked[me * 2] && (two == 0 || acked[me * 2 + 1]) ->
-				waits[one] = false;
-				waits[two] = false;
-#ifdef READS_BY_ID
-				cursor = (two > one -> two : one);
+			:: acked[me * 2] && (second == 0 || acked[me * 2 + 1]) ->
+				unpublished[first] = false;
+				unpublished[second] = false;
+#ifdef CURSOR_BY_ID
+				cursor = (second > first -> second : first);
 #endif
 			:: else
 			fi;
 			sent[me * 2] = 0; sent[me * 2 + 1] = 0;
 			acked[me * 2] = false; acked[me * 2 + 1] = false;
-			one = 0; two = 0
+			first = 0; second = 0
 		}
-	/* Dead after it had sent, before it could note it: what was acked is sent again. */
+	/* The relay dies before it records the acknowledgements, so that acknowledged rows are sent again. */
 	:: d_step { holder == me -> holder = NOBODY }
 	od
 }
 
-#define is_unread(id) (waits[id] && id > FROM)
+#define is_unread(id) (unpublished[id] && id > START)
 
-/* Nothing waits, nobody writes: the topic has all. */
+/* With no unpublished row and no writer, the topic has the last versions. */
 active proctype auditor()
 {
 end:	do
 	:: d_step {
-			writing == 0 && nothing_under_way() && !is_unread(1) && !is_unread(2) && !is_unread(3) &&
+			writing == 0 && nothing_in_flight() && !is_unread(1) && !is_unread(2) && !is_unread(3) &&
 			(topic[0] != version[0] || topic[1] != version[1]) -> assert(false)
 		}
 	od

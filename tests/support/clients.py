@@ -1,4 +1,4 @@
-"""Clients of Waymark's public interfaces: the API, the redirector, a Kafka topic."""
+"""Clients of Waymark's public interfaces: the API, the redirector, Kafka topics."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ class Answer:
 
 
 def ask(base, method, path, headers=None, body=None):
-    """One request on a connection of its own; redirects are not followed."""
+    """Sends one request on a new connection. Does not follow redirects."""
     url = urllib.parse.urlsplit(base)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
     try:
@@ -104,7 +104,7 @@ class Visitor:
 
 
 def kafka_settings(env):
-    """How a client of librdkafka reaches the stack's Kafka, whether that is secure or not."""
+    """The librdkafka settings for the Kafka of a stack, with or without --secure."""
     names = {
         "bootstrap.servers": "KAFKA_BROKERS",
         "security.protocol": "KAFKA_SECURITY_PROTOCOL",
@@ -117,14 +117,14 @@ def kafka_settings(env):
 
 
 class Topic:
-    """A topic, read from its end as of now by an independent client."""
+    """Reads a topic from its current end with an independent client."""
 
     def __init__(self, env, name):
         import confluent_kafka
 
         self.kafka = confluent_kafka
-        own = {"group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
-        self.consumer = confluent_kafka.Consumer(kafka_settings(env) | own)
+        settings = {"group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
+        self.consumer = confluent_kafka.Consumer(kafka_settings(env) | settings)
         partitions = self.consumer.list_topics(name, timeout=10).topics[name].partitions
         self.consumer.assign(
             [
@@ -137,7 +137,7 @@ class Topic:
         self.partition_count = len(partitions)
 
     def wait_for(self, wanted, count=1, seconds=60):
-        """The first count messages for which wanted(message) is true."""
+        """Returns the first count messages for which wanted(message) is true."""
         found = []
         deadline = time.monotonic() + seconds
         while len(found) < count:
@@ -152,7 +152,7 @@ class Topic:
 
 
 def murmur2(data):
-    """Kafka's partitioner hash, as Java's client computes it."""
+    """The hash of Kafka's default partitioner, as the Java client computes it."""
     mask = 0xFFFFFFFF
     m, h = 0x5BD1E995, (0x9747B28C ^ len(data)) & mask
     for i in range(0, len(data) - len(data) % 4, 4):

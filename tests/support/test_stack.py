@@ -1,4 +1,4 @@
-"""What tools/stack promises: nothing is left behind, stacks do not meet, and what was killed comes back as it was."""
+"""tools/stack leaves no process behind, isolates stacks from each other, and restarts killed processes unchanged."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def up_arguments(folder, *more):
 
 @pytest.fixture
 def embedded(monkeypatch):
-    """For what is true of any broker: a JVM takes most of the time that a stack needs to start."""
+    """For tests that work with any broker: a JVM takes most of the start-up time of a stack."""
     monkeypatch.setenv("BROKER", "embedded")
 
 
@@ -41,12 +41,12 @@ def addresses(folder):
 
 
 def listing(folder):
-    """name → the words after it."""
+    """{name: other columns} of `stack ps`."""
     return {words[0]: words[1:] for words in map(str.split, stack("ps", "--state", folder).stdout.splitlines())}
 
 
 def processes_of(folder):
-    """Every living process that works in the folder or was started with its name."""
+    """Every running process whose working directory or command line contains the folder."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -54,17 +54,17 @@ def processes_of(folder):
         try:
             if (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 continue
-            words = (entry / "cmdline").read_bytes().decode(errors="replace")
-            here = os.readlink(entry / "cwd")
+            command = (entry / "cmdline").read_bytes().decode(errors="replace")
+            directory = os.readlink(entry / "cwd")
         except OSError:  # it has just ended
             continue
-        if str(folder) in words or pathlib.Path(here).is_relative_to(folder):
-            found.append(f"{entry.name} {words}")
+        if str(folder) in command or pathlib.Path(directory).is_relative_to(folder):
+            found.append(f"{entry.name} {command}")
     return found
 
 
 def freeze_kafka(folder):
-    """As soon as its JVM is there."""
+    """Freezes Kafka as soon as its JVM runs."""
     found = []
     wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found, 60, "the JVM")
     os.kill(int(found[0].split()[0]), signal.SIGSTOP)
@@ -85,14 +85,14 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """One stack for the tests that leave it working."""
+    """A stack for the tests that leave it running."""
     path = tmp_path_factory.mktemp("shared")
     stack(*up_arguments(path))
     yield path
     stack("down", "--state", path)
 
 
-def test_nothing_is_left_after_down_and_the_same_data_are_there_after_the_next_up(folder):
+def test_down_leaves_no_process_and_the_next_up_has_the_same_data(folder):
     stack(*up_arguments(folder))
     with psycopg2.connect(addresses(folder)["PG_URL"]) as connection:
         connection.cursor().execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (17)")
@@ -117,7 +117,7 @@ def test_nothing_is_left_after_down_and_the_same_data_are_there_after_the_next_u
         ("postgres is ready", signal.SIGKILL),
     ],
 )
-def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_number):
+def test_leaves_no_process_when_up_is_killed(folder, moment, signal_number):
     with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.PIPE, text=True) as up:
         if moment.startswith("the first"):
             wait_until(lambda: len(processes_of(folder)) > 2, 60, "the first process")
@@ -130,7 +130,7 @@ def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_numbe
     assert stack("ps", "--state", folder, check=False).returncode == 1
 
 
-def test_nothing_is_left_when_the_supervisor_is_killed(embedded, folder):
+def test_leaves_no_process_when_the_supervisor_is_killed(embedded, folder):
     stack(*up_arguments(folder))
     (supervisor,) = [int(line.split()[0]) for line in processes_of(folder) if "stacklib.supervisor" in line]
     os.kill(supervisor, signal.SIGKILL)
@@ -138,7 +138,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(embedded, folder):
     stack(*up_arguments(folder))  # and it starts again
 
 
-def test_ends_at_once_with_the_process_it_is_tied_to(embedded, folder):
+def test_ends_with_the_process_that_it_is_tied_to(embedded, folder):
     """The services are not asked to end, which would take them half a minute here."""
     with subprocess.Popen(["sleep", "1000"]) as owner:
         words = ["--set", "DRAIN_NOTICE_MS=30000", "--tied-to", str(owner.pid)]
@@ -147,14 +147,14 @@ def test_ends_at_once_with_the_process_it_is_tied_to(embedded, folder):
     assert_all_gone(folder, 15)
 
 
-def test_nothing_is_left_when_a_member_cannot_start(embedded, folder, tmp_path):
+def test_leaves_no_process_when_a_member_cannot_start(embedded, folder, tmp_path):
     done = stack("up", "--build", tmp_path, "--state", folder, check=False)
     assert done.returncode == 1
     assert "run make build" in done.stderr
     assert_all_gone(folder)
 
 
-def test_shows_the_end_of_the_log_of_what_failed(folder):
+def test_shows_the_last_log_lines_of_a_failed_process(folder):
     (folder / "kafka" / "data").mkdir(parents=True)
     (folder / "kafka" / "data" / "meta.properties").write_text("nonsense=1\n")
     done = stack(*up_arguments(folder), check=False)
@@ -164,18 +164,18 @@ def test_shows_the_end_of_the_log_of_what_failed(folder):
     assert_all_gone(folder)
 
 
-def test_two_stacks_do_not_meet(shared, embedded, folder):
+def test_isolates_two_stacks(shared, embedded, folder):
     stack(*up_arguments(folder))
     ours, theirs = addresses(folder), addresses(shared)
     for name in ("PG_URL", "REDIS_URL", "KAFKA_BROKERS"):
         assert ours[name] != theirs[name]
-    redis.Redis.from_url(ours["REDIS_URL"]).set("who", "ours")
-    assert redis.Redis.from_url(theirs["REDIS_URL"]).get("who") is None
+    redis.Redis.from_url(ours["REDIS_URL"]).set("owner", "ours")
+    assert redis.Redis.from_url(theirs["REDIS_URL"]).get("owner") is None
     stack("down", "--state", folder)
     assert stack("status", "--state", shared).returncode == 0
 
 
-def test_refuses_a_second_up_and_leaves_the_first_alone(shared):
+def test_refuses_a_second_up_of_a_running_stack(shared):
     done = stack(*up_arguments(shared), check=False)
     assert done.returncode == 1
     assert "is up already" in done.stderr
@@ -183,7 +183,7 @@ def test_refuses_a_second_up_and_leaves_the_first_alone(shared):
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis", "kafka"])
-def test_what_was_killed_comes_back_with_its_ports(shared, name):
+def test_a_killed_process_restarts_with_its_ports(shared, name):
     before = listing(shared)[name]
     stack("kill", "-9", name, "--state", shared)
     assert listing(shared)[name] == ["-", *before[1:]]
@@ -195,7 +195,7 @@ def test_what_was_killed_comes_back_with_its_ports(shared, name):
     assert stack("status", "--state", shared).returncode == 0
 
 
-def test_postgres_keeps_what_it_acknowledged_before_it_was_killed(shared):
+def test_postgres_keeps_commits_after_a_kill(shared):
     url = addresses(shared)["PG_URL"]
     connection = psycopg2.connect(url)
     connection.autocommit = True
@@ -209,19 +209,19 @@ def test_postgres_keeps_what_it_acknowledged_before_it_was_killed(shared):
 
 def test_stops_a_frozen_process(shared):
     stack("kill", "-STOP", "redis", "--state", shared)
-    assert "redis          no answer" in stack("status", "--state", shared, check=False).stdout
+    assert "redis          no response" in stack("status", "--state", shared, check=False).stdout
     stack("stop", "redis", "--state", shared)
     assert listing(shared)["redis"][0] == "-"
     stack("start", "redis", "--state", shared)
 
 
-def test_names_what_there_is_when_asked_for_what_there_is_not(shared):
+def test_lists_the_processes_when_asked_for_an_unknown_one(shared):
     done = stack("stop", "zookeeper", "--state", shared, check=False)
     assert done.returncode == 1
     assert "there are postgres, redis, kafka" in done.stderr
 
 
-def test_works_in_a_folder_with_a_long_name_that_is_closed_to_others(embedded, tmp_path):
+def test_works_in_a_private_folder_with_a_long_name(embedded, tmp_path):
     closed = tmp_path / ("closed" * 20) / "stack"
     closed.parent.mkdir(mode=0o700)
     try:
@@ -231,7 +231,7 @@ def test_works_in_a_folder_with_a_long_name_that_is_closed_to_others(embedded, t
         stack("down", "--state", closed)
 
 
-def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started_again(embedded, folder):
+def test_the_embedded_broker_has_the_topics_and_refuses_a_restart(embedded, folder):
     stack(*up_arguments(folder))
     from confluent_kafka.admin import AdminClient
 
@@ -245,10 +245,10 @@ def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started
     assert "use BROKER=kafka" in stack("start", "kafka", "--state", folder, check=False).stderr
 
 
-def test_a_secure_stack_needs_a_broker_that_can_be_closed_and_stays_what_it_was_made_as(folder, monkeypatch):
-    """tests/chaos/test_secure.py has what it can do."""
-    with monkeypatch.context() as during:
-        during.setenv("BROKER", "embedded")
+def test_a_secure_stack_requires_kafka_and_stays_secure(folder, monkeypatch):
+    """tests/chaos/test_secure.py tests a running secure stack."""
+    with monkeypatch.context() as patch:
+        patch.setenv("BROKER", "embedded")
         done = stack(*up_arguments(folder, "--secure"), check=False)
         assert done.returncode == 1
         assert "--secure needs BROKER=kafka" in done.stderr
@@ -258,9 +258,9 @@ def test_a_secure_stack_needs_a_broker_that_can_be_closed_and_stays_what_it_was_
     assert_all_gone(folder)
 
 
-def test_services_start_in_numbers_and_come_back_with_their_ports(folder):
-    wishes = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
-    stack("up", "--build", BUILD, "--state", folder, *wishes)
+def test_starts_several_instances_and_restarts_them_with_their_ports(folder):
+    options = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
+    stack("up", "--build", BUILD, "--state", folder, *options)
     found = addresses(folder)
     redirectors = found["REDIRECTOR_URLS"].split()
     assert len(set(redirectors)) == 2
@@ -272,17 +272,17 @@ def test_services_start_in_numbers_and_come_back_with_their_ports(folder):
     stack("kill", "-9", "redirector-2", "--state", folder)
     stack("stop", "consumer-1", "--state", folder)
     stack("start", "redirector-2", "--state", folder)
-    there = another_build(folder)
-    stack("start", "consumer-1", "--state", folder, "--build", there)
+    build = another_build(folder)
+    stack("start", "consumer-1", "--state", folder, "--build", build)
     wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, 60, "every process to be ready")
     assert ports_of(listing(folder)) == ports_of(before)
     assert folder in pathlib.Path(os.readlink(f"/proc/{listing(folder)['consumer-1'][0]}/exe")).parents
-    for url in redirectors:  # the variable that was set has reached both, also after the restart
+    for url in redirectors:  # both have the variable, also after a restart
         assert get_location(url + "/") == "https://example.com/home"
 
 
 def another_build(folder):
-    """With a copy of one program."""
+    """A build folder with a copy of one program."""
     (folder / "another/bin").mkdir(parents=True)
     shutil.copy(f"{BUILD}/bin/analytics-consumer", folder / "another/bin")
     return folder / "another"
@@ -297,7 +297,7 @@ def get_location(url):
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
-def test_down_fails_when_a_sanitizer_had_something_to_say(embedded, folder):
+def test_down_fails_after_a_sanitizer_report(embedded, folder):
     stack("up", "--build", BUILD, "--state", folder)
     with open(folder / "logs" / "janitor-1.log", "a", encoding="utf-8") as log:
         log.write("==1==ERROR: AddressSanitizer: heap-use-after-free\n")

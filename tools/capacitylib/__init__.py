@@ -1,2 +1,2 @@
-"""tools/capacity: figures is what is known and whence, zipf the shape of demand, model what a demand needs, limits what breaks first,
-document the tables of docs/scaling.md."""
+"""tools/capacity: figures has measured costs and their sources, zipf the distribution of clicks over links, model the needs of a
+demand, limits the order in which limits are reached, document the tables of docs/scaling.md."""

@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md: each is what stands between <!-- NAME: written by tools/capacity --> and <!-- NAME: end -->."""
+"""The tables of docs/scaling.md. Each is between <!-- NAME: written by tools/capacity --> and <!-- NAME: end -->."""
 
 import re
 
@@ -17,7 +17,7 @@ UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
 def number(value):
-    """Three digits that count: 0.0123, 12.3, 12,300."""
+    """Three significant digits: 0.0123, 12.3, 12,300."""
     if value == 0 or value >= 100:
         digits = max(0, len(str(int(value))) - 3)
         return f"{round(value, -digits):,.0f}"
@@ -38,40 +38,40 @@ def cores(value):
 
 
 ROWS = [
-    ("**asked:** redirects a second, at the peak", lambda n: number(n.demand.redirects)),
+    ("**demand:** redirects per second at peak", lambda n: number(n.demand.redirects)),
     ("links", lambda n: number(n.demand.links)),
-    ("answered by a redirector's memory", lambda n: f"{n.demand.hits * 100:.0f} %"),
-    ("days of single visits", lambda n: number(n.demand.retention)),
-    ("**cores at work** in all", lambda n: cores(n.busy)),
+    ("answered from memory", lambda n: f"{n.demand.hits * 100:.0f} %"),
+    ("days of the visit log", lambda n: number(n.demand.retention)),
+    ("**busy cores**, total", lambda n: cores(n.busy)),
     ("redirectors", lambda n: cores(n.busy_redirectors)),
-    ("Kafka, all copies", lambda n: cores(n.busy_kafka)),
+    ("Kafka, all replicas", lambda n: cores(n.busy_kafka)),
     ("consumers", lambda n: cores(n.busy_consumers)),
     ("PostgreSQL", lambda n: cores(n.busy_postgres)),
     ("Redis", lambda n: cores(n.busy_redis)),
-    ("links-api, with its stores", lambda n: cores(n.busy_api)),
+    ("links-api with its stores", lambda n: cores(n.busy_api)),
     ("**pods:** redirectors, for one core each", lambda n: number(n.redirectors)),
     ("links-apis", lambda n: number(n.apis)),
     ("consumers", lambda n: number(n.consumers)),
-    ("**partitions** of clicks, at least", lambda n: number(n.lanes)),
-    ("clicks a second of the hottest link", lambda n: number(n.hottest)),
+    ("**partitions** of clicks, minimum", lambda n: number(n.workers)),
+    ("clicks per second of the hottest link", lambda n: number(n.hottest)),
     ("**connections** to PostgreSQL", lambda n: number(n.connections)),
     ("**memory** of a redirector", lambda n: size(n.redirector_memory)),
-    ("… of that, links", lambda n: size(n.cache_bytes)),
+    ("of which links", lambda n: size(n.cache_bytes)),
     ("consumer", lambda n: size(n.consumer_memory)),
-    ("Redis, at most", lambda n: size(n.redis_bytes)),
-    ("**cores to have:** PostgreSQL", lambda n: number(n.postgres_cores)),
-    ("brokers, together", lambda n: number(n.kafka_cores)),
-    ("**disk a day:** visits in PostgreSQL", lambda n: size(n.log_bytes_a_day)),
-    ("roll-ups, which stay", lambda n: size(n.rollup_bytes_a_day)),
-    ("Kafka, all copies", lambda n: size(n.kafka_bytes_a_day)),
-    ("**disk in all:** visits that are kept", lambda n: size(n.log_bytes)),
-    ("a year of roll-ups", lambda n: size(n.rollup_bytes_a_day * model.YEAR_DAYS)),
-    ("Kafka, all copies of seven days", lambda n: size(n.kafka_bytes)),
+    ("Redis, maximum", lambda n: size(n.redis_bytes)),
+    ("**cores to provision:** PostgreSQL", lambda n: number(n.postgres_cores)),
+    ("Kafka brokers, total", lambda n: number(n.kafka_cores)),
+    ("**disk per day:** visit log", lambda n: size(n.log_bytes_a_day)),
+    ("roll-ups (kept for ever)", lambda n: size(n.rollup_bytes_a_day)),
+    ("Kafka, all replicas", lambda n: size(n.kafka_bytes_a_day)),
+    ("**disk, total:** visit log", lambda n: size(n.log_bytes)),
+    ("roll-ups of a year", lambda n: size(n.rollup_bytes_a_day * model.YEAR_DAYS)),
+    ("Kafka, seven days, all replicas", lambda n: size(n.kafka_bytes)),
     ("journal of a redirector, 15 minutes", lambda n: size(n.journal_bytes)),
-    ("**a second:** write-ahead log", lambda n: size(n.wal_bytes_per_s)),
-    ("visitors, both ways", lambda n: size(n.visitors_bytes_per_s)),
-    ("into Kafka, before copies", lambda n: size(n.kafka_bytes_per_s)),
-    ("**hours a day** to finish a day's roll-ups", lambda n: number(n.finishing_hours)),
+    ("**per second:** write-ahead log", lambda n: size(n.wal_bytes_per_s)),
+    ("HTTP of visitors, both directions", lambda n: size(n.visitors_bytes_per_s)),
+    ("into Kafka, before replication", lambda n: size(n.kafka_bytes_per_s)),
+    ("**hours per day** for the daily roll-ups", lambda n: number(n.daily_rollup_hours)),
 ]  # fmt: skip
 
 
@@ -82,11 +82,11 @@ def table(head, rows):
 
 def needs_table(steps):
     needs = [model.Needs(demand) for demand in steps.values()]
-    return table(["", *steps], [[name, *(tell(each) for each in needs)] for name, tell in ROWS])
+    return table(["", *steps], [[name, *(render(each) for each in needs)] for name, render in ROWS])
 
 
 def breaks(needs):
-    """What is over its limit, the most of it first."""
+    """The limits that are exceeded, the most exceeded first."""
     reached = [limit for limit in limits.LIMITS if limit.is_reached(needs)]
     return sorted(reached, key=lambda limit: -limit.load(needs))
 
@@ -95,9 +95,9 @@ def breaks_table(steps):
     rows = []
     for name, demand in steps.items():
         needs = model.Needs(demand)
-        found = [f"{limit.name} ({number(limit.load(needs))} ×): {limit.then}" for limit in breaks(needs)]
-        rows.append([name, "; ".join(found) or "nothing"])
-    return table(["step", "what is beyond its limit, the most of it first, and who takes over"], rows)
+        found = [[name, limit.name, f"{number(limit.load(needs))} ×", limit.remedy] for limit in breaks(needs)]
+        rows += found or [[name, "none", "", ""]]
+    return table(["step", "limit", "load / limit", "remedy"], rows)
 
 
 def limits_table():
@@ -105,8 +105,8 @@ def limits_table():
     rows = []
     for redirects, limit in sorted(reached, key=lambda each: each[0] or limits.MOST):
         about = float(f"{redirects:.2g}") if redirects else None
-        rows.append([limit.name, "a setting" if limit.is_setting else "an engine", number(about) if about else "beyond", limit.then])
-    return table(["what", "it is", "reached at redirects/s", "who takes over"], rows)
+        rows.append([limit.name, "setting" if limit.is_setting else "design", number(about) if about else f"over {number(limits.MOST)}", limit.remedy])
+    return table(["limit", "kind", "reached at redirects/s", "remedy"], rows)
 
 
 def figures_table():
@@ -115,7 +115,7 @@ def figures_table():
         value = size(figure.value) if figure.unit == "bytes" and figure.value >= 1e6 else f"{figure.value:,} {figure.unit}".strip()
         source = f"`{figure.source}`" if figure.saying else figure.source
         rows.append([f"`{name}`", value, figure.what, figure.kind, source])
-    return table(["figure", "value", "what", "kind", "from"], rows)
+    return table(["figure", "value", "meaning", "kind", "source"], rows)
 
 
 def blocks():
@@ -123,11 +123,11 @@ def blocks():
 
 
 def written(text):
-    """The document with its tables as they should be."""
+    """The document with current tables."""
     for name, block in blocks().items():
         begin, end = f"<!-- {name}: written by tools/capacity -->", f"<!-- {name}: end -->"
         pattern = re.escape(begin) + ".*?" + re.escape(end)
         text, count = re.subn(pattern, lambda _, new=f"{begin}\n\n{block}\n\n{end}": new, text, flags=re.S)
         if count != 1:
-            raise ValueError(f"{DOCUMENT.name} has {count} places for the table {name}")
+            raise ValueError(f"{DOCUMENT.name} must have one place for the table {name}, but has {count}")
     return text

@@ -1,4 +1,4 @@
-"""Pure. What a demand needs: cores, pods, partitions, connections, memory, disk, network. All at the peak but for what a day fills."""
+"""What a demand needs: cores, pods, partitions, connections, memory, disk, network. Rates are those of the peak. Pure."""
 
 import dataclasses
 import functools
@@ -9,56 +9,56 @@ from .figures import DIMENSIONS, of
 
 DAY_S = 86400
 YEAR_DAYS = 365
-# Behind many visits the rows of an hour are found in larger indexes.
+# Counting is slower with a long history, because the indexes of the roll-ups are larger.
 HISTORY = of.count_history_us / of.count_1000_us
-# The measured cache needs about twice the room of one that knows the future.
+# The measured cache needs about twice the memory of an ideal one.
 CACHE_SLACK = 100_000 / zipf.links_for(1_000_000, of.hits_million)
 VALUES = zipf.Values(DIMENSIONS)
 
 
 @dataclasses.dataclass(frozen=True)
 class Demand:
-    redirects: float  # a second, at the peak
-    links: int  # that are asked for, by Zipf's law
-    hits: float = 0.8  # share that a redirector answers from memory
-    retention: float = 400  # days of single visits
-    pod_cores: float = 1.0  # that a redirector asks for
-    is_alone: bool = False  # one of each, one copy of Kafka: a machine that may fail
+    redirects: float  # per second, at peak
+    links: int  # that visitors follow, distributed by Zipf's law
+    hits: float = 0.8  # share of redirects answered from memory
+    retention: float = 400  # days of the visit log
+    pod_cores: float = 1.0  # CPU request of a redirector
+    is_alone: bool = False  # one machine without redundancy: one of each service, one replica in Kafka
 
     @property
     def least(self):
-        """Redirectors and links-apis at least."""
+        """Minimum of redirectors and of links-apis."""
         return 1 if self.is_alone else of.pods_min
 
     @property
-    def lanes_least(self):
-        return of.lanes if self.is_alone else of.lanes * 2
+    def workers_least(self):
+        return of.workers if self.is_alone else of.workers * 2
 
     @property
     def copies(self):
-        """Of each partition."""
+        """Replicas of each partition."""
         return 1 if self.is_alone else of.replicas
 
     @property
     def daily(self):
-        """Clicks of a day."""
+        """Clicks per day."""
         return self.redirects * of.mean * DAY_S
 
 
 def rows_per_click(links, clicks):
-    """Rows by hour that a batch changes, per click."""
+    """Hourly roll-up rows that a batch changes, per click."""
     clicks = max(clicks, 1)
     return zipf.expected(max(1, links), clicks, VALUES.rows) / clicks
 
 
 def measured_rows(links):
-    """Per click of the benchmark's backlog. A batch is of one partition, nearly: 4 MB of it are read at a time."""
+    """rows_per_click in the benchmark's backlog. A batch there has clicks of about one partition, read 4 MB at a time."""
     return rows_per_click(round(links / of.partitions), of.batch_events)
 
 
 @functools.cache
 def count_line():
-    """(µs, µs per row) of a click in empty tables: least squares through what was measured with 100, 1,000 and 10,000 links."""
+    """(µs, µs per row) of a click in empty tables: a least-squares fit of the measurements with 100, 1,000 and 10,000 links."""
     points = [(measured_rows(links), cost) for links, cost in ((100, of.count_100_us), (1000, of.count_1000_us), (10_000, of.count_10000_us))]
     mean_rows, mean_cost = (sum(column) / len(points) for column in zip(*points))
     slope = sum((rows - mean_rows) * (cost - mean_cost) for rows, cost in points) / sum((rows - mean_rows) ** 2 for rows, _ in points)
@@ -66,23 +66,23 @@ def count_line():
 
 
 def count_us(rows):
-    """CPU of PostgreSQL to count a click that brings so many rows by hour."""
+    """CPU of PostgreSQL per click that changes so many hourly rows."""
     base, slope = count_line()
     return (base + slope * rows) * HISTORY
 
 
-def lane_duty():
-    """The part of its time in which PostgreSQL works for a lane: what was measured with all on two cores. With cores of its own it may be more."""
-    return of.lanes_per_s / of.lanes * of.count_1000_us / 1e6
+def worker_duty():
+    """The share of time in which PostgreSQL works for a worker, measured with all programs on two cores. More cores may raise it."""
+    return of.workers_per_s / of.workers * of.count_1000_us / 1e6
 
 
-def few_links_lane():
-    """Clicks a second that a lane counts when they are of few links."""
-    return of.few_links_per_s / of.lanes
+def few_links_rate():
+    """Clicks of few links that a worker counts per second."""
+    return of.few_links_per_s / of.workers
 
 
 class Needs:
-    """Each is worked out when it is asked for; busy_… are cores at work, …_cores those to have."""
+    """Properties are computed on access. busy_* are busy cores, *_cores are cores to provision."""
 
     def __init__(self, demand):
         self.demand = demand
@@ -99,7 +99,7 @@ class Needs:
 
     @property
     def pod_rate(self):
-        """Redirects a second of one redirector when the autoscaler is content."""
+        """Redirects per second of a redirector at the target utilisation of the autoscaler."""
         return self.demand.pod_cores * of.utilisation * 1e6 / self.redirect_us
 
     @property
@@ -124,7 +124,7 @@ class Needs:
 
     @property
     def journal_bytes(self):
-        """Of one redirector, for 15 minutes without Kafka."""
+        """Journal of one redirector after 15 minutes without Kafka."""
         return self.each_rate * 900 * of.journal_bytes
 
     # Redis
@@ -144,28 +144,31 @@ class Needs:
     # Counting
 
     @functools.cached_property
-    def lanes(self):
-        """At 60 % of what a lane can do, so that a backlog of an hour is gone in an hour and a half. More lanes mean smaller batches, which cost more."""
-        lanes = self.demand.lanes_least
-        for _ in range(50):
-            busy = self.demand.redirects * self.count_us_with(lanes) / 1e6
-            wanted = math.ceil(busy / lane_duty() / of.utilisation)
-            if wanted <= lanes:
-                break
-            lanes = wanted
-        return lanes
+    def workers(self):
+        """Workers at 60 % load, so that a backlog of an hour is counted in an hour and a half.
 
-    def count_us_with(self, lanes):
-        clicks = min(of.batch_events, self.demand.redirects * of.batch_s / lanes)
-        return count_us(rows_per_click(round(self.demand.links / lanes), clicks))
+        The loop is needed because more workers mean smaller batches, which cost more per click.
+        """
+        workers = self.demand.workers_least
+        for _ in range(50):
+            busy = self.demand.redirects * self.count_us_with(workers) / 1e6
+            needed = math.ceil(busy / worker_duty() / of.utilisation)
+            if needed <= workers:
+                break
+            workers = needed
+        return workers
+
+    def count_us_with(self, workers):
+        clicks = min(of.batch_events, self.demand.redirects * of.batch_s / workers)
+        return count_us(rows_per_click(round(self.demand.links / workers), clicks))
 
     @property
     def count_us(self):
-        return self.count_us_with(self.lanes)
+        return self.count_us_with(self.workers)
 
     @property
     def consumers(self):
-        return math.ceil(self.lanes / of.lanes)
+        return math.ceil(self.workers / of.workers)
 
     @property
     def busy_consumers(self):
@@ -177,7 +180,7 @@ class Needs:
 
     @property
     def hottest(self):
-        """Clicks a second of the link that is asked for most: all of them in one partition, for one lane."""
+        """Clicks per second of the hottest link. All are in one partition, for one worker."""
         return self.demand.redirects * zipf.hottest(self.demand.links)
 
     # PostgreSQL
@@ -200,7 +203,7 @@ class Needs:
 
     @property
     def busy_api(self):
-        """Of all processes, and a day's creations at twice their mean."""
+        """CPU of all processes for API requests, with the daily creations at twice their mean rate."""
         created = self.demand.links * of.new_links / DAY_S / of.mean
         return created * (of.create_us + 10 * of.get_us) / 1e6
 
@@ -221,7 +224,7 @@ class Needs:
 
     @functools.cached_property
     def rows_a_day(self):
-        """{table: rows}: a flat day."""
+        """{table: rows} of a day without peaks."""
         links, daily = self.demand.links, self.demand.daily
         return {
             "quarter": 96 * zipf.expected(links, daily / 96, zipf.is_there),
@@ -235,9 +238,9 @@ class Needs:
         return rows["quarter"] * of.quarter_bytes + rows["hour"] * of.hour_bytes + rows["day"] * of.day_bytes
 
     @property
-    def finishing_hours(self):
-        """Of one janitor, to make the roll-ups of a day."""
-        return self.rows_a_day["hour"] / of.finish_rows_per_s / 3600
+    def daily_rollup_hours(self):
+        """Time of one janitor for the daily roll-ups of a day."""
+        return self.rows_a_day["hour"] / of.daily_rollup_rows_per_s / 3600
 
     # Kafka
 
@@ -251,7 +254,7 @@ class Needs:
 
     @property
     def kafka_bytes_per_s(self):
-        """Into the leaders: clicks and visits."""
+        """Clicks and visits, produced to the leaders."""
         return self.demand.redirects * (of.record_bytes + of.visit_bytes)
 
     @property
@@ -274,7 +277,7 @@ class Needs:
 
     @property
     def redirector_memory(self):
-        """What the settings give to links and to the filter at least, what the producer may hold, and all connections."""
+        """Memory for links and the Bloom filter (at least the defaults), the producer's buffer and all connections."""
         links = max(self.cache_bytes, of.cache_bytes)
         slugs = max(self.demand.links, of.filter_slugs) * of.filter_bytes
         return links + slugs + of.producer_bytes + of.http_connections * of.connection_bytes

@@ -1,11 +1,11 @@
-"""Pure. Links that are asked for by Zipf's law with exponent 1, as in the benchmarks: the link of rank r gets 1 / (r · H) of all clicks."""
+"""Clicks over links by Zipf's law with exponent 1, as in the benchmarks. The link of rank r gets 1 / (r · H) of all clicks. Pure."""
 
 import functools
 import math
 
 EULER = 0.5772156649015329
-STEP = 1.15  # of ranks that are taken together
-POINTS_PER_E = 40  # of a number of visits, between which rows are interpolated
+STEP = 1.15  # growth of the groups of ranks
+POINTS_PER_E = 40  # grid for the interpolation of rows: points per factor e of visits
 
 
 def harmonic(count):
@@ -16,13 +16,13 @@ def harmonic(count):
 
 
 def hottest(links):
-    """The share of the link that is asked for most."""
+    """The share of clicks of the hottest link."""
     return 1 / harmonic(links)
 
 
 @functools.cache
 def groups(links):
-    """[(number of links, share of each)], hot ones first; neighbours in rank are taken together."""
+    """[(number of links, share of clicks of each)] from the hottest rank on. Neighbouring ranks form a group."""
     whole, found, after = harmonic(links), [], 0
     while after < links:
         upto = min(links, max(after + 1, math.floor(after * STEP)))
@@ -33,14 +33,17 @@ def groups(links):
 
 
 def links_for(links, hits):
-    """How many of the links that are asked for most get this share of the clicks."""
+    """The number of hottest links that together get this share of the clicks."""
     if hits >= 1:
         return links
     return min(links, math.exp(hits * harmonic(links) - EULER))
 
 
 class Values:
-    """How many rows the visits of a link need that have a row per known value of each dimension: {name: (values, share that is known)}."""
+    """Roll-up rows of a link, which has one row per value of each dimension.
+
+    dimensions is {name: (number of values, share of visits with a value)}.
+    """
 
     def __init__(self, dimensions):
         self.shares = [known / rank / harmonic(count) for count, known in dimensions.values() for rank in range(1, count + 1) if known]
@@ -51,7 +54,7 @@ class Values:
         return sum(-math.expm1(-visits * share) for share in self.shares)
 
     def rows(self, visits):
-        """Expected number of different values among so many visits."""
+        """The expected number of distinct values in so many visits."""
         if visits < 1e-4:
             return visits * sum(self.shares)
         place = math.log(visits) * POINTS_PER_E
@@ -60,10 +63,10 @@ class Values:
 
 
 def expected(links, visits, rows):
-    """Σ over all links of rows(visits of that link)."""
+    """The sum over all links of rows(visits of that link)."""
     return sum(count * rows(visits * share) for count, share in groups(links))
 
 
 def is_there(visits):
-    """The chance that there is one at all."""
+    """The probability of at least one visit."""
     return -math.expm1(-visits)

@@ -1,1 +1,1 @@
-"""tools/demo: story is what happens, stage starts and ends the stack, web asks, page prints."""
+"""tools/demo: scenario has the steps, demo_stack starts and stops the stack, http_client sends requests, console prints."""

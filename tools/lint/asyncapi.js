@@ -1,6 +1,6 @@
 'use strict';
-// asyncapi.js IMAGE: compares docs/api/asyncapi.yaml with a FileDescriptorSet in JSON and with deploy/topics.conf, and prints what
-// differs. tools/lint/asyncapi runs it.
+// asyncapi.js IMAGE: compares docs/api/asyncapi.yaml with a FileDescriptorSet in JSON and with deploy/topics.conf. Prints the
+// differences. tools/lint/asyncapi runs it.
 const fs = require('node:fs');
 const { Parser } = require('@asyncapi/parser');
 
@@ -16,9 +16,9 @@ const SCALARS = {
 
 const problems = [];
 
-function expect(where, said, is) {
-  const [left, right] = [said, is].map((value) => JSON.stringify(value));
-  if (left !== right) problems.push(`${where}: says ${left}, is ${right}`);
+function expect(where, documented, actual) {
+  const [left, right] = [documented, actual].map((value) => JSON.stringify(value));
+  if (left !== right) problems.push(`${where}: documented as ${left}, but is ${right}`);
 }
 
 function readProtos(file) {
@@ -44,10 +44,10 @@ function compareMessage(where, schema, message, types) {
   const fields = message.field.map((field) => field.name);
   expect(`${where}, fields`, Object.keys(schema.properties || {}).sort(), [...fields].sort());
   for (const field of message.field) {
-    const said = (schema.properties || {})[field.name];
-    if (!said) continue;
-    expect(`${where}.${field.name}, number`, said['x-protobuf-number'], field.number);
-    const value = field.label === 'LABEL_REPEATED' ? said.items : said;
+    const property = (schema.properties || {})[field.name];
+    if (!property) continue;
+    expect(`${where}.${field.name}, number`, property['x-protobuf-number'], field.number);
+    const value = field.label === 'LABEL_REPEATED' ? property.items : property;
     compareValue(`${where}.${field.name}`, value, field, types);
   }
 }
@@ -85,7 +85,7 @@ async function main() {
       const name = message['x-protobuf-message'];
       compareMessage(name, message.payload, types.messages[`.${name}`], types);
     }
-    if (described.length === 0) problems.push('no message names its x-protobuf-message');
+    if (described.length === 0) problems.push('no message has x-protobuf-message');
     compareTopics(Object.values(content.channels), readTopics('deploy/topics.conf'));
   }
   for (const problem of problems) console.log(`${DOCUMENT}: ${problem}`);

@@ -1,1 +1,1 @@
-"""Checks of deploy/k8s: what kustomize makes of it is valid, restricted, and says the same as the programs. tools/lint/manifests runs them."""
+"""Checks of deploy/k8s: the output of kustomize is valid, restricted, and agrees with the programs. tools/lint/manifests runs them."""

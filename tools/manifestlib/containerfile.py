@@ -1,4 +1,4 @@
-"""deploy/images/Containerfile: what ends up in an image, and what its build relies on."""
+"""Checks of deploy/images/Containerfile: the contents of an image and the inputs of its build."""
 
 import re
 
@@ -10,7 +10,7 @@ LABELS = ("title", "description", "version", "revision", "licenses", "vendor")
 
 
 def instructions(text):
-    """(stage, word, rest) of each instruction; stages count from 0, what stands before the first is -1."""
+    """(stage, word, rest) of each instruction. Stages count from 0; instructions before the first stage have -1."""
     stage, found = -1, []
     lines = re.sub(r"^\s*#.*\n", "", text, flags=re.M)
     for line in re.sub(r"\\\n\s*", "", lines).splitlines():
@@ -23,7 +23,7 @@ def instructions(text):
 
 
 def sources(text):
-    """(source, target) of what is copied from the tree."""
+    """(source, target) of each COPY from the tree."""
     for _, word, rest in instructions(text):
         if word == "COPY" and not rest.startswith("--from"):
             *names, target = rest.split()
@@ -32,25 +32,25 @@ def sources(text):
 
 def check_last_stage(found):
     last = max(stage for stage, _, _ in found)
-    said = [(word, rest) for stage, word, rest in found if stage == last]
-    if said[0] != ("FROM", "scratch"):
-        yield f"the last stage begins with {said[0][1]}, not with scratch"
-    for word, rest in said:
+    last_stage = [(word, rest) for stage, word, rest in found if stage == last]
+    if last_stage[0] != ("FROM", "scratch"):
+        yield f"the last stage begins with {last_stage[0][1]}, not with scratch"
+    for word, rest in last_stage:
         if word in ("RUN", "ADD") or word == "COPY" and not rest.startswith("--from="):
-            yield f"the last stage takes more than what was assembled: {word} {rest}"
-    if tuple(USER.split()) not in said:
+            yield f"the last stage must contain assembled files only: {word} {rest}"
+    if tuple(USER.split()) not in last_stage:
         yield f"the last stage has no {USER}"
-    if not any(word == "ENTRYPOINT" and rest.startswith("[") for word, rest in said):
-        yield "the last stage has no ENTRYPOINT as a list, and there is no shell"
-    labels = " ".join(rest for word, rest in said if word == "LABEL")
-    yield from (f"there is no label org.opencontainers.image.{name}" for name in LABELS if f"org.opencontainers.image.{name}=" not in labels)
+    if not any(word == "ENTRYPOINT" and rest.startswith("[") for word, rest in last_stage):
+        yield "the last stage has no ENTRYPOINT as a list, which an image without a shell needs"
+    labels = " ".join(rest for word, rest in last_stage if word == "LABEL")
+    yield from (f"missing label org.opencontainers.image.{name}" for name in LABELS if f"org.opencontainers.image.{name}=" not in labels)
 
 
 def check_sources(found):
     text = "\n".join(f"{word} {rest}" for _, word, rest in found)
     for name, _ in sources(text):
         if name == "." or not (tree.ROOT / name).exists():
-            yield f"COPY {name}: name what is needed, and it must be there"
+            yield f"COPY {name}: must name existing files that the build needs"
 
 
 def check_variables(found):
@@ -59,21 +59,21 @@ def check_variables(found):
         if word == "FROM" and "${BASE}" not in rest:
             known = set()
         missing = set(re.findall(r"\$\{(\w+)", rest)) - known - ({"BASE"} if word == "FROM" else set())
-        yield from (f"{word} {rest}: no ARG {name} in this stage" for name in sorted(missing))
+        yield from (f"{word} {rest}: {name} has no ARG in this stage" for name in sorted(missing))
         if word in ("ARG", "ENV"):
             known.add(re.match(r"\w+", rest).group())
             if re.search("PASSWORD|SECRET|TOKEN|KEY", rest):
-                yield f"{word} {rest}: what is secret stays in the image's history"
+                yield f"{word} {rest}: a secret would stay in the history of the image"
 
 
 def check_steps(found):
     for _, word, rest in found:
         if word == "ADD":
-            yield f"ADD {rest}: COPY says what it does"
+            yield f"ADD {rest}: use COPY"
         if word == "RUN" and re.search(r"\b(apt|apt-get|curl|wget)\b", rest):
-            yield f"RUN {rest}: list packages in tools/packages.txt, and tools/setup gets it"
+            yield f"RUN {rest}: list packages in tools/packages.txt; tools/setup installs them"
         if word == "ARG" and rest.startswith("BASE=") and not re.search(r":[0-9a-z.-]*[0-9][0-9a-z.-]*$", rest):
-            yield f"ARG {rest}: no version"
+            yield f"ARG {rest}: the base image has no version"
 
 
 CHECKS = (check_last_stage, check_sources, check_variables, check_steps)

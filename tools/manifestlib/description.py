@@ -1,4 +1,4 @@
-"""One description: names, ports, variables and topics in the manifests are those of the programs and of deploy/topics.conf."""
+"""The names, ports, variables and topics in the manifests agree with the programs and with deploy/topics.conf."""
 
 import re
 import urllib.parse
@@ -7,13 +7,13 @@ from . import given, programs, tree
 from .references import backends, ports_of
 from .rendering import name_of
 
-# How long a service may take to end after its drain: connections, threads, the last answer of a store.
-ENDING_S = 5
+# Time of a service to stop after its drain: it closes connections and joins threads.
+STOP_S = 5
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
 def containers(rendering):
-    """(workload, container, program, environment) of each of our programs."""
+    """(workload, container, program, environment) of each Waymark program."""
     for workload in rendering.workloads:
         for container in workload.containers:
             program = programs.PROGRAMS.get(container["name"])
@@ -31,8 +31,8 @@ def check_variables(rendering):
         yield from (f"{workload.where}: {problem}" for problem in problems)
         for name in values:
             if not programs.is_known(program, name):
-                yield f"{workload.where}: {program} --help knows no {name}"
-        yield from (f"{workload.where}: {program} says {line}" for line in programs.check_config(program, values))
+                yield f"{workload.where}: {program} --help does not list {name}"
+        yield from (f"{workload.where}: {program} --check-config: {line}" for line in programs.check_config(program, values))
 
 
 def key_names(rendering, secret):
@@ -41,7 +41,7 @@ def key_names(rendering, secret):
 
 
 def check_files(rendering):
-    """Each NAME_FILE, or *_FILE with a path under /run, leads into a volume that has such a key."""
+    """Each variable with a path below /run names a file that a volume provides."""
     for workload, container, program, values in containers(rendering):
         volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
         mounts = {mount["mountPath"]: volumes.get(mount["name"], {}) for mount in container.get("volumeMounts", [])}
@@ -53,15 +53,15 @@ def check_files(rendering):
             named = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
             config = rendering.find("ConfigMap", named) or {}
             if key not in key_names(rendering, named) | set(config.get("data", {})):
-                yield f"{workload.where}: {name}: nothing puts a file at {path}"
+                yield f"{workload.where}: {name}: no volume provides {path}"
 
 
 def check_plain_secrets(rendering):
-    """No secret is a value in a pod's description or in a ConfigMap."""
+    """No secret is a value in a pod or in a ConfigMap."""
     for workload, _, _, values in containers(rendering):
         for name in ("PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD"):
             if name in values:
-                yield f"{workload.where}: {name} is a secret: give {name}_FILE"
+                yield f"{workload.where}: {name} is a secret: use {name}_FILE"
 
 
 def check_ports(rendering):
@@ -70,13 +70,13 @@ def check_ports(rendering):
         for name, port in (("http", "HTTP_PORT"), ("ops", "OPS_PORT")):
             listens = value_of(program, values, port)
             if listens is None and name in ports:
-                yield f"{workload.where}: {program} has no {port}"
+                yield f"{workload.where}: {program} has no variable {port}"
             elif listens is not None and str(ports.get(name)) != listens:
-                yield f"{workload.where}: port {name} is {ports.get(name)}, and {port} is {listens}"
+                yield f"{workload.where}: port {name} is {ports.get(name)}, but {port} is {listens}"
         annotations = workload.thing["spec"]["template"]["metadata"].get("annotations", {})
-        told = annotations.get("prometheus.io/port")
-        if told != (str(ports["ops"]) if "ops" in ports else None):
-            yield f"{workload.where}: prometheus.io/port is {told}, and its port ops is {ports.get('ops')}"
+        scraped = annotations.get("prometheus.io/port")
+        if scraped != (str(ports["ops"]) if "ops" in ports else None):
+            yield f"{workload.where}: prometheus.io/port is {scraped}, but port ops is {ports.get('ops')}"
     for monitor in rendering.all("PodMonitor"):
         for endpoint in monitor["spec"]["podMetricsEndpoints"]:
             for workload, _, _, _ in containers(rendering):
@@ -89,33 +89,33 @@ def check_topics(rendering):
     group = programs.table("analytics-consumer")["CONSUMER_GROUP"]
     for scaler in rendering.all("ScaledObject"):
         for trigger in scaler["spec"]["triggers"]:
-            about = trigger["metadata"]
-            if about.get("topic") not in topics:
-                yield f"{name_of(scaler)}: deploy/topics.conf has no {about.get('topic')}"
-            if about.get("consumerGroup") != group:
-                yield f"{name_of(scaler)}: consumerGroup is {about.get('consumerGroup')}, and the consumers' is {group}"
+            metadata = trigger["metadata"]
+            if metadata.get("topic") not in topics:
+                yield f"{name_of(scaler)}: deploy/topics.conf has no topic {metadata.get('topic')}"
+            if metadata.get("consumerGroup") != group:
+                yield f"{name_of(scaler)}: consumerGroup is {metadata.get('consumerGroup')}, but the consumers use {group}"
             brokers = next((each["data"]["KAFKA_BROKERS"] for each in rendering.all("ConfigMap") if "KAFKA_BROKERS" in each.get("data", {})), None)
-            if about.get("bootstrapServers") != brokers:
+            if metadata.get("bootstrapServers") != brokers:
                 yield f"{name_of(scaler)}: bootstrapServers must be KAFKA_BROKERS, {brokers}"
 
 
 def check_copies(rendering):
-    """What Kafka says that it has outlives one broker, and one broker that is away keeps nobody from writing."""
+    """Acknowledged records survive the loss of one broker, and producers can write while one is down."""
     for workload, _, program, values in containers(rendering):
         copies, needed = (int(value_of(program, values, name) or -1) for name in ("TOPICS_REPLICATION", "TOPICS_MIN_INSYNC"))
         if copies > 1 and not 1 < needed < copies:
-            yield f"{workload.where}: of {copies} copies TOPICS_MIN_INSYNC asks for {needed}: it must be more than 1 and less than the replicas"
+            yield f"{workload.where}: TOPICS_MIN_INSYNC is {needed} with {copies} replicas: it must be more than 1 and less than the replicas"
 
 
 def check_kafka_rights(rendering):
-    """Who logs in to Kafka has rights there, to topics and groups that there are; and the document names the same."""
+    """Each Kafka user of the overlays has rights, which name existing topics and groups, and docs/operations.md lists the same rights."""
     rights, group = tree.kafka_rights(), programs.table("analytics-consumer")["CONSUMER_GROUP"]
     users = {right[0] for right in rights}
     known = {"topic": set(tree.topics()), "group": {group, f"{group}-purges"}}
     for workload, _, _, values in containers(rendering):
         user = values.get("KAFKA_SASL_USERNAME")
         if user and user not in users:
-            yield f"{workload.where}: deploy/kafka-rights.conf gives the user {user} nothing"
+            yield f"{workload.where}: deploy/kafka-rights.conf has no rights for the user {user}"
     for user, operation, kind, name, pattern in rights:
         if pattern == "literal" and name not in known[kind]:
             yield f"deploy/kafka-rights.conf: {user} {operation}: there is no {kind} {name}"
@@ -124,18 +124,18 @@ def check_kafka_rights(rendering):
 
 
 def check_consumers(rendering):
-    """A lane without a partition counts nothing."""
+    """The consumers have no more workers than partitions: a worker without a partition is idle."""
     partitions = tree.topics()["waymark.redirects.v1"]
     for workload, _, program, values in containers(rendering):
         if program != "analytics-consumer":
             continue
-        lanes = int(value_of(program, values, "WORKERS"))
+        workers = int(value_of(program, values, "WORKERS"))
         for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
             if scaler["spec"]["scaleTargetRef"]["name"] != workload.name:
                 continue
             most = scaler["spec"].get("maxReplicas") or scaler["spec"].get("maxReplicaCount")
-            if most * lanes > partitions:
-                yield f"{name_of(scaler)}: {most} pods of {lanes} lanes are more than the {partitions} partitions"
+            if most * workers > partitions:
+                yield f"{name_of(scaler)}: {most} pods of {workers} workers are more than the {partitions} partitions"
 
 
 def bytes_of(quantity):
@@ -150,12 +150,12 @@ def check_journal(rendering):
             continue
         volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
         mount = next((each for each in container["volumeMounts"] if folder.startswith(each["mountPath"] + "/")), None)
-        room = mount and volumes[mount["name"]].get("emptyDir", {}).get("sizeLimit")
+        limit = mount and volumes[mount["name"]].get("emptyDir", {}).get("sizeLimit")
         most = int(value_of(program, values, "JOURNAL_MAX_BYTES"))
-        if not room:
-            yield f"{workload.where}: JOURNAL_DIR {folder} is must be below an emptyDir with a sizeLimit"
-        elif bytes_of(room) < most * 1.05:
-            yield f"{workload.where}: a full journal ({most} bytes) the kubelet would evict the pod: sizeLimit is {room}"
+        if not limit:
+            yield f"{workload.where}: JOURNAL_DIR {folder} must be below an emptyDir with a sizeLimit"
+        elif bytes_of(limit) < most * 1.05:
+            yield f"{workload.where}: the kubelet would evict the pod with a full journal ({most} bytes): sizeLimit is {limit}"
 
 
 def check_drain(rendering):
@@ -164,14 +164,14 @@ def check_drain(rendering):
         statement = int(value_of(program, values, "PG_STATEMENT_TIMEOUT_MS") or 0) / 1000
         sleep = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
         notice = int(value_of(program, values, "DRAIN_NOTICE_MS") or 0) / 1000
-        needed = sleep + notice + max(float(drain), statement) + ENDING_S
+        needed = sleep + notice + max(float(drain), statement) + STOP_S
         grace = workload.pod.get("terminationGracePeriodSeconds", 30)
         if workload.thing["kind"] == "Deployment" and grace < needed:
-            yield f"{workload.where}: it may need {needed:g} s to end and is given {grace}"
+            yield f"{workload.where}: stopping may take {needed:g} s, but terminationGracePeriodSeconds is {grace}"
         if "HTTP_PORT" in programs.table(program) and not sleep:
-            yield f"{workload.where}: no preStop: proxies still send requests while it ends"
+            yield f"{workload.where}: no preStop: proxies still send requests while it stops"
         if "DRAIN_NOTICE_MS" in programs.table(program) and not notice:
-            yield f"{workload.where}: no DRAIN_NOTICE_MS: connections that are kept are closed under requests"
+            yield f"{workload.where}: no DRAIN_NOTICE_MS: keep-alive connections are closed while clients send requests"
 
 
 def check_hosts(rendering):
@@ -184,10 +184,10 @@ def check_hosts(rendering):
         if not hosts:
             continue
         if not values.get("TRUSTED_PROXIES"):
-            yield f"{workload.where}: all visitors look like one: TRUSTED_PROXIES names no proxy"
+            yield f"{workload.where}: TRUSTED_PROXIES names no proxy: all visitors would have the address of the proxy"
         base = urllib.parse.urlsplit(values.get("PUBLIC_BASE_URL", "")).hostname
         if program == "redirector" and hosts != {base}:
-            yield f"{workload.where}: PUBLIC_BASE_URL is at {base}, and {', '.join(sorted(hosts))} leads there"
+            yield f"{workload.where}: PUBLIC_BASE_URL is at {base}, but the route has the host {', '.join(sorted(hosts))}"
         if program == "links-api" and not hosts <= {base, *values.get("OWN_HOSTS", "").split(",")}:
             yield f"{workload.where}: OWN_HOSTS lacks one of {', '.join(sorted(hosts))}"
 
@@ -197,11 +197,11 @@ def check_versions(rendering):
     for workload in rendering.workloads:
         for container in workload.containers:
             if "waymark/" in container["image"] and not container["image"].endswith(f":{version}"):
-                yield f"{workload.where}: image {container['image']}, does not have the current version {version}"
+                yield f"{workload.where}: image {container['image']} does not have the current version {version}"
             if not re.search(r":[0-9][^/]*$", container["image"]):
                 yield f"{workload.where}: image {container['image']} has no version"
         if workload.thing["kind"] == "Job" and not workload.name.endswith("-" + version.replace(".", "-")):
-            yield f"{workload.where}: the name must end in the version: a Job cannot be changed"
+            yield f"{workload.where}: the name must end in the version, because a Job cannot be changed"
 
 
 CHECKS = (

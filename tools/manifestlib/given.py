@@ -1,4 +1,4 @@
-"""What an operator gives: the table of Secrets and ConfigMaps of docs/operations.md, {name: keys}."""
+"""The Secrets and ConfigMaps that operators provide, from the table of docs/operations.md: {name: keys}."""
 
 import functools
 import re
@@ -20,7 +20,7 @@ def table():
 
 @functools.cache
 def kafka_rights():
-    """What the same document says of Kafka's users: (user, operation, kind, name, pattern) each."""
+    """The rights of Kafka users in the same document: tuples (user, operation, kind, name, pattern)."""
     row = re.compile(r"\| `([a-z-]+)` \| ([a-z]+) \| (topic|group)( that begins with)? `([a-z0-9.-]+)` \|")
     found = map(row.match, (tree.ROOT / DOCUMENT).read_text().splitlines())
     return [(m[1], m[2], m[3], m[5], "prefixed" if m[4] else "literal") for m in found if m]

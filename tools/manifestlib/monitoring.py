@@ -1,4 +1,4 @@
-"""Prometheus' operator finds our pods under the names that the rules ask for, and gets the rules of deploy/prometheus as they are."""
+"""The Prometheus operator scrapes the pods under the job names of the rules, and has the rules of deploy/prometheus."""
 
 import yaml
 
@@ -10,7 +10,7 @@ SOURCE = tree.ROOT / "deploy/prometheus"
 FILES = ("objectives.yml", "recording.yml", "alerts.yml")
 OBJECT = tree.MANIFESTS / "components/monitoring/rules.yaml"
 HEAD = """\
-# Written by tools/lint/manifests --rules: deploy/prometheus is where rules are changed.
+# Written by tools/lint/manifests --rules. Change the rules in deploy/prometheus.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
@@ -25,27 +25,27 @@ def groups():
 
 
 def write():
-    """The groups as they stand in their files, comments and all, two columns further in."""
+    """Writes the groups of the files with their comments, indented by two columns."""
     texts = [(SOURCE / name).read_text().partition("groups:\n")[2] for name in FILES]
     OBJECT.write_text(HEAD + "".join(f"  {line}\n" for text in texts for line in text.splitlines()))
 
 
 def check_jobs(rendering):
-    """The label job is the service's name, by docs/metrics.md."""
+    """The label job is the name of the service, as docs/metrics.md defines."""
     for monitor in rendering.all("PodMonitor"):
         for workload, _, program, _ in containers(rendering):
             job = workload.labels.get(monitor["spec"].get("jobLabel"), f"{monitor['metadata'].get('namespace')}/{monitor['metadata']['name']}")
             if workload.thing["kind"] == "Deployment" and job not in (program, f"waymark-{program}"):
-                yield f"{name_of(monitor)}: no rule knows {workload.where} as job {job}"
+                yield f"{name_of(monitor)}: no rule uses {workload.where} as job {job}"
 
 
 def check_rules(rendering):
     rules = rendering.all("PrometheusRule")
     for each in rules:
         if each["spec"]["groups"] != groups():
-            yield f"{name_of(each)}: differs from deploy/prometheus: tools/lint/manifests --rules"
+            yield f"{name_of(each)}: differs from deploy/prometheus: run tools/lint/manifests --rules"
     if rendering.all("PodMonitor") and not rules:
-        yield "PodMonitor without a PrometheusRule: nobody is told of anything"
+        yield "PodMonitor without a PrometheusRule: there would be no alerts"
 
 
 def check(rendering):

@@ -1,8 +1,8 @@
-"""The ways that NetworkPolicies leave open are those that the services need, and no others."""
+"""The NetworkPolicies allow the traffic that the services need, and no other."""
 
 from .rendering import does_match, name_of
 
-# Who asks what, and on which ports; a store's port may be another behind TLS.
+# The stores that each program connects to. A store may have another port with TLS.
 NEEDS = {
     "redirector": {"postgres", "redis", "kafka"},
     "links-api": {"postgres", "redis", "kafka"},
@@ -40,13 +40,13 @@ def check_egress(rendering, workload):
         reached |= ports_of(policy["spec"].get("egress", []))
     stores = {STORES[port] for port in reached if port in STORES}
     for store in NEEDS.get(workload.app, stores) - stores:
-        yield f"{workload.where}: no way to {store}"
+        yield f"{workload.where}: no egress to {store}"
     for store in stores - NEEDS.get(workload.app, stores):
-        yield f"{workload.where}: a way to {store}, which it does not need"
+        yield f"{workload.where}: egress to {store}, which it does not need"
     if workload.app in NEEDS and 53 not in reached:
-        yield f"{workload.where}: no way to names"
+        yield f"{workload.where}: no egress to DNS"
     if reached & OPEN_TO_THE_WORLD and workload.app != "janitor":
-        yield f"{workload.where}: a way to the internet"
+        yield f"{workload.where}: egress to the internet"
 
 
 def check_ingress(rendering, workload):
@@ -55,9 +55,9 @@ def check_ingress(rendering, workload):
         open_to |= ports_of(policy["spec"].get("ingress", []))
     names = {port.get("name") for container in workload.containers for port in container.get("ports", [])}
     for name in names - open_to:
-        yield f"{workload.where}: nobody may ask its port {name}"
+        yield f"{workload.where}: no ingress to its port {name}"
     for name in open_to - names:
-        yield f"{workload.where}: port {name} is open, and it has none of that name"
+        yield f"{workload.where}: port {name} is open, but it has no port of that name"
 
 
 def check_each_rule(rendering):

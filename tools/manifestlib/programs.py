@@ -1,4 +1,4 @@
-"""What the programs say of themselves: their tables of variables (--help), and what they think of a configuration (--check-config)."""
+"""The variables of the programs (--help), and their validation of a configuration (--check-config)."""
 
 import functools
 import os
@@ -11,11 +11,11 @@ from . import tree
 
 # By the name of the container.
 PROGRAMS = {name: name for name in ("redirector", "links-api", "analytics-consumer", "janitor", "migrate")} | {"topics": "waymark-topics"}
-# Read by libraries, not by us.
+# Read by libraries, not by the programs.
 OF_LIBRARIES = {"PGSSLMODE", "PGSSLROOTCERT"}
-# What is in the images, and not here.
+# Files of the images that this machine does not have.
 OF_IMAGES = {"/usr/share/waymark/country.mmdb", "/usr/share/uap-core/regexes.yaml"}
-# What stands in a Secret, for who has not the real one.
+# Sample values for the files of a Secret.
 SAMPLES = {
     "pg-url": "postgresql://name:word@postgres.example.com/waymark",
     "redis-url": "redis://127.0.0.1:6379",
@@ -42,7 +42,7 @@ def is_known(program, name):
 
 
 def environment(rendering, container):
-    """{name: value} that a container gets, and what is wrong with where they are from."""
+    """The variables of a container as {name: value}, and a list of problems with their sources."""
     values, problems = {}, []
     for source in container.get("envFrom") or []:
         config = rendering.find("ConfigMap", source.get("configMapRef", {}).get("name"))
@@ -56,17 +56,17 @@ def environment(rendering, container):
 
 
 def check_config(program, values):
-    """What the program itself says against these values; nothing if they are right."""
+    """The problems that the program reports about these values."""
     with tempfile.TemporaryDirectory(prefix="manifests-") as folder:
         run = subprocess.run(
             [tree.program(program), "--check-config"], capture_output=True, text=True, cwd=tree.ROOT,
-            env={name: stand_in(value, folder) for name, value in values.items()} | sanitizers(),
+            env={name: substitute(value, folder) for name, value in values.items()} | sanitizers(),
         )  # fmt: skip
     return [] if run.returncode == 0 else [line.replace(folder, "") for line in run.stderr.splitlines()[1:]]
 
 
-def stand_in(value, folder):
-    """The path of a sample where the value is a file of the image or of a Secret."""
+def substitute(value, folder):
+    """Replaces the path of a file of the image or of a Secret by the path of a sample."""
     sample = SAMPLES.get(pathlib.PurePath(value).name) if value.startswith("/run/secrets/") else None
     if sample is None and value not in OF_IMAGES:
         return value

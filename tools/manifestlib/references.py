@@ -1,4 +1,4 @@
-"""Who names whom: whatever an object of a rendering names is there, and whatever is there is named by somebody."""
+"""References between the objects of a rendering: each referenced object exists, and each object is referenced."""
 
 from . import given
 from .rendering import does_match, name_of
@@ -11,10 +11,10 @@ def check_targets(rendering):
             yield f"{name_of(scaler)}: there is no {target.get('kind', 'Deployment')} {target['name']}"
     scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")]
     for name in {name for name in scaled if scaled.count(name) > 1}:
-        yield f"Deployment/{name}: two scale it"
+        yield f"Deployment/{name}: has two autoscalers"
     for deployment in rendering.all("Deployment"):
         if deployment["metadata"]["name"] in scaled and "replicas" in deployment["spec"]:
-            yield f"{name_of(deployment)}: replicas must be left to its autoscaler to say"
+            yield f"{name_of(deployment)}: replicas must be left to its autoscaler"
 
 
 def check_selectors(rendering):
@@ -51,7 +51,7 @@ def check_ports(rendering):
                 probe = container.get(kind, {})
                 port = (probe.get("httpGet") or probe.get("tcpSocket") or {}).get("port")
                 if port is not None and port not in {*names.keys(), *names.values()}:
-                    yield f"{workload.where}: {kind} asks port {port}, which it does not have"
+                    yield f"{workload.where}: {kind} uses port {port}, which it does not have"
 
 
 def backends(route):
@@ -79,7 +79,7 @@ def check_routes(rendering):
 
 
 def named_of(workload):
-    """("ConfigMap" or "Secret", name) of all that a workload reads."""
+    """("ConfigMap" or "Secret", name) of each object that a workload reads."""
     for volume in workload.pod.get("volumes", []):
         if "configMap" in volume:
             yield "ConfigMap", volume["configMap"]["name"]
@@ -94,13 +94,13 @@ def named_of(workload):
 
 
 def check_named(rendering):
-    """ConfigMaps and Secrets are there, or an operator is told to give them."""
+    """ConfigMaps and Secrets exist, or docs/operations.md asks operators for them."""
     named = set()
     for workload in rendering.workloads:
         for kind, name in named_of(workload):
             named.add((kind, name))
             if not rendering.find(kind, name) and name not in given.names():
-                yield f"{workload.where}: there is no {kind} {name}, and {given.DOCUMENT} does not ask for one"
+                yield f"{workload.where}: there is no {kind} {name}, and {given.DOCUMENT} does not list it"
         mounts = {volume["name"] for volume in workload.pod.get("volumes", [])}
         mounts |= {claim["metadata"]["name"] for claim in workload.thing["spec"].get("volumeClaimTemplates", [])}
         for container in workload.containers:
@@ -112,7 +112,7 @@ def check_named(rendering):
             yield f"{workload.where}: there is no ServiceAccount {account}"
     for thing in rendering.all("ConfigMap") + rendering.all("Secret"):
         if (thing["kind"], thing["metadata"]["name"]) not in named:
-            yield f"{name_of(thing)}: nobody reads it"
+            yield f"{name_of(thing)}: no workload reads it"
 
 
 def check(rendering):

@@ -1,4 +1,4 @@
-"""What an overlay comes to: kustomize's objects, and who has what of whom."""
+"""The output of kustomize for an overlay: its objects and workloads."""
 
 import subprocess
 
@@ -10,7 +10,7 @@ WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job")
 
 
 class Workload:
-    """Something that makes pods."""
+    """An object that creates pods."""
 
     def __init__(self, thing):
         self.thing = thing
@@ -48,7 +48,7 @@ def name_of(thing):
 
 
 def render(overlay):
-    """The rendering of an overlay's folder; RuntimeError with kustomize's words if there is none."""
+    """Renders an overlay folder. Raises RuntimeError with the error of kustomize."""
     run = subprocess.run([tree.kustomize(), "build", overlay], capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
@@ -56,7 +56,7 @@ def render(overlay):
 
 
 def does_match(selector, labels):
-    """A LabelSelector against labels."""
+    """True if a LabelSelector matches the labels."""
     if not set((selector.get("matchLabels") or {}).items()) <= set(labels.items()):
         return False
     for term in selector.get("matchExpressions") or []:

@@ -1,5 +1,5 @@
-"""Pod Security Standards, profile "restricted", rule by rule (kubernetes.io/docs/concepts/security/pod-security-standards), and what we
-ask beyond it of our own pods: a read-only root, no token of the API server, memory that is bounded."""
+"""The rules of the Pod Security Standards, profile "restricted" (kubernetes.io/docs/concepts/security/pod-security-standards).
+Waymark's own pods also need a read-only root, no API server token, and a memory limit."""
 
 VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
 SAFE_SYSCTLS = {
@@ -22,14 +22,14 @@ def check_pod(pod):
             yield f"volume {volume['name']} is a {kind}"
     for sysctl in context.get("sysctls", []):
         if sysctl["name"] not in SAFE_SYSCTLS:
-            yield f"sysctl {sysctl['name']} is not a safe one"
+            yield f"sysctl {sysctl['name']} is not safe"
     if context.get("windowsOptions", {}).get("hostProcess"):
         yield "hostProcess is set"
     yield from check_shared(context, "pod")
 
 
 def check_shared(context, where):
-    """What a pod's context and a container's may both have."""
+    """Fields of the contexts of both pods and containers."""
     if context.get("runAsUser") == 0:
         yield f"{where}: runAsUser is 0"
     if context.get("runAsNonRoot") is False:
@@ -71,7 +71,7 @@ def check_container(container, of_pod):
 
 
 def check_ours(workload):
-    """Beyond the profile. The images of stores write where they like; all else does not."""
+    """Rules beyond the profile. Only the images of stores may write to their root."""
     if workload.pod.get("automountServiceAccountToken") is not False:
         yield "automountServiceAccountToken is not false"
     if workload.pod.get("enableServiceLinks") is not False:

@@ -1,7 +1,7 @@
-"""Strictly by the schema of Kubernetes: a field that it does not know is an error, as is a value of the wrong type.
+"""Strict validation with the schema of Kubernetes: unknown fields and values of a wrong type are errors.
 
-schema/kubernetes.json is what of Kubernetes' OpenAPI document the kinds need that deploy/k8s has; `tools/lint/manifests --reduce
-DOCUMENT` makes it. schema/custom.json has the kinds of others, as far as we use them, written by hand from their descriptions.
+schema/kubernetes.json is the part of Kubernetes' OpenAPI document that deploy/k8s needs. `tools/lint/manifests --reduce DOCUMENT`
+writes it. schema/custom.json has the custom resources in use, written by hand from their documentation.
 """
 
 import functools
@@ -18,7 +18,7 @@ KUBERNETES = FOLDER / "kubernetes.json"
 CUSTOM = FOLDER / "custom.json"
 ANYTHING = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 QUANTITY = r"^[+-]?[0-9]+(\.[0-9]+)?([KMGTPE]i|[mkMGTPE]|[eE][+-]?[0-9]+)?$"
-# Written by kustomize or read by nobody here: their schemas are half of the document.
+# Fields that the manifests do not use. Their schemas are half of the document.
 LEFT_OUT = {"status", "managedFields"}
 
 
@@ -27,7 +27,7 @@ def group_version(api_version):
 
 
 def strict(schema):
-    """A schema of the document as JSON Schema: no descriptions, no unknown fields."""
+    """Converts a schema of the document to JSON Schema without descriptions, which rejects unknown fields."""
     if schema.get("format") == "int-or-string":
         return {"type": ["integer", "string"]}
     if "$ref" in schema:
@@ -48,7 +48,7 @@ def references(schema):
 
 
 def reduce(document, kinds):
-    """The definitions that the kinds, pairs of apiVersion and kind, are made of, and which one each kind is."""
+    """The definitions that the kinds need, and the definition of each kind. kinds are pairs (apiVersion, kind)."""
     names = {}
     for name, definition in document["definitions"].items():
         for known in definition.get("x-kubernetes-group-version-kind", []):
@@ -65,7 +65,7 @@ def reduce(document, kinds):
 
 
 def write(reduced, path=KUBERNETES):
-    """One definition a line, so that a newer Kubernetes can be read as a difference."""
+    """Writes one definition per line, so that a diff shows the changes of a newer Kubernetes."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each, sort_keys=True)}" for name, each in reduced["definitions"].items())
     kinds = json.dumps(reduced["kinds"], indent=1)
     path.write_text(f'{{"version": {json.dumps(reduced["version"])},\n"kinds": {kinds},\n"definitions": {{\n{lines}\n}}}}\n')

@@ -1,4 +1,4 @@
-"""Every service is there, runs its own program, and has what each has: a Service, a budget, probes, somebody who scales it."""
+"""Each service exists, runs its own program, and has a Service, a PodDisruptionBudget, probes and an autoscaler."""
 
 import re
 
@@ -7,15 +7,15 @@ from .rendering import does_match
 
 SERVICES = ("redirector", "links-api", "analytics-consumer", "janitor")
 JOBS = ("migrate", "topics")
-# A lock lets one work at a time: more are of no use.
+# A lock lets one instance work at a time, so that more are useless.
 NOT_SCALED = {"janitor"}
-# Images of ours that run no program of ours.
+# Waymark images without a Waymark program.
 SIDECARS = {"stunnel"}
 PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
 
 
 def image_of(container):
-    """The name of our image that it runs, or None."""
+    """The name of the Waymark image of the container, or None."""
     image = re.search(r"waymark/([a-z-]+)", container["image"])
     return image and image.group(1)
 
@@ -36,19 +36,19 @@ def check_programs(rendering):
         for container in workload.containers:
             image = image_of(container)
             if image and image not in tree.images():
-                yield f"{workload.where}: nobody builds the image {container['image']}"
+                yield f"{workload.where}: no such image is built: {container['image']}"
             if not image or image in SIDECARS:
                 continue
             program = programs.PROGRAMS.get(container["name"])
             if container["name"] != workload.app or not program:
-                yield f"{workload.where}: container {container['name']} is no program's name"
+                yield f"{workload.where}: container {container['name']} is not named after its program"
             elif image != ("migrate" if workload.app in JOBS else program):
                 yield f"{workload.where}: container {container['name']} runs the image of {image}"
             elif container.get("command", [f"/bin/{program}"]) != [f"/bin/{program}"]:
                 yield f"{workload.where}: container {container['name']} runs {' '.join(container['command'])}"
 
 
-def check_company(rendering):
+def check_companions(rendering):
     for workload in rendering.workloads:
         if workload.app not in SERVICES:
             continue
@@ -59,7 +59,7 @@ def check_company(rendering):
         scalers = rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")
         is_scaled = any(each["spec"]["scaleTargetRef"]["name"] == workload.name for each in scalers)
         if is_scaled == (workload.app in NOT_SCALED):
-            yield f"{workload.where}: {'is scaled, which is of no use' if is_scaled else 'nobody scales it'}"
+            yield f"{workload.where}: {'is scaled, but only one instance can work' if is_scaled else 'has no autoscaler'}"
 
 
 def check_probes(rendering):
@@ -68,13 +68,13 @@ def check_probes(rendering):
             if workload.app not in SERVICES or container["name"] != workload.app:
                 continue
             for kind, path in PROBES.items():
-                asked = container.get(kind, {}).get("httpGet", {})
-                if (asked.get("path"), asked.get("port")) != (path, "ops"):
-                    yield f"{workload.where}: {kind} does not ask {path} of port ops"
+                probe = container.get(kind, {}).get("httpGet", {})
+                if (probe.get("path"), probe.get("port")) != (path, "ops"):
+                    yield f"{workload.where}: {kind} does not request {path} from port ops"
 
 
 def check_strategy(rendering):
-    """A new pod is ready before an old one goes."""
+    """A rolling update starts new pods before it stops old ones, and spreads pods over nodes."""
     for workload in rendering.workloads:
         if workload.app not in SERVICES:
             continue
@@ -83,11 +83,11 @@ def check_strategy(rendering):
             yield f"{workload.where}: a rolling update stops old pods before new ones are ready"
         spread = workload.pod.get("topologySpreadConstraints")
         if not spread:
-            yield f"{workload.where}: its pods may be on one node"
+            yield f"{workload.where}: all its pods may be on one node"
         if not all("pod-template-hash" in each.get("matchLabelKeys", []) for each in spread or []):
-            yield f"{workload.where}: while it rolls, pods are spread counts the old pods"
+            yield f"{workload.where}: a rolling update counts the old pods when it spreads the new ones"
 
 
 def check(rendering):
-    for part in (check_presence, check_programs, check_company, check_probes, check_strategy):
+    for part in (check_presence, check_programs, check_companions, check_probes, check_strategy):
         yield from part(rendering)

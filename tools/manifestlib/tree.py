@@ -1,4 +1,4 @@
-"""Where things are: in the tree, in the build, and in the cache that tools/setup fills."""
+"""Paths and facts of the tree, the build and the cache that tools/setup fills."""
 
 import functools
 import os
@@ -8,7 +8,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy/k8s"
-# What people apply, and beside it what they may choose instead.
+# The overlays to apply, and the tested variants of them.
 OVERLAYS = [*sorted((MANIFESTS / "overlays").iterdir()), *sorted((ROOT / "tests/deploy/variants").iterdir())]
 
 
@@ -31,7 +31,7 @@ def version():
 
 
 def topics():
-    """{name: partitions}, by deploy/topics.conf."""
+    """{name: partitions} from deploy/topics.conf."""
     lines = (line.split("#")[0].split() for line in (ROOT / "deploy/topics.conf").read_text().splitlines())
     return {words[0]: int(words[1]) for words in lines if words}
 

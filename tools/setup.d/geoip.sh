@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# The country database, made from Debian's package tor-geoipdb (which is unpacked, not installed: it would bring tor).
+# The country database, built from Debian's package tor-geoipdb. The package is unpacked and not installed, because it would
+# install tor.
 
 geoip_install() {
 	local folder=$cache/geoip work
@@ -21,7 +22,7 @@ geoip_install() {
 
 geoip_download() { # geoip_download FOLDER
 	(cd "$1" && apt-get -q -o APT::Sandbox::User=root download tor-geoipdb >>"$log" 2>&1) && return 0
-	# This machine may have no package lists yet.
+	# The machine may have no package lists yet.
 	packages_become_root tor-geoipdb
 	packages_apt update || true
 	(cd "$1" && apt-get -q -o APT::Sandbox::User=root download tor-geoipdb >>"$log" 2>&1)

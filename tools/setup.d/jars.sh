@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Java programs through Maven: the jars of tools/NAME/pom.xml, each with the checksum in tools/NAME/jars.sha256.
+# Java programs from Maven: the jars of tools/NAME/pom.xml, verified against tools/NAME/jars.sha256.
 
 kafka_install() {
 	jars_install kafka "Apache Kafka (46 MB, through Maven)" "the stack will use the embedded broker" org/apache/kafka
-	# Without it Kafka only starts more slowly.
+	# Optional: without the archive Kafka starts more slowly.
 	[ ! -e "$cache/kafka/verified" ] || "$here/kafka/archive-classes" >>"$log" 2>&1 || true
 }
 
@@ -19,13 +19,13 @@ jars_install() { # jars_install NAME WHAT WITHOUT_IT GROUP
 	step "$2"
 	rm -rf "$jars" "$jars.new"
 	if ! jars_fetch "$1" "$jars.new"; then
-		echo "    Maven's store cannot be reached: $3. Later: tools/setup"
+		echo "    cannot download from Maven: $3. Later: tools/setup"
 		return 0
 	fi
 	if [ "$(jars_checksums "$jars.new")" != "$(cat "$checksums")" ]; then
 		diff <(cat "$checksums") <(jars_checksums "$jars.new") >>"$log" || true
 		log_tail
-		die "the jars of ${2%% (*} are not those of tools/$1/jars.sha256 (see $log)." \
+		die "the jars of ${2%% (*} do not match tools/$1/jars.sha256 (see $log)." \
 			"Run: rm -rf ~/.m2/repository/$4 && tools/setup"
 	fi
 	cp "$checksums" "$jars.new/verified"
@@ -55,7 +55,7 @@ jars_checksums() { # jars_checksums FOLDER
 jars_write_checksums() { # jars_write_checksums NAME, after a change of its pom.xml
 	local folder
 	folder=$(mktemp -d)
-	jars_fetch "$1" "$folder" || die "Maven's store cannot be reached"
+	jars_fetch "$1" "$folder" || die "cannot download from Maven"
 	jars_checksums "$folder" >"$here/$1/jars.sha256"
 	rm -rf "$folder"
 	git -C "$here" diff --stat -- "$1/jars.sha256"

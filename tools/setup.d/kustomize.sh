@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# kustomize, which renders deploy/k8s for its checks: built from its Go module, whose checksums the module proxy vouches for. Any Go
-# from 1.19 will do; without one it is Debian's.
+# kustomize, which renders deploy/k8s for the checks. It is built from its Go module, verified by Go's checksum database. Any Go
+# from 1.19 on works; without one, Debian's package is installed.
 
 kustomize_version=v5.0.3
 
@@ -11,7 +11,7 @@ kustomize_install() {
 	step "kustomize $kustomize_version (through the Go module proxy)"
 	if ! kustomize_build "$folder.new"; then
 		rm -rf "$folder.new"
-		echo "    It cannot be had: the checks of deploy/k8s will be skipped. Later: tools/setup"
+		echo "    cannot build it: the checks of deploy/k8s will be skipped. Later: tools/setup"
 		return 0
 	fi
 	rm -rf "$folder"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# The npm packages of examples/node, exactly those of its package-lock.json, for the test that runs it.
+# The npm packages of examples/node, for its test. The versions are those of package-lock.json.
 
 node_install() {
 	local source=$here/../examples/node folder=$cache/examples-node
@@ -11,7 +11,7 @@ node_install() {
 	mkdir -p "$folder.new"
 	cp "$source/package.json" "$source/package-lock.json" "$folder.new"
 	if ! (cd "$folder.new" && npm ci --no-audit --no-fund --loglevel error >>"$log" 2>&1); then
-		echo "    npm's store cannot be reached: the test of examples/node will be skipped. Later: tools/setup"
+		echo "    cannot download from npm: the test of examples/node will be skipped. Later: tools/setup"
 		return 0
 	fi
 	mv "$folder.new" "$folder"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Debian packages: tools/packages.txt.
+# The Debian packages of tools/packages.txt.
 
 as_root=()
 
@@ -10,7 +10,7 @@ packages_install() { # packages_install GROUP…
 	step "Debian packages: ${missing[*]}"
 	packages_become_root "${missing[*]}"
 	packages_keep_services_off
-	packages_apt update || true # what follows says what is missing
+	packages_apt update || true # the next step reports what is missing
 	packages_apt install -y --no-install-recommends "${missing[@]}" || {
 		log_tail
 		die "cannot install all of: ${missing[*]} (no network?)." \
@@ -19,7 +19,7 @@ packages_install() { # packages_install GROUP…
 	packages_disable_services "${missing[@]}"
 }
 
-packages_missing() { # those of the groups that are neither installed nor provided by one that is
+packages_missing() { # packages_missing GROUP…: those that are neither installed nor provided by an installed package
 	local groups
 	groups=$(IFS='|' && echo "$*")
 	comm -23 \
@@ -39,7 +39,7 @@ packages_become_root() {
 	fi
 }
 
-# While apt works nothing may be started: the stack has its own PostgreSQL and Redis.
+# Packages must not start services during their installation: the stack starts its own PostgreSQL and Redis.
 packages_keep_services_off() {
 	local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 	[ ! -e "$policy" ] || return 0
@@ -49,7 +49,7 @@ packages_keep_services_off() {
 	"${as_root[@]}" chmod 755 "$policy"
 }
 
-# Nor at the next start of the machine, unless they were here before.
+# Disables the services of newly installed packages, so that they do not start with the machine.
 packages_disable_services() {
 	command -v systemctl >/dev/null || return 0
 	local package

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Swagger UI, the page that shows the API's description at /docs: it becomes part of links-api when that is built.
+# Swagger UI, the page that shows the API description at /docs. The build includes it in links-api.
 
 reader_install() {
 	local package=swagger-ui-dist version=5.35.0 folder=$cache/swagger-ui work
@@ -8,7 +8,7 @@ reader_install() {
 	work=$(mktemp -d "$cache/swagger-ui.XXXX")
 	if ! reader_fetch "$work" "$package@$version"; then
 		rm -rf "$work"
-		echo "    npm's store cannot be reached: /docs of the API will be a plain page. Later: tools/setup"
+		echo "    cannot download from npm: /docs of the API will be a plain page. Later: tools/setup"
 		return 0
 	fi
 	rm -rf "$folder"
@@ -18,7 +18,7 @@ reader_install() {
 	rm -rf "$work"
 }
 
-# Its scripts are not run: one of its packages would tell its makers about us.
+# Without install scripts: one of the packages would send telemetry.
 reader_fetch() { # reader_fetch FOLDER PACKAGE
 	command -v npm >>"$log" 2>&1 || return 1
 	npm install --prefix "$1" --ignore-scripts --no-audit --no-fund --no-save --loglevel error "$2" >>"$log" 2>&1

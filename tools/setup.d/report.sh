@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# What the person at the keyboard sees. All output of other programs goes to $log.
+# Output for the user. All output of other programs goes to $log.
 
-step() { # step TEXT: a new thing is being done
+step() { # step TEXT: announces the next step
 	printf '\033[1m==>\033[0m %s\n' "$1" | plain_unless_terminal
 }
 
-progress() { # progress TEXT: where it is; only on a terminal, on one line
+progress() { # progress TEXT: shows progress on one line, on a terminal only
 	if [ -t 1 ]; then
 		printf '\r\033[K    %s' "$1"
 	fi
@@ -17,7 +17,7 @@ progress_end() {
 	fi
 }
 
-die() { # die SENTENCE…: what is missing, and what to run
+die() { # die SENTENCE…: reports what is missing and what to run, then exits
 	progress_end
 	printf '\033[1;31mtools/setup:\033[0m %s\n' "$*" | plain_unless_terminal >&2
 	exit 1

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Schemathesis, which asks the API what its description promises: tests/integration/links-api/contract/requirements.txt, in a
-# virtual environment of Debian's own Python.
+# Schemathesis, which tests the API against its OpenAPI description. The versions are those of
+# tests/integration/links-api/contract/requirements.txt, in a virtual environment of Debian's Python.
 
 schemathesis_install() {
 	local wanted=$here/../tests/integration/links-api/contract/requirements.txt folder=$cache/schemathesis
@@ -9,7 +9,7 @@ schemathesis_install() {
 	rm -rf "$folder"
 	if ! schemathesis_fetch "$folder" "$wanted"; then
 		rm -rf "$folder"
-		echo "    PyPI cannot be reached: the test of the API's description by Schemathesis will be skipped. Later: tools/setup"
+		echo "    cannot download from PyPI: the Schemathesis test of the API will be skipped. Later: tools/setup"
 		return 0
 	fi
 	cp "$wanted" "$folder/requirements.txt"

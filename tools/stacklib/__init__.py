@@ -1,10 +1,10 @@
-"""The local stack: PostgreSQL, Redis, Kafka and the four services under one folder.
+"""The local stack: PostgreSQL, Redis, Kafka and the four services, with all their files in one folder.
 
 Read in this order:
-  cli         the commands, and how they talk to the supervisor
-  supervisor  the one process that owns all others; ends them when `up` dies or `down` comes
-  stack       which members there are and in which order they start and end
+  cli         the commands, and their connection to the supervisor
+  supervisor  the process that owns all others; it stops them on `down` and when `up` dies
+  stack       the members and the order in which they start and stop
   member      one process: start, probe, signal, stop
   postgres, redis, kafka, services   the members
-  authority, kafka_security, librdkafka   what `up --secure` adds: certificates, Kafka's users and their rights
+  authority, kafka_security, librdkafka   what `up --secure` adds: certificates, Kafka users and their permissions
 """

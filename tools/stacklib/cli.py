@@ -1,4 +1,4 @@
-"""The commands of tools/stack, and how they talk to the supervisor."""
+"""The commands of tools/stack, and their connection to the supervisor."""
 
 import argparse
 import json
@@ -15,20 +15,20 @@ import time
 
 from . import paths
 from .errors import StackError
-from .member import PATIENCE_S
+from .member import TIMEOUT_S
 from .state import State
 from .supervisor import CONTROL
 
 DESCRIPTION = """\
 A private Waymark on this machine: PostgreSQL, Redis, Kafka and the four services on free ports of
-127.0.0.1, everything kept in one folder. Several may run side by side.
+127.0.0.1. All files are in one folder. Several stacks can run side by side.
 
-  tools/stack up --state /tmp/waymark        starts all, returns when every /readyz answers 200
+  tools/stack up --state /tmp/waymark        starts all; returns when every /readyz returns 200
   eval "$(tools/stack env --state /tmp/waymark)"; curl "$LINKS_API_URL/api/stats"
   tools/stack kill -9 consumer-1 --state /tmp/waymark && tools/stack start consumer-1 --state /tmp/waymark
-  tools/stack down --state /tmp/waymark      ends all; the folder keeps data and logs
+  tools/stack down --state /tmp/waymark      stops all; the folder keeps data and logs
 
-BROKER=kafka insists on Apache Kafka, BROKER=embedded takes the in-memory broker."""
+BROKER=kafka requires Apache Kafka. BROKER=embedded uses the in-memory broker."""
 
 
 def main(arguments):
@@ -43,8 +43,8 @@ def main(arguments):
 
 
 def parse(arguments):
-    as_written = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser("tools/stack", description=DESCRIPTION, formatter_class=as_written)
+    keep_lines = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser("tools/stack", description=DESCRIPTION, formatter_class=keep_lines)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, help_text):
@@ -56,31 +56,31 @@ def parse(arguments):
     up.add_argument("--build", default=os.path.join(paths.TREE, "build", "release"), metavar="DIR", help="build folder")
     up.add_argument("--services", choices=("all", "none"), default="all", help="none: PostgreSQL, Redis and Kafka only")
     up.add_argument(
-        "--secure", action="store_true", help="TLS and passwords everywhere, certificates of an authority of its own"
+        "--secure", action="store_true", help="TLS and passwords everywhere, with certificates of a private authority"
     )
     for noun in ("redirectors", "links-apis", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
     up.add_argument(
-        "--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="a variable for the services"
+        "--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="set an environment variable of the services"
     )
-    up.add_argument("--tied-to", type=int, metavar="PID", help="end the stack when this process ends")
-    command("down", "end everything; status 1 if a sanitizer had something to say")
-    command("status", "how each process is; status 0 if all are ready")
+    up.add_argument("--tied-to", type=int, metavar="PID", help="stop the stack when this process ends")
+    command("down", "stop everything; exit status 1 if a sanitizer reported an error")
+    command("status", "state of each process; exit status 0 if all are ready")
     command("env", "NAME=VALUE lines for a shell")
-    command("ps", "name, pid and port of each process; services with two ports: HTTP, then operations")
+    command("ps", "name, pid and ports of each process (HTTP, then operations)")
     for name, help_text in (
         ("kill", "send a signal: kill [-SIGNAL] NAME (default TERM)"),
-        ("stop", "ask one process to end and wait until it has"),
-        ("start", "start one process again, with the same ports and data"),
+        ("stop", "stop one process and wait until it has ended"),
+        ("start", "start a stopped process with the same ports and data"),
     ):
         command(name, help_text).add_argument("name", metavar="NAME")
-    commands.choices["start"].add_argument("--build", metavar="DIR", help="from another build folder, from now on")
-    commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number")
+    commands.choices["start"].add_argument("--build", metavar="DIR", help="use this build folder from now on")
+    commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number (default TERM)")
     return parser.parse_args(with_long_signal(arguments))
 
 
 def with_long_signal(arguments):
-    """`kill -9` and `kill -STOP` as people type them."""
+    """Accepts `kill -9` and `kill -STOP`."""
     if "kill" not in arguments:
         return arguments
     return [re.sub(r"^-([0-9A-Z]+)$", r"--signal=\1", argument) for argument in arguments]
@@ -90,19 +90,19 @@ def signal_number(text):
     try:
         return signal.Signals(int(text)) if text.isdigit() else signal.Signals["SIG" + text.removeprefix("SIG")]
     except (ValueError, KeyError):
-        raise argparse.ArgumentTypeError(f"{text} is not a signal") from None
+        raise argparse.ArgumentTypeError(f"unknown signal: {text}") from None
 
 
 def count(text):
     if not text.isdigit() or not 1 <= int(text) <= 32:
-        raise argparse.ArgumentTypeError("a number from 1 to 32")
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to 32: {text}")
     return int(text)
 
 
 def variable(text):
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch("[A-Z][A-Z0-9_]*", name):
-        raise argparse.ArgumentTypeError(f"{text} is not NAME=VALUE")
+        raise argparse.ArgumentTypeError(f"must have the form NAME=VALUE: {text}")
     return name, value
 
 
@@ -110,7 +110,7 @@ def up(options):
     state = State(options.state)
     state.make()
     services = options.services == "all"
-    wishes = {
+    settings = {
         "build": os.path.abspath(options.build),
         "broker": os.environ.get("BROKER") or None,
         "variables": dict(options.set),
@@ -136,47 +136,50 @@ def up(options):
         )
     theirs.close()
     with ours:
-        ours.sendall(json.dumps(wishes).encode() + b"\n")
+        ours.sendall(json.dumps(settings).encode() + b"\n")
         return follow_start(ours, state, began)
 
 
 def follow_start(connection, state, began):
-    """Prints what the supervisor tells until the stack is ready or has failed and ended."""
+    """Prints the progress that the supervisor reports, until the stack is ready or has failed and ended."""
     with connection.makefile(encoding="utf-8") as lines:
         for line in lines:
             message = json.loads(line)
-            if "say" in message:
-                print(f"{time.monotonic() - began:5.1f} s  {message['say']}", flush=True)
+            if "progress" in message:
+                print(f"{time.monotonic() - began:5.1f} s  {message['progress']}", flush=True)
             elif "ready" in message:
-                connection.sendall(b"seen\n")
+                connection.sendall(b"acknowledged\n")
                 print(f"{time.monotonic() - began:5.1f} s  the stack in {state.folder} is up", flush=True)
                 return 0
             elif "failed" in message:
-                lines.read()  # until everything has ended
+                lines.read()  # returns when everything has ended
                 raise StackError(message["failed"])
-    raise StackError(f"the stack ended before it was ready; see {state.log('supervisor')}")
+    raise StackError(f"the stack ended before it was ready. See {state.log('supervisor')}")
 
 
-def ask(options, **request):
-    """The supervisor's answer, or StackError when there is none."""
+def request(options, **arguments):
+    """Sends the command to the supervisor and returns its result. Raises StackError if it fails."""
     state = State(options.state)
     connection = connect(state)
     if connection is None:
         raise StackError(f"no stack is up in {state.folder}")
     with connection, connection.makefile("rw", encoding="utf-8") as stream:
-        stream.write(json.dumps({"command": options.command, **request}) + "\n")
+        stream.write(json.dumps({"command": options.command, **arguments}) + "\n")
         stream.flush()
         line = stream.readline()
     if not line:
-        raise StackError("the supervisor ended without an answer")
-    answer = json.loads(line)
-    if "error" in answer:
-        raise StackError(answer["error"])
-    return answer["lines"]
+        raise StackError("the supervisor ended without a response")
+    response = json.loads(line)
+    if "error" in response:
+        raise StackError(response["error"])
+    return response["lines"]
 
 
 def connect(state):
-    """None when no supervisor listens. From inside the folder, for a socket's path may have 107 bytes only."""
+    """Connects to the supervisor; returns None if none listens.
+
+    Changes into the folder first: the path of a Unix socket has at most 107 bytes.
+    """
     connection = socket.socket(socket.AF_UNIX)
     here = os.open(".", os.O_PATH)
     try:
@@ -192,54 +195,54 @@ def connect(state):
 
 
 def peer_of(connection):
-    """The process at the other end of a Unix socket."""
+    """The pid of the process at the other end of a Unix socket."""
     pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return pid
 
 
 def down(options):
-    """Returns when the supervisor has ended too: who starts or removes the folder next, finds nobody in it."""
+    """Returns when the supervisor has ended as well, so that the folder can be reused or removed."""
     connection = connect(State(options.state))
     if connection is None:
         print(f"no stack is up in {os.path.abspath(options.state)}")
         return 0
     with connection:
         supervisor = os.pidfd_open(peer_of(connection))
-    (complaints,) = ask(options)
-    select.select([supervisor], [], [], PATIENCE_S)
+    (problems,) = request(options)
+    select.select([supervisor], [], [], TIMEOUT_S)
     os.close(supervisor)
-    for line in complaints:
+    for line in problems:
         print(line, file=sys.stderr)
-    return 1 if complaints else 0
+    return 1 if problems else 0
 
 
 def status(options):
-    lines = ask(options)
+    lines = request(options)
     for name, text, _ in lines:
         print(f"{name:14} {text}")
     return 0 if all(ready for _, _, ready in lines) else 1
 
 
 def ps(options):
-    for name, pid, *ports in ask(options):
+    for name, pid, *ports in request(options):
         print(f"{name:14} {pid:>7} {' '.join(ports)}")
 
 
 def env(options):
-    for name, value in ask(options):
+    for name, value in request(options):
         print(f"{name}={shlex.quote(value)}")
 
 
-def act(options):
-    ask(options, name=options.name)
+def stop(options):
+    request(options, name=options.name)
 
 
 def start(options):
-    ask(options, name=options.name, build=options.build and os.path.abspath(options.build))
+    request(options, name=options.name, build=options.build and os.path.abspath(options.build))
 
 
 def kill(options):
-    ask(options, name=options.name, number=options.signal)
+    request(options, name=options.name, number=options.signal)
 
 
-COMMANDS = {"up": up, "down": down, "status": status, "ps": ps, "env": env, "start": start, "stop": act, "kill": kill}
+COMMANDS = {"up": up, "down": down, "status": status, "ps": ps, "env": env, "start": start, "stop": stop, "kill": kill}

@@ -1,4 +1,4 @@
-"""The one exception whose text is meant for the person at the keyboard."""
+"""The exception whose text is shown to the user."""
 
 
 class StackError(Exception):

@@ -1,6 +1,6 @@
 """
-The broker: Apache Kafka (one node, KRaft) from the jars that tools/setup fetched, or, where they cannot be had, the
-embedded broker, which keeps everything in memory.
+The broker: Apache Kafka (one node, KRaft) from the jars that tools/setup downloads. Without the jars it is the embedded
+broker, which keeps everything in memory.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from .kafka_security import KafkaSecurity
 from .member import Member
 
 JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
-RIGHTS_PATIENCE_S = 20
+ACL_TIMEOUT_S = 20
 
 
-def choose(wanted, state, build, authority, tell):
-    """wanted is "kafka", "embedded" or None; None takes Kafka if it is there, and says so if it is not."""
+def choose(wanted, state, build, authority, report):
+    """wanted is "kafka", "embedded" or None. None prefers Kafka and reports why if it is not available."""
     if wanted not in (None, "kafka", "embedded"):
-        raise StackError(f"BROKER={wanted}: only kafka and embedded are known")
+        raise StackError(f"BROKER={wanted}: must be kafka or embedded")
     if wanted == "embedded" and authority:
-        raise StackError("the embedded broker knows neither TLS nor passwords: --secure needs BROKER=kafka")
+        raise StackError("the embedded broker supports neither TLS nor passwords: --secure needs BROKER=kafka")
     if wanted == "embedded":
         return EmbeddedBroker(state, build)
     missing = missing_parts()
@@ -33,13 +33,13 @@ def choose(wanted, state, build, authority, tell):
         return Kafka(state, build, authority)
     if wanted == "kafka" or authority:
         raise StackError(f"{missing}: run tools/setup")
-    tell(f"Apache Kafka is not here ({missing}): using the embedded broker, which keeps everything in memory")
+    report(f"Apache Kafka is not available ({missing}): using the embedded broker, which keeps everything in memory")
     return EmbeddedBroker(state, build)
 
 
 def missing_parts():
     if shutil.which("java") is None:
-        return "no java"
+        return "java is not installed"
     if not paths.kafka_is_verified():
         return f"no verified jars in {paths.kafka_jars()}"
     return None
@@ -72,18 +72,18 @@ class Kafka(Member):
             "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "BROKER",
             "log.dirs": os.path.join(self.folder, "data"),
-            # Topics come from deploy/topics.conf alone; a misspelt name must not become a topic.
+            # Only deploy/topics.conf defines topics. A misspelt name must not create one.
             "auto.create.topics.enable": "false",
-            # One node: every internal topic has one copy, and as few partitions as do.
+            # One node: every internal topic has one replica and few partitions.
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 4,
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 4,
-            # Small and quick to start: this broker serves tests and one person.
+            # Small and quick to start: this broker serves tests and one developer.
             "group.initial.rebalance.delay.ms": 0,
             "group.min.session.timeout.ms": 1000,
-            # After a SIGKILL the node may register again only when its former session has ended.
+            # After a SIGKILL the node can register again only when its previous session has expired.
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,
             "log.cleaner.dedupe.buffer.size": 16777216,
@@ -101,7 +101,7 @@ class Kafka(Member):
             properties = os.path.join(self.folder, "server.properties")
             await self.security.format(self.java(), properties, self._cluster_id(), self.state.log("kafka-format"))
         else:
-            # What Kafka's own "storage format" would write with a JVM of its own.
+            # The result of Kafka's "storage format", which would start another JVM.
             identity = {"version": 1, "cluster.id": self._cluster_id(), "node.id": self.settings()["node.id"]}
             self._write(os.path.join("data", "meta.properties"), identity)
 
@@ -111,17 +111,17 @@ class Kafka(Member):
 
     @staticmethod
     def _cluster_id():
-        # Kafka's own random-uuid is this too: 16 bytes in base64url, which must not begin with a dash.
+        # The format of Kafka's random-uuid: 16 bytes in base64url that do not begin with a dash.
         return "W" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")[1:]
 
     def command(self):
         return self.java() + ["kafka.Kafka", os.path.join(self.folder, "server.properties")]
 
     def java(self):
-        """The JVM with its options. The archive of classes that tools/setup makes halves its start."""
+        """The JVM with its options. The class archive that tools/setup creates halves its start-up time."""
         logging = "-Dlog4j.configuration=file:" + os.path.join(paths.TREE, "tools", "kafka", "log4j.properties")
         jars = ":".join(sorted(glob.glob(os.path.join(paths.kafka_jars(), "*.jar"))))
-        # Its libraries unpack native code there and leave it behind.
+        # Kafka's libraries unpack native code into this folder and do not remove it.
         temporary = "-Djava.io.tmpdir=" + os.path.join(self.folder, "tmp")
         return JAVA + self.class_archive() + [temporary, logging, "-cp", jars]
 
@@ -130,35 +130,35 @@ class Kafka(Member):
         return [f"-XX:SharedArchiveFile={archive}"] if os.path.exists(archive) else []
 
     def variables(self, user):
-        """What a client needs in its environment to come as this user."""
+        """The environment variables of a client that logs in as this user."""
         return {"KAFKA_BROKERS": self.bootstrap} | (self.security.variables(user) if self.security else {})
 
     async def probe(self):
         tls = self.authority.context() if self.authority else None
-        return None if await probe.kafka_answers(self.ports[0], tls) else "no answer to ApiVersions"
+        return None if await probe.kafka_answers(self.ports[0], tls) else "no response to ApiVersions"
 
-    async def settle(self):
+    async def initialize(self):
         if self.security:
-            await self.security.give_rights(self.bootstrap)
-        deadline = time.monotonic() + RIGHTS_PATIENCE_S
+            await self.security.grant_rights(self.bootstrap)
+        deadline = time.monotonic() + ACL_TIMEOUT_S
         while True:
             try:
-                await self._make_topics()
+                await self._create_topics()
                 return
             except StackError as error:
-                # Rights that were just given reach the parts of a broker one after the other.
+                # New ACLs take effect in the parts of a broker one after the other.
                 if "authorization failed" not in str(error).lower() or time.monotonic() > deadline:
                     raise
             await asyncio.sleep(0.1)
 
-    async def _make_topics(self):
+    async def _create_topics(self):
         topics = paths.program(self.build, "waymark-topics")
         environment = {**os.environ, **self.variables("topics"), "TOPICS_FILE": paths.TOPICS}
         await tool.run([topics], environment=environment, log=self.state.log("topics"))
 
 
 class EmbeddedBroker(Member):
-    """It chooses its port itself and forgets all when it ends, so it cannot be started again under its clients."""
+    """Chooses its own port and loses its data when it ends. It cannot be restarted while clients use it."""
 
     kind = "embedded"
     port_names = ()
@@ -177,7 +177,7 @@ class EmbeddedBroker(Member):
 
     async def prepare(self):
         if self.process is not None:
-            raise StackError("the embedded broker keeps all in memory and cannot be started again: use BROKER=kafka")
+            raise StackError("the embedded broker keeps all data in memory and cannot be restarted: use BROKER=kafka")
         os.makedirs(self.state.path("kafka"), exist_ok=True)
         if os.path.exists(self.bootstrap_file):
             os.remove(self.bootstrap_file)
@@ -187,7 +187,7 @@ class EmbeddedBroker(Member):
 
     async def probe(self):
         if not os.path.exists(self.bootstrap_file):
-            return "it has not written its port yet"
+            return "the port is not known yet"
         with open(self.bootstrap_file, encoding="utf-8") as file:
             self.ports = (int(file.read().strip().rpartition(":")[2]),)
-        return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"
+        return None if await probe.kafka_answers(self.ports[0]) else "no response to ApiVersions"

@@ -1,6 +1,6 @@
 """
-Kafka that talks to nobody without TLS and a password: one listener for all clients (SASL_SSL, SCRAM-SHA-512), one for
-the node itself, which knows it by its certificate; and for each user the rights of deploy/kafka-rights.conf.
+Kafka with TLS and passwords. All clients use one listener (SASL_SSL, SCRAM-SHA-512). The controller uses another, which
+authenticates the node by its certificate. Each user has the rights of deploy/kafka-rights.conf.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class KafkaSecurity:
         return self.state.secret(f"kafka {user}")
 
     def variables(self, user):
-        """What a client of ours reads from its environment."""
+        """The environment variables of a Waymark client."""
         return {
             "KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
             "KAFKA_SASL_MECHANISM": MECHANISM,
@@ -45,7 +45,7 @@ class KafkaSecurity:
         }
 
     async def settings(self):
-        """Those of the broker that are other than without security."""
+        """The broker settings that differ from a stack without --secure."""
         login = f'username="{BROKER}" password="{self.password(BROKER)}"'
         return {
             "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:SSL",
@@ -63,7 +63,7 @@ class KafkaSecurity:
         }
 
     async def _key_store(self):
-        """Java wants both in one file."""
+        """Java reads key and certificate from one file."""
         path = self.authority.path(f"{BROKER}.keystore.pem")
         text = ""
         for part in reversed(await self.authority.sign(BROKER)):
@@ -73,11 +73,11 @@ class KafkaSecurity:
         return path
 
     async def format(self, java, properties, cluster_id, log):
-        """The first users have to be there before the broker is: they are laid into its empty store."""
+        """Formats the storage with the first users, who must exist before the broker starts."""
         arguments = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties]
         for user in self.users:
             arguments += ["--add-scram", self._credential(user)]
-        # Not on the command line, which everybody on this machine may read.
+        # Not on the command line, which every user of this machine can read.
         file = self.state.path("kafka", "format.arguments")
         self.state.write_secret(file, "".join(f"{self._quoted(word)}\n" for word in [*java[1:], *arguments]))
         try:
@@ -95,7 +95,7 @@ class KafkaSecurity:
         shown = [base64.b64encode(part).decode() for part in (salt, salted)]
         return f'{MECHANISM}=[name="{user}",iterations={ITERATIONS},salt="{shown[0]}",saltedpassword="{shown[1]}"]'
 
-    async def give_rights(self, bootstrap):
+    async def grant_rights(self, bootstrap):
         settings = {
             "bootstrap.servers": bootstrap,
             "security.protocol": "sasl_ssl",
@@ -104,12 +104,12 @@ class KafkaSecurity:
             "sasl.password": self.password(ADMIN),
             "ssl.ca.location": self.authority.certificate,
         }
-        await asyncio.to_thread(self._give, settings)
+        await asyncio.to_thread(self._grant, settings)
 
     @staticmethod
-    def _give(settings):
+    def _grant(settings):
         client = Client(settings)
         try:
-            client.give(rights())
+            client.create_acls(rights())
         finally:
             client.close()

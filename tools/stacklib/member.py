@@ -1,4 +1,4 @@
-"""One process of the stack: how it is started, asked, signalled and stopped."""
+"""One process of the stack: start, probe, signal, stop."""
 
 import asyncio
 import os
@@ -8,13 +8,13 @@ import time
 from . import tool
 from .errors import StackError
 
-PATIENCE_S = 60  # a process that ends is seen at once; this is for machines with much else to do
-STOP_PATIENCE_S = 40  # services drain for up to 25 s
+TIMEOUT_S = 60  # reached on an overloaded machine only: waits end as soon as their condition holds
+STOP_TIMEOUT_S = 40  # services drain for up to 25 s
 LOG_TAIL_LINES = 15
 
 
 class Member:
-    """A subclass says what to run (command) and when it works (probe); the rest is the same for all."""
+    """A subclass defines what to run (command) and when it is ready (probe)."""
 
     stop_signal = signal.SIGTERM
     port_names = ("port",)
@@ -25,34 +25,34 @@ class Member:
         self.process = None
         self.ports = ()
 
-    # What a subclass fills in.
+    # Subclasses override these.
 
     def command(self):
         """The argument list."""
         raise NotImplementedError
 
     async def prepare(self):
-        """What must be on disk before the process starts; cheap when it is there already."""
+        """Creates the files that the process needs. Does nothing if they exist."""
 
     async def probe(self):
-        """None when the process does its work, else what is wrong."""
+        """Returns None if the process is ready, else the problem."""
         raise NotImplementedError
 
     async def probe_alive(self):
-        """None when the process itself works, whatever the servers that it needs do."""
+        """Returns None if the process is alive, even if the servers that it needs are down."""
         return await self.probe()
 
-    async def settle(self):
-        """What remains to be done once at each `up`, when the process works."""
+    async def initialize(self):
+        """Runs once in each `up`, when the process is ready."""
 
     def launch(self):
         return tool.DIE_WITH_SUPERVISOR
 
     def environment(self):
-        """None = the supervisor's own."""
+        """The environment of the process; None is that of the supervisor."""
         return None
 
-    # What all do.
+    # The same for all members.
 
     def take_ports(self, ports):
         before = self.state.get("ports", self.name) or [None] * len(self.port_names)
@@ -61,15 +61,15 @@ class Member:
 
     @property
     def pid(self):
-        return self.process.pid if self.running() else None
+        return self.process.pid if self.is_running() else None
 
-    def running(self):
+    def is_running(self):
         return self.process is not None and self.process.returncode is None
 
     async def start(self):
-        """Returns when the process itself works; what it needs may still be away."""
-        if self.running():
-            raise StackError(f"{self.name} runs already (pid {self.pid})")
+        """Returns when the process is alive. The servers that it needs may still be down."""
+        if self.is_running():
+            raise StackError(f"{self.name} is already running (pid {self.pid})")
         await self.prepare()
         with open(self.state.log(self.name), "ab") as log:
             self.process = await asyncio.create_subprocess_exec(
@@ -85,45 +85,45 @@ class Member:
         await self.wait_until(self.probe_alive)
 
     async def wait_until(self, probe):
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while (problem := await probe()) is not None:
-            if not self.running():
-                raise StackError(f"{self.name} ended with {self.ending()}\n{self.log_tail()}")
+            if not self.is_running():
+                raise StackError(f"{self.name} ended with {self.exit_reason()}\n{self.log_tail()}")
             if time.monotonic() > deadline:
-                raise StackError(f"{self.name} is not ready after {PATIENCE_S} s: {problem}\n{self.log_tail()}")
+                raise StackError(f"{self.name} is not ready after {TIMEOUT_S} s: {problem}\n{self.log_tail()}")
             await asyncio.sleep(0.05)
 
     def signal(self, number):
-        if not self.running():
-            raise StackError(f"{self.name} does not run")
+        if not self.is_running():
+            raise StackError(f"{self.name} is not running")
         os.kill(self.pid, number)
 
     async def stop(self):
-        """Asks it to end, also when it is frozen; gives False when it had to be killed."""
-        if not self.running():
+        """Stops the process, even if it is frozen. Returns False if it had to be killed."""
+        if not self.is_running():
             return True
-        # SIGCONT goes first. After the request it could arrive while LeakSanitizer stops the threads of an ending process
-        # with SIGSTOP: it cancels one of these, and the process never ends.
+        # SIGCONT must come first. After the stop signal it could cancel a SIGSTOP with which LeakSanitizer stops the
+        # threads of an ending process, and the process would never end.
         os.kill(self.pid, signal.SIGCONT)
         os.kill(self.pid, self.stop_signal)
-        if await self.gone(STOP_PATIENCE_S):
+        if await self.wait_for_exit(STOP_TIMEOUT_S):
             return True
         self.kill()
-        await self.gone(PATIENCE_S)
+        await self.wait_for_exit(TIMEOUT_S)
         return False
 
     def kill(self):
-        if self.running():
+        if self.is_running():
             os.kill(self.pid, signal.SIGKILL)
 
-    async def gone(self, patience_s):
+    async def wait_for_exit(self, timeout_s):
         try:
-            await asyncio.wait_for(self.process.wait(), patience_s)
+            await asyncio.wait_for(self.process.wait(), timeout_s)
         except asyncio.TimeoutError:
             return False
         return True
 
-    def ending(self):
+    def exit_reason(self):
         status = self.process.returncode
         return f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 

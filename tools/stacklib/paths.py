@@ -1,4 +1,4 @@
-"""Where things are: in the tree, and in the cache that tools/setup fills."""
+"""Paths in the tree and in the cache that tools/setup fills."""
 
 import filecmp
 import os
@@ -21,7 +21,7 @@ def program(build, name):
 
 
 def settings_of(build):
-    """NAME:TYPE=VALUE lines, as CMake keeps them; none of a folder that was not built by it."""
+    """The lines NAME:TYPE=VALUE of CMake's cache; none if CMake did not configure the folder."""
     try:
         with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as settings:
             return settings.read().splitlines()
@@ -34,7 +34,7 @@ def has_thread_sanitizer(build):
 
 
 def source_tree(build):
-    """The tree that was built there: another version's programs want their own schema."""
+    """The source tree of the build. Programs of another version need the schema of their own tree."""
     trees = [line.partition("=")[2] for line in settings_of(build) if line.startswith("CMAKE_HOME_DIRECTORY:")]
     return trees[0] if trees and os.path.isdir(trees[0]) else TREE
 
@@ -53,7 +53,7 @@ def kafka_class_archive():
 
 
 def kafka_is_verified():
-    """tools/setup has found all jars to be those of jars.sha256, and left a copy of it beside them."""
+    """True if tools/setup verified the jars. It then leaves a copy of jars.sha256 beside them."""
     try:
         return filecmp.cmp(KAFKA_CHECKSUMS, os.path.join(kafka_jars(), "verified"), shallow=False)
     except FileNotFoundError:

@@ -1,29 +1,29 @@
-"""Free ports of 127.0.0.1 that no other stack will take, even while the process that uses them is down."""
+"""Free ports of 127.0.0.1, reserved against other stacks even while their process is down."""
 
 import random
 import socket
 
 from .errors import StackError
 
-# Below Linux's range for outgoing connections, so that none of those sits on a port while its owner is restarted.
+# Below Linux's ephemeral range, so that no outgoing connection takes a port while its process restarts.
 RANGE = range(20000, 32000)
 
 
 class Ports:
-    """Holds a reservation for each port: an abstract socket name, which the kernel gives up with this process."""
+    """Reserves each port with an abstract socket name, which the kernel releases when this process ends."""
 
     def __init__(self):
         self._reservations = {}
 
     def take(self, wanted=None):
-        """wanted again if it is still free, else another."""
+        """Returns wanted if it is free, else another port."""
         candidates = random.sample(RANGE, 200)
         if wanted:
             candidates.insert(0, wanted)
         for port in candidates:
             if self._reserve(port):
                 return port
-        raise StackError("found no free port of 127.0.0.1 between 20000 and 32000")
+        raise StackError("no free port on 127.0.0.1 between 20000 and 32000")
 
     def _reserve(self, port):
         name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

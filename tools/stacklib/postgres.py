@@ -1,4 +1,4 @@
-"""PostgreSQL: a cluster of its own, the database waymark, its migrations and one login user per service."""
+"""PostgreSQL: a private cluster with the database waymark, its migrations and one login per service."""
 
 import asyncio
 import contextlib
@@ -10,13 +10,13 @@ import urllib.parse
 
 from . import paths, tool
 from .errors import StackError
-from .member import PATIENCE_S, Member
+from .member import TIMEOUT_S, Member
 
 BIN = "/usr/lib/postgresql/15/bin"
 ADMIN = "waymark_admin"
 DATABASE = "waymark"
 
-# login user → the role whose rights it gets (db/migrations/0001_roles.sql)
+# Login → the role that it is granted (db/migrations/0001_roles.sql).
 LOGINS = {
     "redirector": "waymark_redirector",
     "links_api": "waymark_links_api",
@@ -26,7 +26,7 @@ LOGINS = {
 
 
 class Postgres(Member):
-    stop_signal = signal.SIGINT  # "fast": ends sessions and writes a checkpoint
+    stop_signal = signal.SIGINT  # fast shutdown: ends sessions and writes a checkpoint
 
     def __init__(self, state, build, authority):
         super().__init__("postgres", state)
@@ -41,17 +41,17 @@ class Postgres(Member):
         return f"{url}?sslmode=verify-full&sslrootcert={urllib.parse.quote(self.authority.certificate, safe='/')}"
 
     def launch(self):
-        """PostgreSQL refuses to run as root: then its process becomes the user postgres."""
+        """PostgreSQL refuses to run as root, so that root starts it as the user postgres."""
         if os.geteuid() != 0:
             return tool.DIE_WITH_SUPERVISOR
         identity = ["--reuid", "postgres", "--regid", "postgres", "--init-groups"]
-        if not self._postgres_reaches(self.state.folder):
-            # A folder above is closed to others (a checkout in /root): lend the right to pass through it.
+        if not self._postgres_can_reach(self.state.folder):
+            # A parent folder is closed to other users, as in a checkout below /root. The capability lets postgres pass.
             identity += ["--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
         return tool.DIE_WITH_SUPERVISOR + identity
 
     @staticmethod
-    def _postgres_reaches(folder):
+    def _postgres_can_reach(folder):
         user = pwd.getpwnam("postgres")
         while True:
             facts = os.stat(folder)
@@ -63,14 +63,14 @@ class Postgres(Member):
             folder = os.path.dirname(folder)
 
     async def prepare(self):
-        await self._session_processes_gone()
+        await self._wait_for_session_processes()
         with contextlib.suppress(FileNotFoundError):
-            # Nobody uses the data, so the lock is stale; PostgreSQL itself cannot tell when its owner is a zombie.
+            # No process uses the data, so the lock is stale. PostgreSQL does not detect this if the old owner is a zombie.
             os.remove(os.path.join(self.data, "postmaster.pid"))
         if not os.path.exists(os.path.join(self.data, "PG_VERSION")):
             shutil.rmtree(self.data, ignore_errors=True)
             os.makedirs(self.data, mode=0o700)
-            self._give_to_postgres(self.data)
+            self._chown_to_postgres(self.data)
             with self._password_file() as password_file:
                 await self._initdb(password_file)
         if self.authority:
@@ -82,15 +82,15 @@ class Postgres(Member):
         await tool.run(argv, log=self.state.log("initdb"), launch=self.launch())
 
     async def _refuse_plaintext(self):
-        """PostgreSQL believes a key only that is its own."""
+        """Accepts TLS only. PostgreSQL requires that it owns its key."""
         _, key = await self.authority.sign("postgres")
-        self._give_to_postgres(key)
+        self._chown_to_postgres(key)
         rules = os.path.join(self.data, "pg_hba.conf")
         self.state.write_secret(rules, "hostssl all all 127.0.0.1/32 scram-sha-256\n")
-        self._give_to_postgres(rules)
+        self._chown_to_postgres(rules)
 
     @staticmethod
-    def _give_to_postgres(path):
+    def _chown_to_postgres(path):
         if os.geteuid() == 0:
             shutil.chown(path, "postgres", "postgres")
 
@@ -99,7 +99,7 @@ class Postgres(Member):
         path = self.data + ".password"
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(self.state.secret(ADMIN))
-        self._give_to_postgres(path)
+        self._chown_to_postgres(path)
         try:
             yield path
         finally:
@@ -124,10 +124,10 @@ class Postgres(Member):
         try:
             await tool.run([f"{BIN}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.ports[0]), "-t", "2"])
         except StackError:
-            return "pg_isready says no"
+            return "pg_isready fails"
         return None
 
-    async def settle(self):
+    async def initialize(self):
         if not (await self._sql(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'", "postgres")).strip():
             await self._sql(f"CREATE DATABASE {DATABASE}", "postgres")
         migrate = paths.program(self.build, "migrate")
@@ -155,19 +155,19 @@ class Postgres(Member):
         return await tool.run(argv, environment=environment, stdin=text)
 
     async def stop(self):
-        ended_by_itself = await super().stop()
-        await self._session_processes_gone()
-        return ended_by_itself
+        stopped_in_time = await super().stop()
+        await self._wait_for_session_processes()
+        return stopped_in_time
 
-    async def _session_processes_gone(self):
-        """After a SIGKILL of the server its session processes live on for a moment and keep the data locked."""
-        for _ in range(PATIENCE_S * 20):
-            if not any(self._lives_in_data(pid) for pid in os.listdir("/proc") if pid.isdigit()):
+    async def _wait_for_session_processes(self):
+        """After a SIGKILL of the server its session processes survive for a moment and keep the data locked."""
+        for _ in range(TIMEOUT_S * 20):
+            if not any(self._runs_in_data(pid) for pid in os.listdir("/proc") if pid.isdigit()):
                 return
             await asyncio.sleep(0.05)
-        raise StackError(f"processes of an earlier PostgreSQL still use {self.data}")
+        raise StackError(f"processes of the previous PostgreSQL still use {self.data}")
 
-    def _lives_in_data(self, pid):
+    def _runs_in_data(self, pid):
         try:
             return os.readlink(f"/proc/{pid}/cwd") == self.data
         except OSError:

@@ -1,4 +1,4 @@
-"""Redis without persistence, as in production: losing all of it loses nothing. Secure, it is reached by TLS alone."""
+"""Redis without persistence, as in production, where its loss loses no data. A secure one accepts TLS only."""
 
 import hashlib
 import os
@@ -11,8 +11,8 @@ from .member import Member
 ADMIN = "admin"
 SERVICE = "waymark"
 STUNNEL = "stunnel4"
-# docs/operations.md gives production the same.
-SERVICE_MAY = (
+# The same ACL as in docs/operations.md.
+SERVICE_ACL = (
     "~link:* ~link_cache:generation ~list:* ~list_generation:* ~limit:* resetchannels"
     " +get +set +del +incr +decr +pttl +time +eval +evalsha +script|load +ping +select +info"
 )
@@ -24,7 +24,7 @@ class Redis(Member):
         self.authority = authority
 
     def url(self):
-        """For who looks into it from here, with every right."""
+        """The URL of the administrator, for clients on this machine."""
         if not self.authority:
             return f"redis://127.0.0.1:{self.ports[0]}"
         login = f"{ADMIN}:{self.password(ADMIN)}"
@@ -56,22 +56,22 @@ class Redis(Member):
     def _users(self):
         if not self.authority:
             return []
-        rights = {ADMIN: "~* &* +@all", SERVICE: SERVICE_MAY}
-        digests = {user: hashlib.sha256(self.password(user).encode()).hexdigest() for user in rights}
-        return ["user default off\n"] + [f"user {user} on #{digests[user]} {may}\n" for user, may in rights.items()]
+        acls = {ADMIN: "~* &* +@all", SERVICE: SERVICE_ACL}
+        digests = {user: hashlib.sha256(self.password(user).encode()).hexdigest() for user in acls}
+        return ["user default off\n"] + [f"user {user} on #{digests[user]} {acl}\n" for user, acl in acls.items()]
 
     def command(self):
         return ["redis-server", self.state.path("redis", "redis.conf")]
 
     async def probe(self):
         tls = self.authority.context() if self.authority else None
-        return None if await probe.redis_answers(self.ports[0], tls) else "no answer to PING"
+        return None if await probe.redis_answers(self.ports[0], tls) else "no response to PING"
 
 
 class RedisTunnel(Member):
     """
-    hiredis speaks no TLS: beside each service that asks Redis stands a stunnel, as beside its pod, with the overlay's own
-    stunnel.conf.
+    A stunnel for each service that uses Redis, because hiredis has no TLS. It is the sidecar of the pods in production
+    and reads the stunnel.conf of that overlay.
     """
 
     def __init__(self, name, stack):
@@ -105,7 +105,7 @@ class RedisTunnel(Member):
         return [STUNNEL, self.file]
 
     async def probe_alive(self):
-        return None if await probe.is_open(self.ports[0]) else "it does not listen"
+        return None if await probe.is_open(self.ports[0]) else "it is not listening"
 
     async def probe(self):
-        return None if await probe.redis_answers(self.ports[0]) else "no answer of Redis through it"
+        return None if await probe.redis_answers(self.ports[0]) else "no response from Redis through the tunnel"

@@ -1,4 +1,4 @@
-"""The four services: which program, which variables, and when one counts as working."""
+"""The four services: program, environment and probes of each."""
 
 import os
 
@@ -6,28 +6,28 @@ from . import paths, probe
 from .member import Member
 from .redis import RedisTunnel
 
-# Of the caller's environment only this reaches the services: what they read must come from the stack alone.
-PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
+# The variables that services inherit from the caller. All others come from the stack.
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 
 
 class Service(Member):
     program = None
     login = None
-    asks_redis = False
-    asks_kafka = True
+    uses_redis = False
+    uses_kafka = True
     port_names = ("http", "ops")
 
     def __init__(self, name, stack):
         super().__init__(name, stack.state)
         self.stack = stack
         self.build = stack.build
-        self.tunnel = RedisTunnel(f"stunnel-{name}", stack) if self.asks_redis and stack.authority else None
+        self.tunnel = RedisTunnel(f"stunnel-{name}", stack) if self.uses_redis and stack.authority else None
 
     def command(self):
         return [paths.program(self.build, self.program)]
 
     def launch(self):
-        """ThreadSanitizer needs its addresses where it expects them."""
+        """ThreadSanitizer fails with address-space randomization."""
         return super().launch() + (["setarch", "-R"] if paths.has_thread_sanitizer(self.build) else [])
 
     @property
@@ -39,7 +39,7 @@ class Service(Member):
         return f"http://127.0.0.1:{self.ports[-1]}"
 
     def environment(self):
-        values = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        values = {name: os.environ[name] for name in INHERITED if name in os.environ}
         values |= {
             "PG_URL": self.stack.postgres.url(self.login),
             "REDIS_URL": self.tunnel.url if self.tunnel else self.stack.redis.url(),
@@ -48,7 +48,7 @@ class Service(Member):
             "REGION": "local",
             "LOG_LEVEL": "info",
         }
-        if self.asks_kafka:
+        if self.uses_kafka:
             values |= self.stack.kafka.variables(self.program)
         values |= self.own_environment() | self.stack.variables
         return {name: str(value) for name, value in values.items()}
@@ -57,19 +57,19 @@ class Service(Member):
         return {}
 
     async def probe(self):
-        """Whether it should get work."""
+        """Readiness: the service takes requests."""
         status = await probe.http_status(self.ports[-1], "/readyz")
-        return None if status == 200 else f"/readyz answers {status or 'nothing'}"
+        return None if status == 200 else f"/readyz returns {status or 'no response'}"
 
     async def probe_alive(self):
         status = await probe.http_status(self.ports[-1], "/livez")
-        return None if status == 200 else f"/livez answers {status or 'nothing'}"
+        return None if status == 200 else f"/livez returns {status or 'no response'}"
 
 
 class Redirector(Service):
     program = "redirector"
     login = "redirector"
-    asks_redis = True
+    uses_redis = True
 
     async def prepare(self):
         os.makedirs(self.state.path("journal", self.name), exist_ok=True)
@@ -85,14 +85,14 @@ class Redirector(Service):
 class LinksApi(Service):
     program = "links-api"
     login = "links_api"
-    asks_redis = True
+    uses_redis = True
 
     def own_environment(self):
         return {
             "HTTP_PORT": self.ports[0],
             "JWT_SECRET": self.state.secret("jwt"),
             "TRUSTED_PROXIES": "127.0.0.0/8",
-            "ACCOUNTS_PER_HOUR": 0,  # everybody on this machine is one network
+            "ACCOUNTS_PER_HOUR": 0,  # no limit: all clients on this machine share one network
         }
 
 
@@ -108,5 +108,5 @@ class Consumer(Service):
 class Janitor(Service):
     program = "janitor"
     login = "janitor"
-    asks_kafka = False
+    uses_kafka = False
     port_names = ("ops",)

@@ -1,4 +1,4 @@
-"""The members of one stack, and the order in which they start and end."""
+"""The members of one stack, and the order in which they start and stop."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from . import kafka
 from .authority import Authority
 from .errors import StackError
 from .kafka_security import ADMIN
-from .member import PATIENCE_S
+from .member import TIMEOUT_S
 from .ports import Ports
 from .postgres import Postgres
 from .redis import Redis
@@ -19,16 +19,17 @@ SANITIZER_FINDING = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: 
 
 
 class Stack:
-    def __init__(self, state, options, tell):
-        self.tell = tell
+    def __init__(self, state, options, report):
+        """report is called with a line of progress."""
+        self.report = report
         self.state = state
         self.build = options["build"]
         self.variables = options["variables"]
-        state.stays_secure(options["secure"])
+        state.require_same_security(options["secure"])
         self.authority = Authority(state.path("authority")) if options["secure"] else None
         self.postgres = Postgres(state, self.build, self.authority)
         self.redis = Redis(state, self.authority)
-        self.kafka = kafka.choose(options["broker"], state, self.build, self.authority, tell)
+        self.kafka = kafka.choose(options["broker"], state, self.build, self.authority, report)
         self.backends = [self.postgres, self.redis, self.kafka]
         self.redirectors = [Redirector(f"redirector-{n}", self) for n in range(1, options["redirectors"] + 1)]
         self.links_apis = [LinksApi(f"links-api-{n}", self) for n in range(1, options["links_apis"] + 1)]
@@ -41,7 +42,7 @@ class Stack:
 
     async def up(self):
         ports = Ports()
-        self._ports = ports  # kept, for the reservations end with it
+        self._ports = ports  # the reservations of the ports live as long as this object
         for member in self.members:
             member.take_ports(ports)
         if self.authority:
@@ -53,7 +54,7 @@ class Stack:
 
     @staticmethod
     async def _together(jobs):
-        """The first that fails ends the others."""
+        """Runs the jobs concurrently. The first failure cancels the others."""
         try:
             async with asyncio.TaskGroup() as group:
                 for job in jobs:
@@ -63,28 +64,28 @@ class Stack:
 
     async def _start_backend(self, member):
         await member.start()
-        await member.settle()
-        self.tell(f"{member.name} is ready")
+        await member.initialize()
+        self.report(f"{member.name} is ready")
 
     async def _start_service(self, member):
         await member.start()
         await member.wait_until(member.probe)
-        self.tell(f"{member.name} is ready")
+        self.report(f"{member.name} is ready")
 
     async def down(self):
-        """Services first, so that they can hand over what they still hold. Gives complaints, one line each."""
-        complaints = []
+        """Stops services before backends, so that they can flush. Returns problems, one line each."""
+        problems = []
         for group in (self.services, self.tunnels + self.backends):
             ended = await asyncio.gather(*(member.stop() for member in group), return_exceptions=True)
             for member, result in zip(group, ended):
                 if result is False:
-                    complaints.append(f"{member.name} did not end when asked and was killed")
+                    problems.append(f"{member.name} did not stop in time and was killed")
                 elif isinstance(result, Exception):
-                    complaints.append(f"{member.name}: {result}")
-        return complaints + self.sanitizer_findings()
+                    problems.append(f"{member.name}: {result}")
+        return problems + self.sanitizer_findings()
 
     def kill(self):
-        """Ends every process without asking it."""
+        """Sends SIGKILL to every process."""
         for member in self.members:
             member.kill()
 
@@ -101,13 +102,13 @@ class Stack:
         for member in self.members:
             if member.name == name:
                 return member
-        raise StackError(f"there is no {name}; there are {', '.join(m.name for m in self.members)}")
+        raise StackError(f"there is no process {name}; there are {', '.join(m.name for m in self.members)}")
 
     async def start(self, name, build=None):
-        """build: where a service's program comes from, from now on."""
+        """build is the build folder of the service from now on."""
         member = self.member(name)
         if build and member not in self.services:
-            raise StackError(f"{name} is no service")
+            raise StackError(f"{name} is not a service: only services have a build folder")
         if build:
             member.build = build
         async with self._locks[name]:
@@ -117,22 +118,22 @@ class Stack:
         member = self.member(name)
         async with self._locks[name]:
             if not await member.stop():
-                raise StackError(f"{name} did not end when asked and was killed")
+                raise StackError(f"{name} did not stop in time and was killed")
 
     async def signal(self, name, number):
         member = self.member(name)
         member.signal(number)
         if number == signal.SIGKILL:
-            await member.gone(PATIENCE_S)
+            await member.wait_for_exit(TIMEOUT_S)
 
     def listing(self):
-        """name, pid or "-", port, and for those that visitors ask the port of /readyz too."""
+        """name, pid or "-", ports (for services with two: HTTP, then operations)."""
         return [[member.name, str(member.pid or "-"), *map(str, member.ports)] for member in self.members]
 
     async def status(self):
         async def one(member):
-            if not member.running():
-                return [member.name, "ended with " + member.ending() if member.process else "not started", False]
+            if not member.is_running():
+                return [member.name, "ended with " + member.exit_reason() if member.process else "not started", False]
             problem = await member.probe()
             return [member.name, problem or "ready", problem is None]
 

@@ -1,4 +1,4 @@
-"""The state folder: everything that one stack keeps, and state.json with what must stay the same between starts."""
+"""The state folder of a stack. state.json keeps what must not change between starts."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from .errors import StackError
 
 class State:
     """
-    STATE/state.json   ports, passwords and options (readable by its owner only)
-    STATE/control      the supervisor's socket
+    STATE/state.json   ports, passwords and options (readable by the owner only)
+    STATE/control      socket of the supervisor
     STATE/logs/NAME.log
     STATE/<member>/    data of the member
     """
@@ -31,7 +31,7 @@ class State:
 
     def make(self):
         os.makedirs(self.path("logs"), exist_ok=True)
-        # Group and others may pass through, so that the user postgres reaches its own folder.
+        # Other users may pass through, because the user postgres must reach its own folder.
         os.chmod(self.folder, 0o711)
 
     def get(self, section, name=None):
@@ -47,7 +47,7 @@ class State:
         self.save()
 
     def secret(self, name):
-        """The same random text at every call, made at the first."""
+        """A random text, created at the first call and the same in all later ones."""
         if self.get("secrets", name) is None:
             self.set("secrets", name, secrets.token_urlsafe(33))
         return self.get("secrets", name)
@@ -57,22 +57,18 @@ class State:
 
     @staticmethod
     def write_secret(path, text):
-        """A file that its owner alone may read."""
+        """Writes a file that only the owner can read."""
         temporary = path + ".new"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(temporary, path)
 
-    def stays_secure(self, secure):
-        """What was made with certificates and passwords cannot go on without them, nor the other way round."""
+    def require_same_security(self, secure):
+        """Raises StackError if the stack was created with another choice of --secure: its data would not fit."""
         before = self.get("made", "secure")
         if before is None:
             before = secure if not self.get("ports") else False
             self.set("made", "secure", before)
         if before != secure:
             raise StackError(f"the stack in {self.folder} was made {'with' if before else 'without'} --secure: so it stays")
-
-    def must_exist(self):
-        if not self._values:
-            raise StackError(f"there is no stack in {self.folder}")

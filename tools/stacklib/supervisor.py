@@ -1,10 +1,10 @@
 """
-The one process that owns all others of a stack.
+The process that owns all others of a stack.
 
-Nothing outlives its owner: the kernel kills the members when the supervisor dies (tool.DIE_WITH_SUPERVISOR), and the
-supervisor ends the stack when `up` dies before the stack was ready, when the process that the stack is tied to ends,
-and when `down` or a SIGTERM comes. It runs in STATE, holds STATE/lock, and listens on STATE/control: one request and one
-answer per connection, each a line of JSON.
+No process outlives its owner. The kernel kills the members when the supervisor dies (tool.DIE_WITH_SUPERVISOR). The
+supervisor stops the stack on `down` and SIGTERM, when `up` dies before the stack is ready, and when the process given
+as --tied-to ends. It runs in STATE, holds STATE/lock, and listens on STATE/control. A connection carries one request
+and one response, each a line of JSON.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from .errors import StackError
 from .stack import Stack
 from .state import State
 
-CONTROL = "control"  # relative: a socket's path may have 107 bytes only
+CONTROL = "control"  # relative: the path of a Unix socket has at most 107 bytes
 
 
 class Supervisor:
@@ -29,33 +29,33 @@ class Supervisor:
         self.state = State(folder)
         self.starter = starter  # the socket to `up`
         self.stack = None
-        self.over = asyncio.Event()
+        self.stop_requested = asyncio.Event()
         self.owner_died = False
         self.ended = asyncio.Event()
-        self.complaints = []
+        self.problems = []
         self.failed = False
 
     async def run(self):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.over.set)
+            loop.add_signal_handler(number, self.stop_requested.set)
         reader, self.writer = await asyncio.open_unix_connection(sock=self.starter)
         options = json.loads(await reader.readline())
-        self._watch(options["tied_to"])
+        self._watch_owner(options["tied_to"])
         self._lock()
         self.state.replace("options", options)
-        self.stack = Stack(self.state, options, self._tell)
+        self.stack = Stack(self.state, options, self._report)
         server = await asyncio.start_unix_server(self._serve, CONTROL)
 
         up = asyncio.create_task(self._up())
         starter_watch = asyncio.create_task(self._watch_starter(reader))
-        await self.over.wait()
+        await self.stop_requested.wait()
         up.cancel()
         await asyncio.gather(up, return_exceptions=True)
         if self.owner_died:
             self.stack.kill()
-        self.complaints = await self.stack.down()
-        for line in self.complaints:
+        self.problems = await self.stack.down()
+        for line in self.problems:
             print(line, flush=True)
         self.ended.set()
         os.remove(CONTROL)
@@ -64,8 +64,8 @@ class Supervisor:
             self._send(ended=True)
         starter_watch.cancel()
         await self._flush()
-        await asyncio.sleep(0)  # lets the answer to `down` go out
-        return 1 if self.complaints else 0
+        await asyncio.sleep(0)  # lets the response to `down` go out
+        return 1 if self.problems else 0
 
     def _lock(self):
         self.lock = open("lock", "w", encoding="utf-8")
@@ -76,8 +76,8 @@ class Supervisor:
         if os.path.exists(CONTROL):
             os.remove(CONTROL)
 
-    def _watch(self, pid):
-        """Ends the stack at once when the process pid ends: nobody is left who waits for an orderly end."""
+    def _watch_owner(self, pid):
+        """Kills the stack when the process pid ends. Nothing is left that needs an orderly shutdown."""
         if pid is None:
             return
         try:
@@ -89,21 +89,21 @@ class Supervisor:
 
     def _owner_ended(self):
         self.owner_died = True
-        self.over.set()
+        self.stop_requested.set()
 
     async def _watch_starter(self, reader):
-        """`up` says one word when it has seen that the stack is ready; no word before the end means that it died."""
-        with contextlib.suppress(ConnectionError):  # we wrote to it before we saw that it had died
+        """`up` acknowledges that the stack is ready. An end of the connection before that means that `up` died."""
+        with contextlib.suppress(ConnectionError):  # the connection breaks when `up` dies
             if await reader.readline():
                 return
-        self.over.set()
+        self.stop_requested.set()
 
     async def _up(self):
         try:
             await self.stack.up()
         except StackError as error:
             self._fail(str(error))
-        except Exception:  # a bug of the stack itself: show it where the person looks
+        except Exception:  # a bug of the stack itself: show it to the user
             self._fail(traceback.format_exc())
         else:
             self._send(ready=True)
@@ -111,10 +111,10 @@ class Supervisor:
     def _fail(self, text):
         self.failed = True
         self._send(failed=text)
-        self.over.set()
+        self.stop_requested.set()
 
-    def _tell(self, text):
-        self._send(say=text)
+    def _report(self, text):
+        self._send(progress=text)
 
     def _send(self, **message):
         print(json.dumps(message), flush=True)
@@ -132,23 +132,23 @@ class Supervisor:
     async def _serve(self, reader, writer):
         try:
             request = json.loads(await reader.readline())
-            answer = {"lines": await self._obey(**request)}
+            response = {"lines": await self._execute(**request)}
         except StackError as error:
-            answer = {"error": str(error)}
+            response = {"error": str(error)}
         except Exception:
-            answer = {"error": traceback.format_exc()}
+            response = {"error": traceback.format_exc()}
         try:
-            writer.write(json.dumps(answer).encode() + b"\n")
+            writer.write(json.dumps(response).encode() + b"\n")
             await writer.drain()
             writer.close()
         except OSError:
-            pass  # nobody waits for the answer any more
+            pass  # the client has closed its end
 
-    async def _obey(self, command, name=None, number=None, build=None):
+    async def _execute(self, command, name=None, number=None, build=None):
         if command == "down":
-            self.over.set()
+            self.stop_requested.set()
             await self.ended.wait()
-            return [self.complaints]
+            return [self.problems]
         if command == "ps":
             return self.stack.listing()
         if command == "status":

@@ -1,16 +1,16 @@
-"""Runs a program to its end on behalf of the stack; it dies with the supervisor."""
+"""Runs a program of the stack to its end. The program dies with the supervisor."""
 
 import asyncio
 import shutil
 
 from .errors import StackError
 
-# The kernel kills what we start when we die, whatever kills us.
+# The kernel kills a child when this process ends, even by SIGKILL.
 DIE_WITH_SUPERVISOR = ["setpriv", "--pdeathsig", "KILL"]
 
 
 async def run(argv, *, environment=None, stdin=None, log=None, launch=()):
-    """Gives what it printed. Its complaint becomes a StackError, and all of it goes to the file log."""
+    """Returns the output and appends it to the file log. Raises StackError with the output if the program fails."""
     if shutil.which(argv[0]) is None:
         raise StackError(f"{argv[0]} is missing: run tools/setup")
     process = await asyncio.create_subprocess_exec(
@@ -23,7 +23,7 @@ async def run(argv, *, environment=None, stdin=None, log=None, launch=()):
     )
     try:
         output, _ = await process.communicate(stdin.encode() if stdin is not None else None)
-    except asyncio.CancelledError:  # the stack is ending before this is done
+    except asyncio.CancelledError:  # the stack is stopping
         process.kill()
         await process.communicate()
         raise

@@ -1,4 +1,4 @@
-"""How the demo looks: numbered steps, requests, answers; colours only on a terminal."""
+"""The output of the demo: numbered steps, requests and responses, with colours on a terminal."""
 
 import json
 import sys
@@ -6,10 +6,10 @@ import sys
 COLOURS = {"bold": "1", "dim": "2", "green": "32", "cyan": "36", "red": "31"}
 
 
-class Page:
+class Console:
     def __init__(self, out=sys.stdout):
         self._out = out
-        out.reconfigure(errors="replace")  # a terminal that has no arrows still gets the rest
+        out.reconfigure(errors="replace")  # a terminal without arrows still shows the rest
         self._step = 0
 
     def _paint(self, colour, text):
@@ -29,9 +29,9 @@ class Page:
         sent = "  " + json.dumps(body, ensure_ascii=False) if body else ""
         self._print(f"    {self._paint('bold', method)} {url}{sent}")
 
-    def answer(self, status, shown):
-        """shown is what of the answer is worth reading; long values are cut."""
-        lines = json.dumps(_cut(shown), indent=2, ensure_ascii=False).splitlines()
+    def response(self, status, shown):
+        """shown is the part of the response to print. Long values are truncated."""
+        lines = json.dumps(_truncate(shown), indent=2, ensure_ascii=False).splitlines()
         self._print(f"    {self._paint('green', status)}")
         self._print(self._paint("dim", "\n".join("    " + line for line in lines)))
 
@@ -43,16 +43,16 @@ class Page:
     def line(self, text):
         self._print(f"    {text}")
 
-    def good(self, text):
+    def success(self, text):
         self._print(f"    {self._paint('green', '✓')} {text}")
 
-    def bad(self, text):
+    def failure(self, text):
         self._print(f"\n    {self._paint('red', '✗')} {text}")
 
 
-def _cut(value, limit=72):
+def _truncate(value, limit=72):
     if isinstance(value, dict):
-        return {name: _cut(inner) for name, inner in value.items()}
+        return {name: _truncate(inner) for name, inner in value.items()}
     if isinstance(value, str) and len(value) > limit:
         return f"{value[:24]}… ({len(value)} characters)"
     return value

@@ -1,4 +1,4 @@
-"""The private stack that the demo plays on."""
+"""The private stack of the demo."""
 
 import os
 import shlex
@@ -11,15 +11,15 @@ STACK = os.path.join(TOOLS, "stack")
 BUILD = os.environ.get("DEMO_BUILD") or os.path.join(os.path.dirname(TOOLS), "build", "release")
 
 
-class StageError(Exception):
+class DemoStackError(Exception):
     pass
 
 
-class Stage:
-    """A context: the stack is up inside and gone outside. Its folder stays behind when something went wrong."""
+class DemoStack:
+    """Context manager: the stack runs inside the context. Its folder is kept if something fails."""
 
-    def __init__(self, page):
-        self.page = page
+    def __init__(self, console):
+        self.console = console
         self.folder = tempfile.mkdtemp(prefix="waymark-demo.")
         self.addresses = {}
 
@@ -32,30 +32,30 @@ class Stage:
         return self
 
     def __exit__(self, kind, *_):
-        wrong = self._down()
-        if wrong:
-            self.page.bad(wrong)
-        if kind in (None, KeyboardInterrupt) and not wrong:
+        problem = self._down()
+        if problem:
+            self.console.failure(problem)
+        if kind in (None, KeyboardInterrupt) and not problem:
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
-            self.page.bad(f"that was not as it should be; logs and data are in {self.folder}")
-        if kind is None and wrong:
-            raise StageError("the stack did not end as it should")
+            self.console.failure(f"the demo failed; logs and data are in {self.folder}")
+        if kind is None and problem:
+            raise DemoStackError("the stack did not stop cleanly")
 
     def _up(self):
-        # Tied to this process: whatever ends the demo ends the stack.
+        # The stack ends with this process, however that ends.
         argv = [STACK, "up", "--state", self.folder, "--build", BUILD, "--tied-to", str(os.getpid())]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as up:
             for line in up.stdout:
-                self.page.line(line.rstrip())
+                self.console.line(line.rstrip())
         if up.returncode != 0:
-            raise StageError("the stack did not start")
+            raise DemoStackError("the stack did not start")
         argv = [STACK, "env", "--state", self.folder]
         lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
         pairs = (shlex.split(line)[0].partition("=") for line in lines)
         self.addresses = {name: value for name, _, value in pairs}
 
     def _down(self):
-        """What went wrong with it, or ""."""
+        """Stops the stack. Returns the problem, or ""."""
         down = subprocess.run([STACK, "down", "--state", self.folder], capture_output=True, text=True, check=False)
         return down.stderr.strip() if down.returncode != 0 else ""

@@ -1,13 +1,13 @@
-"""HTTP as the demo needs it: JSON in and out, and redirects that are looked at instead of followed."""
+"""An HTTP client for the demo: JSON requests and responses. It does not follow redirects."""
 
 import json
 import urllib.error
 import urllib.request
 
-LIMIT_S = 10
+TIMEOUT_S = 10
 
 
-class Answer:
+class Response:
     def __init__(self, status, headers, body):
         self.status = status
         self.headers = headers
@@ -17,13 +17,13 @@ class Answer:
         return json.loads(self.body)
 
 
-class _LookAtRedirects(urllib.request.HTTPRedirectHandler):
+class _DoNotFollow(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
         return None
 
 
-# No proxies: everything is on this machine.
-_opener = urllib.request.build_opener(_LookAtRedirects, urllib.request.ProxyHandler({}))
+# No proxy: everything is on this machine.
+_opener = urllib.request.build_opener(_DoNotFollow, urllib.request.ProxyHandler({}))
 
 
 def send(method, url, body=None, headers=None):
@@ -34,7 +34,7 @@ def send(method, url, body=None, headers=None):
         headers["Content-Type"] = "application/json"
     request = urllib.request.Request(url, data=data, headers=headers, method=method)
     try:
-        with _opener.open(request, timeout=LIMIT_S) as answer:
-            return Answer(answer.status, answer.headers, answer.read())
-    except urllib.error.HTTPError as error:  # any status but 2xx
-        return Answer(error.code, error.headers, error.read())
+        with _opener.open(request, timeout=TIMEOUT_S) as response:
+            return Response(response.status, response.headers, response.read())
+    except urllib.error.HTTPError as error:  # any status except 2xx
+        return Response(error.code, error.headers, error.read())
