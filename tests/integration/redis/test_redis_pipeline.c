@@ -17,12 +17,13 @@ struct results {
 	uint64_t run_id;
 };
 
-static struct redis_pipeline *new_pipeline(const struct backend_fixture *f, size_t in_flight_max)
+static struct redis_pipeline *new_pipeline(const struct backend_fixture *f, size_t in_flight_max,
+                                           int64_t timeout_ms)
 {
 	struct redis_pipeline *p = NULL;
 	assert_int_equal(
 		redis_pipeline_new(&(struct redis_pipeline_config){ .url = f->redis_url,
-	                                                            .timeout_ms = TIMEOUT_MS,
+	                                                            .timeout_ms = timeout_ms,
 	                                                            .in_flight_max = in_flight_max,
 	                                                            .clock = clock_system(),
 	                                                            .log = f->log },
@@ -63,20 +64,23 @@ static enum err echo(struct redis_pipeline *p, size_t number, struct results *re
 	return redis_pipeline_call(p, args, 2, on_echo, results);
 }
 
+/* A call that is too late on a busy machine is no failure of the test: the next one may be in time.
+ */
 static bool is_connected(void *ctx)
 {
 	struct results *results = ctx;
-	size_t before = results->replied + results->failed;
+	size_t before = results->replied;
+	results->failed = 0;
 	if (echo(results->pipeline, results->replied, results) != OK)
 		return false;
-	while (results->replied + results->failed == before)
+	while (results->replied == before && results->failed == 0)
 		run_turn(results->pipeline);
 	return results->failed == 0;
 }
 
 static void completes_calls_in_order(void **state)
 {
-	struct redis_pipeline *p = new_pipeline(*state, CALLS);
+	struct redis_pipeline *p = new_pipeline(*state, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
 	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	size_t first = results.replied;
@@ -95,7 +99,7 @@ static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
-	struct redis_pipeline *p = new_pipeline(f, CALLS);
+	struct redis_pipeline *p = new_pipeline(f, CALLS, TIMEOUT_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
 	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
@@ -121,7 +125,7 @@ static void ends_open_calls_when_the_connection_is_cut(void **state)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
-	struct redis_pipeline *p = new_pipeline(f, CALLS);
+	struct redis_pipeline *p = new_pipeline(f, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
 	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
@@ -140,7 +144,7 @@ static void ends_open_calls_when_the_connection_is_cut(void **state)
 
 static void ends_open_calls_when_freed(void **state)
 {
-	struct redis_pipeline *p = new_pipeline(*state, CALLS);
+	struct redis_pipeline *p = new_pipeline(*state, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
 	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	for (size_t i = 0; i < 3; i++)
@@ -151,7 +155,7 @@ static void ends_open_calls_when_freed(void **state)
 
 static void reconnects_when_another_run_id_is_required(void **state)
 {
-	struct redis_pipeline *p = new_pipeline(*state, CALLS);
+	struct redis_pipeline *p = new_pipeline(*state, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
 	backend_fixture_wait(is_connected, &results, TEST_DEADLINE_MS);
 	redis_pipeline_require_run_id(p, results.run_id);
