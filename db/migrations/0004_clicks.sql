@@ -40,7 +40,7 @@ CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;
 CREATE INDEX visit_log_link_idx ON visit_log (link_id, occurred_at DESC);
 -- Only one visit of a visitor to a link on a day is unique
 -- (docs/decisions/0024-unique-visitors-in-the-visit-log.md). The index has the whole hash. Visits with an
--- unknown hash ('') cannot be told apart and are never unique.
+-- unknown hash ('') cannot be distinguished and are never unique.
 CREATE UNIQUE INDEX visit_log_visitor_idx ON visit_log (day, link_id, visitor_hash)
     WHERE is_unique AND visitor_hash <> '';
 

@@ -7,9 +7,9 @@
 
 /*
  * Lowers the priority of the calling thread, and of every thread that it starts from now on, below
- * that of request threads: nice 5 on top of the nice value of the main thread, which keeps its own.
- * On a fully loaded machine the thread still gets a third of the CPU time of a normal thread, so it
- * never starves.
+ * that of request threads. The nice value becomes that of the main thread plus 5; the main thread
+ * keeps its own. On a fully loaded machine the thread still gets a third of the CPU time of a
+ * normal thread, so it never starves.
  */
 void scheduling_lower_priority(void);
 

@@ -162,8 +162,8 @@ struct http_connection {
 	int fd;
 	bool lingers; /* the peer may still be sending when this connection ends; see http_linger.h
 	               */
-	_Atomic int ref_count; /* of an abandoned connection: the loop and whoever must resume the
-	                          exchange */
+	_Atomic int ref_count; /* of an abandoned connection: the loop and the caller that must
+	                          resume the exchange */
 	struct http_exchange exchange;
 };
 

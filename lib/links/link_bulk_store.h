@@ -16,7 +16,7 @@
 
 /*
  * Creates PERMANENT links of one owner. It locks slugs in a fixed order, so that concurrent callers
- * never deadlock; lists show the links in the order given. is_created[i] tells whether new_links[i]
+ * never deadlock; lists show the links in the order given. is_created[i] is true if new_links[i]
  * was created, as links[i]. If not, its slug is taken or was used before. new_links must have
  * distinct slugs, no claim tokens, and the owner_id of the first one.
  *   ERR_LIMIT      more than LINK_BULK_STORE_MAX links

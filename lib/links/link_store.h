@@ -83,7 +83,7 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
 /*
  * Reads the link with this slug and claim token, and locks it until the transaction ends. Its
- * owner_id tells whether it has been claimed before. ERR_NOT_FOUND: no such pair.
+ * owner_id is set if it was claimed before. ERR_NOT_FOUND: no such pair.
  */
 enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
                                         const uint8_t claim_token_hash[static DIGEST_SIZE],

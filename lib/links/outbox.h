@@ -9,8 +9,8 @@
  * has the earlier ones.
  *
  * Events of the janitor's bulk changes have low priority: they are read after all others, in
- * portions (docs/decisions/0016-bulk-purge-and-outbox-priority.md). The order of versions still holds: an expiry
- * event becomes urgent when the link changes again, and nothing follows a purge.
+ * portions (docs/decisions/0016-bulk-purge-and-outbox-priority.md). The order of versions still
+ * holds: an expiry event becomes urgent when the link changes again, and nothing follows a purge.
  *
  * One thread at a time per connection.
  */

@@ -69,7 +69,7 @@ struct fenced_lock_state {
 };
 
 /*
- * Reads the state of the lock of that name, whoever holds it. Takes no lock. ERR_NOT_FOUND: it was
+ * Reads the state of the lock of that name, for any holder. Acquires nothing. ERR_NOT_FOUND: it was
  * never acquired.
  */
 enum err fenced_lock_query(const struct fenced_lock *lock, struct pg_conn *conn,

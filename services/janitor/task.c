@@ -39,8 +39,8 @@ int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome)
 }
 
 /*
- * The lock's total lifetime, past and future, tells what its holder did. At least at_most_s: the
- * holder is working or has crashed. At least at_least_s: it completed a run. Less: it gave up
+ * Infers from the lock's total lifetime, past and future, what its holder did. At least at_most_s:
+ * the holder is working or has crashed. At least at_least_s: it completed a run. Less: it gave up
  * early.
  */
 int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state)

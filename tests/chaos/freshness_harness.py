@@ -193,8 +193,8 @@ class FreshnessStack(Stack):
 class History:
     """The operations of a load, and the faults of the stack meanwhile.
 
-    In the short form the checker only judges what does not depend on the speed of the machine: 503 is allowed, a change
-    may take BOUND_FACTOR times as long as promised, and once all is settled every answer shows the newest version.
+    In the short form the checker only judges what does not depend on the speed of the machine. 503 is allowed, and a
+    change may take BOUND_FACTOR times as long as promised. After the load, every response must show the newest version.
     """
 
     def __init__(self, stack, is_strict=FULL, **options):

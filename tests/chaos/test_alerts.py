@@ -112,7 +112,7 @@ class Watched:
     def stop_kafka(self):
         """Stops Kafka and makes a link, whose event cannot be published."""
         self.stack.run("stop", "kafka")
-        made = Api(self.addresses["LINKS_API_URL"]).call("POST", "/api/links/public", {"original_url": "https://example.com/untold"})
+        made = Api(self.addresses["LINKS_API_URL"]).call("POST", "/api/links/public", {"original_url": "https://example.com/unpublished"})
         assert made.status == 201, made
 
     def restart(self, name, times):
@@ -124,11 +124,11 @@ class Watched:
             self.stack.run("start", f"{name}-1")
             wait_until(lambda: self.prometheus.value(began) not in (None, before), 60, f"Prometheus to see the next {name}")
 
-    def strand(self):
+    def skip_offsets(self):
         """As if Kafka's retention had been faster than the consumers."""
         self.change_offsets("next_offset = next_offset + 1000000, published_offset = next_offset + 999990")
 
-    def unstrand(self):
+    def restore_offsets(self):
         self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL, halted_at = NULL")
 
     def change_offsets(self, change):
@@ -205,7 +205,7 @@ FAULTS = {
     "the janitor is stopped": (stop("janitor-1"), {"WaymarkTargetDown"}, {"WaymarkNotReady"}),
     "a message is no click": ((Watched.poison, lambda w: None), {"WaymarkMessagesPoisoned"}, set()),
     "the offset to read does not exist": (
-        (Watched.strand, Watched.unstrand),
+        (Watched.skip_offsets, Watched.restore_offsets),
         {"WaymarkPartitionsHalted", "WaymarkNotReady"},
         {"WaymarkTargetDown", "WaymarkCountingStalled", "WaymarkCountingLagging"},
     ),

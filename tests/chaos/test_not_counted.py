@@ -149,7 +149,7 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(harness, record_pr
         "not kept": len(set(poison) - set(places)),
         "longest stall without poison (ms)": round(1000 * usual_s),
     }
-    did = f"{sent['clicks']} clicks at {POISON_RATE}/s with a message among {POISON_EVERY} that is none"
+    did = f"{sent['clicks']} clicks at {POISON_RATE}/s, one malformed message among {POISON_EVERY}"
     print(f"\n{did}: {figures}")
     record_property("did", did)
     for name, value in figures.items():
@@ -183,7 +183,7 @@ def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(harne
         for letter in repeats:
             assert_is_letter_of(letter, *poison[place])
     twice = sum(len(repeats) - 1 for repeats in letters.values())
-    did = f"{sent['clicks']} clicks and {sent['poisoned']} messages that are none, {POISON_KILLS} kill -9 among them"
+    did = f"{sent['clicks']} clicks and {sent['poisoned']} malformed messages, {POISON_KILLS} times kill -9"
     print(f"\n{did}: {len(letters)} kept, {twice} repeated")
     record_property("did", did)
     record_property("repeated", twice)

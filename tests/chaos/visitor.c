@@ -90,7 +90,7 @@ static bool read_head(struct visitor *v)
 	return v->status != 0;
 }
 
-/* Adds bytes of an answer; returns false if they are none. */
+/* Adds bytes of a response; returns false if they are not part of one. */
 static bool take(struct visitor *v, const char *bytes, size_t len)
 {
 	if (!v->head_is_over) {

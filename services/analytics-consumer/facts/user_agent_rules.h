@@ -1,8 +1,9 @@
 /*
- * One thread at a time, because matching uses a shared buffer. The rules of uap-core's
- * regexes.yaml, applied as in its specification (docs/specification.md of ua-parser/uap-core,
- * version 0.2): the first matching rule of a list wins; replacements may insert $1 to $9; results
- * are trimmed; without a match the family is "Other".
+ * The rules of uap-core's regexes.yaml, applied as in its specification (docs/specification.md of
+ * ua-parser/uap-core, version 0.2). The first matching rule of a list wins. Replacements may insert
+ * $1 to $9, and results are trimmed. Without a match the family is "Other".
+ *
+ * One thread at a time, because matching uses a shared buffer.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H

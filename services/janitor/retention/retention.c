@@ -32,7 +32,8 @@ static enum err delete_some_orphan_statistics(const struct run *run, int64_t *ch
 	                         changed);
 }
 
-/* A batch that deletes nothing is not the last one: only the position of the scan tells. */
+/* Ends at the end of the scan and not at a batch that deletes nothing: later batches may delete
+ * more. */
 static enum err delete_orphan_statistics(struct run *run, int64_t *changed)
 {
 	int64_t position = 0;

@@ -38,11 +38,11 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
 
 /*
  * Verifies a NUL-terminated string of any origin. ERR_INVALID for every token that this service did
- * not issue or that is not valid now:
- *   not three parts of canonical base64url, or longer than ACCESS_TOKEN_BYTES_MAX
- *   another algorithm, an unknown critical header, a wrong signature
- *   a claim that is missing or has the wrong type
- *   expired, issued in the future, or valid for longer than ACCESS_TOKEN_LIFETIME_S
+ * not issue or that is not valid now. That is a token with one of these faults:
+ * - not three parts of canonical base64url, or longer than ACCESS_TOKEN_BYTES_MAX
+ * - another algorithm, an unknown critical header, a wrong signature
+ * - a claim that is missing or has the wrong type
+ * - expired, issued in the future, or valid for longer than ACCESS_TOKEN_LIFETIME_S
  */
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
                              struct access_token_claims *out) MUST_CHECK;

@@ -7,10 +7,14 @@
  * escaped, and everything that browsers escape is escaped. Normalizing a normal form changes
  * nothing.
  *
- * Rejected: control bytes, white space, backslashes (browsers read them as slashes), a missing
- * "://" (browsers repair it), a username or password, an empty host, a port outside 1 to 65535, a
- * "%" without two hexadecimal digits, and a result longer than LINK_URL_MAX bytes. public_base
- * checks whether the host is ours.
+ * Rejected:
+ * - control bytes, white space, and backslashes, which browsers read as slashes
+ * - a missing "://", which browsers repair
+ * - a username or password, an empty host, a port outside 1 to 65535
+ * - a "%" without two hexadecimal digits
+ * - a result longer than LINK_URL_MAX bytes
+ *
+ * public_base checks whether the host is ours.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_DESTINATION_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_DESTINATION_H

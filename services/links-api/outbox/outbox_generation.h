@@ -4,10 +4,10 @@
  *
  * Each run first applies the uncached rows of the outbox to Redis. While nothing is left over, it
  * announces the current generation in Redis again and again. It raises the generation, in
- * PostgreSQL first, when
- *   another Redis server answers than the one of the current generation,
- *   rows could not be applied for 250 ms, or for a second while Redis still answers,
- *   Redis knows a higher generation, because PostgreSQL was restored from a backup.
+ * PostgreSQL first, in three cases:
+ * - Another Redis server answers than the one of the current generation.
+ * - Rows could not be applied for 250 ms, or for a second while Redis still answers.
+ * - Redis knows a higher generation, because PostgreSQL was restored from a backup.
  *
  * Between a raise and its announcement, Redis holds nothing of the new generation. The waiting rows
  * then need not be applied and are skipped in bulk. An outage therefore costs one raise and leaves

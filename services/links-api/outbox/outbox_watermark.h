@@ -1,7 +1,7 @@
 /*
  * Publishes watermarks (lib/links/watermark.h) to every partition of the topic, at most every 100
- * ms and only while the outbox is empty. A watermark tells consumers up to which time they have
- * seen all changes.
+ * ms and only while the outbox is empty. A watermark is the time up to which consumers have seen
+ * all changes.
  *
  * The order of steps makes that true. The relay reads PostgreSQL's clock first and then the outbox.
  * If that read left no row behind and Kafka acked all of them, every change committed before the

@@ -4,17 +4,18 @@
  * its version, so that an older version that arrives late is recognised.
  *
  * Eviction is S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache
- * eviction", SOSP 2023): a small queue for new links, a main queue for links that were requested
- * again, and a ghost table of hashes that recently left the small queue. A scan of a million slugs
- * passes through the small queue and displaces nothing in the main one. A hit only raises a two-bit
- * counter, where LRU would move the entry and hold the lock longer.
+ * eviction", SOSP 2023). New links enter a small queue; links that were requested again are in a
+ * main queue. A ghost table has the hashes that recently left the small queue. A scan of a million
+ * slugs passes through the small queue and displaces nothing in the main one. A hit only raises a
+ * two-bit counter, where LRU would move the entry and hold the lock longer.
  *
  * An entry is fresh
  *   - until its time to live after it was read from a store has passed, or
- *   - while the feed of link events is fresh (watermark_tracker.h), if the entry is tracked: the
- *     feed has been continuous since it was read, and no event of its bucket (recent_changes.h)
- *     came between RECENT_CHANGES_LATE_FILL_US before the read and its insertion here. Later events
- *     replace the entry.
+ *   - while the feed of link events is fresh (watermark_tracker.h), if the entry is tracked.
+ *
+ * An entry is tracked if the feed has been continuous since it was read, and no event of its bucket
+ * (recent_changes.h) came between RECENT_CHANGES_LATE_FILL_US before the read and its insertion
+ * here. Later events replace the entry.
  *
  * The table is split into shards, each with its own lock, held while one entry is copied.
  */

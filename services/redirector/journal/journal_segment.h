@@ -10,9 +10,10 @@
  *           released u64 (bytes from the start that need not be read again)
  *   record  length u32, zero u32, checksum u64 (XXH3 of number, offset and payload), payload,
  *           zero padding
- * length is written last, after a 0 at the place of the next record: what follows may be left over
- * from an earlier use of the file. A length of 0 means "nothing here yet"; JOURNAL_SEGMENT_CLOSED
- * means "the journal continues in the next file".
+ *
+ * length is written last, after a 0 at the place of the next record, because what follows may be
+ * left over from an earlier use of the file. A length of 0 means "nothing here yet";
+ * JOURNAL_SEGMENT_CLOSED means "the journal continues in the next file".
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_SEGMENT_H
 #define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_SEGMENT_H

@@ -1,5 +1,5 @@
 /*
- * Control: change_clock that allows every fill. A redirector fills Redis with a value even if it
+ * Control: recent_changes that allows every fill. A redirector fills Redis with a value even if it
  * has heard of a change since it read the value.
  */
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
- * Reads a JSON string from each line of its input as a destination and writes a JSON object for it:
- * {refused: "reason"}, or {url, host, port, path, query, fragment} with path, query and fragment as
- * in url.
+ * Reads a JSON string from each line of its input as a destination and writes a JSON object for it.
+ * The object is {refused: "reason"}, or {url, host, port, path, query, fragment} with path, query
+ * and fragment as in url.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -219,9 +219,11 @@ static void reports_that_it_waits_for_the_dead_letter_topic(void **state)
 	consumer_fixture_assert_ledger(fixture, 20);
 }
 
-/* As if the process had died: the transaction ends between the acknowledgement and the commit. */
-static void sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit(
-	void **state)
+/*
+ * As if the process had died: the transaction ends between the acknowledgement and the commit. The
+ * dead letter is sent again, with the same offset.
+ */
+static void repeats_a_dead_letter_after_a_crash_before_the_commit(void **state)
 {
 	struct consumer_fixture *fixture = *state;
 	struct pg_conn *blocker = test_database_connect(fixture->database, NULL);
@@ -260,8 +262,7 @@ int main(void)
 		WITH_FIXTURE(survives_a_topic_full_of_poison),
 		WITH_FIXTURE(sends_no_dead_letter_for_a_fenced_batch),
 		WITH_FIXTURE(reports_that_it_waits_for_the_dead_letter_topic),
-		WITH_FIXTURE(
-			sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit),
+		WITH_FIXTURE(repeats_a_dead_letter_after_a_crash_before_the_commit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

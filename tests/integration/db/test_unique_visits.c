@@ -1,11 +1,13 @@
-/* The visit log itself guarantees that only one visit of a visitor to a link on a day is unique. */
+/*
+ * The visit log itself guarantees that only one visit of a visitor to a link on a day is unique,
+ * with and without a partition for the day.
+ */
 #include <stdint.h>
 
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
-static void accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition(
-	void **state)
+static void accepts_one_unique_visit_per_visitor_link_and_day(void **state)
 {
 	(void)state;
 	struct test_database *db = test_database_new();
@@ -44,8 +46,7 @@ static void accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			accepts_one_unique_visit_per_visitor_link_and_day_with_and_without_a_partition),
+		cmocka_unit_test(accepts_one_unique_visit_per_visitor_link_and_day),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

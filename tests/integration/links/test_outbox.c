@@ -126,7 +126,7 @@ static void keeps_published_rows_until_redis_has_them_too(void **state)
 	struct fixture *f = *state;
 	struct outbox_batch batch;
 	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
-	assert_int_equal(create(f->writers[0], "untold", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "uncached", &f->link), OK);
 	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 2);
 	batch.rows[0].cached = true;
@@ -138,7 +138,7 @@ static void keeps_published_rows_until_redis_has_them_too(void **state)
 	outbox_batch_clear(&batch);
 	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
 	assert_int_equal(batch.count, 1);
-	assert_string_equal(batch.rows[0].slug, "untold");
+	assert_string_equal(batch.rows[0].slug, "uncached");
 	assert_false(batch.rows[0].cached);
 	assert_int_equal(version_of(&batch.rows[0]), 1);
 	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);

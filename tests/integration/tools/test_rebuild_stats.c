@@ -205,7 +205,7 @@ static void repairs_a_single_link(void **state)
 	"UPDATE daily_rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), " \
 	"done_dimension = 'city', done_value = 'Berlin'"
 
-static void compares_only_finished_days(void **state)
+static void compares_only_days_with_roll_ups(void **state)
 {
 	struct test_database *db = *state;
 	run(db, HALF_FINISHED);
@@ -416,7 +416,7 @@ int main(void)
 		AFTER_RESET(fills_empty_aggregates_from_the_log),
 		AFTER_RESET(repairs_any_damage),
 		AFTER_RESET(repairs_a_single_link),
-		AFTER_RESET(compares_only_finished_days),
+		AFTER_RESET(compares_only_days_with_roll_ups),
 		AFTER_RESET(keeps_days_from_being_finished),
 		AFTER_RESET(is_exact_while_consumers_count),
 		AFTER_RESET(refuses_a_second_rebuild_at_the_same_time),

@@ -63,7 +63,7 @@ static void a_range_without_a_whole_bucket_comes_from_the_log_alone(void **state
 	expect(range.rolled, NOW + QUARTER, NOW + 2 * HOUR - QUARTER);
 }
 
-static void unfinished_days_consist_of_buckets(void **state)
+static void days_without_roll_ups_consist_of_buckets(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
@@ -131,7 +131,7 @@ int main(void)
 		cmocka_unit_test(whole_days_need_neither_hours_nor_the_log),
 		cmocka_unit_test(a_range_consists_of_edges_hours_and_days),
 		cmocka_unit_test(a_range_without_a_whole_bucket_comes_from_the_log_alone),
-		cmocka_unit_test(unfinished_days_consist_of_buckets),
+		cmocka_unit_test(days_without_roll_ups_consist_of_buckets),
 		cmocka_unit_test(every_moment_is_counted_exactly_once),
 		cmocka_unit_test(ends_before_the_log_move_down_to_whole_buckets),
 	};
