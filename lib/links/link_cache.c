@@ -178,11 +178,6 @@ void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 	link_cache_validity_require(cache->validity, generation);
 }
 
-bool link_cache_current_epoch(const struct link_cache *cache, struct link_cache_epoch *out)
-{
-	return link_cache_validity_now(cache->validity, LINK_CACHE_VALIDITY_FULL, out);
-}
-
 /* Cut at the maximum length of a slug. No link has a longer one. */
 static struct redis_arg key_of(const char *slug, char key[static KEY_SIZE])
 {

@@ -55,12 +55,6 @@ void link_cache_free(struct link_cache *cache);
 /* From now on a lower generation is invalid (link_cache_validity_require). */
 void link_cache_require_generation(struct link_cache *cache, int64_t generation);
 
-/*
- * Gets the epoch that a reply of Redis must match, for modules that store data derived from links
- * in Redis under the same generation (LINK_CACHE_VALIDITY_FULL). False: Redis is not valid now.
- */
-bool link_cache_current_epoch(const struct link_cache *cache, struct link_cache_epoch *out);
-
 /* --- reading --- */
 
 enum link_cache_result {

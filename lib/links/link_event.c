@@ -47,15 +47,6 @@ void link_event_encode(const struct link_event *event, struct strbuf *out)
 	strbuf_add(out, bytes, waymark__v1__link_event__pack(&message, bytes));
 }
 
-void link_event_encode_link(const struct link *link, struct strbuf *out)
-{
-	char *tags[LINK_TAGS_MAX];
-	Waymark__V1__Link message = WAYMARK__V1__LINK__INIT;
-	encode_link(link, tags, &message);
-	uint8_t bytes[LINK_EVENT_BYTES_MAX];
-	strbuf_add(out, bytes, waymark__v1__link__pack(&message, bytes));
-}
-
 static bool decode_tags(const Waymark__V1__Link *from, struct link_tags *out)
 {
 	if (from->n_tags > LINK_TAGS_MAX)
@@ -134,23 +125,5 @@ enum err link_event_decode(const void *bytes, size_t len, struct link_event *out
 	if (!valid)
 		return ERR_INVALID;
 	*out = event;
-	return OK;
-}
-
-enum err link_event_decode_link(const void *bytes, size_t len, struct link *out)
-{
-	if (len > LINK_EVENT_BYTES_MAX)
-		return ERR_INVALID;
-	const char *problem;
-	Waymark__V1__Link *message =
-		protobuf_unpack(&waymark__v1__link__descriptor, bytes, len, &problem);
-	if (!message)
-		return ERR_INVALID;
-	struct link link = { 0 };
-	bool valid = decode_link(message, &link);
-	protobuf_free(message);
-	if (!valid)
-		return ERR_INVALID;
-	*out = link;
 	return OK;
 }

@@ -32,11 +32,4 @@ void link_event_encode(const struct link_event *event, struct strbuf *out);
  */
 enum err link_event_decode(const void *bytes, size_t len, struct link_event *out) MUST_CHECK;
 
-/*
- * Encodes and decodes only the message Link, for modules that store links for a while. Decoding
- * checks the same rules.
- */
-void link_event_encode_link(const struct link *link, struct strbuf *out);
-enum err link_event_decode_link(const void *bytes, size_t len, struct link *out) MUST_CHECK;
-
 #endif

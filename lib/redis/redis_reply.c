@@ -13,11 +13,6 @@ static bool has_type(const struct redis_reply *reply, int type)
 	return reply && hiredis_reply(reply)->type == type;
 }
 
-bool redis_reply_is_nil(const struct redis_reply *reply)
-{
-	return !reply || has_type(reply, REDIS_REPLY_NIL);
-}
-
 const char *redis_reply_bytes(const struct redis_reply *reply, size_t *len)
 {
 	if (!has_type(reply, REDIS_REPLY_STRING) && !has_type(reply, REDIS_REPLY_STATUS))

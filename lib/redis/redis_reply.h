@@ -11,7 +11,6 @@
 
 struct redis_reply; /* opaque; release with redis_reply_free */
 
-bool redis_reply_is_nil(const struct redis_reply *reply);
 /* Bytes of a string or status reply, followed by a NUL; NULL for other types. */
 const char *redis_reply_bytes(const struct redis_reply *reply, size_t *len);
 /* 0 for other types. */

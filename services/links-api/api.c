@@ -89,7 +89,6 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->pg = make_pg_pool(api, metrics);
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
-	api->lists = list_cache_new(api->redis, api->cache, metrics);
 	api->password_workers = worker_pool_new("password", (size_t)config->password_threads,
 	                                        (size_t)config->password_queue);
 	worker_pool_set_queue_metric(api->password_workers,
@@ -120,7 +119,6 @@ void api_free(struct api *api)
 	route_metrics_free(api->route_metrics);
 	export_limiter_free(api->exports);
 	zone_names_free(api->zones);
-	list_cache_free(api->lists);
 	link_cache_free(api->cache);
 	redis_pool_free(api->redis);
 	pg_pool_free(api->pg);

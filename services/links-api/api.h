@@ -20,7 +20,6 @@
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/links/reserved_slugs.h"
-#include "services/links-api/lists/list_cache.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/export_limiter.h"
 #include "services/links-api/stats/zone_names.h"
@@ -36,7 +35,6 @@ struct api {
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;
-	struct list_cache *lists;
 	struct worker_pool *password_workers;
 	struct zone_names *zones;
 	struct export_limiter *exports;

@@ -36,7 +36,6 @@ static enum err start_outbox_relay(struct links_api *service)
 		.pg_url = api->config->pg_url,
 		.kafka = &api->config->kafka,
 		.cache = api->cache,
-		.lists = api->lists,
 		.redis = api->redis,
 		.low_priority_per_second = api->config->outbox_low_priority_per_second,
 		.clock = api->clock,

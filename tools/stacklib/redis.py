@@ -13,7 +13,7 @@ SERVICE = "waymark"
 STUNNEL = "stunnel4"
 # The same ACL as in docs/operations.md.
 SERVICE_ACL = (
-    "~link:* ~link_cache:generation ~list:* ~list_generation:* ~limit:* resetchannels"
+    "~link:* ~link_cache:generation ~limit:* resetchannels"
     " +get +set +del +incr +decr +pttl +time +eval +evalsha +script|load +ping +select +info"
 )
 

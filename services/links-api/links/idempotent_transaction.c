@@ -103,8 +103,7 @@ static enum err update_cache(const struct idempotent_transaction *tx)
 		slugs[i] = tx->stored.slugs[i];
 	enum err err = are_cached(tx, slugs, &is_cached);
 	if (err == OK && !is_cached)
-		link_cache_update_bulk(tx->request->api, tx->request->user_id, slugs,
-		                       tx->stored.slug_count);
+		link_cache_update_bulk(tx->request->api, slugs, tx->stored.slug_count);
 	free(slugs);
 	return err;
 }

@@ -64,7 +64,7 @@ static void publish(const struct request *r, const struct bulk_write *bulk)
 	const char **names = mem_array(count, sizeof(*names));
 	for (size_t i = 0; i < count; i++)
 		names[i] = slugs[i];
-	link_cache_update_bulk(r->api, r->user_id, names, count);
+	link_cache_update_bulk(r->api, names, count);
 	free(names);
 	free(slugs);
 }

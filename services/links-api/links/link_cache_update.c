@@ -11,9 +11,7 @@ static bool update_link(const struct api *api, const struct link_cache_reservati
                         const struct link *link)
 {
 	enum err err = link_cache_fill(api->cache, place, &link->entry);
-	if (err == OK || err == ERR_CONFLICT)
-		err = list_cache_invalidate(api->lists, link->owner_id);
-	return err == OK;
+	return err == OK || err == ERR_CONFLICT;
 }
 
 static bool relay_has_updated(const struct api *api, const char *slug)
@@ -41,13 +39,6 @@ void link_cache_update_link(const struct api *api, const struct link_cache_reser
 	}
 }
 
-static bool drop_links(const struct api *api, int64_t owner_id, const char *const *slugs,
-                       size_t count)
-{
-	return link_cache_delete(api->cache, slugs, count) == OK &&
-	       list_cache_invalidate(api->lists, owner_id) == OK;
-}
-
 static bool relay_has_updated_all(const struct api *api, const char *const *slugs, size_t count)
 {
 	struct pg_conn *conn = NULL;
@@ -59,13 +50,12 @@ static bool relay_has_updated_all(const struct api *api, const char *const *slug
 	return err == OK && is_cached;
 }
 
-void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs,
-                            size_t count)
+void link_cache_update_bulk(const struct api *api, const char *const *slugs, size_t count)
 {
 	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
 	if (count == 0)
 		return;
-	while (!drop_links(api, owner_id, slugs, count) &&
+	while (link_cache_delete(api->cache, slugs, count) != OK &&
 	       !relay_has_updated_all(api, slugs, count)) {
 		if (clock_steady_us(api->clock) >= until_us) {
 			log_warning(api->log, "link_cache_update_timed_out",

@@ -1,11 +1,11 @@
 /*
  * Safe from any thread. Updates Redis after a change of a link is committed and before it is
  * acknowledged. A client that has read the acknowledgement must not, a second later, be redirected
- * by the old version or find it in a list. A GET also calls this when it is about to show a change
- * that has not reached Redis, because the process that wrote it was killed.
+ * by the old version. A GET of a link also calls this when it is about to show a change that has
+ * not reached Redis, because the process that wrote it was killed.
  *
- * Usually two calls to Redis are enough: one for the link, one for the owner's lists. If they fail,
- * the function retries until one of these has made Redis safe:
+ * Usually one call to Redis is enough. If it fails, the function retries until one of these has
+ * made Redis safe:
  *   - The outbox relay has written the change to Redis, or raised the generation, which invalidates
  *     all of Redis. This takes a quarter of a second if Redis is down.
  *   - LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS has passed. If no relay runs either (it was killed a
@@ -28,10 +28,8 @@ void link_cache_update_link(const struct api *api, const struct link_cache_reser
 
 /*
  * As link_cache_update_link, for all links that one transaction changed. Deletes their entries
- * instead of writing them; the next lookup of each link fills the cache. owner_id: the owner of the
- * links, 0 = none.
+ * instead of writing them; the next lookup of each link fills the cache.
  */
-void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs,
-                            size_t count);
+void link_cache_update_bulk(const struct api *api, const char *const *slugs, size_t count);
 
 #endif

@@ -131,24 +131,12 @@ static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 
 /* --- after the commit --- */
 
-static int by_owner(const void *a, const void *b)
-{
-	const struct bulk_update_store_change *x = a, *y = b;
-	return (x->link.owner_id > y->link.owner_id) - (x->link.owner_id < y->link.owner_id);
-}
-
-/* Groups the links by owner: each owner has their own cached lists. */
-static void update_cache(const struct request *r, struct bulk_update *update)
+static void update_cache(const struct request *r, const struct bulk_update *update)
 {
 	const char *slugs[BULK_UPDATE_STORE_MAX];
-	qsort(update->changes, update->changed, sizeof(*update->changes), by_owner);
-	for (size_t i = 0; i < update->changed;) {
-		int64_t owner_id = update->changes[i].link.owner_id;
-		size_t count = 0;
-		while (i < update->changed && update->changes[i].link.owner_id == owner_id)
-			slugs[count++] = update->changes[i++].link.entry.slug;
-		link_cache_update_bulk(r->api, owner_id, slugs, count);
-	}
+	for (size_t i = 0; i < update->changed; i++)
+		slugs[i] = update->changes[i].link.entry.slug;
+	link_cache_update_bulk(r->api, slugs, update->changed);
 }
 
 static enum http_progress answer_error(struct request *r, const struct bulk_update *update,

@@ -11,9 +11,8 @@
 /* One request: its parameters and the page found. */
 struct page {
 	struct link_list_params params;
-	struct list_page list;
-	bool has_more;
-	struct link_cursor last; /* if has_more */
+	struct link_list list;
+	struct link *links;
 	struct statistics *statistics;
 	struct link_check *checks;
 };
@@ -21,14 +20,14 @@ struct page {
 static void page_make_room(struct page *page)
 {
 	size_t room = (size_t)page->params.limit;
-	list_page_init(&page->list, room);
+	page->links = mem_array(room, sizeof(*page->links));
 	page->statistics = mem_array(room, sizeof(*page->statistics));
 	page->checks = mem_array(room, sizeof(*page->checks));
 }
 
 static void page_free(struct page *page)
 {
-	list_page_clear(&page->list);
+	free(page->links);
 	free(page->statistics);
 	free(page->checks);
 	free(page);
@@ -36,66 +35,26 @@ static void page_free(struct page *page)
 
 /* --- reading --- */
 
-static enum err read_list(struct pg_conn *conn, struct page *page)
-{
-	struct link_list list;
-	enum err err = link_list_store_read(conn, &page->params, page->list.links, &list);
-	if (err != OK)
-		return err;
-	page->list.count = list.count;
-	page->list.total = list.total;
-	page->has_more = list.has_more;
-	page->last = list.last;
-	return OK;
-}
-
-/* Cached pages are default lists: newest first, with an exact total. */
-static void derive_next(struct page *page)
-{
-	page->has_more =
-		page->list.total > page->params.page * page->params.limit && page->list.count > 0;
-	if (!page->has_more)
-		return;
-	const struct link *last = &page->list.links[page->list.count - 1];
-	page->last = (struct link_cursor){ .key = last->created_at_us, .id = last->entry.id };
-}
-
 static enum err read_statistics(struct pg_conn *conn, struct page *page)
 {
 	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
-		ids[i] = page->list.links[i].entry.id;
+		ids[i] = page->links[i].entry.id;
 	enum err err = statistics_store_get_bulk(conn, ids, page->list.count, page->statistics);
 	return err == OK ? link_check_store_get_bulk(conn, ids, page->list.count, page->checks)
 	                 : err;
 }
 
-/* Redis holds only pages of the default list, the one that users open again and again. */
-static bool get_cached(const struct request *r, struct page *page, struct list_cache_slot *slot)
-{
-	*slot = (struct list_cache_slot){ 0 };
-	if (!link_list_params_is_default(&page->params) ||
-	    !list_cache_get(r->api->lists, r->user_id, &page->params, &page->list, slot))
-		return false;
-	derive_next(page);
-	return true;
-}
-
 static enum err read_page(const struct request *r, struct page *page)
 {
 	struct pg_conn *conn = NULL;
-	struct list_cache_slot slot;
-	bool is_cached = get_cached(r, page, &slot);
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
-	if (!is_cached)
-		err = read_list(conn, page);
+	err = link_list_store_read(conn, &page->params, page->links, &page->list);
 	if (err == OK)
 		err = read_statistics(conn, page);
 	pg_pool_release(r->api->pg, conn);
-	if (err == OK && !is_cached)
-		list_cache_put(r->api->lists, &slot, &page->list);
 	return err;
 }
 
@@ -121,9 +80,9 @@ static struct json *pagination_json(const struct page *page)
 		             (total + params->limit - 1) / params->limit);
 	else
 		json_set_null(pagination, "total_pages");
-	if (page->has_more)
-		link_cursor_format(&page->last, params->query_key, cursor);
-	json_set_text(pagination, "next_cursor", page->has_more ? cursor : NULL);
+	if (page->list.has_more)
+		link_cursor_format(&page->list.last, params->query_key, cursor);
+	json_set_text(pagination, "next_cursor", page->list.has_more ? cursor : NULL);
 	return pagination;
 }
 
@@ -132,8 +91,8 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 	struct json *links = json_new_array();
 	for (size_t i = 0; i < page->list.count; i++)
 		json_append(links,
-		            link_json_new(&page->list.links[i], &page->statistics[i],
-		                          &page->checks[i], &r->api->base, request_now_us(r)));
+		            link_json_new(&page->links[i], &page->statistics[i], &page->checks[i],
+		                          &r->api->base, request_now_us(r)));
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", pagination_json(page));

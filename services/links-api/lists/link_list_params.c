@@ -234,10 +234,3 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
 	free(reading);
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }
-
-bool link_list_params_is_default(const struct link_list_params *params)
-{
-	return params->page > 0 && params->sort == LINK_LIST_PARAMS_CREATED_AT &&
-	       !params->is_ascending && !params->has_owner && !*params->q && !*params->tag &&
-	       params->state == 0 && !params->has_filter;
-}

@@ -60,7 +60,4 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
                                int64_t caller_id, struct link_list_params *out,
                                struct http_problem_fields *wrong) MUST_CHECK;
 
-/* True if only page and limit differ from the defaults. */
-bool link_list_params_is_default(const struct link_list_params *params);
-
 #endif

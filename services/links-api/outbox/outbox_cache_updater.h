@@ -1,8 +1,7 @@
 /*
- * Applies outbox rows to the Redis caches: the link's new state, and the invalidation of its
- * owner's lists. The janitor's changes reach Redis only this way. A change that its writer could
- * not put into Redis is applied here as soon as Redis is back. Kafka does not wait for that. Not
- * thread-safe.
+ * Applies outbox rows to the link cache in Redis. The janitor's changes reach Redis only this way.
+ * A change that its writer could not put into Redis is applied here as soon as Redis is back. Kafka
+ * does not wait for that. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_CACHE_UPDATER_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_CACHE_UPDATER_H
@@ -15,7 +14,6 @@
 #include "lib/links/link_cache.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/lists/list_cache.h"
 
 /* Rows that are read together. */
 #define OUTBOX_CACHE_UPDATER_ROWS_MAX 256
@@ -23,19 +21,16 @@
 /* The pointers are borrowed. */
 struct outbox_cache_updater {
 	struct link_cache *cache;
-	struct list_cache *lists;
 	const struct clock *clock;
-	/* Of the Redis caches, and the server it is valid for (outbox_generation.h). 0 = not known.
-	 */
+	/* Of the cache, and the server it is valid for (outbox_generation.h). 0 = not known. */
 	int64_t generation;
 	uint64_t server;
 };
 
 /*
  * Applies each row of the batch that is not cached yet, in order. Sets row.cached once Redis has
- * that version or a newer one and the owner's lists are invalidated. Starts no row after
- * until_steady_us, and stops when Redis is down. A purged link becomes DELETED in Redis (404). A
- * row that cannot be decoded counts as cached.
+ * that version or a newer one. Starts no row after until_steady_us, and stops when Redis is down. A
+ * purged link becomes DELETED in Redis (404). A row that cannot be decoded counts as cached.
  */
 void outbox_cache_updater_apply(const struct outbox_cache_updater *updater,
                                 struct outbox_batch *batch, int64_t until_steady_us);

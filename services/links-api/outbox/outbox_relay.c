@@ -393,9 +393,8 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->updater = (struct outbox_cache_updater){ .cache = config->cache,
-		                                        .lists = config->lists,
-		                                        .clock = config->clock };
+	relay->updater =
+		(struct outbox_cache_updater){ .cache = config->cache, .clock = config->clock };
 	outbox_generation_init(&relay->generation, &relay->updater, config->redis, config->clock,
 	                       config->log, config->metrics);
 	token_bucket_init(&relay->low_priority_bucket, config->low_priority_per_second,

@@ -38,8 +38,7 @@ struct outbox_relay_config {
 	const char *pg_url;
 	const struct kafka_config *kafka;
 	struct link_cache *cache; /* borrowed */
-	struct list_cache *lists; /* borrowed */
-	struct redis_pool *redis; /* borrowed; holds the caches */
+	struct redis_pool *redis; /* borrowed; holds the cache */
 	int64_t low_priority_per_second;
 	const struct clock *clock;
 	const struct log *log;

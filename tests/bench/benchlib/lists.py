@@ -23,11 +23,11 @@ class Question:
     query: dict  # "{n}": any number of a link
     p50_ms_max: int = 0  # 0: nothing is promised
     asked: int = ASKED
-    is_changed_before: bool = False  # so that Redis has no page
+    is_changed_before: bool = False
 
 
 QUESTIONS = [
-    Question("first page, from Redis", {}, FIRST_PAGE_MS_MAX),
+    Question("first page", {}, FIRST_PAGE_MS_MAX),
     Question("first page, behind a change", {}, FIRST_PAGE_MS_MAX, is_changed_before=True),
     Question("first page, oldest first", {"order": "asc"}, FIRST_PAGE_MS_MAX),
     Question("first page by visits", {"sort": "visit_count"}, FIRST_PAGE_MS_MAX),
@@ -57,7 +57,7 @@ QUESTIONS = [
     Question("state=DISABLED, none", {"state": "DISABLED"}, 0, 10),
     Question("filter: tag:[…]+visit_count:>100", {"filter": "tag:[t{t},t7]+visit_count:>100"}),
     Question("filter: visit_count:>10000", {"filter": "visit_count:>10000"}),
-    Question("a page from 20,000 to 30,000", {"page": "{p}"}, 0, 50),  # each time another page, because Redis keeps pages
+    Question("a page from 20,000 to 30,000", {"page": "{p}"}, 0, 50),
 ]
 
 

@@ -71,7 +71,7 @@ def test_the_destination_status_is_shown_and_changes_no_version(new_user, databa
         answer = ann.call("GET", path)
         assert answer.headers["etag"] == '"v1"'
         assert answer.json["link"] == link | {"destination_status": status, "last_checked_at": "2026-11-20T08:00:00.123Z"}
-        # Cached lists show it too.
+        # Lists show it, too.
         assert ann.call("GET", "/api/links").json["links"] == [answer.json["link"]]
     changed = ann.call("PATCH", path, {"title": "new"}).json["link"]
     assert (changed["destination_status"], changed["version"]) == (0, 2)

@@ -28,7 +28,6 @@ def account(service):
 def user(account, database):
     """The shared account without links; registering one takes a second."""
     database.run("DELETE FROM links WHERE owner_id = %s", account.id)
-    database.redis.client.delete(f"list_generation:{account.id}")
     return account
 
 
@@ -102,8 +101,7 @@ def test_a_cursor_visits_every_link_once(user):
 
 def test_a_full_last_page_has_no_cursor(user):
     create_links(user, LIMIT)
-    for _ in range(10):  # from PostgreSQL first, and then from Redis
-        assert shown(user, limit=LIMIT)["pagination"]["next_cursor"] is None
+    assert shown(user, limit=LIMIT)["pagination"]["next_cursor"] is None
     assert shown(user, limit=LIMIT, q="http")["pagination"]["next_cursor"] is None
 
 
@@ -119,12 +117,6 @@ def test_no_link_is_repeated_or_skipped_while_others_are_created_and_deleted(use
     third = shown(user, limit=LIMIT, cursor=second["pagination"]["next_cursor"])
     assert names(third["links"]) == names(links[2 * LIMIT :])
     assert third["pagination"]["next_cursor"] is None
-
-
-def test_a_page_from_redis_has_the_same_next_cursor(user):
-    create_links(user, LIMIT + 1)
-    asked = [shown(user, limit=LIMIT) for _ in range(5)]
-    assert all(page == asked[0] for page in asked)
 
 
 def test_a_cursor_belongs_to_its_query_and_its_user(user, bob, expect):

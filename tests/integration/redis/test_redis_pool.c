@@ -70,7 +70,6 @@ static void stores_and_reads_any_bytes(void **state)
 	const char *bytes = redis_reply_bytes(reply, &len);
 	assert_int_equal(len, sizeof(value));
 	assert_memory_equal(bytes, value, sizeof(value));
-	assert_false(redis_reply_is_nil(reply));
 	redis_reply_free(reply);
 	redis_pool_free(pool);
 }
@@ -82,7 +81,6 @@ static void distinguishes_the_types_of_replies(void **state)
 	struct redis_reply *reply = NULL;
 	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
 	assert_int_equal(redis_pool_call(pool, get, 2, &reply), OK);
-	assert_true(redis_reply_is_nil(reply));
 	assert_null(redis_reply_bytes(reply, NULL));
 	assert_int_equal(redis_reply_int(reply), 0);
 	redis_reply_free(reply);
@@ -96,7 +94,8 @@ static void distinguishes_the_types_of_replies(void **state)
 	assert_int_equal(redis_pool_call(pool, many, 3, &reply), OK);
 	assert_int_equal(redis_reply_count(reply), 2);
 	assert_string_equal(redis_reply_bytes(redis_reply_at(reply, 0), NULL), "-7");
-	assert_true(redis_reply_is_nil(redis_reply_at(reply, 1)));
+	assert_non_null(redis_reply_at(reply, 1));
+	assert_null(redis_reply_bytes(redis_reply_at(reply, 1), NULL));
 	assert_null(redis_reply_at(reply, 2));
 	redis_reply_free(reply);
 	redis_pool_free(pool);
@@ -181,7 +180,7 @@ static void selects_the_database_of_the_url(void **state)
 	struct redis_reply *reply = NULL;
 	assert_int_equal(redis_pool_call(ninth, set, 5, NULL), OK);
 	assert_int_equal(redis_pool_call(first, get, 2, &reply), OK);
-	assert_true(redis_reply_is_nil(reply));
+	assert_null(redis_reply_bytes(reply, NULL));
 	redis_reply_free(reply);
 	redis_pool_free(first);
 	redis_pool_free(ninth);

@@ -147,34 +147,6 @@ static void refuses_invalid_texts(void **state)
 	assert_refused(event);
 }
 
-static enum err decode_link_again(const struct link *link, size_t cut, struct link *out)
-{
-	struct strbuf bytes;
-	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
-	link_event_encode_link(link, &bytes);
-	assert_int_equal(strbuf_status(&bytes), OK);
-	enum err err = link_event_decode_link(bytes.data, bytes.len - cut, out);
-	strbuf_clear(&bytes);
-	return err;
-}
-
-static void decodes_a_single_link_and_refuses_anything_else(void **state)
-{
-	(void)state;
-	struct link_event *event = large_event();
-	struct link *back = mem_zero(sizeof(*back));
-	assert_int_equal(decode_link_again(&event->link, 0, back), OK);
-	assert_memory_equal(back, &event->link, sizeof(*back));
-	back->owner_id = 77;
-	assert_int_equal(decode_link_again(&event->link, 1, back), ERR_INVALID);
-	event->link.entry.redirect_status = 200;
-	assert_int_equal(decode_link_again(&event->link, 0, back), ERR_INVALID);
-	assert_int_equal(link_event_decode_link("", 0, back), ERR_INVALID);
-	assert_int_equal(back->owner_id, 77);
-	free(back);
-	free(event);
-}
-
 /* Packs a message as a sender in another language might. */
 static enum err decode_message(Waymark__V1__LinkEvent *message, struct link_event *out)
 {
@@ -316,7 +288,6 @@ int main(void)
 		cmocka_unit_test(refuses_a_nul_inside_a_text),
 		cmocka_unit_test(refuses_empty_random_and_oversized_input),
 		cmocka_unit_test(refuses_every_prefix_of_an_event),
-		cmocka_unit_test(decodes_a_single_link_and_refuses_anything_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
