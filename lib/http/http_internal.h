@@ -228,8 +228,8 @@ struct http_shared {
  *   receiving   accepted, or the request line has arrived; ends after header_deadline_ms
  *   idle        between requests; ends after idle_ms
  *   busy        the handler is at work, or the response is being sent; ends when the peer is gone
- * (stalled_ms in http_listener.h) streaming   a chunk of a body_reader is being read or sent; ends
- * idle_ms after its request
+ *               (stalled_ms in http_listener.h)
+ *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
  */
 struct http_loop {
 	struct http_shared *shared;

@@ -2,7 +2,8 @@
  * One thread at a time. The server for operators, on a port of its own:
  *   GET /livez    200 while the process runs
  *   GET /readyz   200 if the service should get traffic, else 503 with the names of the failing
- * checks as JSON GET /metrics  Prometheus text 0.0.4
+ *                 checks as JSON
+ *   GET /metrics  Prometheus text 0.0.4
  */
 #ifndef WAYMARK_LIB_HTTP_OPS_SERVER_H
 #define WAYMARK_LIB_HTTP_OPS_SERVER_H

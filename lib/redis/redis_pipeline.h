@@ -4,8 +4,8 @@
  * its own connects, because name resolution and connecting may block; without a connection, calls
  * fail at once.
  *
- *   receive  reads replies and runs their callbacks; ends calls that are late    before the turn's
- * work send     writes the calls of the turn                                        after it
+ *   receive  before the turn's work: reads replies, runs their callbacks, ends calls that are late
+ *   send     after it: writes the calls of the turn
  *
  * One thread at a time: the thread of the loop that owns the pipeline.
  */
