@@ -5,9 +5,8 @@
  * A rule names one host, or a host and all its subdomains:
  *   example.com    that host alone
  *   .example.com   that host and each of its subdomains
- *   203.0.113.7  [2001:db8::7]   an address. It has no subdomains; its other forms are the same
- *   host
- *                                ([::ffff:203.0.113.7], [64:ff9b::203.0.113.7])
+ *   203.0.113.7  [2001:db8::7]   an address. It has no subdomains. Its other forms are the
+ *                                same host ([::ffff:203.0.113.7], [64:ff9b::203.0.113.7])
  * Names are ASCII in any case (international names as A-labels, "xn--…"). A trailing dot is
  * ignored. A list is a text with one rule per line; "#" begins a comment; empty lines and white
  * space around a rule are ignored.

@@ -70,7 +70,8 @@ bool pg_conn_in_transaction(const struct pg_conn *conn);
  * or live as long as the program. params may be NULL; rows may be NULL if the rows are not needed.
  * The caller frees *rows.
  *   ERR_CONFLICT     unique, exclusion, foreign key or serialization violation; pg_conn_constraint
- * names it ERR_INVALID      the server rejects the data (check violation, bad text, out of range)
+ *                    names it
+ *   ERR_INVALID      the server rejects the data (check violation, bad text, out of range)
  *   ERR_LIMIT        the statement timeout, or the session's lock_timeout
  *   ERR_UNAVAILABLE  the connection broke, the server shuts down, or it is read-only
  *   ERR_INTERNAL     anything else, such as a bug in the SQL; logged
