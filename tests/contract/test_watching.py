@@ -184,7 +184,7 @@ def test_the_runbook_names_existing_metrics_and_events():
 
 
 def test_the_runbook_explains_every_readiness_check():
-    named = re.compile(r'(?:\{ |\{ \.name = )"(\w+)", (?:\.ready = )?\w+')
+    named = re.compile(r'(?:\{ |\{ \.name = )"(\w+)",\s+(?:\.ready = )?\w+')
     checks = {
         name
         for path in sorted((ROOT / "services").rglob("*.c"))

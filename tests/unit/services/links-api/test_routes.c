@@ -13,10 +13,7 @@
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 
-/*
- * The whole API behind a real server without its stores: for requests that must not reach the
- * stores.
- */
+/* The whole API behind a real server, for requests that must not reach the stores. */
 struct fixture {
 	struct config config;
 	struct metrics *metrics;
