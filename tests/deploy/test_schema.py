@@ -10,6 +10,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
+import processes
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -55,7 +56,7 @@ class Pod:
             "HTTP_PORT": "0",
             "OPS_PORT": str(port),
         }
-        self.process = subprocess.Popen([BUILD / "bin" / name], env=environment, stderr=self.log, stdout=self.log)
+        self.process = processes.popen([BUILD / "bin" / name], env=environment, stderr=self.log, stdout=self.log)
 
     def not_ready(self):
         """The names of the failing checks; None while the service does not answer."""

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import urllib.parse
 
+import processes
 import psycopg2
 import redis
 from clients import ask
@@ -76,7 +77,7 @@ class PrivateRedis:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(
+        self.process = processes.popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
              "--dir", self.folder.name],
             stdout=subprocess.DEVNULL,
@@ -146,7 +147,7 @@ class Service:
             "ACCOUNTS_PER_HOUR": "0",
         }
         environment |= {name: str(value) for name, value in variables.items()}
-        self.process = subprocess.Popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)
+        self.process = processes.popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)
         started = wait_until(lambda: self.events("started"), 60, "links-api to start")[0]
         self.url = f"http://127.0.0.1:{started['http_port']}"
         self.ops_url = f"http://127.0.0.1:{started['ops_port']}"
