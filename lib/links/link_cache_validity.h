@@ -9,8 +9,8 @@
  *   - The generation is not lower than any seen before, nor than the one that
  *     link_cache_validity_require demands.
  *   - The relay has repeated the announcement (its heartbeat) within 4 s.
- *   - After Redis was invalid, the relay has repeated it once more since the first successful poll.
- *     Only then has the relay written all missed changes to Redis, or raised the generation.
+ *   - If Redis was invalid before: a second heartbeat has come since. The relay sends it only after
+ *     it has written all missed changes to Redis, or has raised the generation.
  *
  * Safe from any thread.
  */

@@ -39,9 +39,9 @@ int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome)
 }
 
 /*
- * Infers from the lock's total lifetime, past and future, what its holder did. At least at_most_s:
- * the holder is working or has crashed. At least at_least_s: it completed a run. Less: it gave up
- * early.
+ * A holder sets the lock's end when it takes the lock and again when its run ends. So the time from
+ * the lock's start to its end shows what the holder did. At least at_most_s: it is working or has
+ * crashed. At least at_least_s: it completed a run. Less: it gave up early.
  */
 int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state)
 {

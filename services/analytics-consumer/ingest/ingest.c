@@ -234,8 +234,8 @@ static bool find_caught_up(struct ingest *in)
 		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
 		p->caught_up = is_at_end && !p->is_unverified;
 		/*
-		 * At the end, the record before the next one should have arrived. Looks up why it
-		 * has not.
+		 * The end is reached, but the record whose fingerprint would verify the topic never
+		 * came. The partition is treated like one whose offset is out of range.
 		 */
 		p->is_out_of_range = p->is_out_of_range || (is_at_end && p->is_unverified);
 		any = any || p->caught_up;

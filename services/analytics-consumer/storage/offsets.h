@@ -3,9 +3,9 @@
  * and how far the batch being gathered extends it.
  *
  * `stored` is the offset that this process last stored, or read when it got the partition. It is
- * never the offset of the batch's first record, because offsets have gaps. Two consumers that both
- * claim a partition therefore agree on at most one next step, and the fence (offset_store.h) lets
- * only one of them take it.
+ * never the offset of the batch's first record, because offsets have gaps. If two
+ * consumers both believe that they own a partition, the fence (offset_store.h) accepts the batch of
+ * only one of them.
  *
  * A partition that has never been counted has `stored` 0 and starts at the oldest record of the
  * topic.
@@ -43,8 +43,8 @@ struct offsets_partition {
 	int64_t first;            /* the batch's first offset; -1 = the batch has none */
 	int64_t next_stored;      /* what stored becomes when the batch is stored */
 	int64_t next_fingerprint; /* what fingerprint becomes then */
-	int64_t next_published; /* what published becomes when the batch is published; may be below
-	                           stored */
+	int64_t next_published; /* what published becomes when the batch is published; publishing may
+	                           lag, so this can be less than stored */
 	int64_t as_of_us;       /* the batch's newest click; 0 = none */
 	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
 	                 */

@@ -117,7 +117,7 @@ static int64_t held_for_us(const struct outbox_relay *relay)
 }
 
 /*
- * OK: we hold the lock and may read and send for at least SEND_WINDOW_US - EXTEND_AFTER_US.
+ * OK: this relay holds the lock for at least SEND_WINDOW_US - EXTEND_AFTER_US more.
  * ERR_CONFLICT: another relay holds it. Called every 100 ms, so usually the last extension is still
  * fresh.
  */

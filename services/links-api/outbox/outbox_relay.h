@@ -9,9 +9,9 @@
  *   - One relay of all instances is active at a time (fenced_lock "waymark_outbox_relay", 5 s,
  *     extended).
  *   - The next event of a link is sent only after the previous one was acked and recorded.
- *   - Rows are sent only under the lock under which they were read, within a second after it was
- *     extended. Kafka's client gives up a record after three more seconds. So a relay that was
- *     frozen cannot send outdated rows.
+ *   - A relay sends rows only while it still holds the lock that it held when it read them, and
+ *     only within a second after it extended that lock. Kafka's client gives up a record after
+ *     three more seconds. So a relay that was frozen cannot send outdated rows.
  *
  * Low-priority rows (lib/links/outbox.h) come after all others at a limited rate, and watermarks do
  * not wait for them. NOTIFY wakes the relay. While active it also checks every 100 ms and publishes

@@ -357,10 +357,13 @@ static enum step query_postgres(struct leader *leader, struct link_entry *entry)
 			link_cache_reserve(lookup->redis, slug, &reservation);
 		found = find_in_postgres(lookup, slug, entry);
 	}
-	/* A purge is written even to an invalid Redis, which may become valid with an old entry. */
+	/*
+	 * "Unknown" is written to Redis even while its content is invalid. Otherwise it could become
+	 * valid again with the entry of a purged link.
+	 */
 	if (!leader->is_redis_down || found == ERR_NOT_FOUND)
 		fill_redis(lookup, slug, &reservation, found, entry, read_at_us);
-	/* seen_version is older than the query, so this is not a link that was created after it. */
+	/* Memory knew the link before the query, so PostgreSQL lacks it because it was purged. */
 	if (found == ERR_NOT_FOUND && leader->seen_version > 0)
 		mark_purged_in_memory(lookup, slug, read_at_us);
 

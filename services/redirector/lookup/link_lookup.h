@@ -77,7 +77,7 @@ struct link_lookup_waiter {
 
 /*
  * Never blocks. on_done gets OK and the entry, ERR_NOT_FOUND (never issued, or purged) or
- * ERR_UNAVAILABLE; as a rule later, but perhaps before this returns.
+ * ERR_UNAVAILABLE. It usually runs later, but it may run before this function returns.
  *
  * pipeline is the connection to Redis of the calling thread's loop. NULL, or while it is not
  * connected: a worker queries Redis.

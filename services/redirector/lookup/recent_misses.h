@@ -4,9 +4,9 @@
  *
  * It decides which misses are worth a write to Redis. A 404 by the Bloom filter waits for the
  * watermark, about a third of a second; a 404 by Redis is immediate. When a slug misses again
- * within a minute, "unknown" is written to Redis, so requests for a popular dead link wait at most
- * twice a minute. A flood requests each invented slug once, so its misses cost Redis no write and
- * no memory.
+ * within a minute, "unknown" is written to Redis for a minute. Only the first two requests of a
+ * minute for a popular dead link therefore wait. A flood requests each invented slug once, so its
+ * misses cost Redis no write and no memory.
  *
  * The table may err both ways: fingerprints collide, and a newer slug overwrites an older one. No
  * response depends on it. It takes 512 KiB.
