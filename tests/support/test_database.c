@@ -8,10 +8,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
-#include "tools/migrate/migration_ledger.h"
 
-#define TIMEOUT_MS 30000
-#define PROBLEMS_MAX 65536
+#define TIMEOUT_MS 60000
 #define POLL_MS 10
 
 struct test_database {
@@ -19,7 +17,6 @@ struct test_database {
 	struct log *log;
 	struct pg_conn *admin; /* to the database in PG_URL */
 	struct pg_conn *owner;
-	int64_t version; /* the first migration that has not been applied */
 };
 
 static void require(enum err err, const char *what)
@@ -57,27 +54,6 @@ struct pg_conn *test_database_connect(const struct test_database *db, const char
 	return conn;
 }
 
-/* Applies the migrations from db->version up to, but not including, until. */
-static void migrate(struct test_database *db, int64_t until)
-{
-	struct strbuf problems;
-	strbuf_init(&problems, PROBLEMS_MAX);
-	struct migration_folder *folder = NULL;
-	/* The migration lock lives as long as its connection. */
-	struct pg_conn *conn = test_database_connect(db, NULL);
-	require(migration_folder_read("db/migrations", &folder, &problems), "read db/migrations");
-	require(migration_ledger_lock(conn), "make schema_migrations");
-	for (size_t i = 0; i < folder->count; i++) {
-		const struct migration *migration = &folder->files[i].migration;
-		if (migration->version >= db->version && migration->version < until)
-			require(migration_ledger_apply(conn, &folder->files[i]), migration->name);
-	}
-	db->version = until;
-	migration_folder_free(folder);
-	pg_conn_close(conn);
-	strbuf_clear(&problems);
-}
-
 static void run_for_database(const struct test_database *db, const char *prefix, const char *suffix)
 {
 	char sql[256];
@@ -87,11 +63,6 @@ static void run_for_database(const struct test_database *db, const char *prefix,
 
 struct test_database *test_database_new(void)
 {
-	return test_database_new_before(INT64_MAX);
-}
-
-struct test_database *test_database_new_before(int64_t version)
-{
 	struct test_database *db = mem_zero(sizeof(*db));
 	char suffix[17];
 	entropy_text("abcdefghijklmnopqrstuvwxyz0123456789", suffix, sizeof(suffix) - 1);
@@ -99,15 +70,9 @@ struct test_database *test_database_new_before(int64_t version)
 	db->log = log_new("test", LOG_WARNING, 2);
 	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &db->admin),
 	        "connect");
-	run_for_database(db, "CREATE DATABASE", "");
-	migrate(db, version);
+	run_for_database(db, "CREATE DATABASE", "TEMPLATE waymark_migrated");
 	db->owner = test_database_connect(db, NULL);
 	return db;
-}
-
-void test_database_migrate(struct test_database *db)
-{
-	migrate(db, INT64_MAX);
 }
 
 void test_database_drop(struct test_database *db)

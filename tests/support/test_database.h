@@ -11,13 +11,8 @@
 
 struct test_database;
 
+/* A copy of waymark_migrated (tests/support/in-own-stack, shared-stack). */
 struct test_database *test_database_new(void);
-/*
- * The schema before the migration with this number; test_database_migrate applies the rest. For
- * tests of what migrations do with existing rows.
- */
-struct test_database *test_database_new_before(int64_t version);
-void test_database_migrate(struct test_database *db);
 /* Terminates the remaining connections. */
 void test_database_drop(struct test_database *db);
 

@@ -34,8 +34,7 @@ class Database:
             self.create()
 
     def create(self):
-        self._admin_sql(f"CREATE DATABASE {self.name}")
-        subprocess.run([BUILD / "bin/migrate"], check=True, capture_output=True, env={"PG_URL": self.url()}, cwd=ROOT)
+        self._admin_sql(f"CREATE DATABASE {self.name} TEMPLATE waymark_migrated")
         self.connection = psycopg2.connect(self.url())
         self.connection.autocommit = True
 
