@@ -48,6 +48,7 @@ class RedirectorStack(Stack):
         self.store = Store(self.env["ADMIN_PG_URL"])
 
     def make_links(self, word, count):
+        """The links come past the API, so the Bloom filter learns of them a moment later: warm() waits for that."""
         with self.store.connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO links (slug, link_type, original_url, expires_at)"
@@ -57,14 +58,14 @@ class RedirectorStack(Stack):
             )
 
     def warm(self, word, count):
-        """Follows each link until the redirector has found all. On a busy machine the first request may get 503."""
+        """Follows each link until the redirector has found all. Before, it may answer 404, or 503 on a busy machine."""
 
         def all_are_found():
             run = f"warm-{word}-{len(self.visitor_processes)}"
             log = self.visitors(run, connections=16, rate=count, slug=word, slugs=count, requests=count).wait()
             return log.counts() == {302: count}
 
-        wait_until(all_are_found, 120, f"the links {word} to be found")
+        wait_until(all_are_found, 300, f"the links {word} to be found")
 
     def visitors(self, run, mode="follow", **options):
         port = self.env["REDIRECTOR_URL"].rpartition(":")[2]

@@ -39,6 +39,7 @@ class TestKills:
     @pytest.fixture(scope="class")
     def stack(self, redirectors):
         redirectors.make_links("kill", SLUGS)
+        redirectors.warm("kill", SLUGS)
         return redirectors
 
     def test_loses_no_click_to_kill_9(self, stack, event_type, record_property, promise):
@@ -84,6 +85,7 @@ class TestKafkaOutage:
         record_property("did", f"Kafka stopped for {OUTAGE_S} s at {RATE:,} req/s, all hits")
         stack = redirectors
         stack.make_links("kafka", SLUGS)
+        stack.warm("kafka", SLUGS)
         visitors = stack.visitors("outage", connections=CONNECTIONS, rate=RATE, slug="kafka", slugs=SLUGS)
         visitors.wait_for_rows(2 * SLUGS)
         before = observe(BEFORE_S) if FULL else None
@@ -120,6 +122,7 @@ class TestSlowClients:
         record_property("did", f"{DRIPPERS:,} connections that send a byte every 2 s, beside a normal client")
         stack, rate = redirectors, RATE // 8
         stack.make_links("normal", SLUGS)
+        stack.warm("normal", SLUGS)
         visitors = stack.visitors("normal", connections=16, rate=rate, slug="normal", slugs=SLUGS)
         visitors.wait_for_rows(2 * SLUGS)
         before = observe(5) if FULL else None
