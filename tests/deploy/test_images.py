@@ -111,7 +111,7 @@ def test_its_programs_find_their_libraries_there(root):
     for program in (*sorted(PROGRAMS[root.name]), "../service"):
         command = ["unshare", "--map-root-user", "--mount", "sh", "-c", INSIDE, root, f"/bin/{program}", "--help"]
         run = subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
-        assert run.returncode == 0 and "configured by environment variables" in run.stdout, run.stderr
+        assert run.returncode == 0 and "usage: " in run.stdout, run.stderr
 
 
 def test_the_sbom_names_the_package_of_each_library(root):

@@ -27,7 +27,7 @@ static void finds_the_preferred_language_of_each_header(void **state)
 		{ "de;q=1.000", "de" },
 		{ "de;q=1.5,en;q=0.1", "en" },
 		{ "de;q=abc,en;q=0.1", "en" },
-		{ "de;level=1,en;q=0.1", "en" },
+		{ "de;level=1,en;q=0.1", "de" }, /* other parameters are ignored */
 		{ "x-klingon", "" },
 		{ "123,en;q=0.2", "en" },
 		{ "verylongword,nl", "nl" },
