@@ -22,7 +22,7 @@ import redis
 from harness import BUILD, FULL, ROOT, wait_until
 from secure_harness import PROGRAMS, OtherService, SecureStack, changed_url, other_authority_in, sql
 
-from clients import kafka_settings
+from clients import Api, kafka_settings, unique_email
 
 E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "tutorial"] if FULL else ["visitors"]
 WRONG = "not-the-password-of-anybody"
@@ -50,6 +50,14 @@ def test_the_end_to_end_tests_pass(stack, name, record_property):
     assert done.returncode == 0, done.stdout + done.stderr
     record_property("did", f"tests/e2e/test_{name}.py on the secure stack")
     record_property("summary", done.stdout.splitlines()[-1])
+
+
+def test_the_login_limit_holds_with_the_rights_of_the_redis_user(stack):
+    api = Api(stack.env["LINKS_API_URL"])
+    api.register_and_login(unique_email())
+    body = {"email": api.email, "password": WRONG}
+    statuses = {api.call("POST", "/api/auth/login", body).status for _ in range(30)}
+    assert statuses == {401, 429}
 
 
 # --- the servers refuse everyone else ---

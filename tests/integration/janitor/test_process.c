@@ -156,7 +156,7 @@ static void creates_salts_and_partitions_right_after_start(void **state)
 {
 	struct fixture *f = *state;
 	pid_t pid = start(f, NULL, NULL);
-	test_database_await(f->db, count_salts, 3, 10000);
+	test_database_await(f->db, count_salts, 3, TEST_DEADLINE_MS);
 	test_database_await(
 		f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass",
 		9, 10000);
@@ -175,7 +175,8 @@ static void repeats_a_task_on_schedule(void **state)
 		         "UPDATE links SET slug = 'run-%d-' || id WHERE slug LIKE 'slug-%%'", i);
 		add_due_links(f, "10");
 		test_database_run(f->db, sql);
-		test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 10 * i, 10000);
+		test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 10 * i,
+		                    TEST_DEADLINE_MS);
 	}
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
@@ -188,7 +189,7 @@ static void is_not_delayed_by_a_task_that_hangs(void **state)
 	test_database_run(f->db, "BEGIN");
 	test_database_run(f->db, "LOCK TABLE visitor_salts IN ACCESS EXCLUSIVE MODE");
 	pid_t pid = start(f, NULL, settings);
-	test_database_await(f->db, count_expired, 10, 20000);
+	test_database_await(f->db, count_expired, 10, TEST_DEADLINE_MS);
 	test_database_await(
 		f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass",
 		9, 20000);
@@ -197,8 +198,31 @@ static void is_not_delayed_by_a_task_that_hangs(void **state)
 	                                   "relation = 'visitor_salts'::regclass"),
 	                 1);
 	test_database_run(f->db, "ROLLBACK");
-	test_database_await(f->db, count_salts, 3, 20000);
+	test_database_await(f->db, count_salts, 3, TEST_DEADLINE_MS);
 	assert_int_equal(stop(pid, SIGTERM), 0);
+}
+
+/* Whether the process has begun to wait for SIGTERM; before, the signal would kill it. */
+static bool blocks_sigterm(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned long long blocked = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *status = fopen(path, "re");
+	assert_non_null(status);
+	while (fgets(line, sizeof(line), status) && sscanf(line, "SigBlk: %llx", &blocked) != 1)
+		continue;
+	fclose(status);
+	return (blocked >> (SIGTERM - 1)) & 1;
+}
+
+static void await_start(pid_t pid)
+{
+	int64_t until_us = clock_steady_us(clock_system()) + TEST_DEADLINE_US;
+	while (!blocks_sigterm(pid)) {
+		assert_true(clock_steady_us(clock_system()) < until_us);
+		usleep(1000); /* between two looks */
+	}
 }
 
 static void starts_and_stops_without_postgresql(void **state)
@@ -208,10 +232,11 @@ static void starts_and_stops_without_postgresql(void **state)
 	memcpy(own, f->url, sizeof(own));
 	snprintf(f->url, sizeof(f->url), UNREACHABLE_URL);
 	pid_t pid = start(f, NULL, NULL);
+	await_start(pid);
 	/* It keeps running while another janitor does the work. */
 	memcpy(f->url, own, sizeof(own));
 	pid_t other = start(f, NULL, NULL);
-	test_database_await(f->db, count_salts, 3, 10000);
+	test_database_await(f->db, count_salts, 3, TEST_DEADLINE_MS);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	assert_int_equal(stop(pid, SIGTERM), 0);
 	assert_int_equal(stop(other, SIGINT), 0);
@@ -225,7 +250,7 @@ static void retries_soon_after_a_failure(void **state)
 	test_database_await(f->db, "SELECT count(*) FROM shedlock WHERE name = 'waymark-salts'", 1,
 	                    10000);
 	test_database_run(f->db, "ALTER TABLE not_yet_there RENAME TO visitor_salts");
-	test_database_await(f->db, count_salts, 3, 15000);
+	test_database_await(f->db, count_salts, 3, TEST_DEADLINE_MS);
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
@@ -297,7 +322,7 @@ static void keeps_its_lock_for_a_while_after_a_complete_run(void **state)
 		"SELECT count(*) FROM shedlock WHERE name = 'waymark-expiry' AND "
 		"lock_until BETWEEN locked_at + interval '599 s' AND locked_at + interval '601 s'";
 	pid_t pid = start(f, NULL, settings);
-	test_database_await(f->db, stays, 1, 10000);
+	test_database_await(f->db, stays, 1, TEST_DEADLINE_MS);
 	assert_int_equal(test_database_ask(f->db, count_expired), 10);
 	assert_int_equal(stop(pid, SIGTERM), 0);
 	assert_int_equal(test_database_ask(f->db, stays), 1);
