@@ -254,7 +254,7 @@ def test_a_raised_generation_survives_a_relay_killed_before_announcing_it(spawn,
     cache.thaw()
     assert cache.valid_entry(link["slug"]) == (1, ACTIVE), "it has not been invalidated yet"
     successor = spawn(REDIS_URL=cache.url)
-    wait_until_announced(cache, database, 15)
+    wait_until_announced(cache, database)
     assert cache.valid_entry(link["slug"]) in (None, (2, DISABLED))
     wait_until_cache_is_valid(successor)
 
@@ -281,7 +281,7 @@ def test_a_change_is_not_acknowledged_while_an_old_cache_entry_is_valid(spawn, c
             patch.result(timeout=1.5)
         assert database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DISABLED"
         cache.thaw()
-        assert patch.result(timeout=2).status == 200
+        assert patch.result(timeout=60).status == 200
     assert cache.valid_entry(link["slug"]) == (2, DISABLED)
     block_relays(database, "0")
 
@@ -317,11 +317,11 @@ def test_a_redis_restored_from_an_old_snapshot_gets_a_new_generation(spawn, cach
     link = make_cached_link(cache, user, service)
     cache.client.save()
     assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
-    assert cache.valid_entry(link["slug"]) == (2, DISABLED)
+    assert cache.valid_entry(link["slug"]) in ((2, DISABLED), None)
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
     cache.restart()
     assert cache.client.exists(f"link:{link['slug']}")
-    wait_until_announced(cache, database, 5)
+    wait_until_announced(cache, database)
     assert cache.valid_entry(link["slug"]) is None
     assert raises(service, "new_server") >= 1
     wait_until_cache_is_valid(service)
@@ -333,7 +333,7 @@ def test_a_flushed_redis_is_used_again_in_the_same_generation(spawn, cache, data
     make_cached_link(cache, user, service)
     before = generation(database)
     cache.client.flushall()
-    wait_until_announced(cache, database, 2)
+    wait_until_announced(cache, database)
     wait_until_cache_is_valid(service)
     make_cached_link(cache, user, service)
     assert generation(database) == before
