@@ -43,8 +43,8 @@ struct offsets_partition {
 	int64_t first;            /* the batch's first offset; -1 = the batch has none */
 	int64_t next_stored;      /* what stored becomes when the batch is stored */
 	int64_t next_fingerprint; /* what fingerprint becomes then */
-	int64_t next_published; /* what published becomes then; less than stored while publishing lags */
-	int64_t as_of_us;       /* the batch's newest click; 0 = none */
+	int64_t next_published;   /* what published becomes then; may lag behind stored */
+	int64_t as_of_us;         /* the batch's newest click; 0 = none */
 	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
 	                 */
 	bool is_unverified;    /* the record before stored has not been seen since the partition was
