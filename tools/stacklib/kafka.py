@@ -17,7 +17,7 @@ from .kafka_security import KafkaSecurity
 from .member import Member
 
 JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
-ACL_TIMEOUT_S = 20
+ACL_TIMEOUT_S = 300
 
 
 def choose(wanted, state, build, authority, report):
