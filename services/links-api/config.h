@@ -36,7 +36,8 @@ struct config {
 	char cors_origins[4096]; /* syntax: see cors_init */
 	int64_t password_threads;
 	int64_t password_queue;
-	int64_t links_per_day; /* links that a user may create in 24 hours; 0 = no limit */
+	int64_t password_hash_cost; /* of bcrypt */
+	int64_t links_per_day;      /* links that a user may create in 24 hours; 0 = no limit */
 	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
 	int64_t accounts_per_hour;          /* per network; 0 = no limit */
 	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
