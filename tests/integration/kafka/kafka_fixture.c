@@ -8,7 +8,7 @@
 
 #define TIMEOUT_MS TEST_DEADLINE_MS
 
-void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions)
+void kafka_fixture_skip_without_kafka(void)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
@@ -16,6 +16,11 @@ void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partiti
 			"skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
+}
+
+void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions)
+{
+	kafka_fixture_skip_without_kafka();
 	struct kafka_topic topic = { .partitions = partitions };
 	snprintf(topic.name, sizeof(topic.name), "%s", f->unique);
 	const struct kafka_topics_config config = {

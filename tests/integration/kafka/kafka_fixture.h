@@ -12,10 +12,10 @@
 #include "lib/kafka/kafka_producer.h"
 #include "tests/integration/backend/backend_fixture.h"
 
-/*
- * Creates a topic with the fixture's unique name. Skips the test, with a message, if the broker
- * cannot create topics.
- */
+/* Skips the test, with a message, if the broker cannot create topics. */
+void kafka_fixture_skip_without_kafka(void);
+
+/* Creates a topic with the fixture's unique name, or skips the test as above. */
 void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions);
 
 /*
