@@ -41,14 +41,14 @@ struct kafka_producer {
 	pthread_t thread;
 	_Atomic size_t queued; /* outside the mutex, so that reports do not wait for senders */
 	_Atomic size_t queued_bytes;
-	pthread_mutex_t mutex;                               /* protects everything below */
-	pthread_cond_t queue_empty;                          /* queued has become 0 */
-	struct kafka_instance instance;                      /* only the thread replaces it */
-	size_t batch_bytes;       /* of the next instance */
-	int64_t larger_batch_us;  /* steady; when larger batches are tried again */
-	bool broken;              /* the instance must be replaced */
-	int64_t restart_after_us; /* steady; the earliest time of a restart */
-	bool uses_backlog;        /* new entries go to the backlog */
+	pthread_mutex_t mutex;          /* protects everything below */
+	pthread_cond_t queue_empty;     /* queued has become 0 */
+	struct kafka_instance instance; /* only the thread replaces it */
+	size_t batch_bytes;             /* of the next instance */
+	int64_t larger_batch_us;        /* steady; when larger batches are tried again */
+	bool broken;                    /* the instance must be replaced */
+	int64_t restart_after_us;       /* steady; the earliest time of a restart */
+	bool uses_backlog;              /* new entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
 	struct kafka_queue backlog;        /* to be sent when an instance works */
@@ -282,8 +282,8 @@ static void resend_some(struct kafka_producer *p, struct kafka_queue *failed)
 			p->uses_backlog = false;
 			return;
 		}
-		rd_kafka_resp_err_t code = is_expired(p, entry) ? RD_KAFKA_RESP_ERR__MSG_TIMED_OUT
-		                                                : produce(p, entry);
+		rd_kafka_resp_err_t code =
+			is_expired(p, entry) ? RD_KAFKA_RESP_ERR__MSG_TIMED_OUT : produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return;
 		bool has_failed = code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT || is_rejected(code);

@@ -81,8 +81,8 @@ static void copy_campaign(const char *query, char out[static REDIRECT_EVENT_QUER
 		if (http_query_value(query, campaign_names[i], raw, sizeof(raw)) != OK)
 			continue;
 		copy(raw, value, sizeof(value));
-		len += (size_t)snprintf(out + len, REDIRECT_EVENT_QUERY_MAX + 1 - len, "%s%s=",
-		                        len > 0 ? "&" : "", campaign_names[i]);
+		len += (size_t)snprintf(out + len, REDIRECT_EVENT_QUERY_MAX + 1 - len,
+		                        "%s%s=", len > 0 ? "&" : "", campaign_names[i]);
 		len += encode_value(value, out + len);
 	}
 }

@@ -212,8 +212,7 @@ bool journal_next(struct journal *j, struct journal_record *record)
 		return false;
 	do {
 		if (j->reading != &j->sentinel)
-			read = journal_segment_next(j->reading,
-			                            !is_own(j, j->reading),
+			read = journal_segment_next(j->reading, !is_own(j, j->reading),
 			                            &record->bytes, &record->len, &end);
 	} while (read == JOURNAL_SEGMENT_END && advance_reading(j));
 	if (read != JOURNAL_SEGMENT_RECORD)

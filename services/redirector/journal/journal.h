@@ -80,8 +80,8 @@ void journal_maintain(struct journal *j);
 bool journal_accepts_appends(const struct journal *j);
 
 /*
- * False: the directory cannot be used, or its disk is full or fails to sync. A journal that has used up bytes_max is
- * healthy.
+ * False: the directory cannot be used, or its disk is full or fails to sync. A journal that has
+ * used up bytes_max is healthy.
  */
 bool journal_is_healthy(const struct journal *j);
 

@@ -199,7 +199,8 @@ static size_t count_records(const struct journal_segment *s, uint64_t *records)
 	size_t offset = s->read_at;
 	int64_t length;
 	*records = 0;
-	for (; (length = whole_record_at(s, offset)) >= 0; offset += journal_segment_record_bytes((size_t)length))
+	for (; (length = whole_record_at(s, offset)) >= 0;
+	     offset += journal_segment_record_bytes((size_t)length))
 		++*records;
 	return offset;
 }

@@ -1,8 +1,7 @@
 /*
  * How many bytes of one journal each link and each network of visitors holds. An event is admitted
  * while its link and its network each hold less than what is free. So one that sends most of the
- * clicks stops at half of the journal, two at a third each, and the rest stays for all others. While
- * there is room, the rule refuses nobody.
+ * clicks stops at half of the journal, two at a third each, and the rest stays for all others.
  *
  *       struct journal_share share = journal_shares_find(shares, slug, network);
  *       if (journal_shares_admit(shares, share, free_bytes))
@@ -44,7 +43,6 @@ bool journal_shares_admit(const struct journal_shares *shares, struct journal_sh
                           uint64_t free_bytes);
 
 void journal_shares_add(struct journal_shares *shares, struct journal_share share, size_t bytes);
-void journal_shares_remove(struct journal_shares *shares, struct journal_share share,
-                           size_t bytes);
+void journal_shares_remove(struct journal_shares *shares, struct journal_share share, size_t bytes);
 
 #endif

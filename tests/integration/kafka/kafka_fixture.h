@@ -12,11 +12,15 @@
 #include "lib/kafka/kafka_producer.h"
 #include "tests/integration/backend/backend_fixture.h"
 
-/* Skips the test, with a message, if the broker cannot create topics. */
-void kafka_fixture_skip_without_kafka(void);
-
-/* Creates a topic with the fixture's unique name, or skips the test as above. */
+/*
+ * Creates a topic with the fixture's unique name. Skips the test, with a message, if the broker
+ * cannot create topics.
+ */
 void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions);
+
+/* The same with one partition and a setting. Returns what kafka_topics_ensure says of it. */
+enum err kafka_fixture_try_topic(const struct backend_fixture *f, const char *setting,
+                                 const char *value) MUST_CHECK;
 
 /*
  * Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are

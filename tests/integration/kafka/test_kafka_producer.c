@@ -6,7 +6,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/kafka/cloud_event.h"
-#include "lib/kafka/kafka_topics.h"
 #include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/support/test.h"
 
@@ -210,32 +209,15 @@ static void rejects_a_record_that_is_too_large_for_kafka(void **state)
 	kafka_producer_free(p);
 }
 
-/* ERR_CONFLICT: such a topic rejects the batches of a producer. */
-static void create_topic_with(const struct backend_fixture *f, const char *setting,
-                              const char *value, enum err expected)
-{
-	kafka_fixture_skip_without_kafka();
-	struct kafka_topic topic = { .partitions = 1, .setting_count = 1 };
-	snprintf(topic.name, sizeof(topic.name), "%s", f->unique);
-	snprintf(topic.settings[0].name, sizeof(topic.settings[0].name), "%s", setting);
-	snprintf(topic.settings[0].value, sizeof(topic.settings[0].value), "%s", value);
-	const struct kafka_topics_config config = {
-		.kafka = &f->kafka, .replication = -1, .timeout_ms = TIMEOUT_MS, .log = f->log
-	};
-	assert_int_equal(kafka_topics_ensure(&config, &topic, 1), expected);
-}
-
 /* Sends records of random bytes, which compression does not make smaller. */
 static void send_random(struct kafka_producer *p, const char *topic, const char *key, size_t len)
 {
 	uint8_t *value = mem_zero(len);
 	entropy_fill(value, len);
-	assert_int_equal(kafka_producer_send(p, &(struct kafka_record){ .topic = topic,
-	                                                                .key = key,
-	                                                                .key_len = strlen(key),
-	                                                                .value = value,
-	                                                                .value_len = len }),
-	                 OK);
+	const struct kafka_record record = {
+		.topic = topic, .key = key, .key_len = strlen(key), .value = value, .value_len = len
+	};
+	assert_int_equal(kafka_producer_send(p, &record), OK);
 	free(value);
 }
 
@@ -243,7 +225,7 @@ static void sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large(void
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
-	create_topic_with(f, "max.message.bytes", "3000", ERR_CONFLICT);
+	assert_int_equal(kafka_fixture_try_topic(f, "max.message.bytes", "3000"), ERR_CONFLICT);
 	struct kafka_producer_config config = config_of(f, &reports);
 	config.linger_ms = 50;
 	struct kafka_producer *p = new_producer(&config);
@@ -263,18 +245,17 @@ static void an_invalid_record_does_not_take_its_batch_along(void **state)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
-	create_topic_with(f, "cleanup.policy", "compact", OK);
+	assert_int_equal(kafka_fixture_try_topic(f, "cleanup.policy", "compact"), OK);
 	struct kafka_producer_config config = config_of(f, &reports);
 	config.linger_ms = 50;
 	struct kafka_producer *p = new_producer(&config);
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(send_text(p, f->unique, "key", "valid", 0), OK);
+		const struct kafka_record keyless = { .topic = f->unique,
+			                              .value = "x",
+			                              .value_len = 1 };
 		if (i == 50)
-			assert_int_equal(
-				kafka_producer_send(p, &(struct kafka_record){ .topic = f->unique,
-			                                                       .value = "x",
-			                                                       .value_len = 1 }),
-				OK);
+			assert_int_equal(kafka_producer_send(p, &keyless), OK);
 	}
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);

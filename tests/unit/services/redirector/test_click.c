@@ -144,7 +144,8 @@ static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 	char headers[2048];
 	char agent[1001] = { 0 };
 	memset(agent, 'a', sizeof(agent) - 1);
-	snprintf(headers, sizeof(headers), "User-Agent: %s\r\nReferer: https://a/\xff\xe9\r\n", agent);
+	snprintf(headers, sizeof(headers), "User-Agent: %s\r\nReferer: https://a/\xff\xe9\r\n",
+	         agent);
 	get(f, "/a", headers);
 	assert_int_equal(strlen(f->event.user_agent), REDIRECT_EVENT_USER_AGENT_MAX);
 	assert_string_equal(f->event.referrer, "https://a/??");
@@ -153,7 +154,8 @@ static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 static void keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer(void **state)
 {
 	struct fixture *f = *state;
-	get(f, "/a?token=s3cret&utm_medium=m%26m%25&code=s3cret&utm_source=%C3%BC%2B1&utm_term=s3cret",
+	get(f,
+	    "/a?token=s3cret&utm_medium=m%26m%25&code=s3cret&utm_source=%C3%BC%2B1&utm_term=s3cret",
 	    "Referer: https://s3cret:s3cret@news.example/today;s3cret?token=s3cret#s3cret\r\n");
 	assert_string_equal(f->event.query, "utm_source=\xc3\xbc%2B1&utm_medium=m%26m%25");
 	assert_string_equal(f->event.referrer, "https://news.example/today");
