@@ -19,6 +19,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/kafka/kafka_client.h"
 #include "lib/kafka/kafka_instance.h"
 #include "lib/kafka/kafka_queue.h"
@@ -357,9 +358,7 @@ static void start_thread(struct kafka_producer *p)
 {
 	deadline_cond_init(&p->queue_empty);
 	pthread_mutex_init(&p->mutex, NULL);
-	if (pthread_create(&p->thread, NULL, run_producer, p) != 0)
-		abort();
-	pthread_setname_np(p->thread, "kafka-producer");
+	thread_spawn(&p->thread, "kafka-producer", run_producer, p);
 }
 
 static void register_metrics(struct kafka_producer *p, struct metrics *m)

@@ -9,6 +9,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
+#include "lib/base/thread.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
 #include "services/redirector/journal/journal_directory.h"
@@ -289,9 +290,7 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	}
 	create_shards(shipper, config);
 	register_metrics(shipper, config->metrics, config->bytes_max);
-	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
-		abort();
-	pthread_setname_np(shipper->thread, "event-shipper");
+	thread_spawn(&shipper->thread, "event-shipper", run, shipper);
 	*out = shipper;
 	return OK;
 }

@@ -7,6 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
+#include "lib/base/thread.h"
 #include "lib/base/worker_pool.h"
 #include "lib/kafka/kafka_topic_reader.h"
 #include "lib/links/link_event.h"
@@ -266,9 +267,7 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	}
 	feed->repairers = worker_pool_new("feed-repair", 1, REPAIRS_MAX);
 	register_metrics(feed);
-	if (pthread_create(&feed->thread, NULL, follow, feed) != 0)
-		abort();
-	pthread_setname_np(feed->thread, "link-feed");
+	thread_spawn(&feed->thread, "link-feed", follow, feed);
 	*out = feed;
 	return OK;
 }
