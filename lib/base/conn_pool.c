@@ -4,6 +4,7 @@
 
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 
 #define LOG_AGAIN_US (60 * CLOCK_US_PER_S)
 
@@ -246,9 +247,7 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 	deadline_cond_init(&pool->check_soon);
 	deadline_cond_init(&pool->probed);
 	pthread_mutex_init(&pool->mutex, NULL);
-	if (pthread_create(&pool->health_check, NULL, run_health_check, pool) != 0)
-		abort();
-	pthread_setname_np(pool->health_check, config->kind->thread_name);
+	thread_spawn(&pool->health_check, config->kind->thread_name, run_health_check, pool);
 	return pool;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "lib/base/array.h"
 
 struct block4 {
 	uint8_t first[4];
@@ -62,7 +62,7 @@ static bool begins_with(const uint8_t *address, const uint8_t *first, unsigned b
 
 static bool is_global4(const uint8_t address[static 4])
 {
-	for (size_t i = 0; i < COUNT(rejected4); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rejected4); i++) {
 		if (begins_with(address, rejected4[i].first, rejected4[i].bits))
 			return false;
 	}
@@ -80,7 +80,7 @@ static bool is_global6(const uint8_t address[static 16])
 {
 	if (!begins_with(address, unicast6.first, unicast6.bits) || is_isatap(address))
 		return false;
-	for (size_t i = 0; i < COUNT(rejected6); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rejected6); i++) {
 		if (begins_with(address, rejected6[i].first, rejected6[i].bits))
 			return false;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/scheduling.h"
+#include "lib/base/thread.h"
 #include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
 
@@ -396,14 +397,9 @@ enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, siz
 		close(listen_fd);
 		return ERR_UNAVAILABLE;
 	}
-	if (pthread_create(&loop->thread, NULL, run_loop, loop) != 0) {
-		MHD_stop_daemon(loop->daemon);
-		close(loop->wake_fd);
-		return ERR_UNAVAILABLE;
-	}
 	char name[16];
 	snprintf(name, sizeof(name), "%.10s-%u", shared->config.name, (unsigned)index % 1000);
-	pthread_setname_np(loop->thread, name);
+	thread_spawn(&loop->thread, name, run_loop, loop);
 	return OK;
 }
 

@@ -1,5 +1,7 @@
 #include "lib/kafka/cloud_event.h"
 
+#include "lib/base/array.h"
+
 void cloud_event_headers(struct cloud_event *event,
                          const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
                          const char *type, const char *source, const char *subject,
@@ -18,5 +20,5 @@ void cloud_event_headers(struct cloud_event *event,
 	};
 	_Static_assert(sizeof(headers) <= sizeof(record->headers), "the headers fit");
 	memcpy(record->headers, headers, sizeof(headers));
-	record->header_count = sizeof(headers) / sizeof(headers[0]);
+	record->header_count = ARRAY_SIZE(headers);
 }

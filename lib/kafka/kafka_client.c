@@ -2,6 +2,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 #define ERROR_TEXT_SIZE 512
@@ -182,7 +183,7 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_stats_cb(conf, on_stats);
-	enum err err = set_all(conf, common, sizeof(common) / sizeof(common[0]), client->log);
+	enum err err = set_all(conf, common, ARRAY_SIZE(common), client->log);
 	if (err == OK)
 		err = set_all(conf, settings, count, client->log);
 	if (err == OK)

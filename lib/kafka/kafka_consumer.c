@@ -3,6 +3,7 @@
 #include <librdkafka/rdkafka.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/kafka/kafka_client.h"
@@ -209,8 +210,8 @@ static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
 		{ "max.partition.fetch.bytes", PARTITION_FETCH_BYTES },
 		{ "fetch.max.bytes", FETCH_BYTES },
 	};
-	return kafka_client_configure(&c->client, c->config.kafka, settings,
-	                              sizeof(settings) / sizeof(settings[0]), out);
+	return kafka_client_configure(&c->client, c->config.kafka, settings, ARRAY_SIZE(settings),
+	                              out);
 }
 
 static enum err connect_group(struct kafka_consumer *c)

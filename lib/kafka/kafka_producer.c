@@ -5,6 +5,10 @@
  *   1. new entries go to the backlog;
  *   2. purging the instance returns all its entries through delivery reports;
  *   3. a new instance gets everything in the order of acceptance.
+ *
+ * A broker rejects a whole batch, although only one record in it, or their sum, is too large. The
+ * producer then restarts with smaller batches, in the end with one record in each. Only a record
+ * that is rejected alone has failed for good.
  */
 #include "lib/kafka/kafka_producer.h"
 
@@ -15,15 +19,18 @@
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/kafka/kafka_client.h"
+#include "lib/kafka/kafka_instance.h"
 #include "lib/kafka/kafka_queue.h"
 
 #define POLL_MS 100
 #define RESEND_POLL_MS 1
 #define RESTART_PAUSE_MS 500
 #define UNAUTHORIZED_PAUSE_US (5 * CLOCK_US_PER_S)
-#define PURGE_WAIT_MS 1000
 #define RESEND_BATCH 1000
+/* How long batches stay small after the brokers have found one too large. */
+#define LARGER_BATCH_US (60 * CLOCK_US_PER_S)
 #define COUNT_PARTITIONS_MS 5000
 #define COUNT_PARTITIONS_RETRY_MS 250
 #define METADATA_TIMEOUT_MS 250
@@ -35,13 +42,14 @@ struct kafka_producer {
 	pthread_t thread;
 	_Atomic size_t queued; /* outside the mutex, so that reports do not wait for senders */
 	_Atomic size_t queued_bytes;
-	pthread_mutex_t mutex;                               /* protects everything below */
-	pthread_cond_t queue_empty;                          /* queued has become 0 */
-	rd_kafka_t *rk;                                      /* only the thread replaces it */
-	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; for the thread only */
-	bool broken;                                         /* rk must be replaced */
-	int64_t restart_after_us; /* steady; the earliest time of a restart */
-	bool uses_backlog;        /* new entries go to the backlog */
+	pthread_mutex_t mutex;          /* protects everything below */
+	pthread_cond_t queue_empty;     /* queued has become 0 */
+	struct kafka_instance instance; /* only the thread replaces it */
+	size_t batch_bytes;             /* of the next instance */
+	int64_t larger_batch_us;        /* steady; when larger batches are tried again */
+	bool broken;                    /* the instance must be replaced */
+	int64_t restart_after_us;       /* steady; the earliest time of a restart */
+	bool uses_backlog;              /* new entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
 	struct kafka_queue backlog;        /* to be sent when an instance works */
@@ -82,7 +90,7 @@ static void on_fatal(struct kafka_client *client)
 	struct kafka_producer *p = producer_of(client);
 	char why[256] = "";
 	pthread_mutex_lock(&p->mutex);
-	rd_kafka_fatal_error(p->rk, why, sizeof(why));
+	rd_kafka_fatal_error(p->instance.rk, why, sizeof(why));
 	mark_broken(p);
 	pthread_mutex_unlock(&p->mutex);
 	log_warning(client->log, "kafka_producer_failed", LOG_TEXT("message", why));
@@ -124,12 +132,17 @@ static bool is_expired(const struct kafka_producer *p, const struct kafka_queue_
 	       age_us >= p->config.message_timeout_ms * CLOCK_US_PER_MS;
 }
 
-static bool is_rejected(rd_kafka_resp_err_t code)
+/* Reasons to reject a batch that may apply to one of its records only. */
+static bool is_batch_rejected(rd_kafka_resp_err_t code)
 {
 	return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 	       code == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
-	       code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
-	       code == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
+	       code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+}
+
+static bool is_rejected(rd_kafka_resp_err_t code)
+{
+	return is_batch_rejected(code) || code == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
 }
 
 /* For the thread only. Logs once a second at most, so dropping a full queue is one line. */
@@ -150,6 +163,35 @@ static bool is_purged(rd_kafka_resp_err_t code)
 	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }
 
+/*
+ * With the mutex held. True: the record was in a batch of its own, so the rejection is final. The
+ * reports of a restart come from the instance that sent the records: its size of batches applies.
+ */
+static bool is_rejected_alone(struct kafka_producer *p, const struct kafka_queue_entry *entry)
+{
+	int64_t now_us = clock_steady_us(clock_system());
+	bool is_alone = kafka_instance_sends_alone(&p->instance, entry);
+	if (!is_alone) {
+		p->batch_bytes = kafka_instance_smaller_batch(&p->instance);
+		p->larger_batch_us = now_us + LARGER_BATCH_US;
+	} else if (p->instance.batch_bytes == KAFKA_INSTANCE_ONE_RECORD) {
+		p->larger_batch_us = now_us; /* one record was the cause, and it is gone */
+	}
+	return is_alone;
+}
+
+/* With the mutex held. */
+static bool is_final(struct kafka_producer *p, const struct kafka_queue_entry *entry,
+                     rd_kafka_resp_err_t code)
+{
+	if (p->closing || is_expired(p, entry))
+		return true;
+	if (is_batch_rejected(code))
+		return is_rejected_alone(p, entry);
+	return is_rejected(code) ||
+	       (code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
+}
+
 static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 {
 	(void)rk;
@@ -162,140 +204,78 @@ static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message
 	}
 	pthread_mutex_lock(&p->mutex);
 	delay_if_unauthorized(p, message->err, entry->record.topic);
-	bool is_final = p->closing || is_rejected(message->err) || is_expired(p, entry) ||
-	                (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT &&
-	                 p->config.message_timeout_ms > 0);
-	if (!is_final) {
+	bool has_failed = is_final(p, entry, message->err);
+	if (!has_failed) {
 		if (!is_purged(message->err))
 			log_failed(p, "kafka_record_rejected", entry, message->err);
 		mark_broken(p);
 		kafka_queue_append(&p->returned, entry);
 	}
 	pthread_mutex_unlock(&p->mutex);
-	if (is_final) {
+	if (has_failed) {
 		metrics_add(p->undelivered, 1);
 		log_failed(p, "kafka_record_undelivered", entry, message->err);
 		finish(p, entry, is_rejected(message->err) ? ERR_INVALID : ERR_UNAVAILABLE);
 	}
 }
 
-static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
-{
-	char linger[24];
-	char timeout[24];
-	char messages[24];
-	char kbytes[24];
-	/* accept_entry enforces our ceilings; librdkafka's only have to be wider. */
-	size_t most = p->config.queue_max + RESEND_BATCH;
-	size_t most_kbytes = p->config.queue_bytes_max / 1024 * 2 + 1024;
-	snprintf(linger, sizeof(linger), "%lld", (long long)p->config.linger_ms);
-	snprintf(timeout, sizeof(timeout), "%lld", (long long)p->config.message_timeout_ms);
-	snprintf(messages, sizeof(messages), "%zu", most);
-	snprintf(kbytes, sizeof(kbytes), "%zu", most_kbytes);
-	const struct kafka_setting settings[] = {
-		{ "enable.idempotence", "true" },
-		{ "acks", "all" },
-		/*
-		 * Prevents a loss. A broker that does not lead a partition yet rejects a producer's
-		 * first batch and may accept the second a moment later, whatever its sequence. The
-		 * first then counts as a duplicate, and librdkafka reports it as delivered. One
-		 * request at a time keeps the order and has no measurable cost.
-		 */
-		{ "max.in.flight.requests.per.connection", "1" },
-		{ "compression.codec", "lz4" },
-		{ "partitioner", "murmur2_random" },
-		{ "linger.ms", linger },
-		{ "message.timeout.ms", timeout },
-		{ "queue.buffering.max.messages", messages },
-		{ "queue.buffering.max.kbytes", kbytes },
-	};
-	rd_kafka_conf_t *conf = NULL;
-	enum err err = kafka_client_configure(&p->client, &p->kafka, settings,
-	                                      sizeof(settings) / sizeof(settings[0]), &conf);
-	if (err != OK)
-		return err;
-	rd_kafka_conf_set_dr_msg_cb(conf, on_delivery_report);
-	char why[256];
-	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-	if (!rk) {
-		log_error(p->client.log, "kafka_configuration_rejected", LOG_TEXT("message", why));
-		rd_kafka_conf_destroy(conf);
-		return ERR_INVALID;
-	}
-	*out = rk;
-	return OK;
-}
-
-/*
- * With the mutex held. librdkafka borrows the payload until its report and copies everything else.
- */
+/* With the mutex held. */
 static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_queue_entry *entry)
 {
-	const struct kafka_record *r = &entry->record;
-	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
-	for (size_t i = 0; i < r->header_count; i++)
-		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
-	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
-	rd_kafka_resp_err_t code = rd_kafka_producev(
-		p->rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition),
-		RD_KAFKA_V_KEY(r->key, r->key_len),
-		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len),
-		RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
-	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		rd_kafka_headers_destroy(headers);
-		delay_if_unauthorized(p, code, r->topic);
-	}
+	rd_kafka_resp_err_t code = kafka_instance_produce(&p->instance, entry);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+		delay_if_unauthorized(p, code, entry->record.topic);
 	return code;
 }
 
-/* Makes the instance report every entry, so that all of them return to us. */
-static void purge(rd_kafka_t *rk)
+static enum err open_instance(struct kafka_producer *p, struct kafka_instance *out)
 {
-	do {
-		rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-		rd_kafka_flush(rk, PURGE_WAIT_MS);
-	} while (rd_kafka_outq_len(rk) > 0);
-}
-
-/* Makes librdkafka query the partitions and leaders of the topics, and keep them up to date. */
-static void open_topics(struct kafka_producer *p)
-{
-	for (size_t i = 0; i < KAFKA_PRODUCER_TOPICS_MAX && p->config.topics[i]; i++)
-		p->topics[i] = rd_kafka_topic_new(p->rk, p->config.topics[i], NULL);
-}
-
-static void close_topics(struct kafka_producer *p)
-{
-	for (size_t i = 0; i < KAFKA_PRODUCER_TOPICS_MAX; i++) {
-		if (p->topics[i])
-			rd_kafka_topic_destroy(p->topics[i]);
-		p->topics[i] = NULL;
-	}
+	return kafka_instance_open(
+		&(struct kafka_instance_config){
+			.client = &p->client,
+			.kafka = &p->kafka,
+			.limits = &p->config,
+			.batch_bytes = p->batch_bytes,
+			.on_report = on_delivery_report,
+		},
+		out);
 }
 
 static void restart_instance(struct kafka_producer *p)
 {
-	rd_kafka_t *rk = NULL;
-	purge(p->rk);
-	/* Keeps a broker that rejects everything from causing a busy loop. */
-	poll(NULL, 0, RESTART_PAUSE_MS);
-	if (new_instance(p, &rk) != OK)
+	struct kafka_instance fresh;
+	kafka_instance_purge(&p->instance);
+	/* Keeps a broker that rejects everything from causing a busy loop. Batches end at one. */
+	if (p->batch_bytes >= p->instance.batch_bytes)
+		poll(NULL, 0, RESTART_PAUSE_MS);
+	if (open_instance(p, &fresh) != OK)
 		return;
-	rd_kafka_t *old = p->rk;
-	close_topics(p);
+	struct kafka_instance old = p->instance;
 	pthread_mutex_lock(&p->mutex);
-	p->rk = rk;
+	p->instance = fresh;
 	p->broken = false;
 	kafka_queue_merge(&p->backlog, &p->returned);
 	pthread_mutex_unlock(&p->mutex);
-	open_topics(p);
-	rd_kafka_destroy(old);
+	kafka_instance_close(&old);
 	metrics_add(p->restarts, 1);
-	log_info(p->client.log, "kafka_producer_restarted");
+	log_info(p->client.log, "kafka_producer_restarted",
+	         LOG_INT("batch_bytes", fresh.batch_bytes));
 }
 
-/* With the mutex held. Sends a part of the backlog; entries past their timeout go to expired. */
-static void resend_some(struct kafka_producer *p, struct kafka_queue *expired)
+/* With the mutex held. Batches became small for a reason that may have passed. */
+static void try_larger_batches(struct kafka_producer *p)
+{
+	int64_t now_us = clock_steady_us(clock_system());
+	if (p->broken || p->instance.batch_bytes == KAFKA_PRODUCER_BATCH_BYTES_MAX ||
+	    now_us < p->larger_batch_us)
+		return;
+	p->batch_bytes = kafka_instance_larger_batch(&p->instance);
+	p->larger_batch_us = now_us + LARGER_BATCH_US;
+	mark_broken(p);
+}
+
+/* With the mutex held. Sends a part of the backlog; entries that fail for good go to failed. */
+static void resend_some(struct kafka_producer *p, struct kafka_queue *failed)
 {
 	for (int i = 0; i < RESEND_BATCH && !p->broken; i++) {
 		struct kafka_queue_entry *entry = p->backlog.first;
@@ -303,18 +283,21 @@ static void resend_some(struct kafka_producer *p, struct kafka_queue *expired)
 			p->uses_backlog = false;
 			return;
 		}
-		bool old = is_expired(p, entry);
-		rd_kafka_resp_err_t code = old ? RD_KAFKA_RESP_ERR_NO_ERROR : produce(p, entry);
+		rd_kafka_resp_err_t code =
+			is_expired(p, entry) ? RD_KAFKA_RESP_ERR__MSG_TIMED_OUT : produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return;
-		if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		bool has_failed = code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT || is_rejected(code);
+		if (code != RD_KAFKA_RESP_ERR_NO_ERROR && !has_failed) {
 			mark_broken(p);
 			return;
 		}
 		/* Only this thread runs reports, so the entry is still valid. */
 		kafka_queue_pop(&p->backlog);
-		if (old)
-			kafka_queue_append(expired, entry);
+		if (has_failed) {
+			entry->result = is_rejected(code) ? ERR_INVALID : ERR_UNAVAILABLE;
+			kafka_queue_append(failed, entry);
+		}
 	}
 }
 
@@ -322,7 +305,7 @@ static void drop_all(struct kafka_producer *p, struct kafka_queue *list)
 {
 	struct kafka_queue_entry *entry;
 	while ((entry = kafka_queue_pop(list)))
-		finish(p, entry, ERR_UNAVAILABLE);
+		finish(p, entry, entry->result);
 }
 
 /* For the thread, which alone may use rk without the mutex. */
@@ -332,9 +315,9 @@ static void count_partitions(struct kafka_producer *p)
 	int64_t now_us = clock_steady_us(clock_system());
 	if (!name || now_us < p->count_again_us)
 		return;
-	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->rk, name, NULL);
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->instance.rk, name, NULL);
 	int32_t count = 0;
-	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic,
+	enum err err = topic ? kafka_client_count_partitions(&p->client, p->instance.rk, topic,
 	                                                     METADATA_TIMEOUT_MS, &count)
 	                     : ERR_INVALID;
 	if (err == OK)
@@ -350,21 +333,22 @@ static void *run_producer(void *arg)
 	struct kafka_producer *p = arg;
 	pthread_mutex_lock(&p->mutex);
 	while (!p->closing) {
+		try_larger_batches(p);
 		bool is_due = p->broken && clock_steady_us(clock_system()) >= p->restart_after_us;
-		struct kafka_queue expired = { 0 };
+		struct kafka_queue failed = { 0 };
 		if (p->uses_backlog && !p->broken)
-			resend_some(p, &expired);
+			resend_some(p, &failed);
 		int wait_ms = p->uses_backlog && p->broken == is_due ? RESEND_POLL_MS : POLL_MS;
 		pthread_mutex_unlock(&p->mutex);
-		drop_all(p, &expired);
+		drop_all(p, &failed);
 		if (is_due)
 			restart_instance(p);
 		count_partitions(p);
-		rd_kafka_poll(p->rk, wait_ms);
+		rd_kafka_poll(p->instance.rk, wait_ms);
 		pthread_mutex_lock(&p->mutex);
 	}
 	pthread_mutex_unlock(&p->mutex);
-	purge(p->rk);
+	kafka_instance_purge(&p->instance);
 	drop_all(p, &p->returned);
 	drop_all(p, &p->backlog);
 	return NULL;
@@ -374,9 +358,7 @@ static void start_thread(struct kafka_producer *p)
 {
 	deadline_cond_init(&p->queue_empty);
 	pthread_mutex_init(&p->mutex, NULL);
-	if (pthread_create(&p->thread, NULL, run_producer, p) != 0)
-		abort();
-	pthread_setname_np(p->thread, "kafka-producer");
+	thread_spawn(&p->thread, "kafka-producer", run_producer, p);
 }
 
 static void register_metrics(struct kafka_producer *p, struct metrics *m)
@@ -385,7 +367,8 @@ static void register_metrics(struct kafka_producer *p, struct metrics *m)
 		return;
 	p->restarts = metrics_counter(
 		m, "waymark_kafka_producer_restarts_total",
-		"Producer restarts after an error that librdkafka cannot recover from", NULL);
+		"Producer restarts, after an unrecoverable error or to change the size of batches",
+		NULL);
 	p->undelivered = metrics_counter(m, "waymark_kafka_records_undelivered_total",
 	                                 "Records accepted but not delivered", NULL);
 	p->client.reachable_gauge = metrics_gauge(
@@ -400,12 +383,12 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 	p->client.log = config->log;
 	p->client.on_fatal = on_fatal;
 	register_metrics(p, config->metrics); /* before librdkafka can report a broker */
-	enum err err = new_instance(p, &p->rk);
+	p->batch_bytes = KAFKA_PRODUCER_BATCH_BYTES_MAX;
+	enum err err = open_instance(p, &p->instance);
 	if (err != OK) {
 		free(p);
 		return err;
 	}
-	open_topics(p);
 	start_thread(p);
 	*out = p;
 	return OK;
@@ -483,8 +466,7 @@ void kafka_producer_free(struct kafka_producer *p)
 	p->closing = true;
 	pthread_mutex_unlock(&p->mutex);
 	pthread_join(p->thread, NULL);
-	close_topics(p);
-	rd_kafka_destroy(p->rk);
+	kafka_instance_close(&p->instance);
 	pthread_cond_destroy(&p->queue_empty);
 	pthread_mutex_destroy(&p->mutex);
 	free(p);

@@ -6,6 +6,9 @@
  * The idempotent producer can fail fatally, such as with lost sequence numbers after a disconnect.
  * A new librdkafka instance then replaces it behind the same handle and sends everything again that
  * was not acked, in order. Consumers may see repeats with the same ce_id, but never a gap.
+ *
+ * The same happens when a broker finds a batch too large or invalid: its records are sent again in
+ * smaller batches, in the end one by one.
  */
 #ifndef WAYMARK_LIB_KAFKA_KAFKA_PRODUCER_H
 #define WAYMARK_LIB_KAFKA_KAFKA_PRODUCER_H
@@ -21,6 +24,8 @@
 
 #define KAFKA_HEADERS_MAX 10
 #define KAFKA_PRODUCER_TOPICS_MAX 3
+/* The largest record, and the largest batch before compression. Topics have to accept it. */
+#define KAFKA_PRODUCER_BATCH_BYTES_MAX 1000000
 
 struct kafka_producer;
 
@@ -47,7 +52,7 @@ struct kafka_record {
  * The delivery report, called once per accepted record in the producer's thread. OK: acked by all
  * in-sync replicas. Otherwise the producer has dropped the record. ERR_UNAVAILABLE:
  * message_timeout_ms passed, or the producer was closed. ERR_INVALID: the broker rejects it
- * permanently.
+ * permanently, also in a batch of its own.
  */
 typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 

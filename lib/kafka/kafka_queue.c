@@ -32,7 +32,9 @@ struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *recor
 	size_t size = block_size(record);
 	struct kafka_queue_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
 	char *at = entry->block;
-	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size, .record = *record };
+	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size,
+		                             .result = ERR_UNAVAILABLE,
+		                             .record = *record };
 	entry->record.topic = put_text(&at, record->topic);
 	for (size_t i = 0; i < record->header_count; i++)
 		entry->record.headers[i].value = put_text(&at, record->headers[i].value);

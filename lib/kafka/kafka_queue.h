@@ -14,6 +14,7 @@ struct kafka_queue_entry {
 	uint64_t sequence;   /* order of acceptance */
 	int64_t accepted_us; /* steady */
 	size_t bytes;        /* its share of queue_bytes_max */
+	enum err result;     /* to report if it is dropped from the queue */
 	struct kafka_record record;
 	char block[]; /* the bytes that record points at */
 };

@@ -7,6 +7,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/kafka/kafka_client.h"
@@ -47,7 +48,7 @@ static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka
 	};
 	rd_kafka_conf_t *conf = NULL;
 	enum err err = kafka_client_configure(&reader->client, kafka, settings,
-	                                      sizeof(settings) / sizeof(settings[0]), &conf);
+	                                      ARRAY_SIZE(settings), &conf);
 	if (err != OK)
 		return err;
 	char why[256];

@@ -8,10 +8,13 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/base/number.h"
 #include "lib/kafka/kafka_client.h"
+#include "lib/kafka/kafka_producer.h"
 
 #define MESSAGE_MAX 512
 #define PAUSE_MS 100
+#define BATCH_SETTING "max.message.bytes"
 
 struct admin {
 	struct kafka_client common; /* first: it is librdkafka's opaque */
@@ -268,12 +271,25 @@ static const char *value_of(const rd_kafka_ConfigEntry_t **entries, size_t count
 	return "";
 }
 
+/* The brokers report their own message.max.bytes here if the topic does not set it. */
+static enum err check_batch_size(const struct admin *a, const struct kafka_topic *topic,
+                                 const char *value)
+{
+	int64_t bytes = 0;
+	if (number_parse(value, KAFKA_PRODUCER_BATCH_BYTES_MAX, INT64_MAX, &bytes) == OK)
+		return OK;
+	log_error(a->config->log, "topic_differs", LOG_TEXT("topic", topic->name),
+	          LOG_TEXT("setting", BATCH_SETTING), LOG_TEXT("value", value),
+	          LOG_INT("wanted_at_least", KAFKA_PRODUCER_BATCH_BYTES_MAX));
+	return ERR_CONFLICT;
+}
+
 static enum err compare_resource(const struct admin *a, const struct kafka_topic *topic,
                                  const rd_kafka_ConfigResource_t *resource)
 {
 	size_t count;
 	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
-	enum err result = OK;
+	enum err result = check_batch_size(a, topic, value_of(entries, count, BATCH_SETTING));
 	for (size_t i = 0; i < topic->setting_count; i++) {
 		const struct kafka_topic_setting *wanted = &topic->settings[i];
 		const char *value = value_of(entries, count, wanted->name);

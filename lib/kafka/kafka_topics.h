@@ -36,9 +36,10 @@ struct kafka_topics_config {
 
 /*
  * Creates missing topics, waits until every partition has a leader, then compares partitions and
- * settings. Never changes an existing topic. ERR_CONFLICT: a topic differs (each difference
- * logged). ERR_UNAVAILABLE: not done within timeout_ms. ERR_INVALID: the brokers reject a topic, or
- * librdkafka rejects the configuration (logged).
+ * settings, and checks that each topic accepts the largest batch of kafka_producer. Never changes
+ * an existing topic. ERR_CONFLICT: a topic differs (each difference logged). ERR_UNAVAILABLE: not
+ * done within timeout_ms. ERR_INVALID: the brokers reject a topic, or librdkafka rejects the
+ * configuration (logged).
  */
 enum err kafka_topics_ensure(const struct kafka_topics_config *config,
                              const struct kafka_topic *topics, size_t count) MUST_CHECK;

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "lib/base/array.h"
+
 struct pg_error_rule {
 	const char *prefix; /* of the SQLSTATE; the first match applies */
 	enum err err;
@@ -31,7 +33,7 @@ static const struct pg_error_rule rules[] = {
 
 static const struct pg_error_rule *pg_error_rule_of(const char *sqlstate)
 {
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		if (strncmp(sqlstate, rules[i].prefix, strlen(rules[i].prefix)) == 0)
 			return &rules[i];
 	}

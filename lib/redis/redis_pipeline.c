@@ -7,6 +7,7 @@
 
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 
 /* The pause between attempts to connect, so a dead Redis costs little. */
 #define RETRY_MS 100
@@ -95,9 +96,7 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 	p->is_requested = true;
 	pthread_mutex_init(&p->mutex, NULL);
 	deadline_cond_init(&p->request);
-	if (pthread_create(&p->connector, NULL, run_connector, p) != 0)
-		abort();
-	pthread_setname_np(p->connector, "redis-connect");
+	thread_spawn(&p->connector, "redis-connect", run_connector, p);
 	*out = p;
 	return OK;
 }

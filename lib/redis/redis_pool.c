@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lib/base/array.h"
 #include "lib/base/conn_pool.h"
 #include "lib/base/mem.h"
 #include "lib/redis/redis_conn.h"
@@ -155,7 +156,7 @@ static enum err error_of_reply(const char *error)
 	static const char *const transient[] = { "LOADING",  "READONLY",   "MASTERDOWN", "OOM",
 		                                 "BUSY",     "NOREPLICAS", "MISCONF",    "NOAUTH",
 		                                 "TRYAGAIN", "CLUSTERDOWN" };
-	for (size_t i = 0; i < sizeof(transient) / sizeof(transient[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(transient); i++) {
 		if (has_code(error, transient[i]))
 			return ERR_UNAVAILABLE;
 	}

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/postgres/pg_conn.h"
 
 static const struct env_var vars[] = {
@@ -55,6 +56,6 @@ const struct program config_program = {
 	.summary =
 		"counts clicks: reads them from Kafka, enriches them, stores each once and publishes the visits",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };

@@ -1,3 +1,4 @@
+#include "lib/base/array.h"
 #include "lib/base/process_metrics.h"
 #include "lib/base/shutdown.h"
 #include "lib/clicks/redirect_event.h"
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
 		{ "dead_letters", workers_can_send_dead_letters, workers }
 	};
 	if (err == OK)
-		err = start_ops_server(&s, checks, sizeof(checks) / sizeof(checks[0]), &ops);
+		err = start_ops_server(&s, checks, ARRAY_SIZE(checks), &ops);
 
 	if (err == OK) {
 		log_info(s.log, "started", LOG_INT("ops_port", ops_server_port(ops)));

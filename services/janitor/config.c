@@ -1,5 +1,6 @@
 #include "services/janitor/config.h"
 
+#include "lib/base/array.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
 
@@ -138,6 +139,6 @@ const struct program config_program = {
 		"destination checks; --once runs each task once and exits",
 	.options = "--once",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };

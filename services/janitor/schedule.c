@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
@@ -34,9 +35,8 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 		/* Last, because it is left out when DESTINATION_CHECKS is off. */
 		TASK("destinations", destinations, destinations_run),
 	};
-	const size_t count = sizeof(table) / sizeof(table[0]);
-	_Static_assert(sizeof(table) / sizeof(table[0]) <= SCHEDULE_TASKS_MAX,
-	               "raise SCHEDULE_TASKS_MAX");
+	const size_t count = ARRAY_SIZE(table);
+	_Static_assert(ARRAY_SIZE(table) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
 	for (size_t i = 0; i < count; i++)
 		out[i] = table[i];
 	return c->destination_checks ? count : count - 1;

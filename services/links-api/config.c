@@ -1,5 +1,6 @@
 #include "services/links-api/config.h"
 
+#include "lib/base/array.h"
 #include "lib/base/client_ip.h"
 #include "lib/links/host_list.h"
 #include "lib/postgres/pg_conn.h"
@@ -153,7 +154,7 @@ const struct program config_program = {
 	.name = "links-api",
 	.summary = "REST API for accounts, links and their statistics",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.options = "--make-admin EMAIL",
 	.check = check,
 };

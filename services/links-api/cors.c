@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 
 #define SEPARATORS ", \t\r\n"
@@ -19,7 +20,7 @@ static const char *skip_scheme(const char *origin, int64_t *default_port)
 		const char *text;
 		int64_t port;
 	} schemes[] = { { "https://", 443 }, { "http://", 80 } };
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
 		size_t len = strlen(schemes[i].text);
 		if (strncmp(origin, schemes[i].text, len) != 0)
 			continue;

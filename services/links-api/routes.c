@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/trace_context.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
@@ -76,7 +77,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       false, true },
 };
 /* clang-format on */
-#define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
+#define TABLE_COUNT ARRAY_SIZE(table)
 
 const struct http_route *routes_table(size_t *count)
 {

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/utf8.h"
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
@@ -145,7 +146,7 @@ const struct program config_program = {
 	.name = "redirector",
 	.summary = "redirects visitors of short links to their destinations and records each visit",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };
 

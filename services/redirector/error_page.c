@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/http/http_accept.h"
 #include "lib/http/http_problem.h"
 
@@ -76,7 +77,7 @@ static const struct page {
 
 static const struct page *find_page(unsigned status)
 {
-	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
 		if (pages[i].status == status)
 			return &pages[i];
 	}

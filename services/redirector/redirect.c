@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
@@ -28,7 +29,7 @@ static const struct {
 	{ 451, "status=\"451\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" },
 	{ 500, "status=\"500\"" },
 };
-#define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
+#define STATUSES ARRAY_SIZE(statuses)
 
 struct redirect {
 	struct redirect_config config;

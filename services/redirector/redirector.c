@@ -30,7 +30,8 @@
 
 struct redirector {
 	const struct config *config;
-	const struct clock *clock;
+	struct corrected_clock corrected;
+	const struct clock *clock; /* the corrected one, for all parts */
 	const struct log *log;
 	struct metrics *metrics;
 	struct client_ip_ranges trusted;
@@ -157,6 +158,7 @@ static enum err create_feed(struct redirector *r)
 			.kafka = &r->feed_kafka,
 			.topic = r->config->link_feed_topic,
 			.watermark = &r->watermark,
+			.corrected = &r->corrected,
 			.changes = r->changes,
 			.memory = r->memory,
 			.memory_ttl_ms = r->config->memory_ttl_ms,
@@ -242,10 +244,11 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 {
 	struct redirector *r = mem_zero(sizeof(*r));
 	r->config = config;
-	r->clock = clock;
+	corrected_clock_init(&r->corrected, clock, log);
+	r->clock = &r->corrected.clock;
 	r->log = log;
 	r->metrics = metrics;
-	watermark_tracker_init(&r->watermark, clock);
+	watermark_tracker_init(&r->watermark, r->clock);
 	enum err e = create_stores(r);
 	if (e != OK)
 		goto out;

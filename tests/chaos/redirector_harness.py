@@ -248,7 +248,7 @@ class Events:
     """All of waymark.redirects.v1 up to its present end, read by an independent client."""
 
     TOPIC = "waymark.redirects.v1"
-    CLICK = re.compile("click=([^.&]+)\\.(\\d+)")
+    CLICK = re.compile("utm_campaign=([^.&]+)\\.(\\d+)")
 
     def __init__(self, brokers, message_type):
         self.message_type = message_type

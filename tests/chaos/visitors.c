@@ -1,7 +1,7 @@
 /*
  * Many visitors of a redirector, for the chaos tests. A log (click_log.h) gets a row per request.
- * Each request carries its number in its query (?click=RUN.NUMBER), which matches it with its
- * RedirectEvent. The mode decides the load:
+ * Each request carries its number as its campaign (?utm_campaign=RUN.NUMBER), which matches it with
+ * its RedirectEvent. The mode decides the load:
  *
  *   follow  requests the slugs in turn at a steady rate. The latency of a late request counts from
  *           when it was due. While no connection is accepted, visitors reconnect, but requests do

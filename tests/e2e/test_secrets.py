@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 import redis
-from clients import Api, kafka_settings, unique_email
+from clients import Api, Topic, kafka_settings, unique_email
 from waiting import wait_until
 
 ADDRESSES = 1000
@@ -142,6 +142,29 @@ class Planting:
             assert visitor.follow(slug, address=address, **other).status in (302, 404, 429)
             self.plant(address)
 
+    def pages(self, visitor):
+        """Secrets in the address of the page that a visitor came from, and in the query of the short link."""
+        for slug in self.slugs[:20]:
+            user, session, token, fragment, code = (secrets.token_hex(12) for _ in range(5))
+            referrer = f"https://{user}:{user}@news.example/today;s={session}?token={token}#{fragment}"
+            path = f"/{slug}?code={code}&utm_source=letter&state={code}"
+            assert visitor.follow(slug, path=path, Referer=referrer).status == 302
+            self.plant(user, session, token, fragment, code)
+
+    def dead_letter(self, visitor):
+        """The event of such a click becomes a dead letter, whose value is the event."""
+        import confluent_kafka
+
+        token, slug = secrets.token_hex(12), self.slugs[0]
+        events, letters = Topic(self.env, "waymark.redirects.v1"), Topic(self.env, "waymark.redirects.dlq.v1")
+        visitor.follow(slug, path=f"/{slug}?token={token}", Referer=f"https://news.example/?token={token}")
+        (event,) = events.wait_for(lambda m: m.key() == slug.encode())
+        producer = confluent_kafka.Producer(kafka_settings(self.env))
+        producer.produce(event.topic(), key=slug, value=event.value() + b"\x07")
+        producer.flush()
+        letters.wait_for(lambda m: event.value() in m.value())
+        self.plant(token)
+
 
 @pytest.fixture(scope="module")
 def searched(env, tmp_path_factory):
@@ -153,9 +176,12 @@ def searched(env, tmp_path_factory):
         planting.keys(api)
         last = api
     planting.claims()
-    planting.visits(Visitor(env["REDIRECTOR_URL"]))
+    visitor = Visitor(env["REDIRECTOR_URL"])
+    planting.visits(visitor)
+    planting.pages(visitor)
+    planting.dead_letter(visitor)
     final = last.create()
-    Visitor(env["REDIRECTOR_URL"]).follow(final["slug"])
+    visitor.follow(final["slug"])
     last.wait_for_visits(final["id"], 1)
 
     folder = tmp_path_factory.mktemp("searched")

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "lib/base/program.h"
 #include "lib/postgres/pg_conn.h"
 #include "tools/migrate/migration_run.h"
@@ -43,7 +44,7 @@ static const struct program program = {
 		"applies pending migrations to a database; --status only lists applied and pending ones",
 	.options = "--status",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };
 

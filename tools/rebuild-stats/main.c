@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/program.h"
 #include "tools/rebuild-stats/rebuild.h"
@@ -32,7 +33,7 @@ static const struct program program = {
 		"exit status: 0 = equal, 1 = different, 2 = could not be determined",
 	.options = "[--check] --link ID | [--check] --all",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };
 

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "lib/base/array.h"
+
 static const char tables_sql[] =
 	"CREATE TEMPORARY TABLE rebuild_rollup (table_id integer, link_id bigint, bucket timestamptz, dimension visit_dimension, "
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);"
@@ -215,7 +217,7 @@ enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t la
 	pg_params_int(&params, first);
 	pg_params_int(&params, last);
 	enum err err = begin(conn);
-	for (size_t i = 0; err == OK && i < sizeof(steps) / sizeof(steps[0]); i++)
+	for (size_t i = 0; err == OK && i < ARRAY_SIZE(steps); i++)
 		err = pg_conn_query(conn, steps[i], &params, NULL);
 	if (err == OK)
 		err = count(conn, &found);

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stddef.h>
 
+#include "lib/base/array.h"
 #include "lib/postgres/pg_transaction.h"
 
 /* Rows per transaction. */
@@ -102,7 +103,7 @@ static const char *const statistics_steps[] = {
 	set_statistics_sql,
 };
 
-#define STEPS(array) (array), sizeof(array) / sizeof((array)[0])
+#define STEPS(array) (array), ARRAY_SIZE(array)
 
 struct step {
 	const char *const *statements;

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -38,7 +39,7 @@ static const struct program program = {
 	.summary =
 		"creates missing Kafka topics and checks existing ones; safe to run again at any time",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 };
 
 /* 0 and -1 leave the brokers' default. */

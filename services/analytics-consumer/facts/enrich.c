@@ -4,10 +4,10 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/utf8.h"
+#include "lib/clicks/referrer.h"
 #include "lib/http/http_query.h"
 #include "services/analytics-consumer/facts/bot.h"
 #include "services/analytics-consumer/facts/language.h"
-#include "services/analytics-consumer/facts/referrer.h"
 #include "services/analytics-consumer/facts/referrer_source.h"
 
 /*

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 struct source {
 	const char *host;
 	const char *name;
@@ -343,13 +345,13 @@ static bool is_country_suffix(const char *text)
 
 static const char *find_at(const char *host)
 {
-	const char *name = find(sites, sizeof(sites) / sizeof(sites[0]), host, strlen(host));
+	const char *name = find(sites, ARRAY_SIZE(sites), host, strlen(host));
 	if (name)
 		return name;
 	const char *dot = strchr(host, '.');
 	if (!dot || !is_country_suffix(dot + 1))
 		return NULL;
-	return find(brands, sizeof(brands) / sizeof(brands[0]), host, (size_t)(dot - host));
+	return find(brands, ARRAY_SIZE(brands), host, (size_t)(dot - host));
 }
 
 const char *referrer_source_of(const char *host)

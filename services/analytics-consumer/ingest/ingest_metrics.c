@@ -1,13 +1,13 @@
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
 
+#include "lib/base/array.h"
+
 /* In seconds. The target is to count a click within 60 s. */
 static const double delay_bounds[] = {
 	0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 86400
 };
 static const double batch_bounds[] = { 1,    10,    100,   500,   1000,  2500,
 	                               5000, 10000, 25000, 50000, 100000 };
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics)
 {
 	*out = (struct ingest_metrics){ 0 };
@@ -31,10 +31,10 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	                                       metrics_latency_bounds, metrics_latency_bound_count);
 	out->batch_events =
 		metrics_histogram(metrics, "waymark_batch_events", "Records in a stored batch",
-	                          NULL, batch_bounds, COUNT(batch_bounds));
+	                          NULL, batch_bounds, ARRAY_SIZE(batch_bounds));
 	out->delay_seconds = metrics_histogram(metrics, "waymark_count_delay_seconds",
 	                                       "Delay from a click to the commit that counts it",
-	                                       NULL, delay_bounds, COUNT(delay_bounds));
+	                                       NULL, delay_bounds, ARRAY_SIZE(delay_bounds));
 	out->batches_fenced = metrics_counter(
 		metrics, "waymark_batches_fenced_total",
 		"Batches discarded because another owner had advanced a partition", NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/kafka/cloud_event.h"
 
@@ -47,7 +48,7 @@ static enum err check_headers(const struct kafka_message *message,
 {
 	static const char *const expected[][2] = { { "ce_type", REDIRECT_EVENT_TYPE },
 		                                   { "content-type", CLOUD_EVENT_PROTOBUF } };
-	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		char value[HEADER_MAX];
 		enum err err =
 			kafka_message_header(message->record, expected[i][0], value, sizeof(value));

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
@@ -77,7 +78,7 @@ enum err admin_params_parse_users(const char *query, struct admin_params_users *
 		{ .name = "page", .number = &out->page, .max = ADMIN_PARAMS_PAGE_MAX },
 		{ .name = "limit", .number = &out->limit, .max = ADMIN_PARAMS_LIMIT_MAX },
 	};
-	return read_all(query, parameters, sizeof(parameters) / sizeof(parameters[0]), wrong);
+	return read_all(query, parameters, ARRAY_SIZE(parameters), wrong);
 }
 
 enum err admin_params_parse_audit(const char *query, struct audit_query *out,
@@ -94,5 +95,5 @@ enum err admin_params_parse_audit(const char *query, struct audit_query *out,
 		  .text_size = sizeof(out->subject_type) },
 		{ .name = "subject_id", .number = &out->subject_id, .max = INT64_MAX },
 	};
-	return read_all(query, parameters, sizeof(parameters) / sizeof(parameters[0]), wrong);
+	return read_all(query, parameters, ARRAY_SIZE(parameters), wrong);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/timestamp.h"
 #include "lib/links/host_guard.h"
 #include "services/links-api/destinations/destination.h"
@@ -173,7 +174,7 @@ static const struct {
 	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse,
 	  "is only allowed when you create a link with a login" },
 };
-#define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
+#define MEMBER_COUNT ARRAY_SIZE(members)
 
 static void read_member(const struct reading *r, enum link_request_kind kind, const char *name,
                         const struct json *value)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/audit_store.h"
@@ -39,7 +40,7 @@ static void reject_members(const struct json *body, struct http_problem_fields *
 	static const char *const single[] = { "redirect_status", "expires_at", "expired_url",
 		                              "title" };
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
-	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
 		if (!json_get(body, single[i]))
 			continue;
 		member_pointer(single[i], pointer);
@@ -111,7 +112,7 @@ static enum err audit(const struct request *r, struct pg_conn *conn,
 	static const enum link_change kinds[] = { LINK_CHANGE_UPDATED, LINK_CHANGE_DISABLED,
 		                                  LINK_CHANGE_ENABLED };
 	enum err err = OK;
-	for (size_t i = 0; err == OK && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; err == OK && i < ARRAY_SIZE(kinds); i++)
 		err = audit_change(r, conn, update, kinds[i]);
 	return err;
 }

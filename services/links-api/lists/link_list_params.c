@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/base/utf8.h"
@@ -65,7 +66,7 @@ static const char *const sorts[] = {
 	[LINK_LIST_PARAMS_VISIT_COUNT] = "visit_count",
 	[LINK_LIST_PARAMS_LAST_VISITED_AT] = "last_visited_at",
 };
-#define SORT_COUNT (sizeof(sorts) / sizeof(sorts[0]))
+#define SORT_COUNT ARRAY_SIZE(sorts)
 
 static void read_sort(struct reading *reading)
 {
@@ -141,7 +142,7 @@ static const struct parameter {
 	{ "filter", LIST | CHANGE, read_filter },
 	{ "owner", LIST | CHANGE, read_owner },
 };
-#define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
+#define PARAMETER_COUNT ARRAY_SIZE(parameters)
 
 /* --- all of them --- */
 

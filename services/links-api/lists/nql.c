@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/utf8.h"
 #include "services/links-api/lists/nql_lexer.h"
 #include "services/links-api/lists/nql_value.h"
@@ -42,7 +43,7 @@ static const struct {
 
 static enum nql_operator read_operator(struct nql_lexer *lexer)
 {
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(signs); i++) {
 		if (nql_lexer_take(lexer, signs[i].sign))
 			return signs[i].op;
 	}

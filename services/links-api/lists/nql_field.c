@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
+
 /* The same state as link_state_at. */
 #define STATE_NOW                                                                                  \
 	"(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
@@ -28,7 +30,7 @@ static const struct nql_field fields[] = {
 	{ "updated_at",         NQL_FIELD_TIME,      false, false, false, "updated_at" },
 };
 /* clang-format on */
-#define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
+#define FIELD_COUNT ARRAY_SIZE(fields)
 
 const struct nql_field *nql_field_find(const char *name, size_t len)
 {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
@@ -142,7 +143,7 @@ static const struct parameter {
 	{ "cursor", STATS_PARAMS_CURSOR, read_cursor },
 	{ "format", STATS_PARAMS_FORMAT, read_format },
 };
-#define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
+#define PARAMETER_COUNT ARRAY_SIZE(parameters)
 
 /* --- all of them --- */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
@@ -28,7 +29,7 @@ static const char *const media_types[] = {
 	[FORMAT_CSV] = "text/csv",
 	[FORMAT_NDJSON] = "application/x-ndjson",
 };
-#define FORMAT_COUNT (sizeof(media_types) / sizeof(media_types[0]))
+#define FORMAT_COUNT ARRAY_SIZE(media_types)
 
 static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 {

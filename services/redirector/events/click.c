@@ -1,10 +1,16 @@
 #include "services/redirector/events/click.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/utf8.h"
+#include "lib/clicks/referrer.h"
+#include "lib/clicks/visit_event.h"
 #include "lib/clicks/visitor.h"
+#include "lib/http/http_query.h"
 
 struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted)
 {
@@ -35,6 +41,52 @@ static void copy(const char *text, char *out, size_t size)
 		utf8_copy_clean(text, strlen(text), out, size);
 }
 
+/* The parameters that become facts about a visit. Any other may hold a secret. */
+static const char *const campaign_names[] = { "utm_source", "utm_medium", "utm_campaign" };
+
+/* No target is longer. */
+#define RAW_VALUE_SIZE 4096
+#define CAMPAIGN_VALUE_SIZE sizeof(((struct visit_event *)NULL)->utm_campaign)
+#define CAMPAIGN_BYTES_MAX                                                                         \
+	(ARRAY_SIZE(campaign_names) * (sizeof("&utm_campaign=") + 3 * CAMPAIGN_VALUE_SIZE))
+static_assert(CAMPAIGN_BYTES_MAX <= REDIRECT_EVENT_QUERY_MAX, "a campaign fits into its event");
+
+/* Percent-encodes what would end the value or read as something else. Returns the length. */
+static size_t encode_value(const char *value, char *out)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t len = 0;
+	for (; *value; value++) {
+		unsigned char c = (unsigned char)*value;
+		if (strchr("%&+#", c)) {
+			out[len++] = '%';
+			out[len++] = digits[c >> 4];
+			out[len++] = digits[c & 15];
+		} else {
+			out[len++] = c == ' ' ? '+' : (char)c;
+		}
+	}
+	out[len] = '\0';
+	return len;
+}
+
+/* Decodes and encodes again, so that a value is cut at a character and not inside an escape. */
+static void copy_campaign(const char *query, char out[static REDIRECT_EVENT_QUERY_MAX + 1])
+{
+	size_t len = 0;
+	out[0] = '\0';
+	for (size_t i = 0; query && *query && i < ARRAY_SIZE(campaign_names); i++) {
+		char raw[RAW_VALUE_SIZE];
+		char value[CAMPAIGN_VALUE_SIZE];
+		if (http_query_value(query, campaign_names[i], raw, sizeof(raw)) != OK)
+			continue;
+		copy(raw, value, sizeof(value));
+		len += (size_t)snprintf(out + len, REDIRECT_EVENT_QUERY_MAX + 1 - len,
+		                        "%s%s=", len > 0 ? "&" : "", campaign_names[i]);
+		len += encode_value(value, out + len);
+	}
+}
+
 enum { SEC_PURPOSE, PURPOSE, X_MOZ, USER_AGENT, REFERER, ACCEPT_LANGUAGE, HOST, HEADERS };
 
 static const char *const names[HEADERS] = {
@@ -55,10 +107,11 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor,
 	http_exchange_find_headers(x, names, header, HEADERS);
 	event->prefetch = click_is_prefetch(header[SEC_PURPOSE], header[PURPOSE], header[X_MOZ]);
 	COPY(header[USER_AGENT], event->user_agent);
-	COPY(header[REFERER], event->referrer);
+	referrer_page(header[REFERER] ? header[REFERER] : "", event->referrer,
+	              sizeof(event->referrer));
 	COPY(header[ACCEPT_LANGUAGE], event->accept_language);
 	COPY(header[HOST], event->host);
-	COPY(http_exchange_query(x), event->query);
+	copy_campaign(http_exchange_query(x), event->query);
 
 	struct digest_hmac_key salt;
 	client_ip_network(visitor, event->client_network);

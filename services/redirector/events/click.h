@@ -1,6 +1,7 @@
 /*
  * Safe from any thread. The part of a redirect event that describes the visitor: taken from the
- * request, truncated and sanitised. Of the address only the network and a hash are kept.
+ * request, truncated and sanitised. Of the address only the network and a hash are kept, of the
+ * query only the campaign (utm_source, utm_medium, utm_campaign), of the referrer only the page.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_EVENTS_CLICK_H
 #define WAYMARK_SERVICES_REDIRECTOR_EVENTS_CLICK_H

@@ -1,18 +1,18 @@
 #include "services/redirector/events/event_shipper.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
+#include "lib/base/thread.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
+#include "services/redirector/journal/journal_directory.h"
 #include "services/redirector/journal/journal_shard.h"
 
 #define SOURCE "/waymark/redirector"
@@ -44,6 +44,7 @@ struct event_shipper {
 	struct metric *acked_total;
 	struct metric *queued;
 	struct metric *dropped_total;
+	struct metric *over_share_total;
 	struct metric *journal_bytes;
 };
 
@@ -77,13 +78,16 @@ static void show_counts(void *ctx)
 {
 	struct event_shipper *shipper = ctx;
 	struct event_shipper_counts counts = event_shipper_count(shipper);
-	uint64_t bytes = 0;
-	for (size_t i = 0; i < SHARDS; i++)
+	uint64_t bytes = 0, over_share = 0;
+	for (size_t i = 0; i < SHARDS; i++) {
 		bytes += journal_count(journal_shard_journal(shipper->shards[i])).bytes;
+		over_share += journal_shard_over_share(shipper->shards[i]);
+	}
 	metrics_set(shipper->accepted_total, (int64_t)counts.accepted);
 	metrics_set(shipper->acked_total, (int64_t)counts.acked);
 	metrics_set(shipper->queued, (int64_t)counts.queued);
 	metrics_set(shipper->dropped_total, (int64_t)counts.dropped);
+	metrics_set(shipper->over_share_total, (int64_t)over_share);
 	metrics_set(shipper->journal_bytes, (int64_t)bytes);
 }
 
@@ -112,6 +116,10 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m, s
 	shipper->dropped_total =
 		metrics_counter(m, "waymark_events_dropped_total",
 	                        "Events lost: the journal was full, or Kafka rejected them.", NULL);
+	shipper->over_share_total = metrics_counter(
+		m, "waymark_events_over_share_total",
+		"Events lost because their link or network held more of the journal than was free.",
+		NULL);
 	shipper->journal_bytes =
 		metrics_gauge(m, "waymark_journal_bytes", "Size of the journal files.", NULL);
 	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes",
@@ -228,10 +236,8 @@ static size_t segment_bytes_of(size_t shard_bytes)
 static void create_shards(struct event_shipper *shipper, const struct event_shipper_config *config)
 {
 	shipper->shard_bytes_max = config->bytes_max / SHARDS;
-	if (mkdir(config->journal_dir, 0700) != 0 && errno != EEXIST)
-		log_error(config->log, "journal_directory_not_created",
-		          LOG_TEXT("path", config->journal_dir),
-		          LOG_TEXT("error", strerrordesc_np(errno)));
+	enum err e = journal_directory_make(config->journal_dir, config->log);
+	(void)e; /* logged; the journals below refuse appends then */
 	for (size_t i = 0; i < SHARDS; i++) {
 		char dir[600];
 		snprintf(dir, sizeof(dir), "%s/shard-%zu", config->journal_dir, i);
@@ -284,9 +290,7 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	}
 	create_shards(shipper, config);
 	register_metrics(shipper, config->metrics, config->bytes_max);
-	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
-		abort();
-	pthread_setname_np(shipper->thread, "event-shipper");
+	thread_spawn(&shipper->thread, "event-shipper", run, shipper);
 	*out = shipper;
 	return OK;
 }

@@ -7,6 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
+#include "lib/base/thread.h"
 #include "lib/base/worker_pool.h"
 #include "lib/kafka/kafka_topic_reader.h"
 #include "lib/links/link_event.h"
@@ -88,9 +89,12 @@ static void handle_malformed(struct link_feed *feed, const struct kafka_message 
 static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct watermark watermark;
-	if (watermark_read(feed->kafka, message, &watermark) != OK)
+	if (watermark_read(feed->kafka, message, &watermark) != OK) {
 		metrics_add(feed->malformed, 1);
-	else if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
+		return;
+	}
+	corrected_clock_learn(feed->config.corrected, watermark.as_of_us);
+	if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
 		kafka_topic_reader_refresh(feed->kafka);
 	else
 		link_cache_require_generation(feed->config.link_cache, watermark.generation);
@@ -200,6 +204,11 @@ static double lag_seconds(void *ctx)
 	return (double)watermark_tracker_lag_us(ctx) / (double)CLOCK_US_PER_S;
 }
 
+static double clock_offset_seconds(void *ctx)
+{
+	return (double)corrected_clock_offset_us(ctx) / (double)CLOCK_US_PER_S;
+}
+
 static double is_fresh_value(void *ctx)
 {
 	const struct watermark_tracker *watermark = ctx;
@@ -232,6 +241,10 @@ static void register_metrics(struct link_feed *feed)
 	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
 	                       "Age of the watermark: how far the feed of link events lags.", NULL,
 	                       lag_seconds, feed->config.watermark);
+	metrics_gauge_callback(
+		m, "waymark_clock_offset_seconds",
+		"This machine's clock minus PostgreSQL's, including the delivery of a watermark.",
+		NULL, clock_offset_seconds, feed->config.corrected);
 	metrics_gauge_callback(m, "waymark_feed_is_fresh",
 	                       "1 while the feed lags little enough to keep memory entries fresh.",
 	                       NULL, is_fresh_value, feed->config.watermark);
@@ -254,9 +267,7 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	}
 	feed->repairers = worker_pool_new("feed-repair", 1, REPAIRS_MAX);
 	register_metrics(feed);
-	if (pthread_create(&feed->thread, NULL, follow, feed) != 0)
-		abort();
-	pthread_setname_np(feed->thread, "link-feed");
+	thread_spawn(&feed->thread, "link-feed", follow, feed);
 	*out = feed;
 	return OK;
 }

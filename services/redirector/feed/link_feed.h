@@ -23,6 +23,7 @@
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link_cache.h"
 #include "services/redirector/cache/memory_cache.h"
+#include "services/redirector/feed/corrected_clock.h"
 #include "services/redirector/feed/recent_changes.h"
 #include "services/redirector/feed/watermark_tracker.h"
 #include "services/redirector/lookup/slug_bloom_filter.h"
@@ -37,6 +38,7 @@ struct link_feed_config {
 	const struct kafka_config *kafka;
 	const char *topic;
 	struct watermark_tracker *watermark;
+	struct corrected_clock *corrected; /* learns from each watermark */
 	struct recent_changes *changes;
 	struct memory_cache *memory;
 	int64_t memory_ttl_ms;

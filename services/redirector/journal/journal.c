@@ -14,6 +14,8 @@
 struct in_flight {
 	struct journal_segment *segment;
 	size_t end;
+	const void *bytes;
+	uint32_t len;
 	_Atomic bool is_acked;
 };
 
@@ -28,7 +30,10 @@ struct journal {
 	_Atomic bool accepts_appends;
 	_Atomic bool is_broken; /* the last segment could not be created, for a reason other than
 	                           bytes_max */
+	_Atomic bool is_sync_failing;
+	_Atomic bool has_new_names; /* the directory is to be synced */
 	_Atomic uint64_t bytes;
+	_Atomic uint64_t held;
 
 	/*
 	 * One chain, oldest first: recovered segments, then our own. The shipper removes segments
@@ -55,6 +60,12 @@ struct journal {
 
 /* --- segments --- */
 
+/* False: an earlier process wrote it, or it is the sentinel. */
+static bool is_own(const struct journal *j, const struct journal_segment *s)
+{
+	return s->number >= j->first_own_number;
+}
+
 /* ERR_LIMIT: it would exceed bytes_max, or the disk is full. */
 static enum err create_segment(struct journal *j, struct journal_segment **out)
 {
@@ -68,6 +79,8 @@ static enum err create_segment(struct journal *j, struct journal_segment **out)
 	atomic_store(&j->is_broken, err != OK);
 	if (err != OK)
 		atomic_fetch_sub(&j->bytes, size);
+	else
+		atomic_store(&j->has_new_names, true);
 	return err;
 }
 
@@ -90,6 +103,7 @@ static void recover_segment(struct journal *j, struct journal_segment *s, uint64
 	journal_segment_trim(s);
 	atomic_fetch_add(&j->appended, records);
 	atomic_fetch_add(&j->bytes, s->size);
+	atomic_fetch_add(&j->held, s->size);
 	add_to_chain(j, s);
 }
 
@@ -155,17 +169,20 @@ enum err journal_append(struct journal *j, const void *bytes, size_t len)
 		return ERR_LIMIT;
 	/* Counted first: the record may be acked before this function returns. */
 	atomic_fetch_add(&j->appended, 1);
-	bool is_own = j->last->number >= j->first_own_number;
-	if (is_own)
+	atomic_fetch_add(&j->held, journal_segment_record_bytes(len));
+	bool has_own = is_own(j, j->last);
+	if (has_own)
 		err = journal_segment_append(j->last, bytes, len);
 	if (err == ERR_LIMIT && take_standby(j, &next) == OK) {
 		err = journal_segment_append(next, bytes, len);
-		if (is_own)
+		if (has_own)
 			journal_segment_close(j->last);
 		add_to_chain(j, next);
 	}
-	if (err != OK)
+	if (err != OK) {
 		atomic_fetch_sub(&j->appended, 1);
+		atomic_fetch_sub(&j->held, journal_segment_record_bytes(len));
+	}
 	return err;
 }
 
@@ -195,8 +212,7 @@ bool journal_next(struct journal *j, struct journal_record *record)
 		return false;
 	do {
 		if (j->reading != &j->sentinel)
-			read = journal_segment_next(j->reading,
-			                            j->reading->number < j->first_own_number,
+			read = journal_segment_next(j->reading, !is_own(j, j->reading),
 			                            &record->bytes, &record->len, &end);
 	} while (read == JOURNAL_SEGMENT_END && advance_reading(j));
 	if (read != JOURNAL_SEGMENT_RECORD)
@@ -204,6 +220,8 @@ bool journal_next(struct journal *j, struct journal_record *record)
 	struct in_flight *entry = slot(j, j->next_ack_id);
 	entry->segment = j->reading;
 	entry->end = end;
+	entry->bytes = record->bytes;
+	entry->len = (uint32_t)record->len;
 	atomic_store_explicit(&entry->is_acked, false, memory_order_relaxed);
 	record->ack_id = j->next_ack_id++;
 	return true;
@@ -215,6 +233,17 @@ void journal_ack(struct journal *j, uint64_t ack_id)
 	atomic_fetch_add(&j->acked, 1);
 }
 
+/* Recovered segments are held as a whole, until they are removed. */
+static void release(struct journal *j, const struct in_flight *entry)
+{
+	journal_segment_release(entry->segment, entry->end);
+	if (!is_own(j, entry->segment))
+		return;
+	atomic_fetch_sub(&j->held, journal_segment_record_bytes(entry->len));
+	if (j->config.on_released)
+		j->config.on_released(j->config.ctx, entry->bytes, entry->len);
+}
+
 /* Releases the acked records that have no unacked record before them. */
 static void release_acked(struct journal *j)
 {
@@ -222,7 +251,7 @@ static void release_acked(struct journal *j)
 		struct in_flight *oldest = slot(j, j->release_ack_id);
 		if (!atomic_load_explicit(&oldest->is_acked, memory_order_acquire))
 			break;
-		journal_segment_release(oldest->segment, oldest->end);
+		release(j, oldest);
 		j->release_ack_id++;
 	}
 }
@@ -255,6 +284,8 @@ static void remove_released_segments(struct journal *j)
 		return;
 	while ((front = atomic_load(&j->sentinel.next)) != in_use) {
 		atomic_store(&j->sentinel.next, atomic_load(&front->next));
+		if (!is_own(j, front))
+			atomic_fetch_sub(&j->held, front->size);
 		keep_or_remove(j, front);
 	}
 }
@@ -269,10 +300,12 @@ static enum err create_standby(struct journal *j)
 	enum err err = journal_segment_reuse(spare, j->dir, atomic_fetch_add(&j->next_number, 1),
 	                                     j->config.log);
 	atomic_store(&j->is_broken, err != OK);
-	if (err == OK)
+	if (err == OK) {
 		j->standby = spare;
-	else
+		atomic_store(&j->has_new_names, true);
+	} else {
 		remove_segment(j, spare);
+	}
 	return err;
 }
 
@@ -289,16 +322,38 @@ static void prepare_standby(struct journal *j, int64_t now_us)
 	pthread_mutex_unlock(&j->standby_lock);
 }
 
+static enum err sync_names(struct journal *j)
+{
+	if (!atomic_exchange(&j->has_new_names, false))
+		return OK;
+	enum err err = journal_directory_sync(j->dir, j->config.log);
+	if (err != OK)
+		atomic_store(&j->has_new_names, true);
+	return err;
+}
+
+/*
+ * From the oldest segment that is not released: what has been read may not be acked. The names come
+ * first, because a file without its name is lost.
+ */
+static void sync_all(struct journal *j)
+{
+	struct journal_segment *next;
+	enum err err = sync_names(j);
+	for (struct journal_segment *s = atomic_load(&j->sentinel.next); s != NULL; s = next) {
+		next = atomic_load_explicit(&s->next, memory_order_acquire);
+		enum err e = journal_segment_sync(s, next != NULL, j->config.log);
+		err = err == OK ? e : err;
+	}
+	atomic_store(&j->is_sync_failing, err != OK);
+}
+
 static void sync_if_due(struct journal *j, int64_t now_us)
 {
 	if (j->config.fsync_ms == 0 ||
 	    now_us - j->synced_at_us < j->config.fsync_ms * CLOCK_US_PER_MS)
 		return;
-	for (struct journal_segment *s = j->reading; s != NULL;
-	     s = atomic_load_explicit(&s->next, memory_order_acquire)) {
-		if (s != &j->sentinel)
-			journal_segment_sync(s);
-	}
+	sync_all(j);
 	j->synced_at_us = now_us;
 }
 
@@ -326,6 +381,8 @@ void journal_free(struct journal *j)
 		return;
 	release_acked(j);
 	bool is_drained = atomic_load(&j->acked) == atomic_load(&j->appended);
+	if (!is_drained && j->config.fsync_ms > 0)
+		sync_all(j);
 	for (s = atomic_load(&j->sentinel.next); s != NULL; s = next) {
 		next = atomic_load(&s->next);
 		journal_segment_free(s, is_drained);
@@ -346,7 +403,8 @@ bool journal_accepts_appends(const struct journal *j)
 
 bool journal_is_healthy(const struct journal *j)
 {
-	return atomic_load(&j->is_open) && !atomic_load(&j->is_broken);
+	return atomic_load(&j->is_open) && !atomic_load(&j->is_broken) &&
+	       !atomic_load(&j->is_sync_failing);
 }
 
 struct journal_counts journal_count(const struct journal *j)
@@ -354,5 +412,6 @@ struct journal_counts journal_count(const struct journal *j)
 	struct journal_counts counts = { .acked = atomic_load(&j->acked) };
 	counts.appended = atomic_load(&j->appended);
 	counts.bytes = atomic_load(&j->bytes);
+	counts.held = atomic_load(&j->held);
 	return counts;
 }

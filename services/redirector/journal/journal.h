@@ -16,9 +16,9 @@
  * are refused when bytes_max is used up and when the disk is full or cannot be written.
  * journal_maintain retries, so the journal heals without a restart.
  *
- * A power cut may cost the pages that the kernel had not written. journal_maintain writes them
- * every fsync_ms; with 0 the kernel decides, about 30 s. A torn record fails its checksum and ends
- * its segment.
+ * A power cut may cost the pages that the kernel had not written. journal_maintain writes all
+ * records that are not acked, and the names of their files, every fsync_ms; with 0 the kernel
+ * decides, about 30 s. A torn record fails its checksum and ends its segment.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_H
 #define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_H
@@ -39,6 +39,12 @@ struct journal_config {
 	size_t bytes_max;     /* of all segments; at least two segments */
 	size_t in_flight_max; /* records read but not acked */
 	int64_t fsync_ms;     /* 0: never */
+	/*
+	 * Called by journal_maintain for each record of this process that is acked and leaves the
+	 * journal. May be NULL.
+	 */
+	void (*on_released)(void *ctx, const void *bytes, size_t len);
+	void *ctx;
 	const struct clock *clock;
 	const struct log *log;
 };
@@ -74,8 +80,8 @@ void journal_maintain(struct journal *j);
 bool journal_accepts_appends(const struct journal *j);
 
 /*
- * False: the directory cannot be used or its disk is full. A journal that has used up bytes_max is
- * healthy.
+ * False: the directory cannot be used, or its disk is full or fails to sync. A journal that has
+ * used up bytes_max is healthy.
  */
 bool journal_is_healthy(const struct journal *j);
 
@@ -83,6 +89,7 @@ struct journal_counts {
 	uint64_t appended; /* by this process, plus those recovered at the start */
 	uint64_t acked;
 	uint64_t bytes; /* of segment files */
+	uint64_t held;  /* bytes of records that are not released; a part of bytes */
 };
 
 /* acked is read first, so appended - acked is never negative. */

@@ -11,13 +11,41 @@
 
 #define NUMBER_DIGITS 20
 
+enum err journal_directory_sync(const char *dir, const struct log *log)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* EINVAL: the file system keeps names by other means. */
+	if (fd >= 0 && (fsync(fd) == 0 || errno == EINVAL)) {
+		close(fd);
+		return OK;
+	}
+	log_error(log, "journal_directory_not_synced", LOG_TEXT("path", dir),
+	          LOG_TEXT("error", strerrordesc_np(errno)));
+	if (fd >= 0)
+		close(fd);
+	return ERR_UNAVAILABLE;
+}
+
+enum err journal_directory_make(const char *dir, const struct log *log)
+{
+	char parent[JOURNAL_SEGMENT_PATH_SIZE];
+	snprintf(parent, sizeof parent, "%s/..", dir);
+	if (mkdir(dir, 0700) == 0)
+		return journal_directory_sync(parent, log);
+	if (errno == EEXIST)
+		return OK;
+	log_error(log, "journal_directory_not_created", LOG_TEXT("path", dir),
+	          LOG_TEXT("error", strerrordesc_np(errno)));
+	return ERR_UNAVAILABLE;
+}
+
 enum err journal_directory_lock(const char *dir, const struct log *log, int *lock_fd)
 {
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
-	int fd = -1;
 	snprintf(path, sizeof path, "%s/lock", dir);
-	if (mkdir(dir, 0700) == 0 || errno == EEXIST)
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (journal_directory_make(dir, log) != OK)
+		return ERR_UNAVAILABLE;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
 		*lock_fd = fd;
 		return OK;

@@ -13,11 +13,23 @@
 #include "services/redirector/journal/journal_segment.h"
 
 /*
+ * Creates the directory if it is missing; it survives a power cut. ERR_UNAVAILABLE: it cannot be
+ * created (logged).
+ */
+enum err journal_directory_make(const char *dir, const struct log *log) MUST_CHECK;
+
+/*
  * Creates the directory if it is missing and locks it: flock on the file "lock"; close the
  * descriptor to release it. ERR_UNAVAILABLE: the directory cannot be created or written, or another
  * process holds the lock (logged).
  */
 enum err journal_directory_lock(const char *dir, const struct log *log, int *lock_fd) MUST_CHECK;
+
+/*
+ * Writes the names in the directory to the disk, so that new and renamed files survive a power cut.
+ * ERR_UNAVAILABLE: the disk fails (logged).
+ */
+enum err journal_directory_sync(const char *dir, const struct log *log) MUST_CHECK;
 
 struct journal_directory {
 	size_t count;

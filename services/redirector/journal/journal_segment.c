@@ -39,7 +39,7 @@ static struct record *record_at(const struct journal_segment *s, size_t offset)
 	return (struct record *)(s->map + offset);
 }
 
-static size_t record_bytes(size_t len)
+size_t journal_segment_record_bytes(size_t len)
 {
 	return sizeof(struct record) + ((len + 7) & ~(size_t)7);
 }
@@ -133,6 +133,7 @@ enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint6
 	                      memory_order_release);
 	header_of(s)->number = s->number = number;
 	s->append_at = s->read_at = JOURNAL_SEGMENT_HEADER_BYTES;
+	s->is_synced = false;
 	atomic_store(&s->next, NULL);
 	return OK;
 }
@@ -179,7 +180,7 @@ static int64_t whole_record_at(const struct journal_segment *s, size_t offset)
 	const struct record *record = record_at(s, offset);
 	uint32_t length = atomic_load_explicit(&record->length, memory_order_acquire);
 	if (length == 0 || length == JOURNAL_SEGMENT_CLOSED ||
-	    record_bytes(length) > s->size - offset)
+	    journal_segment_record_bytes(length) > s->size - offset)
 		return -1;
 	return record->checksum == checksum_of(s, offset, record + 1, length) ? (int64_t)length
 	                                                                      : -1;
@@ -198,7 +199,8 @@ static size_t count_records(const struct journal_segment *s, uint64_t *records)
 	size_t offset = s->read_at;
 	int64_t length;
 	*records = 0;
-	for (; (length = whole_record_at(s, offset)) >= 0; offset += record_bytes((size_t)length))
+	for (; (length = whole_record_at(s, offset)) >= 0;
+	     offset += journal_segment_record_bytes((size_t)length))
 		++*records;
 	return offset;
 }
@@ -225,12 +227,12 @@ enum err journal_segment_append(struct journal_segment *s, const void *bytes, si
 	size_t offset = s->append_at;
 	if (len == 0 || len >= JOURNAL_SEGMENT_CLOSED)
 		return ERR_INVALID;
-	if (record_bytes(len) > s->size - offset)
+	if (journal_segment_record_bytes(len) > s->size - offset)
 		return ERR_LIMIT;
 	struct record *record = record_at(s, offset);
 	memcpy(record + 1, bytes, len);
 	record->checksum = checksum_of(s, offset, bytes, len);
-	s->append_at = offset + record_bytes(len);
+	s->append_at = offset + journal_segment_record_bytes(len);
 	mark_end(s, s->append_at, 0);
 	atomic_store_explicit(&record->length, (uint32_t)len, memory_order_release);
 	return OK;
@@ -252,7 +254,7 @@ enum journal_segment_read journal_segment_next(struct journal_segment *s, bool r
 		return recovered ? JOURNAL_SEGMENT_END : JOURNAL_SEGMENT_NOTHING;
 	*bytes = record_at(s, offset) + 1;
 	*len = (size_t)length;
-	*end = s->read_at = offset + record_bytes((size_t)length);
+	*end = s->read_at = offset + journal_segment_record_bytes((size_t)length);
 	return JOURNAL_SEGMENT_RECORD;
 }
 
@@ -261,9 +263,14 @@ void journal_segment_release(struct journal_segment *s, size_t end)
 	atomic_store_explicit(&header_of(s)->released, end, memory_order_relaxed);
 }
 
-void journal_segment_sync(const struct journal_segment *s)
+enum err journal_segment_sync(struct journal_segment *s, bool is_complete, const struct log *log)
 {
-	(void)msync(s->map, s->size, MS_SYNC);
+	if (s->is_synced)
+		return OK;
+	if (msync(s->map, s->size, MS_SYNC) != 0)
+		return fail(log, "journal_segment_not_synced", s->path, errno);
+	s->is_synced = is_complete;
+	return OK;
 }
 
 void journal_segment_free(struct journal_segment *s, bool remove)

@@ -36,6 +36,7 @@ struct journal_segment {
 	uint64_t number;  /* rises with each file of a journal */
 	size_t append_at; /* the appender's */
 	size_t read_at;   /* the reader's */
+	bool is_synced;   /* the reader's: complete, and the disk has all of it */
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
 };
 
@@ -68,6 +69,9 @@ void journal_segment_inspect(const struct journal_segment *s, uint64_t *records,
  */
 void journal_segment_trim(struct journal_segment *s);
 
+/* What a record of len bytes takes in the file. */
+size_t journal_segment_record_bytes(size_t len);
+
 /* ERR_LIMIT: the record does not fit; close the segment and use the next one. */
 enum err journal_segment_append(struct journal_segment *s, const void *bytes,
                                 size_t len) MUST_CHECK;
@@ -89,8 +93,12 @@ enum journal_segment_read journal_segment_next(struct journal_segment *s, bool r
 /* Records in the file that everything before end need not be read again. */
 void journal_segment_release(struct journal_segment *s, size_t end);
 
-/* Writes appended records to the disk (msync). */
-void journal_segment_sync(const struct journal_segment *s);
+/*
+ * Writes appended records to the disk (msync). Does nothing once a complete segment is synced:
+ * is_complete says that nothing is appended any more. ERR_UNAVAILABLE: the disk fails (logged).
+ */
+enum err journal_segment_sync(struct journal_segment *s, bool is_complete,
+                              const struct log *log) MUST_CHECK;
 
 /* Unmaps the file; remove also deletes it. NULL is allowed. */
 void journal_segment_free(struct journal_segment *s, bool remove);

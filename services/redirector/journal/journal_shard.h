@@ -23,16 +23,20 @@
 
 struct journal_shard;
 
-/* The journal's directory is config->dir. */
+/* The journal's directory is config->dir. The shard sets on_released of its copy of config. */
 struct journal_shard *journal_shard_new(const struct journal_config *config);
 void journal_shard_free(struct journal_shard *shard);
 
 /*
  * Safe from any thread. Sets the event's id, instance and sequence. traceparent may be "".
- * ERR_LIMIT: the journal is full or cannot be written; the event was not stored.
+ * ERR_LIMIT: the journal is full or cannot be written, or the event's link or network already holds
+ * more of it than is free (journal_shares.h); the event was not stored.
  */
 enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
                               const char *traceparent) MUST_CHECK;
+
+/* Events that were refused because their link or network held too much. Safe from any thread. */
+uint64_t journal_shard_over_share(const struct journal_shard *shard);
 
 /* Everything needed to send a record without decoding it. Borrowed until it is acked. */
 struct journal_shard_record {

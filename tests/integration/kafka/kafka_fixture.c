@@ -8,7 +8,7 @@
 
 #define TIMEOUT_MS TEST_DEADLINE_MS
 
-void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions)
+static void skip_without_kafka(void)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
@@ -16,12 +16,30 @@ void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partiti
 			"skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
-	struct kafka_topic topic = { .partitions = partitions };
+}
+
+static enum err ensure(const struct backend_fixture *f, struct kafka_topic topic)
+{
+	skip_without_kafka();
 	snprintf(topic.name, sizeof(topic.name), "%s", f->unique);
 	const struct kafka_topics_config config = {
 		.kafka = &f->kafka, .replication = -1, .timeout_ms = TIMEOUT_MS, .log = f->log
 	};
-	assert_int_equal(kafka_topics_ensure(&config, &topic, 1), OK);
+	return kafka_topics_ensure(&config, &topic, 1);
+}
+
+void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions)
+{
+	assert_int_equal(ensure(f, (struct kafka_topic){ .partitions = partitions }), OK);
+}
+
+enum err kafka_fixture_try_topic(const struct backend_fixture *f, const char *setting,
+                                 const char *value)
+{
+	struct kafka_topic topic = { .partitions = 1, .setting_count = 1 };
+	snprintf(topic.settings[0].name, sizeof(topic.settings[0].name), "%s", setting);
+	snprintf(topic.settings[0].value, sizeof(topic.settings[0].value), "%s", value);
+	return ensure(f, topic);
 }
 
 void kafka_fixture_fill(const struct backend_fixture *f, const char *prefix, int count)

@@ -18,6 +18,10 @@
  */
 void kafka_fixture_create_topic(const struct backend_fixture *f, int32_t partitions);
 
+/* The same with one partition and a setting. Returns what kafka_topics_ensure says of it. */
+enum err kafka_fixture_try_topic(const struct backend_fixture *f, const char *setting,
+                                 const char *value) MUST_CHECK;
+
 /*
  * Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are
  * acked.

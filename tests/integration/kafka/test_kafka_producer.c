@@ -209,6 +209,60 @@ static void rejects_a_record_that_is_too_large_for_kafka(void **state)
 	kafka_producer_free(p);
 }
 
+/* Sends records of random bytes, which compression does not make smaller. */
+static void send_random(struct kafka_producer *p, const char *topic, const char *key, size_t len)
+{
+	uint8_t *value = mem_zero(len);
+	entropy_fill(value, len);
+	const struct kafka_record record = {
+		.topic = topic, .key = key, .key_len = strlen(key), .value = value, .value_len = len
+	};
+	assert_int_equal(kafka_producer_send(p, &record), OK);
+	free(value);
+}
+
+static void sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	assert_int_equal(kafka_fixture_try_topic(f, "max.message.bytes", "3000"), ERR_CONFLICT);
+	struct kafka_producer_config config = config_of(f, &reports);
+	config.linger_ms = 50;
+	struct kafka_producer *p = new_producer(&config);
+	for (int i = 0; i < 500; i++) {
+		send_random(p, f->unique, "fits", 400);
+		if (i == 250)
+			send_random(p, f->unique, "too large", 5000);
+	}
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	kafka_producer_free(p);
+	assert_int_equal(atomic_load(&reports.ok), 500);
+	assert_int_equal(atomic_load(&reports.other), 1);
+}
+
+/* A compacted topic rejects a batch in which one record has no key. */
+static void an_invalid_record_does_not_take_its_batch_along(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	assert_int_equal(kafka_fixture_try_topic(f, "cleanup.policy", "compact"), OK);
+	struct kafka_producer_config config = config_of(f, &reports);
+	config.linger_ms = 50;
+	struct kafka_producer *p = new_producer(&config);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(send_text(p, f->unique, "key", "valid", 0), OK);
+		const struct kafka_record keyless = { .topic = f->unique,
+			                              .value = "x",
+			                              .value_len = 1 };
+		if (i == 50)
+			assert_int_equal(kafka_producer_send(p, &keyless), OK);
+	}
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	kafka_producer_free(p);
+	assert_int_equal(atomic_load(&reports.ok), 100);
+	assert_int_equal(atomic_load(&reports.other), 1);
+}
+
 static void drops_a_record_after_its_timeout(void **state)
 {
 	struct backend_fixture *f = *state;
@@ -360,14 +414,17 @@ static void resends_what_a_broker_rejects_temporarily(void **state)
 	free_mock(&m);
 }
 
+/* The record is rejected in batches of every size, the last time alone. */
 static void reports_what_a_broker_rejects_permanently(void **state)
 {
+	enum { BATCH_SIZES = 5 };
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
-	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
-	                                  RD_KAFKA_RESP_ERR_INVALID_RECORD);
+	for (int i = 0; i < BATCH_SIZES; i++)
+		rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
+		                                  RD_KAFKA_RESP_ERR_INVALID_RECORD);
 	send_numbered(p, m.net->unique, 0, 1);
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&reports->other), 1);
@@ -426,6 +483,8 @@ int main(void)
 		WITH_FIXTURE(rejects_records_beyond_the_queue_limit),
 		WITH_FIXTURE(bounds_the_bytes_of_the_queue),
 		WITH_FIXTURE(rejects_a_record_that_is_too_large_for_kafka),
+		WITH_FIXTURE(sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large),
+		WITH_FIXTURE(an_invalid_record_does_not_take_its_batch_along),
 		WITH_FIXTURE(drops_a_record_after_its_timeout),
 		WITH_FIXTURE(rejects_invalid_settings_without_logging_their_values),
 		WITH_FIXTURE(reports_whether_a_broker_is_connected),

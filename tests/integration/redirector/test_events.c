@@ -113,6 +113,52 @@ static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_fu
 	fixture_await_ready(f, true);
 }
 
+#define LINKS 12
+
+/* Headers as long as an event keeps them. */
+static void write_greedy_headers(char *out, size_t size)
+{
+	char agent[REDIRECT_EVENT_USER_AGENT_MAX + 1] = { 0 };
+	memset(agent, 'a', sizeof(agent) - 1);
+	snprintf(out, size,
+	         "X-Forwarded-For: 198.51.100.7\r\nUser-Agent: %s\r\nReferer: https://%.200s/\r\n",
+	         agent, agent);
+}
+
+/* The visitor follows links in all shards, until the journal takes no more of them. */
+static void one_visitor_does_not_take_the_journal_from_all_others(void **state)
+{
+	struct fixture *f = *state;
+	char name[20], greedy[1024], other[64];
+	write_greedy_headers(greedy, sizeof(greedy));
+	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
+	         FIXTURE_UNREACHABLE_KAFKA);
+	f->config.journal_max_bytes = (int64_t)1024 * 1024;
+	f->config.drain_s = 0;
+	f->config.memory_ttl_ms = 60000;
+	for (int i = 0; i < 2 * LINKS; i++) {
+		snprintf(name, sizeof(name), "link-%d", i);
+		fixture_add_link(f, name);
+	}
+	fixture_start(f);
+	for (int i = 0; i < 150 * LINKS; i++) {
+		snprintf(name, sizeof(name), "link-%d", i % LINKS);
+		assert_int_equal(fixture_get_link(f, name, greedy), 302);
+	}
+	double dropped = fixture_metric(f, DROPPED);
+	assert_true(dropped > 0);
+	assert_true(fixture_metric(f, "waymark_events_over_share_total") == dropped);
+	for (int i = LINKS; i < 2 * LINKS; i++) {
+		snprintf(name, sizeof(name), "link-%d", i);
+		snprintf(other, sizeof(other), "X-Forwarded-For: 203.0.%d.7\r\n", i);
+		assert_int_equal(fixture_get_link(f, name, other), 302);
+	}
+	/* One bucket in 4,095 is shared with the greedy visitor. */
+	assert_true(fixture_metric(f, DROPPED) <= dropped + 1);
+	assert_adds_up(f);
+	fixture_await_ready(f, true);
+}
+
 #define APPENDED 20000
 
 static void *append_events(void *arg)
@@ -267,6 +313,7 @@ int main(void)
 		TEST(makes_one_event_per_redirect_and_none_for_other_responses),
 		TEST(ships_every_event_before_it_ends),
 		TEST(redirects_without_kafka_and_drops_events_only_when_the_journal_is_full),
+		TEST(one_visitor_does_not_take_the_journal_from_all_others),
 		TEST(the_next_redirector_ships_unacknowledged_events),
 		TEST(counts_add_up_at_every_scrape),
 		TEST(describes_the_visitor_without_the_address),

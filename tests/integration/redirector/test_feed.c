@@ -313,6 +313,43 @@ static void repairs_redis_after_its_own_stale_fill(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static int64_t an_hour_ago_us(const struct clock *self)
+{
+	(void)self;
+	return clock_now_us(clock_system()) - CLOCK_US_PER_HOUR;
+}
+
+static int64_t steady_us(const struct clock *self)
+{
+	(void)self;
+	return clock_steady_us(clock_system());
+}
+
+static bool is_expired(struct fixture *f, const char *name)
+{
+	return fixture_get_link(f, name, "") == 410;
+}
+
+/* The clock of the watermarks is that of PostgreSQL. */
+static void follows_no_expired_link_although_its_clock_is_behind(void **state)
+{
+	struct feed_fixture *s = *state;
+	struct fixture *f = s->fixture;
+	static const struct clock behind = { .now_us = an_hour_ago_us, .steady_us = steady_us };
+	f->clock = &behind;
+	fixture_add_link(f, "past");
+	fixture_change_link(f, "past", "expires_at = clock_timestamp() - interval '1 minute'");
+	fixture_add_link(f, "future");
+	fixture_change_link(f, "future", "expires_at = clock_timestamp() + interval '1 hour'");
+	fixture_start(f);
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (!is_expired(f, "past"))
+		assert_true(http_fixture_now_ms() < until_ms);
+	assert_int_equal(fixture_get_link(f, "future", ""), 302);
+	assert_true(fixture_metric(f, "waymark_clock_offset_seconds") < -3590);
+	await(f, IS_FRESH, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +363,7 @@ int main(void)
 		TEST(queries_postgresql_when_the_filter_is_overfull),
 		TEST(finds_links_that_bypassed_the_api),
 		TEST(repairs_redis_after_its_own_stale_fill),
+		TEST(follows_no_expired_link_although_its_clock_is_behind),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

@@ -84,6 +84,17 @@ static void logs_each_difference_of_an_existing_topic(void **state)
 	assert_int_equal(count_logged(f, "\"value\":\"1000000\",\"wanted\":\"3000000\""), 1);
 }
 
+static void reports_a_topic_that_rejects_the_batches_of_the_producers(void **state)
+{
+	struct fixture *f = *state;
+	struct kafka_topic topic = unique_topic(1, "1000000");
+	topic.setting_count = 2;
+	snprintf(topic.settings[1].name, sizeof(topic.settings[1].name), "max.message.bytes");
+	snprintf(topic.settings[1].value, sizeof(topic.settings[1].value), "999999");
+	assert_int_equal(kafka_topics_ensure(&f->config, &topic, 1), ERR_CONFLICT);
+	assert_int_equal(count_logged(f, "\"value\":\"999999\",\"wanted_at_least\":1000000"), 1);
+}
+
 static void logs_the_reason_when_the_brokers_refuse_a_topic(void **state)
 {
 	struct fixture *f = *state;
@@ -114,6 +125,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(logs_each_difference_of_an_existing_topic, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(
+			reports_a_topic_that_rejects_the_batches_of_the_producers, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(logs_the_reason_when_the_brokers_refuse_a_topic,
 		                                set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gives_up_when_no_broker_answers_in_time, set_up,

@@ -243,7 +243,7 @@ static void refuses_empty_random_and_oversized_input(void **state)
 	char *large = mem_zero(REDIRECT_EVENT_BYTES_MAX + 1);
 	assert_int_equal(redirect_event_decode(large, REDIRECT_EVENT_BYTES_MAX + 1, out, reason),
 	                 ERR_INVALID);
-	assert_string_equal(reason, "message: 8193 bytes");
+	assert_string_equal(reason, "message: 4097 bytes");
 	free(large);
 	free(out);
 }

@@ -120,7 +120,7 @@ static void copies_the_headers_of_the_visitor(void **state)
 	assert_string_equal(f->event.referrer, "https://news.example/");
 	assert_string_equal(f->event.accept_language, "de-DE,de;q=0.8");
 	assert_string_equal(f->event.host, "sho.rt");
-	assert_string_equal(f->event.query, "utm_source=x%20y&z");
+	assert_string_equal(f->event.query, "utm_source=x+y");
 	assert_true(f->event.prefetch);
 	assert_int_equal(f->event.method, REDIRECT_METHOD_GET);
 }
@@ -144,10 +144,38 @@ static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 	char headers[2048];
 	char agent[1001] = { 0 };
 	memset(agent, 'a', sizeof(agent) - 1);
-	snprintf(headers, sizeof(headers), "User-Agent: %s\r\nReferer: a\xff\xe9\r\n", agent);
+	snprintf(headers, sizeof(headers), "User-Agent: %s\r\nReferer: https://a/\xff\xe9\r\n",
+	         agent);
 	get(f, "/a", headers);
 	assert_int_equal(strlen(f->event.user_agent), REDIRECT_EVENT_USER_AGENT_MAX);
-	assert_string_equal(f->event.referrer, "a??");
+	assert_string_equal(f->event.referrer, "https://a/??");
+}
+
+static void keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer(void **state)
+{
+	struct fixture *f = *state;
+	get(f,
+	    "/a?token=s3cret&utm_medium=m%26m%25&code=s3cret&utm_source=%C3%BC%2B1&utm_term=s3cret",
+	    "Referer: https://s3cret:s3cret@news.example/today;s3cret?token=s3cret#s3cret\r\n");
+	assert_string_equal(f->event.query, "utm_source=\xc3\xbc%2B1&utm_medium=m%26m%25");
+	assert_string_equal(f->event.referrer, "https://news.example/today");
+	get(f, "/a?utm_source=%zz&utm_medium=&utm_campaign=c", "Referer: s3cret\r\n");
+	assert_string_equal(f->event.query, "utm_medium=&utm_campaign=c");
+	assert_string_equal(f->event.referrer, "");
+}
+
+static void the_longest_campaign_fits_into_its_event(void **state)
+{
+	struct fixture *f = *state;
+	char value[3 * 130 + 1] = "";
+	char target[4 * sizeof(value)];
+	for (size_t i = 0; i < 130; i++)
+		memcpy(value + 3 * i, "%25", 4);
+	snprintf(target, sizeof(target), "/a?utm_source=%s&utm_medium=%s&utm_campaign=%s", value,
+	         value, value);
+	get(f, target, "");
+	assert_int_equal(strlen(f->event.query),
+	                 strlen("utm_source=&utm_medium=&utm_campaign=") + (size_t)3 * 3 * 127);
 }
 
 int main(void)
@@ -161,6 +189,8 @@ int main(void)
 		cmocka_unit_test(copies_the_headers_of_the_visitor),
 		cmocka_unit_test(leaves_missing_headers_empty),
 		cmocka_unit_test(truncates_long_headers_and_sanitises_invalid_text),
+		cmocka_unit_test(keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer),
+		cmocka_unit_test(the_longest_campaign_fits_into_its_event),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

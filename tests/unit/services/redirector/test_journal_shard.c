@@ -56,6 +56,103 @@ static void append(struct fixture *f, const char *slug, const char *traceparent)
 	assert_int_equal(journal_shard_append(f->shard, &event, traceparent), OK);
 }
 
+static enum err append_from(struct fixture *f, const char *slug, const char *network)
+{
+	struct redirect_event event = { .occurred_at_us = 1,
+		                        .link_id = 1,
+		                        .link_version = 1,
+		                        .status = 302,
+		                        .method = REDIRECT_METHOD_GET };
+	snprintf(event.slug, sizeof(event.slug), "%s", slug);
+	snprintf(event.client_network, sizeof(event.client_network), "%s", network);
+	memset(event.user_agent, 'a', sizeof(event.user_agent) - 1);
+	journal_maintain(journal_shard_journal(f->shard));
+	return journal_shard_append(f->shard, &event, "");
+}
+
+/* Appends until the journal refuses. Numbers the links or the networks. */
+static int fill(struct fixture *f, bool is_one_link)
+{
+	int count = 0;
+	char slug[33] = "greedy", network[50] = "198.51.100.0/24";
+	do {
+		snprintf(is_one_link ? network : slug, 33, is_one_link ? "%d.0.0.0/24" : "many-%d",
+		         count);
+		assert_true(count++ < 100000);
+	} while (append_from(f, slug, network) == OK);
+	return count;
+}
+
+/* One in 4,095 shares a bucket with the greedy one. */
+static void expect_room_for_others(struct fixture *f)
+{
+	int refused = 0;
+	for (int i = 0; i < 500; i++) {
+		char slug[33], network[50];
+		snprintf(slug, sizeof(slug), "other-%d", i);
+		snprintf(network, sizeof(network), "203.0.%d.0/24", i);
+		refused += append_from(f, slug, network) != OK;
+	}
+	assert_in_range(refused, 0, 5);
+}
+
+static void a_link_with_most_clicks_leaves_room_for_the_others(void **state)
+{
+	struct fixture *f = *state;
+	fill(f, true);
+	expect_room_for_others(f);
+	assert_int_equal(append_from(f, "greedy", "203.0.113.0/24"), ERR_LIMIT);
+}
+
+static void a_network_with_most_clicks_leaves_room_for_the_others(void **state)
+{
+	struct fixture *f = *state;
+	fill(f, false);
+	expect_room_for_others(f);
+	assert_int_equal(append_from(f, "another", "198.51.100.0/24"), ERR_LIMIT);
+}
+
+static void clicks_without_a_network_are_bounded_by_their_link_alone(void **state)
+{
+	struct fixture *f = *state;
+	int count = 0;
+	char slug[33];
+	do {
+		snprintf(slug, sizeof(slug), "many-%d", count++);
+	} while (append_from(f, slug, "") == OK);
+	assert_int_equal(journal_shard_over_share(f->shard), 0);
+}
+
+static void a_share_is_free_again_once_kafka_has_its_events(void **state)
+{
+	struct fixture *f = *state;
+	struct journal_shard_record record;
+	int count = fill(f, true);
+	while (journal_shard_next(f->shard, &record)) {
+		journal_ack(journal_shard_journal(f->shard), record.ack_id);
+		journal_maintain(journal_shard_journal(f->shard));
+	}
+	assert_int_equal(journal_count(journal_shard_journal(f->shard)).held, 0);
+	assert_int_equal(fill(f, true), count);
+}
+
+/* They take room, but the next process does not know their shares. */
+static void recovered_events_take_room_until_kafka_has_them(void **state)
+{
+	struct fixture *f = *state;
+	struct journal_shard_record record;
+	int count = fill(f, true);
+	journal_shard_free(f->shard);
+	open_shard(f);
+	assert_true(journal_count(journal_shard_journal(f->shard)).held > 0);
+	assert_in_range(fill(f, true), count / 3, count * 2 / 3);
+	while (journal_shard_next(f->shard, &record)) {
+		journal_ack(journal_shard_journal(f->shard), record.ack_id);
+		journal_maintain(journal_shard_journal(f->shard));
+	}
+	assert_int_equal(journal_count(journal_shard_journal(f->shard)).held, 0);
+}
+
 static void assert_next(struct fixture *f, const char *slug, const char *traceparent)
 {
 	struct journal_shard_record record;
@@ -124,6 +221,11 @@ int main(void)
 		TEST(stores_the_traceparent_of_an_event),
 		TEST(the_next_process_recovers_the_traceparent),
 		TEST(reads_records_written_before_traces_existed),
+		TEST(a_link_with_most_clicks_leaves_room_for_the_others),
+		TEST(a_network_with_most_clicks_leaves_room_for_the_others),
+		TEST(clicks_without_a_network_are_bounded_by_their_link_alone),
+		TEST(a_share_is_free_again_once_kafka_has_its_events),
+		TEST(recovered_events_take_room_until_kafka_has_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

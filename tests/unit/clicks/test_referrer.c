@@ -1,7 +1,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "services/analytics-consumer/facts/referrer.h"
+#include "lib/base/array.h"
+#include "lib/clicks/referrer.h"
 #include "tests/support/test.h"
 
 static void finds_the_host_of_each_referrer(void **state)
@@ -40,7 +41,7 @@ static void finds_the_host_of_each_referrer(void **state)
 		{ "ht tp://example.com/", "" },
 		{ "1https://example.com/", "" },
 	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char host[256];
 		referrer_host(cases[i].referrer, host, sizeof(host));
 		assert_string_equal(host, cases[i].host);
@@ -60,11 +61,52 @@ static void omits_a_host_that_does_not_fit(void **state)
 	assert_int_equal(strlen(host), 255);
 }
 
+static void keeps_nothing_of_a_page_that_may_hold_a_secret(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *referrer, *page;
+	} cases[] = {
+		{ "https://example.com/a/b", "https://example.com/a/b" },
+		{ "https://example.com:8443", "https://example.com:8443" },
+		{ "https://example.com/a?token=1", "https://example.com/a" },
+		{ "https://example.com/a#token=1", "https://example.com/a" },
+		{ "https://example.com/a;jsessionid=1/b", "https://example.com/a" },
+		{ "https://example.com?token=1", "https://example.com" },
+		{ "https://example.com\\token", "https://example.com" },
+		{ "https://user:token@example.com/", "https://example.com/" },
+		{ "https://token@user@example.com/", "https://example.com/" },
+		{ "android-app://com.google.android.gm/", "android-app://com.google.android.gm/" },
+		{ "https://example.com/\xff\n", "https://example.com/??" },
+		{ "token", "" },
+		{ "/a?token=https://example.com", "" },
+		{ "https://token@", "" },
+		{ "", "" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char page[256];
+		referrer_page(cases[i].referrer, page, sizeof(page));
+		assert_string_equal(page, cases[i].page);
+	}
+}
+
+static void cuts_a_long_path_but_never_a_host(void **state)
+{
+	(void)state;
+	char page[20];
+	referrer_page("https://example.com/a/b/c", page, sizeof(page));
+	assert_string_equal(page, "https://example.com");
+	referrer_page("https://sub.example.com/", page, sizeof(page));
+	assert_string_equal(page, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_host_of_each_referrer),
 		cmocka_unit_test(omits_a_host_that_does_not_fit),
+		cmocka_unit_test(keeps_nothing_of_a_page_that_may_hold_a_secret),
+		cmocka_unit_test(cuts_a_long_path_but_never_a_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

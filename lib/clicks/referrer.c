@@ -1,8 +1,10 @@
-#include "services/analytics-consumer/facts/referrer.h"
+#include "lib/clicks/referrer.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "lib/base/utf8.h"
 
 /* The text after "scheme://", or NULL when there is no scheme. */
 static const char *authority_of(const char *referrer)
@@ -28,15 +30,22 @@ static bool is_ipv6_byte(unsigned char c)
 	return isxdigit(c) || c == ':' || c == '.' || c == '[' || c == ']';
 }
 
-/* Moves *host past user info and returns the length of the host without its port. */
-static size_t host_length(const char **host)
+/* Moves *host past user info and returns the length of the host with its port. */
+static size_t host_and_port_length(const char **host)
 {
 	size_t len = strcspn(*host, "/?#\\");
 	const char *at = memrchr(*host, '@', len);
-	if (at) {
-		len -= (size_t)(at + 1 - *host);
-		*host = at + 1;
-	}
+	if (!at)
+		return len;
+	len -= (size_t)(at + 1 - *host);
+	*host = at + 1;
+	return len;
+}
+
+/* Moves *host past user info and returns the length of the host without its port. */
+static size_t host_length(const char **host)
+{
+	size_t len = host_and_port_length(host);
 	const char *bracket = (*host)[0] == '[' ? memchr(*host, ']', len) : NULL;
 	if (bracket)
 		return (size_t)(bracket + 1 - *host);
@@ -46,6 +55,21 @@ static size_t host_length(const char **host)
 	while (len > 0 && (*host)[len - 1] == '.')
 		len--;
 	return len;
+}
+
+void referrer_page(const char *referrer, char *out, size_t size)
+{
+	out[0] = '\0';
+	const char *host = authority_of(referrer);
+	if (!host)
+		return;
+	size_t scheme_len = (size_t)(host - referrer);
+	size_t host_len = host_and_port_length(&host);
+	if (host_len == 0 || scheme_len + host_len >= size)
+		return;
+	size_t path_len = strcspn(host + host_len, "?#;\\");
+	utf8_copy_clean(referrer, scheme_len, out, size);
+	utf8_copy_clean(host, host_len + path_len, out + scheme_len, size - scheme_len);
 }
 
 void referrer_host(const char *referrer, char *out, size_t size)

@@ -1,0 +1,148 @@
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/redirector/feed/corrected_clock.h"
+#include "tests/support/test.h"
+
+#define NOW_US (INT64_C(1700000000) * CLOCK_US_PER_S)
+#define DELIVERY_US (20 * CLOCK_US_PER_MS)
+
+struct fixture {
+	struct clock_fake machine;
+	FILE *logged;
+	struct log *log;
+	struct corrected_clock corrected;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	clock_fake_init(&f->machine, NOW_US);
+	f->logged = tmpfile();
+	f->log = log_new("test", LOG_INFO, fileno(f->logged));
+	corrected_clock_init(&f->corrected, &f->machine.clock, f->log);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	log_free(f->log);
+	fclose(f->logged);
+	free(f);
+	return 0;
+}
+
+static int count_logged(struct fixture *f, const char *text)
+{
+	char line[LOG_LINE_MAX + 1];
+	int count = 0;
+	rewind(f->logged);
+	while (fgets(line, sizeof(line), f->logged))
+		count += strstr(line, text) != NULL;
+	return count;
+}
+
+/* Lets time pass, in which watermarks arrive whose offset to the machine's clock is this. */
+static void pass(struct fixture *f, int64_t duration_us, int64_t offset_us)
+{
+	for (int64_t us = 0; us < duration_us; us += 100 * CLOCK_US_PER_MS) {
+		clock_fake_advance(&f->machine, 100 * CLOCK_US_PER_MS);
+		int64_t late_us = DELIVERY_US + us % (300 * CLOCK_US_PER_MS);
+		corrected_clock_learn(&f->corrected,
+		                      clock_now_us(&f->machine.clock) - offset_us - late_us);
+	}
+}
+
+static int64_t ahead_us(struct fixture *f)
+{
+	return clock_now_us(&f->corrected.clock) - clock_now_us(&f->machine.clock);
+}
+
+static void is_the_clock_of_the_machine_until_a_watermark_arrives(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(ahead_us(f), 0);
+	assert_int_equal(corrected_clock_offset_us(&f->corrected), 0);
+	assert_int_equal(clock_steady_us(&f->corrected.clock), clock_steady_us(&f->machine.clock));
+}
+
+static void a_clock_that_is_right_stays_as_it_is(void **state)
+{
+	struct fixture *f = *state;
+	pass(f, 30 * CLOCK_US_PER_S, 0);
+	assert_int_equal(ahead_us(f), 0);
+	assert_int_equal(corrected_clock_offset_us(&f->corrected), DELIVERY_US);
+	assert_int_equal(count_logged(f, "clock_offset"), 0);
+}
+
+static void a_clock_that_is_behind_is_corrected_at_once(void **state)
+{
+	struct fixture *f = *state;
+	pass(f, 100 * CLOCK_US_PER_MS, -CLOCK_US_PER_S);
+	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
+	/* and stays so while no watermark arrives */
+	clock_fake_advance(&f->machine, CLOCK_US_PER_HOUR);
+	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
+	assert_int_equal(corrected_clock_offset_us(&f->corrected), DELIVERY_US - CLOCK_US_PER_S);
+}
+
+static void a_clock_that_is_ahead_keeps_its_time(void **state)
+{
+	struct fixture *f = *state;
+	pass(f, 30 * CLOCK_US_PER_S, CLOCK_US_PER_S);
+	assert_int_equal(ahead_us(f), 0);
+	assert_int_equal(corrected_clock_offset_us(&f->corrected), CLOCK_US_PER_S + DELIVERY_US);
+	assert_int_equal(count_logged(f, "clock_offset_too_large\",\"offset_ms\":1020"), 1);
+}
+
+static void logs_an_offset_once_and_its_end(void **state)
+{
+	struct fixture *f = *state;
+	pass(f, 60 * CLOCK_US_PER_S, -CLOCK_US_PER_S);
+	assert_int_equal(count_logged(f, "clock_offset_too_large\",\"offset_ms\":-980"), 1);
+	/* the machine's clock is set right, so the steady time is as before */
+	atomic_fetch_add(&f->machine.now, CLOCK_US_PER_S);
+	pass(f, 60 * CLOCK_US_PER_S, 0);
+	assert_int_equal(ahead_us(f), 0);
+	assert_int_equal(count_logged(f, "clock_offset_too_large"), 1);
+	assert_int_equal(count_logged(f, "clock_offset_normal"), 1);
+}
+
+static void late_watermarks_after_an_outage_do_not_set_it_back(void **state)
+{
+	struct fixture *f = *state;
+	pass(f, CLOCK_US_PER_S, -CLOCK_US_PER_S);
+	clock_fake_advance(&f->machine, CLOCK_US_PER_HOUR);
+	corrected_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) - CLOCK_US_PER_HOUR);
+	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
+}
+
+/* A primary fails over to a machine whose clock is behind. */
+static void forgets_a_wrong_time_of_postgres_after_two_windows(void **state)
+{
+	struct fixture *f = *state;
+	pass(f, CLOCK_US_PER_S, -5 * CLOCK_US_PER_S);
+	assert_int_equal(ahead_us(f), 5 * CLOCK_US_PER_S - DELIVERY_US);
+	pass(f, 2 * CORRECTED_CLOCK_WINDOW_US + CLOCK_US_PER_S, 0);
+	assert_int_equal(ahead_us(f), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(is_the_clock_of_the_machine_until_a_watermark_arrives),
+		TEST(a_clock_that_is_right_stays_as_it_is),
+		TEST(a_clock_that_is_behind_is_corrected_at_once),
+		TEST(a_clock_that_is_ahead_keeps_its_time),
+		TEST(logs_an_offset_once_and_its_end),
+		TEST(late_watermarks_after_an_outage_do_not_set_it_back),
+		TEST(forgets_a_wrong_time_of_postgres_after_two_windows),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
