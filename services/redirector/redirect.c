@@ -247,10 +247,9 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
 		return error_page_respond(x, 405, "Short links support GET and HEAD only.");
 	}
-	size_t slug_len = 0;
-	const char *slug = slug_of_path(path, &slug_len);
-	if (slug)
-		return serve_slug(redirect, x, slug, slug_len);
+	char slug[SLUG_SIZE];
+	if (slug_of_path(path, slug))
+		return serve_slug(redirect, x, slug, strlen(slug));
 	if (strcmp(path, "/") == 0)
 		return respond_root(redirect, x);
 	if (strcmp(path, "/robots.txt") == 0) {

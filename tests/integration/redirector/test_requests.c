@@ -35,6 +35,25 @@ static void serves_the_r_prefix_and_head(void **state)
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 2);
 }
 
+/* RFC 3986, 6.2.2.2: an escaped unreserved character is the character. */
+static void finds_a_link_by_equivalent_paths(void **state)
+{
+	struct fixture *f = *state;
+	char target[128];
+	char slug[SLUG_SIZE];
+	fixture_add_link(f, "same");
+	fixture_start(f);
+	fixture_slug(f, "same", slug);
+	const char *const prefixes[] = { "/", "/r/", "http://sho.rt/" };
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		snprintf(target, sizeof(target), "GET %s%s/", prefixes[i], slug);
+		assert_int_equal(fixture_request(f, target, ""), 302);
+	}
+	snprintf(target, sizeof(target), "GET /%%%02X%s", (unsigned)slug[0], slug + 1);
+	assert_int_equal(fixture_request(f, target, ""), 302);
+	fixture_assert_header(f, "Location", "https://example.com/same");
+}
+
 static void sends_the_configured_cache_control(void **state)
 {
 	struct fixture *f = *state;
@@ -102,7 +121,6 @@ static void an_invalid_slug_is_never_looked_up(void **state)
 	struct fixture *f = *state;
 	fixture_start(f);
 	const char *const targets[] = {
-		"/%61bc",
 		"/abc%00",
 		"/a%00b",
 		"/%00",
@@ -125,9 +143,9 @@ static void an_invalid_slug_is_never_looked_up(void **state)
 		"//",
 		"/r//abc",
 		"//r/abc",
-		"/abc/",
 		"/abc//",
-		"/r/abc/",
+		"/%2561bc",
+		"/%72%2fabc",
 		"/r/",
 		"/r/r/abc",
 		"/R/abc",
@@ -144,7 +162,6 @@ static void an_invalid_slug_is_never_looked_up(void **state)
 		"/abc#x",
 		"/123456789012345678901234567890123",
 		"http://sho.rt//abc",
-		"http://sho.rt/%61bc",
 	};
 	const char *const methods[] = { "GET", "HEAD" };
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
@@ -289,6 +306,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
 		TEST(redirects_with_the_links_status_and_headers_for_browsers_and_robots),
 		TEST(serves_the_r_prefix_and_head),
+		TEST(finds_a_link_by_equivalent_paths),
 		TEST(sends_the_configured_cache_control),
 		TEST(rejects_other_methods_with_allow),
 		TEST(serves_robots_txt_and_a_text_at_the_root),
