@@ -224,6 +224,7 @@ static void create_handler(struct redirector *r)
 		.events = r->events,
 		.salts = r->salts,
 		.client_limiter = r->client_limiter,
+		.unknown_slugs = r->limiter,
 		.hosts = r->hosts,
 		.trusted = &r->trusted,
 		.public_base_url = r->config->public_base_url,

@@ -255,17 +255,37 @@ static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
 	assert_int_equal(fixture_get_link(f, "known", "X-Forwarded-For: 203.0.113.8\r\n"), 302);
 }
 
-static void still_serves_a_limited_address_from_memory(void **state)
+/* Cold links: neither memory nor Redis knows them. */
+static void a_limited_address_still_gets_every_link_that_exists(void **state)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 1;
-	f->config.memory_ttl_ms = 60000;
-	fixture_add_link(f, "popular");
+	static const char *const names[] = { "cold-1", "cold-2", "cold-3" };
+	for (size_t i = 0; i < 3; i++)
+		fixture_add_link(f, names[i]);
 	fixture_start(f);
-	assert_int_equal(fixture_get_link(f, "popular", "X-Forwarded-For: 203.0.113.8\r\n"), 302);
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.7\r\n"), 404);
-	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.7\r\n"), 429);
-	assert_int_equal(fixture_get_link(f, "popular", "X-Forwarded-For: 203.0.113.7\r\n"), 302);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.7\r\n"),
+		                 429);
+		assert_int_equal(fixture_get_link(f, names[i], "X-Forwarded-For: 203.0.113.7\r\n"),
+		                 302);
+	}
+}
+
+static void limits_an_ipv6_site_that_guesses_from_many_networks(void **state)
+{
+	struct fixture *f = *state;
+	f->config.unknown_slugs_per_minute = 2;
+	fixture_start(f);
+	unsigned limited = 0;
+	for (unsigned i = 0; i < 20; i++) {
+		char header[64];
+		snprintf(header, sizeof(header), "X-Forwarded-For: 2001:db8:7:%x::1\r\n", i);
+		limited += fixture_get_link(f, "guess", header) == 429;
+	}
+	assert_int_equal(limited, 12);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:8:1::1\r\n"), 404);
 }
 
 static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
@@ -315,7 +335,8 @@ int main(void)
 		TEST(a_malformed_or_oversized_request_is_never_looked_up),
 		TEST(executes_no_smuggled_request),
 		TEST(limits_an_address_that_guesses_but_not_its_neighbour),
-		TEST(still_serves_a_limited_address_from_memory),
+		TEST(a_limited_address_still_gets_every_link_that_exists),
+		TEST(limits_an_ipv6_site_that_guesses_from_many_networks),
 		TEST(does_not_limit_a_proxy_that_hides_its_visitors),
 		TEST(counts_an_untrusted_peer_whatever_it_forwards),
 	};
