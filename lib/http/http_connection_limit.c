@@ -25,11 +25,11 @@ struct http_connection_limit {
 };
 
 /*
- * Connections above the ceiling: those that are giving way, and one for each loop that passes the
- * ceiling at the same moment. The table has room for both.
+ * Connections above the ceiling: evicted ones that are not closed yet, and one for each loop that
+ * passes the ceiling at the same moment. The table has room for both.
  */
-#define GIVING_WAY_MAX 64
-#define SLACK (GIVING_WAY_MAX + 64)
+#define EVICTED_MAX 64
+#define SLACK (EVICTED_MAX + 64)
 
 struct http_connection_limit *http_connection_limit_new(size_t connections, size_t per_ip,
                                                         const struct client_ip_ranges *trusted)
@@ -111,7 +111,7 @@ enum http_connection_decision http_connection_limit_decide(struct http_connectio
 	pthread_mutex_lock(&limit->lock);
 	if (limit->connections >= limit->ceiling)
 		decision = HTTP_CONNECTION_NEEDS_ROOM;
-	if (limit->connections >= limit->ceiling + GIVING_WAY_MAX ||
+	if (limit->connections >= limit->ceiling + EVICTED_MAX ||
 	    (is_counted(limit, peer) && limit->slots[find(limit, key)].count >= limit->per_ip))
 		decision = HTTP_CONNECTION_REFUSED;
 	pthread_mutex_unlock(&limit->lock);

@@ -19,8 +19,8 @@ void http_connection_limit_free(struct http_connection_limit *limit);
 
 enum http_connection_decision {
 	HTTP_CONNECTION_ALLOWED,
-	HTTP_CONNECTION_NEEDS_ROOM, /* all places are taken: accept it if another one gives way */
-	HTTP_CONNECTION_REFUSED, /* its address has its share, or too many are giving way already */
+	HTTP_CONNECTION_NEEDS_ROOM, /* all places are taken: accept it if another is evicted */
+	HTTP_CONNECTION_REFUSED,    /* its address has its share, or too many are being evicted */
 };
 
 /* Whether one more connection from this peer stays within the ceilings. */

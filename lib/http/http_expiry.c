@@ -83,10 +83,10 @@ static struct http_connection *oldest_without_input(const struct http_connection
 }
 
 /*
- * An idle connection loses nothing. Otherwise the slowest client gives way, be it with its request
+ * An idle client loses nothing. Otherwise the slowest client has to go, be it slow with its request
  * or with its response.
  */
-bool http_expiry_make_room(struct http_loop *loop)
+bool http_expiry_evict_one(struct http_loop *loop)
 {
 	struct http_connection *slowest = oldest_without_input(&loop->idle);
 	if (slowest == NULL) {

@@ -9,7 +9,7 @@
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
 
-/* The library keeps the pointer, which tells this header from those of the client. */
+/* The library keeps the pointer, so this header can be distinguished from those of the client. */
 static const char no_cookies[] = MHD_HTTP_HEADER_COOKIE;
 
 struct walk {

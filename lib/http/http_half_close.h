@@ -4,9 +4,9 @@
  *
  * The library reads a socket once for each edge of epoll. When the last bytes and the FIN arrive
  * together, it reads the bytes and never the end. So the loop watches each socket for EPOLLRDHUP in
- * an epoll instance of its own. As soon as the library has read everything, it shuts the socket for
- * reading: that is another edge, on which the library reads the end and closes the connection, or
- * first answers the requests that it has.
+ * an epoll instance of its own. As soon as the library has read everything, the loop shuts the
+ * socket for reading. That is another edge: the library answers the requests that it has, reads the
+ * end and closes the connection.
  */
 #ifndef WAYMARK_LIB_HTTP_HTTP_HALF_CLOSE_H
 #define WAYMARK_LIB_HTTP_HTTP_HALF_CLOSE_H

@@ -4,7 +4,7 @@
  * otherwise.
  *
  *   http_loop.c        one thread, one libmicrohttpd daemon, its connections
- *   http_expiry.c      which connections end because of their deadlines, or to make room
+ *   http_expiry.c      which connections end: those past a deadline, and evicted ones
  *   http_connection.c  the record of a connection, and the lists that order connections by age
  *   http_request.c     what happens to a request, from the library's calls to the queued response
  *   http_exchange.c    the request and response that a handler sees
@@ -292,7 +292,7 @@ int64_t http_expiry_deadline(const struct http_loop *loop);
  * Cuts a connection so that a new one gets its place: the one that has been idle longest, else the
  * slowest client. False: all are busy.
  */
-bool http_expiry_make_room(struct http_loop *loop);
+bool http_expiry_evict_one(struct http_loop *loop);
 
 /* --- request --- */
 

@@ -69,7 +69,7 @@ static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, sock
 	enum http_connection_decision decision =
 		http_connection_limit_decide(loop->shared->limit, &peer);
 	if (decision == HTTP_CONNECTION_ALLOWED ||
-	    (decision == HTTP_CONNECTION_NEEDS_ROOM && http_expiry_make_room(loop)))
+	    (decision == HTTP_CONNECTION_NEEDS_ROOM && http_expiry_evict_one(loop)))
 		return MHD_YES;
 	metrics_add(loop->shared->metrics.refused_connections, 1);
 	return MHD_NO;

@@ -110,7 +110,7 @@ struct http_server_config {
 	size_t workers;      /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
 	size_t worker_queue; /* requests that may wait for a worker; beyond: 503 with Retry-After: 1
 	                      */
-	size_t connections;  /* ceiling overall; beyond it, an idle or slow one gives way */
+	size_t connections;  /* ceiling overall; beyond it, an idle or slow one is evicted */
 	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */
 	size_t head_bytes_max;   /* request line and headers; 0: 8192. A connection takes twice that
 	                            plus 2.5 KiB */

@@ -40,8 +40,8 @@ static void counts_connections_overall_and_per_address(void **state)
 	http_connection_limit_free(limit);
 }
 
-/* Connections that give way are counted until the library has closed them. */
-static void refuses_connections_while_too_many_give_way(void **state)
+/* Evicted connections are counted until the library has closed them. */
+static void refuses_connections_while_too_many_are_being_evicted(void **state)
 {
 	(void)state;
 	struct http_connection_limit *limit = http_connection_limit_new(1, 0, NULL);
@@ -124,7 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_connections_overall_and_per_address),
-		cmocka_unit_test(refuses_connections_while_too_many_give_way),
+		cmocka_unit_test(refuses_connections_while_too_many_are_being_evicted),
 		cmocka_unit_test(counts_a_whole_ipv6_network_as_one_address),
 		cmocka_unit_test(does_not_limit_trusted_or_unknown_addresses),
 		cmocka_unit_test(agrees_with_a_simple_model),
