@@ -46,7 +46,7 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
 	        "requests that may wait for a worker; further ones get 503"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536,
-	        "largest number of open connections; beyond it, an idle or slow one gives way to a new one"),
+	        "largest number of open connections; beyond it, an idle or slow one is closed for a new one"),
 	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "128", 0, 65536,
 	        "largest number of open connections of one address (IPv6: /64), trusted proxies excepted; 0 = no limit"),
 	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "67108864", 4194304,

@@ -3,7 +3,7 @@
  * address of a proxy or of a cluster node, not theirs: unique visitors, countries and the limit of
  * unknown slugs are wrong then.
  *
- * Visitors are counted in windows of BUSIEST_ADDRESS_WINDOW. A majority vote (Boyer and Moore, 1981)
+ * Visitors are counted in windows of BUSIEST_ADDRESS_WINDOW. A majority vote (Boyer and Moore)
  * finds the only address that more than half of a window can have; the next window counts it. So
  * the ratio is exact for an address that most visitors share, and says little about others.
  * Addresses are kept as keyed hashes.

@@ -47,7 +47,7 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64,
 	        "I/O threads, each with its own event loop; at most one per free core"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "10000", 10, 1000000,
-	        "largest number of open connections; beyond it, an idle or slow one gives way to a new one"),
+	        "largest number of open connections; beyond it, an idle or slow one is closed for a new one"),
 	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "1000", 0,
 	        1000000,
 	        "largest number of open connections of one address (IPv6: /64), trusted proxies excepted; 0 = no limit"),
