@@ -1,3 +1,5 @@
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -69,4 +71,12 @@ bool http_connection_has_input(const struct http_connection *c)
 {
 	char byte;
 	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+uint64_t http_connection_acked_bytes(const struct http_connection *c)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	return getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 ? info.tcpi_bytes_acked
+	                                                                  : 0;
 }

@@ -24,8 +24,12 @@ struct http_connection_limit {
 	struct slot *slots;
 };
 
-/* Several loops may pass the ceiling at the same moment, so the table has room above it. */
-#define SLACK 64
+/*
+ * Connections above the ceiling: evicted ones that are not closed yet, and one for each loop that
+ * passes the ceiling at the same moment. The table has room for both.
+ */
+#define EVICTED_MAX 64
+#define SLACK (EVICTED_MAX + 64)
 
 struct http_connection_limit *http_connection_limit_new(size_t connections, size_t per_ip,
                                                         const struct client_ip_ranges *trusted)
@@ -98,16 +102,20 @@ static bool is_counted(const struct http_connection_limit *limit, const struct c
 	return limit->per_ip > 0 && peer->known && !client_ip_ranges_contain(limit->trusted, peer);
 }
 
-bool http_connection_limit_allows(struct http_connection_limit *limit, const struct client_ip *peer)
+enum http_connection_decision http_connection_limit_decide(struct http_connection_limit *limit,
+                                                           const struct client_ip *peer)
 {
+	enum http_connection_decision decision = HTTP_CONNECTION_ALLOWED;
 	uint8_t key[16];
 	key_of(peer, key);
 	pthread_mutex_lock(&limit->lock);
-	bool allowed = limit->connections < limit->ceiling;
-	if (allowed && is_counted(limit, peer))
-		allowed = limit->slots[find(limit, key)].count < limit->per_ip;
+	if (limit->connections >= limit->ceiling)
+		decision = HTTP_CONNECTION_NEEDS_ROOM;
+	if (limit->connections >= limit->ceiling + EVICTED_MAX ||
+	    (is_counted(limit, peer) && limit->slots[find(limit, key)].count >= limit->per_ip))
+		decision = HTTP_CONNECTION_REFUSED;
 	pthread_mutex_unlock(&limit->lock);
-	return allowed;
+	return decision;
 }
 
 void http_connection_limit_opened(struct http_connection_limit *limit, const struct client_ip *peer)

@@ -17,9 +17,15 @@ struct http_connection_limit *http_connection_limit_new(size_t connections, size
                                                         const struct client_ip_ranges *trusted);
 void http_connection_limit_free(struct http_connection_limit *limit);
 
+enum http_connection_decision {
+	HTTP_CONNECTION_ALLOWED,
+	HTTP_CONNECTION_NEEDS_ROOM, /* all places are taken: accept it if another is evicted */
+	HTTP_CONNECTION_REFUSED,    /* its address has its share, or too many are being evicted */
+};
+
 /* Whether one more connection from this peer stays within the ceilings. */
-bool http_connection_limit_allows(struct http_connection_limit *limit,
-                                  const struct client_ip *peer);
+enum http_connection_decision http_connection_limit_decide(struct http_connection_limit *limit,
+                                                           const struct client_ip *peer);
 
 void http_connection_limit_opened(struct http_connection_limit *limit,
                                   const struct client_ip *peer);

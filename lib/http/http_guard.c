@@ -9,6 +9,9 @@
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
 
+/* The library keeps the pointer, so this header can be distinguished from those of the client. */
+static const char no_cookies[] = MHD_HTTP_HEADER_COOKIE;
+
 struct walk {
 	const char *next;    /* where the next header name must begin */
 	const char *problem; /* NULL: none so far */
@@ -24,10 +27,19 @@ static bool name_is(const char *name, size_t len, const char *wanted, size_t wan
 
 #define NAME_IS(name, len, literal) name_is((name), (len), (literal), sizeof(literal) - 1)
 
+/* White space after a value is no part of it (RFC 9110, 5.5). */
+static size_t trimmed_len(const char *value, size_t len)
+{
+	while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+		len--;
+	return len;
+}
+
 static const char *read_length(struct walk *walk, const char *value, size_t len)
 {
 	if (++walk->lengths > 1)
 		return "The request has more than one Content-Length.";
+	len = trimmed_len(value, len);
 	if (len == 0 || len > CONTENT_LENGTH_DIGITS_MAX)
 		return "The Content-Length is not a number.";
 	uint64_t length = 0;
@@ -44,9 +56,10 @@ static const char *read_host(struct walk *walk, const char *value, size_t len)
 {
 	if (++walk->hosts > 1)
 		return "The request has more than one Host.";
-	return http_text_is_host(value, len) ? NULL : "The Host is malformed.";
+	return http_text_is_host(value, trimmed_len(value, len)) ? NULL : "The Host is malformed.";
 }
 
+/* The library compares the whole value, so "chunked " would be an unknown coding to it. */
 static const char *read_coding(struct walk *walk, const char *value, size_t len)
 {
 	walk->codings++;
@@ -89,11 +102,19 @@ static bool is_separated_by_ows(const char *name_end, const char *value)
 	return true;
 }
 
+/* The library keeps the white space after a value. Handlers read values as text. */
+static void cut_trailing_space(const char *value, size_t len)
+{
+	((char *)(uintptr_t)value)[trimmed_len(value, len)] = '\0';
+}
+
 static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                     size_t name_len, const char *value, size_t len)
 {
 	(void)kind;
 	struct walk *walk = arg;
+	if (name == no_cookies)
+		return MHD_YES;
 	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
 		return MHD_NO;
 	if (name != walk->next || !http_text_is_token(name, name_len))
@@ -105,6 +126,7 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 		walk->problem = read_header(walk, name, name_len, value, len);
 	if (walk->problem != NULL)
 		return MHD_NO;
+	cut_trailing_space(value, len);
 	walk->next = value + len + 2;
 	return MHD_YES;
 }
@@ -144,14 +166,13 @@ static struct http_guard_result reject(unsigned status, const char *detail)
 	return (struct http_guard_result){ .status = status, .detail = detail };
 }
 
-bool http_guard_accepts_target(const char *target, size_t len, size_t max)
+void http_guard_skip_parsing(void *mhd, const char *target, size_t len)
 {
-	size_t pairs = 1;
-	if (len > max)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		pairs += target[i] == '&';
-	return pairs <= HTTP_GUARD_QUERY_PAIRS_MAX;
+	const char *mark = memchr(target, '?', len);
+	if (mark != NULL)
+		((char *)(uintptr_t)mark)[1] = '\0';
+	/* Without memory for this record the library rejects the request itself. */
+	(void)MHD_set_connection_value(mhd, MHD_HEADER_KIND, no_cookies, "-");
 }
 
 struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head)

@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_GUARD_QUERY_PAIRS_MAX 64
 #define HTTP_GUARD_HEADERS_MAX 64
 /*
  * A body of GET or HEAD has no meaning (RFC 9110, 9.3.1). Few clients send one; a larger one is an
@@ -43,10 +42,12 @@ struct http_guard_result {
 };
 
 /*
- * Whether a target is within max bytes and 64 query pairs. False: respond 414. The library's
- * records of the pairs take memory that the response needs.
+ * Keeps the library from parsing queries and cookies, which nobody asks it for: its records of a
+ * few hundred take the memory that the response needs. Call it in the callback of the request line,
+ * with the raw target. It cuts the library's copy of the target after "?", and adds a header Cookie
+ * of its own, which the library finds first.
  */
-bool http_guard_accepts_target(const char *target, size_t len, size_t max);
+void http_guard_skip_parsing(void *mhd, const char *target, size_t len);
 
 /* mhd: the library's connection. Call it in the first call of the access handler. */
 struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head);

@@ -3,7 +3,8 @@
  * the http_* files include it. Everything here belongs to one thread at a time, unless it says
  * otherwise.
  *
- *   http_loop.c        one thread, one libmicrohttpd daemon, its connections and their deadlines
+ *   http_loop.c        one thread, one libmicrohttpd daemon, its connections
+ *   http_expiry.c      which connections end: those past a deadline, and evicted ones
  *   http_connection.c  the record of a connection, and the lists that order connections by age
  *   http_request.c     what happens to a request, from the library's calls to the queued response
  *   http_exchange.c    the request and response that a handler sees
@@ -162,6 +163,9 @@ struct http_connection {
 	int fd;
 	bool lingers; /* the peer may still be sending when this connection ends; see http_linger.h
 	               */
+	bool is_half_closed;   /* the peer has sent FIN; see http_half_close.h */
+	bool is_measured;      /* acked_bytes belongs to the response that is being sent */
+	uint64_t acked_bytes;  /* at the last check of the reader */
 	_Atomic int ref_count; /* of an abandoned connection: the loop and the caller that must
 	                          resume the exchange */
 	struct http_exchange exchange;
@@ -189,6 +193,9 @@ void http_connection_cut(struct http_connection *c);
 /* Whether unread bytes have arrived. */
 bool http_connection_has_input(const struct http_connection *c);
 
+/* Bytes that the peer's system has acknowledged since the connection opened. */
+uint64_t http_connection_acked_bytes(const struct http_connection *c);
+
 /* --- loop --- */
 
 #define HTTP_METRICS_CLASSES 6 /* by the first digit of the status */
@@ -202,6 +209,7 @@ struct http_metrics {
 	struct metric *seconds;
 	struct metric *connections;
 	struct metric *refused_connections;
+	struct metric *evicted;
 	struct metric *late;
 	struct metric *queued;
 };
@@ -224,11 +232,13 @@ struct http_shared {
 };
 
 /*
- * A connection is always in one of four lists:
+ * A connection is always in one of five lists:
  *   receiving   accepted, or the request line has arrived; ends after header_deadline_ms
  *   idle        between requests; ends after idle_ms
- *   busy        the handler is at work, or the response is being sent; ends when the peer is gone
- *               (stalled_ms in http_listener.h)
+ *   busy        the handler is at work, or the connection has been cut
+ *   sending     a complete response is being sent; ends when a check every send_check_ms finds
+ *               that the peer took less than send_bytes_min, or when the peer is gone (stalled_ms
+ *               in http_listener.h)
  *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
  */
 struct http_loop {
@@ -240,7 +250,8 @@ struct http_loop {
 	int wake_fd;
 	_Atomic bool is_woken; /* wake_fd has been written since the loop last read it */
 	int64_t now_us;        /* steady time of this turn */
-	struct http_connection_list receiving, idle, busy, streaming;
+	struct http_connection_list receiving, idle, busy, sending, streaming;
+	int half_close_fd;             /* an epoll instance; see http_half_close.h */
 	struct http_connection *spare; /* unused records, linked by next */
 	size_t open;
 	size_t polled_count; /* exchanges that wait without being suspended (HTTP_PENDING_ON_LOOP)
@@ -268,6 +279,20 @@ void http_loop_wake(struct http_loop *loop);
 
 /* Waits until the loop has drained, and frees what it holds. */
 void http_loop_join(struct http_loop *loop);
+
+/* --- expiry --- */
+
+/* Cuts connections past their deadline. Every list is ordered by time. */
+void http_expiry_run(struct http_loop *loop);
+
+/* The steady time of the first deadline; INT64_MAX: none. */
+int64_t http_expiry_deadline(const struct http_loop *loop);
+
+/*
+ * Cuts a connection so that a new one gets its place: the one that has been idle longest, else the
+ * slowest client. False: all are busy.
+ */
+bool http_expiry_evict_one(struct http_loop *loop);
 
 /* --- request --- */
 

@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "lib/base/scheduling.h"
 #include "lib/base/thread.h"
 #include "lib/http/http_guard.h"
+#include "lib/http/http_half_close.h"
 #include "lib/http/http_internal.h"
 
 /*
@@ -65,7 +67,10 @@ static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, sock
 	(void)len;
 	struct http_loop *loop = arg;
 	struct client_ip peer = ip_of(address);
-	if (http_connection_limit_allows(loop->shared->limit, &peer))
+	enum http_connection_decision decision =
+		http_connection_limit_decide(loop->shared->limit, &peer);
+	if (decision == HTTP_CONNECTION_ALLOWED ||
+	    (decision == HTTP_CONNECTION_NEEDS_ROOM && http_expiry_evict_one(loop)))
 		return MHD_YES;
 	metrics_add(loop->shared->metrics.refused_connections, 1);
 	return MHD_NO;
@@ -87,13 +92,16 @@ static void open_connection(struct http_loop *loop, struct MHD_Connection *mhd, 
 	loop->open++;
 	http_connection_limit_opened(loop->shared->limit, &c->exchange.peer);
 	metrics_add(loop->shared->metrics.connections, 1);
+	http_half_close_watch(loop, c);
 	http_connection_move(c, &loop->receiving, clock_steady_us(loop->shared->config.clock));
 }
 
 static void close_connection(struct http_loop *loop, struct http_connection *c)
 {
-	if (c->lingers)
+	if (c->lingers) {
+		http_half_close_forget(loop, c);
 		http_linger_add(&loop->linger, c->fd, loop->now_us);
+	}
 	http_connection_move(c, NULL, 0);
 	loop->open--;
 	http_connection_limit_closed(loop->shared->limit, &c->exchange.peer);
@@ -122,8 +130,8 @@ static void *on_request_line(void *arg, const char *target, struct MHD_Connectio
 	http_exchange_begin(&c->exchange, mhd, target, loop->shared->config.clock);
 	if (c->list == &loop->idle)
 		http_connection_move(c, &loop->receiving, c->exchange.arrived_steady_us);
-	size_t max = loop->shared->config.target_bytes_max;
-	if (!http_guard_accepts_target(c->exchange.target, c->exchange.target_len, max)) {
+	http_guard_skip_parsing(mhd, target, c->exchange.target_len);
+	if (c->exchange.target_len > loop->shared->config.target_bytes_max) {
 		http_request_reject_on_socket(c, MHD_HTTP_URI_TOO_LONG,
 		                              "The request's target is too long.");
 		shutdown(c->fd, SHUT_WR);
@@ -150,6 +158,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
 	struct http_connection *c = *context;
 	http_exchange_end(&c->exchange);
 	http_connection_move(c, &loop->idle, loop->now_us);
+	if (c->is_half_closed)
+		http_half_close_recheck(loop, c);
 }
 
 /* The unescape callback: paths and queries stay raw. */
@@ -210,32 +220,6 @@ static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 	                        MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, NULL, MHD_OPTION_END);
 }
 
-/* Closes connections past their deadline. Every list is ordered by time. */
-static void expire(struct http_loop *loop)
-{
-	const struct http_server_config *config = &loop->shared->config;
-	int64_t oldest_us = loop->now_us - config->header_deadline_ms * CLOCK_US_PER_MS;
-	struct http_connection *c;
-	while ((c = http_connection_oldest(&loop->receiving, oldest_us)) != NULL) {
-		metrics_add(loop->shared->metrics.late, 1);
-		if (c->exchange.is_begun)
-			http_request_reject_on_socket(c, MHD_HTTP_REQUEST_TIMEOUT,
-			                              "The request did not arrive in time.");
-		http_connection_move(c, &loop->busy, loop->now_us);
-		http_connection_cut(c);
-	}
-	oldest_us = loop->now_us - config->idle_ms * CLOCK_US_PER_MS;
-	while ((c = http_connection_oldest(&loop->idle, oldest_us)) != NULL) {
-		http_connection_move(c, &loop->busy, loop->now_us);
-		http_connection_cut(c);
-	}
-	while ((c = http_connection_oldest(&loop->streaming, oldest_us)) != NULL) {
-		metrics_add(loop->shared->metrics.late, 1);
-		http_connection_move(c, &loop->busy, loop->now_us);
-		http_connection_cut(c);
-	}
-}
-
 /* Cuts the connections of a list that have no request and no unread input. */
 static void cut_without_input(struct http_connection_list *list)
 {
@@ -280,6 +264,7 @@ static void drain(struct http_loop *loop)
 		cut_all(&loop->receiving);
 		cut_all(&loop->idle);
 		cut_all(&loop->busy);
+		cut_all(&loop->sending);
 		cut_all(&loop->streaming);
 	}
 }
@@ -296,16 +281,7 @@ static int sleep_ms(const struct http_loop *loop)
 	bool has_work = MHD_get_timeout(loop->daemon, &library_ms) == MHD_YES && library_ms == 0;
 	if (has_work && loop->polled_count == 0)
 		return 0;
-	int64_t until_us = http_linger_deadline(&loop->linger);
-	if (loop->receiving.first != NULL)
-		until_us = min_us(until_us, loop->receiving.first->since_us +
-		                                    config->header_deadline_ms * CLOCK_US_PER_MS);
-	if (loop->idle.first != NULL)
-		until_us = min_us(until_us,
-		                  loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
-	if (loop->streaming.first != NULL)
-		until_us = min_us(until_us, loop->streaming.first->since_us +
-		                                    config->idle_ms * CLOCK_US_PER_MS);
+	int64_t until_us = min_us(http_linger_deadline(&loop->linger), http_expiry_deadline(loop));
 	if (loop->is_draining)
 		until_us = min_us(until_us, loop->drain_until_us);
 	if (config->loop_hook != NULL)
@@ -321,18 +297,20 @@ static bool has_input(const struct pollfd *entry)
 	return (entry->revents & (POLLIN | POLLERR | POLLHUP)) != 0;
 }
 
-static void wait_for_events(struct http_loop *loop)
+/* True: some peers have sent FIN. */
+static bool wait_for_events(struct http_loop *loop)
 {
 	const struct http_loop_hook *hook = loop->shared->config.loop_hook;
-	struct pollfd entries[3 + HTTP_LINGER_MAX] = {
+	struct pollfd entries[4 + HTTP_LINGER_MAX] = {
 		{ .fd = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
 		  .events = POLLIN },
 		{ .fd = loop->wake_fd, .events = POLLIN },
 		{ .fd = -1 },
+		{ .fd = loop->half_close_fd, .events = POLLIN },
 	};
 	if (hook != NULL)
 		entries[2].fd = hook->descriptor(loop->hook_state, &entries[2].events);
-	size_t count = 3 + http_linger_poll_entries(&loop->linger, entries + 3);
+	size_t count = 4 + http_linger_poll_entries(&loop->linger, entries + 4);
 	poll(entries, count, sleep_ms(loop));
 	if (entries[1].revents & POLLIN) {
 		uint64_t wakes;
@@ -347,16 +325,19 @@ static void wait_for_events(struct http_loop *loop)
 	}
 	if (hook != NULL)
 		hook->before_requests(loop->hook_state, has_input(&entries[2]));
+	return has_input(&entries[3]);
 }
 
 static void run_turn(struct http_loop *loop)
 {
-	wait_for_events(loop);
+	bool has_half_closed = wait_for_events(loop);
 	loop->now_us = clock_steady_us(loop->shared->config.clock);
 	MHD_run(loop->daemon);
+	if (has_half_closed)
+		http_half_close_run(loop);
 	if (loop->shared->config.loop_hook != NULL)
 		loop->shared->config.loop_hook->after_requests(loop->hook_state);
-	expire(loop);
+	http_expiry_run(loop);
 	if (loop->linger.count > 0)
 		http_linger_run(&loop->linger, loop->now_us);
 	if (atomic_load_explicit(&loop->shared->is_draining, memory_order_relaxed))
@@ -381,6 +362,14 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
+static void close_own_fds(struct http_loop *loop)
+{
+	if (loop->wake_fd >= 0)
+		close(loop->wake_fd);
+	if (loop->half_close_fd >= 0)
+		close(loop->half_close_fd);
+}
+
 enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index,
                          int listen_fd)
 {
@@ -388,12 +377,13 @@ enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, siz
 	loop->now_us = clock_steady_us(shared->config.clock);
 	http_request_id_init(&loop->ids);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	loop->daemon = loop->wake_fd < 0 ? NULL : start_daemon(loop);
+	loop->half_close_fd = epoll_create1(EPOLL_CLOEXEC);
+	bool has_fds = loop->wake_fd >= 0 && loop->half_close_fd >= 0;
+	loop->daemon = has_fds ? start_daemon(loop) : NULL;
 	if (loop->daemon == NULL) {
 		log_error(shared->config.log, "http_loop_failed",
 		          LOG_TEXT("server", shared->config.name));
-		if (loop->wake_fd >= 0)
-			close(loop->wake_fd);
+		close_own_fds(loop);
 		close(listen_fd);
 		return ERR_UNAVAILABLE;
 	}
@@ -419,5 +409,5 @@ void http_loop_join(struct http_loop *loop)
 		loop->spare = c->next;
 		http_connection_free(c);
 	}
-	close(loop->wake_fd);
+	close_own_fds(loop);
 }

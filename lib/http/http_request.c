@@ -35,10 +35,19 @@ static void report_response(struct http_exchange *x)
 		config->observer(config->ctx, x, x->status, duration_us);
 }
 
+static void start_sending(struct http_connection *c)
+{
+	struct http_loop *loop = c->exchange.loop;
+	c->is_measured = false;
+	http_connection_move(c, &loop->sending, loop->now_us);
+}
+
 static bool send_response(struct http_exchange *x)
 {
 	x->closes = x->closes || x->loop->is_draining ||
 	            atomic_load_explicit(&x->loop->shared->is_lame_duck, memory_order_relaxed);
+	if (x->body_reader == NULL)
+		start_sending(http_connection_of(x));
 	if (http_response_queue(x) != OK) {
 		log_error(config_of(x)->log, "http_response_failed", LOG_INT("status", x->status),
 		          LOG_TEXT("request_id", x->request_id));

@@ -12,6 +12,8 @@
 #define LOOPS_MAX 64
 #define HEAD_BYTES_MAX 8192
 #define TARGET_BYTES_MAX 4096
+#define SEND_CHECK_MS 20000
+#define SEND_BYTES_MIN 10000
 
 struct http_server {
 	struct http_shared shared;
@@ -39,6 +41,9 @@ static void register_metrics(struct http_metrics *m, struct metrics *metrics)
 	m->refused_connections =
 		metrics_counter(metrics, "waymark_http_connections_refused_total",
 	                        "Connections closed on accept because a limit was reached.", NULL);
+	m->evicted =
+		metrics_counter(metrics, "waymark_http_connections_evicted_total",
+	                        "Idle or slow connections closed to make room for new ones.", NULL);
 	m->late = metrics_counter(
 		metrics, "waymark_http_connections_timed_out_total",
 		"Connections closed because a request or its reader was too slow.", NULL);
@@ -101,6 +106,10 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 		s->shared.config.head_bytes_max = HEAD_BYTES_MAX;
 	if (config->target_bytes_max == 0)
 		s->shared.config.target_bytes_max = TARGET_BYTES_MAX;
+	if (config->send_check_ms == 0)
+		s->shared.config.send_check_ms = SEND_CHECK_MS;
+	if (config->send_bytes_min == 0)
+		s->shared.config.send_bytes_min = SEND_BYTES_MIN;
 	s->port = port;
 	s->loops = mem_array(loops, sizeof(*s->loops));
 	s->shared.limit = http_connection_limit_new(config->connections, config->connections_per_ip,

@@ -15,8 +15,8 @@
  *     connection closes, so no smuggled second request ever runs. In doubt are: two
  *     Content-Lengths, Content-Length with Transfer-Encoding, unknown transfer codings,
  *     Transfer-Encoding in HTTP/1.0, white space before a colon, two Hosts, no Host in 1.1;
- *   - the size limits: 414 (target over target_bytes_max, or more than 64 pairs in its query), 431
- *     (headers over head_bytes_max, or more than 64), 413 (body).
+ *   - the size limits: 414 (target over target_bytes_max), 431 (headers over head_bytes_max, or
+ *     more than 64), 413 (body).
  * Paths and queries stay raw: nothing is percent-decoded here.
  *
  * Each response carries X-Request-Id: the request's own if it is 1 to 64 of [A-Za-z0-9._-], else a
@@ -110,7 +110,7 @@ struct http_server_config {
 	size_t workers;      /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
 	size_t worker_queue; /* requests that may wait for a worker; beyond: 503 with Retry-After: 1
 	                      */
-	size_t connections;  /* ceiling overall */
+	size_t connections;  /* ceiling overall; beyond it, an idle or slow one is evicted */
 	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */
 	size_t head_bytes_max;   /* request line and headers; 0: 8192. A connection takes twice that
 	                            plus 2.5 KiB */
@@ -122,6 +122,9 @@ struct http_server_config {
 	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and
 	                               body */
 	int64_t idle_ms; /* keep-alive connections without a request, and peers that stop reading */
+	int64_t send_check_ms; /* how often the reader of a response is checked; 0: 20 s */
+	size_t send_bytes_min; /* that a reader takes between two checks; 0: 10,000, so 500 bytes/s
+	                        */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
 	http_body_limit body_limit; /* NULL: body_bytes_max for all */
@@ -163,7 +166,10 @@ const char *http_exchange_method_name(const struct http_exchange *x);
 const char *http_exchange_path(const struct http_exchange *x);
 /* Raw bytes after "?"; "" if there are none. */
 const char *http_exchange_query(const struct http_exchange *x);
-/* The first header with that name (case-insensitive), or NULL. */
+/*
+ * The first header with that name (case-insensitive), or NULL. Cookie is the exception: cookies are
+ * not read (http_guard.h).
+ */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
  * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL.

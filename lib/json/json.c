@@ -85,6 +85,11 @@ enum err json_parse(const char *text, size_t len, struct json **out,
 		snprintf(reason, JSON_REASON_SIZE, "nested deeper than %d levels", JSON_DEPTH_MAX);
 		return ERR_INVALID;
 	}
+	/* jansson skips a NUL after a number or a literal. */
+	if (memchr(text, '\0', len) != NULL) {
+		snprintf(reason, JSON_REASON_SIZE, "a NUL byte is not allowed");
+		return ERR_INVALID;
+	}
 	json_error_t error = { 0 };
 	json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 	if (value == NULL) {

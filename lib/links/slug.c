@@ -5,6 +5,10 @@
 
 #include "lib/base/array.h"
 #include "lib/base/entropy.h"
+#include "lib/base/percent.h"
+
+/* Each character as an escape, and a slash. */
+#define RAW_LENGTH_MAX (3 * SLUG_LENGTH_MAX + 1)
 
 /*
  * Paths that the services, or a proxy in front of them, serve themselves. A slug cannot contain a
@@ -56,17 +60,30 @@ void slug_random(char out[static SLUG_SIZE], size_t length)
 	} while (slug_is_reserved(out));
 }
 
-const char *slug_of_path(const char *path, size_t *len)
+bool slug_of_path(const char *path, char out[static SLUG_SIZE])
 {
 	if (path[0] != '/')
-		return NULL;
-	const char *slug = path + 1;
-	if (strncmp(slug, "r/", 2) == 0)
-		slug += 2;
+		return false;
+	const char *raw = path + 1;
+	if (strncmp(raw, "r/", 2) == 0)
+		raw += 2;
 	/* A bounded length check, because the client chooses the length of the path. */
-	size_t slug_len = strnlen(slug, SLUG_LENGTH_MAX + 1);
-	if (!slug_is_valid(slug, slug_len))
-		return NULL;
-	*len = slug_len;
-	return slug;
+	size_t raw_len = strnlen(raw, RAW_LENGTH_MAX + 1);
+	if (raw_len > RAW_LENGTH_MAX)
+		return false;
+	if (raw_len > 1 && raw[raw_len - 1] == '/')
+		raw_len--;
+	char slug[SLUG_LENGTH_MAX];
+	size_t len = 0;
+	for (size_t at = 0; at < raw_len;) {
+		int c = percent_decode_next(raw, raw_len, &at);
+		if (len == SLUG_LENGTH_MAX || c < 0 || !is_slug_char((char)c))
+			return false;
+		slug[len++] = (char)c;
+	}
+	if (len == 0)
+		return false;
+	memcpy(out, slug, len);
+	out[len] = '\0';
+	return true;
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/err.h"
+
 #define SLUG_LENGTH_MAX 32
 #define SLUG_SIZE (SLUG_LENGTH_MAX + 1)
 #define SLUG_RANDOM_LENGTH 7
@@ -29,10 +31,11 @@ bool slug_is_reserved(const char *slug);
 void slug_random(char out[static SLUG_SIZE], size_t length);
 
 /*
- * Finds the slug in a raw request path, "/{slug}" or "/r/{slug}". The result points into path and
- * is not terminated by a NUL. NULL if the path has another form (escapes, double slashes, a
- * trailing slash, anything longer).
+ * Finds the slug in a raw request path, "/{slug}" or "/r/{slug}". One slash may follow, and escapes
+ * of characters that a slug may have are decoded ("/sp%72ing"): RFC 3986 calls such paths
+ * equivalent. False if the path has another form (other escapes, double slashes, anything longer);
+ * out is not written then.
  */
-const char *slug_of_path(const char *path, size_t *len);
+bool slug_of_path(const char *path, char out[static SLUG_SIZE]) MUST_CHECK;
 
 #endif

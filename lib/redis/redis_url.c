@@ -4,34 +4,20 @@
 #include <stddef.h>
 
 #include "lib/base/number.h"
+#include "lib/base/percent.h"
 
 #define SCHEME "redis://"
 #define DEFAULT_PORT 6379
 #define DB_MAX 1023
 
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c | 0x20) : NULL;
-	return at ? (int)(at - digits) : -1;
-}
-
 static enum err decode(const char *text, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-		if (c == '%') {
-			int high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
-			int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-			if (low < 0 || high * 16 + low == 0)
-				return ERR_INVALID;
-			c = (char)(high * 16 + low);
-			i += 2;
-		}
-		if (n + 1 >= size)
+	for (size_t at = 0; at < len;) {
+		int c = percent_decode_next(text, len, &at);
+		if (c <= 0 || n + 1 >= size)
 			return ERR_INVALID;
-		out[n++] = c;
+		out[n++] = (char)c;
 	}
 	out[n] = '\0';
 	return OK;

@@ -19,6 +19,7 @@ struct config {
 	int64_t http_workers;
 	int64_t http_worker_queue;
 	int64_t http_connections;
+	int64_t http_connections_per_ip; /* 0: no limit */
 	int64_t http_bodies_max_bytes;
 	int64_t drain_notice_ms;
 	int64_t drain_ms;

@@ -74,6 +74,7 @@ static enum err start_http(struct links_api *service)
 		.workers = (size_t)config->http_workers,
 		.worker_queue = (size_t)config->http_worker_queue,
 		.connections = (size_t)config->http_connections,
+		.connections_per_ip = (size_t)config->http_connections_per_ip,
 		.head_bytes_max = HEAD_BYTES_MAX,
 		.target_bytes_max = TARGET_BYTES_MAX,
 		.body_bytes_max = ROUTES_BODY_BYTES_MAX,

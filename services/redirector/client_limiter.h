@@ -1,11 +1,12 @@
 /*
  * Safe from any thread. Limits how many unknown slugs a client address may request per minute, so
- * that guessing slugs is slow.
+ * that invented slugs cost the stores little. It says nothing about slugs that exist: redirect.h.
  *
  * Counts are kept per address in one-minute windows that begin with the first unknown slug. The
  * table has a fixed size: a new address replaces the one whose window is oldest. Addresses are
- * stored as keyed hashes only; an IPv6 address counts as its /64. A request counts once its slug
- * has turned out to be unknown, so requests that run at the same time are not stopped.
+ * stored as keyed hashes only. An IPv6 address counts as its /64, which one client controls, and as
+ * its /48, which one site may have and which may miss four times as often. A request counts once
+ * its slug has turned out to be unknown, so requests that run at the same time are not stopped.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CLIENT_LIMITER_H
 #define WAYMARK_SERVICES_REDIRECTOR_CLIENT_LIMITER_H

@@ -105,6 +105,7 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
 {
 	struct redirect_event event;
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	busiest_address_record(redirect->config.busiest_address, &visitor);
 	click_describe(x, &visitor, redirect->config.salts, &event);
 	if (!event.has_visitor_hash)
 		metrics_add(redirect->without_salt, 1);
@@ -186,6 +187,27 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
 	return error_page_respond(x, 404, "This link does not exist.");
 }
 
+/* Seconds until the visitor may request unknown slugs again; 0: now. */
+static int64_t retry_after_s(struct redirect *redirect, struct http_exchange *x)
+{
+	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	return client_limiter_retry_after_s(redirect->config.client_limiter, &visitor,
+	                                    clock_steady_us(redirect->config.clock));
+}
+
+static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
+{
+	int64_t wait_s = retry_after_s(redirect, x);
+	if (wait_s > 0) {
+		respond_rate_limited(redirect, x, wait_s);
+		return;
+	}
+	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	client_limiter_record_miss(redirect->config.client_limiter, &visitor,
+	                           clock_steady_us(redirect->config.clock));
+	respond(redirect, x, ERR_NOT_FOUND, NULL);
+}
+
 static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct link_entry *entry)
 {
 	struct redirect *redirect = ctx;
@@ -194,12 +216,10 @@ static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct
 		http_exchange_resume(x);
 		return;
 	}
-	if (found == ERR_NOT_FOUND) {
-		struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-		client_limiter_record_miss(redirect->config.client_limiter, &visitor,
-		                           clock_steady_us(redirect->config.clock));
-	}
-	respond(redirect, x, found, entry);
+	if (found == ERR_NOT_FOUND)
+		respond_unknown(redirect, x);
+	else
+		respond(redirect, x, found, entry);
 	http_exchange_resume(x);
 }
 
@@ -215,11 +235,11 @@ static enum http_progress serve_slug(struct redirect *redirect, struct http_exch
 	if (link_lookup_in_memory(redirect->config.lookup, slug, slug_len, &entry) == OK)
 		return respond(redirect, x, OK, &entry);
 
-	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-	int64_t wait_s = client_limiter_retry_after_s(redirect->config.client_limiter, &visitor,
-	                                              clock_steady_us(redirect->config.clock));
-	if (wait_s > 0)
-		return respond_rate_limited(redirect, x, wait_s);
+	if (unknown_slug_limiter_lacks(redirect->config.unknown_slugs, slug, slug_len)) {
+		int64_t wait_s = retry_after_s(redirect, x);
+		if (wait_s > 0)
+			return respond_rate_limited(redirect, x, wait_s);
+	}
 	bool completes_on_loop = link_lookup_start(
 		redirect->config.lookup, http_exchange_hook_state(x), slug, slug_len,
 		&(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
@@ -248,10 +268,9 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
 		return error_page_respond(x, 405, "Short links support GET and HEAD only.");
 	}
-	size_t slug_len = 0;
-	const char *slug = slug_of_path(path, &slug_len);
-	if (slug)
-		return serve_slug(redirect, x, slug, slug_len);
+	char slug[SLUG_SIZE];
+	if (slug_of_path(path, slug))
+		return serve_slug(redirect, x, slug, strlen(slug));
 	if (strcmp(path, "/") == 0)
 		return respond_root(redirect, x);
 	if (strcmp(path, "/robots.txt") == 0) {

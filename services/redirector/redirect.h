@@ -10,8 +10,9 @@
  * A link to a blocked host (host_guard.h) is answered 451, wherever it was found; that is not a
  * redirect.
  *
- * An address that has requested too many unknown slugs is still served from memory; everything else
- * is answered 429.
+ * An address that has requested too many unknown slugs still gets every link that exists. Its
+ * further unknown slugs are answered 429: at once if the Bloom filter lacks them, otherwise after
+ * their lookup.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
 #define WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
@@ -25,6 +26,7 @@
 #include "lib/http/http_server.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/link.h"
+#include "services/redirector/busiest_address.h"
 #include "services/redirector/client_limiter.h"
 #include "services/redirector/events/event_shipper.h"
 #include "services/redirector/events/salt_cache.h"
@@ -38,6 +40,8 @@ struct redirect_config {
 	struct event_shipper *events;
 	struct salt_cache *salts;
 	struct client_limiter *client_limiter;
+	struct busiest_address *busiest_address;
+	const struct unknown_slug_limiter *unknown_slugs;
 	struct host_guard *hosts;
 	const struct client_ip_ranges *trusted;
 	const char *public_base_url;

@@ -197,6 +197,7 @@ DESCRIPTION = [
     ("no preStop", "local", "drain", lambda b: take(b.container("links-api"), "lifecycle"), "no preStop"),
     ("no notice before the end", "local", "drain", lambda b: b.without(b.container("redirector"), "DRAIN_NOTICE_MS"), "redirector: no DRAIN_NOTICE_MS"),
     ("an untrusted proxy", "local", "hosts", lambda b: take(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES"), "TRUSTED_PROXIES names no proxy"),
+    ("a whole private network as proxy", "production", "hosts", lambda b: put(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES", "192.0.2.96/27 10.0.0.0/8"), "TRUSTED_PROXIES trusts all of 10.0.0.0/8"),
     ("a user of Kafka without rights", "production", "kafka_rights", lambda b: b.variable(b.container("redirector"), "KAFKA_SASL_USERNAME", "nobody"), "has no rights for the user nobody"),
     ("another host than PUBLIC_BASE_URL", "local", "hosts", lambda b: put(b.get("Ingress", "redirector")["spec"]["rules"][0], "host", "x.localhost"), "PUBLIC_BASE_URL is at waymark.localhost"),
     ("a host of the API that links may lead to", "gateway", "hosts", lambda b: put(b.get("HTTPRoute", "links-api"), "spec.hostnames", ["x.rt"]), "OWN_HOSTS lacks one of x.rt"),

@@ -86,14 +86,14 @@ class Container:
 
 
 class Network:
-    """A network of containers with DNS, which exists within its context."""
+    """A network of containers with DNS, which exists within its context. Overlay local trusts proxies in its subnet."""
 
     def __init__(self, name):
         self.name = name
         self.containers = []
 
     async def __aenter__(self):
-        await podman("network", "create", "--label", f"{LABEL}={os.getpid()}", self.name)
+        await podman("network", "create", "--subnet", "10.244.0.0/24", "--label", f"{LABEL}={os.getpid()}", self.name)
         return self
 
     async def __aexit__(self, *error):

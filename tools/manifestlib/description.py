@@ -1,5 +1,6 @@
 """The names, ports, variables and topics in the manifests agree with the programs and with deploy/topics.conf."""
 
+import ipaddress
 import re
 import urllib.parse
 
@@ -9,6 +10,8 @@ from .rendering import name_of
 
 # Time of a service to stop after its drain: it closes connections and joins threads.
 STOP_S = 5
+# A network of pods is at most this large. A larger one also holds who is no proxy.
+PROXIES_MAX = {4: 2**16, 6: 2**64}
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
@@ -174,6 +177,15 @@ def check_drain(rendering):
             yield f"{workload.where}: no DRAIN_NOTICE_MS: keep-alive connections are closed while clients send requests"
 
 
+def check_proxies(where, text):
+    if not text:
+        yield f"{where}: TRUSTED_PROXIES names no proxy: all visitors would have the address of the proxy"
+    for each in re.split(r"[,\s]+", text or ""):
+        network = each and ipaddress.ip_network(each, strict=False)
+        if network and network.num_addresses > PROXIES_MAX[network.version]:
+            yield f"{where}: TRUSTED_PROXIES trusts all of {each}: name the addresses of the Ingress controller"
+
+
 def check_hosts(rendering):
     routes = {}
     for route in rendering.all("Ingress") + rendering.all("HTTPRoute"):
@@ -183,8 +195,7 @@ def check_hosts(rendering):
         hosts = routes.get(workload.name, set())
         if not hosts:
             continue
-        if not values.get("TRUSTED_PROXIES"):
-            yield f"{workload.where}: TRUSTED_PROXIES names no proxy: all visitors would have the address of the proxy"
+        yield from check_proxies(workload.where, values.get("TRUSTED_PROXIES"))
         base = urllib.parse.urlsplit(values.get("PUBLIC_BASE_URL", "")).hostname
         if program == "redirector" and hosts != {base}:
             yield f"{workload.where}: PUBLIC_BASE_URL is at {base}, but the route has the host {', '.join(sorted(hosts))}"

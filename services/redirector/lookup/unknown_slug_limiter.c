@@ -92,6 +92,15 @@ static bool may_be_issued(const struct unknown_slug_limiter *limiter, const char
 	return slug_bloom_filter_may_contain(limiter->config.filter, slug, strlen(slug));
 }
 
+bool unknown_slug_limiter_lacks(const struct unknown_slug_limiter *limiter, const char *slug,
+                                size_t slug_len)
+{
+	int64_t now_us = clock_steady_us(limiter->config.clock);
+	return watermark_tracker_is_fresh(limiter->config.watermark, now_us) &&
+	       is_filter_reliable(limiter) &&
+	       !slug_bloom_filter_may_contain(limiter->config.filter, slug, slug_len);
+}
+
 /* A token bucket that holds up to one second's budget. Call it with the lock held. */
 static bool take_token(struct unknown_slug_limiter *limiter, int64_t now_us)
 {
@@ -121,8 +130,7 @@ bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char 
                                unknown_slug_limiter_callback on_done, void *ctx)
 {
 	int64_t steady_us = clock_steady_us(limiter->config.clock);
-	if (!watermark_tracker_is_fresh(limiter->config.watermark, steady_us) ||
-	    !is_filter_reliable(limiter) || may_be_issued(limiter, slug))
+	if (!unknown_slug_limiter_lacks(limiter, slug, strlen(slug)))
 		return false;
 	struct waiter *waiter = mem_zero(sizeof(*waiter));
 	*waiter = (struct waiter){

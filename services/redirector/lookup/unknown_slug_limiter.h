@@ -60,6 +60,14 @@ typedef void (*unknown_slug_limiter_callback)(void *ctx, enum err decision);
 bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char *slug,
                                unknown_slug_limiter_callback on_done, void *ctx);
 
+/*
+ * Whether the slug was not issued, as far as the filter knows now. Unlike a decision it does not
+ * wait, so a slug that was issued within the last second may be missing. False while the filter is
+ * incomplete or overfull or the feed is not fresh.
+ */
+bool unknown_slug_limiter_lacks(const struct unknown_slug_limiter *limiter, const char *slug,
+                                size_t slug_len);
+
 bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter);
 
 /*

@@ -1,10 +1,13 @@
 """links-api for operators: starting, stopping, readiness and configuration errors."""
 
+import contextlib
+import socket
 import subprocess
 import threading
+import urllib.parse
 
 from clients import Api, ask, unique_email
-from service import BUILD, SECRET, Database, Service
+from service import BUILD, SECRET, Database, Service, metric
 from waiting import wait_until
 
 
@@ -85,6 +88,43 @@ def test_sigterm_completes_running_requests(start, database):
     for thread in threads:
         thread.join()
     assert statuses == [200] * 5, "every running request was completed"
+
+
+@contextlib.contextmanager
+def crowd(service, count, request):
+    """Connections from one address that send a request and read nothing."""
+    at = urllib.parse.urlsplit(service.url)
+    with contextlib.ExitStack() as stack:
+        sockets = []
+        for _ in range(count):
+            one = stack.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.settimeout(60)
+            one.connect((at.hostname, at.port))
+            one.sendall(request)
+            sockets.append(one)
+        yield sockets
+
+
+def test_clients_that_read_nothing_keep_nobody_out(start):
+    """A large document stays in the sending connection, a small one leaves it idle."""
+    service = start(HTTP_CONNECTIONS=32)
+    responses = 'waymark_http_requests_total{code="2xx"}'
+    for path in ("/openapi.json", "/problems/json"):
+        answered = metric(service, responses)
+        with crowd(service, 32, f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()):
+            wait_until(lambda: metric(service, responses) >= answered + 32, 60, "the crowd")  # noqa: B023
+            assert [ask(service.url, "GET", "/api/stats").status for _ in range(20)] == 20 * [200]
+    assert metric(service, "waymark_http_connections_evicted_total") >= 2
+
+
+def test_one_address_gets_its_share_of_the_connections(start):
+    service = start(HTTP_CONNECTIONS_PER_IP=4, TRUSTED_PROXIES="192.0.2.0/24")
+    with crowd(service, 4, b"GET /"), contextlib.suppress(ConnectionError):
+        wait_until(lambda: metric(service, "waymark_http_connections") == 4, 60, "the crowd")
+        with crowd(service, 1, b"") as (refused,):
+            assert refused.recv(1) == b""
+    assert metric(service, "waymark_http_connections_refused_total") >= 1
 
 
 def test_response_and_log_have_the_same_request_id(service):

@@ -235,6 +235,25 @@ static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **s
 	assert_redirects(s->fixture, "invented", "https://example.com/invented");
 }
 
+/* The filter alone refuses the guesses; a link that it may contain is looked up. */
+static void a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks(void **state)
+{
+	struct feed_fixture *s = *state;
+	s->fixture->config.unknown_queries_per_second = 0;
+	s->fixture->config.unknown_slugs_per_minute = 1;
+	fixture_add_link(s->fixture, "cold");
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	const char *visitor = "X-Forwarded-For: 203.0.113.7\r\n";
+	assert_int_equal(fixture_get_link(s->fixture, "guess-0", visitor), 404);
+	await(s->fixture, IS_FRESH, 1);
+	double held = fixture_metric(s->fixture, "waymark_unknown_slugs_held_total");
+	assert_int_equal(fixture_get_link(s->fixture, "guess-1", visitor), 429);
+	assert_int_equal(fixture_get_link(s->fixture, "guess-2", visitor), 429);
+	assert_int_equal(fixture_metric(s->fixture, "waymark_unknown_slugs_held_total"), held);
+	assert_int_equal(fixture_get_link(s->fixture, "cold", visitor), 302);
+}
+
 static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **state)
 {
 	struct feed_fixture *s = *state;
@@ -358,6 +377,7 @@ int main(void)
 		TEST(is_ready_and_redirects_without_kafka),
 		TEST(entries_live_five_seconds_without_kafka_and_redis),
 		TEST(a_complete_filter_rejects_invented_slugs_without_postgresql),
+		TEST(a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks),
 		TEST(redis_remembers_a_repeated_miss_until_the_link_is_created),
 		TEST(the_query_budget_answers_unknown_slugs_from_postgresql),
 		TEST(queries_postgresql_when_the_filter_is_overfull),

@@ -13,6 +13,11 @@ static struct client_ip ip_of(const char *text)
 	return ip;
 }
 
+static bool is_allowed(struct http_connection_limit *limit, const struct client_ip *peer)
+{
+	return http_connection_limit_decide(limit, peer) == HTTP_CONNECTION_ALLOWED;
+}
+
 static void counts_connections_overall_and_per_address(void **state)
 {
 	(void)state;
@@ -20,17 +25,38 @@ static void counts_connections_overall_and_per_address(void **state)
 	struct client_ip a = ip_of("203.0.113.1"), b = ip_of("203.0.113.2"),
 			 c = ip_of("203.0.113.3");
 	http_connection_limit_opened(limit, &a);
-	assert_true(http_connection_limit_allows(limit, &a));
+	assert_true(is_allowed(limit, &a));
 	http_connection_limit_opened(limit, &a);
-	assert_false(http_connection_limit_allows(limit, &a));
-	assert_true(http_connection_limit_allows(limit, &b));
+	assert_false(is_allowed(limit, &a));
+	assert_true(is_allowed(limit, &b));
 	http_connection_limit_opened(limit, &b);
 	http_connection_limit_opened(limit, &b);
-	assert_false(http_connection_limit_allows(limit, &c));
+	assert_int_equal(http_connection_limit_decide(limit, &c), HTTP_CONNECTION_NEEDS_ROOM);
+	assert_int_equal(http_connection_limit_decide(limit, &b), HTTP_CONNECTION_REFUSED);
 	http_connection_limit_closed(limit, &a);
-	assert_true(http_connection_limit_allows(limit, &c));
-	assert_true(http_connection_limit_allows(limit, &a));
-	assert_false(http_connection_limit_allows(limit, &b));
+	assert_true(is_allowed(limit, &c));
+	assert_true(is_allowed(limit, &a));
+	assert_false(is_allowed(limit, &b));
+	http_connection_limit_free(limit);
+}
+
+/* Evicted connections are counted until the library has closed them. */
+static void refuses_connections_while_too_many_are_being_evicted(void **state)
+{
+	(void)state;
+	struct http_connection_limit *limit = http_connection_limit_new(1, 0, NULL);
+	struct client_ip ip = ip_of("203.0.113.1");
+	unsigned above = 0;
+	http_connection_limit_opened(limit, &ip);
+	while (http_connection_limit_decide(limit, &ip) == HTTP_CONNECTION_NEEDS_ROOM &&
+	       above < 1000) {
+		http_connection_limit_opened(limit, &ip);
+		above++;
+	}
+	assert_in_range(above, 1, 999);
+	assert_int_equal(http_connection_limit_decide(limit, &ip), HTTP_CONNECTION_REFUSED);
+	http_connection_limit_closed(limit, &ip);
+	assert_int_equal(http_connection_limit_decide(limit, &ip), HTTP_CONNECTION_NEEDS_ROOM);
 	http_connection_limit_free(limit);
 }
 
@@ -41,10 +67,10 @@ static void counts_a_whole_ipv6_network_as_one_address(void **state)
 	struct client_ip a = ip_of("2001:db8::1"), neighbour = ip_of("2001:db8::ffff:1"),
 			 other = ip_of("2001:db8:0:1::1");
 	http_connection_limit_opened(limit, &a);
-	assert_false(http_connection_limit_allows(limit, &neighbour));
-	assert_true(http_connection_limit_allows(limit, &other));
+	assert_false(is_allowed(limit, &neighbour));
+	assert_true(is_allowed(limit, &other));
 	http_connection_limit_closed(limit, &neighbour);
-	assert_true(http_connection_limit_allows(limit, &a));
+	assert_true(is_allowed(limit, &a));
 	http_connection_limit_free(limit);
 }
 
@@ -59,8 +85,8 @@ static void does_not_limit_trusted_or_unknown_addresses(void **state)
 		http_connection_limit_opened(limit, &proxy);
 		http_connection_limit_opened(limit, &unknown);
 	}
-	assert_true(http_connection_limit_allows(limit, &proxy));
-	assert_true(http_connection_limit_allows(limit, &unknown));
+	assert_true(is_allowed(limit, &proxy));
+	assert_true(is_allowed(limit, &unknown));
 	http_connection_limit_free(limit);
 }
 
@@ -80,7 +106,7 @@ static void agrees_with_a_simple_model(void **state)
 			                           [14] = (uint8_t)(i >> 8),
 			                           [15] = (uint8_t)i } };
 		bool allowed = total < CONNECTIONS && counts[i] < PER_IP;
-		assert_int_equal(http_connection_limit_allows(limit, &ip), allowed);
+		assert_int_equal(is_allowed(limit, &ip), allowed);
 		if (allowed && entropy_below(100) < 55) {
 			http_connection_limit_opened(limit, &ip);
 			counts[i]++;
@@ -98,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_connections_overall_and_per_address),
+		cmocka_unit_test(refuses_connections_while_too_many_are_being_evicted),
 		cmocka_unit_test(counts_a_whole_ipv6_network_as_one_address),
 		cmocka_unit_test(does_not_limit_trusted_or_unknown_addresses),
 		cmocka_unit_test(agrees_with_a_simple_model),

@@ -31,6 +31,27 @@ static void closes_the_connection_after_a_line_that_is_no_request(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+static enum http_progress send_header_x(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	const char *value = http_exchange_header(x, "X");
+	http_exchange_set_body(x, "text/plain", value, strlen(value));
+	return HTTP_COMPLETE;
+}
+
+static void white_space_around_a_value_is_no_part_of_it(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_response response;
+	http_fixture_start(&f, http_fixture_config(), send_header_x);
+	http_fixture_request(&f, "GET / HTTP/1.1\r\nHost: a \r\nX: \ta b \t \r\nY: c\r\n\r\n",
+	                     &response);
+	assert_int_equal(response.status, 200);
+	assert_string_equal(response.body, "a b");
+	http_fixture_stop(&f, 1000);
+}
+
 static void sends_505_to_other_major_versions(void **state)
 {
 	(void)state;
@@ -98,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closes_the_connection_after_a_line_that_is_no_request),
+		cmocka_unit_test(white_space_around_a_value_is_no_part_of_it),
 		cmocka_unit_test(sends_505_to_other_major_versions),
 		cmocka_unit_test(accepts_long_heads_in_small_pieces),
 		cmocka_unit_test(accepts_pipelined_requests),

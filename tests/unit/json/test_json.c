@@ -38,6 +38,11 @@ static void rejects_what_is_not_strict_json(void **state)
 	} cases[] = {
 		CASE(""),
 		CASE(" "),
+		CASE("{\"a\":302\0}"),
+		CASE("{\"a\":true\0}"),
+		CASE("{\"a\":1}\0"),
+		CASE("1\0"),
+		CASE("\0{}"),
 		CASE("{"),
 		CASE("{}{}"),
 		CASE("{} x"),

@@ -1,4 +1,5 @@
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -64,6 +65,21 @@ static void counts_a_64_of_ipv6_as_one_address(void **state)
 	client_limiter_free(limiter);
 }
 
+static void counts_a_48_of_ipv6_four_times_as_generously(void **state)
+{
+	(void)state;
+	struct client_limiter *limiter = client_limiter_new(2);
+	for (int i = 0; i < 8; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "2001:db8:1:%x::1", (unsigned)i);
+		assert_int_equal(wait_s(limiter, text, 0), 0);
+		count(limiter, text, 1, 0);
+	}
+	assert_int_equal(wait_s(limiter, "2001:db8:1:ffff::1", 0), 60);
+	assert_int_equal(wait_s(limiter, "2001:db8:2:1::1", 0), 0);
+	client_limiter_free(limiter);
+}
+
 static void does_not_limit_at_zero_or_unknown_addresses(void **state)
 {
 	(void)state;
@@ -102,6 +118,7 @@ int main(void)
 		cmocka_unit_test(limits_one_address_and_no_other),
 		cmocka_unit_test(the_window_ends_a_minute_after_the_first_miss),
 		cmocka_unit_test(counts_a_64_of_ipv6_as_one_address),
+		cmocka_unit_test(counts_a_48_of_ipv6_four_times_as_generously),
 		cmocka_unit_test(does_not_limit_at_zero_or_unknown_addresses),
 		cmocka_unit_test(keeps_counting_however_many_addresses_come),
 	};

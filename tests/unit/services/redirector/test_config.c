@@ -39,6 +39,7 @@ static void requires_only_the_stores_the_brokers_the_public_url_and_the_journal(
 	assert_int_equal(config.http_port, 8080);
 	assert_int_equal(config.memory_ttl_ms, 1000);
 	assert_int_equal(config.unknown_slugs_per_minute, 60);
+	assert_int_equal(config.http_connections_per_ip, 1000);
 	assert_string_equal(config.redirect_cache_control, "private, no-store");
 	assert_string_equal(config.root_url, "");
 	assert_int_equal(config.log_level, LOG_INFO);
