@@ -76,10 +76,10 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 	struct pg_result *rows = NULL;
 	export->question.limit =
 		export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
-	enum err err = pg_pool_acquire(export->api->pg, &conn);
+	enum err err = pg_pool_acquire(export->api->heavy_pg, &conn);
 	if (err == OK)
 		err = visit_page_read(conn, &export->question, &rows);
-	pg_pool_release(export->api->pg, conn);
+	pg_pool_release(export->api->heavy_pg, conn);
 	if (err != OK)
 		return err;
 	if (!export->has_begun && export->format == VISIT_EXPORT_CSV)
