@@ -11,6 +11,7 @@ import psycopg2
 import pytest
 from clients import Api, unique_email
 from service import metric
+from users import User
 from waiting import wait_until
 
 # A slow Redis disables the limits. These tests need it to respond even on a busy machine.
@@ -219,7 +220,7 @@ def test_zero_is_no_limit(start):
 # --- shares of the workers ---
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-FLOOD = 300  # more than the workers and their queue
+QUEUE, FLOOD = 16, 40  # more than the workers and their queue
 
 
 @contextlib.contextmanager
@@ -251,10 +252,10 @@ def waits(database, count):
     wait_until(lambda: database.value(WAITING) == count, 60, f"{count} statements to wait for the lock")
 
 
-def test_statistics_of_one_account_never_keep_another_waiting(start, new_user, database):
+def test_statistics_of_one_account_never_keep_another_waiting(start, database):
     """All heavy workers wait for a lock, and one account fills their queue. No other account is refused."""
-    service = start(HTTP_HEAVY_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
-    users = greedy, second, other = [new_user(service) for _ in range(3)]
+    service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_HEAVY_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
+    users = greedy, second, other = [User(service, database) for _ in range(3)]
     paths = {user: f"/api/links/{user.create()['id']}/stats?country=DE" for user in users}
     with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
         flood = [send(greedy, "GET", paths[greedy]) for _ in range(FLOOD)]
@@ -268,9 +269,9 @@ def test_statistics_of_one_account_never_keep_another_waiting(start, new_user, d
     assert statuses[-2:] == [200, 200] and set(statuses) == {200, 503}
 
 
-def test_changes_of_one_account_never_keep_another_waiting(start, new_user, database):
-    service = start(HTTP_WORKERS=8, PG_STATEMENT_TIMEOUT_MS=60000)
-    greedy, other = new_user(service), new_user(service)
+def test_changes_of_one_account_never_keep_another_waiting(start, database):
+    service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_WORKERS=8, PG_STATEMENT_TIMEOUT_MS=60000)
+    greedy, other = User(service, database), User(service, database)
     with locked(database, "links", "SHARE"):
         flood = [send(greedy, "POST", "/api/links", LINK) for _ in range(FLOOD)]
         waits(database, 4)
@@ -281,17 +282,13 @@ def test_changes_of_one_account_never_keep_another_waiting(start, new_user, data
     assert {status_of(connection) for connection in flood} == {201, 503}
 
 
-def test_many_keys_of_one_account_share_its_workers(start, new_user, database):
+def test_many_keys_of_one_account_share_its_workers(start, database):
     service = start(HTTP_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000)
-    greedy = new_user(service)
-    keys = []
-    for number in range(4):
-        answer = greedy.call("POST", "/api/keys", {"name": str(number), "scopes": ["links:write"]})
-        keys.append(Api(service.url))
-        keys[-1].token = answer.json["secret"]
+    greedy = User(service, database)
+    keys = [greedy.with_key("links:write")[0] for _ in range(4)]
     with locked(database, "links", "SHARE"):
         flood = [send(key, "POST", "/api/links", LINK) for key in keys]
         waits(database, 2)
-        assert [new_user(service).call("GET", "/api/auth/me").status for _ in range(3)] == [200] * 3
+        assert [User(service, database).call("GET", "/api/auth/me").status for _ in range(3)] == [200] * 3
         assert database.value(WAITING) == 2
     assert [status_of(connection) for connection in flood] == [201] * 4
