@@ -50,7 +50,7 @@ static const struct env_var vars[] = {
 	        "requests that may wait for each kind of worker; beyond, the account that waits with most gets 503"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536,
 	        "largest number of open connections"),
-	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "67108864", 4194304,
+	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "50331648", 4194304,
 	        68719476736,
 	        "memory for request bodies over 16 KiB, all requests together, a quarter of it for one account; "
 	        "further ones get 503"),
