@@ -1,5 +1,5 @@
 /*
- * One thread at a time. Jobs that wait for a thread, one queue for each flow. A flow is whoever the
+ * One thread at a time. Jobs that wait for a thread, one queue for each flow. A flow is what the
  * jobs are for: an account, a network. Flows take turns, and at most flow_running_max jobs of one
  * flow run at the same time. A flow that sends much therefore delays itself and no other.
  *
@@ -21,7 +21,8 @@ struct fair_queue;
 struct fair_queue_job {
 	uint64_t flow;
 	void (*run)(void *arg);
-	void (*reject)(void *arg); /* runs instead of run if the job is replaced; NULL: it never is */
+	void (*reject)(
+		void *arg); /* runs instead of run if the job is replaced; NULL: it never is */
 	void *arg;
 };
 

@@ -130,7 +130,7 @@ enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, 
 enum err worker_pool_submit_for(struct worker_pool *pool, uint64_t flow, worker_pool_job job,
                                 worker_pool_job reject, void *arg)
 {
-	return submit(pool, SIZE_MAX,
-	              &(struct fair_queue_job){
-			      .flow = flow, .run = job, .reject = reject, .arg = arg });
+	return submit(
+		pool, SIZE_MAX,
+		&(struct fair_queue_job){ .flow = flow, .run = job, .reject = reject, .arg = arg });
 }

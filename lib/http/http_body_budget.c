@@ -45,8 +45,7 @@ static struct share *share_of(struct http_body_budget *budget, uint64_t flow)
 			return &budget->shares[i];
 	if (budget->count == budget->room) {
 		budget->room = budget->room > 0 ? 2 * budget->room : 16;
-		budget->shares =
-			mem_resize(budget->shares, budget->room, sizeof(*budget->shares));
+		budget->shares = mem_resize(budget->shares, budget->room, sizeof(*budget->shares));
 	}
 	budget->shares[budget->count] = (struct share){ .flow = flow };
 	return &budget->shares[budget->count++];

@@ -71,8 +71,8 @@ struct http_exchange {
 	bool is_queued;   /* the library has the response */
 	bool closes;      /* the connection ends with this response */
 	bool on_worker;
-	bool is_asking;   /* admission decides about the body */
-	bool is_admitted; /* its decision */
+	bool is_asking;        /* admission decides about the body */
+	bool is_admitted;      /* its decision */
 	bool is_polled;        /* counted in the loop's polled_count */
 	size_t body_bytes_max; /* of this request */
 	_Atomic int phase;
@@ -88,7 +88,7 @@ struct http_exchange {
 	uint64_t flow;
 	struct worker_pool *workers; /* that run the handler and the body reader */
 	unsigned worker_turns;       /* how often a handler has asked for a worker */
-	size_t body_reserved; /* bytes reserved in the server's body budget, for body_flow */
+	size_t body_reserved;        /* bytes reserved in the server's body budget, for body_flow */
 	uint64_t body_flow;
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
 	char traceparent[TRACE_CONTEXT_SIZE];
@@ -222,11 +222,11 @@ struct http_metrics {
 struct http_shared {
 	struct http_server_config config;
 	struct http_connection_limit *limit;
-	struct worker_pool *workers; /* NULL: no handler may block */
+	struct worker_pool *workers;       /* NULL: no handler may block */
 	struct worker_pool *heavy_workers; /* may be NULL */
 	struct http_metrics metrics;
 	struct http_body_budget *bodies; /* memory of all bodies */
-	_Atomic bool is_lame_duck; /* each response ends its connection */
+	_Atomic bool is_lame_duck;       /* each response ends its connection */
 	_Atomic bool is_draining;
 	_Atomic int64_t drain_ms;
 	_Atomic bool drain_expired; /* jobs that still wait for a worker are not started */

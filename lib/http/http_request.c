@@ -277,7 +277,7 @@ static void run_on_worker(void *arg);
 static struct worker_pool *workers_for(const struct http_exchange *x, enum http_progress progress)
 {
 	const struct http_shared *shared = x->loop->shared;
-	struct worker_pool *workers = progress == HTTP_NEEDS_WORKER       ? shared->workers
+	struct worker_pool *workers = progress == HTTP_NEEDS_WORKER         ? shared->workers
 	                              : progress == HTTP_NEEDS_HEAVY_WORKER ? shared->heavy_workers
 	                                                                    : NULL;
 	if (workers == NULL || x->worker_turns == WORKER_TURNS_MAX) {

@@ -62,8 +62,8 @@ static struct worker_pool *start_workers(const struct http_server *s, const char
 {
 	if (count == 0)
 		return NULL;
-	struct worker_pool *workers = worker_pool_new_fair(
-		name, count, s->shared.config.worker_queue, (count + 1) / 2);
+	struct worker_pool *workers =
+		worker_pool_new_fair(name, count, s->shared.config.worker_queue, (count + 1) / 2);
 	worker_pool_set_queue_metric(workers, s->shared.metrics.queued);
 	return workers;
 }

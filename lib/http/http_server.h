@@ -54,11 +54,11 @@ struct http_server;
 struct http_exchange; /* a request and its response */
 
 enum http_progress {
-	HTTP_COMPLETE,        /* the response is complete: send it */
-	HTTP_NEEDS_WORKER,    /* run this handler again on a worker thread, where it may block */
+	HTTP_COMPLETE,           /* the response is complete: send it */
+	HTTP_NEEDS_WORKER,       /* run this handler again on a worker thread, where it may block */
 	HTTP_NEEDS_HEAVY_WORKER, /* the same, on a heavy worker: it may block for long */
-	HTTP_PENDING,         /* another thread completes it and calls http_exchange_resume */
-	HTTP_PENDING_ON_LOOP, /* the loop hook completes it soon, in this thread; costs no system
+	HTTP_PENDING,            /* another thread completes it and calls http_exchange_resume */
+	HTTP_PENDING_ON_LOOP,    /* the loop hook completes it soon, in this thread; costs no system
 	                         calls */
 };
 
@@ -111,13 +111,13 @@ struct http_loop_hook {
 };
 
 struct http_server_config {
-	const char *name;    /* for thread names and the log: "public", "ops" */
-	const char *address; /* NULL: all addresses, IPv4 and IPv6 */
-	uint16_t port;       /* 0: any free one, see http_server_port */
-	size_t loops;        /* loop threads, at least 1 */
+	const char *name;     /* for thread names and the log: "public", "ops" */
+	const char *address;  /* NULL: all addresses, IPv4 and IPv6 */
+	uint16_t port;        /* 0: any free one, see http_server_port */
+	size_t loops;         /* loop threads, at least 1 */
 	size_t workers;       /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
 	size_t heavy_workers; /* threads for HTTP_NEEDS_HEAVY_WORKER; may be 0 */
-	size_t worker_queue;  /* requests that may wait for each kind of worker; beyond, those of the
+	size_t worker_queue; /* requests that may wait for each kind of worker; beyond, those of the
 	                         flow that waits with most get 503 with Retry-After: 1 */
 	size_t connections;  /* ceiling overall */
 	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */

@@ -39,8 +39,8 @@ struct request {
 	enum user_role role;     /* of user_id */
 	unsigned scopes;         /* SCOPE_…; an access token has all of them */
 	struct request_credentials credentials;
-	bool is_authorized; /* the database has confirmed the credentials and the permission */
-	bool is_heavy;      /* runs on a heavy worker */
+	bool is_authorized;  /* the database has confirmed the credentials and the permission */
+	bool is_heavy;       /* runs on a heavy worker */
 	void *handler_state; /* owned by the handler until the exchange ends; NULL = none */
 	void (*release_handler_state)(void *handler_state);
 };

@@ -105,7 +105,7 @@ enum http_chunk visit_export_body_reader(void *state, struct strbuf *out)
 	int64_t elapsed_us = clock_steady_us(export->api->clock) - export->begun_us;
 	if (export_limiter_is_too_slow(elapsed_us, export->bytes)) {
 		log_info(export->api->log, "export_too_slow",
-		         LOG_INT("bytes", (int64_t)export->bytes));
+		         LOG_INT("bytes", (int64_t) export->bytes));
 		return HTTP_CHUNK_FAILED;
 	}
 	enum err err = visit_export_next_chunk(export, out, &is_last);

@@ -30,8 +30,8 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
                                  bool *is_last) MUST_CHECK;
 
 /*
- * The same as a callback for http_exchange_set_body_reader. Fails too if the client reads too slowly
- * (export_limiter.h). export: a struct visit_export.
+ * The same as a callback for http_exchange_set_body_reader. It fails too if the client reads too
+ * slowly (export_limiter.h). export: a struct visit_export.
  */
 enum http_chunk visit_export_body_reader(void *export, struct strbuf *out);
 

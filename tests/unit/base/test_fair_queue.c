@@ -99,14 +99,14 @@ static void jobs_that_cannot_be_rejected_keep_their_place(void **state)
 	struct fair_queue_job replaced;
 	int a[3], b;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(fair_queue_push(queue,
-		                                 &(struct fair_queue_job){ .flow = 1,
-		                                                           .run = run,
-		                                                           .reject = i == 1 ? run
-		                                                                            : NULL,
-		                                                           .arg = &a[i] },
-		                                 &replaced),
-		                 OK);
+		assert_int_equal(
+			fair_queue_push(queue,
+		                        &(struct fair_queue_job){ .flow = 1,
+		                                                  .run = run,
+		                                                  .reject = i == 1 ? run : NULL,
+		                                                  .arg = &a[i] },
+		                        &replaced),
+			OK);
 	assert_int_equal(push(queue, 2, &b, &replaced), OK);
 	assert_ptr_equal(replaced.arg, &a[1]);
 	assert_int_equal(push(queue, 3, &b, &replaced), ERR_LIMIT);

@@ -104,8 +104,8 @@ static void bounds_the_memory_of_a_document(void **state)
 			struct json *value = NULL;
 			char reason[JSON_REASON_SIZE];
 			size_t len, count = JSON_VALUES_MAX / worst[i].each - 8;
-			char *text = repeat(worst[i].begin, worst[i].part, (size_t)(is_more ? 20 : 1) * count,
-			                    worst[i].end, &len);
+			char *text = repeat(worst[i].begin, worst[i].part,
+			                    (size_t)(is_more ? 20 : 1) * count, worst[i].end, &len);
 			held_bytes = most_bytes = 0;
 			assert_int_equal(json_parse(text, len, &value, reason),
 			                 is_more ? ERR_INVALID : OK);

@@ -58,7 +58,6 @@ static int set_up(void **state)
 	http.handler = routes_handle;
 	http.error_response = routes_send_error;
 	http.observer = routes_log;
-	http.admission = routes_admit_body;
 	http.heavy_workers = 1;
 	http.ctx = f->api;
 	http.metrics = f->metrics;
