@@ -5,49 +5,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/fair_queue.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
-
-struct queued_job {
-	worker_pool_job run;
-	void *arg;
-};
 
 struct worker_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct queued_job *ring; /* guarded by lock, like head, waiting and is_stopping */
-	size_t ring_size;
-	size_t head;
-	size_t waiting;
+	struct fair_queue *queue; /* guarded by lock, like is_stopping */
 	bool is_stopping;
 	struct metric *queued;
 	pthread_t *threads;
 	size_t thread_count;
 };
 
-static bool take_job(struct worker_pool *pool, struct queued_job *job)
+/* With the lock held. False: the pool stops, and no job is left for this thread. */
+static bool wait_for_job(struct worker_pool *pool, struct fair_queue_job *job)
 {
-	pthread_mutex_lock(&pool->lock);
-	while (pool->waiting == 0 && !pool->is_stopping)
+	bool is_found;
+	while (!(is_found = fair_queue_pop(pool->queue, job)) && !pool->is_stopping)
 		pthread_cond_wait(&pool->wake, &pool->lock);
-	bool found = pool->waiting > 0;
-	if (found) {
-		*job = pool->ring[pool->head];
-		pool->head = (pool->head + 1) % pool->ring_size;
-		pool->waiting--;
+	if (is_found)
 		metrics_add(pool->queued, -1);
-	}
-	pthread_mutex_unlock(&pool->lock);
-	return found;
+	return is_found;
 }
 
+/*
+ * A flow that has as many jobs running as it may is continued by the threads that run them, so
+ * nobody needs to be woken when a job ends.
+ */
 static void *work(void *arg)
 {
 	struct worker_pool *pool = arg;
-	struct queued_job job;
-	while (take_job(pool, &job))
+	struct fair_queue_job job;
+	pthread_mutex_lock(&pool->lock);
+	while (wait_for_job(pool, &job)) {
+		pthread_mutex_unlock(&pool->lock);
 		job.run(job.arg);
+		pthread_mutex_lock(&pool->lock);
+		fair_queue_end(pool->queue, job.flow);
+	}
+	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
@@ -61,11 +59,16 @@ static void start_thread(struct worker_pool *pool, size_t i, const char *name)
 
 struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t queue_max)
 {
+	return worker_pool_new_fair(name, threads, queue_max, threads);
+}
+
+struct worker_pool *worker_pool_new_fair(const char *name, size_t threads, size_t queue_max,
+                                         size_t flow_running_max)
+{
 	struct worker_pool *pool = mem_zero(sizeof(*pool));
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->wake, NULL);
-	pool->ring = mem_array(queue_max, sizeof(*pool->ring));
-	pool->ring_size = queue_max;
+	pool->queue = fair_queue_new(queue_max, flow_running_max);
 	pool->threads = mem_array(threads, sizeof(*pool->threads));
 	pool->thread_count = threads;
 	for (size_t i = 0; i < threads; i++)
@@ -91,28 +94,43 @@ void worker_pool_free(struct worker_pool *pool)
 	pthread_cond_destroy(&pool->wake);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool->threads);
-	free(pool->ring);
+	fair_queue_free(pool->queue);
 	free(pool);
+}
+
+static enum err submit(struct worker_pool *pool, size_t waiting_max,
+                       const struct fair_queue_job *job)
+{
+	struct fair_queue_job replaced = { 0 };
+	enum err err = ERR_LIMIT;
+	pthread_mutex_lock(&pool->lock);
+	if (fair_queue_waiting(pool->queue) < waiting_max)
+		err = fair_queue_push(pool->queue, job, &replaced);
+	if (err == OK) {
+		metrics_add(pool->queued, replaced.reject ? 0 : 1);
+		pthread_cond_signal(&pool->wake);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	if (replaced.reject)
+		replaced.reject(replaced.arg);
+	return err;
 }
 
 enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg)
 {
-	return worker_pool_submit_below(pool, pool->ring_size, job, arg);
+	return worker_pool_submit_below(pool, SIZE_MAX, job, arg);
 }
 
 enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                   void *arg)
 {
-	enum err e = ERR_LIMIT;
-	pthread_mutex_lock(&pool->lock);
-	if (pool->waiting < waiting_max && pool->waiting < pool->ring_size) {
-		pool->ring[(pool->head + pool->waiting) % pool->ring_size] =
-			(struct queued_job){ job, arg };
-		pool->waiting++;
-		metrics_add(pool->queued, 1);
-		pthread_cond_signal(&pool->wake);
-		e = OK;
-	}
-	pthread_mutex_unlock(&pool->lock);
-	return e;
+	return submit(pool, waiting_max, &(struct fair_queue_job){ .run = job, .arg = arg });
+}
+
+enum err worker_pool_submit_for(struct worker_pool *pool, uint64_t flow, worker_pool_job job,
+                                worker_pool_job reject, void *arg)
+{
+	return submit(
+		pool, SIZE_MAX,
+		&(struct fair_queue_job){ .flow = flow, .run = job, .reject = reject, .arg = arg });
 }

@@ -8,6 +8,7 @@
 #define WAYMARK_LIB_BASE_WORKER_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
@@ -18,6 +19,13 @@ typedef void (*worker_pool_job)(void *arg);
 
 /* name (at most 12 characters) appears in the names of the threads. */
 struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t queue_max);
+
+/*
+ * The same, but jobs that are submitted for a flow wait in a fair queue (fair_queue.h), and at most
+ * flow_running_max of them run at the same time for one flow.
+ */
+struct worker_pool *worker_pool_new_fair(const char *name, size_t threads, size_t queue_max,
+                                         size_t flow_running_max);
 
 /*
  * Sets a gauge that shows how many jobs are waiting. Several pools may share it. NULL = none. Call
@@ -37,5 +45,13 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
  */
 enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                   void *arg) MUST_CHECK;
+
+/*
+ * For a job of one flow, an account for example. ERR_LIMIT: the queue is full, and no other flow
+ * waits with more jobs. Otherwise the newest job of the longest flow makes room: its reject runs in
+ * the thread that submits, and its run never does. reject NULL: the job keeps its place.
+ */
+enum err worker_pool_submit_for(struct worker_pool *pool, uint64_t flow, worker_pool_job job,
+                                worker_pool_job reject, void *arg) MUST_CHECK;
 
 #endif

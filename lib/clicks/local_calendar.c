@@ -142,8 +142,8 @@ static const char hour_starts_sql[] =
 	") AS quarters WHERE extract(minute FROM local) = 0 OR local - before <> interval '15 minutes'";
 
 /*
- * Copies starts, which are in ascending order: from the last one at or before the start of span to
- * the last one in it.
+ * Copies different starts, which are in ascending order: from the last one at or before the start
+ * of span to the last one in it.
  */
 static enum err copy_starts(const struct pg_result *rows, struct statistics_span span,
                             int64_t *starts, size_t max, size_t *count)
@@ -155,6 +155,9 @@ static enum err copy_starts(const struct pg_result *rows, struct statistics_span
 			*count = 0;
 		if (start_us >= span.to_us)
 			break;
+		/* A day that a zone skips (Samoa, 2011-12-30) starts when the next one does. */
+		if (*count > 0 && starts[*count - 1] == start_us)
+			continue;
 		if (*count == max)
 			return ERR_LIMIT;
 		starts[(*count)++] = start_us;

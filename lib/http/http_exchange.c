@@ -7,7 +7,7 @@
 #include "lib/http/http_text.h"
 
 /* A connection keeps buffers up to this size between requests and frees larger ones. */
-#define BUFFER_KEPT 16384
+#define BUFFER_KEPT HTTP_EXCHANGE_SMALL_BODY_BYTES
 
 void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max)
 {
@@ -39,24 +39,13 @@ static void empty_buffer(struct strbuf *b)
 	}
 }
 
-/* False: the bodies of all requests would pass bodies_bytes_max together. Safe from any thread. */
-static bool reserve_body_bytes(struct http_shared *shared, size_t bytes)
-{
-	size_t max = shared->config.bodies_bytes_max;
-	size_t reserved = atomic_load(&shared->bodies_reserved);
-	do {
-		if (max > 0 && (reserved > max || bytes > max - reserved))
-			return false;
-	} while (!atomic_compare_exchange_weak(&shared->bodies_reserved, &reserved,
-	                                       reserved + bytes));
-	return true;
-}
-
 bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len)
 {
 	size_t room = strbuf_capacity_after(&x->body, len);
 	size_t more = room > BUFFER_KEPT ? room - x->body_reserved : 0;
-	if (!reserve_body_bytes(x->loop->shared, more))
+	if (x->body_reserved == 0)
+		x->body_flow = x->flow;
+	if (!http_body_budget_reserve(x->loop->shared->bodies, x->body_flow, more))
 		return false;
 	x->body_reserved += more;
 	strbuf_add(&x->body, bytes, len);
@@ -66,7 +55,7 @@ bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t l
 void http_exchange_drop_body(struct http_exchange *x)
 {
 	empty_buffer(&x->body);
-	atomic_fetch_sub(&x->loop->shared->bodies_reserved, x->body_reserved);
+	http_body_budget_release(x->loop->shared->bodies, x->body_flow, x->body_reserved);
 	x->body_reserved = 0;
 }
 
@@ -89,6 +78,10 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 	x->mhd = mhd;
 	x->is_begun = true;
 	x->is_checked = x->is_rejected = x->is_queued = x->closes = x->on_worker = false;
+	x->is_asking = x->is_admitted = false;
+	x->flow = 0;
+	x->workers = x->loop->shared->workers;
+	x->worker_turns = 0;
 	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
 	x->arrived_steady_us = clock_steady_us(clock);
 	x->arrived_us = clock_now_us(clock);
@@ -266,6 +259,11 @@ void *http_exchange_hook_state(const struct http_exchange *x)
 bool http_exchange_is_on_worker(const struct http_exchange *x)
 {
 	return x->on_worker;
+}
+
+void http_exchange_set_flow(struct http_exchange *x, uint64_t flow)
+{
+	x->flow = flow;
 }
 
 void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state))

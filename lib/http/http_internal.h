@@ -19,6 +19,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/trace_context.h"
 #include "lib/base/worker_pool.h"
+#include "lib/http/http_body_budget.h"
 #include "lib/http/http_connection_limit.h"
 #include "lib/http/http_linger.h"
 #include "lib/http/http_request_id.h"
@@ -30,6 +31,8 @@
 #define HTTP_EXCHANGE_HEADER_BYTES_MAX 16384
 #define HTTP_EXCHANGE_RESPONSE_BYTES_MAX (64U << 20)
 #define HTTP_EXCHANGE_ID_SIZE 65
+/* Bodies up to this size need neither admission nor the body budget. */
+#define HTTP_EXCHANGE_SMALL_BODY_BYTES 16384
 #define HTTP_EXCHANGE_CONTENT_TYPE_SIZE 96
 
 struct http_loop;
@@ -69,6 +72,8 @@ struct http_exchange {
 	bool is_queued;   /* the library has the response */
 	bool closes;      /* the connection ends with this response */
 	bool on_worker;
+	bool is_asking;        /* admission decides about the body */
+	bool is_admitted;      /* its decision */
 	bool is_polled;        /* counted in the loop's polled_count */
 	size_t body_bytes_max; /* of this request */
 	_Atomic int phase;
@@ -81,7 +86,11 @@ struct http_exchange {
 	struct strbuf query;
 	struct strbuf joined;
 	struct strbuf body;
-	size_t body_reserved; /* bytes reserved of the server's memory for bodies */
+	uint64_t flow;
+	struct worker_pool *workers; /* that run the handler and the body reader */
+	unsigned worker_turns;       /* how often a handler has asked for a worker */
+	size_t body_reserved;        /* bytes reserved in the server's body budget, for body_flow */
+	uint64_t body_flow;
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
 	char traceparent[TRACE_CONTEXT_SIZE];
 
@@ -221,11 +230,11 @@ struct http_metrics {
 struct http_shared {
 	struct http_server_config config;
 	struct http_connection_limit *limit;
-	struct worker_pool *workers; /* NULL: no handler may block */
+	struct worker_pool *workers;       /* NULL: no handler may block */
+	struct worker_pool *heavy_workers; /* may be NULL */
 	struct http_metrics metrics;
-	_Atomic size_t
-		bodies_reserved;   /* memory of all bodies; config.bodies_bytes_max bounds it */
-	_Atomic bool is_lame_duck; /* each response ends its connection */
+	struct http_body_budget *bodies; /* memory of all bodies */
+	_Atomic bool is_lame_duck;       /* each response ends its connection */
 	_Atomic bool is_draining;
 	_Atomic int64_t drain_ms;
 	_Atomic bool drain_expired; /* jobs that still wait for a worker are not started */

@@ -4,6 +4,9 @@
 #include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
 
+/* Authorization, then the work. */
+#define WORKER_TURNS_MAX 2
+
 static const struct http_server_config *config_of(const struct http_exchange *x)
 {
 	return &x->loop->shared->config;
@@ -128,6 +131,55 @@ static size_t body_bytes_max(struct http_exchange *x)
 	               : max;
 }
 
+/* --- admission of large bodies --- */
+
+static void reject_waiting(void *arg)
+{
+	struct http_exchange *x = arg;
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+	                     "Too many requests are waiting. Try again later.");
+	http_exchange_resume(x);
+}
+
+static void decide_admission(void *arg)
+{
+	struct http_exchange *x = arg;
+	if (atomic_load(&x->loop->shared->drain_expired))
+		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+		                     "The server is shutting down.");
+	else
+		x->is_admitted = config_of(x)->admission(config_of(x)->ctx, x);
+	http_exchange_resume(x);
+}
+
+/* The connection is suspended meanwhile. Afterwards the library calls again, before the body. */
+static bool ask_for_admission(struct http_connection *c)
+{
+	struct http_exchange *x = &c->exchange;
+	x->is_asking = true;
+	http_connection_move(c, &x->loop->busy, x->loop->now_us);
+	if (worker_pool_submit_for(x->loop->shared->workers, x->flow, decide_admission,
+	                           reject_waiting, x) != OK)
+		return reject_unread(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+		                     "Too many requests are waiting. Try again later.");
+	http_exchange_await_resume(x);
+	return true;
+}
+
+static bool end_admission(struct http_connection *c)
+{
+	struct http_exchange *x = &c->exchange;
+	x->is_asking = false;
+	atomic_store(&x->phase, HTTP_PHASE_RUNNING);
+	if (x->is_admitted) {
+		http_connection_move(c, &x->loop->receiving, x->loop->now_us);
+		return true;
+	}
+	x->closes = true;
+	c->lingers = true;
+	return send_response(x);
+}
+
 /* The head has arrived. */
 static bool begin_request(struct http_connection *c, const char *url, const char *method,
                           const char *version)
@@ -161,7 +213,10 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	if (head_result.content_length > x->body_bytes_max)
 		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE,
 		                     "The request's body is too large.");
-	return true;
+	bool may_be_large = x->body_bytes_max > HTTP_EXCHANGE_SMALL_BODY_BYTES &&
+	                    (head_result.is_chunked ||
+	                     head_result.content_length > HTTP_EXCHANGE_SMALL_BODY_BYTES);
+	return may_be_large && config_of(x)->admission != NULL ? ask_for_admission(c) : true;
 }
 
 void http_request_reject_on_socket(struct http_connection *c, unsigned status, const char *detail)
@@ -222,6 +277,45 @@ static bool poll_until_resumed(struct http_exchange *x)
 	return true;
 }
 
+static void run_on_worker(void *arg);
+
+/*
+ * The pool for what a handler returned. NULL: the server has no such workers, or the handler keeps
+ * asking (logged).
+ */
+static struct worker_pool *workers_for(const struct http_exchange *x, enum http_progress progress)
+{
+	const struct http_shared *shared = x->loop->shared;
+	struct worker_pool *workers = progress == HTTP_NEEDS_WORKER         ? shared->workers
+	                              : progress == HTTP_NEEDS_HEAVY_WORKER ? shared->heavy_workers
+	                                                                    : NULL;
+	if (workers == NULL || x->worker_turns == WORKER_TURNS_MAX) {
+		log_error(config_of(x)->log, "http_handler_needs_workers",
+		          LOG_TEXT("request_id", x->request_id));
+		return NULL;
+	}
+	return workers;
+}
+
+/* False: x does not wait for a worker, and the error response is written. */
+static bool submit_to_worker(struct http_exchange *x, enum http_progress progress)
+{
+	struct worker_pool *workers = workers_for(x, progress);
+	if (workers == NULL) {
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+		                     "The request could not be handled.");
+		return false;
+	}
+	x->workers = workers;
+	x->worker_turns++;
+	if (worker_pool_submit_for(workers, x->flow, run_on_worker, reject_waiting, x) == OK)
+		return true;
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+	                     "Too many requests are waiting. Try again later.");
+	return false;
+}
+
+/* Once x waits for a worker again, it belongs to that thread. */
 static void run_on_worker(void *arg)
 {
 	struct http_exchange *x = arg;
@@ -235,29 +329,9 @@ static void run_on_worker(void *arg)
 		progress = config->handler(config->ctx, x);
 	if (progress == HTTP_PENDING)
 		return;
-	if (progress != HTTP_COMPLETE) {
-		log_error(config->log, "http_handler_requests_worker_twice",
-		          LOG_TEXT("request_id", x->request_id));
-		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
-		                     "The request could not be handled.");
-	}
+	if (progress != HTTP_COMPLETE && submit_to_worker(x, progress))
+		return;
 	http_exchange_resume(x);
-}
-
-static bool submit_to_worker(struct http_exchange *x)
-{
-	struct worker_pool *workers = x->loop->shared->workers;
-	if (workers == NULL) {
-		log_error(config_of(x)->log, "http_handler_needs_workers");
-		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
-		                     "The request could not be handled.");
-		return send_response(x);
-	}
-	if (worker_pool_submit(workers, run_on_worker, x) == OK)
-		return suspend(x);
-	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-	                     "Too many requests are waiting. Try again later.");
-	return send_response(x);
 }
 
 /*
@@ -276,9 +350,11 @@ static bool respond(struct http_connection *c)
 		return send_response(x);
 	}
 	http_connection_move(c, &x->loop->busy, x->arrived_steady_us);
-	switch (config_of(x)->handler(config_of(x)->ctx, x)) {
+	enum http_progress progress = config_of(x)->handler(config_of(x)->ctx, x);
+	switch (progress) {
 	case HTTP_NEEDS_WORKER:
-		return submit_to_worker(x);
+	case HTTP_NEEDS_HEAVY_WORKER:
+		return submit_to_worker(x, progress) ? suspend(x) : send_response(x);
 	case HTTP_PENDING:
 		return suspend(x);
 	case HTTP_PENDING_ON_LOOP:
@@ -296,6 +372,8 @@ bool http_request_advance(struct http_connection *c, const char *url, const char
 		return false;
 	if (!c->exchange.is_checked)
 		return begin_request(c, url, method, version);
+	if (c->exchange.is_asking)
+		return end_admission(c);
 	if (*upload_len > 0)
 		return receive_body(c, upload, upload_len);
 	return respond(c);

@@ -29,7 +29,7 @@ static void read_chunk(void *arg)
 static void request_chunk(struct http_exchange *x)
 {
 	atomic_store(&x->phase, HTTP_PHASE_RUNNING);
-	if (worker_pool_submit(x->loop->shared->workers, read_chunk, x) != OK) {
+	if (worker_pool_submit_for(x->workers, x->flow, read_chunk, NULL, x) != OK) {
 		x->loop->polled_count += !x->is_polled;
 		x->is_polled = true;
 		return;

@@ -14,12 +14,18 @@
 #define HTTP_ROUTER_PARAM_SIZE 64
 #define HTTP_ROUTER_ALLOW_SIZE 64
 
+enum http_router_work {
+	HTTP_ROUTER_MEMORY, /* the handler needs nothing but memory: the loop runs it */
+	HTTP_ROUTER_BLOCKS, /* a worker runs it */
+	HTTP_ROUTER_HEAVY,  /* a heavy worker runs it */
+};
+
 struct http_route {
 	enum http_method method;
 	const char *pattern;
 	http_handler handler;
 	unsigned right; /* the permission that the caller needs; the service defines the values */
-	bool blocks;    /* runs on a worker from the start */
+	enum http_router_work work;
 	bool queries; /* the handler reads the query; the service decides what other routes do with
 	                 one */
 };

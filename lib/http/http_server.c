@@ -53,11 +53,24 @@ static void register_metrics(struct http_metrics *m, struct metrics *metrics)
 
 static void free_server(struct http_server *s)
 {
-	if (s->shared.workers != NULL)
-		worker_pool_free(s->shared.workers);
+	worker_pool_free(s->shared.workers);
+	worker_pool_free(s->shared.heavy_workers);
+	http_body_budget_free(s->shared.bodies);
 	http_connection_limit_free(s->shared.limit);
 	free(s->loops);
 	free(s);
+}
+
+/* NULL: count is 0. */
+static struct worker_pool *start_workers(const struct http_server *s, const char *name,
+                                         size_t count)
+{
+	if (count == 0)
+		return NULL;
+	struct worker_pool *workers =
+		worker_pool_new_fair(name, count, s->shared.config.worker_queue, (count + 1) / 2);
+	worker_pool_set_queue_metric(workers, s->shared.metrics.queued);
+	return workers;
 }
 
 static void stop_loops(struct http_server *s, int64_t drain_ms)
@@ -114,12 +127,10 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 	s->loops = mem_array(loops, sizeof(*s->loops));
 	s->shared.limit = http_connection_limit_new(config->connections, config->connections_per_ip,
 	                                            config->trusted);
-	if (config->workers > 0)
-		s->shared.workers =
-			worker_pool_new(config->name, config->workers, config->worker_queue);
+	s->shared.bodies = http_body_budget_new(config->bodies_bytes_max);
 	register_metrics(&s->shared.metrics, config->metrics);
-	if (s->shared.workers)
-		worker_pool_set_queue_metric(s->shared.workers, s->shared.metrics.queued);
+	s->shared.workers = start_workers(s, config->name, config->workers);
+	s->shared.heavy_workers = start_workers(s, "heavy", config->heavy_workers);
 	err = start_loops(s, fds, loops);
 	if (err != OK) {
 		stop_loops(s, 0);

@@ -54,16 +54,18 @@ struct http_server;
 struct http_exchange; /* a request and its response */
 
 enum http_progress {
-	HTTP_COMPLETE,        /* the response is complete: send it */
-	HTTP_NEEDS_WORKER,    /* run this handler again on a worker thread, where it may block */
-	HTTP_PENDING,         /* another thread completes it and calls http_exchange_resume */
-	HTTP_PENDING_ON_LOOP, /* the loop hook completes it soon, in this thread; costs no system
+	HTTP_COMPLETE,           /* the response is complete: send it */
+	HTTP_NEEDS_WORKER,       /* run this handler again on a worker thread, where it may block */
+	HTTP_NEEDS_HEAVY_WORKER, /* the same, on a heavy worker: it may block for long */
+	HTTP_PENDING,            /* another thread completes it and calls http_exchange_resume */
+	HTTP_PENDING_ON_LOOP,    /* the loop hook completes it soon, in this thread; costs no system
 	                         calls */
 };
 
 /*
- * Runs first in a loop thread, where it must not block. After HTTP_NEEDS_WORKER it runs once more,
- * in a worker thread.
+ * Runs first in a loop thread, where it must not block. After HTTP_NEEDS_WORKER and
+ * HTTP_NEEDS_HEAVY_WORKER it runs again in such a thread, where it may return them again: a cheap
+ * check first, then expensive work; or the same work for another flow.
  */
 typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 
@@ -72,6 +74,12 @@ typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
  * the head has arrived; the response cannot be written yet. Must not block.
  */
 typedef size_t (*http_body_limit)(void *ctx, struct http_exchange *x);
+
+/*
+ * Whether the server may receive a body over 16 KiB. Runs on a worker, where it may block, after
+ * body_limit and before the body. False: the response is written, and the connection ends with it.
+ */
+typedef bool (*http_admission)(void *ctx, struct http_exchange *x);
 
 /*
  * Writes the response to a request that the server itself rejects: 400, 408, 411, 413, 414, 431,
@@ -103,21 +111,22 @@ struct http_loop_hook {
 };
 
 struct http_server_config {
-	const char *name;    /* for thread names and the log: "public", "ops" */
-	const char *address; /* NULL: all addresses, IPv4 and IPv6 */
-	uint16_t port;       /* 0: any free one, see http_server_port */
-	size_t loops;        /* loop threads, at least 1 */
-	size_t workers;      /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
-	size_t worker_queue; /* requests that may wait for a worker; beyond: 503 with Retry-After: 1
-	                      */
+	const char *name;     /* for thread names and the log: "public", "ops" */
+	const char *address;  /* NULL: all addresses, IPv4 and IPv6 */
+	uint16_t port;        /* 0: any free one, see http_server_port */
+	size_t loops;         /* loop threads, at least 1 */
+	size_t workers;       /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
+	size_t heavy_workers; /* threads for HTTP_NEEDS_HEAVY_WORKER; may be 0 */
+	size_t worker_queue; /* requests that may wait for each kind of worker; beyond, those of the
+	                         flow that waits with most get 503 with Retry-After: 1 */
 	size_t connections;  /* ceiling overall; beyond it, an idle or slow one is evicted */
 	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */
 	size_t head_bytes_max;   /* request line and headers; 0: 8192. A connection takes twice that
 	                            plus 2.5 KiB */
 	size_t target_bytes_max; /* raw path and query; 0: 4096. Must be less than head_bytes_max */
 	size_t body_bytes_max;   /* GET and HEAD: at most 1 KiB */
-	size_t bodies_bytes_max; /* memory of all bodies over 16 KiB together; beyond: 503. 0: no
-	                            ceiling */
+	size_t bodies_bytes_max; /* memory of all bodies over 16 KiB together, a quarter of it for
+	                            each flow; beyond: 503. 0: no ceiling */
 	bool needs_length;       /* 411 for chunked bodies, so that none is read */
 	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and
 	                               body */
@@ -128,6 +137,7 @@ struct http_server_config {
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
 	http_body_limit body_limit; /* NULL: body_bytes_max for all */
+	http_admission admission;   /* NULL: all; needs workers */
 	http_error_response error_response;
 	http_observer observer;                 /* may be NULL */
 	const struct http_loop_hook *loop_hook; /* borrowed; may be NULL */
@@ -195,6 +205,13 @@ int64_t http_exchange_arrived_us(const struct http_exchange *x);
 /* The loop hook's state for the loop of x; only in the loop's thread. NULL without a hook. */
 void *http_exchange_hook_state(const struct http_exchange *x);
 bool http_exchange_is_on_worker(const struct http_exchange *x);
+
+/*
+ * Says for whom the request is: an account, a network. The flow shares workers and memory fairly
+ * with others (fair_queue.h): at most half of each kind of workers run requests of one flow. 0, the
+ * default: nobody in particular, no limit. Not for a request that waits for a worker.
+ */
+void http_exchange_set_flow(struct http_exchange *x, uint64_t flow);
 
 /*
  * A slot for the handler's state between HTTP_NEEDS_WORKER or HTTP_PENDING and the end; release

@@ -41,10 +41,19 @@ static void check_result(int result)
 		abort();
 }
 
-/* The deepest nesting of brackets outside strings. jansson's own limit is 2,048 levels. */
-static size_t depth_of(const char *text, size_t len)
+struct shape {
+	size_t depth;  /* the deepest nesting; jansson's own limit is 2,048 levels */
+	size_t values; /* an upper bound: one begins the text or follows a bracket or a comma */
+};
+
+/*
+ * Counts before anything is built: an empty object of three bytes becomes more than 200 bytes of
+ * memory.
+ */
+static struct shape shape_of(const char *text, size_t len)
 {
-	size_t depth = 0, deepest = 0;
+	struct shape shape = { .values = 1 };
+	size_t depth = 0;
 	bool in_string = false;
 	for (size_t i = 0; i < len; i++) {
 		char c = text[i];
@@ -56,13 +65,16 @@ static size_t depth_of(const char *text, size_t len)
 		} else if (c == '"') {
 			in_string = true;
 		} else if (c == '[' || c == '{') {
-			if (++depth > deepest)
-				deepest = depth;
+			shape.values++;
+			if (++depth > shape.depth)
+				shape.depth = depth;
 		} else if ((c == ']' || c == '}') && depth > 0) {
 			depth--;
+		} else if (c == ',') {
+			shape.values++;
 		}
 	}
-	return deepest;
+	return shape;
 }
 
 /*
@@ -81,13 +93,18 @@ static void explain(const json_error_t *error, char reason[static JSON_REASON_SI
 enum err json_parse(const char *text, size_t len, struct json **out,
                     char reason[static JSON_REASON_SIZE])
 {
-	if (depth_of(text, len) > JSON_DEPTH_MAX) {
+	struct shape shape = shape_of(text, len);
+	if (shape.depth > JSON_DEPTH_MAX) {
 		snprintf(reason, JSON_REASON_SIZE, "nested deeper than %d levels", JSON_DEPTH_MAX);
 		return ERR_INVALID;
 	}
 	/* jansson skips a NUL after a number or a literal. */
 	if (memchr(text, '\0', len) != NULL) {
 		snprintf(reason, JSON_REASON_SIZE, "a NUL byte is not allowed");
+		return ERR_INVALID;
+	}
+	if (shape.values > JSON_VALUES_MAX) {
+		snprintf(reason, JSON_REASON_SIZE, "more than %d values", JSON_VALUES_MAX);
 		return ERR_INVALID;
 	}
 	json_error_t error = { 0 };

@@ -1,6 +1,7 @@
 /*
  * One thread at a time. Strict JSON (RFC 8259) on jansson. It rejects duplicate keys, trailing
- * bytes, NaN, invalid UTF-8, NUL in strings, and nesting deeper than JSON_DEPTH_MAX. Readers borrow
+ * bytes, NaN, invalid UTF-8, NUL in strings, nesting deeper than JSON_DEPTH_MAX, and more than
+ * JSON_VALUES_MAX values, which bounds the memory of a document. Readers borrow
  * from the document. A parent owns the nodes that are added to it, so one json_free of the root
  * frees everything.
  */
@@ -15,6 +16,10 @@
 #include "lib/base/strbuf.h"
 
 #define JSON_DEPTH_MAX 32
+/* A bulk of 1,000 links, each with all members and 20 tags, has 29,002. */
+#define JSON_VALUES_MAX 32768
+/* The most memory that a parsed document takes, in addition to three times its text. */
+#define JSON_TREE_BYTES_MAX (JSON_VALUES_MAX * 256)
 #define JSON_REASON_SIZE 160
 
 struct json; /* any JSON value; opaque */

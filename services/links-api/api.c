@@ -5,23 +5,26 @@
 #include "lib/base/mem.h"
 
 #define PG_CONNECTIONS_MIN 2
+#define PG_HEAVY_CONNECTIONS_MIN 1
 #define PG_IDLE_MS 60000
 #define PG_WAITERS_MAX 256
 #define PG_WAIT_MS 2000
 #define PG_CONNECT_TIMEOUT_MS 2000
 
-static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metrics)
+/* max, min and the timeout of a statement are the caller's. */
+static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metrics, int64_t max,
+                                    size_t min, int64_t statement_timeout_ms)
 {
 	return pg_pool_new(&(struct pg_pool_config){
 		.url = api->config->pg_url,
 		.application_name = "links-api",
-		.max = (size_t)api->config->pg_connections,
-		.min = PG_CONNECTIONS_MIN,
+		.max = (size_t)max,
+		.min = min,
 		.idle_ms = PG_IDLE_MS,
 		.waiters_max = PG_WAITERS_MAX,
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
-		.statement_timeout_ms = api->config->pg_statement_timeout_ms,
+		.statement_timeout_ms = statement_timeout_ms,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = api->clock,
 		.log = api->log,
@@ -86,7 +89,11 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 		free(api);
 		return ERR_INVALID;
 	}
-	api->pg = make_pg_pool(api, metrics);
+	api->pg = make_pg_pool(api, metrics, config->pg_connections, PG_CONNECTIONS_MIN,
+	                       config->pg_statement_timeout_ms);
+	api->heavy_pg =
+		make_pg_pool(api, metrics, config->pg_heavy_connections, PG_HEAVY_CONNECTIONS_MIN,
+	                     config->pg_heavy_statement_timeout_ms);
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
 	api->password_workers = worker_pool_new("password", (size_t)config->password_threads,
@@ -121,6 +128,7 @@ void api_free(struct api *api)
 	zone_names_free(api->zones);
 	link_cache_free(api->cache);
 	redis_pool_free(api->redis);
+	pg_pool_free(api->heavy_pg);
 	pg_pool_free(api->pg);
 	free(api);
 }

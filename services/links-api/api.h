@@ -33,6 +33,7 @@ struct api {
 	struct cors cors;
 	struct jwt_secrets secrets;
 	struct pg_pool *pg;
+	struct pg_pool *heavy_pg; /* for statements that may take long: request_pg */
 	struct redis_pool *redis;
 	struct link_cache *cache;
 	struct worker_pool *password_workers;

@@ -17,6 +17,7 @@ struct config {
 	int64_t ops_port;
 	int64_t http_loops;
 	int64_t http_workers;
+	int64_t http_heavy_workers;
 	int64_t http_worker_queue;
 	int64_t http_connections;
 	int64_t http_connections_per_ip; /* 0: no limit */
@@ -26,6 +27,8 @@ struct config {
 	char pg_url[1024];
 	int64_t pg_connections;
 	int64_t pg_statement_timeout_ms;
+	int64_t pg_heavy_connections;
+	int64_t pg_heavy_statement_timeout_ms;
 	char redis_url[512];
 	int64_t redis_connections;
 	int64_t redis_timeout_ms;

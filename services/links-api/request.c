@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
@@ -28,6 +29,26 @@ struct request *request_new(const struct api *api, struct http_exchange *x)
 int64_t request_now_us(const struct request *r)
 {
 	return clock_now_us(r->api->clock);
+}
+
+struct pg_pool *request_pg(const struct request *r)
+{
+	return r->is_heavy ? r->api->heavy_pg : r->api->pg;
+}
+
+/* Accounts are odd and networks even, so that they never meet; 0 would be no flow. */
+void request_set_flow(const struct request *r, int64_t user_id)
+{
+	uint64_t flow = (uint64_t)user_id << 1 | 1;
+	if (user_id == 0) {
+		char network[CLIENT_IP_NETWORK_SIZE];
+		uint8_t hash[DIGEST_SIZE];
+		request_network(r, network);
+		digest_sha256(network, strlen(network), hash);
+		memcpy(&flow, hash, sizeof(flow));
+		flow = (flow << 1) | ((uint64_t)1 << 63);
+	}
+	http_exchange_set_flow(r->exchange, flow);
 }
 
 bool request_is_admin(const struct request *r)

@@ -39,6 +39,8 @@ struct request {
 	enum user_role role;     /* of user_id */
 	unsigned scopes;         /* SCOPE_…; an access token has all of them */
 	struct request_credentials credentials;
+	bool is_authorized;  /* the database has confirmed the credentials and the permission */
+	bool is_heavy;       /* runs on a heavy worker */
 	void *handler_state; /* owned by the handler until the exchange ends; NULL = none */
 	void (*release_handler_state)(void *handler_state);
 };
@@ -47,6 +49,18 @@ struct request {
 struct request *request_new(const struct api *api, struct http_exchange *x);
 
 int64_t request_now_us(const struct request *r);
+
+/*
+ * The connections for the handler's statements: those with short timeouts if the request runs on a
+ * heavy worker, so that statements that take long never keep others waiting.
+ */
+struct pg_pool *request_pg(const struct request *r);
+
+/*
+ * Sets for whom workers and memory are shared fairly: the client's network, or the account once it
+ * is known.
+ */
+void request_set_flow(const struct request *r, int64_t user_id);
 
 /*
  * True for an access token of an administrator. API keys never have administrator rights: they act

@@ -19,6 +19,7 @@
 #include "services/links-api/links/link_handlers.h"
 #include "services/links-api/lists/bulk_update.h"
 #include "services/links-api/lists/link_list_handlers.h"
+#include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
 #include "services/links-api/response.h"
@@ -36,45 +37,48 @@
 /*
  * One row per endpoint; rows with the same path are adjacent. The last column: the handler reads
  * the query string. Document pages ignore unknown parameters, because links from elsewhere add
- * their own.
+ * their own. A list of links becomes heavy if it searches.
  */
+#define MEMORY HTTP_ROUTER_MEMORY
+#define BLOCKS HTTP_ROUTER_BLOCKS
+#define HEAVY HTTP_ROUTER_HEAVY
 /* clang-format off */
 static const struct http_route table[] = {
-	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         true, false },
-	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         true, false },
-	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      true, false },
-	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      true, false },
-	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, true, false },
-	{ HTTP_POST,   "/api/keys",                key_handlers_create,     PERMISSION_ACCOUNT,      true, false },
-	{ HTTP_GET,    "/api/keys",                key_handlers_list,       PERMISSION_ACCOUNT,      true, false },
-	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     PERMISSION_ACCOUNT,      true, false },
-	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN,        true, true },
-	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN,     true, false },
-	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    PERMISSION_ADMIN,        true, true },
-	{ HTTP_POST,   "/api/links/public",        link_create_public,      PERMISSION_NONE,         true, false },
-	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        PERMISSION_LINKS_WRITE,  true, false },
-	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          PERMISSION_LINKS_WRITE,  true, false },
-	{ HTTP_POST,   "/api/links",               link_create_own,         PERMISSION_LINKS_WRITE,  true, false },
-	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  PERMISSION_LINKS_READ,   true, true },
-	{ HTTP_PATCH,  "/api/links",               bulk_update_patch,  PERMISSION_LINKS_WRITE,  true, true },
-	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       PERMISSION_LINKS_READ,   true, false },
-	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     PERMISSION_LINKS_WRITE,  true, false },
-	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    PERMISSION_LINKS_WRITE,  true, true },
-	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   PERMISSION_LINKS_WRITE,  true, false },
-	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     PERMISSION_STATS_READ,   true, true },
-	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, PERMISSION_STATS_READ, true, true },
-	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, true, true },
-	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   true, true },
-	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   true, true },
-	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         true, false },
-	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   true, true },
-	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        true, false },
-	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        true, false },
-	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        true, false },
-	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   false, true },
-	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       false, true },
-	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       false, true },
-	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       false, true },
+	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN,        BLOCKS, true },
+	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN,     BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    PERMISSION_ADMIN,        BLOCKS, true },
+	{ HTTP_POST,   "/api/links/public",        link_create_public,      PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_POST,   "/api/links",               link_create_own,         PERMISSION_LINKS_WRITE,  BLOCKS, false },
+	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  PERMISSION_LINKS_READ,   BLOCKS, true },
+	{ HTTP_PATCH,  "/api/links",               bulk_update_patch,  PERMISSION_LINKS_WRITE,  HEAVY, true },
+	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       PERMISSION_LINKS_READ,   BLOCKS, false },
+	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     PERMISSION_LINKS_WRITE,  BLOCKS, false },
+	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    PERMISSION_LINKS_WRITE,  BLOCKS, true },
+	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   PERMISSION_LINKS_WRITE,  BLOCKS, false },
+	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, PERMISSION_STATS_READ, HEAVY, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
+	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
+	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
+	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */
 #define TABLE_COUNT ARRAY_SIZE(table)
@@ -204,34 +208,69 @@ static enum http_progress start(struct request *r)
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
 		return send_no_route(r, err);
-	if (r->match.route->right == PERMISSION_NONE)
-		return r->match.route->blocks ? HTTP_NEEDS_WORKER : dispatch(r);
-	enum request_auth login = authentication_read(r);
-	return login == REQUEST_AUTH_VALID ? HTTP_NEEDS_WORKER
-	                                   : authentication_send_error(r, login);
+	if (r->match.route->right == PERMISSION_NONE && r->match.route->work == MEMORY)
+		return dispatch(r);
+	enum request_auth login = REQUEST_AUTH_VALID;
+	if (r->match.route->right != PERMISSION_NONE)
+		login = authentication_read(r);
+	if (login != REQUEST_AUTH_VALID)
+		return authentication_send_error(r, login);
+	request_set_flow(r, r->credentials.user_id);
+	return HTTP_NEEDS_WORKER;
 }
 
-/* Runs on a worker thread: confirms the credentials in the database, then calls the handler. */
-static enum http_progress resume_on_worker(struct request *r)
+/*
+ * Confirms the credentials in the database. From here on the request belongs to the flow of its
+ * account. False: the response is complete.
+ */
+static bool authorize(struct request *r)
 {
 	unsigned permission = r->match.route->right;
 	if (permission != PERMISSION_NONE) {
 		enum request_auth login = REQUEST_AUTH_INVALID;
 		enum err err = authentication_verify(r, &login);
 		if (err != OK)
-			return response_failure(r, err);
-		if (login != REQUEST_AUTH_VALID)
-			return authentication_send_error(r, login);
-		if (!authentication_authorize(r, permission))
-			return HTTP_COMPLETE;
+			response_failure(r, err);
+		else if (login != REQUEST_AUTH_VALID)
+			authentication_send_error(r, login);
+		if (err != OK || login != REQUEST_AUTH_VALID ||
+		    !authentication_authorize(r, permission))
+			return false;
+		request_set_flow(r, r->user_id);
 	}
-	return dispatch(r);
+	r->is_authorized = true;
+	return true;
+}
+
+static bool is_heavy(const struct request *r)
+{
+	const struct http_route *route = r->match.route;
+	return route->work == HEAVY ||
+	       (route->handler == link_list_handlers_get &&
+	        link_list_params_has_search(http_exchange_query(r->exchange)));
+}
+
+/*
+ * On a worker. A request with an API key has waited in the flow of its network, so it waits again,
+ * in the flow of its account: otherwise many keys would be many flows.
+ */
+static enum http_progress resume(struct request *r)
+{
+	bool was_authorized = r->is_authorized;
+	if (!was_authorized && !authorize(r))
+		return HTTP_COMPLETE;
+	if (r->is_heavy || (was_authorized && http_exchange_is_on_worker(r->exchange)))
+		return dispatch(r);
+	r->is_heavy = is_heavy(r);
+	if (r->is_heavy)
+		return HTTP_NEEDS_HEAVY_WORKER;
+	return r->credentials.is_key ? HTTP_NEEDS_WORKER : dispatch(r);
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 {
 	struct request *r = http_exchange_state(x);
-	return r ? resume_on_worker(r) : start(request_new(ctx, x));
+	return r ? resume(r) : start(request_new(ctx, x));
 }
 
 /* r: a request whose body has not been read yet. */
@@ -248,7 +287,19 @@ size_t routes_body_limit(void *ctx, struct http_exchange *x)
 {
 	struct request r = { .api = ctx, .exchange = x };
 	bool is_large = takes_large_bodies(&r) && authentication_read(&r) == REQUEST_AUTH_VALID;
+	if (is_large)
+		request_set_flow(&r, r.credentials.user_id);
 	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
+}
+
+bool routes_admit_body(void *ctx, struct http_exchange *x)
+{
+	struct request *r = request_new(ctx, x);
+	add_headers(r->api, x);
+	if (takes_large_bodies(r) && authentication_read(r) == REQUEST_AUTH_VALID)
+		return authorize(r);
+	authentication_send_error(r, REQUEST_AUTH_INVALID);
+	return false;
 }
 
 /* A large body is allowed only with credentials, so without them the problem is 401 and not 413. */

@@ -32,6 +32,12 @@ void routes_send_error(void *ctx, struct http_exchange *x, unsigned status, cons
  */
 size_t routes_body_limit(void *ctx, struct http_exchange *x);
 
+/*
+ * Confirms the credentials of a request with a large body in the database, before the body is read.
+ * Invented API keys therefore take no memory.
+ */
+bool routes_admit_body(void *ctx, struct http_exchange *x);
+
 /* Writes one line per completed request. Never logs an address, a token or a query string. */
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
 

@@ -17,7 +17,7 @@ if not tree.kustomize().exists():
 PROGRAM_BYTES = 16 * MiB
 # Room for fragmentation: beyond its limit a pod is killed.
 SLACK = 1.2
-BULK_BYTES = 20_000_000  # docs/decisions/0027-link-writes-and-idempotency.md
+BULK_BYTES = 30_000_000  # docs/decisions/0027-link-writes-and-idempotency.md
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def consumer_memory(pod):
 
 def api_memory(pod):
     return (
-        pod.number("HTTP_BODIES_MAX_BYTES") + pod.number("HTTP_WORKERS") * BULK_BYTES
+        pod.number("HTTP_BODIES_MAX_BYTES") + pod.number("HTTP_HEAVY_WORKERS") * BULK_BYTES
         + pod.number("HTTP_CONNECTIONS") * of.connection_bytes + PROGRAM_BYTES
     )  # fmt: skip
 

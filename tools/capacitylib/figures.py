@@ -86,7 +86,7 @@ FIGURES = {
     "get_us": derived(541, "µs", "CPU per read of a link, all processes", "3,700/s on two cores"),
     # Settings
     "redirector_connections": setting(12, "", "PostgreSQL connections of a redirector", "docs/operations.md", r"{} per redirector"),
-    "api_connections": setting(12, "", "PostgreSQL connections of a links-api", "docs/operations.md", r"{} per links-api"),
+    "api_connections": setting(17, "", "PostgreSQL connections of a links-api", "docs/operations.md", r"{} per links-api"),
     "consumer_connections": setting(4, "", "PostgreSQL connections of a consumer", "docs/operations.md", r"{} per consumer"),
     "janitor_connections": setting(9, "", "PostgreSQL connections of a janitor", "docs/operations.md", r"{} per janitor"),
     "workers": setting(2, "", "workers of a consumer", CONSUMER, r'"WORKERS", struct config, workers, "{}"'),

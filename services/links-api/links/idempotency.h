@@ -9,8 +9,9 @@
  * The response is stored in the same transaction as the change that it describes. A crash therefore
  * cannot leave one without the other, and it releases the key at once.
  *
- * The table holds neither keys nor responses in the clear: a response can contain claim tokens.
- * Keys are stored as HMACs. Responses are encrypted with a key derived from the Idempotency-Key.
+ * The table holds neither keys nor responses in the clear. Keys are stored as HMACs. Responses are
+ * encrypted with a key derived from the Idempotency-Key. They have no claim token: a neighbour in
+ * the same network could send the key of an anonymous request.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_H

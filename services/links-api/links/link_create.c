@@ -106,15 +106,17 @@ static void set_headers(const struct creation *c, struct stored_response *respon
 	etag_format(entry->version, response->etag);
 }
 
-static enum err build_response(const struct creation *c, struct stored_response *response)
+/* claim_token: NULL = without. */
+static enum err build_response(const struct creation *c, const char *claim_token,
+                               struct stored_response *response)
 {
 	const struct request *r = c->request;
 	struct json *body = json_new_object();
 	json_set(body, "link",
 	         link_json_new(&c->link, &c->statistics, &c->check, &r->api->base,
 	                       request_now_us(r)));
-	if (!r->user_id)
-		json_set_text(body, "claim_token", c->claim_token.text);
+	if (claim_token)
+		json_set_text(body, "claim_token", claim_token);
 	set_headers(c, response);
 	return stored_response_set(response, c->is_reused ? 200 : 201, body);
 }
@@ -166,9 +168,12 @@ static enum err execute(struct creation *c, struct idempotent_transaction *tx)
 		return ERR_INVALID;
 	enum err err = c->request->user_id ? execute_own(c, tx->conn) : execute_public(c, tx->conn);
 	if (err == OK)
-		err = build_response(c, &tx->response);
+		err = build_response(c, NULL, &tx->response);
 	if (err == OK)
 		err = idempotent_transaction_save(tx, &c->link.entry.slug, 1);
+	/* Only the first response has the claim token: a neighbour could send the same key. */
+	if (err == OK && !c->request->user_id)
+		err = build_response(c, c->claim_token.text, &tx->response);
 	if (err == OK)
 		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug,
 		                              &c->place);

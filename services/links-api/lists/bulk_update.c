@@ -160,7 +160,7 @@ static enum http_progress answer_error(struct request *r, const struct bulk_upda
 static enum http_progress change(struct request *r, struct bulk_update *update)
 {
 	update->links = mem_array(BULK_UPDATE_STORE_MAX, sizeof(*update->links));
-	enum err err = pg_transaction_run(r->api->pg, update_in_transaction, update);
+	enum err err = pg_transaction_run(request_pg(r), update_in_transaction, update);
 	if (err != OK)
 		return answer_error(r, update, err);
 	update_cache(r, update);

@@ -48,13 +48,13 @@ static enum err read_statistics(struct pg_conn *conn, struct page *page)
 static enum err read_page(const struct request *r, struct page *page)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(request_pg(r), &conn);
 	if (err != OK)
 		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
 	err = link_list_store_read(conn, &page->params, page->links, &page->list);
 	if (err == OK)
 		err = read_statistics(conn, page);
-	pg_pool_release(r->api->pg, conn);
+	pg_pool_release(request_pg(r), conn);
 	return err;
 }
 

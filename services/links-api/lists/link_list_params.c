@@ -235,3 +235,10 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
 	free(reading);
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }
+
+bool link_list_params_has_search(const char *query)
+{
+	char value[2];
+	return http_query_value(query, "q", value, sizeof(value)) != ERR_NOT_FOUND ||
+	       http_query_value(query, "filter", value, sizeof(value)) != ERR_NOT_FOUND;
+}

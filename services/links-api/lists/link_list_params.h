@@ -60,4 +60,7 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
                                int64_t caller_id, struct link_list_params *out,
                                struct http_problem_fields *wrong) MUST_CHECK;
 
+/* Whether the query of GET /api/links searches (q, filter), which may take long. */
+bool link_list_params_has_search(const char *query);
+
 #endif

@@ -1,10 +1,12 @@
 #include "services/links-api/stats/export_limiter.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
+
+#define SETTLING_US (60 * CLOCK_US_PER_S)
 
 struct export_limiter {
 	pthread_mutex_t lock;
@@ -46,7 +48,8 @@ enum err export_limiter_acquire(struct export_limiter *limiter, int64_t user_id)
 	pthread_mutex_lock(&limiter->lock);
 	find(limiter, user_id, &own);
 	int64_t *entry = find(limiter, 0, &free_count);
-	bool has_room = entry != NULL && own < EXPORT_LIMITER_MAX_PER_USER;
+	bool is_within_share = own == 0 || free_count > EXPORT_LIMITER_MAX / 2;
+	bool has_room = entry != NULL && is_within_share && own < EXPORT_LIMITER_MAX_PER_USER;
 	if (has_room)
 		*entry = user_id;
 	pthread_mutex_unlock(&limiter->lock);
@@ -61,4 +64,10 @@ void export_limiter_release(struct export_limiter *limiter, int64_t user_id)
 	if (entry)
 		*entry = 0;
 	pthread_mutex_unlock(&limiter->lock);
+}
+
+bool export_limiter_is_too_slow(int64_t elapsed_us, size_t bytes)
+{
+	return elapsed_us > SETTLING_US &&
+	       (int64_t)bytes < elapsed_us / CLOCK_US_PER_S * EXPORT_LIMITER_BYTES_PER_S_MIN;
 }

@@ -41,10 +41,10 @@ static enum err load(struct stats_request *stats, struct request *r,
 	struct pg_conn *conn = NULL;
 	enum err err = stats_request_read(stats, r, &endpoint->terms);
 	if (err == OK)
-		err = pg_pool_acquire(r->api->pg, &conn);
+		err = pg_pool_acquire(request_pg(r), &conn);
 	if (err == OK)
 		err = load_with(stats, conn, endpoint, result);
-	pg_pool_release(r->api->pg, conn);
+	pg_pool_release(request_pg(r), conn);
 	return err;
 }
 

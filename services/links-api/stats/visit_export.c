@@ -18,6 +18,8 @@ struct visit_export {
 	bool is_limited;
 	size_t left; /* visits to send, if is_limited */
 	bool has_begun;
+	int64_t begun_us; /* steady */
+	size_t bytes;     /* of all chunks so far */
 };
 
 enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
@@ -28,6 +30,7 @@ enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_exp
 		return err;
 	struct visit_export *export = mem_zero(sizeof(*export));
 	export->api = api;
+	export->begun_us = clock_steady_us(api->clock);
 	export->user_id = user_id;
 	export->format = format;
 	export->filter = *question->filter;
@@ -76,10 +79,10 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 	struct pg_result *rows = NULL;
 	export->question.limit =
 		export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
-	enum err err = pg_pool_acquire(export->api->pg, &conn);
+	enum err err = pg_pool_acquire(export->api->heavy_pg, &conn);
 	if (err == OK)
 		err = visit_page_read(conn, &export->question, &rows);
-	pg_pool_release(export->api->pg, conn);
+	pg_pool_release(export->api->heavy_pg, conn);
 	if (err != OK)
 		return err;
 	if (!export->has_begun && export->format == VISIT_EXPORT_CSV)
@@ -90,6 +93,7 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 		export->left -= sent;
 	bool is_exhausted = sent == pg_result_count(rows) && sent < export->question.limit;
 	*is_last = is_exhausted || (export->is_limited && export->left == 0);
+	export->bytes += out->len;
 	pg_result_free(rows);
 	return OK;
 }
@@ -98,6 +102,12 @@ enum http_chunk visit_export_body_reader(void *state, struct strbuf *out)
 {
 	struct visit_export *export = state;
 	bool is_last = false;
+	int64_t elapsed_us = clock_steady_us(export->api->clock) - export->begun_us;
+	if (export_limiter_is_too_slow(elapsed_us, export->bytes)) {
+		log_info(export->api->log, "export_too_slow",
+		         LOG_INT("bytes", (int64_t) export->bytes));
+		return HTTP_CHUNK_FAILED;
+	}
 	enum err err = visit_export_next_chunk(export, out, &is_last);
 	if (err != OK) {
 		log_warning(export->api->log, "export_broken", LOG_TEXT("error", err_name(err)));

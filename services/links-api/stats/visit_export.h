@@ -29,7 +29,10 @@ void visit_export_free(void *export);
 enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out,
                                  bool *is_last) MUST_CHECK;
 
-/* The same as a callback for http_exchange_set_body_reader. export: a struct visit_export. */
+/*
+ * The same as a callback for http_exchange_set_body_reader. It fails too if the client reads too
+ * slowly (export_limiter.h). export: a struct visit_export.
+ */
 enum http_chunk visit_export_body_reader(void *export, struct strbuf *out);
 
 #endif

@@ -104,7 +104,7 @@ static enum http_progress answer_page(struct stats_request *stats, struct pg_con
 	struct visit_page_query question = page_of(stats);
 	struct pg_result *rows = NULL;
 	enum err err = visit_page_read(conn, &question, &rows);
-	pg_pool_release(r->api->pg, conn);
+	pg_pool_release(request_pg(r), conn);
 	if (err != OK)
 		return stats_request_answer_error(stats, err);
 	enum http_progress progress = response_json(r, 200, render_page(stats, rows));
@@ -200,12 +200,12 @@ static enum http_progress answer(struct stats_request *stats, struct request *r)
 			r, 406, NULL,
 			"Accept must allow application/json, text/csv or application/x-ndjson.");
 	if (err == OK)
-		err = pg_pool_acquire(r->api->pg, &conn);
+		err = pg_pool_acquire(request_pg(r), &conn);
 	if (err == OK)
 		err = load_context(stats, conn);
 	if (err == OK && format == FORMAT_JSON)
 		return answer_page(stats, conn);
-	pg_pool_release(r->api->pg, conn);
+	pg_pool_release(request_pg(r), conn);
 	return err == OK ? answer_export(stats, format) : stats_request_answer_error(stats, err);
 }
 

@@ -1,6 +1,9 @@
 #include "services/links-api/stats/visit_lines.h"
 
 #include <string.h>
+#include <unictype.h>
+#include <uninorm.h>
+#include <unistr.h>
 
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
@@ -51,13 +54,41 @@ void visit_lines_add_csv_header(struct strbuf *out)
 	strbuf_add_text(out, "\r\n");
 }
 
+/* Spreadsheets drop what cannot be seen before they decide what a cell is. */
+static bool is_invisible(ucs4_t c)
+{
+	return uc_is_property_white_space(c) || uc_is_property_default_ignorable_code_point(c) ||
+	       uc_is_general_category(c, UC_CONTROL);
+}
+
+/*
+ * Whether a spreadsheet could take the character for the beginning of a formula. Some read
+ * full-width, small and raised forms like the plain ones: their compatibility form decides.
+ */
+static bool begins_formula(ucs4_t c)
+{
+	uint32_t plain[UC_DECOMPOSITION_MAX_LENGTH];
+	int tag;
+	if (uc_decomposition(c, &tag, plain) > 0)
+		c = plain[0];
+	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0x2212; /* minus sign */
+}
+
+static bool is_formula(const char *text)
+{
+	size_t len = strlen(text);
+	ucs4_t c = ' ';
+	for (size_t at = 0; at < len && is_invisible(c);)
+		at += (size_t)u8_mbtouc(&c, (const uint8_t *)text + at, len - at);
+	return begins_formula(c);
+}
+
 static void add_csv_text(struct strbuf *out, const char *text)
 {
-	bool is_formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
 	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
 	if (is_quoted)
 		strbuf_add_char(out, '"');
-	if (is_formula)
+	if (is_formula(text))
 		strbuf_add_char(out, '\'');
 	for (const char *c = text; *c; c++) {
 		if (*c == '"')

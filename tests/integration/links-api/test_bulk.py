@@ -164,9 +164,34 @@ def test_large_bodies_share_a_fixed_memory_budget(spawn, database):
     assert 4 <= len(incomplete) <= 60, "about as many as fit, and no more"
     assert busy.headers["retry-after"] == "1" and busy.headers["content-type"] == "application/problem+json"
     assert user.call("POST", "/api/links", {"original_url": URL}).status == 201, "small bodies do not use the budget"
+    assert User(service, database).call("POST", "/api/links/bulk", large).status == 200, "an account has a quarter of the budget"
     for connection in incomplete:
         connection.close()
     wait_until(lambda: answer().status == 200, 60, "the memory to be free again")
+
+
+def test_invented_keys_take_no_memory(spawn, database):
+    """The key is looked up before its body is read."""
+    service, length = spawn(HTTP_BODIES_MAX_BYTES=4 << 20), 100 << 10
+    user = User(service, database)
+    invented = [
+        send_partial_body(service, [f"X-Api-Key: wm_{secrets.token_urlsafe(32)}"], length, sent)
+        for sent in [0, *[length - 1] * 40]
+    ]
+    large = json.dumps({"links": [{"original_url": URL}]}).ljust(length)
+    assert [user.call("POST", "/api/links/bulk", large).status for _ in range(5)] == [200] * 5
+    for connection in invented:
+        with connection:
+            assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n"
+
+
+def test_items_are_counted_before_they_take_memory(ann, expect):
+    many = '{"links":[' + ",".join(["{}"] * 600_000) + "]}"
+    problem = expect(ann.call("POST", "/api/links/bulk", many), 400)
+    assert problem["type"] == "/problems/json" and "more than 32768 values" in problem["detail"]
+    full = {"original_url": URL, "redirect_status": 302, "expires_at": None, "expired_url": None, "title": None, "reuse": False}
+    links = [{**full, "slug": unique(), "tags": [f"{n}" for n in range(20)]} for _ in range(1000)]
+    assert statuses(bulk(ann, *links)) == [201] * 1000, "an honest bulk has fewer"
 
 
 def test_redirectors_see_each_link_without_a_relay(ann, service, database):

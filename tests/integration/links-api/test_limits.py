@@ -1,12 +1,17 @@
-"""Quotas per user and limits per network."""
+"""Quotas per user, limits per network, and shares of the workers."""
 
 import concurrent.futures
+import contextlib
+import json
 import secrets
+import socket
+import urllib.parse
 
 import psycopg2
 import pytest
 from clients import Api, unique_email
 from service import metric
+from users import User
 from waiting import wait_until
 
 # A slow Redis disables the limits. These tests need it to respond even on a busy machine.
@@ -210,3 +215,80 @@ def test_zero_is_no_limit(start):
     assert [create(user).status for _ in range(10)] == [201] * 10
     wrong = {"email": user.email, "password": "not this one"}
     assert [user.call("POST", "/api/auth/login", wrong).status for _ in range(11)] == [401] * 11
+
+
+# --- shares of the workers ---
+
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+QUEUE, FLOOD = 16, 40  # more than the workers and their queue
+
+
+@contextlib.contextmanager
+def locked(database, table, mode):
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute(f"LOCK TABLE {table} IN {mode} MODE")
+    yield
+    blocker.close()
+
+
+def send(api, method, path, body=None):
+    """Sends one request and returns its connection."""
+    url = urllib.parse.urlsplit(api.base)
+    text = json.dumps(body) if body else ""
+    connection = socket.create_connection((url.hostname, url.port), timeout=60)
+    connection.sendall(
+        f"{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {api.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
+    )
+    return connection
+
+
+def status_of(connection):
+    with connection, connection.makefile("rb") as answer:
+        return int(answer.readline().split()[1])
+
+
+def waits(database, count):
+    wait_until(lambda: database.value(WAITING) == count, 60, f"{count} statements to wait for the lock")
+
+
+def test_statistics_of_one_account_never_keep_another_waiting(start, database):
+    """All heavy workers wait for a lock, and one account fills their queue. No other account is refused."""
+    service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_HEAVY_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
+    users = greedy, second, other = [User(service, database) for _ in range(3)]
+    paths = {user: f"/api/links/{user.create()['id']}/stats?country=DE" for user in users}
+    with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
+        flood = [send(greedy, "GET", paths[greedy]) for _ in range(FLOOD)]
+        waits(database, 2)
+        flood += [send(second, "GET", paths[second]) for _ in range(2)]
+        waits(database, 4)
+        statistics = send(other, "GET", paths[other])
+        assert [other.call("GET", "/api/auth/me").status for _ in range(20)] == [200] * 20
+    assert status_of(statistics) == 200
+    statuses = [status_of(connection) for connection in flood]
+    assert statuses[-2:] == [200, 200] and set(statuses) == {200, 503}
+
+
+def test_changes_of_one_account_never_keep_another_waiting(start, database):
+    service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_WORKERS=8, PG_STATEMENT_TIMEOUT_MS=60000)
+    greedy, other = User(service, database), User(service, database)
+    with locked(database, "links", "SHARE"):
+        flood = [send(greedy, "POST", "/api/links", LINK) for _ in range(FLOOD)]
+        waits(database, 4)
+        link = send(other, "POST", "/api/links", LINK)
+        assert [other.call("GET", "/api/auth/me").status for _ in range(20)] == [200] * 20
+        waits(database, 5)
+    assert status_of(link) == 201
+    assert {status_of(connection) for connection in flood} == {201, 503}
+
+
+def test_many_keys_of_one_account_share_its_workers(start, database):
+    service = start(HTTP_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000)
+    greedy = User(service, database)
+    keys = [greedy.with_key("links:write")[0] for _ in range(4)]
+    with locked(database, "links", "SHARE"):
+        flood = [send(key, "POST", "/api/links", LINK) for key in keys]
+        waits(database, 2)
+        assert [User(service, database).call("GET", "/api/auth/me").status for _ in range(3)] == [200] * 3
+        assert database.value(WAITING) == 2
+    assert [status_of(connection) for connection in flood] == [201] * 4

@@ -7,6 +7,7 @@ import urllib.parse
 import psycopg2
 import pytest
 from clients import Api, unique_email
+from users import User
 from waiting import wait_until
 
 LIMIT = 7
@@ -611,3 +612,16 @@ def test_the_owner_parameter_is_for_administrators(service, bob, database, expec
     assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is the administrator's own list"
     total = shown(admin, owner="all")["pagination"]["total"]
     assert total == database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")
+
+
+def test_links_of_a_blocked_account_continue_until_an_administrator_disables_them(service, database):
+    admin, user = User(service, database, "admin"), User(service, database)
+    links = [user.create() for _ in range(3)]
+    account = f"/api/admin/users/{user.id}"
+    assert admin.call("PATCH", account, {"blocked": True}).status == 200
+    assert user.call("GET", "/api/auth/me").status == 403
+    assert {admin.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"ACTIVE"}
+    answer = admin.call("PATCH", f"/api/links?owner={user.id}&filter=state:ACTIVE", {"state": "DISABLED"})
+    assert answer.json == {"matched": 3, "changed": 3}
+    assert admin.call("PATCH", account, {"blocked": False}).status == 200
+    assert {user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"DISABLED"}

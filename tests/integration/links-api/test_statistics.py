@@ -231,6 +231,13 @@ def test_days_have_the_length_of_the_local_day(ann, visited_links, zone, day, ho
     assert edges[0] == starts[1] and all(0 < (b - a).total_seconds() <= 3600 for a, b in zip(edges, edges[1:]))
 
 
+def test_a_day_that_a_zone_skips_has_no_point(ann, visited_links):
+    """Samoa crossed the date line and had no 30 December 2011."""
+    days = points(ann, visited_links[0][0], start="2011-12-28", to="2012-01-02", tz="Pacific/Apia")
+    dates = [str(moment_of(point["start"]).astimezone(zoneinfo.ZoneInfo("Pacific/Apia")).date()) for point in days]
+    assert dates == ["2011-12-28", "2011-12-29", "2011-12-31", "2012-01-01"]
+
+
 def test_weeks_begin_on_monday_and_months_on_the_first(ann, visited_links):
     zone = zoneinfo.ZoneInfo("Asia/Kolkata")
     weeks = points(ann, visited_links[0][0], start="2026-03-04", to="2026-03-18", tz="Asia/Kolkata", interval="week")

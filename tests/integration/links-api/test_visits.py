@@ -149,6 +149,22 @@ def test_csv_is_readable_and_contains_no_formula(ann, link):
     assert any("'=cmd()" in row for row in rows) and any('spring, "2026"' in row for row in rows)
 
 
+FORMULAS = [
+    "=1", "+1", "-1", "@x", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x", "\ufe661", "\u207a1", "\u22121",
+    " =1", "\t=1", "\n=1", "\u00a0=1", "\u3000\uff1d1", "\ufeff=1", "\u200b=1", " \u2060 -1",
+]  # fmt: skip
+PLAIN = ["1=1", "a", "news -1", "é", "(=1)", " ", "\u3000x"]
+
+
+def test_no_spreadsheet_sees_a_formula_in_csv(ann, database):
+    link, texts = ann.create(), FORMULAS + PLAIN
+    add_visits(database, link["id"], len(texts), FIRST, LAST, bots=0.0)
+    for (visit,), text in zip(database.run("SELECT event_id FROM visit_log WHERE link_id = %s", link["id"]), texts):
+        database.run("UPDATE visit_log SET utm_campaign = %s WHERE event_id = %s", text, visit)
+    rows = csv.DictReader(io.StringIO(export(ann, link, CSV).body.decode(), newline=""))
+    assert {row["utm_campaign"] for row in rows} == {*("'" + text for text in FORMULAS), *PLAIN}
+
+
 def test_exports_show_freshness_in_headers(ann, database, link):
     database.run("INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 0, 9, now() - interval '2 s')")
     headers = export(ann, link, CSV, limit=1).headers
@@ -224,7 +240,7 @@ def request_duration(api, link):
 
 
 def test_memory_does_not_grow_with_the_export(spawn, database, ann, big):
-    service = spawn(HTTP_WORKERS=2, PG_CONNECTIONS=2, ASAN_OPTIONS="quarantine_size_mb=1:thread_local_quarantine_size_kb=64")
+    service = spawn(HTTP_HEAVY_WORKERS=2, PG_HEAVY_CONNECTIONS=2, ASAN_OPTIONS="quarantine_size_mb=1:thread_local_quarantine_size_kb=64")
     api = Api(service.url)
     api.token = ann.token
     export(api, big, NDJSON, limit=1000)
@@ -243,7 +259,7 @@ def test_memory_does_not_grow_with_the_export(spawn, database, ann, big):
 
 
 def test_slow_clients_occupy_no_workers_or_database_connections(start, database, ann, big, link):
-    service = start(HTTP_WORKERS=2, PG_CONNECTIONS=2)
+    service = start(HTTP_HEAVY_WORKERS=2, PG_HEAVY_CONNECTIONS=2)
     api = Api(service.url)
     api.token = ann.token
     readers = [Reader(service, api, big) for _ in range(4)]
@@ -260,7 +276,7 @@ def test_slow_clients_occupy_no_workers_or_database_connections(start, database,
 
 
 def test_an_interrupted_export_does_not_look_complete(spawn, database, ann, big):
-    service = spawn(PG_STATEMENT_TIMEOUT_MS=500)
+    service = spawn(PG_HEAVY_STATEMENT_TIMEOUT_MS=500)
     api = Api(service.url)
     api.token = ann.token
     reader = Reader(service, api, big)

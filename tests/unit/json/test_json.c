@@ -7,6 +7,9 @@
 #include "lib/json/json.h"
 #include "tests/support/test.h"
 
+/* From jansson.h, whose other names collide with ours. */
+extern void json_set_alloc_funcs(void *(*allocate)(size_t), void (*release)(void *));
+
 static enum err parse(const char *text, size_t len, struct json **out)
 {
 	char reason[JSON_REASON_SIZE] = "";
@@ -23,6 +26,98 @@ static void check_written(const struct json *value, const char *expected)
 	json_write(value, &text);
 	assert_string_equal(text.data, expected);
 	strbuf_clear(&text);
+}
+
+/* --- memory: an allocator that counts what jansson holds --- */
+
+#define SIZE_BYTES 16
+
+static size_t held_bytes, most_bytes;
+
+static void *count_allocation(size_t size)
+{
+	char *block = malloc(SIZE_BYTES + size);
+	assert_non_null(block);
+	memcpy(block, &size, sizeof(size));
+	/* A block of the C library has a header of 8 bytes, and 32 bytes at least. */
+	held_bytes += size + 8 < 32 ? 32 : size + 8;
+	if (held_bytes > most_bytes)
+		most_bytes = held_bytes;
+	return block + SIZE_BYTES;
+}
+
+static void count_release(void *block)
+{
+	size_t size;
+	if (block == NULL)
+		return;
+	memcpy(&size, (char *)block - SIZE_BYTES, sizeof(size));
+	held_bytes -= size + 8 < 32 ? 32 : size + 8;
+	free((char *)block - SIZE_BYTES);
+}
+
+/* Adds part; "#" becomes the number. */
+static void add_part(struct strbuf *text, const char *part, size_t number)
+{
+	size_t len = strcspn(part, "#");
+	strbuf_add(text, part, len);
+	if (part[len] != '\0')
+		strbuf_add_format(text, "%zu%s", number, part + len + 1);
+}
+
+/* A text of parts, count times, between begin and end. The caller frees it. */
+static char *repeat(const char *begin, const char *part, size_t count, const char *end, size_t *len)
+{
+	struct strbuf text;
+	strbuf_init(&text, 16 << 20);
+	strbuf_add_text(&text, begin);
+	for (size_t i = 0; i < count; i++)
+		add_part(&text, part, i);
+	text.data[text.len - 1] = ' '; /* the last comma */
+	strbuf_add_text(&text, end);
+	char *copy = mem_text_n(text.data, text.len);
+	*len = text.len;
+	strbuf_clear(&text);
+	return copy;
+}
+
+#define DEEP "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{}}}}}}}}},"
+
+static void bounds_the_memory_of_a_document(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *begin, *part, *end;
+		size_t each; /* values that a part counts as */
+	} worst[] = {
+		{ "{\"links\":[", "{},", "]}", 2 },
+		{ "{\"links\":[", "[],", "]}", 2 },
+		{ "{\"links\":[", "1,", "]}", 1 },
+		{ "{\"links\":[", "\"text of a title\",", "]}", 1 },
+		{ "{\"links\":[", DEEP, "]}", 10 },
+		{ "{\"links\":{", "\"a#\":{},", "}}", 2 },
+		{ "{\"links\":{", "\"a#\":\"x\",", "}}", 1 },
+	};
+	json_set_alloc_funcs(count_allocation, count_release);
+	for (size_t i = 0; i < sizeof(worst) / sizeof(worst[0]); i++) {
+		for (int is_more = 0; is_more < 2; is_more++) {
+			struct json *value = NULL;
+			char reason[JSON_REASON_SIZE];
+			size_t len, count = JSON_VALUES_MAX / worst[i].each - 8;
+			char *text = repeat(worst[i].begin, worst[i].part,
+			                    (size_t)(is_more ? 20 : 1) * count, worst[i].end, &len);
+			held_bytes = most_bytes = 0;
+			assert_int_equal(json_parse(text, len, &value, reason),
+			                 is_more ? ERR_INVALID : OK);
+			if (is_more)
+				assert_string_equal(reason, "more than 32768 values");
+			assert_in_range(most_bytes, 0, is_more ? 0 : JSON_TREE_BYTES_MAX + 3 * len);
+			json_free(value);
+			assert_int_equal(held_bytes, 0);
+			free(text);
+		}
+	}
+	json_set_alloc_funcs(malloc, free);
 }
 
 static void rejects_what_is_not_strict_json(void **state)
@@ -233,6 +328,7 @@ static void replaces_a_member_that_is_set_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bounds_the_memory_of_a_document),
 		cmocka_unit_test(rejects_what_is_not_strict_json),
 		cmocka_unit_test(names_the_error_and_its_place),
 		cmocka_unit_test(rejects_only_deep_nesting),

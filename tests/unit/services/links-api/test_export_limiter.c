@@ -30,11 +30,40 @@ static void limits_the_exports_of_all_users_together(void **state)
 	export_limiter_free(NULL);
 }
 
+static void keeps_half_of_the_places_for_users_without_an_export(void **state)
+{
+	(void)state;
+	struct export_limiter *limiter = export_limiter_new();
+	int64_t running = 0;
+	for (int64_t user = 1; user <= 8; user++)
+		for (int i = 0; i < EXPORT_LIMITER_MAX_PER_USER; i++)
+			running += export_limiter_acquire(limiter, user) == OK;
+	assert_int_equal(running, EXPORT_LIMITER_MAX / 2 + 4); /* 4 users 4 each, 4 users one */
+	assert_int_equal(export_limiter_acquire(limiter, 9), OK);
+	assert_int_equal(export_limiter_acquire(limiter, 9), ERR_LIMIT);
+	export_limiter_free(limiter);
+}
+
+static void an_export_needs_a_least_rate_after_its_first_minute(void **state)
+{
+	(void)state;
+	const int64_t minute_us = INT64_C(60000000);
+	const size_t minute_bytes = 60 * EXPORT_LIMITER_BYTES_PER_S_MIN;
+	assert_false(export_limiter_is_too_slow(0, 0));
+	assert_false(export_limiter_is_too_slow(minute_us, 0));
+	assert_true(export_limiter_is_too_slow(minute_us + 1, minute_bytes - 1));
+	assert_false(export_limiter_is_too_slow(minute_us + 1, minute_bytes));
+	assert_true(export_limiter_is_too_slow(60 * minute_us, 60 * minute_bytes - 1));
+	assert_false(export_limiter_is_too_slow(60 * minute_us, 60 * minute_bytes));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_the_exports_of_one_user_and_allows_more_after_one_ends),
 		cmocka_unit_test(limits_the_exports_of_all_users_together),
+		cmocka_unit_test(keeps_half_of_the_places_for_users_without_an_export),
+		cmocka_unit_test(an_export_needs_a_least_rate_after_its_first_minute),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static struct config make_config(void)
 		.pg_url = "postgresql://127.0.0.1:1/none",
 		.pg_connections = 2,
 		.pg_statement_timeout_ms = 1000,
+		.pg_heavy_connections = 1,
+		.pg_heavy_statement_timeout_ms = 1000,
 		.redis_url = "redis://127.0.0.1:1",
 		.redis_connections = 1,
 		.redis_timeout_ms = 100,
@@ -56,6 +58,7 @@ static int set_up(void **state)
 	http.handler = routes_handle;
 	http.error_response = routes_send_error;
 	http.observer = routes_log;
+	http.heavy_workers = 1;
 	http.ctx = f->api;
 	http.metrics = f->metrics;
 	assert_int_equal(http_server_start(&http, &f->server), OK);

@@ -1,0 +1,48 @@
+/*
+ * One thread at a time. Jobs that wait for a thread, one queue for each flow. A flow is what the
+ * jobs are for: an account, a network. Flows take turns, and at most flow_running_max jobs of one
+ * flow run at the same time. A flow that sends much therefore delays itself and no other.
+ *
+ * When the queue is full, a new job of a short flow replaces the newest job of the longest one.
+ *
+ * Flow 0 stands for jobs that are for nobody in particular: it takes turns, but has no limit.
+ */
+#ifndef WAYMARK_LIB_BASE_FAIR_QUEUE_H
+#define WAYMARK_LIB_BASE_FAIR_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct fair_queue;
+
+struct fair_queue_job {
+	uint64_t flow;
+	void (*run)(void *arg);
+	void (*reject)(
+		void *arg); /* runs instead of run if the job is replaced; NULL: it never is */
+	void *arg;
+};
+
+struct fair_queue *fair_queue_new(size_t waiting_max, size_t flow_running_max);
+/* Nothing may be waiting or running. NULL is allowed. */
+void fair_queue_free(struct fair_queue *queue);
+
+/*
+ * ERR_LIMIT: the queue is full, and no other flow waits with more jobs. OK: the job waits;
+ * replaced->arg is NULL, or *replaced is the job that lost its place, which the caller rejects.
+ */
+enum err fair_queue_push(struct fair_queue *queue, const struct fair_queue_job *job,
+                         struct fair_queue_job *replaced) MUST_CHECK;
+
+/* The next job to run. False: no job waits whose flow may run another one. */
+bool fair_queue_pop(struct fair_queue *queue, struct fair_queue_job *out);
+
+/* Call it when a popped job of this flow has ended. */
+void fair_queue_end(struct fair_queue *queue, uint64_t flow);
+
+size_t fair_queue_waiting(const struct fair_queue *queue);
+
+#endif
