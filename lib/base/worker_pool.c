@@ -16,10 +16,11 @@ struct queued_job {
 struct worker_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct queued_job *ring; /* guarded by lock, like head, waiting and is_stopping */
+	struct queued_job *ring; /* guarded by lock, like the next four */
 	size_t ring_size;
 	size_t head;
 	size_t waiting;
+	size_t first; /* how many of them were submitted with worker_pool_submit_first */
 	bool is_stopping;
 	struct metric *queued;
 	pthread_t *threads;
@@ -36,6 +37,8 @@ static bool take_job(struct worker_pool *pool, struct queued_job *job)
 		*job = pool->ring[pool->head];
 		pool->head = (pool->head + 1) % pool->ring_size;
 		pool->waiting--;
+		if (pool->first > 0)
+			pool->first--;
 		metrics_add(pool->queued, -1);
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -100,19 +103,39 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
 	return worker_pool_submit_below(pool, pool->ring_size, job, arg);
 }
 
+static struct queued_job *job_at(struct worker_pool *pool, size_t place)
+{
+	return &pool->ring[(pool->head + place) % pool->ring_size];
+}
+
+/* Inserts the job at this place of the queue. The lock is held, and the queue is not full. */
+static void insert(struct worker_pool *pool, size_t place, struct queued_job job)
+{
+	for (size_t i = pool->waiting; i > place; i--)
+		*job_at(pool, i) = *job_at(pool, i - 1);
+	*job_at(pool, place) = job;
+	pool->waiting++;
+	metrics_add(pool->queued, 1);
+	pthread_cond_signal(&pool->wake);
+}
+
+enum err worker_pool_submit_first(struct worker_pool *pool, worker_pool_job job, void *arg)
+{
+	pthread_mutex_lock(&pool->lock);
+	bool fits = pool->waiting < pool->ring_size;
+	if (fits)
+		insert(pool, pool->first++, (struct queued_job){ job, arg });
+	pthread_mutex_unlock(&pool->lock);
+	return fits ? OK : ERR_LIMIT;
+}
+
 enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                   void *arg)
 {
-	enum err e = ERR_LIMIT;
 	pthread_mutex_lock(&pool->lock);
-	if (pool->waiting < waiting_max && pool->waiting < pool->ring_size) {
-		pool->ring[(pool->head + pool->waiting) % pool->ring_size] =
-			(struct queued_job){ job, arg };
-		pool->waiting++;
-		metrics_add(pool->queued, 1);
-		pthread_cond_signal(&pool->wake);
-		e = OK;
-	}
+	bool fits = pool->waiting < waiting_max && pool->waiting < pool->ring_size;
+	if (fits)
+		insert(pool, pool->waiting, (struct queued_job){ job, arg });
 	pthread_mutex_unlock(&pool->lock);
-	return e;
+	return fits ? OK : ERR_LIMIT;
 }

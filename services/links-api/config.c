@@ -31,14 +31,26 @@ static const struct env_var vars[] = {
 		"origins of web pages that may call the API, like https://app.example; empty = none"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
 	        "links per user and 24 hours; 0 = no limit"),
+	ENV_INT("REQUESTS_PER_MINUTE", struct config, requests_per_minute, "600", 0, 1000000000,
+	        "requests per account and minute, with all its tokens and keys; 0 = no limit"),
+	ENV_INT("BULK_LINKS_PER_MINUTE", struct config, bulk_links_per_minute, "3000", 0, 1000000000,
+	        "links in bulk requests per account and minute; 0 = no limit"),
+	ENV_INT("IDEMPOTENCY_BYTES_PER_DAY", struct config, idempotency_bytes_per_day, "16777216", 0,
+	        1000000000000,
+	        "stored responses to requests with an Idempotency-Key per account and 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0,
 	        1000000000, "anonymous links per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("ACCOUNTS_PER_HOUR", struct config, accounts_per_hour, "20", 0, 1000000000,
 	        "registrations per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
-	        "wrong passwords per account and 15 minutes; 0 = no limit"),
+	        "wrong passwords per account, network (/24, /48) and 15 minutes; 0 = no limit"),
+	ENV_INT("LOGIN_FAILURES_PER_ACCOUNT", struct config, login_failures_per_account, "100", 0,
+	        1000000000,
+	        "wrong passwords per account and 15 minutes from networks where it has not logged in lately; "
+	        "0 = no limit"),
 	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0,
-	        1000000000, "wrong passwords per network (/24, /48) and hour; 0 = no limit"),
+	        1000000000, "wrong passwords per network (/24, /48) and hour, for accounts that have not logged in from it lately; "
+	        "0 = no limit"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64,
 	        "I/O threads, each with its own event loop"),
 	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256,
@@ -82,7 +94,8 @@ static const struct env_var vars[] = {
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
-	        "logins that may wait for a password thread, and half as many registrations; further ones get 429"),
+	        "passwords that may wait for a thread; further ones get 429. Registrations may fill half of it, and "
+	        "logins from networks that are new to their account three quarters"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
+#include "lib/base/entropy.h"
 #include "lib/http/http_router.h"
 #include "lib/http/http_server.h"
 #include "lib/json/json.h"
@@ -27,6 +28,7 @@ enum request_auth {
 struct request_credentials {
 	bool is_key;
 	int64_t user_id, generation;   /* of an access token */
+	char token_id[ENTROPY_UUID_TEXT_SIZE];
 	uint8_t key_hash[DIGEST_SIZE]; /* of an API key */
 };
 

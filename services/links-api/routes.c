@@ -6,6 +6,7 @@
 #include "lib/base/trace_context.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
+#include "services/links-api/access/account_rate.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/access/key_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
@@ -221,7 +222,7 @@ static enum http_progress resume_on_worker(struct request *r)
 			return response_failure(r, err);
 		if (login != REQUEST_AUTH_VALID)
 			return authentication_send_error(r, login);
-		if (!authentication_authorize(r, permission))
+		if (!account_rate_take_request(r) || !authentication_authorize(r, permission))
 			return HTTP_COMPLETE;
 	}
 	return dispatch(r);
