@@ -2,7 +2,7 @@
  * Counts limits in the memory of this process, for events that Redis did not count. Safe from any
  * thread.
  *
- * The table has a fixed size of about 800 KB. A new key replaces the one with the fewest events in
+ * The table has a fixed size of about 650 KB. A new key replaces the one with the fewest events in
  * its set, so that a flood of keys does not erase the count of a key under attack. Keys are kept as
  * keyed hashes only.
  */

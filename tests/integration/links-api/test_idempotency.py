@@ -151,8 +151,8 @@ def stored(database):
 def test_responses_to_requests_without_effect_are_not_stored(new_user, database):
     """A quota that is used up does not stop bulks that only reuse links."""
     user = new_user()
-    user.create(LINK["original_url"])
     database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", user.email)
+    user.create(LINK["original_url"])
     before = stored(database)
     bulk = {"links": [{**LINK, "reuse": True}] * 999 + [{**LINK, "title": "over the quota"}]}
     for _ in range(3):
