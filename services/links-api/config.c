@@ -33,10 +33,10 @@ static const struct env_var vars[] = {
 	        "links per user and 24 hours; 0 = no limit"),
 	ENV_INT("REQUESTS_PER_MINUTE", struct config, requests_per_minute, "600", 0, 1000000000,
 	        "requests per account and minute, with all its tokens and keys; 0 = no limit"),
-	ENV_INT("BULK_LINKS_PER_MINUTE", struct config, bulk_links_per_minute, "3000", 0, 1000000000,
-	        "links in bulk requests per account and minute; 0 = no limit"),
-	ENV_INT("IDEMPOTENCY_BYTES_PER_DAY", struct config, idempotency_bytes_per_day, "16777216", 0,
-	        1000000000000,
+	ENV_INT("BULK_LINKS_PER_MINUTE", struct config, bulk_links_per_minute, "3000", 0,
+	        1000000000, "links in bulk requests per account and minute; 0 = no limit"),
+	ENV_INT("IDEMPOTENCY_BYTES_PER_DAY", struct config, idempotency_bytes_per_day, "16777216",
+	        0, 1000000000000,
 	        "stored responses to requests with an Idempotency-Key per account and 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0,
 	        1000000000, "anonymous links per network (/24, /48) and hour; 0 = no limit"),
@@ -49,7 +49,8 @@ static const struct env_var vars[] = {
 	        "wrong passwords per account and 15 minutes from networks where it has not logged in lately; "
 	        "0 = no limit"),
 	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0,
-	        1000000000, "wrong passwords per network (/24, /48) and hour, for accounts that have not logged in from it lately; "
+	        1000000000,
+	        "wrong passwords per network (/24, /48) and hour, for accounts that have not logged in from it lately; "
 	        "0 = no limit"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64,
 	        "I/O threads, each with its own event loop"),

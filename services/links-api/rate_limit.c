@@ -16,14 +16,13 @@
  * KEYS[1]: the counter. ARGV[1]: the maximum. ARGV[2]: the window in ms. ARGV[3]: the cost. Returns
  * {count including this event, ms until the window ends}; count 0 means not counted.
  */
-static const char take_script[] =
-	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-	"local left = redis.call('PTTL', KEYS[1])\n"
-	"if left <= 0 then count = 0; left = tonumber(ARGV[2]) end\n"
-	"if count >= tonumber(ARGV[1]) then return {0, left} end\n"
-	"count = count + tonumber(ARGV[3])\n"
-	"redis.call('SET', KEYS[1], count, 'PX', left)\n"
-	"return {count, left}\n";
+static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
+				  "local left = redis.call('PTTL', KEYS[1])\n"
+				  "if left <= 0 then count = 0; left = tonumber(ARGV[2]) end\n"
+				  "if count >= tonumber(ARGV[1]) then return {0, left} end\n"
+				  "count = count + tonumber(ARGV[3])\n"
+				  "redis.call('SET', KEYS[1], count, 'PX', left)\n"
+				  "return {count, left}\n";
 
 static const char refund_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
 				    "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
@@ -31,9 +30,9 @@ static const char refund_script[] = "local count = tonumber(redis.call('GET', KE
 
 /*
  * KEYS[1]: the counter. KEYS[2]: the reservations, scored by their expiry in ms. ARGV[1]: the
- * maximum. ARGV[2]: the id. ARGV[3]: the lifetime of a reservation in ms. Returns {1,
- * running events} if reserved, {0, ms until the window ends} if the counter is full, {-1, 0} if reservations fill the
- * rest.
+ * maximum. ARGV[2]: the id. ARGV[3]: the lifetime of a reservation in ms. Returns {1, other running
+ * events} if reserved, {0, ms until the window ends} if the counter is full, {-1, 0} if
+ * reservations fill the rest.
  */
 static const char reserve_script[] =
 	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
@@ -208,8 +207,8 @@ static bool reserve_in_redis(const struct rate_limit *limits, const struct rate_
 }
 
 enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_rule *rule,
-                            const char *subject, int64_t hold_s,
-                            struct rate_limit_reservation *out, int64_t *reset_s)
+                            const char *subject, int64_t hold_s, struct rate_limit_reservation *out,
+                            int64_t *reset_s)
 {
 	struct reservation_keys keys;
 	enum err err;
@@ -254,8 +253,8 @@ void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_lim
 	make_reservation_keys(rule, subject, &keys);
 	if (reservation->is_local)
 		local_limiter_release(limits->local, keys.counter);
-	bool is_counted = !reservation->is_local &&
-	                  end_in_redis(limits, rule, &keys, reservation, counts);
+	bool is_counted =
+		!reservation->is_local && end_in_redis(limits, rule, &keys, reservation, counts);
 	if (is_counted || !counts)
 		return;
 	if (!reservation->is_local)

@@ -72,8 +72,8 @@ struct rate_limit_reservation {
  * moment.
  */
 enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_rule *rule,
-                            const char *subject, int64_t hold_s,
-                            struct rate_limit_reservation *out, int64_t *reset_s) MUST_CHECK;
+                            const char *subject, int64_t hold_s, struct rate_limit_reservation *out,
+                            int64_t *reset_s) MUST_CHECK;
 
 /* Ends the reservation and, if counts, counts the event. */
 void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_limit_rule *rule,

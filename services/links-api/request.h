@@ -27,7 +27,7 @@ enum request_auth {
 /* The credentials that a request carries, before the database confirms them. */
 struct request_credentials {
 	bool is_key;
-	int64_t user_id, generation;   /* of an access token */
+	int64_t user_id, generation; /* of an access token */
 	char token_id[ENTROPY_UUID_TEXT_SIZE];
 	uint8_t key_hash[DIGEST_SIZE]; /* of an API key */
 };

@@ -93,8 +93,7 @@ struct update {
 static bool is_same(const struct user *a, const struct user *b)
 {
 	return a->role == b->role && a->blocked == b->blocked &&
-	       a->has_links_per_day == b->has_links_per_day &&
-	       a->links_per_day == b->links_per_day;
+	       a->has_links_per_day == b->has_links_per_day && a->links_per_day == b->links_per_day;
 }
 
 static enum err change_on(void *ctx, struct pg_conn *conn)

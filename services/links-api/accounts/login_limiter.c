@@ -37,8 +37,7 @@ static void add_account_and_network(const struct request *r, const char *account
 	snprintf(place->subject, sizeof(place->subject), "%s:%s", account, network);
 }
 
-static void add_network(const struct request *r, const char *network,
-                        struct login_attempt *attempt)
+static void add_network(const struct request *r, const char *network, struct login_attempt *attempt)
 {
 	const struct rate_limit_rule rule = {
 		.name = "login-network",
@@ -50,8 +49,7 @@ static void add_network(const struct request *r, const char *network,
 	snprintf(place->subject, sizeof(place->subject), "%s", network);
 }
 
-static void add_account(const struct request *r, const char *account,
-                        struct login_attempt *attempt)
+static void add_account(const struct request *r, const char *account, struct login_attempt *attempt)
 {
 	const struct rate_limit_rule rule = {
 		.name = "login-account",

@@ -36,7 +36,10 @@ void bulk_write_free(struct bulk_write *bulk);
  */
 enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
 
-/* True if bulk_write_run created or claimed a link. A repeat of other bulks needs no stored response. */
+/*
+ * True if bulk_write_run created or claimed a link. A repeat of other bulks needs no stored
+ * response.
+ */
 bool bulk_write_has_effect(const struct bulk_write *bulk);
 
 /* The user's quota after bulk_write_run. */

@@ -29,7 +29,7 @@
 #define IDEMPOTENCY_KEY_MAX 255
 
 struct idempotency {
-	bool has_key; /* the request has an Idempotency-Key */
+	bool has_key;    /* the request has an Idempotency-Key */
 	int64_t user_id; /* 0 = without a login */
 	int64_t now_us;
 	struct rate_limit_rule rule; /* of the bytes that may be stored; max 0 = no limit */

@@ -136,8 +136,7 @@ enum err idempotency_store_add_use(struct pg_conn *conn, int64_t user_id, int64_
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, user_id);
-	pg_params_time(&params,
-	               now_us - now_us % (IDEMPOTENCY_STORE_INTERVAL_S * CLOCK_US_PER_S));
+	pg_params_time(&params, now_us - now_us % (IDEMPOTENCY_STORE_INTERVAL_S * CLOCK_US_PER_S));
 	pg_params_int(&params, bytes);
 	return pg_conn_query(
 		conn,

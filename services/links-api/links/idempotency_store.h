@@ -1,7 +1,7 @@
 /*
  * One thread at a time per connection. Stored responses of idempotent requests: the table
- * idempotency_keys, and how much each user has stored: idempotency_uses. Call everything in the transaction that executes the request. Errors of
- * pg_conn_query pass through.
+ * idempotency_keys, and how much each user has stored: idempotency_uses. Call everything in the
+ * transaction that executes the request. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_STORE_H
