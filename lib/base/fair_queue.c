@@ -116,13 +116,24 @@ static struct flow *longest_flow(const struct fair_queue *queue)
 
 /* --- jobs --- */
 
-static void append(struct fair_queue *queue, struct flow *flow, const struct fair_queue_job *job)
+/* The job that the new one goes before, or NULL. */
+static struct waiting_job *follower_of(const struct flow *flow, const struct fair_queue_job *job)
+{
+	struct waiting_job *follower = job->is_first ? flow->first : NULL;
+	while (follower && follower->job.is_first)
+		follower = follower->next;
+	return follower;
+}
+
+static void insert(struct fair_queue *queue, struct flow *flow, const struct fair_queue_job *job)
 {
 	struct waiting_job *waiting = queue->unused;
+	struct waiting_job *next = follower_of(flow, job);
+	struct waiting_job *previous = next ? next->previous : flow->last;
 	queue->unused = waiting->next;
-	*waiting = (struct waiting_job){ .job = *job, .previous = flow->last };
-	*(flow->last ? &flow->last->next : &flow->first) = waiting;
-	flow->last = waiting;
+	*waiting = (struct waiting_job){ .job = *job, .previous = previous, .next = next };
+	*(previous ? &previous->next : &flow->first) = waiting;
+	*(next ? &next->previous : &flow->last) = waiting;
 	flow->waiting++;
 	queue->waiting++;
 }
@@ -164,7 +175,7 @@ enum err fair_queue_push(struct fair_queue *queue, const struct fair_queue_job *
 		drop_if_unused(queue, flow);
 		return ERR_LIMIT;
 	}
-	append(queue, flow, job);
+	insert(queue, flow, job);
 	give_turn(queue, flow);
 	return OK;
 }

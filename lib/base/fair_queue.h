@@ -20,6 +20,7 @@ struct fair_queue;
 
 struct fair_queue_job {
 	uint64_t flow;
+	bool is_first; /* before all jobs of the flow that are not */
 	void (*run)(void *arg);
 	void (*reject)(
 		void *arg); /* runs instead of run if the job is replaced; NULL: it never is */

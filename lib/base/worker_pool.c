@@ -121,6 +121,12 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
 	return worker_pool_submit_below(pool, SIZE_MAX, job, arg);
 }
 
+enum err worker_pool_submit_first(struct worker_pool *pool, worker_pool_job job, void *arg)
+{
+	return submit(pool, SIZE_MAX,
+	              &(struct fair_queue_job){ .is_first = true, .run = job, .arg = arg });
+}
+
 enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                   void *arg)
 {

@@ -39,6 +39,10 @@ void worker_pool_free(struct worker_pool *pool);
 /* ERR_LIMIT at once if queue_max jobs are already waiting; the job will not run. */
 enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg) MUST_CHECK;
 
+/* Like worker_pool_submit, but the job runs before all jobs that were not submitted this way. */
+enum err worker_pool_submit_first(struct worker_pool *pool, worker_pool_job job,
+                                  void *arg) MUST_CHECK;
+
 /*
  * For jobs that must leave capacity to others: ERR_LIMIT also if waiting_max jobs of any kind are
  * already waiting.

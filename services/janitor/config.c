@@ -65,6 +65,8 @@ static const struct env_var vars[] = {
 	        "days of the visit log to keep; must exceed Kafka's retention of clicks. Statistics are kept"),
 	ENV_INT("AUDIT_LOG_KEEP_DAYS", struct config, audit_log_keep_days, "400", 0, 36500,
 	        "days of the audit log to keep; 0 = forever"),
+	ENV_INT("AUDIT_LOG_ENTRIES_MAX", struct config, audit_log_entries_max, "10000000", 0,
+	        1000000000000, "entries of the audit log to keep, the newest; 0 = no limit"),
 	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST,
 	           "daily roll-up run"),
 	SECONDS("DAILY_ROLLUPS_DELAY_S", daily_rollups_delay_s, "3600", 0,

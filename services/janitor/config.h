@@ -40,6 +40,7 @@ struct config {
 	int64_t deleted_grace_s;
 	int64_t salts_keep_s; /* after the end of the salt's day */
 	int64_t visit_log_keep_days;
+	int64_t audit_log_entries_max; /* 0 = no limit */
 	int64_t audit_log_keep_days;   /* 0 = forever */
 	int64_t daily_rollups_delay_s; /* after the end of the day */
 	int64_t clock_skew_max_s;      /* 0 = not checked */

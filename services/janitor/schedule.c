@@ -66,6 +66,7 @@ struct schedule {
 	struct schedule_config config;
 	size_t count;
 	struct task tasks[SCHEDULE_TASKS_MAX];
+	struct retention_metrics retention_metrics;
 	struct scheduled_task scheduled[SCHEDULE_TASKS_MAX];
 };
 
@@ -166,6 +167,7 @@ struct schedule *schedule_new(const struct schedule_config *config)
 	format_holder(holder, sizeof(holder));
 	s->count = fill_tasks(config->config, s->tasks);
 	register_metrics(config->metrics, s->tasks, s->count, metrics);
+	retention_register_metrics(config->metrics, &s->retention_metrics);
 	for (size_t i = 0; i < s->count; i++) {
 		prepare(&s->scheduled[i], s, &s->tasks[i], holder);
 		s->scheduled[i].metrics = metrics[i];
@@ -239,6 +241,7 @@ static enum task_outcome run_locked(struct scheduled_task *st, struct pg_conn *c
 		.lock = &st->lock,
 		.at_least_ms = keeps_lock ? task_at_least_s(times) * 1000 : 0,
 		.at_most_ms = times->at_most_s * 1000,
+		.retention_metrics = &st->schedule->retention_metrics,
 	};
 	enum err err = acquire(st, &run, wait_ms);
 	if (err == ERR_CONFLICT)

@@ -94,6 +94,7 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->heavy_pg =
 		make_pg_pool(api, metrics, config->pg_heavy_connections, PG_HEAVY_CONNECTIONS_MIN,
 	                     config->pg_heavy_statement_timeout_ms);
+	api->limits = rate_limit_new(api->redis, api->clock, metrics);
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
 	api->password_workers = worker_pool_new("password", (size_t)config->password_threads,
@@ -127,6 +128,7 @@ void api_free(struct api *api)
 	export_limiter_free(api->exports);
 	zone_names_free(api->zones);
 	link_cache_free(api->cache);
+	rate_limit_free(api->limits);
 	redis_pool_free(api->redis);
 	pg_pool_free(api->heavy_pg);
 	pg_pool_free(api->pg);

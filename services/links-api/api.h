@@ -20,6 +20,7 @@
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/links/reserved_slugs.h"
+#include "services/links-api/rate_limit.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/export_limiter.h"
 #include "services/links-api/stats/zone_names.h"
@@ -35,6 +36,7 @@ struct api {
 	struct pg_pool *pg;
 	struct pg_pool *heavy_pg; /* for statements that may take long: request_pg */
 	struct redis_pool *redis;
+	struct rate_limit *limits;
 	struct link_cache *cache;
 	struct worker_pool *password_workers;
 	struct zone_names *zones;

@@ -40,11 +40,15 @@ struct config {
 	char cors_origins[4096]; /* syntax: see cors_init */
 	int64_t password_threads;
 	int64_t password_queue;
-	int64_t password_hash_cost; /* of bcrypt */
-	int64_t links_per_day;      /* links that a user may create in 24 hours; 0 = no limit */
+	int64_t password_hash_cost;    /* of bcrypt */
+	int64_t links_per_day;         /* links that a user may create in 24 hours; 0 = no limit */
+	int64_t requests_per_minute;   /* per account; 0 = no limit */
+	int64_t bulk_links_per_minute; /* per account; 0 = no limit */
+	int64_t idempotency_bytes_per_day;  /* per account; 0 = no limit */
 	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
 	int64_t accounts_per_hour;          /* per network; 0 = no limit */
-	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
+	int64_t login_failures;             /* per account, network and 15 minutes; 0 = no limit */
+	int64_t login_failures_per_account; /* per 15 minutes; 0 = no limit */
 	int64_t login_failures_per_network; /* per hour; 0 = no limit */
 	enum log_level log_level;
 	char own_hosts[4096];          /* in addition to the host of PUBLIC_BASE_URL */

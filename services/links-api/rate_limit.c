@@ -2,23 +2,27 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/digest.h"
+#include "lib/base/entropy.h"
+#include "lib/base/mem.h"
+#include "services/links-api/local_limiter.h"
 
 #define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
 
 /*
- * KEYS[1]: the counter. ARGV[1]: the maximum. ARGV[2]: the window in ms. Returns {count including
- * this event, ms until the window ends}; count 0 means not counted.
+ * KEYS[1]: the counter. ARGV[1]: the maximum. ARGV[2]: the window in ms. ARGV[3]: the cost. Returns
+ * {count including this event, ms until the window ends}; count 0 means not counted.
  */
-static const char take_script[] =
-	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-	"local left = redis.call('PTTL', KEYS[1])\n"
-	"if count >= tonumber(ARGV[1]) and left > 0 then return {0, left} end\n"
-	"if left <= 0 then\n"
-	"  redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
-	"  return {1, tonumber(ARGV[2])}\n"
-	"end\n"
-	"return {redis.call('INCR', KEYS[1]), left}\n";
+static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
+				  "local left = redis.call('PTTL', KEYS[1])\n"
+				  "if left <= 0 then count = 0; left = tonumber(ARGV[2]) end\n"
+				  "if count >= tonumber(ARGV[1]) then return {0, left} end\n"
+				  "count = count + tonumber(ARGV[3])\n"
+				  "redis.call('SET', KEYS[1], count, 'PX', left)\n"
+				  "return {count, left}\n";
 
 static const char refund_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
 				    "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
@@ -26,9 +30,9 @@ static const char refund_script[] = "local count = tonumber(redis.call('GET', KE
 
 /*
  * KEYS[1]: the counter. KEYS[2]: the reservations, scored by their expiry in ms. ARGV[1]: the
- * maximum. ARGV[2]: the id. ARGV[3]: the lifetime of a reservation in ms. Returns {1, 0} if
- * reserved, {0, ms until the window ends} if the counter is full, {-1, 0} if reservations fill the
- * rest.
+ * maximum. ARGV[2]: the id. ARGV[3]: the lifetime of a reservation in ms. Returns {1, other running
+ * events} if reserved, {0, ms until the window ends} if the counter is full, {-1, 0} if
+ * reservations fill the rest.
  */
 static const char reserve_script[] =
 	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
@@ -42,7 +46,7 @@ static const char reserve_script[] =
 	"if count + held >= tonumber(ARGV[1]) then return {-1, 0} end\n"
 	"redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])\n"
 	"redis.call('PEXPIRE', KEYS[2], ARGV[3])\n"
-	"return {1, 0}\n";
+	"return {1, held}\n";
 
 /* KEYS: as above. ARGV[1]: the id. ARGV[2]: the window in ms if the event counts, otherwise 0. */
 static const char end_reservation_script[] =
@@ -52,51 +56,103 @@ static const char end_reservation_script[] =
 	"redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
 	"return 1\n";
 
+struct rate_limit {
+	struct redis_pool *redis;
+	struct local_limiter *local;
+	struct metric *fallbacks;
+};
+
+struct rate_limit *rate_limit_new(struct redis_pool *redis, const struct clock *clock,
+                                  struct metrics *metrics)
+{
+	struct rate_limit *limits = mem_zero(sizeof(*limits));
+	limits->redis = redis;
+	limits->local = local_limiter_new(clock);
+	if (metrics)
+		limits->fallbacks = metrics_counter(
+			metrics, "waymark_rate_limit_fallbacks_total",
+			"Events that a limit counted in this process, because Redis did not.",
+			NULL);
+	return limits;
+}
+
+void rate_limit_free(struct rate_limit *limits)
+{
+	if (!limits)
+		return;
+	local_limiter_free(limits->local);
+	free(limits);
+}
+
 static void make_key(const struct rate_limit_rule *rule, const char *subject,
                      char key[static KEY_SIZE])
 {
 	snprintf(key, KEY_SIZE, "limit:%s:%s", rule->name, subject);
 }
 
-enum err rate_limit_take_with_state(struct redis_pool *redis, const struct rate_limit_rule *rule,
-                                    const char *subject, struct rate_limit_state *state)
+static int64_t seconds(int64_t ms)
 {
-	*state = (struct rate_limit_state){ .left = rule->max, .reset_s = rule->window_s };
-	if (rule->max == 0)
-		return OK;
-	char key[KEY_SIZE];
-	char max[24];
-	char window_ms[24];
-	make_key(rule, subject, key);
-	snprintf(max, sizeof(max), "%" PRId64, rule->max);
-	snprintf(window_ms, sizeof(window_ms), "%" PRId64, rule->window_s * 1000);
+	return (ms + 999) / 1000;
+}
 
-	const struct redis_arg args[] = { REDIS_TEXT(key), REDIS_TEXT(max), REDIS_TEXT(window_ms) };
+/* Runs a script that returns two numbers. Any other result is an error. */
+static enum err call(const struct rate_limit *limits, const char *script, size_t key_count,
+                     const struct redis_arg *args, size_t count, int64_t result[static 2])
+{
 	struct redis_reply *reply = NULL;
-	if (redis_pool_script(redis, take_script, 1, args, 3, &reply) != OK)
-		return OK;
-	enum err err = OK;
-	if (redis_reply_count(reply) == 2) {
-		int64_t counted = redis_reply_int(redis_reply_at(reply, 0));
-		state->left = counted > 0 && counted < rule->max ? rule->max - counted : 0;
-		state->reset_s = (redis_reply_int(redis_reply_at(reply, 1)) + 999) / 1000;
-		err = counted > 0 ? OK : ERR_LIMIT;
-	}
+	enum err err = redis_pool_script(limits->redis, script, key_count, args, count, &reply);
+	if (err == OK && redis_reply_count(reply) != 2)
+		err = ERR_INTERNAL;
+	for (size_t i = 0; err == OK && i < 2; i++)
+		result[i] = redis_reply_int(redis_reply_at(reply, i));
 	redis_reply_free(reply);
 	return err;
 }
 
-enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule,
-                         const char *subject, int64_t *reset_s)
+static enum err take_in_redis(const struct rate_limit *limits, const struct rate_limit_rule *rule,
+                              const char *key, int64_t cost, struct rate_limit_state *state,
+                              bool *is_counted)
 {
-	struct rate_limit_state state;
-	enum err err = rate_limit_take_with_state(redis, rule, subject, &state);
-	if (err == ERR_LIMIT)
-		*reset_s = state.reset_s;
-	return err;
+	char max[24], window_ms[24], events[24];
+	int64_t result[2];
+	snprintf(max, sizeof(max), "%" PRId64, rule->max);
+	snprintf(window_ms, sizeof(window_ms), "%" PRId64, rule->window_s * 1000);
+	snprintf(events, sizeof(events), "%" PRId64, cost);
+	const struct redis_arg args[] = { REDIS_TEXT(key), REDIS_TEXT(max), REDIS_TEXT(window_ms),
+		                          REDIS_TEXT(events) };
+	enum err err = call(limits, take_script, 1, args, 4, result);
+	if (err != OK)
+		return err;
+	*is_counted = result[0] > 0;
+	state->left = *is_counted && result[0] < rule->max ? rule->max - result[0] : 0;
+	state->reset_s = seconds(result[1]);
+	return OK;
 }
 
-void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *rule,
+enum err rate_limit_take(struct rate_limit *limits, const struct rate_limit_rule *rule,
+                         const char *subject, int64_t cost, struct rate_limit_state *state)
+{
+	char key[KEY_SIZE];
+	bool is_counted = false;
+	*state = (struct rate_limit_state){ .left = rule->max, .reset_s = rule->window_s };
+	if (rule->max == 0)
+		return OK;
+	make_key(rule, subject, key);
+	struct local_limiter_state local = local_limiter_get(limits->local, key);
+	if (local.counted >= rule->max) {
+		*state = (struct rate_limit_state){ .reset_s = local.reset_s };
+		return ERR_LIMIT;
+	}
+	if (take_in_redis(limits, rule, key, cost, state, &is_counted) == OK)
+		return is_counted ? OK : ERR_LIMIT;
+	metrics_add(limits->fallbacks, 1);
+	local = local_limiter_add(limits->local, key, cost, rule->window_s);
+	state->left = local.counted < rule->max ? rule->max - local.counted : 0;
+	state->reset_s = local.reset_s;
+	return OK;
+}
+
+void rate_limit_refund(struct rate_limit *limits, const struct rate_limit_rule *rule,
                        const char *subject)
 {
 	if (rule->max == 0)
@@ -104,8 +160,8 @@ void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *r
 	char key[KEY_SIZE];
 	make_key(rule, subject, key);
 	const struct redis_arg args[] = { REDIS_TEXT(key) };
-	enum err err = redis_pool_script(redis, refund_script, 1, args, 1, NULL);
-	(void)err; /* the counter expires with its window anyway */
+	if (redis_pool_script(limits->redis, refund_script, 1, args, 1, NULL) != OK)
+		local_limiter_refund(limits->local, key);
 }
 
 /* The keys of both reservation scripts. */
@@ -121,46 +177,87 @@ static void make_reservation_keys(const struct rate_limit_rule *rule, const char
 	snprintf(keys->held, sizeof(keys->held), "%s:held", keys->counter);
 }
 
-enum err rate_limit_reserve(struct redis_pool *redis, const struct rate_limit_rule *rule,
-                            const char *subject, const char *id, int64_t hold_s, int64_t *reset_s)
+static void set_id(struct rate_limit_reservation *reservation)
 {
-	if (rule->max == 0)
-		return OK;
-	struct reservation_keys keys;
-	char max[24];
-	char hold_ms[24];
-	make_reservation_keys(rule, subject, &keys);
-	snprintf(max, sizeof(max), "%" PRId64, rule->max);
-	snprintf(hold_ms, sizeof(hold_ms), "%" PRId64, hold_s * 1000);
-
-	const struct redis_arg args[] = { REDIS_TEXT(keys.counter), REDIS_TEXT(keys.held),
-		                          REDIS_TEXT(max), REDIS_TEXT(id), REDIS_TEXT(hold_ms) };
-	struct redis_reply *reply = NULL;
-	if (redis_pool_script(redis, reserve_script, 2, args, 5, &reply) != OK)
-		return OK;
-	enum err err = OK;
-	if (redis_reply_count(reply) == 2) {
-		int64_t result = redis_reply_int(redis_reply_at(reply, 0));
-		if (result == 0)
-			*reset_s = (redis_reply_int(redis_reply_at(reply, 1)) + 999) / 1000;
-		if (result <= 0)
-			err = result == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
-	}
-	redis_reply_free(reply);
-	return err;
+	uint8_t random[RATE_LIMIT_ID_MAX / 2];
+	entropy_fill(random, sizeof(random));
+	digest_hex(random, sizeof(random), reservation->id);
 }
 
-void rate_limit_end_reservation(struct redis_pool *redis, const struct rate_limit_rule *rule,
-                                const char *subject, const char *id, bool counts)
+/* As rate_limit_reserve. False: Redis did not decide. */
+static bool reserve_in_redis(const struct rate_limit *limits, const struct rate_limit_rule *rule,
+                             const struct reservation_keys *keys, int64_t hold_s,
+                             struct rate_limit_reservation *out, int64_t *reset_s, enum err *err)
 {
+	char max[24], hold_ms[24];
+	int64_t result[2];
+	snprintf(max, sizeof(max), "%" PRId64, rule->max);
+	snprintf(hold_ms, sizeof(hold_ms), "%" PRId64, hold_s * 1000);
+	const struct redis_arg args[] = { REDIS_TEXT(keys->counter), REDIS_TEXT(keys->held),
+		                          REDIS_TEXT(max), REDIS_TEXT(out->id),
+		                          REDIS_TEXT(hold_ms) };
+	if (call(limits, reserve_script, 2, args, 5, result) != OK)
+		return false;
+	*err = result[0] > 0 ? OK : result[0] == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
+	if (*err == OK)
+		out->others = result[1];
+	if (*err == ERR_LIMIT)
+		*reset_s = seconds(result[1]);
+	return true;
+}
+
+enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_rule *rule,
+                            const char *subject, int64_t hold_s, struct rate_limit_reservation *out,
+                            int64_t *reset_s)
+{
+	struct reservation_keys keys;
+	enum err err;
+	*out = (struct rate_limit_reservation){ 0 };
+	if (rule->max == 0)
+		return OK;
+	set_id(out);
+	make_reservation_keys(rule, subject, &keys);
+	struct local_limiter_state local = local_limiter_get(limits->local, keys.counter);
+	if (local.counted >= rule->max) {
+		*reset_s = local.reset_s;
+		return ERR_LIMIT;
+	}
+	if (reserve_in_redis(limits, rule, &keys, hold_s, out, reset_s, &err))
+		return err;
+	metrics_add(limits->fallbacks, 1);
+	out->is_local = true;
+	err = local_limiter_reserve(limits->local, keys.counter, rule->max, hold_s, &local);
+	out->others = local.running;
+	return err == OK ? OK : ERR_UNAVAILABLE;
+}
+
+/* False: Redis may not have counted the event. */
+static bool end_in_redis(const struct rate_limit *limits, const struct rate_limit_rule *rule,
+                         const struct reservation_keys *keys,
+                         const struct rate_limit_reservation *reservation, bool counts)
+{
+	char window_ms[24];
+	snprintf(window_ms, sizeof(window_ms), "%" PRId64, counts ? rule->window_s * 1000 : 0);
+	const struct redis_arg args[] = { REDIS_TEXT(keys->counter), REDIS_TEXT(keys->held),
+		                          REDIS_TEXT(reservation->id), REDIS_TEXT(window_ms) };
+	return redis_pool_script(limits->redis, end_reservation_script, 2, args, 4, NULL) == OK;
+}
+
+void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_limit_rule *rule,
+                                const char *subject,
+                                const struct rate_limit_reservation *reservation, bool counts)
+{
+	struct reservation_keys keys;
 	if (rule->max == 0)
 		return;
-	struct reservation_keys keys;
-	char window_ms[24];
 	make_reservation_keys(rule, subject, &keys);
-	snprintf(window_ms, sizeof(window_ms), "%" PRId64, counts ? rule->window_s * 1000 : 0);
-	const struct redis_arg args[] = { REDIS_TEXT(keys.counter), REDIS_TEXT(keys.held),
-		                          REDIS_TEXT(id), REDIS_TEXT(window_ms) };
-	enum err err = redis_pool_script(redis, end_reservation_script, 2, args, 4, NULL);
-	(void)err; /* a reservation that is never ended expires by itself */
+	if (reservation->is_local)
+		local_limiter_release(limits->local, keys.counter);
+	bool is_counted =
+		!reservation->is_local && end_in_redis(limits, rule, &keys, reservation, counts);
+	if (is_counted || !counts)
+		return;
+	if (!reservation->is_local)
+		metrics_add(limits->fallbacks, 1);
+	local_limiter_add(limits->local, keys.counter, 1, rule->window_s);
 }

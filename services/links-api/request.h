@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
+#include "lib/base/entropy.h"
 #include "lib/http/http_router.h"
 #include "lib/http/http_server.h"
 #include "lib/json/json.h"
@@ -26,7 +27,8 @@ enum request_auth {
 /* The credentials that a request carries, before the database confirms them. */
 struct request_credentials {
 	bool is_key;
-	int64_t user_id, generation;   /* of an access token */
+	int64_t user_id, generation; /* of an access token */
+	char token_id[ENTROPY_UUID_TEXT_SIZE];
 	uint8_t key_hash[DIGEST_SIZE]; /* of an API key */
 };
 

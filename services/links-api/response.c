@@ -141,11 +141,13 @@ enum http_progress response_rate_limited(struct request *r, const struct rate_li
                                          int64_t reset_s)
 {
 	char value[HEADER_SIZE];
+	char detail[RESPONSE_DETAIL_SIZE];
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
 	response_add_limit(r, rule, &state);
 	snprintf(value, sizeof(value), "%" PRId64, state.reset_s);
 	add_header(r, "Retry-After", value);
-	return response_problem(r, 429, "rate-limit", rule->detail);
+	snprintf(detail, sizeof(detail), "%s Limit: %s.", rule->detail, rule->name);
+	return response_problem(r, 429, "rate-limit", detail);
 }
 
 enum http_progress response_failure(struct request *r, enum err err)

@@ -53,7 +53,7 @@ enum http_progress response_not_found(struct request *r);
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state);
 
-/* 429 with RateLimit, RateLimit-Policy and Retry-After. */
+/* 429 with RateLimit, RateLimit-Policy and Retry-After. The detail names the limit. */
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
                                          int64_t reset_s);
 

@@ -7,6 +7,7 @@
 #include "lib/base/trace_context.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
+#include "services/links-api/access/account_rate.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/access/key_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
@@ -233,7 +234,7 @@ static bool authorize(struct request *r)
 			response_failure(r, err);
 		else if (login != REQUEST_AUTH_VALID)
 			authentication_send_error(r, login);
-		if (err != OK || login != REQUEST_AUTH_VALID ||
+		if (err != OK || login != REQUEST_AUTH_VALID || !account_rate_take_request(r) ||
 		    !authentication_authorize(r, permission))
 			return false;
 		request_set_flow(r, r->user_id);

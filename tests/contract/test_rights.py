@@ -4,8 +4,8 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# A connection may always authenticate, and LOAD is an argument of SCRIPT.
-NOT_GRANTED = {"auth", "load"}
+# A connection may always authenticate. LOAD is an argument of SCRIPT, and EX one of SET.
+NOT_GRANTED = {"auth", "load", "ex"}
 
 
 def used():

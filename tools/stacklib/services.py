@@ -92,7 +92,10 @@ class LinksApi(Service):
             "HTTP_PORT": self.ports[0],
             "JWT_SECRET": self.state.secret("jwt"),
             "TRUSTED_PROXIES": "127.0.0.0/8",
-            "ACCOUNTS_PER_HOUR": 0,  # no limit: all clients on this machine share one network
+            # No limits: all clients on this machine share one network, and tests load one account.
+            "ACCOUNTS_PER_HOUR": 0,
+            "REQUESTS_PER_MINUTE": 0,
+            "BULK_LINKS_PER_MINUTE": 0,
         }
 
 

@@ -9,15 +9,26 @@
  *    after a purge (purge_consumer.h). This finds what it missed, and what late clicks created
  * again. It scans all statistics once per run and resumes where an interrupted run stopped. The
  * platform's totals keep the clicks of purged links;
- * 3. audit log entries older than AUDIT_LOG_KEEP_DAYS, oldest first;
- * 4. stored responses of idempotent requests and used link quotas older than a day. PostgreSQL's
+ * 3. audit log entries older than AUDIT_LOG_KEEP_DAYS, then those beyond AUDIT_LOG_ENTRIES_MAX,
+ *    oldest first;
+ * 4. stored responses of idempotent requests, and used quotas, older than a day. PostgreSQL's
  * clock
  *    decides, because it wrote their times or is close to the clock that did.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 
+#include "lib/base/metrics.h"
 #include "services/janitor/run.h"
+
+/* The audit log after the last run of this janitor. */
+struct retention_metrics {
+	struct metric *audit_log_entries;
+	struct metric *audit_log_bytes;
+	struct metric *audit_log_dropped;
+};
+
+void retention_register_metrics(struct metrics *metrics, struct retention_metrics *out);
 
 /*
  * *changed: partitions dropped and rows deleted. ERR_LIMIT: a reader or writer holds visit_log for

@@ -36,6 +36,7 @@ static enum request_auth read_token(struct request *r, const char *text)
 			continue;
 		r->credentials.user_id = claims.user_id;
 		r->credentials.generation = claims.generation;
+		memcpy(r->credentials.token_id, claims.id, sizeof(r->credentials.token_id));
 		return REQUEST_AUTH_VALID;
 	}
 	return REQUEST_AUTH_INVALID;

@@ -27,18 +27,23 @@ struct progress {
 	bool is_grace_over;
 };
 
+/* One entry for all links of the step. */
 static enum err audit_step(const struct progress *p, struct pg_conn *conn)
 {
+	if (p->step.count == 0)
+		return OK;
 	struct json *details = json_new_object();
 	json_set_text(details, "because", "user.delete");
+	json_set_int(details, "links", (int64_t)p->step.count);
 	const struct audit_entry entry = {
 		.actor_id = p->walk.owner_id,
 		.action = link_audit_action(LINK_CHANGE_DELETED),
-		.subject_type = LINK_AUDIT_SUBJECT,
+		.subject_type = AUDIT_STORE_USER,
+		.subject_id = p->walk.owner_id,
 		.request_id = p->request_id,
 		.details = details,
 	};
-	enum err err = audit_store_add_bulk(conn, &entry, p->step.ids, p->step.count);
+	enum err err = audit_store_add(conn, &entry);
 	json_free(details);
 	return err;
 }

@@ -81,7 +81,7 @@ static void check_job(void *arg)
 	struct request *r = c->request;
 	bool is_correct =
 		password_matches(c->password, c->hash, r->api->config->password_hash_cost);
-	login_limiter_end(r, &c->limit, !is_correct);
+	login_limiter_end(r, &c->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
 	if (is_correct) {
 		enum err err =
 			*c->new_password ? set_password(c) : account_deletion_run(r, c->hash);
@@ -124,11 +124,13 @@ static enum http_progress submit(struct password_check *c)
 	else if (err != OK)
 		response_failure(r, err);
 	if (err == OK)
-		err = login_limiter_begin(r, c->user.email, &c->limit);
-	if (err == OK && password_queue_submit(r, check_job, c))
+		err = login_limiter_begin_with_token(r, &c->limit);
+	enum password_queue_kind kind =
+		c->limit.has_priority ? PASSWORD_QUEUE_PRIORITY : PASSWORD_QUEUE_LOGIN;
+	if (err == OK && password_queue_submit(r, kind, check_job, c))
 		return HTTP_PENDING;
 	if (err == OK)
-		login_limiter_end(r, &c->limit, false);
+		login_limiter_end(r, &c->limit, LOGIN_RESULT_ABANDONED);
 	password_check_free(c);
 	return HTTP_COMPLETE;
 }

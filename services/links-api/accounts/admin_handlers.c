@@ -90,14 +90,25 @@ struct update {
 	bool caller_was_demoted; /* the caller lost the administrator role meanwhile */
 };
 
+static bool is_same(const struct user *a, const struct user *b)
+{
+	return a->role == b->role && a->blocked == b->blocked &&
+	       a->has_links_per_day == b->has_links_per_day && a->links_per_day == b->links_per_day;
+}
+
 static enum err change_on(void *ctx, struct pg_conn *conn)
 {
 	struct update *u = ctx;
+	struct user before;
 	enum err err = user_store_lock_admin(conn, u->request->user_id, u->id);
 	u->caller_was_demoted = err == ERR_NOT_FOUND;
 	if (err == OK)
+		err = user_store_get(conn, u->id, &before);
+	if (err == OK)
 		err = user_store_change(conn, u->id, &u->change, &u->user);
-	return err == OK ? audit_change(u->request, conn, u->id, &u->change) : err;
+	if (err != OK || is_same(&before, &u->user))
+		return err;
+	return audit_change(u->request, conn, u->id, &u->change);
 }
 
 /*

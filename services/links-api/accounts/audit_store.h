@@ -18,7 +18,6 @@
 #define AUDIT_STORE_KEY "key"
 #define AUDIT_STORE_HOST "host"
 
-#define AUDIT_STORE_SUBJECTS_MAX 1000
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096
 
 struct audit_entry {
@@ -33,13 +32,6 @@ struct audit_entry {
 
 /* ERR_LIMIT: details exceed AUDIT_STORE_DETAILS_BYTES_MAX. */
 enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry) MUST_CHECK;
-
-/*
- * Adds one entry per subject; entry->subject_id is ignored. ERR_LIMIT: more than
- * AUDIT_STORE_SUBJECTS_MAX subjects, or the details are too long.
- */
-enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry,
-                              const int64_t *subject_ids, size_t count) MUST_CHECK;
 
 #define AUDIT_QUERY_TEXT_SIZE 64
 #define AUDIT_QUERY_LIMIT_MAX 100

@@ -82,13 +82,15 @@ static void register_job(void *arg)
 {
 	struct attempt *a = arg;
 	enum err err = create_user(a);
-	if (err == OK)
+	if (err == OK) {
+		login_limiter_record_registration(a->request, a->credentials.email);
 		response_json(a->request, 201, user_json_new(&a->user));
-	else if (err == ERR_CONFLICT)
+	} else if (err == ERR_CONFLICT) {
 		response_conflict(a->request, "email-taken", "/email",
 		                  "already belongs to an account");
-	else
+	} else {
 		response_failure(a->request, err);
+	}
 	finish(a);
 }
 
@@ -111,11 +113,11 @@ static enum err take_registration(struct request *r)
 {
 	struct rate_limit_rule limit = registration_rule(r);
 	char network[CLIENT_IP_NETWORK_SIZE];
-	int64_t reset_s = 0;
+	struct rate_limit_state state;
 	request_network(r, network);
-	enum err err = rate_limit_take(r->api->redis, &limit, network, &reset_s);
+	enum err err = rate_limit_take(r->api->limits, &limit, network, 1, &state);
 	if (err != OK)
-		response_rate_limited(r, &limit, reset_s);
+		response_rate_limited(r, &limit, state.reset_s);
 	return err;
 }
 
@@ -125,7 +127,7 @@ static void refund_registration(struct request *r)
 	struct rate_limit_rule limit = registration_rule(r);
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(r, network);
-	rate_limit_refund(r->api->redis, &limit, network);
+	rate_limit_refund(r->api->limits, &limit, network);
 }
 
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
@@ -134,7 +136,7 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct attempt *a = attempt_new(r, true);
 	if (a && take_registration(r) == OK) {
-		if (password_queue_submit_registration(r, register_job, a))
+		if (password_queue_submit(r, PASSWORD_QUEUE_REGISTRATION, register_job, a))
 			return HTTP_PENDING;
 		refund_registration(r);
 	}
@@ -163,7 +165,7 @@ static void login_job(void *arg)
 	struct request *r = a->request;
 	bool is_correct = password_matches(a->credentials.password, *a->hash ? a->hash : NULL,
 	                                   a->request->api->config->password_hash_cost);
-	login_limiter_end(r, &a->limit, !is_correct);
+	login_limiter_end(r, &a->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
 	if (is_correct) {
 		if (a->user.blocked)
 			authentication_send_error(r, REQUEST_AUTH_BLOCKED);
@@ -194,7 +196,7 @@ static enum err find_user(struct attempt *a)
 /* No password was checked, so nothing counts. */
 static enum http_progress abandon(struct attempt *a)
 {
-	login_limiter_end(a->request, &a->limit, false);
+	login_limiter_end(a->request, &a->limit, LOGIN_RESULT_ABANDONED);
 	attempt_free(a);
 	return HTTP_COMPLETE;
 }
@@ -215,7 +217,9 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 		response_failure(r, err);
 		return abandon(a);
 	}
-	return password_queue_submit(r, login_job, a) ? HTTP_PENDING : abandon(a);
+	enum password_queue_kind kind =
+		a->limit.has_priority ? PASSWORD_QUEUE_PRIORITY : PASSWORD_QUEUE_LOGIN;
+	return password_queue_submit(r, kind, login_job, a) ? HTTP_PENDING : abandon(a);
 }
 
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)

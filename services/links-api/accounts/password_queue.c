@@ -2,22 +2,23 @@
 
 #include "services/links-api/response.h"
 
-static bool submit(struct request *r, size_t waiting_max, worker_pool_job job, void *arg)
+static enum err submit(const struct api *api, enum password_queue_kind kind, worker_pool_job job,
+                       void *arg)
 {
-	if (worker_pool_submit_below(r->api->password_workers, waiting_max, job, arg) == OK)
+	size_t size = (size_t)api->config->password_queue;
+	if (kind == PASSWORD_QUEUE_PRIORITY)
+		return worker_pool_submit_first(api->password_workers, job, arg);
+	size_t share = kind == PASSWORD_QUEUE_REGISTRATION ? (size + 1) / 2 : size - size / 4;
+	return worker_pool_submit_below(api->password_workers, share, job, arg);
+}
+
+bool password_queue_submit(struct request *r, enum password_queue_kind kind, worker_pool_job job,
+                           void *arg)
+{
+	if (submit(r->api, kind, job, arg) == OK)
 		return true;
 	password_queue_send_busy(r);
 	return false;
-}
-
-bool password_queue_submit(struct request *r, worker_pool_job job, void *arg)
-{
-	return submit(r, (size_t)r->api->config->password_queue, job, arg);
-}
-
-bool password_queue_submit_registration(struct request *r, worker_pool_job job, void *arg)
-{
-	return submit(r, ((size_t)r->api->config->password_queue + 1) / 2, job, arg);
 }
 
 void password_queue_send_busy(struct request *r)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_reuse_store.h"
 
 /* --- items with the same slug or URL --- */
@@ -193,10 +192,10 @@ static size_t choose_round(struct bulk_write *bulk)
 	return chosen;
 }
 
-/* Sets the outcomes of the round. created: receives the ids of the new links. */
-static size_t record_outcomes(struct bulk_write *bulk, int64_t *created)
+/* Sets the outcomes of the round. Returns the number of new links. */
+static int64_t record_outcomes(struct bulk_write *bulk)
 {
-	size_t count = 0;
+	int64_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct bulk_write_item *item = &bulk->items[i];
 		if (item->outcome != BULK_PENDING || !item->creation.is_done)
@@ -206,7 +205,7 @@ static size_t record_outcomes(struct bulk_write *bulk, int64_t *created)
 		                                                     : BULK_NO_FREE_SLUG;
 		if (item->outcome == BULK_CREATED) {
 			item->url_first->reusable = item;
-			created[count++] = item->link.entry.id;
+			count++;
 		}
 	}
 	return count;
@@ -214,18 +213,10 @@ static size_t record_outcomes(struct bulk_write *bulk, int64_t *created)
 
 static enum err create_round(struct bulk_write *bulk, struct pg_conn *conn, size_t chosen)
 {
-	const struct request *r = bulk->request;
-	int64_t *created = mem_array(chosen, sizeof(*created));
-	size_t count = 0;
 	enum err err = slug_allocator_create_bulk(conn, bulk->round, chosen, slug_random);
-	if (err == OK) {
-		count = record_outcomes(bulk, created);
-		err = link_audit_add_bulk(r, conn, LINK_CHANGE_CREATED, created, count);
-	}
-	if (err == OK)
-		err = link_quota_use(r, conn, &bulk->quota, (int64_t)count);
-	free(created);
-	return err;
+	if (err != OK)
+		return err;
+	return link_quota_use(bulk->request, conn, &bulk->quota, record_outcomes(bulk));
 }
 
 static void limit_pending(struct bulk_write *bulk)

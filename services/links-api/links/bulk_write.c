@@ -130,8 +130,6 @@ static enum err claim_link(const struct bulk_write *bulk, struct pg_conn *conn,
 	const struct request *r = bulk->request;
 	enum err err = link_store_claim(conn, &item->link, r->user_id);
 	if (err == OK)
-		err = link_audit_add(r, conn, LINK_CHANGE_CLAIMED, &item->link);
-	if (err == OK)
 		item->outcome = BULK_CLAIMED;
 	return err;
 }
@@ -175,6 +173,21 @@ static enum err claim_all(struct bulk_write *bulk, struct pg_conn *conn)
 	return err;
 }
 
+/* One entry for all links with this outcome. */
+static enum err audit(const struct bulk_write *bulk, struct pg_conn *conn,
+                      enum bulk_write_outcome outcome, enum link_change change)
+{
+	const struct request *r = bulk->request;
+	int64_t count = 0, last_id = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome != outcome)
+			continue;
+		last_id = bulk->items[i].link.entry.id;
+		count++;
+	}
+	return link_audit_add_bulk(r, conn, change, r->user_id, last_id, count);
+}
+
 static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
@@ -196,7 +209,21 @@ enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn)
 		err = claim_all(bulk, conn);
 	if (err == OK)
 		err = bulk_create_run(bulk, conn);
+	if (err == OK)
+		err = audit(bulk, conn, BULK_CLAIMED, LINK_CHANGE_CLAIMED);
+	if (err == OK)
+		err = audit(bulk, conn, BULK_CREATED, LINK_CHANGE_CREATED);
 	return err == OK ? read_statistics(bulk, conn) : err;
+}
+
+bool bulk_write_has_effect(const struct bulk_write *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome == BULK_CREATED ||
+		    bulk->items[i].outcome == BULK_CLAIMED)
+			return true;
+	}
+	return false;
 }
 
 const struct link_quota *bulk_write_quota(const struct bulk_write *bulk)

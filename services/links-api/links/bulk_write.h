@@ -6,6 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_BULK_WRITE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_BULK_WRITE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/json/json.h"
@@ -34,6 +35,12 @@ void bulk_write_free(struct bulk_write *bulk);
  * ERR_UNAVAILABLE also: the time limit has passed.
  */
 enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
+
+/*
+ * True if bulk_write_run created or claimed a link. A repeat of other bulks needs no stored
+ * response.
+ */
+bool bulk_write_has_effect(const struct bulk_write *bulk);
 
 /* The user's quota after bulk_write_run. */
 const struct link_quota *bulk_write_quota(const struct bulk_write *bulk);

@@ -8,6 +8,8 @@
 #include "lib/base/mem.h"
 #include "services/links-api/response.h"
 
+/* What a row takes beside its response and slugs: hashes, time, index entries. */
+#define ROW_BYTES 256
 #define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + IDEMPOTENCY_KEY_MAX + 32)
 
 static bool is_valid_key(const char *text)
@@ -40,12 +42,26 @@ static void hash_request(const struct request *r, uint8_t out[static DIGEST_SIZE
 	digest_hmac_sha256(body_hash, sizeof(body_hash), route, strlen(route), out);
 }
 
+static struct rate_limit_rule rule_of(const struct config *config)
+{
+	return (struct rate_limit_rule){
+		.name = "idempotency-bytes",
+		.detail =
+			"The responses to your requests with an Idempotency-Key take too much space.",
+		.max = config->idempotency_bytes_per_day,
+		.window_s = IDEMPOTENCY_STORE_COUNTED_S,
+	};
+}
+
 enum err idempotency_read(struct request *r, struct idempotency *out)
 {
 	static const char lookup_label[] = "waymark idempotency key";
 	static const char encryption_label[] = "waymark idempotency answer";
 	const char *header = http_exchange_joined_header(r->exchange, "Idempotency-Key");
-	*out = (struct idempotency){ .has_key = header != NULL };
+	*out = (struct idempotency){ .has_key = header != NULL,
+		                     .user_id = r->user_id,
+		                     .now_us = request_now_us(r),
+		                     .rule = rule_of(r->api->config) };
 	if (!header)
 		return OK;
 	if (!is_valid_key(header))
@@ -73,7 +89,33 @@ static enum err decrypt(const struct idempotency *i, const struct idempotency_ro
 	return err == OK ? OK : ERR_INTERNAL;
 }
 
-enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn,
+/* Anonymous requests are limited by the links that they create. */
+static bool is_limited(const struct idempotency *i)
+{
+	return i->user_id != 0 && i->rule.max > 0;
+}
+
+static enum err check_use(struct idempotency *i, struct pg_conn *conn,
+                          enum idempotency_state *state)
+{
+	int64_t bytes = 0, oldest_us = 0;
+	if (!is_limited(i))
+		return OK;
+	enum err err = idempotency_store_count_use(conn, i->user_id, i->now_us, &bytes, &oldest_us);
+	if (err != OK || bytes < i->rule.max)
+		return err;
+	int64_t age_s = (i->now_us - oldest_us) / CLOCK_US_PER_S;
+	i->state = (struct rate_limit_state){ .reset_s = i->rule.window_s - age_s };
+	*state = IDEMPOTENCY_FULL;
+	return OK;
+}
+
+static int64_t stored_bytes(const struct idempotency_row *row)
+{
+	return (int64_t)(ROW_BYTES + row->response_len + row->slug_count * SLUG_SIZE);
+}
+
+enum err idempotency_begin(struct idempotency *i, struct pg_conn *conn,
                            enum idempotency_state *state, struct stored_response *response,
                            struct idempotency_row *row)
 {
@@ -82,7 +124,7 @@ enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn,
 		return OK;
 	enum err err = idempotency_store_acquire(conn, i->key_hash, row);
 	if (err == ERR_NOT_FOUND)
-		return OK;
+		return check_use(i, conn, state);
 	if (err == ERR_LIMIT) {
 		*state = IDEMPOTENCY_IN_FLIGHT;
 		return OK;
@@ -108,6 +150,8 @@ enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn,
 	row.response = mem_zero(row.response_len);
 	aead_seal(i->response_key, packed.data, packed.len, row.response);
 	enum err err = idempotency_store_save(conn, i->key_hash, &row);
+	if (err == OK && is_limited(i))
+		err = idempotency_store_add_use(conn, i->user_id, i->now_us, stored_bytes(&row));
 	free(row.response);
 	strbuf_clear(&packed);
 	return err;
@@ -119,8 +163,11 @@ enum http_progress idempotency_answer_bad_key(struct request *r)
 	                        "Idempotency-Key must be 1 to 255 visible ASCII characters.");
 }
 
-enum http_progress idempotency_answer_conflict(struct request *r, enum idempotency_state state)
+enum http_progress idempotency_answer_conflict(struct request *r, const struct idempotency *i,
+                                               enum idempotency_state state)
 {
+	if (state == IDEMPOTENCY_FULL)
+		return response_rate_limited(r, &i->rule, i->state.reset_s);
 	if (state == IDEMPOTENCY_MISMATCH)
 		return response_problem(
 			r, 422, "idempotency-key-reused",

@@ -9,6 +9,9 @@
  * The response is stored in the same transaction as the change that it describes. A crash therefore
  * cannot leave one without the other, and it releases the key at once.
  *
+ * A user may store IDEMPOTENCY_BYTES_PER_DAY. The response that exceeds it is the last one for that
+ * time: it is stored whole.
+ *
  * The table holds neither keys nor responses in the clear. Keys are stored as HMACs. Responses are
  * encrypted with a key derived from the Idempotency-Key. They have no claim token: a neighbour in
  * the same network could send the key of an anonymous request.
@@ -27,7 +30,11 @@
 #define IDEMPOTENCY_KEY_MAX 255
 
 struct idempotency {
-	bool has_key; /* the request has an Idempotency-Key */
+	bool has_key;    /* the request has an Idempotency-Key */
+	int64_t user_id; /* 0 = without a login */
+	int64_t now_us;
+	struct rate_limit_rule rule; /* of the bytes that may be stored; max 0 = no limit */
+	struct rate_limit_state state;
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
 	uint8_t response_key[AEAD_KEY_SIZE]; /* encrypts the response; cannot be derived from stored
@@ -42,6 +49,7 @@ enum idempotency_state {
 	IDEMPOTENCY_REPLAY,    /* already executed: a stored response exists */
 	IDEMPOTENCY_MISMATCH,  /* the key was used with a different path or body */
 	IDEMPOTENCY_IN_FLIGHT, /* another transaction is executing the request */
+	IDEMPOTENCY_FULL,      /* new, but the user has stored IDEMPOTENCY_BYTES_PER_DAY */
 };
 
 /*
@@ -49,7 +57,7 @@ enum idempotency_state {
  * lists the links that it describes; clear row with idempotency_store_clear. Errors of
  * idempotency_store_acquire; ERR_INTERNAL also: the stored response cannot be decrypted.
  */
-enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn,
+enum err idempotency_begin(struct idempotency *i, struct pg_conn *conn,
                            enum idempotency_state *state, struct stored_response *response,
                            struct idempotency_row *row) MUST_CHECK;
 
@@ -63,7 +71,11 @@ enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn,
 
 /* Answers 400: the key is malformed. */
 enum http_progress idempotency_answer_bad_key(struct request *r);
-/* Answers 409 with Retry-After for IDEMPOTENCY_IN_FLIGHT, 422 for IDEMPOTENCY_MISMATCH. */
-enum http_progress idempotency_answer_conflict(struct request *r, enum idempotency_state state);
+/*
+ * Answers 409 with Retry-After for IDEMPOTENCY_IN_FLIGHT, 422 for IDEMPOTENCY_MISMATCH, 429 for
+ * IDEMPOTENCY_FULL.
+ */
+enum http_progress idempotency_answer_conflict(struct request *r, const struct idempotency *i,
+                                               enum idempotency_state state);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
 
@@ -108,4 +109,38 @@ enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[sta
 			&params, NULL);
 	sql_column_clear(&slugs);
 	return err;
+}
+
+enum err idempotency_store_count_use(struct pg_conn *conn, int64_t user_id, int64_t now_us,
+                                     int64_t *bytes, int64_t *oldest_us)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, user_id);
+	pg_params_time(&params, now_us - IDEMPOTENCY_STORE_COUNTED_S * CLOCK_US_PER_S);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT COALESCE(sum(bytes), 0)::bigint, min(since) FROM idempotency_uses "
+		"WHERE user_id = $1 AND since > $2",
+		&params, &rows);
+	if (err == OK) {
+		*bytes = pg_result_int(rows, 0, 0);
+		*oldest_us = pg_result_time(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err idempotency_store_add_use(struct pg_conn *conn, int64_t user_id, int64_t now_us,
+                                   int64_t bytes)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, user_id);
+	pg_params_time(&params, now_us - now_us % (IDEMPOTENCY_STORE_INTERVAL_S * CLOCK_US_PER_S));
+	pg_params_int(&params, bytes);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO idempotency_uses AS u (user_id, since, bytes) VALUES ($1, $2, $3) "
+		"ON CONFLICT (user_id, since) DO UPDATE SET bytes = u.bytes + EXCLUDED.bytes",
+		&params, NULL);
 }

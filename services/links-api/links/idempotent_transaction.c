@@ -112,7 +112,7 @@ enum http_progress idempotent_transaction_answer(const struct idempotent_transac
 {
 	struct request *r = tx->request;
 	if (tx->state != IDEMPOTENCY_REPLAY)
-		return idempotency_answer_conflict(r, tx->state);
+		return idempotency_answer_conflict(r, &tx->key, tx->state);
 	if (update_cache(tx) != OK)
 		return response_failure(r, ERR_UNAVAILABLE);
 	http_exchange_add_fixed_header(r->exchange, "Idempotency-Replayed", "true");

@@ -73,9 +73,9 @@ bool idempotent_transaction_must_retry(const struct idempotent_transaction *tx, 
 
 /*
  * Answers a request that was not executed (the state is not IDEMPOTENCY_NEW): replays the stored
- * response, or answers 409 or 422. A replay first makes sure that Redis has the links: the server
- * of the first request may have been killed between its commit and its cache update. Blocks: for
- * worker threads.
+ * response, or answers 409, 422 or 429. A replay first makes sure that Redis has the links: the
+ * server of the first request may have been killed between its commit and its cache update. Blocks:
+ * for worker threads.
  */
 enum http_progress idempotent_transaction_answer(const struct idempotent_transaction *tx);
 

@@ -1,5 +1,6 @@
 #include "services/links-api/links/link_audit.h"
 
+#include "lib/links/link_store.h"
 #include "services/links-api/accounts/audit_store.h"
 
 static const char *const actions[] = {
@@ -30,14 +31,17 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 }
 
 enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             const int64_t *link_ids, size_t count)
+                             int64_t owner_id, int64_t link_id, int64_t count)
 {
-	const struct audit_entry entry = {
-		.actor_id = r->user_id,
-		.key_id = r->key_id,
-		.action = link_audit_action(change),
-		.subject_type = LINK_AUDIT_SUBJECT,
-		.request_id = http_exchange_request_id(r->exchange),
-	};
-	return count == 0 ? OK : audit_store_add_bulk(conn, &entry, link_ids, count);
+	const char *action = link_audit_action(change);
+	if (count == 0)
+		return OK;
+	if (count == 1)
+		return request_audit(r, conn, action, LINK_AUDIT_SUBJECT, link_id, NULL);
+	struct json *details = json_new_object();
+	json_set_int(details, "links", count);
+	int64_t owner = owner_id == LINK_STORE_ANY_OWNER ? 0 : owner_id;
+	enum err err = request_audit(r, conn, action, AUDIT_STORE_USER, owner, details);
+	json_free(details);
+	return err;
 }

@@ -18,10 +18,12 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
                         const struct link *link) MUST_CHECK;
 
 /*
- * Records the same change of several links, one entry each, without details. ERR_LIMIT: count
- * exceeds AUDIT_STORE_SUBJECTS_MAX.
+ * Records the same change of count links of a bulk request as one entry. Of one link it says which;
+ * of several the subject is their owner, and the details have their number. owner_id: also
+ * LINK_STORE_ANY_OWNER, which is recorded as 0. Writes nothing if count is 0. Errors of
+ * audit_store_add.
  */
 enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             const int64_t *link_ids, size_t count) MUST_CHECK;
+                             int64_t owner_id, int64_t link_id, int64_t count) MUST_CHECK;
 
 #endif

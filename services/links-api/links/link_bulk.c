@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/access/account_rate.h"
 #include "services/links-api/links/bulk_write.h"
 #include "services/links-api/links/idempotent_transaction.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -23,7 +24,7 @@ static const struct json *items_of(const struct json *body, size_t max,
 	return items;
 }
 
-/* NULL: the body is invalid, and the request has been answered. */
+/* NULL: the body is invalid or has too many links, and the request has been answered. */
 static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind, size_t max)
 {
 	struct json *body = request_body_read(r);
@@ -32,10 +33,10 @@ static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind
 	struct bulk_write *bulk = NULL;
 	struct http_problem_fields wrong = { 0 };
 	const struct json *items = items_of(body, max, &wrong);
-	if (wrong.count == 0)
-		bulk = bulk_write_new(r, kind, items);
-	else
+	if (wrong.count > 0)
 		response_invalid_fields(r, &wrong);
+	else if (account_rate_take_bulk(r, (int64_t)json_count(items)))
+		bulk = bulk_write_new(r, kind, items);
 	json_free(body);
 	return bulk;
 }
@@ -48,7 +49,7 @@ static enum err execute(struct bulk_write *bulk, struct idempotent_transaction *
 	struct json *body = json_new_object();
 	json_set(body, "results", bulk_write_results(bulk));
 	err = stored_response_set(&tx->response, 200, body);
-	if (err != OK)
+	if (err != OK || !bulk_write_has_effect(bulk))
 		return err;
 	size_t count = 0;
 	char(*slugs)[SLUG_SIZE] = bulk_write_slugs(bulk, &count);

@@ -140,15 +140,15 @@ static enum err execute_own(struct creation *c, struct pg_conn *conn)
 	return err == OK ? link_quota_use(c->request, conn, &c->quota, 1) : err;
 }
 
-/* Redis counts the creations of a network, outside the transaction: an error returns the quota. */
+/* The creations of a network are counted outside the transaction: an error returns the quota. */
 static enum err execute_public(struct creation *c, struct pg_conn *conn)
 {
 	struct link_store_new new_link = link_request_new_link(&c->input, 0);
-	struct redis_pool *redis = c->request->api->redis;
+	struct rate_limit *limits = c->request->api->limits;
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(c->request, network);
 	c->quota.rule = anonymous_rule(c->request);
-	enum err err = rate_limit_take_with_state(redis, &c->quota.rule, network, &c->quota.state);
+	enum err err = rate_limit_take(limits, &c->quota.rule, network, 1, &c->quota.state);
 	if (err != OK)
 		return err;
 	claim_token_make(&c->claim_token);
@@ -156,7 +156,7 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 	new_link.claim_token_hash = c->claim_token.hash;
 	err = insert(c, conn, &new_link);
 	if (err != OK)
-		rate_limit_refund(redis, &c->quota.rule, network);
+		rate_limit_refund(limits, &c->quota.rule, network);
 	return err;
 }
 
@@ -169,7 +169,7 @@ static enum err execute(struct creation *c, struct idempotent_transaction *tx)
 	enum err err = c->request->user_id ? execute_own(c, tx->conn) : execute_public(c, tx->conn);
 	if (err == OK)
 		err = build_response(c, NULL, &tx->response);
-	if (err == OK)
+	if (err == OK && !c->is_reused)
 		err = idempotent_transaction_save(tx, &c->link.entry.slug, 1);
 	/* Only the first response has the claim token: a neighbour could send the same key. */
 	if (err == OK && !c->request->user_id)

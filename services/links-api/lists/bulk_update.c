@@ -5,7 +5,7 @@
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/access/account_rate.h"
 #include "services/links-api/links/bulk_update_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -17,13 +17,14 @@
 
 /* One PATCH request: its input and its results. */
 struct bulk_update {
-	const struct request *request;
+	struct request *request;
 	struct link_list_params params;
 	struct link_request edit;
 	struct link *links; /* that the filter matches */
 	size_t matched;
 	struct bulk_update_store_change *changes;
 	size_t changed;
+	bool is_rate_limited; /* the request has been answered */
 };
 
 static void bulk_update_free(struct bulk_update *update)
@@ -90,20 +91,14 @@ static void edit_links(const struct request *r, struct bulk_update *update)
 static enum err audit_change(const struct request *r, struct pg_conn *conn,
                              const struct bulk_update *update, enum link_change change)
 {
-	int64_t ids[BULK_UPDATE_STORE_MAX];
-	size_t count = 0;
+	int64_t last_id = 0, count = 0;
 	for (size_t i = 0; i < update->changed; i++) {
-		if (update->changes[i].change == change)
-			ids[count++] = update->changes[i].link.entry.id;
+		if (update->changes[i].change != change)
+			continue;
+		last_id = update->changes[i].link.entry.id;
+		count++;
 	}
-	const struct audit_entry entry = {
-		.actor_id = r->user_id,
-		.key_id = r->key_id,
-		.action = link_audit_action(change),
-		.subject_type = LINK_AUDIT_SUBJECT,
-		.request_id = http_exchange_request_id(r->exchange),
-	};
-	return audit_store_add_bulk(conn, &entry, ids, count);
+	return link_audit_add_bulk(r, conn, change, update->params.owner_id, last_id, count);
 }
 
 static enum err audit(const struct request *r, struct pg_conn *conn,
@@ -120,12 +115,16 @@ static enum err audit(const struct request *r, struct pg_conn *conn,
 static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	struct bulk_update *update = ctx;
-	const struct request *r = update->request;
+	struct request *r = update->request;
 	enum err err = link_list_store_lock(conn, &update->params, update->links,
 	                                    BULK_UPDATE_STORE_MAX, &update->matched);
 	if (err != OK)
 		return err;
 	edit_links(r, update);
+	update->is_rate_limited =
+		update->changed > 0 && !account_rate_take_bulk(r, (int64_t)update->changed);
+	if (update->is_rate_limited)
+		return ERR_LIMIT;
 	err = bulk_update_store_write(conn, update->changes, update->changed);
 	return err == OK ? audit(r, conn, update) : err;
 }
@@ -161,6 +160,8 @@ static enum http_progress change(struct request *r, struct bulk_update *update)
 {
 	update->links = mem_array(BULK_UPDATE_STORE_MAX, sizeof(*update->links));
 	enum err err = pg_transaction_run(request_pg(r), update_in_transaction, update);
+	if (update->is_rate_limited)
+		return HTTP_COMPLETE;
 	if (err != OK)
 		return answer_error(r, update, err);
 	update_cache(r, update);

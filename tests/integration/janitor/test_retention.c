@@ -100,6 +100,27 @@ static void deletes_old_audit_log_entries(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 }
 
+static void keeps_the_newest_audit_log_entries_up_to_the_limit(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct metrics *metrics = metrics_new();
+	struct retention_metrics shown;
+	retention_register_metrics(metrics, &shown);
+	f->run.retention_metrics = &shown;
+	f->config.audit_log_entries_max = 500;
+	test_database_run(f->db,
+	                  "INSERT INTO audit_log (at, action, subject_type, subject_id) "
+	                  "SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z', 'link.update', 'link', n "
+	                  "FROM generate_series(1, 3000) AS n");
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 2500);
+	assert_int_equal(test_database_ask(f->db, "SELECT min(subject_id) FROM audit_log"), 2501);
+	assert_int_equal(metrics_value(shown.audit_log_entries), 500);
+	assert_int_equal(metrics_value(shown.audit_log_dropped), 2500);
+	assert_true(metrics_value(shown.audit_log_bytes) > 500 * 100);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
+	metrics_free(metrics);
+}
+
 /* The first complete day of the log, from 2023-08-31; -1: nothing was ever dropped. */
 static int64_t first_complete_day(struct janitor_fixture *f)
 {
@@ -286,6 +307,7 @@ int main(void)
 		TEST(deletes_idempotency_keys_and_quota_uses_older_than_a_day),
 		TEST(stores_the_first_complete_day_of_the_log),
 		TEST(deletes_old_audit_log_entries),
+		TEST(keeps_the_newest_audit_log_entries_up_to_the_limit),
 		TEST(deletes_clicks_older_than_the_retention),
 		TEST(keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near),
 		TEST(gives_up_on_a_drop_rather_than_block_ingestion),

@@ -58,8 +58,10 @@ def test_a_new_password_requires_the_old_one_and_guesses_are_counted(new_user, e
     for _ in range(2):
         assert expect(user.call("POST", "/api/auth/password", wrong), 403)["type"] == "/problems/wrong-password"
     expect(user.call("DELETE", "/api/auth/me", {"password": "not this one"}), 403)
-    expect(user.call("POST", "/api/auth/password", wrong), 429)
-    expect(login(user, user.email, PASSWORD), 429)
+    answer = user.call("POST", "/api/auth/password", wrong)
+    expect(answer, 429)
+    assert answer.headers["ratelimit-policy"] == '"password";q=3;w=900'
+    assert login(user, user.email, PASSWORD).status == 200, "guesses with a token do not limit logins"
     assert user.call("GET", "/api/auth/me").status == 200
 
 
@@ -100,7 +102,7 @@ def test_account_deletion_erases_personal_data_and_deletes_links(new_user, datab
     actions = database.run(
         "SELECT action, count(*) FROM audit_log WHERE actor_id = %s AND action IN ('link.delete', 'user.delete', "
         "'key.delete') GROUP BY action ORDER BY action", user_id)  # fmt: skip
-    assert actions == [("link.delete", 3), ("user.delete", 1)]
+    assert actions == [("link.delete", 2), ("user.delete", 1)], "one of the user, one for all links of the deletion"
     whole = str(database.run("SELECT * FROM audit_log WHERE actor_id = %s", user_id))
     assert user.email not in whole
 
@@ -242,7 +244,9 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
     assert database.value("SELECT is_closing FROM users WHERE id = %s", user_id)
     database.run("UPDATE users SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
     wait_until(lambda: not database.value("SELECT is_closing FROM users WHERE id = %s", user_id), 60, "the deletion to finish")
-    assert database.value("SELECT count(DISTINCT subject_id) FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id) == 1701  # fmt: skip
+    entries = database.run("SELECT subject_id, (details->>'links')::int FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id)  # fmt: skip
+    assert {subject for subject, _ in entries} == {user_id} and sum(count for _, count in entries) == 1701
+    assert len(entries) <= 6, "one entry for each step of 500"
 
 
 def test_a_blocked_user_is_refused_everywhere_until_unblocked(new_user, admin, database, expect):
@@ -287,7 +291,8 @@ def test_right_and_refused_passwords_do_not_count_against_the_network(start, new
     expect(log_in(user.email, OTHER), 401)
     for _ in range(3):
         assert log_in(user.email, OTHER).headers["ratelimit-policy"] == '"login";q=1;w=900'
-    expect(log_in(unique_email(), OTHER), 401)
+    for _ in range(2):
+        expect(log_in(unique_email(), OTHER), 401)
     assert log_in(unique_email(), OTHER).headers["ratelimit-policy"] == '"login-network";q=2;w=3600'
 
 
@@ -400,7 +405,7 @@ def test_the_audit_log_shows_admins_who_did_what(admin, service, database, expec
     link = key.call("POST", "/api/links", {"original_url": "https://example.com/?token=hidden"}).json["link"]
     path = f"/api/links/{link['id']}"
     assert user.call("PATCH", path, {"title": "t"}, {"X-Request-Id": "the-request"}).status == 200
-    assert user.call("PATCH", path, {"title": "t"}).status == 200, "a change without effect"
+    assert user.call("PATCH", path, {"title": "t"}).json["link"]["version"] == 2, "a change without effect has no version"
     assert admin.call("DELETE", path).status == 204
     assert admin.call("POST", f"{path}/restore").status == 200
 
@@ -439,6 +444,7 @@ def test_each_change_adds_one_audit_entry(service, database):
         (user, "POST", f"{path}/restore", None),
         (user, "DELETE", f"{path}?hard=true", None),
         (user, "DELETE", f"/api/keys/{key['id']}", None),
+        (admin, "PATCH", f"/api/admin/users/{user_id}", {"links_per_day": 7}),
         (admin, "PATCH", f"/api/admin/users/{user_id}", {"links_per_day": 7}),
         (admin, "DELETE", f"/api/admin/hosts/{host['id']}", None),
         (user, "POST", "/api/auth/password", {"current_password": PASSWORD, "new_password": OTHER}),

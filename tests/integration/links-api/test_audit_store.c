@@ -70,27 +70,6 @@ static void records_null_without_an_actor(void **state)
 		1);
 }
 
-static void writes_one_entry_for_each_subject_of_a_bulk(void **state)
-{
-	struct fixture *f = *state;
-	int64_t ids[AUDIT_STORE_SUBJECTS_MAX + 1];
-	for (size_t i = 0; i <= AUDIT_STORE_SUBJECTS_MAX; i++)
-		ids[i] = 1000 + (int64_t)i;
-	const struct audit_entry entry = { .actor_id = 3,
-		                           .action = "link.delete",
-		                           .subject_type = "link" };
-	assert_int_equal(audit_store_add_bulk(f->conn, &entry, ids, 0), OK);
-	assert_int_equal(audit_store_add_bulk(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX + 1),
-	                 ERR_LIMIT);
-	assert_int_equal(audit_store_add_bulk(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX), OK);
-	assert_int_equal(
-		test_database_ask(
-			f->db,
-			"SELECT count(DISTINCT subject_id) FROM audit_log WHERE actor_id = 3 "
-			"AND subject_id BETWEEN 1000 AND 1999"),
-		AUDIT_STORE_SUBJECTS_MAX);
-}
-
 static void rejects_details_beyond_the_limit(void **state)
 {
 	struct fixture *f = *state;
@@ -124,7 +103,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_actor_action_and_subject),
 		cmocka_unit_test(records_null_without_an_actor),
-		cmocka_unit_test(writes_one_entry_for_each_subject_of_a_bulk),
 		cmocka_unit_test(rejects_details_beyond_the_limit),
 		cmocka_unit_test(links_api_cannot_change_or_delete_entries),
 	};

@@ -6,7 +6,7 @@ import secrets
 
 import psycopg2
 import pytest
-from clients import Api
+from clients import Api, unique_email
 from waiting import wait_until
 
 PATHS = ["/api/links", "/api/links/bulk", "/api/links/sync"]
@@ -146,6 +146,44 @@ def test_a_key_expires_after_a_day(ann, database):
     second = ann.call("POST", "/api/links", {**LINK, "title": "new"}, headers)
     assert second.status == 201 and second.json["link"]["id"] != first
     assert ann.call("POST", "/api/links", {**LINK, "title": "new"}, headers).headers["idempotency-replayed"] == "true"
+
+
+def stored(database):
+    return database.run("SELECT count(*), COALESCE(sum(octet_length(answer)), 0) FROM idempotency_keys")[0]
+
+
+def test_responses_to_requests_without_effect_are_not_stored(new_user, database):
+    """A quota that is used up does not stop bulks that only reuse links."""
+    user = new_user()
+    database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", user.email)
+    user.create(LINK["original_url"])
+    before = stored(database)
+    bulk = {"links": [{**LINK, "reuse": True}] * 999 + [{**LINK, "title": "over the quota"}]}
+    for _ in range(3):
+        results = user.call("POST", "/api/links/bulk", bulk, key()).json["results"]
+        assert {result["status"] for result in results[:999]} == {200} and results[999]["status"] == 429
+    assert user.call("POST", "/api/links", {**LINK, "reuse": True}, key()).status == 200
+    assert stored(database) == before
+
+
+def test_the_stored_responses_of_a_user_have_a_limit(start, database, expect):
+    service = start(IDEMPOTENCY_BYTES_PER_DAY=3000)
+    user, other = Api(service.url), Api(service.url)
+    user.register_and_login(unique_email())
+    other.register_and_login(unique_email())
+    first, before = key(), stored(database)[1]
+    answers = [user.call("POST", "/api/links", LINK, headers) for headers in [first] + [key() for _ in range(9)]]
+    statuses = [answer.status for answer in answers]
+    assert statuses[0] == 201 and statuses[-1] == 429 and statuses == sorted(statuses)
+    assert stored(database)[1] - before <= 4500, "the last response may exceed the limit"
+    assert expect(answers[-1], 429)["detail"].endswith("Limit: idempotency-bytes.")
+    assert answers[-1].headers["ratelimit-policy"] == '"idempotency-bytes";q=3000;w=86700'
+    assert 86000 < int(answers[-1].headers["retry-after"]) <= 86700
+    assert user.call("POST", "/api/links", LINK, first).headers["idempotency-replayed"] == "true"
+    assert user.call("POST", "/api/links", LINK).status == 201, "requests without a key are not limited"
+    assert other.call("POST", "/api/links", LINK, key()).status == 201
+    database.run("UPDATE idempotency_uses SET since = since - interval '25 hours'")
+    assert user.call("POST", "/api/links", LINK, key()).status == 201
 
 
 def retry_after_killing(service, spawn, pending, user, headers):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import json
+import re
 import secrets
 import socket
 import urllib.parse
@@ -14,7 +15,7 @@ from service import metric
 from users import User
 from waiting import wait_until
 
-# A slow Redis disables the limits. These tests need it to respond even on a busy machine.
+# A slow Redis moves the limits into the process. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 LINK = {"original_url": "https://example.com/"}
 
@@ -152,10 +153,11 @@ def test_refused_anonymous_links_do_not_count(service):
     assert create_from(service, f"{network}.1").status == 429
 
 
-def test_without_redis_anonymous_links_are_not_limited(start):
-    service = start(REDIS_URL="redis://127.0.0.1:1", ANONYMOUS_LINKS_PER_HOUR=1)
+def test_without_redis_the_process_limits_anonymous_links(start):
+    service = start(REDIS_URL="redis://127.0.0.1:1", ANONYMOUS_LINKS_PER_HOUR=2)
     network = unique_network()
-    assert [create_from(service, f"{network}.1").status for _ in range(3)] == [201] * 3
+    assert [create_from(service, f"{network}.1").status for _ in range(4)] == [201, 201, 429, 429]
+    assert create_from(service, f"{unique_network()}.1").status == 201, "other networks are not limited"
 
 
 def register_from(service, address, email=None, password="correct horse battery"):
@@ -179,7 +181,7 @@ def test_a_network_may_register_a_limited_number_of_accounts_in_an_hour(start, e
 
 def test_registrations_leave_room_for_logins(start, new_user, database, expect):
     """One registration blocks the only password thread, so the others queue. Half of the four places are reserved for logins."""
-    user, network = new_user(), unique_network()
+    users, network = [new_user() for _ in range(3)], unique_network()
     service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=4, PG_STATEMENT_TIMEOUT_MS=60000, ACCOUNTS_PER_HOUR=4)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     blocker = psycopg2.connect(database.url())
@@ -188,7 +190,7 @@ def test_registrations_leave_room_for_logins(start, new_user, database, expect):
     def queue_is(jobs):
         wait_until(lambda: metric(service, "waymark_password_jobs_queued") == jobs, 60, f"{jobs} to wait")
 
-    def log_in():
+    def log_in(user):
         return Api(service.url).call("POST", "/api/auth/login", {"email": user.email, "password": "correct horse battery"})
 
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
@@ -197,13 +199,79 @@ def test_registrations_leave_room_for_logins(start, new_user, database, expect):
         registrations += [pool.submit(register_from, service, f"{network}.1") for _ in range(2)]
         queue_is(2)
         assert expect(register_from(service, f"{network}.1"), 429)["type"] == "/problems/busy"
-        logins = [pool.submit(log_in) for _ in range(2)]
+        logins = [pool.submit(log_in, user) for user in users[:2]]
         queue_is(4)
-        assert expect(log_in(), 429)["type"] == "/problems/busy"
+        assert expect(log_in(users[2]), 429)["type"] == "/problems/busy"
         blocker.rollback()
     blocker.close()
     assert [answer.result().status for answer in registrations + logins] == [201] * 3 + [200] * 2
     assert [register_from(service, f"{network}.1").status for _ in range(2)] == [201, 429], "a refused registration does not count"
+
+
+def test_known_networks_log_in_while_unknown_ones_fill_the_queue(start, new_user, database, expect):
+    """A registration blocks the only password thread. Clients in as many networks then send logins of unknown accounts."""
+    user = new_user()
+    service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=8, PG_STATEMENT_TIMEOUT_MS=60000)
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE users IN SHARE MODE")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+    def log_in(email, headers):
+        return Api(service.url).call("POST", "/api/auth/login", {"email": email, "password": "correct horse battery"}, headers)
+
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        registration = pool.submit(register_from, service, f"{unique_network()}.1")
+        wait_until(lambda: database.value(waiting) == 1, 60, "the thread to be busy")
+        flood = [pool.submit(log_in, unique_email(), {"X-Forwarded-For": f"{unique_network()}.1"}) for _ in range(10)]
+        wait_until(lambda: sum(each.done() for each in flood) >= 2, 60, "the queue to be full for unknown networks")
+        known = pool.submit(log_in, user.email, {})
+        queued = wait_until(lambda: known.done() or metric(service, "waymark_password_jobs_queued") == 7, 60, "the login to wait")
+        blocker.rollback()
+    blocker.close()
+    assert queued and known.result().status == 200
+    assert registration.result().status == 201
+    assert sorted(each.result().status for each in flood) == [401] * 6 + [429] * 4
+
+
+def limits_of(answer, name):
+    """(q, w, r) of a limit in the RateLimit headers, of which the last is shown."""
+    policy = re.search(rf'"{name}";q=(\d+);w=(\d+)', answer.headers["ratelimit-policy"])
+    left = re.search(rf'"{name}";r=(\d+);t=(\d+)', answer.headers["ratelimit"])
+    return int(policy[1]), int(policy[2]), int(left[1])
+
+
+def test_an_account_has_a_request_rate_that_its_keys_share(start, expect):
+    service = start(REQUESTS_PER_MINUTE=5)
+    user, other = Api(service.url), Api(service.url)
+    user.register_and_login(unique_email())
+    other.register_and_login(unique_email())
+    key = Api(service.url)
+    key.token = user.call("POST", "/api/keys", {"name": "k", "scopes": ["links:read"]}).json["secret"]
+    answers = [api.call("GET", "/api/links") for api in (user, key, user, key)]
+    assert [limits_of(answer, "requests") for answer in answers] == [(5, 60, left) for left in (3, 2, 1, 0)]
+    for api in (user, key):
+        answer = api.call("GET", "/api/auth/me" if api is user else "/api/links")
+        problem = expect(answer, 429)
+        assert problem["type"] == "/problems/rate-limit" and problem["detail"].endswith("Limit: requests.")
+        assert limits_of(answer, "requests") == (5, 60, 0) and 0 < int(answer.headers["retry-after"]) <= 60
+    assert other.call("GET", "/api/links").status == 200, "other accounts are not limited"
+
+
+def test_bulk_requests_count_by_links(start, expect):
+    service = start(BULK_LINKS_PER_MINUTE=10)
+    user = Api(service.url)
+    user.register_and_login(unique_email())
+    bulk = {"links": [LINK] * 8}
+    answers = [user.call("POST", "/api/links/bulk", bulk) for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 429], "a bulk passes while anything is left"
+    assert expect(answers[2], 429)["detail"].endswith("Limit: bulk-links.")
+    assert limits_of(answers[0], "bulk-links") == (10, 60, 2)
+    assert user.call("GET", "/api/links?limit=1").json["pagination"]["total"] == 16
+    expect(user.call("POST", "/api/links/sync", {"links": [LINK]}), 429)
+    expect(user.call("PATCH", "/api/links?filter=id:>0", {"state": "DISABLED"}), 429)
+    states = {link["state"] for link in user.call("GET", "/api/links").json["links"]}
+    assert states == {"ACTIVE"}, "a refused bulk changes nothing"
+    assert create(user).status == 201, "single requests have a limit of their own"
 
 
 def test_zero_is_no_limit(start):

@@ -76,6 +76,38 @@ static void limited_jobs_leave_capacity_to_others(void **state)
 	assert_int_equal(atomic_load(&count), 3);
 }
 
+/* Appends its letter to the text that all letters share. */
+struct letter {
+	char *text;
+	char letter;
+};
+
+static void append(void *arg)
+{
+	const struct letter *letter = arg;
+	letter->text[strlen(letter->text)] = letter->letter;
+}
+
+static void runs_first_jobs_before_others_and_in_their_order(void **state)
+{
+	(void)state;
+	char text[8] = "";
+	struct letter letters[] = { { text, 'a' }, { text, 'b' }, { text, 'c' }, { text, 'd' } };
+	struct blocker blocker;
+	blocker_init(&blocker);
+	struct worker_pool *pool = worker_pool_new("test", 1, 4);
+	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
+	wait_for(&blocker.entered);
+	assert_int_equal(worker_pool_submit(pool, append, &letters[0]), OK);
+	assert_int_equal(worker_pool_submit(pool, append, &letters[1]), OK);
+	assert_int_equal(worker_pool_submit_first(pool, append, &letters[2]), OK);
+	assert_int_equal(worker_pool_submit_first(pool, append, &letters[3]), OK);
+	assert_int_equal(worker_pool_submit_first(pool, append, &letters[3]), ERR_LIMIT);
+	sem_post(&blocker.release);
+	worker_pool_free(pool);
+	assert_string_equal(text, "cdab");
+}
+
 static void refuses_jobs_when_the_queue_is_full(void **state)
 {
 	(void)state;
@@ -213,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_every_job_once),
+		cmocka_unit_test(runs_first_jobs_before_others_and_in_their_order),
 		cmocka_unit_test(refuses_jobs_when_the_queue_is_full),
 		cmocka_unit_test(limited_jobs_leave_capacity_to_others),
 		cmocka_unit_test(accepts_jobs_again_when_the_queue_has_space),
