@@ -29,7 +29,8 @@ static void require_found_in(const char *prefix, const char *slug, const char *s
 static void require_found(const char *slug)
 {
 	require_found_in("/", slug, "");
-	require_found_in("/", slug, "/");
+	if (strcmp(slug, "r") != 0) /* "/r/" begins a path of the other kind */
+		require_found_in("/", slug, "/");
 	require_found_in("/r/", slug, "");
 	require_found_in("/r/", slug, "/");
 }
