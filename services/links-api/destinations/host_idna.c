@@ -1,14 +1,11 @@
 #include "services/links-api/destinations/host_idna.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unicode/uidna.h>
 
 #include "services/links-api/destinations/destination_host.h"
 
-#define OPTIONS                                                                                    \
-	(UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ | UIDNA_NONTRANSITIONAL_TO_ASCII |                \
-	 UIDNA_NONTRANSITIONAL_TO_UNICODE)
+#define OPTIONS (UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ | UIDNA_NONTRANSITIONAL_TO_ASCII)
 /* Browsers ignore these errors. destination_host.c checks lengths and empty labels. */
 #define IGNORED_ERRORS                                                                             \
 	(UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG | UIDNA_ERROR_DOMAIN_NAME_TOO_LONG | \
@@ -44,18 +41,4 @@ bool host_idna_to_ascii(const char *name, char out[static HOST_IDNA_ASCII_MAX + 
 	uidna_close(idna);
 	return U_SUCCESS(status) && len <= HOST_IDNA_ASCII_MAX &&
 	       !(info.errors & ~(uint32_t)IGNORED_ERRORS);
-}
-
-void host_idna_to_display(const char *ascii, char out[static HOST_IDNA_DISPLAY_MAX + 1])
-{
-	UErrorCode status = U_ZERO_ERROR;
-	UIDNAInfo info = UIDNA_INFO_INITIALIZER;
-	UIDNA *idna = uidna_openUTS46(OPTIONS, &status);
-	int32_t len = uidna_nameToUnicodeUTF8(idna, ascii, -1, out, HOST_IDNA_DISPLAY_MAX + 1,
-	                                      &info, &status);
-	uidna_close(idna);
-	/* Names written by earlier versions may be invalid today: they are shown as they are. */
-	if (U_FAILURE(status) || len > HOST_IDNA_DISPLAY_MAX ||
-	    info.errors & ~(uint32_t)IGNORED_ERRORS)
-		snprintf(out, HOST_IDNA_DISPLAY_MAX + 1, "%s", ascii);
 }

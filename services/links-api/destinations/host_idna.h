@@ -10,8 +10,6 @@
 #include <stddef.h>
 
 #define HOST_IDNA_ASCII_MAX 254 /* 253 and a trailing dot */
-/* A character of an A-label's text takes at most four bytes, and less than one of them in ASCII. */
-#define HOST_IDNA_DISPLAY_MAX (4 * HOST_IDNA_ASCII_MAX)
 
 /*
  * Lower-case A-labels: "xn--i-7iq.ws" for "i❤.ws". name is valid UTF-8. False: browsers refuse the
@@ -19,8 +17,5 @@
  * not checked.
  */
 bool host_idna_to_ascii(const char *name, char out[static HOST_IDNA_ASCII_MAX + 1]);
-
-/* The name as people write it: "i❤.ws" for "xn--i-7iq.ws". ascii: from host_idna_to_ascii. */
-void host_idna_to_display(const char *ascii, char out[static HOST_IDNA_DISPLAY_MAX + 1]);
 
 #endif
