@@ -4,18 +4,12 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjwt jansson libmaxminddb
-                         cmocka libidn2 libcurl libcares libpcre2-8 yaml-0.1 libcrypt libcrypto libxxhash
+                         cmocka icu-uc libcurl libcares libpcre2-8 yaml-0.1 libcrypt libcrypto libxxhash
                          libqrencode libpng)
   string(MAKE_C_IDENTIFIER "${library}" prefix)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET "${library}")
   add_library(dep::${library} ALIAS PkgConfig::${prefix})
 endforeach()
-
-# libunistring has no pkg-config file.
-find_library(WAYMARK_UNISTRING unistring REQUIRED)
-add_library(unistring INTERFACE)
-target_link_libraries(unistring INTERFACE "${WAYMARK_UNISTRING}")
-add_library(dep::libunistring ALIAS unistring)
 
 # An allocator for programs that allocate in one thread and free in another. Sanitizers have their own.
 add_library(allocator INTERFACE)

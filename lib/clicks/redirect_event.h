@@ -17,6 +17,7 @@
 #define REDIRECT_EVENT_TOPIC "waymark.redirects.v1"
 #define REDIRECT_EVENT_DEAD_LETTER_TOPIC "waymark.redirects.dlq.v1"
 #define REDIRECT_EVENT_TYPE "waymark.redirect.v1"
+#define REDIRECT_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.RedirectEvent"
 #define REDIRECT_EVENT_BYTES_MAX 4096
 #define REDIRECT_EVENT_REASON_SIZE 96
 

@@ -14,6 +14,7 @@
 
 #define VISIT_EVENT_TOPIC "waymark.visits.v1"
 #define VISIT_EVENT_TYPE "waymark.visit.v1"
+#define VISIT_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.VisitEvent"
 #define VISIT_EVENT_BYTES_MAX 4096
 
 struct visit_event {

@@ -4,8 +4,8 @@
 
 void cloud_event_headers(struct cloud_event *event,
                          const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
-                         const char *type, const char *source, const char *subject,
-                         struct kafka_record *record)
+                         const char *type, const char *schema, const char *source,
+                         const char *subject, struct kafka_record *record)
 {
 	entropy_uuid_format(event_id, event->id);
 	timestamp_format_us(time_us, event->time);
@@ -18,7 +18,10 @@ void cloud_event_headers(struct cloud_event *event,
 		{ "ce_subject", subject },
 		{ "content-type", CLOUD_EVENT_PROTOBUF },
 	};
-	_Static_assert(sizeof(headers) <= sizeof(record->headers), "the headers fit");
+	_Static_assert(sizeof(headers) < sizeof(record->headers), "the headers fit");
 	memcpy(record->headers, headers, sizeof(headers));
 	record->header_count = ARRAY_SIZE(headers);
+	if (record->value)
+		record->headers[record->header_count++] =
+			(struct kafka_header){ "ce_dataschema", schema };
 }

@@ -27,8 +27,8 @@ void watermark_write(const struct watermark *watermark, int32_t partition, const
 		.has_partition = true,
 		.partition = partition,
 	};
-	cloud_event_headers(&buffers->event, id, watermark->as_of_us, WATERMARK_TYPE, source, KEY,
-	                    out);
+	cloud_event_headers(&buffers->event, id, watermark->as_of_us, WATERMARK_TYPE, NULL, source,
+	                    KEY, out);
 	out->headers[out->header_count++] =
 		(struct kafka_header){ GENERATION, buffers->generation };
 	out->headers[out->header_count++] =

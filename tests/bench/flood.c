@@ -205,7 +205,7 @@ static bool send(struct flood *f, const struct redirect_event *click)
 		                       .value = f->encoded.data,
 		                       .value_len = f->encoded.len };
 	cloud_event_headers(&event, click->event_id, click->occurred_at_us, REDIRECT_EVENT_TYPE,
-	                    "/waymark/redirector", click->slug, &record);
+	                    REDIRECT_EVENT_SCHEMA, "/waymark/redirector", click->slug, &record);
 	const struct timespec pause = { .tv_nsec = QUEUE_FULL_PAUSE_US * 1000 };
 	enum err err = kafka_producer_send(f->producer, &record);
 	for (; err == ERR_LIMIT; err = kafka_producer_send(f->producer, &record))

@@ -79,7 +79,8 @@ static void send_click(struct work *work, const struct sent *sent)
 		                       .value = sent->bytes.data,
 		                       .value_len = sent->bytes.len };
 	cloud_event_headers(&headers, sent->click.event_id, sent->click.occurred_at_us,
-	                    REDIRECT_EVENT_TYPE, SOURCE, sent->click.slug, &record);
+	                    REDIRECT_EVENT_TYPE, REDIRECT_EVENT_SCHEMA, SOURCE, sent->click.slug,
+	                    &record);
 	send(work, &record);
 }
 
@@ -130,7 +131,8 @@ static void send_poison(struct work *work)
 		                       .value = work->poison.len > 0 ? work->poison.data : "",
 		                       .value_len = work->poison.len };
 	entropy_uuid7(now_us, id);
-	cloud_event_headers(&headers, id, now_us, type, SOURCE, key, &record);
+	cloud_event_headers(&headers, id, now_us, type, REDIRECT_EVENT_SCHEMA, SOURCE, key,
+	                    &record);
 	set_header(&record, "content-type", content);
 	send(work, &record);
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "services/analytics-consumer/facts/bot_shape.h"
+
 /* All words are in lower case: the header is converted to lower case before the search. */
 
 /* Match anywhere in the header. */
@@ -107,9 +109,11 @@ static const char *const crawler_words[] = {
 	"archiver",
 	"checker",
 	"crawl",
+	"diagnostics",
 	"cookiehub",
 	"datadogsynthetics",
 	"fetcher",
+	"-google",
 	"google-",
 	"google favicon",
 	"googleother",
@@ -120,34 +124,39 @@ static const char *const crawler_words[] = {
 	"https://",
 	"httpclient",
 	"httrack",
-	"ips-agent",
+	"inspector",
 	"like gecko,",
 	"like gecko;",
 	"lighthouse",
 	"mediapartners",
+	"measurement",
 	"monitor",
 	"newrelic",
 	"nikto",
 	"openvas",
+	"observatory",
+	"optimizer",
 	"phantomjs",
 	"pingdom",
 	"playwright",
 	"ptst/",
 	"puppeteer",
-	"scanner",
-	"scanning",
 	"scraper",
 	"selenium",
 	"silktide",
 	"siteimprove",
 	"slurp",
 	"spider",
-	"synthetics",
+	"synthetic",
 	"thousandeyes",
+	"transcoder",
 	"validator",
 	"zgrab",
 	NULL,
 };
+
+/* Match anywhere, but not on telephones, where people scan with apps (CamScanner). */
+static const char *const scanner_words[] = { "scanner", "scanning", NULL };
 
 /* Headers of browsers begin like this. */
 static const char *const browsers[] = {
@@ -173,50 +182,52 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 	return false;
 }
 
-/* "SomeBot/1.0" and "robots", but neither "Cubot" (a brand of telephones) nor "botany". */
+/* "SomeBot/1.0" and "robots", but neither "botany" nor a telephone ("Cubot", "M bot 60"). */
 static bool contains_bot(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, "bot")); at += 3) {
 		const char *end = at + 3;
 		end += *end == 's';
 		bool is_cubot = at - text >= 2 && strncmp(at - 2, "cu", 2) == 0;
-		if (!is_cubot && !isalpha((unsigned char)*end))
+		if (!is_cubot && !isalpha((unsigned char)*end) &&
+		    !bot_shape_is_android_model(text, (size_t)(at - text)))
 			return true;
 	}
 	return false;
 }
 
-/* "example.com" and "example.com/about", but not "com.example.app". */
-static bool contains_site(const char *text)
+/* "SomeHttpAgent" and "some-agent/1.0" */
+static bool ends_in_agent(const char *text)
 {
-	for (const char *at = text; (at = strstr(at, ".com")); at += 4) {
-		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) &&
-		    at[4] != '.')
+	for (const char *at = text; (at = strstr(at, "agent")); at += 5) {
+		if (at > text && (isalpha((unsigned char)at[-1]) || at[-1] == '-') &&
+		    !isalpha((unsigned char)at[5]))
 			return true;
 	}
 	return false;
 }
 
-/* "me@example.com", but not "android@150.0". */
-static bool contains_mail_address(const char *text)
+static bool is_crawler(const char *text, enum device_class device, bool is_appliance)
 {
-	const char *at = strchr(text, '@');
-	return at && isalpha((unsigned char)at[1]);
-}
-
-static bool is_crawler(const char *text, enum device_class device)
-{
-	if (has_any(text, crawler_words) || contains_bot(text) || contains_site(text) ||
-	    contains_mail_address(text))
+	if (has_any(text, crawler_words) || contains_bot(text) || bot_shape_has_site(text) ||
+	    bot_shape_has_mail_address(text) || ends_in_agent(text))
+		return true;
+	bool is_handheld = device == DEVICE_CLASS_MOBILE || device == DEVICE_CLASS_TABLET;
+	if (!is_handheld && has_any(text, scanner_words))
+		return true;
+	if (device == DEVICE_CLASS_DESKTOP && bot_shape_has_foreign_part(text))
+		return true;
+	if (device == DEVICE_CLASS_OTHER && !is_appliance && bot_shape_has_no_engine(text))
 		return true;
 	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") &&
 	       !strstr(text, "msie");
 }
 
 /* "SomeApp/1.0". Software for people names at least its operating system. */
-static bool names_no_system(const char *text, enum device_class device)
+static bool names_no_system(const char *text, enum device_class device, bool is_appliance)
 {
-	return device == DEVICE_CLASS_OTHER && text[0] != '\0' && !begins_with_any(text, browsers);
+	return !is_appliance && device == DEVICE_CLASS_OTHER && text[0] != '\0' &&
+	       !begins_with_any(text, browsers);
 }
 
 static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGENT_MAX + 1])
@@ -237,9 +248,10 @@ const char *bot_agent_reason(const char *user_agent, enum device_class device)
 		return "crawler";
 	if (begins_with_any(text, libraries))
 		return "http_library";
-	if (is_crawler(text, device))
+	bool is_appliance = device_class_is_appliance(user_agent);
+	if (is_crawler(text, device, is_appliance))
 		return "crawler";
-	if (names_no_system(text, device))
+	if (names_no_system(text, device, is_appliance))
 		return "http_library";
 	return text[0] == '\0' ? "empty_agent" : "";
 }

@@ -1,8 +1,10 @@
 #include "services/analytics-consumer/facts/device_class.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 /* uap-core's device family for crawlers. */
 static const char spider[] = "Spider";
@@ -11,9 +13,19 @@ static const char spider[] = "Spider";
  * Words of devices that are neither computers nor telephones, although they may run the same
  * operating systems.
  */
-static const char *const appliance_words[] = { "TV",    "Xbox",    "PlayStation", "Nintendo",
-	                                       "Roku/", "CrKey",   "BRAVIA",      "AFTMM",
-	                                       "AFTT ", "watchOS", "Apple Watch", NULL };
+static const char *const appliance_words[] = {
+	"TV",       "Xbox",      "XBOX",    "PlayStation", "Playstation", "PLAYSTATION",
+	"Nintendo", "Roku",      "CrKey",   "BRAVIA",      "watchOS",     "Apple Watch",
+	"Viera",    "VIERA",     "Web0S",   "NetCast",     "SMART-TV",    "TiVo",
+	"avdn/",    "AppleCore", "SHIELD",  "Steam Game",  "SteamDeck",   "BrightSign",
+	"OUYA",     "VIZIO",     "CE-HTML", "Bravia",      "Chromecast",  "GAMEPAD",
+	"Retroid",  "Kodi/",     "DuneHD",  "STB",         NULL
+};
+/* In the name of an Android device, in any case, between other characters than letters. */
+static const char *const appliance_models[] = { "tv",     "box",     "stick",  "shell",
+	                                        "stb",    "set-top", "4k",     "uhd",
+	                                        "fhd",    "8k",      "dongle", "projector",
+	                                        "switch", "smarttv", "tvbox",  NULL };
 static const char *const tablet_words[] = { "iPad",   "Tablet;", "Tablet)", "PlayBook",
 	                                    "Kindle", "Silk/",   NULL };
 static const char *const mobile_words[] = { "Mobile", "Mobi/", "Opera Mini", "Opera Mobi",
@@ -51,6 +63,56 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 	return false;
 }
 
+/* The name of an Android device: what follows "Android 9;" up to " Build/" or ")". */
+static size_t android_model(const char *user_agent, const char **model)
+{
+	const char *system = strstr(user_agent, "Android ");
+	*model = system ? strchr(system, ';') : NULL;
+	if (!*model)
+		return 0;
+	size_t len = strcspn(*model, ")");
+	const char *build = strstr(*model, " Build/");
+	return build && (size_t)(build - *model) < len ? (size_t)(build - *model) : len;
+}
+
+static bool is_word_at(const char *at, size_t left, const char *word)
+{
+	size_t len = strlen(word);
+	return len <= left && strncasecmp(at, word, len) == 0 &&
+	       (len == left || !isalpha((unsigned char)at[len]));
+}
+
+/* "AFTMM" and other devices of Fire TV, and a television's size: "LED55" */
+static bool is_television_code(const char *at, size_t left)
+{
+	if (left > 3 && strncmp(at, "AFT", 3) == 0 && isupper((unsigned char)at[3]))
+		return true;
+	return left > 4 && strncasecmp(at, "led", 3) == 0 &&
+	       isdigit((unsigned char)at[3 + (at[3] == '-')]);
+}
+
+static bool is_appliance_model(const char *user_agent)
+{
+	const char *model;
+	size_t len = android_model(user_agent, &model);
+	for (size_t i = 1; i < len; i++) {
+		if (isalpha((unsigned char)model[i - 1]))
+			continue;
+		if (is_television_code(model + i, len - i))
+			return true;
+		for (size_t w = 0; appliance_models[w]; w++) {
+			if (is_word_at(model + i, len - i, appliance_models[w]))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool device_class_is_appliance(const char *user_agent)
+{
+	return has_any(user_agent, appliance_words) || is_appliance_model(user_agent);
+}
+
 /*
  * On Android, browsers send "Mobile" only on telephones. Programs that are not browsers never send
  * it.
@@ -65,7 +127,7 @@ enum device_class device_class_of(const char *user_agent, const char *os, const 
 {
 	if (strcmp(device, spider) == 0)
 		return DEVICE_CLASS_BOT;
-	if (has_any(user_agent, appliance_words))
+	if (device_class_is_appliance(user_agent))
 		return DEVICE_CLASS_OTHER;
 	if (has_any(user_agent, tablet_words) || is_android_tablet(user_agent, os))
 		return DEVICE_CLASS_TABLET;

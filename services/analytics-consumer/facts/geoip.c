@@ -48,20 +48,42 @@ static int copy_file(const char *path)
 	return copy;
 }
 
+static const char *const country_path[] = { "country", "iso_code", NULL };
+static const char *const registered_path[] = { "registered_country", "iso_code", NULL };
+static const char *const subdivision_path[] = { "subdivisions", "0", "iso_code", NULL };
+static const char *const city_path[] = { "city", "names", "en", NULL };
+
+/* Databases of networks (ASN, ISP, Anonymous) have records, but none with a place. */
+static bool is_place(uint8_t record_type, MMDB_entry_s *entry)
+{
+	static const char *const *const paths[] = { country_path, registered_path, city_path };
+	MMDB_entry_data_s data;
+	for (size_t i = 0; record_type == MMDB_RECORD_TYPE_DATA && i < 3; i++) {
+		if (MMDB_aget_value(entry, &data, paths[i]) == MMDB_SUCCESS && data.has_data &&
+		    data.type == MMDB_DATA_TYPE_UTF8_STRING)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Checks every node of the search tree: when libmaxminddb opens a file, it checks little more than
- * the metadata.
+ * the metadata. Returns NULL or the problem.
  */
-static bool is_tree_valid(const MMDB_s *database)
+static const char *find_problem(const MMDB_s *database)
 {
+	bool has_places = false;
 	for (uint32_t i = 0; i < database->metadata.node_count; i++) {
 		MMDB_search_node_s node;
 		if (MMDB_read_node(database, i, &node) != MMDB_SUCCESS ||
 		    node.left_record_type == MMDB_RECORD_TYPE_INVALID ||
 		    node.right_record_type == MMDB_RECORD_TYPE_INVALID)
-			return false;
+			return "the search tree is damaged";
+		has_places = has_places ||
+		             is_place(node.left_record_type, &node.left_record_entry) ||
+		             is_place(node.right_record_type, &node.right_record_entry);
 	}
-	return true;
+	return has_places ? NULL : "no network in it has a country or city";
 }
 
 static void close_database(MMDB_s *database)
@@ -85,9 +107,9 @@ static MMDB_s *open_database(const char *path, const char **problem)
 	snprintf(copy_path, sizeof(copy_path), "/proc/self/fd/%d", copy);
 	int status = MMDB_open(copy_path, MMDB_MODE_MMAP, database);
 	close(copy);
-	if (status == MMDB_SUCCESS && is_tree_valid(database))
+	*problem = status == MMDB_SUCCESS ? find_problem(database) : MMDB_strerror(status);
+	if (!*problem)
 		return database;
-	*problem = status == MMDB_SUCCESS ? "the search tree is damaged" : MMDB_strerror(status);
 	if (status == MMDB_SUCCESS)
 		MMDB_close(database);
 	free(database);
@@ -183,11 +205,6 @@ static bool is_subdivision(const char *code)
 		len++;
 	return len > 0 && len < SUBDIVISION_SIZE && code[len] == '\0';
 }
-
-static const char *const country_path[] = { "country", "iso_code", NULL };
-static const char *const registered_path[] = { "registered_country", "iso_code", NULL };
-static const char *const subdivision_path[] = { "subdivisions", "0", "iso_code", NULL };
-static const char *const city_path[] = { "city", "names", "en", NULL };
 
 static void read_place(MMDB_entry_s *entry, struct geoip_place *out)
 {

@@ -29,14 +29,14 @@ struct geoip_place {
 
 /*
  * path is borrowed; "" means no database, and every place is unknown. ERR_INVALID: the file cannot
- * be read or is not a database (logged).
+ * be read, is not a database or has no places, as one of ASNs (logged).
  */
 enum err geoip_open(const char *path, const struct log *log, struct geoip **out) MUST_CHECK;
 void geoip_close(struct geoip *geoip);
 
 /*
- * ERR_INVALID: the file is not a database or is damaged (logged). The database read before stays in
- * use.
+ * ERR_INVALID: the file is not a database, is damaged or has no places (logged). The database read
+ * before stays in use.
  */
 enum err geoip_reload(struct geoip *geoip) MUST_CHECK;
 

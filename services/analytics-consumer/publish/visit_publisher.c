@@ -47,8 +47,8 @@ static enum err send_visit(struct visit_publisher *publisher, const struct visit
 		return ERR_INVALID;
 	record.value = publisher->encoded.data;
 	record.value_len = publisher->encoded.len;
-	cloud_event_headers(&ce, event->event_id, event->occurred_at_us, VISIT_EVENT_TYPE, SOURCE,
-	                    event->slug, &record);
+	cloud_event_headers(&ce, event->event_id, event->occurred_at_us, VISIT_EVENT_TYPE,
+	                    VISIT_EVENT_SCHEMA, SOURCE, event->slug, &record);
 	if (visit->traceparent[0] != '\0')
 		record.headers[record.header_count++] =
 			(struct kafka_header){ TRACE_CONTEXT_HEADER, visit->traceparent };

@@ -55,10 +55,6 @@ static const char *find_forbidden(const char *text, size_t len)
 			return "contains a space (write %20)";
 		if (utf8_is_control(text + i))
 			return "contains a control character";
-		bool is_escape = i + 2 < len && isxdigit((unsigned char)text[i + 1]) &&
-		                 isxdigit((unsigned char)text[i + 2]);
-		if (text[i] == '%' && !is_escape)
-			return "contains a % without two hexadecimal digits (write %25)";
 	}
 	return NULL;
 }
@@ -133,12 +129,22 @@ static bool is_unreserved(unsigned char c)
 	return isalnum(c) || (c && strchr("-._~", c));
 }
 
-/* Normalizes escapes (RFC 3986, 6.2.2.1 and 6.2.2.2) and adds those that browsers add. */
+static bool is_escape(struct slice slice, size_t at)
+{
+	return slice.text[at] == '%' && at + 2 < slice.len &&
+	       isxdigit((unsigned char)slice.text[at + 1]) &&
+	       isxdigit((unsigned char)slice.text[at + 2]);
+}
+
+/*
+ * Normalizes escapes (RFC 3986, 6.2.2.1 and 6.2.2.2) and adds those that browsers add. A "%" that
+ * begins no escape becomes "%25": browsers send it as it is, and servers decode both to "%".
+ */
 static void add_normalized(struct strbuf *out, struct slice slice, const char *escaped)
 {
 	for (size_t i = 0; i < slice.len; i++) {
 		unsigned char c = (unsigned char)slice.text[i];
-		if (c == '%') {
+		if (is_escape(slice, i)) {
 			char digits[3] = { slice.text[i + 1], slice.text[i + 2], '\0' };
 			unsigned value = (unsigned)strtoul(digits, NULL, 16);
 			i += 2;
@@ -146,7 +152,7 @@ static void add_normalized(struct strbuf *out, struct slice slice, const char *e
 				strbuf_add_char(out, (char)value);
 			else
 				strbuf_add_format(out, "%%%02X", value);
-		} else if (c <= ' ' || c >= 0x7f || strchr(escaped, c)) {
+		} else if (c <= ' ' || c >= 0x7f || c == '%' || strchr(escaped, c)) {
 			strbuf_add_format(out, "%%%02X", (unsigned)c);
 		} else {
 			strbuf_add_char(out, (char)c);

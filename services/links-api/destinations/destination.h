@@ -4,14 +4,13 @@
  *
  * The normal form has a lower-case scheme, a host as in destination_host.h, no default port, no dot
  * segments and a path of at least "/". Escapes are upper-case, unreserved characters are not
- * escaped, and everything that browsers escape is escaped. Normalizing a normal form changes
+ * escaped, and everything that browsers escape is escaped. A "%" that begins no escape is "%25". Normalizing a normal form changes
  * nothing.
  *
  * Rejected:
  * - control bytes, white space, and backslashes, which browsers read as slashes
  * - a missing "://", which browsers repair
  * - a username or password, an empty host, a port outside 1 to 65535
- * - a "%" without two hexadecimal digits
  * - a result longer than LINK_URL_MAX bytes
  *
  * public_base checks whether the host is ours.

@@ -1,15 +1,13 @@
 #include "services/links-api/destinations/destination_host.h"
 
 #include <ctype.h>
-#include <idn2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "lib/base/ipv6_host.h"
 #include "lib/base/utf8.h"
-#include "services/links-api/destinations/host_bidi.h"
+#include "services/links-api/destinations/host_idna.h"
 
 #define LABEL_MAX 63
 #define NAME_MAX_BYTES 253
@@ -45,54 +43,6 @@ static bool unescape(const char *text, size_t len, char out[static DESTINATION_H
 	}
 	out[n] = '\0';
 	return utf8_is_valid(out, n);
-}
-
-static bool is_plain_name(const char *name)
-{
-	for (const char *c = name; *c; c++)
-		if ((unsigned char)*c >= 0x80)
-			return false;
-	for (const char *label = name; label; label = strchr(label, '.')) {
-		label += *label == '.';
-		if (strncasecmp(label, "xn--", 4) == 0)
-			return false;
-	}
-	return true;
-}
-
-static bool copy_lower_case(const char *name, char out[static DESTINATION_HOST_MAX + 1])
-{
-	size_t len = strlen(name);
-	if (len > DESTINATION_HOST_MAX)
-		return false;
-	for (size_t i = 0; i <= len; i++)
-		out[i] = (char)tolower((unsigned char)name[i]);
-	return true;
-}
-
-/* Checks the name in the form that browsers display. */
-static bool is_displayable(const char *ascii)
-{
-	char *shown = NULL;
-	if (idn2_to_unicode_8z8z(ascii, &shown, 0) != IDN2_OK)
-		return false;
-	bool is_valid = host_bidi_is_valid(shown);
-	idn2_free(shown);
-	return is_valid;
-}
-
-/* Writes lower-case A-labels. Names that need no IDNA pass unchanged, even with unusual hyphens. */
-static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1])
-{
-	if (is_plain_name(name))
-		return copy_lower_case(name, out);
-	uint8_t *mapped = NULL;
-	int flags = IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL;
-	if (idn2_lookup_u8((const uint8_t *)name, &mapped, flags) != IDN2_OK)
-		return false;
-	bool fits = copy_lower_case((const char *)mapped, out);
-	idn2_free(mapped);
-	return fits && is_displayable(out);
 }
 
 static bool has_valid_labels(const char *name)
@@ -220,7 +170,8 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 
 	char name[DESTINATION_HOST_INPUT_MAX + 1] = "";
 	char ascii[DESTINATION_HOST_MAX + 1] = "";
-	if (!unescape(text, len, name) || !to_ascii(name, ascii) || !has_valid_labels(ascii))
+	if (!unescape(text, len, name) || !host_idna_to_ascii(name, ascii) ||
+	    !has_valid_labels(ascii))
 		return reject(reason, "has an invalid host name");
 	host.is_address = ends_in_number(ascii);
 	if (!host.is_address)

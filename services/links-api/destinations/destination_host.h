@@ -1,6 +1,6 @@
 /*
  * Hosts of destinations, in the form that browsers use (WHATWG URL standard, "host parsing"). Names
- * become lower-case A-labels (UTS 46, non-transitional, libidn2). IPv4 addresses in any notation
+ * become lower-case A-labels (host_idna.h). IPv4 addresses in any notation
  * become four decimal numbers, IPv6 addresses become compressed and bracketed. Sometimes stricter
  * than browsers, never more lenient. Pure.
  */

@@ -80,7 +80,7 @@ static enum err send_record(struct outbox_publisher *p, const struct outbox_row 
 		.opaque = p,
 	};
 	cloud_event_headers(&headers, event->event_id, event->occurred_at_us, LINK_EVENT_TYPE,
-	                    SOURCE, row->slug, &record);
+	                    LINK_EVENT_SCHEMA, SOURCE, row->slug, &record);
 	return kafka_producer_send(p->producer, &record);
 }
 

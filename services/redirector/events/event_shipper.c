@@ -169,7 +169,7 @@ static enum err send(struct event_shipper *shipper, size_t shard,
 		.opaque = pack(shard, found->ack_id),
 	};
 	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE,
-	                    SOURCE, found->slug, &record);
+	                    REDIRECT_EVENT_SCHEMA, SOURCE, found->slug, &record);
 	if (found->traceparent[0] != '\0')
 		record.headers[record.header_count++] =
 			(struct kafka_header){ TRACE_CONTEXT_HEADER, found->traceparent };

@@ -31,9 +31,10 @@ function parse(text) {
   }
 }
 
-/* Decodes escapes of unreserved characters. "^" in a path is %5E since 2024. */
+/* Decodes escapes of unreserved characters. "^" in a path is %5E since 2024. Browsers leave a "%" that begins no escape. */
 function normal(text) {
   return text
+    .replace(/%(?![0-9a-fA-F]{2})/g, "%25")
     .replace(/%([0-9a-fA-F]{2})/g, (whole, hex) => {
       const c = String.fromCharCode(parseInt(hex, 16));
       return /[A-Za-z0-9\-._~]/.test(c) ? c : whole.toUpperCase();
@@ -43,9 +44,11 @@ function normal(text) {
 
 /*
  * Node 20 misses dot segments behind a segment that only begins with a dot ("/.a/b/.."). With an escape in the path it
- * follows the standard, and "/%2e" changes nothing else.
+ * follows the standard, and "/%2e" changes nothing else. It reads U+1E9E in a host as "ss"; browsers read it as U+00DF,
+ * which Unicode says since 15.1.
  */
-const carefully = (text) => text.replace(/^(https?:\/\/[^/?#]*)(?=\/)/i, "$1/%2e");
+const carefully = (text) =>
+  text.replace(/^https?:\/\/[^/?#]*/i, (host) => host.replace(/\u1e9e/g, "\u00df")).replace(/^(https?:\/\/[^/?#]*)(?=\/)/i, "$1/%2e");
 
 const portOf = (url) => Number(url.port || { "http:": 80, "https:": 443 }[url.protocol]);
 const partsOf = (url) => [url.protocol, url.hostname, portOf(url), normal(url.pathname), normal(url.search), normal(url.hash)];

@@ -29,7 +29,7 @@ const hosts = [
   "\u2100.example", "\u2048.example", "\u2060a.example", "a\ufe0f.example", "\ud83d\ude00.example", "\ud83d\udc68\u200d\ud83d\udc69.example",
   "\u00b7.example", "l\u00b7l.example", "\u30fb.example", "\u0375a.example", "\u2024.example", "a\u2025b.example", "\uff05\uff14\uff11.com",
   "\u3164.example", "\uffa0.example", "\ufffd.example", "\ue000.example", "\ufdd0.example", "\u{e0001}.example", "\u{1f12f}.example",
-  "\u{2f868}.example", "\u{1d7d8}.example", "\u2488com", "a\u2260b.example", "\u226e.example", "\u2f80.example",
+  "\u{2f868}.example", "i\u2764.ws", "i\u2764\ufe0f.ws", "xn--ls8h.la", "\u2603.net", "\u221a.example", "\u{1d7d8}.example", "\u2488com", "a\u2260b.example", "\u226e.example", "\u2f80.example",
   "\u{10ffff}.example", "\u0378.example", "\u{11301}.example", "\ua7f2.example", "\u1806a.example",
   "ex%61mple.com", "ex%41mple.com", "example%2ecom", "example%2Ecom", "%65%78.com", "a%20b.com", "a%2fb.com", "a%5cb.com", "a%3ab.com",
   "a%40b.com", "a%23b.com", "a%00b.com", "a%25b.com", "a%2561.com", "%c3%bc.example", "%C3%9F.example", "%c3.example", "%ff.example",

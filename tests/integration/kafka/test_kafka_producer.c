@@ -76,8 +76,9 @@ static void delivers_key_value_and_headers(void **state)
 	struct kafka_record record = {
 		.topic = f->unique, .key = "abc", .key_len = 3, .value = "payload", .value_len = 7
 	};
-	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc",
-	                    &record);
+	cloud_event_headers(&event, id, 0, "waymark.redirect.v1",
+	                    "urn:waymark:proto:waymark.v1.RedirectEvent", "/waymark/redirector",
+	                    "abc", &record);
 	assert_int_equal(kafka_producer_send(p, &record), OK);
 	assert_int_equal(send_text(p, f->unique, "gone", NULL, 0), OK);
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
@@ -89,11 +90,12 @@ static void delivers_key_value_and_headers(void **state)
 	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 1, got, 3), 2);
 	assert_string_equal(got[0].key, "abc");
 	assert_string_equal(got[0].value, "payload");
-	assert_int_equal(got[0].header_count, 7);
+	assert_int_equal(got[0].header_count, 8);
 	assert_string_equal(got[0].headers[0].name, "ce_specversion");
 	assert_string_equal(got[0].headers[1].value, "01000000-0000-0000-0000-000000000000");
 	assert_string_equal(got[0].headers[6].name, "content-type");
 	assert_string_equal(got[0].headers[6].value, "application/protobuf");
+	assert_string_equal(got[0].headers[7].name, "ce_dataschema");
 	assert_string_equal(got[1].key, "gone");
 	assert_string_equal(got[1].value, "(tombstone)");
 }

@@ -56,6 +56,7 @@ def test_each_change_is_published_with_its_headers_and_key(spawn, topic, LinkEve
     assert headers == {
         "ce_specversion": "1.0", "ce_type": "waymark.link.v1", "ce_source": "/waymark/links-api",
         "ce_subject": link["slug"], "content-type": "application/protobuf",
+        "ce_dataschema": f"urn:waymark:proto:{LinkEvent.DESCRIPTOR.full_name}",
         "ce_id": headers["ce_id"], "ce_time": headers["ce_time"],
     }  # fmt: skip
     assert headers["ce_id"].replace("-", "") == event.event_id.hex()

@@ -17,11 +17,13 @@ static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state
 		{ "ce_time", "2026-11-20T08:00:00.123456Z" },
 		{ "ce_subject", "abc" },
 		{ "content-type", "application/protobuf" },
+		{ "ce_dataschema", "urn:waymark:proto:waymark.v1.RedirectEvent" },
 	};
 	struct cloud_event event;
-	struct kafka_record record = { .topic = "t" };
+	struct kafka_record record = { .topic = "t", .value = "v", .value_len = 1 };
 	cloud_event_headers(&event, id, INT64_C(1795161600123456), "waymark.redirect.v1",
-	                    "/waymark/redirector", "abc", &record);
+	                    "urn:waymark:proto:waymark.v1.RedirectEvent", "/waymark/redirector",
+	                    "abc", &record);
 	assert_int_equal(record.header_count, sizeof(expected) / sizeof(expected[0]));
 	for (size_t i = 0; i < record.header_count; i++) {
 		assert_string_equal(record.headers[i].name, expected[i].name);
@@ -29,10 +31,24 @@ static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state
 	}
 }
 
+static void names_no_schema_for_a_record_without_a_value(void **state)
+{
+	(void)state;
+	static const uint8_t id[ENTROPY_UUID_SIZE] = { 1 };
+	struct cloud_event event;
+	struct kafka_record tombstone = { .topic = "t" };
+	cloud_event_headers(&event, id, 0, "waymark.link.v1",
+	                    "urn:waymark:proto:waymark.v1.LinkEvent", "/waymark/links-api", "abc",
+	                    &tombstone);
+	for (size_t i = 0; i < tombstone.header_count; i++)
+		assert_string_not_equal(tombstone.headers[i].name, "ce_dataschema");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(carries_the_headers_of_the_kafka_binding_in_binary_mode),
+		cmocka_unit_test(names_no_schema_for_a_record_without_a_value),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,17 @@
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "services/analytics-consumer/facts/bot.h"
 #include "tests/support/test.h"
 
 #define CHROME                                                                                     \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+
+#define IPHONE                                                                                     \
+	"Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/22B83"
+#define ANDROID                                                                                    \
+	"Mozilla/5.0 (Linux; Android 14; SM-S918B; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/126.0.0.0 Mobile Safari/537.36"
 
 struct bot_case {
 	const char *user_agent;
@@ -80,6 +86,50 @@ static void gives_the_reason_why_a_click_is_by_a_bot(void **state)
 		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
 		{ "Nokia6230/2.0 Profile/MIDP-2.0", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false,
 		  "" },
+		/* Words with "@" or a dot that are neither mail addresses nor sites. */
+		{ IPHONE
+		  " Instagram 361.0.0.35.82 (iPhone14,5; iOS 18_1; ar_SA@calendar=gregorian; ar; scale=3.00)",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ IPHONE
+		  " Barcelona 350.0.0.28.109 (iPhone15,2; iOS 17_6; ar_SA@calendar=gregorian)",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ ANDROID " AliApp(TB/10.39.10) TTID/600000@taobao_android_10.39.10",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ ANDROID " AliApp(LA/7.50.0) TTID/600000@lazada_android_7.50.0",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ ANDROID " CamScanner@6.70.0 intsig", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET,
+		  false, "" },
+		{ IPHONE " [FBAN/FBIOS;FBCR/Telekom.de;FBLC/de_DE]", DEVICE_CLASS_MOBILE,
+		  REDIRECT_METHOD_GET, false, "" },
+		{ "Mozilla/5.0 (Linux; Android 6.0; Q.Me Build/MRA58K; wv) AppleWebKit/537.36 Chrome/44.0 Mobile Safari/537.36",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ CHROME " info+bot.team@mail.example.org", DEVICE_CLASS_DESKTOP,
+		  REDIRECT_METHOD_GET, false, "crawler" },
+		/* Automation that names itself in the header of a browser. */
+		{ CHROME "; Devin/1.0; +devin.ai", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ CHROME "; Manus-User/1.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ CHROME " +devin.ai", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ "page-preview-tool " CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ "Mozilla/5.0 (watchTowr; Windows NT 10.0; Win64; x64; rv:84.0) Gecko/20100101 Firefox/84.0",
+		  DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (PC; OpenHarmony 6.1; Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/132.0.0.0 Safari/537.36",
+		  DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
+		{ CHROME " SomeHttpAgent", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ "Mozilla/5.0 infrawatch/0.1", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ CHROME " NewBrowser/1.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
+		/* Telephones and televisions with such names. */
+		{ "Mozilla/5.0 (Linux; Android 7.0; M bot 60 Build/NRD90M) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/58.0 Mobile Safari/537.36",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ "Mozilla/5.0 (Linux; Android 6.0; Nexus 5X) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Mobile Safari/537.36 (compatible; SomeBot/2.1)",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "TV Bro/1.0 Mozilla/5.0 (Linux; Android 9; KIVI 2K Android TV) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/93.0 Safari/537.36",
+		  DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "" },
 		{ "Lynx/2.8.9rel.1 libwww-FM/2.14", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
 		  "" },
 	};
@@ -90,7 +140,9 @@ static void gives_the_reason_why_a_click_is_by_a_bot(void **state)
 		struct user_agent agent = { .device = c->device,
 			                    .bot_reason =
 			                            bot_agent_reason(c->user_agent, c->device) };
-		assert_string_equal(bot_reason(&click, &agent), c->reason);
+		const char *reason = bot_reason(&click, &agent);
+		if (strcmp(reason, c->reason) != 0)
+			fail_msg("%s: \"%s\" instead of \"%s\"", c->user_agent, reason, c->reason);
 	}
 }
 

@@ -24,6 +24,7 @@ struct databases {
 	char folder[TEST_FOLDER_SIZE];
 	char de[PATH_SIZE];
 	char at[PATH_SIZE];
+	char networks[PATH_SIZE]; /* knows the network, but no place */
 };
 
 struct fixture {
@@ -95,8 +96,10 @@ static int make_databases(void **state)
 	test_folder_make(d->folder);
 	in_folder(d->folder, "de", d->de);
 	in_folder(d->folder, "at", d->at);
+	in_folder(d->folder, "networks", d->networks);
 	build_database(d->de, "DE");
 	build_database(d->at, "AT");
+	build_database(d->networks, "AS64500");
 	*state = d;
 	return 0;
 }
@@ -217,6 +220,19 @@ static void keeps_the_loaded_files_when_new_ones_are_invalid(void **state)
 	await_metric(f, "\nwaymark_fact_files_broken 0\n");
 }
 
+static void keeps_its_database_when_the_new_one_has_no_places(void **state)
+{
+	struct fixture *f = *state;
+	copy_file(f->databases->networks, f->geoip);
+	await_metric(f, "\nwaymark_fact_files_broken 1\n");
+	enrich(f);
+	assert_string_equal(f->visit.event.country, "DE");
+	assert_string_equal(f->visit.event.city, "Berlin");
+	copy_file(f->databases->at, f->geoip);
+	await_value(f, f->visit.event.country, "DE", "AT");
+	await_metric(f, "\nwaymark_fact_files_broken 0\n");
+}
+
 /* Truncating a memory-mapped file would end the process with SIGBUS. */
 static void survives_truncation_of_its_database_in_place(void **state)
 {
@@ -260,6 +276,8 @@ static void reports_which_file_cannot_be_loaded(void **state)
 		                              .ua_regexes = f->rules,
 		                              .user_agent_cache = 1 };
 	assert_int_equal(fact_sources_open(&config, &sources), ERR_INVALID);
+	config.geoip_db = f->databases->networks;
+	assert_int_equal(fact_sources_open(&config, &sources), ERR_INVALID);
 	config.geoip_db = "";
 	config.ua_regexes = "/does/not/exist";
 	assert_int_equal(fact_sources_open(&config, &sources), ERR_NOT_FOUND);
@@ -272,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FILES(reloads_changed_files_while_clicks_are_enriched),
 		WITH_FILES(keeps_the_loaded_files_when_new_ones_are_invalid),
+		WITH_FILES(keeps_its_database_when_the_new_one_has_no_places),
 		WITH_FILES(survives_truncation_of_its_database_in_place),
 		WITH_FILES(shares_its_geoip_database),
 		WITH_FILES(reports_which_file_cannot_be_loaded),

@@ -36,6 +36,29 @@ static void names_the_site_of_a_host(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+static void names_what_mail_and_advertising_hosts_belong_to(void **state)
+{
+	(void)state;
+	static const struct host_case cases[] = {
+		{ "deref-gmx.net", "GMX" },
+		{ "deref-web.de", "WEB.DE" },
+		{ "deref-mail.com", "mail.com" },
+		{ "googleads.g.doubleclick.net", "Google Ads" },
+		{ "www.googleadservices.com", "Google Ads" },
+		{ "tpc.googlesyndication.com", "Google Ads" },
+		{ "adservice.google.com", "Google Ads" },
+		{ "ads.google.com", "Google Ads" },
+		{ "www-example-com.cdn.ampproject.org", "Google" },
+		{ "mail.libero.it", "Libero" },
+		{ "webmail.freenet.de", "freenet" },
+		{ "mail.qq.com", "QQ Mail" },
+		{ "t.umblr.com", "Tumblr" },
+		{ "search.goo.ne.jp", "goo" },
+		{ "www.livejournal.com", "LiveJournal" },
+	};
+	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
 static void prefers_the_more_specific_host(void **state)
 {
 	(void)state;
@@ -106,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_the_site_of_a_host),
+		cmocka_unit_test(names_what_mail_and_advertising_hosts_belong_to),
 		cmocka_unit_test(prefers_the_more_specific_host),
 		cmocka_unit_test(knows_apps),
 		cmocka_unit_test(knows_brands_in_every_country),

@@ -43,6 +43,21 @@ static const struct agent_case cases[] = {
 	{ "Mozilla/5.0 (Windows NT 10.0; Win64; x64; Xbox; Xbox One) AppleWebKit/537.36 (KHTML, like Gecko) "
 	  "Chrome/44.0.2403.157 Safari/537.36 Edge/13.10553",
 	  "Edge", "Windows", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (Linux; Android 9; AFTKA Build/PS7633; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 "
+	  "Chrome/126.0.0.0 Safari/537.36",
+	  "Chrome Mobile WebView", "Android", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (Linux; Android 11; TV box) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	  "Chrome", "Android", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (Linux; Android 12; Onn. 4K Streaming Box) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 "
+	  "Safari/537.36",
+	  "Chrome", "Android", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (Linux; Android 6.0.1; TF-LED32S59T2S) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 "
+	  "Safari/537.36",
+	  "Chrome", "Android", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 SteamDeck",
+	  "Chrome", "Linux", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (Linux; Android 13; Sketchbox 4) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	  "Chrome", "Android", DEVICE_CLASS_TABLET, "" },
 	{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot",
 	  "Other", DEVICE_CLASS_BOT, "crawler" },
 	{ "Dalvik/2.1.0 (Linux; U; Android 9; SM-G960F Build/PPR1.180610.011)", "Android",
