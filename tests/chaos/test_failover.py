@@ -24,7 +24,7 @@ def stack(redirectors):
 def new_user(stack):
     user = Api(stack.env["LINKS_API_URL"])
     user.register_and_login(unique_email())
-    user.id = user.call("GET", "/api/auth/me").json["id"]
+    user.id = user.call("GET", "/api/auth/me").json["user"]["id"]
     return user
 
 
@@ -35,7 +35,7 @@ def location(url, link):
 def change(user, link, destination):
     answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": destination})
     assert answer.status == 200, answer
-    return answer.json, answer.headers["etag"]
+    return answer.json["link"], answer.headers["etag"]
 
 
 def lose_commits(stack, user, links):
