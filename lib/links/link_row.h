@@ -16,11 +16,18 @@
 #define LINK_ROW_TAGS_SIZE (LINK_TAGS_MAX * LINK_TAG_SIZE)
 
 /*
+ * The version of a link. links.version alone could repeat a version that was lost in a failover
+ * (docs/decisions/0053-database-epoch.md).
+ */
+#define LINK_ROW_VERSION "version + (SELECT link_version_base FROM database_epoch)"
+
+/*
  * The columns that link_row_read_entry expects, in this order. link_row_read expects the further
  * ones after them.
  */
 #define LINK_ROW_ENTRY_COLUMNS                                                                     \
-	"id, slug, version, state, redirect_status, original_url, expires_at, expired_url"
+	"id, slug, " LINK_ROW_VERSION                                                              \
+	", state, redirect_status, original_url, expires_at, expired_url"
 #define LINK_ROW_COLUMNS                                                                           \
 	LINK_ROW_ENTRY_COLUMNS                                                                     \
 	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \

@@ -155,7 +155,8 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 			      "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END, "
 			      "state_before_deletion = CASE WHEN $3 <> 'DELETED' THEN NULL "
 			      "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
-			      "WHERE id = $1 AND version = $2 RETURNING " LINK_ROW_COLUMNS,
+			      "WHERE id = $1 AND " LINK_ROW_VERSION
+			      " = $2 RETURNING " LINK_ROW_COLUMNS,
 		&params, out);
 }
 
@@ -198,7 +199,7 @@ enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner
 		conn,
 		"UPDATE links SET version = version + 1, link_type = 'PERMANENT', owner_id = $3, "
 		"expires_at = NULL, updated_at = clock_timestamp() "
-		"WHERE id = $1 AND version = $2 AND owner_id IS NULL "
+		"WHERE id = $1 AND " LINK_ROW_VERSION " = $2 AND owner_id IS NULL "
 		"RETURNING " LINK_ROW_COLUMNS,
 		&params, &claimed);
 	if (err == ERR_NOT_FOUND)
@@ -288,7 +289,7 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 #define DELETE_DUE                                                                                        \
 	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "         \
 	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                \
-	"SELECT slug, id, state, version + 1 FROM deleted), "                                             \
+	"SELECT slug, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                \
 	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, " \
 	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "           \
 	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM deleted) "
@@ -323,8 +324,8 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 	pg_params_int(&params, link->entry.version);
 	enum err err = link_row_query(
 		conn,
-		"WITH due AS (SELECT id FROM links WHERE id = $1 AND version = $2), " DELETE_DUE
-		"SELECT " LINK_ROW_COLUMNS " FROM last_version",
+		"WITH due AS (SELECT id FROM links WHERE id = $1 AND " LINK_ROW_VERSION
+		" = $2), " DELETE_DUE "SELECT " LINK_ROW_COLUMNS " FROM last_version",
 		&params, &deleted);
 	if (err == ERR_NOT_FOUND)
 		return ERR_CONFLICT;

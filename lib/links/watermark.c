@@ -10,6 +10,7 @@
 #define KEY "~"
 #define GENERATION "waymark_generation"
 #define PARTITIONS "waymark_partitions"
+#define VERSION_BASE "waymark_version_base"
 
 void watermark_write(const struct watermark *watermark, int32_t partition, const char *source,
                      struct watermark_buffers *buffers, struct kafka_record *out)
@@ -20,6 +21,8 @@ void watermark_write(const struct watermark *watermark, int32_t partition, const
 	         (long long)watermark->generation);
 	snprintf(buffers->partitions, sizeof(buffers->partitions), "%d",
 	         (int)watermark->partitions);
+	snprintf(buffers->version_base, sizeof(buffers->version_base), "%lld",
+	         (long long)watermark->version_base);
 	*out = (struct kafka_record){
 		.topic = LINK_EVENT_TOPIC,
 		.key = KEY,
@@ -33,6 +36,8 @@ void watermark_write(const struct watermark *watermark, int32_t partition, const
 		(struct kafka_header){ GENERATION, buffers->generation };
 	out->headers[out->header_count++] =
 		(struct kafka_header){ PARTITIONS, buffers->partitions };
+	out->headers[out->header_count++] =
+		(struct kafka_header){ VERSION_BASE, buffers->version_base };
 }
 
 bool watermark_is_key(const void *key, size_t len)
@@ -63,6 +68,9 @@ enum err watermark_read(const struct kafka_topic_reader *feed, const struct kafk
 	    read_number(feed, GENERATION, 0, INT64_MAX, &watermark.generation) != OK ||
 	    read_number(feed, PARTITIONS, 1, INT32_MAX, &partitions) != OK)
 		return ERR_INVALID;
+	/* Missing from earlier versions of links-api. */
+	if (read_number(feed, VERSION_BASE, 0, INT64_MAX, &watermark.version_base) != OK)
+		watermark.version_base = 0;
 	watermark.partitions = (int32_t)partitions;
 	*out = watermark;
 	return OK;

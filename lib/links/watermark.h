@@ -8,7 +8,9 @@
  *   headers  CloudEvents headers with ce_type "waymark.v1.LinkWatermark" and
  *            ce_time = as_of (by the clock of PostgreSQL);
  *            waymark_generation = the generation of the content of Redis;
- *            waymark_partitions = the number of partitions that get this watermark
+ *            waymark_partitions = the number of partitions that get this watermark;
+ *            waymark_version_base = every version that is not above it belongs to an earlier epoch
+ *            of the database and may be of a change that was lost
  *
  * A watermark stays true forever, whichever instance sent it. Readers use the largest one.
  *
@@ -32,6 +34,7 @@ struct watermark {
 	int64_t as_of_us;
 	int64_t generation;
 	int32_t partitions;
+	int64_t version_base;
 };
 
 /* Buffers for the header values of a record. Must live until the record has been sent. */
@@ -39,6 +42,7 @@ struct watermark_buffers {
 	struct cloud_event event;
 	char generation[24];
 	char partitions[24];
+	char version_base[24];
 };
 
 /* Builds the record for one partition. source is "/waymark/links-api". */

@@ -48,6 +48,16 @@ def redirectors(request):
 
 
 @pytest.fixture(scope="session")
+def secure():
+    """One stack with TLS, passwords and minimal rights for test_secure.py and test_limits.py."""
+    from secure_harness import SecureStack
+
+    stack = SecureStack()
+    yield stack
+    stack.down()
+
+
+@pytest.fixture(scope="session")
 def counting(request):
     """One stack, and consumers that the tests start and stop, for the three files about counting."""
     from counting_harness import counting_harness

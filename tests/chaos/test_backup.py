@@ -67,6 +67,14 @@ def lose_postgres(fleet):
     server.close()
 
 
+def assert_has_no_salts(copy):
+    assert copy.stat().st_mode & 0o077 == 0, "others may read the copy"
+    rows = ["pg_restore", "--data-only", "--table", "visitor_salts", "--file", "-", copy]
+    assert "COPY" not in subprocess.run(rows, capture_output=True, text=True, check=True).stdout
+    links = ["pg_restore", "--data-only", "--table", "links", "--file", "-", copy]
+    assert "COPY public.links" in subprocess.run(links, capture_output=True, text=True, check=True).stdout
+
+
 def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property):
     copy = fleet.folder / "copy"
     fleet.ask_everywhere()
@@ -75,6 +83,7 @@ def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property)
     fleet.wait_for_answers(ANSWERS)
     before = end_of_load(fleet)
     fleet.assert_counted(before.redirects())
+    assert_has_no_salts(copy)
     stored_after_the_copy = sum(ends(fleet.env["KAFKA_BROKERS"], REDIRECTS).values())
 
     lose_postgres(fleet)

@@ -20,7 +20,7 @@ import psycopg2
 import pytest
 import redis
 from harness import BUILD, FULL, ROOT, wait_until
-from secure_harness import PROGRAMS, OtherService, SecureStack, changed_url, other_authority_in, sql
+from secure_harness import PROGRAMS, OtherService, changed_url, other_authority_in, sql
 
 from clients import Api, kafka_settings, unique_email
 
@@ -31,10 +31,8 @@ WATCH_S = 600  # an outage is logged once a minute
 
 
 @pytest.fixture(scope="module")
-def stack():
-    made = SecureStack()
-    yield made
-    made.down()
+def stack(secure):
+    return secure
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ static enum err update(struct pg_conn *conn, struct sql_column input[static COLU
 				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
 				    "$5::text[]) WITH ORDINALITY "
 				    "AS input (old_id, old_version, new_state, new_url, new_tags, place) "
-				    "WHERE id = old_id AND version = old_version "
+				    "WHERE id = old_id AND " LINK_ROW_VERSION " = old_version "
 				    "RETURNING " LINK_ROW_COLUMNS ", place",
 		&params, rows);
 }

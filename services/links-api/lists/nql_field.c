@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/links/link_row.h"
 
 /* The same state as link_state_at. */
 #define STATE_NOW                                                                                  \
 	"(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
+
+#define VERSION "(" LINK_ROW_VERSION ")"
 
 /* clang-format off */
 static const struct nql_field fields[] = {
@@ -21,7 +24,7 @@ static const struct nql_field fields[] = {
 	{ "redirect_status",    NQL_FIELD_NUMBER,    false, false, false, "redirect_status" },
 	{ "expires_at",         NQL_FIELD_TIME,      true,  false, false, "expires_at" },
 	{ "expired_url",        NQL_FIELD_TEXT,      true,  false, false, "expired_url" },
-	{ "version",            NQL_FIELD_NUMBER,    false, false, false, "version" },
+	{ "version",            NQL_FIELD_NUMBER,    false, false, false, VERSION },
 	{ "visit_count",        NQL_FIELD_NUMBER,    false, true,  false, "visits" },
 	{ "last_visited_at",    NQL_FIELD_TIME,      true,  true,  false, "NULLIF(visited_at, '-infinity')" },
 	{ "destination_status", NQL_FIELD_NUMBER,    true,  false, false, "destination_status" },

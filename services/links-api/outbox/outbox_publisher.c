@@ -102,10 +102,11 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 }
 
 enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us,
-                                         int64_t generation)
+                                         int64_t generation, int64_t version_base)
 {
 	struct watermark watermark = { as_of_us, generation,
-		                       kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
+		                       kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC),
+		                       version_base };
 	if (watermark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
 		return ERR_UNAVAILABLE;
 	enum err err = OK;

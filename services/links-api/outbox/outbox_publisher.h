@@ -42,7 +42,7 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
  * only.
  */
 enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us,
-                                         int64_t generation) MUST_CHECK;
+                                         int64_t generation, int64_t version_base) MUST_CHECK;
 
 /*
  * Waits until no record is in flight. OK: everything sent since the last flush was acked.

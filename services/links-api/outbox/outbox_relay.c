@@ -11,6 +11,7 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_conn.h"
+#include "services/links-api/outbox/database_epoch_store.h"
 #include "services/links-api/outbox/outbox_cache_updater.h"
 #include "services/links-api/outbox/outbox_generation.h"
 #include "services/links-api/outbox/outbox_publisher.h"
@@ -42,6 +43,7 @@ struct outbox_relay {
 	struct outbox_cache_updater updater;
 	struct outbox_watermark watermark;
 	struct outbox_generation generation;
+	struct database_epoch epoch;
 	struct token_bucket low_priority_bucket;
 	bool has_low_priority;      /* rows may wait that the token bucket did not allow */
 	int64_t lag_read_steady_us; /* last reading of the lag */
@@ -51,6 +53,7 @@ struct outbox_relay {
 	struct metric *waiting;
 	struct metric *low_priority;
 	struct metric *uncached;
+	struct metric *epoch_number;
 };
 
 static int64_t steady_us(const struct outbox_relay *relay)
@@ -87,6 +90,26 @@ static enum err connect(struct outbox_relay *relay)
 	if (err == OK)
 		err = pg_conn_query(relay->conn, "LISTEN " OUTBOX_CHANNEL, NULL, NULL);
 	return err;
+}
+
+/*
+ * Needs no lock: any instance may adopt the history of a server that has just become the primary,
+ * and the sooner the better, because links cannot be changed before.
+ */
+static enum err adopt_epoch(struct outbox_relay *relay)
+{
+	struct database_epoch epoch;
+	enum err err = database_epoch_store_adopt(relay->conn, &epoch);
+	if (err != OK || epoch.number == relay->epoch.number)
+		return err;
+	/* The generation rises with the epoch, so the one in memory is outdated. */
+	outbox_generation_reset(&relay->generation);
+	metrics_set(relay->epoch_number, epoch.number);
+	if (relay->epoch.number != 0)
+		log_warning(relay->config.log, "database_epoch_raised",
+		            LOG_INT("epoch", epoch.number));
+	relay->epoch = epoch;
+	return OK;
 }
 
 /*
@@ -264,7 +287,7 @@ static enum err publish_all(struct outbox_relay *relay)
 		err = publish_batch(relay, &batch);
 		if (err == OK && !more)
 			outbox_watermark_publish(&relay->watermark, relay->updater.generation,
-			                         steady_us(relay));
+			                         relay->epoch.link_version_base, steady_us(relay));
 		outbox_batch_clear(&batch);
 		maintain_generation(relay);
 	}
@@ -309,6 +332,8 @@ static int64_t wait_ms(const struct outbox_relay *relay)
 static void run_once(struct outbox_relay *relay)
 {
 	enum err err = connect(relay);
+	if (err == OK)
+		err = adopt_epoch(relay);
 	if (err == OK)
 		err = publish_all(relay);
 	run_periodic_work(relay);
@@ -363,6 +388,10 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 		NULL);
 	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
 	                                "Link events that are not applied to Redis yet", NULL);
+	relay->epoch_number = metrics_gauge(
+		metrics, "waymark_database_epoch",
+		"Epoch of the database: rises when commits may have been lost; 0 = not read yet",
+		NULL);
 	metrics_gauge_callback(metrics, "waymark_outbox_relay_active",
 	                       "1 in the instance whose relay is active", NULL, is_active_value,
 	                       relay);

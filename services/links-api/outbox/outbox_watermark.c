@@ -25,13 +25,13 @@ enum err outbox_watermark_begin(struct outbox_watermark *watermark, struct pg_co
 }
 
 void outbox_watermark_publish(struct outbox_watermark *watermark, int64_t generation,
-                              int64_t now_steady_us)
+                              int64_t version_base, int64_t now_steady_us)
 {
 	if (watermark->as_of_us == 0)
 		return;
 	watermark->due_steady_us = now_steady_us + OUTBOX_WATERMARK_INTERVAL_MS * CLOCK_US_PER_MS;
-	if (outbox_publisher_send_watermark(watermark->publisher, watermark->as_of_us,
-	                                    generation) == OK)
+	if (outbox_publisher_send_watermark(watermark->publisher, watermark->as_of_us, generation,
+	                                    version_base) == OK)
 		metrics_add(watermark->published, 1);
 	watermark->as_of_us = 0;
 }

@@ -39,10 +39,10 @@ enum err outbox_watermark_begin(struct outbox_watermark *watermark, struct pg_co
 
 /*
  * Call after that read, if it left no row behind and all of them were acked. generation: of the
- * Redis caches.
+ * Redis caches. version_base: of the database's epoch.
  */
 void outbox_watermark_publish(struct outbox_watermark *watermark, int64_t generation,
-                              int64_t now_steady_us);
+                              int64_t version_base, int64_t now_steady_us);
 
 /* How long the relay may sleep: 1 to OUTBOX_WATERMARK_INTERVAL_MS. */
 int64_t outbox_watermark_wait_ms(const struct outbox_watermark *watermark, int64_t now_steady_us);

@@ -20,6 +20,7 @@ struct locked_shard {
 struct memory_cache {
 	struct slug_hash_key key;
 	_Atomic int64_t ttl_us;
+	_Atomic int64_t above; /* entries of this version or an older one do not answer */
 	const struct watermark_tracker *watermark; /* NULL: no feed */
 	const struct recent_changes *changes;
 	size_t shard_count; /* a power of two */
@@ -83,15 +84,28 @@ int64_t memory_cache_ttl_us(const struct memory_cache *cache)
 	return atomic_load_explicit(&cache->ttl_us, memory_order_relaxed);
 }
 
+void memory_cache_require_above(struct memory_cache *cache, int64_t version)
+{
+	if (version > atomic_load_explicit(&cache->above, memory_order_relaxed))
+		atomic_store_explicit(&cache->above, version, memory_order_relaxed);
+}
+
 static bool is_tracked_now(const struct memory_cache *cache, const struct memory_link *link)
 {
 	return link->is_tracked &&
 	       watermark_tracker_is_continuous_since(cache->watermark, link->read_at_us);
 }
 
+static bool is_of_this_epoch(const struct memory_cache *cache, const struct memory_link *link)
+{
+	return link->version > atomic_load_explicit(&cache->above, memory_order_relaxed);
+}
+
 static bool is_usable(const struct memory_cache *cache, const struct memory_link *link,
                       int64_t now_us)
 {
+	if (!is_of_this_epoch(cache, link))
+		return false;
 	if (link->read_at_us > now_us - memory_cache_ttl_us(cache))
 		return true;
 	return cache->watermark && watermark_tracker_is_fresh(cache->watermark, now_us) &&
@@ -125,7 +139,7 @@ enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, si
 	pthread_mutex_t *lock;
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	enum err e = link ? OK : ERR_NOT_FOUND;
+	enum err e = link && is_of_this_epoch(cache, link) ? OK : ERR_NOT_FOUND;
 	if (e == OK)
 		copy_out(link, out);
 	pthread_mutex_unlock(lock);

@@ -76,6 +76,12 @@ void memory_cache_apply_change(struct memory_cache *cache, const struct link_ent
 /* Removes a link whose event could not be decoded. */
 void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len);
 
+/*
+ * From now on no entry answers whose version is not above this one. It only rises. The versions of
+ * such entries are remembered as before.
+ */
+void memory_cache_require_above(struct memory_cache *cache, int64_t version);
+
 /* The sum of all shards. */
 struct memory_shard_usage memory_cache_usage(struct memory_cache *cache);
 

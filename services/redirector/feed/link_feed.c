@@ -86,6 +86,16 @@ static void handle_malformed(struct link_feed *feed, const struct kafka_message 
 	memory_cache_remove(feed->config.memory, message->key, message->key_len);
 }
 
+/*
+ * PostgreSQL may have lost changes of an earlier epoch. The cache comes first, so that memory is
+ * not filled from it again.
+ */
+static void require_epoch(struct link_feed *feed, const struct watermark *watermark)
+{
+	link_cache_require_generation(feed->config.link_cache, watermark->generation);
+	memory_cache_require_above(feed->config.memory, watermark->version_base);
+}
+
 static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct watermark watermark;
@@ -97,7 +107,7 @@ static void handle_watermark(struct link_feed *feed, const struct kafka_message 
 	if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
 		kafka_topic_reader_refresh(feed->kafka);
 	else
-		link_cache_require_generation(feed->config.link_cache, watermark.generation);
+		require_epoch(feed, &watermark);
 }
 
 static void handle_record(struct link_feed *feed, const struct kafka_message *message)

@@ -107,6 +107,7 @@ def test_each_partition_gets_several_watermarks_a_second(spawn, topic, database)
     assert headers == {
         "ce_specversion": "1.0", "ce_type": "waymark.v1.LinkWatermark", "ce_source": "/waymark/links-api",
         "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": str(database.value("SELECT generation FROM link_cache_generation")),
+        "waymark_version_base": "0",
         "waymark_partitions": str(topic.partition_count),
         "ce_id": headers["ce_id"], "ce_time": headers["ce_time"],
     }  # fmt: skip

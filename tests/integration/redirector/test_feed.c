@@ -40,7 +40,7 @@ static void *write_watermarks(void *arg)
 	struct feed_fixture *s = arg;
 	while (!atomic_load(&s->is_stopping)) {
 		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_paused); p++) {
-			struct watermark mark = { clock_now_us(clock_system()), 0, PARTITIONS };
+			struct watermark mark = { clock_now_us(clock_system()), 0, PARTITIONS, 0 };
 			struct watermark_buffers texts = { 0 };
 			struct kafka_record record;
 			watermark_write(&mark, p, "/test", &texts, &record);

@@ -104,6 +104,25 @@ static void a_tracked_entry_outlives_its_ttl(void **state)
 	assert_int_equal(cached_version(f), 1);
 }
 
+/* A failover: the feed stays fresh and has no event for the lost change. */
+static void an_entry_of_an_earlier_epoch_does_not_answer(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry out;
+	read_from_a_store(f, 6, steady(f));
+	memory_cache_require_above(f->memory, 1000);
+	assert_int_equal(cached_version(f), 0);
+	assert_int_equal(memory_cache_get_stale(f->memory, SLUG, strlen(SLUG), &out),
+	                 ERR_NOT_FOUND);
+	event(f, 7);
+	assert_int_equal(cached_version(f), 0);
+	read_from_a_store(f, 1005, steady(f));
+	assert_int_equal(cached_version(f), 1005);
+	event(f, 8);
+	memory_cache_require_above(f->memory, 0);
+	assert_int_equal(cached_version(f), 1005);
+}
+
 static void without_a_fresh_feed_the_ttl_applies(void **state)
 {
 	struct fixture *f = *state;
@@ -225,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_tracked_entry_outlives_its_ttl),
+		TEST(an_entry_of_an_earlier_epoch_does_not_answer),
 		TEST(without_a_fresh_feed_the_ttl_applies),
 		TEST(an_event_replaces_an_older_version),
 		TEST(a_late_event_does_not_extend_the_life_of_an_entry),

@@ -1,0 +1,96 @@
+"""An asynchronous standby of a stack's PostgreSQL, which can be cut off and then take the place of the primary."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import psycopg2
+from harness import wait_until
+from processes import popen
+
+from stacklib.ports import Ports
+from stacklib.postgres import BIN
+
+TIMEOUT_S = 120
+
+
+class Standby:
+    def __init__(self, stack):
+        self.stack = stack
+        self.primary = stack.env["ADMIN_PG_URL"]
+        # PostgreSQL runs as another user if this is root, so the folder is one that everybody can reach.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="waymark-standby-"))
+        self.data = self.folder / "data"
+        self.process = None
+        head, _, tail = self.primary.rpartition(":")
+        self.ports = Ports()
+        self.port = self.ports.take()
+        self.url = f"{head}:{self.port}/{tail.partition('/')[2]}"
+
+    def __enter__(self):
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        copy = ["pg_basebackup", "--dbname", self.primary, "--pgdata", self.data, "--checkpoint", "fast", "--no-sync", "--write-recovery-conf"]
+        subprocess.run([*self.launch(), f"{BIN}/{copy[0]}", *copy[1:]], check=True, capture_output=True, timeout=TIMEOUT_S)
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "", "max_connections": 200}
+        words = [f"--{name}={value}" for name, value in settings.items()]
+        with open(self.folder / "log", "wb") as log:
+            self.process = popen([*self.launch(), f"{BIN}/postgres", "-D", self.data, *words], stdout=log, stderr=log, cwd="/")
+        wait_until(self.is_up, TIMEOUT_S, "the standby to accept connections")
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    @staticmethod
+    def launch():
+        return ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups"] if os.geteuid() == 0 else []
+
+    def is_up(self):
+        with contextlib.suppress(psycopg2.OperationalError):
+            return self.ask("SELECT true")
+        assert self.process.poll() is None, (self.folder / "log").read_text()
+        return False
+
+    def ask(self, sql, url=None):
+        connection = psycopg2.connect(url or self.url)
+        connection.autocommit = True
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+                return cursor.fetchone()[0] if cursor.description else None
+        finally:
+            connection.close()
+
+    def cut_off(self):
+        """Waits until the standby has all that is committed by now. It receives nothing from then on."""
+        lsn = self.ask("SELECT pg_current_wal_lsn()", self.primary)
+        wait_until(lambda: self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'"), TIMEOUT_S, "the standby to catch up")
+        self.ask("ALTER SYSTEM SET primary_conninfo = ''")
+        self.ask("SELECT pg_reload_conf()")
+        wait_until(lambda: self.ask("SELECT count(*) FROM pg_stat_wal_receiver") == 0, TIMEOUT_S, "the standby to be cut off")
+
+    def replace_primary(self):
+        """The primary dies, the standby is promoted and runs at the primary's address from now on."""
+        self.stack.run("kill", "-KILL", "postgres")
+        assert self.ask(f"SELECT pg_promote(true, {TIMEOUT_S})")
+        self.stop()
+        data = pathlib.Path(self.stack.state, "postgres")
+        shutil.rmtree(data)
+        shutil.copytree(self.data, data)
+        data.chmod(0o700)
+        if os.geteuid() == 0:
+            for path in (data, *data.rglob("*")):
+                shutil.chown(path, "postgres", "postgres")
+        self.stack.run("start", "postgres")
+        wait_until(lambda: self.ask("SELECT NOT pg_is_in_recovery()", self.primary), TIMEOUT_S, "the new primary")
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(TIMEOUT_S)

@@ -1,0 +1,77 @@
+"""What tools/backup copies, who may read the copy, and what a restored database issues next (docs/operations.md, Backup and restore)."""
+
+import os
+import pathlib
+import secrets
+import subprocess
+
+import psycopg2
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+LINK = "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES (%s, 'TEMPORARY', 'https://a.example/', now()) RETURNING id"
+
+
+def url_of(database):
+    return os.environ["ADMIN_PG_URL"].rpartition("/")[0] + "/" + database
+
+
+def run(sql, database, *values):
+    connection = psycopg2.connect(url_of(database))
+    connection.autocommit = True
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchone() if cursor.description else None
+    finally:
+        connection.close()
+
+
+def backup(database, *words):
+    command = [ROOT / "tools/backup", *words]
+    done = subprocess.run(command, env={**os.environ, "PG_URL": url_of(database)}, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def names():
+    """A database with a link and two salts, and the name of a second one."""
+    first, second = (f"test_backup_{secrets.token_hex(6)}" for _ in range(2))
+    run(f"CREATE DATABASE {first} TEMPLATE waymark_migrated", "postgres")
+    run("INSERT INTO visitor_salts SELECT current_date + n, sha256(n::text::bytea) FROM generate_series(0, 1) n", first)
+    run(LINK, first, "copied")
+    yield first, second
+    for name in (first, second):
+        run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", "postgres")
+
+
+@pytest.fixture(scope="module")
+def copy(names, tmp_path_factory):
+    path = tmp_path_factory.mktemp("backup") / "copy"
+    before = os.umask(0o022)
+    try:
+        backup(names[0], "dump", path)
+    finally:
+        os.umask(before)
+    return path
+
+
+def test_only_the_owner_can_read_the_copy(copy):
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_copy_has_no_salts(names, copy):
+    rows = subprocess.run(["pg_restore", "--data-only", "--file", "-", copy], capture_output=True, check=True).stdout
+    assert b"copied" in rows
+    assert rows.count(b"COPY public.visitor_salts") == 0
+
+
+def test_a_restored_database_repeats_no_id_and_no_version(names, copy):
+    first, second = names
+    backup(second, "restore", copy)
+    assert run("SELECT count(*) FROM visitor_salts", second) == (0,)
+    assert run("SELECT epoch, link_version_base FROM database_epoch", second) == (2, 1_000_000)
+    lost = [run(LINK, first, f"lost{n}")[0] for n in range(3)]
+    assert run(LINK, second, "new")[0] > max(lost)
+    generations = [run("SELECT generation FROM link_cache_generation", name)[0] for name in names]
+    assert generations[1] >= generations[0] + 1_000_000
