@@ -4,6 +4,7 @@
 #include "lib/links/host_list.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
+#include "services/links-api/accounts/password.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/links/reserved_slugs.h"
@@ -97,6 +98,9 @@ static const struct env_var vars[] = {
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
 	        "passwords that may wait for a thread; further ones get 429. Registrations may fill half of it, and "
 	        "logins from networks that are new to their account three quarters"),
+	ENV_INT("PASSWORD_HASH_COST", struct config, password_hash_cost, PASSWORD_COST_DEFAULT,
+	        PASSWORD_COST_MIN, PASSWORD_COST_MAX,
+	        "cost of bcrypt for new passwords; each step doubles the time of a login, and values below 10 are for tests only"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 

@@ -36,6 +36,7 @@ struct config {
 	char cors_origins[4096]; /* syntax: see cors_init */
 	int64_t password_threads;
 	int64_t password_queue;
+	int64_t password_hash_cost;    /* of bcrypt */
 	int64_t links_per_day;         /* links that a user may create in 24 hours; 0 = no limit */
 	int64_t requests_per_minute;   /* per account; 0 = no limit */
 	int64_t bulk_links_per_minute; /* per account; 0 = no limit */

@@ -15,9 +15,7 @@ import time
 
 from . import paths
 from .errors import StackError
-from .member import TIMEOUT_S
-from .state import State
-from .supervisor import CONTROL
+from .state import CONTROL, TIMEOUT_S, State
 
 DESCRIPTION = """\
 A private Waymark on this machine: PostgreSQL, Redis, Kafka and the four services on free ports of
@@ -28,7 +26,8 @@ A private Waymark on this machine: PostgreSQL, Redis, Kafka and the four service
   tools/stack kill -9 consumer-1 --state /tmp/waymark && tools/stack start consumer-1 --state /tmp/waymark
   tools/stack down --state /tmp/waymark      stops all; the folder keeps data and logs
 
-BROKER=kafka requires Apache Kafka. BROKER=embedded uses the in-memory broker."""
+BROKER=kafka requires Apache Kafka. BROKER=embedded uses the in-memory broker.
+STACK_FSYNC=off: PostgreSQL does not wait for the disk, and a power failure may lose data."""
 
 
 def main(arguments):

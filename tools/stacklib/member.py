@@ -7,8 +7,8 @@ import time
 
 from . import tool
 from .errors import StackError
+from .state import TIMEOUT_S
 
-TIMEOUT_S = 300  # a guard against a hang only: waits end as soon as their condition holds
 STOP_TIMEOUT_S = 40  # services drain for up to 25 s
 LOG_TAIL_LINES = 15
 

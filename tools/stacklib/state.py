@@ -6,6 +6,9 @@ import secrets
 
 from .errors import StackError
 
+CONTROL = "control"  # relative: the path of a Unix socket has at most 107 bytes
+TIMEOUT_S = 300  # a guard against a hang only: waits end as soon as their condition holds
+
 
 class State:
     """

@@ -19,9 +19,7 @@ import traceback
 
 from .errors import StackError
 from .stack import Stack
-from .state import State
-
-CONTROL = "control"  # relative: the path of a Unix socket has at most 107 bytes
+from .state import CONTROL, State
 
 
 class Supervisor:

@@ -65,7 +65,8 @@ static enum err write_password_on(void *ctx, struct pg_conn *conn)
 
 static enum err set_password(struct password_check *c)
 {
-	enum err err = password_hash(c->new_password, c->new_hash);
+	enum err err = password_hash(c->new_password, c->request->api->config->password_hash_cost,
+	                             c->new_hash);
 	return err == OK ? pg_transaction_run(c->request->api->pg, write_password_on, c) : err;
 }
 
@@ -78,7 +79,8 @@ static void check_job(void *arg)
 {
 	struct password_check *c = arg;
 	struct request *r = c->request;
-	bool is_correct = password_matches(c->password, c->hash);
+	bool is_correct =
+		password_matches(c->password, c->hash, r->api->config->password_hash_cost);
 	login_limiter_end(r, &c->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
 	if (is_correct) {
 		enum err err =

@@ -73,7 +73,8 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 
 static enum err create_user(struct attempt *a)
 {
-	enum err err = password_hash(a->credentials.password, a->hash);
+	enum err err = password_hash(a->credentials.password,
+	                             a->request->api->config->password_hash_cost, a->hash);
 	return err == OK ? pg_transaction_run(a->request->api->pg, create_user_on, a) : err;
 }
 
@@ -162,7 +163,8 @@ static void login_job(void *arg)
 {
 	struct attempt *a = arg;
 	struct request *r = a->request;
-	bool is_correct = password_matches(a->credentials.password, *a->hash ? a->hash : NULL);
+	bool is_correct = password_matches(a->credentials.password, *a->hash ? a->hash : NULL,
+	                                   a->request->api->config->password_hash_cost);
 	login_limiter_end(r, &a->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
 	if (is_correct) {
 		if (a->user.blocked)

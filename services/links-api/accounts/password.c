@@ -8,11 +8,10 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 
-#define COST 12
 #define SALT_BYTES 16
 
-/* A hash of cost 12 for which no password is known. */
-static const char dummy_hash[] = "$2b$12$lfbwu2n2Xt/NuY6w9mPVWu24Ks2e2TqEP29IIlIdlfBca5sozpSxu";
+/* A hash without its cost, for which no password is known. */
+#define DUMMY_HASH "$2b$%02d$lfbwu2n2Xt/NuY6w9mPVWu24Ks2e2TqEP29IIlIdlfBca5sozpSxu"
 
 static bool run_bcrypt(const char *password, const char *setting,
                        char out[static PASSWORD_HASH_SIZE])
@@ -27,12 +26,13 @@ static bool run_bcrypt(const char *password, const char *setting,
 	return is_valid;
 }
 
-enum err password_hash(const char *password, char out[static PASSWORD_HASH_SIZE])
+enum err password_hash(const char *password, int64_t cost, char out[static PASSWORD_HASH_SIZE])
 {
 	char salt[SALT_BYTES];
 	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
 	entropy_fill(salt, sizeof(salt));
-	if (!crypt_gensalt_rn("$2b$", COST, salt, sizeof(salt), setting, sizeof(setting)))
+	if (!crypt_gensalt_rn("$2b$", (unsigned long)cost, salt, sizeof(salt), setting,
+	                      sizeof(setting)))
 		return ERR_INTERNAL;
 	return run_bcrypt(password, setting, out) ? OK : ERR_INTERNAL;
 }
@@ -45,10 +45,12 @@ static bool equal_in_constant_time(const char *a, const char *b, size_t len)
 	return different == 0;
 }
 
-bool password_matches(const char *password, const char *hash)
+bool password_matches(const char *password, const char *hash, int64_t cost)
 {
-	const char *setting = hash ? hash : dummy_hash;
+	char dummy_hash[PASSWORD_HASH_SIZE];
 	char computed[PASSWORD_HASH_SIZE];
+	snprintf(dummy_hash, sizeof(dummy_hash), DUMMY_HASH, (int)cost);
+	const char *setting = hash ? hash : dummy_hash;
 	if (!run_bcrypt(password, setting, computed) || strlen(setting) != PASSWORD_HASH_SIZE - 1)
 		return false;
 	bool same = equal_in_constant_time(computed, setting, PASSWORD_HASH_SIZE);

@@ -66,7 +66,7 @@ def test_readiness_does_not_depend_on_redis_or_kafka(start):
 
 
 def test_sigterm_completes_running_requests(start, database):
-    service = Service(database, PASSWORD_THREADS=1)
+    service = Service(database, PASSWORD_THREADS=1, PASSWORD_HASH_COST=12)
     wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 60, "readiness")
     email = unique_email()
     Api(service.url).register_and_login(email)

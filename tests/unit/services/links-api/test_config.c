@@ -40,6 +40,7 @@ static void requires_only_stores_brokers_base_url_and_secret(void **state)
 	assert_int_equal(config.links_per_day, 100);
 	assert_int_equal(config.anonymous_links_per_hour, 20);
 	assert_int_equal(config.login_failures, 10);
+	assert_int_equal(config.password_hash_cost, 12);
 	assert_int_equal(config.log_level, LOG_INFO);
 	clearenv();
 	strbuf_reset(&problems);
