@@ -1,13 +1,15 @@
 #include "services/links-api/stats/visit_lines.h"
 
 #include <string.h>
-#include <unictype.h>
-#include <uninorm.h>
-#include <unistr.h>
+#include <unicode/uchar.h>
+#include <unicode/unorm2.h>
+#include <unicode/utf8.h>
 
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "lib/clicks/visit_page.h"
+
+#define DECOMPOSITION_MAX 32 /* UTF-16 units; the longest of Unicode has 18 */
 
 static void set(struct json *visit, const struct visit_page_column *column,
                 const struct pg_result *rows, size_t row, int index)
@@ -55,31 +57,39 @@ void visit_lines_add_csv_header(struct strbuf *out)
 }
 
 /* Spreadsheets drop what cannot be seen before they decide what a cell is. */
-static bool is_invisible(ucs4_t c)
+static bool is_invisible(UChar32 c)
 {
-	return uc_is_property_white_space(c) || uc_is_property_default_ignorable_code_point(c) ||
-	       uc_is_general_category(c, UC_CONTROL);
+	return u_isUWhiteSpace(c) || u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) ||
+	       u_charType(c) == U_CONTROL_CHAR;
 }
 
-/*
- * Whether a spreadsheet could take the character for the beginning of a formula. Some read
- * full-width, small and raised forms like the plain ones: their compatibility form decides.
- */
-static bool begins_formula(ucs4_t c)
+/* The first character of the compatibility form: "=" for a full-width, small or raised one. */
+static UChar32 plain_form(UChar32 c)
 {
-	uint32_t plain[UC_DECOMPOSITION_MAX_LENGTH];
-	int tag;
-	if (uc_decomposition(c, &tag, plain) > 0)
-		c = plain[0];
-	return c == '=' || c == '+' || c == '-' || c == '@' || c == 0x2212; /* minus sign */
+	UErrorCode error = U_ZERO_ERROR;
+	const UNormalizer2 *forms = unorm2_getNFKDInstance(&error);
+	UChar plain[DECOMPOSITION_MAX];
+	if (U_FAILURE(error) ||
+	    unorm2_getDecomposition(forms, c, plain, DECOMPOSITION_MAX, &error) <= 0 ||
+	    U_FAILURE(error))
+		return c;
+	return plain[0];
+}
+
+/* Whether a spreadsheet could take the character for the beginning of a formula. */
+static bool begins_formula(UChar32 c)
+{
+	UChar32 plain = plain_form(c);
+	return plain == '=' || plain == '+' || plain == '-' || plain == '@' ||
+	       plain == 0x2212; /* minus sign */
 }
 
 static bool is_formula(const char *text)
 {
-	size_t len = strlen(text);
-	ucs4_t c = ' ';
-	for (size_t at = 0; at < len && is_invisible(c);)
-		at += (size_t)u8_mbtouc(&c, (const uint8_t *)text + at, len - at);
+	int32_t len = (int32_t)strlen(text);
+	UChar32 c = ' ';
+	for (int32_t at = 0; at < len && c >= 0 && is_invisible(c);)
+		U8_NEXT(text, at, len, c);
 	return begins_formula(c);
 }
 

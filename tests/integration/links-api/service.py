@@ -144,9 +144,9 @@ class Service:
             "LINKS_PER_DAY": "0",
             "ANONYMOUS_LINKS_PER_HOUR": "0",
             "ACCOUNTS_PER_HOUR": "0",
-            "PASSWORD_HASH_COST": "4",
             "REQUESTS_PER_MINUTE": "0",
             "BULK_LINKS_PER_MINUTE": "0",
+            "PASSWORD_HASH_COST": "4",
         }
         environment |= {name: str(value) for name, value in variables.items()}
         self.process = processes.popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)
