@@ -123,7 +123,7 @@ def resources(rendered, name):
         ("redirector: memory", lambda r: config(r, "redirector").update(SLUG_BLOOM_FILTER_SLUGS="200000000")),
         ("redirector: memory", lambda r: config(r, "redirector").update(MEMORY_CACHE_BYTES="1073741824")),
         ("analytics-consumer: memory", lambda r: resources(r, "analytics-consumer")["requests"].update(memory="512Mi")),
-        ("links-api: memory", lambda r: resources(r, "links-api")["limits"].update(memory="256Mi")),
+        ("links-api: memory", lambda r: resources(r, "links-api")["limits"].update(memory="192Mi")),
         ("redirector: journal", lambda r: config(r, "redirector").update(JOURNAL_MAX_BYTES="2147483648")),
         ("redirector: loops", lambda r: resources(r, "redirector")["requests"].update(cpu="4")),
         ("redirector: the model assumes another pod", lambda r: resources(r, "redirector")["requests"].update(cpu="900m")),

@@ -22,7 +22,7 @@ LINK = {"original_url": "https://example.com/"}
 
 @pytest.fixture(scope="module")
 def service(start):
-    return start(LINKS_PER_DAY=3, ANONYMOUS_LINKS_PER_HOUR=2)
+    return start(LINKS_PER_DAY=3, ANONYMOUS_LINKS_PER_HOUR=2, HTTP_WORKERS=12)  # half of them for one account
 
 
 def create(api):
