@@ -60,7 +60,8 @@ void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t 
 	char request[512];
 	int len = snprintf(
 		request, sizeof(request),
-		"GET /%s?utm_campaign=%s.%llu HTTP/1.1\r\nHost: waymark.test\r\nUser-Agent: " AGENT "\r\n"
+		"GET /%s?utm_campaign=%s.%llu HTTP/1.1\r\nHost: waymark.test\r\nUser-Agent: " AGENT
+		"\r\n"
 		"X-Forwarded-For: 198.51.%u.%u\r\nAccept: text/html\r\nAccept-Language: de,en;q=0.8\r\n\r\n",
 		slug, run, (unsigned long long)number, (unsigned)(number / 200 % 64),
 		(unsigned)(number % 200));

@@ -1,4 +1,4 @@
-/* Connections that end: readers that are slow, peers that have gone, and those that are too many. */
+/* Connections that end: slow readers, peers that have gone, and connections beyond the limit. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
