@@ -98,7 +98,7 @@ def malformed(token):
     last = ALPHABET.index(signature[-1])
     for bits in (1, 2, 3):
         yield token[:-1] + ALPHABET[last ^ bits]
-    for end in ("=", "==", ".", "..", ".x", " x", ",", "\t", "%", "~", "\x7f", "é"):
+    for end in ("=", "==", ".", "..", ".x", " x", ",", "\tx", "%", "~", "\x7f", "é"):
         yield token + end
     yield from ("." + token, f"{head}..{body}.{signature}", f"{body}.{head}.{signature}", f"{head}.{signature}.{body}")
     yield from (f"{head}.{body}.{signature}.{body}.{signature}", f"{token},{token}", token.upper(), token.lower())
