@@ -34,6 +34,7 @@ struct feed_fixture {
 	pthread_t watermark_thread;
 	_Atomic bool is_stopping;
 	_Atomic bool is_paused;
+	_Atomic bool shows_a_new_topic; /* in the next watermark */
 };
 
 /* Everything that the test published before this reading of the clock stands below the ends. */
@@ -45,8 +46,9 @@ static void write_watermark(struct feed_fixture *s)
 	if (kafka_producer_query_ends(s->producer, s->net->unique, TIMEOUT_MS, ends, PARTITIONS,
 	                              &mark.partitions) != OK)
 		return;
+	bool is_new = atomic_exchange(&s->shows_a_new_topic, false);
 	for (int32_t p = 0; p < PARTITIONS; p++)
-		mark.partition[p] = (struct watermark_partition){ ends[p], ends[p] };
+		mark.partition[p] = (struct watermark_partition){ ends[p], is_new ? 0 : ends[p] };
 	const struct kafka_record record = { .topic = s->watermarks.unique,
 		                             .value = bytes,
 		                             .value_len = watermark_encode(&mark, bytes) };
@@ -198,6 +200,24 @@ static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
 }
 
+static void tracks_nothing_that_it_read_before_the_topic_was_created_again(void **state)
+{
+	struct feed_fixture *s = *state;
+	fixture_add_link(s->fixture, "earlier");
+	publish(s, "other", 1, "other");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "earlier", "https://example.com/earlier");
+	double queried = fixture_metric(s->fixture, FROM_REDIS);
+	assert_redirects(s->fixture, "earlier", "https://example.com/earlier");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried);
+	atomic_store(&s->shows_a_new_topic, true);
+	await(s->fixture, "waymark_feed_resets_total", 1);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "earlier", "https://example.com/earlier");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 1);
+}
+
 static void is_ready_and_redirects_without_kafka(void **state)
 {
 	struct feed_fixture *s = *state;
@@ -335,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(memory_outlives_its_ttl_and_applies_changes),
 		TEST(the_ttl_applies_again_when_the_watermarks_stop),
+		TEST(tracks_nothing_that_it_read_before_the_topic_was_created_again),
 		TEST(is_ready_and_redirects_without_kafka),
 		TEST(entries_live_five_seconds_without_kafka_and_redis),
 		TEST(a_complete_filter_rejects_invented_slugs_without_postgresql),
