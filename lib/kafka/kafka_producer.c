@@ -41,9 +41,9 @@ struct kafka_producer {
 	bool uses_backlog;        /* new entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
-	struct kafka_queue backlog;        /* to be sent when an instance works */
-	struct kafka_queue returned;       /* entries that rk failed, to be sent again */
-	int64_t log_again_us;              /* steady; for the thread only */
+	struct kafka_queue backlog;  /* to be sent when an instance works */
+	struct kafka_queue returned; /* entries that rk failed, to be sent again */
+	int64_t log_again_us;        /* steady; for the thread only */
 	struct metric *restarts;
 	struct metric *undelivered;
 };

@@ -163,7 +163,9 @@ void kafka_topic_reader_skip_to_end(struct kafka_topic_reader *reader, int topic
 /* -1: none of ours, as in an error that concerns no topic. */
 static int topic_of(const struct kafka_topic_reader *reader, const rd_kafka_message_t *m)
 {
-	for (int t = 0; m->rkt && t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->config.topics[t]; t++)
+	if (!m->rkt)
+		return -1;
+	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->config.topics[t]; t++)
 		if (strcmp(rd_kafka_topic_name(m->rkt), reader->config.topics[t]) == 0)
 			return t;
 	return -1;
@@ -172,8 +174,8 @@ static int topic_of(const struct kafka_topic_reader *reader, const rd_kafka_mess
 /* Handles what librdkafka returns in place of a record. */
 static void handle_error(struct kafka_topic_reader *reader, int topic, const rd_kafka_message_t *m)
 {
-	bool is_known_partition = topic >= 0 && m->partition >= 0 &&
-	                          m->partition < reader->topics[topic].partitions;
+	bool is_known_partition =
+		topic >= 0 && m->partition >= 0 && m->partition < reader->topics[topic].partitions;
 	const struct kafka_topic_reader_events *events = &reader->config.events;
 	switch (m->err) {
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:

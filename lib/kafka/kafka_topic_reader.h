@@ -69,7 +69,7 @@ enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t time
 /* Makes the next poll look for new partitions. */
 void kafka_topic_reader_refresh(struct kafka_topic_reader *reader);
 
-/* Continues at the end of the partition and calls lost: its records so far are not to be trusted. */
+/* Continues at the end of the partition and calls lost, because records may have been missed. */
 void kafka_topic_reader_skip_to_end(struct kafka_topic_reader *reader, int topic,
                                     int32_t partition);
 

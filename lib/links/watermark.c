@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "lib/protobuf/protobuf.h"
-#include "waymark/v1/link_watermark.pb-c.h"
+#include "waymark/v1/watermark.pb-c.h"
 
 size_t watermark_encode(const struct watermark *watermark, uint8_t out[static WATERMARK_BYTES_MAX])
 {
@@ -31,8 +31,7 @@ static bool decode_partitions(const Waymark__V1__LinkWatermark *from, struct wat
 		const Waymark__V1__LinkPartitionEnd *ends = from->partitions[p];
 		if (ends->lowest_end < 0 || ends->end < ends->lowest_end)
 			return false;
-		out->partition[p] =
-			(struct watermark_partition){ ends->end, ends->lowest_end };
+		out->partition[p] = (struct watermark_partition){ ends->end, ends->lowest_end };
 	}
 	out->partitions = (int32_t)from->n_partitions;
 	return true;

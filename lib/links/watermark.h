@@ -1,6 +1,6 @@
 /*
  * Watermarks: how current the topic of link events is. links-api writes them to a topic of their
- * own (proto/waymark/v1/link_watermark.proto), so that subscribers of links see links only.
+ * own (proto/waymark/v1/watermark.proto), so that subscribers of links see links only.
  *
  * A watermark says that every change committed before as_of stands below the ends of the
  * partitions. A reader has all these changes once its position has reached each end.

@@ -22,8 +22,8 @@ struct outbox_publisher {
 	struct kafka_config kafka;
 	const struct log *log;
 	struct kafka_producer *producer;
-	_Atomic size_t undelivered;      /* events since the last flush */
-	_Atomic bool is_watermark_lost;  /* the last one was not delivered */
+	_Atomic size_t undelivered;     /* events since the last flush */
+	_Atomic bool is_watermark_lost; /* the last one was not delivered */
 	struct topic_ends ends; /* the producer's thread changes it while events are in flight */
 };
 

@@ -35,8 +35,8 @@ struct outbox_watermark {
 	struct outbox_publisher *publisher; /* borrowed */
 	struct metric *published;
 	int64_t due_steady_us;
-	int64_t as_of_us; /* database time of the running pass; 0 = no watermark is due */
-	bool has_settled; /* no change of an earlier relay can stand beyond the ends */
+	int64_t as_of_us;        /* database time of the running pass; 0 = no watermark is due */
+	bool has_settled;        /* no change of an earlier relay can stand beyond the ends */
 	int64_t query_steady_us; /* the ends are not queried before */
 };
 

@@ -37,7 +37,7 @@ struct watermark_tracker {
 	int64_t started_us;         /* wall */
 
 	/* The writer's. */
-	int32_t partitions; /* that the feed reads */
+	int32_t partitions;                         /* that the feed reads */
 	int64_t position[WATERMARK_PARTITIONS_MAX]; /* next offset to read; -1: unknown */
 	int64_t end[WATERMARK_PARTITIONS_MAX];      /* in the newest watermark; 0: none */
 	int64_t newest_us;                          /* that watermark; wall */
@@ -65,8 +65,7 @@ void watermark_tracker_set_position(struct watermark_tracker *tracker, int32_t p
 bool watermark_tracker_has_lost_end(const struct watermark_tracker *tracker,
                                     const struct watermark *watermark, int32_t partition);
 /* False: the relay knows of partitions that we do not read yet; the watermark is ignored. */
-bool watermark_tracker_update(struct watermark_tracker *tracker,
-                              const struct watermark *watermark);
+bool watermark_tracker_update(struct watermark_tracker *tracker, const struct watermark *watermark);
 /* Events of this partition may have been missed: the feed is no longer continuous. */
 void watermark_tracker_reset_partition(struct watermark_tracker *tracker, int32_t partition);
 /* Watermarks may have been missed, and with them that a partition has lost its end. */

@@ -124,8 +124,8 @@ static void acks_name_their_offsets_and_a_query_the_ends(void **state)
 	struct kafka_producer *p = new_producer(&config);
 	int64_t ends[2] = { -1, -1 };
 	int32_t partitions = 0;
-	assert_int_equal(
-		kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions), OK);
+	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions),
+	                 OK);
 	assert_int_equal(partitions, 2);
 	assert_int_equal(ends[0] + ends[1], 0);
 	for (uintptr_t i = 1; i <= 20; i++) {
@@ -135,14 +135,13 @@ static void acks_name_their_offsets_and_a_query_the_ends(void **state)
 	}
 	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&acks.count), 20);
-	assert_int_equal(
-		kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions), OK);
+	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions),
+	                 OK);
 	assert_int_equal(ends[0] + ends[1], 20);
 	for (int part = 0; part < 2; part++)
 		assert_int_equal(atomic_load(&acks.last_offset[part]) + 1, ends[part]);
-	assert_int_equal(
-		kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 1, &partitions),
-		ERR_LIMIT);
+	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 1, &partitions),
+	                 ERR_LIMIT);
 	kafka_producer_free(p);
 }
 

@@ -141,8 +141,8 @@ static void an_older_watermark_changes_nothing(void **state)
 	struct fixture *f = *state;
 	begin(f);
 	update_one(f, NOW_US, 5);
-	const struct watermark late = watermark_of(NOW_US - 60 * CLOCK_US_PER_S, 1,
-	                                           (const int64_t[]){ 2 });
+	const struct watermark late =
+		watermark_of(NOW_US - 60 * CLOCK_US_PER_S, 1, (const int64_t[]){ 2 });
 	assert_false(watermark_tracker_has_lost_end(&f->tracker, &late, 0));
 	assert_true(watermark_tracker_update(&f->tracker, &late));
 	assert_int_equal(as_of(f), NOW_US);
