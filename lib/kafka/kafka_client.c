@@ -212,3 +212,24 @@ enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_ka
 	rd_kafka_metadata_destroy(metadata);
 	return known ? OK : ERR_UNAVAILABLE;
 }
+
+enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
+                                 int64_t timeout_ms, int64_t *ends)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(count);
+	for (int32_t p = 0; p < count; p++)
+		rd_kafka_topic_partition_list_add(list, topic, p)->offset = RD_KAFKA_OFFSET_END;
+	enum err err =
+		rd_kafka_offsets_for_times(rk, list, (int)timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR
+			? OK
+			: ERR_UNAVAILABLE;
+	for (int p = 0; p < list->cnt && err == OK; p++) {
+		const rd_kafka_topic_partition_t *found = &list->elems[p];
+		if (found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->offset < 0)
+			err = ERR_UNAVAILABLE;
+		else
+			ends[found->partition] = found->offset;
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+	return err;
+}

@@ -68,4 +68,11 @@ enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_ka
                                        struct rd_kafka_topic_s *topic, int64_t timeout_ms,
                                        int32_t *count) MUST_CHECK;
 
+/*
+ * Queries the ends of the partitions 0 to count - 1: the offsets after their last records. Waits at
+ * most timeout_ms. ERR_UNAVAILABLE: not all are known.
+ */
+enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
+                                 int64_t timeout_ms, int64_t *ends) MUST_CHECK;
+
 #endif

@@ -13,6 +13,7 @@ struct rd_kafka_message_s;
 
 /* Borrowed from the consumer or reader until its next call. */
 struct kafka_message {
+	int topic; /* of a kafka_topic_reader: the index in its topics; else 0 */
 	int32_t partition;
 	int64_t offset;
 	int64_t timestamp_ms; /* set by the broker or the producer; -1: none */

@@ -31,9 +31,6 @@
 #define RESEND_BATCH 1000
 /* How long batches stay small after the brokers have found one too large. */
 #define LARGER_BATCH_US (60 * CLOCK_US_PER_S)
-#define COUNT_PARTITIONS_MS 5000
-#define COUNT_PARTITIONS_RETRY_MS 250
-#define METADATA_TIMEOUT_MS 250
 
 struct kafka_producer {
 	struct kafka_client client; /* first: it is librdkafka's opaque */
@@ -52,12 +49,9 @@ struct kafka_producer {
 	bool uses_backlog;              /* new entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
-	struct kafka_queue backlog;        /* to be sent when an instance works */
-	struct kafka_queue returned;       /* entries that rk failed, to be sent again */
-	int64_t log_again_us;              /* steady; for the thread only */
-	const char *_Atomic counted_topic; /* the topic whose partitions are queried; NULL: none */
-	_Atomic int32_t partitions;        /* of counted_topic; 0: not known yet */
-	int64_t count_again_us;            /* steady; for the thread only */
+	struct kafka_queue backlog;  /* to be sent when an instance works */
+	struct kafka_queue returned; /* entries that rk failed, to be sent again */
+	int64_t log_again_us;        /* steady; for the thread only */
 	struct metric *restarts;
 	struct metric *undelivered;
 };
@@ -199,6 +193,9 @@ static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message
 	struct kafka_queue_entry *entry = message->_private;
 	if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		kafka_client_set_reachable(&p->client);
+		if (p->config.acked)
+			p->config.acked(p->config.ctx, &entry->record, message->partition,
+			                message->offset);
 		finish(p, entry, OK);
 		return;
 	}
@@ -308,26 +305,6 @@ static void drop_all(struct kafka_producer *p, struct kafka_queue *list)
 		finish(p, entry, entry->result);
 }
 
-/* For the thread, which alone may use rk without the mutex. */
-static void count_partitions(struct kafka_producer *p)
-{
-	const char *name = atomic_load(&p->counted_topic);
-	int64_t now_us = clock_steady_us(clock_system());
-	if (!name || now_us < p->count_again_us)
-		return;
-	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->instance.rk, name, NULL);
-	int32_t count = 0;
-	enum err err = topic ? kafka_client_count_partitions(&p->client, p->instance.rk, topic,
-	                                                     METADATA_TIMEOUT_MS, &count)
-	                     : ERR_INVALID;
-	if (err == OK)
-		atomic_store(&p->partitions, count);
-	if (topic)
-		rd_kafka_topic_destroy(topic);
-	p->count_again_us = now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) *
-	                                     CLOCK_US_PER_MS;
-}
-
 static void *run_producer(void *arg)
 {
 	struct kafka_producer *p = arg;
@@ -343,7 +320,6 @@ static void *run_producer(void *arg)
 		drop_all(p, &failed);
 		if (is_due)
 			restart_instance(p);
-		count_partitions(p);
 		rd_kafka_poll(p->instance.rk, wait_ms);
 		pthread_mutex_lock(&p->mutex);
 	}
@@ -435,10 +411,27 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 	return err;
 }
 
-int32_t kafka_producer_partitions(struct kafka_producer *p, const char *topic)
+enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, int64_t timeout_ms,
+                                   int64_t *ends, int32_t max, int32_t *partitions)
 {
-	atomic_store(&p->counted_topic, topic);
-	return atomic_load(&p->partitions);
+	int64_t until_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	int32_t count = 0;
+	pthread_mutex_lock(&p->mutex); /* rk must not be replaced meanwhile */
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(p->instance.rk, topic, NULL);
+	enum err err = handle ? kafka_client_count_partitions(&p->client, p->instance.rk, handle, timeout_ms,
+	                                                      &count)
+	                      : ERR_INVALID;
+	if (err == OK && count > max)
+		err = ERR_LIMIT;
+	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
+	if (err == OK)
+		err = kafka_client_query_ends(p->instance.rk, topic, count, left_ms > 1 ? left_ms : 1, ends);
+	if (handle)
+		rd_kafka_topic_destroy(handle);
+	pthread_mutex_unlock(&p->mutex);
+	if (err == OK)
+		*partitions = count;
+	return err;
 }
 
 size_t kafka_producer_queued(const struct kafka_producer *p)

@@ -56,6 +56,12 @@ struct kafka_record {
  */
 typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 
+/*
+ * Called before delivered for each acked record. offset is negative if the broker did not name it.
+ */
+typedef void (*kafka_acked)(void *ctx, const struct kafka_record *record, int32_t partition,
+                            int64_t offset);
+
 struct kafka_producer_config {
 	const struct kafka_config *kafka;
 	/*
@@ -68,6 +74,7 @@ struct kafka_producer_config {
 	int64_t linger_ms;
 	int64_t message_timeout_ms; /* 0: a record never times out */
 	kafka_delivered delivered;  /* may be NULL */
+	kafka_acked acked;          /* may be NULL */
 	void *ctx;
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */
@@ -88,11 +95,12 @@ enum err kafka_producer_send(struct kafka_producer *p,
                              const struct kafka_record *record) MUST_CHECK;
 
 /*
- * The number of partitions of topic, as the brokers reported it last; 0: not known yet. Never
- * waits: the first call makes the background thread query it, and again every 5 s. One topic per
- * producer; p borrows the name while it lives.
+ * Queries the number of partitions of topic and the offset after the last record of each. Waits at
+ * most timeout_ms, during which no other thread can send. ERR_UNAVAILABLE: a broker has not
+ * answered. ERR_LIMIT: there are more than max partitions.
  */
-int32_t kafka_producer_partitions(struct kafka_producer *p, const char *topic);
+enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, int64_t timeout_ms,
+                                   int64_t *ends, int32_t max, int32_t *partitions) MUST_CHECK;
 
 /* Records accepted and neither acked nor dropped. */
 size_t kafka_producer_queued(const struct kafka_producer *p);

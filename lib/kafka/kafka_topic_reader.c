@@ -6,6 +6,7 @@
 #include "lib/kafka/kafka_topic_reader.h"
 
 #include <librdkafka/rdkafka.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
@@ -16,15 +17,19 @@
 #define REFRESH_RETRY_MS 250
 #define METADATA_TIMEOUT_MS 250
 
+struct topic {
+	rd_kafka_topic_t *handle; /* NULL: there is no such topic in the configuration */
+	int32_t partitions;       /* number of partitions that are read */
+	int64_t refresh_us;       /* steady */
+};
+
 struct kafka_topic_reader {
 	struct kafka_client client; /* first: it is librdkafka's opaque */
 	struct kafka_topic_reader_config config;
 	rd_kafka_t *rk;
-	rd_kafka_topic_t *topic;
+	struct topic topics[KAFKA_TOPIC_READER_TOPICS_MAX];
 	rd_kafka_queue_t *queue;
 	rd_kafka_message_t *borrowed;
-	int32_t partitions; /* number of partitions that are read */
-	int64_t refresh_us; /* steady */
 	bool failed;
 };
 
@@ -41,6 +46,7 @@ static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka
 		{ "enable.auto.commit", "false" },
 		{ "enable.auto.offset.store", "false" },
 		{ "auto.offset.reset", "error" },
+		{ "enable.partition.eof", "true" },
 		/* Low latency matters more here than large fetches. */
 		{ "fetch.wait.max.ms", "100" },
 		{ "fetch.error.backoff.ms", "100" },
@@ -60,8 +66,13 @@ static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka
 		return ERR_INVALID;
 	}
 	reader->queue = rd_kafka_queue_new(reader->rk);
-	reader->topic = rd_kafka_topic_new(reader->rk, reader->config.topic, NULL);
-	return reader->topic ? OK : ERR_INVALID;
+	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->config.topics[t]; t++) {
+		reader->topics[t].handle =
+			rd_kafka_topic_new(reader->rk, reader->config.topics[t], NULL);
+		if (!reader->topics[t].handle)
+			return ERR_INVALID;
+	}
+	return OK;
 }
 
 enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config,
@@ -92,10 +103,11 @@ void kafka_topic_reader_free(struct kafka_topic_reader *reader)
 	if (!reader)
 		return;
 	release_borrowed(reader);
-	for (int32_t p = 0; p < reader->partitions; p++)
-		rd_kafka_consume_stop(reader->topic, p);
-	if (reader->topic)
-		rd_kafka_topic_destroy(reader->topic);
+	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->topics[t].handle; t++) {
+		for (int32_t p = 0; p < reader->topics[t].partitions; p++)
+			rd_kafka_consume_stop(reader->topics[t].handle, p);
+		rd_kafka_topic_destroy(reader->topics[t].handle);
+	}
 	if (reader->queue)
 		rd_kafka_queue_destroy(reader->queue);
 	if (reader->rk)
@@ -103,63 +115,85 @@ void kafka_topic_reader_free(struct kafka_topic_reader *reader)
 	free(reader);
 }
 
-static bool start_partition(struct kafka_topic_reader *reader, int32_t partition, int64_t offset)
+static bool start_partition(struct kafka_topic_reader *reader, int topic, int32_t partition,
+                            int64_t offset)
 {
-	if (rd_kafka_consume_start_queue(reader->topic, partition, offset, reader->queue) == 0)
+	if (rd_kafka_consume_start_queue(reader->topics[topic].handle, partition, offset,
+	                                 reader->queue) == 0)
 		return true;
 	log_warning(reader->client.log, "kafka_topic_reader_start_failed",
+	            LOG_TEXT("topic", reader->config.topics[topic]),
 	            LOG_INT("partition", partition),
 	            LOG_TEXT("message", rd_kafka_err2str(rd_kafka_last_error())));
 	return false;
 }
 
-static void refresh_partitions(struct kafka_topic_reader *reader)
+static void refresh_partitions(struct kafka_topic_reader *reader, int topic)
 {
+	struct topic *t = &reader->topics[topic];
 	int64_t now_us = clock_steady_us(clock_system());
-	if (now_us < reader->refresh_us)
+	if (now_us < t->refresh_us)
 		return;
 	int32_t count = 0;
-	enum err err = kafka_client_count_partitions(&reader->client, reader->rk, reader->topic,
+	enum err err = kafka_client_count_partitions(&reader->client, reader->rk, t->handle,
 	                                             METADATA_TIMEOUT_MS, &count);
-	int64_t pause_ms = err == OK || reader->partitions > 0 ? REFRESH_MS : REFRESH_RETRY_MS;
-	reader->refresh_us = now_us + pause_ms * CLOCK_US_PER_MS;
-	if (err != OK || count <= reader->partitions)
+	int64_t pause_ms = err == OK || t->partitions > 0 ? REFRESH_MS : REFRESH_RETRY_MS;
+	t->refresh_us = now_us + pause_ms * CLOCK_US_PER_MS;
+	if (err != OK || count <= t->partitions)
 		return;
-	int64_t offset = reader->partitions == 0 ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
-	while (reader->partitions < count && start_partition(reader, reader->partitions, offset))
-		reader->partitions++;
-	if (reader->partitions < count)
+	int64_t offset = t->partitions == 0 ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
+	while (t->partitions < count && start_partition(reader, topic, t->partitions, offset))
+		t->partitions++;
+	if (t->partitions < count)
 		return;
 	log_info(reader->client.log, "kafka_topic_reader_started",
-	         LOG_TEXT("topic", reader->config.topic), LOG_INT("partitions", count));
-	reader->config.events.found(reader->config.ctx, count);
+	         LOG_TEXT("topic", reader->config.topics[topic]), LOG_INT("partitions", count));
+	reader->config.events.found(reader->config.ctx, topic, count);
 }
 
-/* Continues at the end of the partition. */
-static void skip_to_end(struct kafka_topic_reader *reader, int32_t partition)
+void kafka_topic_reader_skip_to_end(struct kafka_topic_reader *reader, int topic, int32_t partition)
 {
 	log_warning(reader->client.log, "kafka_topic_reader_offset_lost",
+	            LOG_TEXT("topic", reader->config.topics[topic]),
 	            LOG_INT("partition", partition));
-	reader->config.events.lost(reader->config.ctx, partition);
-	rd_kafka_consume_stop(reader->topic, partition);
-	start_partition(reader, partition, RD_KAFKA_OFFSET_END);
+	reader->config.events.lost(reader->config.ctx, topic, partition);
+	rd_kafka_consume_stop(reader->topics[topic].handle, partition);
+	start_partition(reader, topic, partition, RD_KAFKA_OFFSET_END);
 }
 
-/* Handles an error that librdkafka returns in place of a record. */
-static void handle_error(struct kafka_topic_reader *reader, const rd_kafka_message_t *m)
+/* -1: none of ours, as in an error that concerns no topic. */
+static int topic_of(const struct kafka_topic_reader *reader, const rd_kafka_message_t *m)
 {
-	bool is_known_partition = m->partition >= 0 && m->partition < reader->partitions;
+	if (!m->rkt)
+		return -1;
+	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->config.topics[t]; t++)
+		if (strcmp(rd_kafka_topic_name(m->rkt), reader->config.topics[t]) == 0)
+			return t;
+	return -1;
+}
+
+/* Handles what librdkafka returns in place of a record. */
+static void handle_error(struct kafka_topic_reader *reader, int topic, const rd_kafka_message_t *m)
+{
+	bool is_known_partition =
+		topic >= 0 && m->partition >= 0 && m->partition < reader->topics[topic].partitions;
+	const struct kafka_topic_reader_events *events = &reader->config.events;
 	switch (m->err) {
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		if (is_known_partition && events->at_end)
+			events->at_end(reader->config.ctx, topic, m->partition, m->offset);
+		break;
 	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
 	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 		if (is_known_partition)
-			skip_to_end(reader, m->partition);
+			kafka_topic_reader_skip_to_end(reader, topic, m->partition);
 		break;
 	default:
-		if (kafka_client_is_unauthorized(&reader->client, m->err, reader->config.topic))
+		if (kafka_client_is_unauthorized(&reader->client, m->err,
+		                                 reader->config.topics[topic < 0 ? 0 : topic]))
 			break;
 		/* Transient: librdkafka continues by itself at the same offset. */
 		log_debug(reader->client.log, "kafka_topic_reader_error",
@@ -180,26 +214,24 @@ enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t time
 {
 	release_borrowed(reader);
 	rd_kafka_poll(reader->rk, 0);
-	refresh_partitions(reader);
+	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->config.topics[t]; t++)
+		refresh_partitions(reader, t);
 	rd_kafka_message_t *m = rd_kafka_consume_queue(reader->queue, (int)timeout_ms);
 	if (!m)
 		return no_record(reader);
 	reader->borrowed = m;
+	int topic = topic_of(reader, m);
 	if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		handle_error(reader, m);
+		handle_error(reader, topic, m);
 		return no_record(reader);
 	}
 	kafka_message_fill(message, m);
+	message->topic = topic;
 	return OK;
-}
-
-enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name,
-                                   char *out, size_t size)
-{
-	return kafka_message_header(reader->borrowed, name, out, size);
 }
 
 void kafka_topic_reader_refresh(struct kafka_topic_reader *reader)
 {
-	reader->refresh_us = 0;
+	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX; t++)
+		reader->topics[t].refresh_us = 0;
 }

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Reads all partitions of a topic without a consumer group, for processes
- * that mirror a topic in memory. Every process reads everything itself, from the ends of the
+ * One thread at a time. Reads all partitions of some topics without a consumer group, for processes
+ * that mirror topics in memory. Every process reads everything itself, from the ends of the
  * partitions at its start, and stores no offsets.
  *
  * Partitions that are added later are read from their beginning, because all their records are new.
@@ -19,22 +19,29 @@
 #include "lib/kafka/kafka_config.h"
 #include "lib/kafka/kafka_message.h"
 
+#define KAFKA_TOPIC_READER_TOPICS_MAX 2
+
 struct kafka_topic_reader;
 
-/* Callbacks run inside kafka_topic_reader_poll. */
+/* Callbacks run inside kafka_topic_reader_poll. topic is the index in the configured topics. */
 struct kafka_topic_reader_events {
 	/*
 	 * All count partitions of the topic are read from now on. Called again whenever partitions
 	 * were added.
 	 */
-	void (*found)(void *ctx, int32_t count);
+	void (*found)(void *ctx, int topic, int32_t count);
 	/* Records of this partition may have been missed. */
-	void (*lost)(void *ctx, int32_t partition);
+	void (*lost)(void *ctx, int topic, int32_t partition);
+	/*
+	 * No record is left; the next one will have this offset or a larger one. Called once for
+	 * each end that is reached, also at the start. May be NULL.
+	 */
+	void (*at_end)(void *ctx, int topic, int32_t partition, int64_t offset);
 };
 
 struct kafka_topic_reader_config {
 	const struct kafka_config *kafka; /* borrowed while kafka_topic_reader_new runs */
-	const char *topic;                /* borrowed */
+	const char *topics[KAFKA_TOPIC_READER_TOPICS_MAX]; /* borrowed; at least one */
 	struct kafka_topic_reader_events events;
 	void *ctx;
 	const struct log *log;
@@ -54,16 +61,16 @@ void kafka_topic_reader_free(struct kafka_topic_reader *reader);
  * ERR_INTERNAL: librdkafka failed permanently (logged): free the reader and create another.
  *
  * Every 5 s a poll also queries the number of partitions. A broker that does not respond costs it
- * 250 ms more.
+ * 250 ms more for each topic.
  */
 enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms,
                                  struct kafka_message *message) MUST_CHECK;
 
-/* A header of the last polled record; errors as in kafka_message_header. */
-enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name,
-                                   char *out, size_t size) MUST_CHECK;
-
 /* Makes the next poll look for new partitions. */
 void kafka_topic_reader_refresh(struct kafka_topic_reader *reader);
+
+/* Continues at the end of the partition and calls lost, because records may have been missed. */
+void kafka_topic_reader_skip_to_end(struct kafka_topic_reader *reader, int topic,
+                                    int32_t partition);
 
 #endif

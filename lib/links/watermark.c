@@ -1,77 +1,60 @@
 #include "lib/links/watermark.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <stdbool.h>
 
-#include "lib/base/number.h"
-#include "lib/base/timestamp.h"
-#include "lib/links/link_event.h"
+#include "lib/protobuf/protobuf.h"
+#include "waymark/v1/watermark.pb-c.h"
 
-#define KEY "~"
-#define GENERATION "waymark_generation"
-#define PARTITIONS "waymark_partitions"
-#define VERSION_BASE "waymark_version_base"
-
-void watermark_write(const struct watermark *watermark, int32_t partition, const char *source,
-                     struct watermark_buffers *buffers, struct kafka_record *out)
+size_t watermark_encode(const struct watermark *watermark, uint8_t out[static WATERMARK_BYTES_MAX])
 {
-	uint8_t id[ENTROPY_UUID_SIZE];
-	entropy_uuid7(watermark->as_of_us, id);
-	snprintf(buffers->generation, sizeof(buffers->generation), "%lld",
-	         (long long)watermark->generation);
-	snprintf(buffers->partitions, sizeof(buffers->partitions), "%d",
-	         (int)watermark->partitions);
-	snprintf(buffers->version_base, sizeof(buffers->version_base), "%lld",
-	         (long long)watermark->version_base);
-	*out = (struct kafka_record){
-		.topic = LINK_EVENT_TOPIC,
-		.key = KEY,
-		.key_len = strlen(KEY),
-		.has_partition = true,
-		.partition = partition,
-	};
-	cloud_event_headers(&buffers->event, id, watermark->as_of_us, WATERMARK_TYPE, NULL, source,
-	                    KEY, out);
-	out->headers[out->header_count++] =
-		(struct kafka_header){ GENERATION, buffers->generation };
-	out->headers[out->header_count++] =
-		(struct kafka_header){ PARTITIONS, buffers->partitions };
-	out->headers[out->header_count++] =
-		(struct kafka_header){ VERSION_BASE, buffers->version_base };
+	Waymark__V1__LinkPartitionEnd ends[WATERMARK_PARTITIONS_MAX];
+	Waymark__V1__LinkPartitionEnd *list[WATERMARK_PARTITIONS_MAX];
+	for (int32_t p = 0; p < watermark->partitions; p++) {
+		waymark__v1__link_partition_end__init(&ends[p]);
+		ends[p].end = watermark->partition[p].end;
+		ends[p].lowest_end = watermark->partition[p].lowest_end;
+		list[p] = &ends[p];
+	}
+	Waymark__V1__LinkWatermark message = WAYMARK__V1__LINK_WATERMARK__INIT;
+	message.as_of_us = watermark->as_of_us;
+	message.generation = watermark->generation;
+	message.version_base = watermark->version_base;
+	message.partitions = list;
+	message.n_partitions = (size_t)watermark->partitions;
+	return waymark__v1__link_watermark__pack(&message, out);
 }
 
-bool watermark_is_key(const void *key, size_t len)
+static bool decode_partitions(const Waymark__V1__LinkWatermark *from, struct watermark *out)
 {
-	return key && len == strlen(KEY) && memcmp(key, KEY, len) == 0;
+	if (from->n_partitions == 0 || from->n_partitions > WATERMARK_PARTITIONS_MAX)
+		return false;
+	for (size_t p = 0; p < from->n_partitions; p++) {
+		const Waymark__V1__LinkPartitionEnd *ends = from->partitions[p];
+		if (ends->lowest_end < 0 || ends->end < ends->lowest_end)
+			return false;
+		out->partition[p] = (struct watermark_partition){ ends->end, ends->lowest_end };
+	}
+	out->partitions = (int32_t)from->n_partitions;
+	return true;
 }
 
-static enum err read_number(const struct kafka_topic_reader *feed, const char *name, int64_t min,
-                            int64_t max, int64_t *out)
+enum err watermark_decode(const void *bytes, size_t len, struct watermark *out)
 {
-	char text[24];
-	enum err err = kafka_topic_reader_header(feed, name, text, sizeof(text));
-	return err == OK ? number_parse(text, min, max, out) : err;
-}
-
-enum err watermark_read(const struct kafka_topic_reader *feed, const struct kafka_message *message,
-                        struct watermark *out)
-{
-	char type[sizeof(WATERMARK_TYPE)];
-	char time[TIMESTAMP_TEXT_SIZE];
-	int64_t partitions = 0;
-	struct watermark watermark;
-	if (!watermark_is_key(message->key, message->key_len) || message->value ||
-	    kafka_topic_reader_header(feed, "ce_type", type, sizeof(type)) != OK ||
-	    strcmp(type, WATERMARK_TYPE) != 0 ||
-	    kafka_topic_reader_header(feed, "ce_time", time, sizeof(time)) != OK ||
-	    timestamp_parse(time, &watermark.as_of_us) != OK ||
-	    read_number(feed, GENERATION, 0, INT64_MAX, &watermark.generation) != OK ||
-	    read_number(feed, PARTITIONS, 1, INT32_MAX, &partitions) != OK)
+	if (!bytes || len > WATERMARK_BYTES_MAX)
 		return ERR_INVALID;
-	/* Missing from earlier versions of links-api. */
-	if (read_number(feed, VERSION_BASE, 0, INT64_MAX, &watermark.version_base) != OK)
-		watermark.version_base = 0;
-	watermark.partitions = (int32_t)partitions;
+	const char *problem;
+	Waymark__V1__LinkWatermark *message =
+		protobuf_unpack(&waymark__v1__link_watermark__descriptor, bytes, len, &problem);
+	if (!message)
+		return ERR_INVALID;
+	struct watermark watermark = { .as_of_us = message->as_of_us,
+		                       .generation = message->generation,
+		                       .version_base = message->version_base };
+	bool is_valid = message->as_of_us > 0 && message->generation >= 0 &&
+	                message->version_base >= 0 && decode_partitions(message, &watermark);
+	protobuf_free(message);
+	if (!is_valid)
+		return ERR_INVALID;
 	*out = watermark;
 	return OK;
 }

@@ -1,59 +1,45 @@
 /*
- * Watermarks on the topic of link events. A watermark says that every change committed before as_of
- * is in front of it in its partition. links-api sends one to every partition, so a consumer that
- * reads all partitions knows how current it is.
+ * Watermarks: how current the topic of link events is. links-api writes them to a topic of their
+ * own (proto/waymark/v1/watermark.proto), so that subscribers of links see links only.
  *
- *   key      "~", which is not a valid slug. The value is NULL, so other subscribers see the
- *            tombstone of a link that never existed.
- *   headers  CloudEvents headers with ce_type "waymark.v1.LinkWatermark" and
- *            ce_time = as_of (by the clock of PostgreSQL);
- *            waymark_generation = the generation of the content of Redis;
- *            waymark_partitions = the number of partitions that get this watermark;
- *            waymark_version_base = every version that is not above it belongs to an earlier epoch
- *            of the database and may be of a change that was lost
+ * A watermark says that every change committed before as_of stands below the ends of the
+ * partitions. A reader has all these changes once its position has reached each end.
  *
- * A watermark stays true forever, whichever instance sent it. Readers use the largest one.
+ * A watermark stays true forever, whichever instance sent it. Readers use the largest one. Only a
+ * topic that is created again makes it void; readers detect that by lowest_end.
  *
  * Pure.
  */
 #ifndef WAYMARK_LIB_LINKS_WATERMARK_H
 #define WAYMARK_LIB_LINKS_WATERMARK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/kafka/cloud_event.h"
-#include "lib/kafka/kafka_producer.h"
-#include "lib/kafka/kafka_topic_reader.h"
 
-#define WATERMARK_TYPE "waymark.v1.LinkWatermark"
+#define WATERMARK_TOPIC "waymark.link-watermarks.v1"
+/* A topic of link events with more partitions has no watermarks. */
+#define WATERMARK_PARTITIONS_MAX 256
+#define WATERMARK_BYTES_MAX (64 + 32 * WATERMARK_PARTITIONS_MAX)
+
+struct watermark_partition {
+	int64_t end;        /* the offset after the last record */
+	int64_t lowest_end; /* since the last watermark that Kafka acknowledged */
+};
 
 struct watermark {
-	int64_t as_of_us;
-	int64_t generation;
+	int64_t as_of_us;   /* by the clock of PostgreSQL */
+	int64_t generation; /* of the content of Redis */
 	int32_t partitions;
-	int64_t version_base;
+	int64_t version_base; /* versions up to it are of earlier epochs and may be lost */
+	struct watermark_partition partition[WATERMARK_PARTITIONS_MAX];
 };
 
-/* Buffers for the header values of a record. Must live until the record has been sent. */
-struct watermark_buffers {
-	struct cloud_event event;
-	char generation[24];
-	char partitions[24];
-	char version_base[24];
-};
+/* Returns the number of bytes. */
+size_t watermark_encode(const struct watermark *watermark, uint8_t out[static WATERMARK_BYTES_MAX]);
 
-/* Builds the record for one partition. source is "/waymark/links-api". */
-void watermark_write(const struct watermark *watermark, int32_t partition, const char *source,
-                     struct watermark_buffers *buffers, struct kafka_record *out);
-
-/* Whether a record with this key is a watermark and not the event of a link. */
-bool watermark_is_key(const void *key, size_t len);
-
-/* Parses the last polled record of the feed. ERR_INVALID: not a watermark, or an incomplete one. */
-enum err watermark_read(const struct kafka_topic_reader *feed, const struct kafka_message *message,
-                        struct watermark *out) MUST_CHECK;
+/* ERR_INVALID: not a watermark, or an incomplete one. */
+enum err watermark_decode(const void *bytes, size_t len, struct watermark *out) MUST_CHECK;
 
 #endif

@@ -111,13 +111,23 @@ enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn, int
 	return err;
 }
 
-enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
+static enum err check(const struct fenced_lock *lock, struct pg_conn *conn, const char *sql)
 {
 	if (lock->fence == 0)
 		return ERR_CONFLICT;
 	struct pg_params p = { 0 };
 	add_holder(&p, lock);
-	return run(conn, "SELECT fence FROM shedlock WHERE " IS_HELD " FOR SHARE", &p, NULL);
+	return run(conn, sql, &p, NULL);
+}
+
+enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
+{
+	return check(lock, conn, "SELECT fence FROM shedlock WHERE " IS_HELD " FOR SHARE");
+}
+
+enum err fenced_lock_confirm(const struct fenced_lock *lock, struct pg_conn *conn)
+{
+	return check(lock, conn, "SELECT fence FROM shedlock WHERE " IS_HELD);
 }
 
 enum err fenced_lock_query(const struct fenced_lock *lock, struct pg_conn *conn,

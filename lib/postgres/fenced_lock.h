@@ -63,6 +63,12 @@ enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn,
  */
 enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn) MUST_CHECK;
 
+/*
+ * Whether the lock is still held, without locking its row. OK: no later holder has committed
+ * anything that an earlier statement of the caller could have read. Errors as above.
+ */
+enum err fenced_lock_confirm(const struct fenced_lock *lock, struct pg_conn *conn) MUST_CHECK;
+
 struct fenced_lock_state {
 	int64_t left_ms;  /* until it expires; zero or less: it has expired */
 	int64_t since_ms; /* since it was acquired */

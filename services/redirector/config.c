@@ -7,6 +7,7 @@
 #include "lib/base/utf8.h"
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
+#include "lib/links/watermark.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
 
@@ -63,6 +64,8 @@ static const struct env_var vars[] = {
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
 	         "Kafka topic of link events; " CONFIG_NO_TOPIC
 	         " = no feed, memory entries live for MEMORY_TTL_MS"),
+	ENV_TEXT("LINK_WATERMARK_TOPIC", struct config, link_watermark_topic, WATERMARK_TOPIC,
+	         "Kafka topic that says how current the topic of link events is"),
 	ENV_INT("SLUG_BLOOM_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000,
 	        INT64_C(1) << 34,
 	        "capacity of the Bloom filter of issued slugs, 1.2 bytes each; beyond it, unknown slugs reach PostgreSQL"),

@@ -158,6 +158,7 @@ static enum err create_feed(struct redirector *r)
 		&(struct link_feed_config){
 			.kafka = &r->feed_kafka,
 			.topic = r->config->link_feed_topic,
+			.watermark_topic = r->config->link_watermark_topic,
 			.watermark = &r->watermark,
 			.corrected = &r->corrected,
 			.changes = r->changes,
@@ -395,7 +396,6 @@ void redirector_free(struct redirector *r)
 	unknown_slug_limiter_free(r->limiter);
 	slug_bloom_filter_free(r->filter);
 	recent_changes_free(r->changes);
-	watermark_tracker_clear(&r->watermark);
 	memory_cache_free(r->memory);
 	link_cache_free(r->link_cache);
 	redis_pool_free(r->redis);

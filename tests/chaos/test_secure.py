@@ -223,7 +223,7 @@ FAULTS = {
             **login(s, "links-api"),
             "REDIS_URL": changed_url(s.environment_of("redirector")["REDIS_URL"], password=WRONG),
         },
-        [("kafka_authorization_failed", "waymark.links.v1 .*authorization failed"), ("redis_cannot_connect", "WRONGPASS")],
+        [("kafka_authorization_failed", "waymark.link(s|-watermarks).v1 .*authorization failed"), ("redis_cannot_connect", "WRONGPASS")],
         set(),
     ),
 }

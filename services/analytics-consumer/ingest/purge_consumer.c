@@ -128,7 +128,7 @@ static bool is_purge(const struct kafka_message *message)
 {
 	struct link_event event;
 	if (!slug_is_valid(message->key, message->key_len))
-		return false; /* a watermark, or not the key of a link */
+		return false;
 	if (!message->value)
 		return true;
 	return link_event_decode(message->value, message->value_len, &event) == OK &&

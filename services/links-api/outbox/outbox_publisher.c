@@ -12,6 +12,7 @@
 #include "lib/kafka/kafka_producer.h"
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
+#include "services/links-api/outbox/topic_ends.h"
 
 #define QUEUE_MAX                                                                                  \
 	((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* each event may be followed by a tombstone */
@@ -21,15 +22,28 @@ struct outbox_publisher {
 	struct kafka_config kafka;
 	const struct log *log;
 	struct kafka_producer *producer;
-	_Atomic size_t undelivered; /* since the last flush */
+	_Atomic size_t undelivered;     /* events since the last flush */
+	_Atomic bool is_watermark_lost; /* the last one was not delivered */
+	struct topic_ends ends; /* the producer's thread changes it while events are in flight */
 };
 
+/* Events have an opaque pointer, watermarks do not. */
 static void delivered(void *ctx, void *opaque, enum err result)
 {
 	struct outbox_publisher *p = ctx;
-	bool is_event = opaque != NULL;
-	if (is_event && result != OK)
+	if (result == OK)
+		return;
+	if (opaque)
 		atomic_fetch_add(&p->undelivered, 1);
+	else
+		atomic_store(&p->is_watermark_lost, true);
+}
+
+static void acked(void *ctx, const struct kafka_record *record, int32_t partition, int64_t offset)
+{
+	struct outbox_publisher *p = ctx;
+	if (record->opaque)
+		topic_ends_add(&p->ends, partition, offset);
 }
 
 enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log,
@@ -41,12 +55,13 @@ enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log
 	snprintf(p->kafka.client_id, sizeof(p->kafka.client_id), "waymark-links-api");
 	struct kafka_producer_config producer = {
 		.kafka = &p->kafka,
-		.topics = { LINK_EVENT_TOPIC },
+		.topics = { LINK_EVENT_TOPIC, WATERMARK_TOPIC },
 		.queue_max = QUEUE_MAX,
 		.queue_bytes_max = QUEUE_MAX * LINK_EVENT_BYTES_MAX,
 		.linger_ms = 0,
 		.message_timeout_ms = OUTBOX_PUBLISHER_TIMEOUT_MS,
 		.delivered = delivered,
+		.acked = acked,
 		.ctx = p,
 		.log = log,
 		.metrics = metrics,
@@ -101,21 +116,50 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 	return err;
 }
 
+void outbox_publisher_forget_ends(struct outbox_publisher *p)
+{
+	topic_ends_reset(&p->ends);
+}
+
+enum err outbox_publisher_query_ends(struct outbox_publisher *p, int64_t timeout_ms)
+{
+	int64_t ends[WATERMARK_PARTITIONS_MAX];
+	int32_t partitions = 0;
+	enum err err = kafka_producer_query_ends(p->producer, LINK_EVENT_TOPIC, timeout_ms, ends,
+	                                         WATERMARK_PARTITIONS_MAX, &partitions);
+	if (err == OK)
+		topic_ends_set(&p->ends, ends, partitions);
+	else if (err == ERR_LIMIT)
+		log_error(p->log, "link_topic_has_too_many_partitions",
+		          LOG_INT("max", WATERMARK_PARTITIONS_MAX));
+	return err;
+}
+
+bool outbox_publisher_knows_ends(const struct outbox_publisher *p)
+{
+	return p->ends.are_known;
+}
+
 enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us,
                                          int64_t generation, int64_t version_base)
 {
-	struct watermark watermark = { as_of_us, generation,
-		                       kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC),
-		                       version_base };
-	if (watermark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
+	if (kafka_producer_queued(p->producer) > 0 || !p->ends.are_known)
 		return ERR_UNAVAILABLE;
-	enum err err = OK;
-	for (int32_t partition = 0; partition < watermark.partitions && err == OK; partition++) {
-		struct watermark_buffers texts = { 0 };
-		struct kafka_record record;
-		watermark_write(&watermark, partition, SOURCE, &texts, &record);
-		err = kafka_producer_send(p->producer, &record);
-	}
+	if (atomic_exchange(&p->is_watermark_lost, false))
+		topic_ends_restore(&p->ends);
+	struct watermark watermark = { .as_of_us = as_of_us,
+		                       .generation = generation,
+		                       .version_base = version_base };
+	topic_ends_take(&p->ends, &watermark);
+	uint8_t bytes[WATERMARK_BYTES_MAX];
+	const struct kafka_record record = {
+		.topic = WATERMARK_TOPIC,
+		.value = bytes,
+		.value_len = watermark_encode(&watermark, bytes),
+	};
+	enum err err = kafka_producer_send(p->producer, &record);
+	if (err != OK)
+		topic_ends_restore(&p->ends);
 	return err;
 }
 

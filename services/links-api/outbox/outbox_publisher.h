@@ -1,10 +1,12 @@
 /*
  * Publishes outbox rows as LinkEvents to waymark.links.v1, with CloudEvents headers and the slug as
- * key, and waits for Kafka's acks. Not thread-safe.
+ * key, and waits for Kafka's acks. Publishes watermarks to waymark.link-watermarks.v1. Not
+ * thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_PUBLISHER_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_PUBLISHER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -35,11 +37,22 @@ void outbox_publisher_free(struct outbox_publisher *p);
  */
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;
 
+/* Forgets the ends of waymark.links.v1, because another relay may have written to it. */
+void outbox_publisher_forget_ends(struct outbox_publisher *p);
+
 /*
- * Queues a watermark (lib/links/watermark.h) for each partition without waiting. Delivery is not
- * checked, because a newer watermark follows. ERR_UNAVAILABLE: none queued, because the last one is
- * still in flight or the number of partitions is unknown. ERR_LIMIT: queued for some partitions
- * only.
+ * Queries the ends of waymark.links.v1. Call it while no event is in flight. ERR_UNAVAILABLE: Kafka
+ * has not answered within timeout_ms. ERR_LIMIT: the topic has too many partitions (logged).
+ */
+enum err outbox_publisher_query_ends(struct outbox_publisher *p, int64_t timeout_ms) MUST_CHECK;
+
+/* Whether the ends are known, from that query and from the acks since. */
+bool outbox_publisher_knows_ends(const struct outbox_publisher *p);
+
+/*
+ * Queues a watermark (lib/links/watermark.h) with the known ends, without waiting. Delivery is not
+ * checked, because a newer watermark follows. ERR_UNAVAILABLE: not queued, because a record is
+ * still in flight or the ends are unknown. ERR_LIMIT: the queue is full.
  */
 enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us,
                                          int64_t generation, int64_t version_base) MUST_CHECK;

@@ -129,8 +129,10 @@ static enum err acquire_lock(struct outbox_relay *relay)
 {
 	int64_t requested_us = steady_us(relay);
 	enum err err = fenced_lock_acquire(&relay->lock, relay->conn, LOCK_MS);
-	if (err == OK)
+	if (err == OK) {
 		atomic_store(&relay->held_steady_us, requested_us);
+		outbox_watermark_reset(&relay->watermark);
+	}
 	return err;
 }
 
@@ -284,10 +286,14 @@ static enum err publish_all(struct outbox_relay *relay)
 			err = read_batch(relay, &batch, &more);
 		if (err != OK)
 			break;
+		outbox_watermark_refresh_ends(&relay->watermark, !more, steady_us(relay));
 		err = publish_batch(relay, &batch);
-		if (err == OK && !more)
+		if (err != OK)
+			outbox_watermark_unsettle(&relay->watermark);
+		else if (!more)
 			outbox_watermark_publish(&relay->watermark, relay->updater.generation,
-			                         relay->epoch.link_version_base, steady_us(relay));
+			                         relay->epoch.link_version_base, &relay->lock,
+			                         relay->conn, steady_us(relay));
 		outbox_batch_clear(&batch);
 		maintain_generation(relay);
 	}

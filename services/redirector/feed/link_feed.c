@@ -21,6 +21,9 @@
 /* Records that are read before held lookups are advanced. */
 #define BATCH_MAX 256
 
+/* Indexes of the topics of the reader. */
+enum { LINKS, WATERMARKS };
+
 struct link_feed {
 	struct link_feed_config config;
 	struct kafka_topic_reader *kafka;
@@ -99,41 +102,63 @@ static void require_epoch(struct link_feed *feed, const struct watermark *waterm
 static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct watermark watermark;
-	if (watermark_read(feed->kafka, message, &watermark) != OK) {
+	if (watermark_decode(message->value, message->value_len, &watermark) != OK) {
 		metrics_add(feed->malformed, 1);
 		return;
 	}
 	corrected_clock_learn(feed->config.corrected, watermark.as_of_us);
-	if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
+	require_epoch(feed, &watermark);
+	for (int32_t p = 0; p < watermark.partitions; p++)
+		if (watermark_tracker_has_lost_end(feed->config.watermark, &watermark, p))
+			kafka_topic_reader_skip_to_end(feed->kafka, LINKS, p);
+	if (!watermark_tracker_update(feed->config.watermark, &watermark))
 		kafka_topic_reader_refresh(feed->kafka);
-	else
-		require_epoch(feed, &watermark);
 }
 
-static void handle_record(struct link_feed *feed, const struct kafka_message *message)
+static void handle_link(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct link_event event;
-	if (watermark_is_key(message->key, message->key_len))
-		handle_watermark(feed, message);
-	else if (!message->value)
+	if (!message->value)
 		return; /* the tombstone after a PURGED event */
-	else if (link_event_decode(message->value, message->value_len, &event) == OK)
+	if (link_event_decode(message->value, message->value_len, &event) == OK)
 		apply_change(feed, &event.link.entry);
 	else
 		handle_malformed(feed, message);
 }
 
-static void on_partitions_found(void *ctx, int32_t count)
+static void handle_record(struct link_feed *feed, const struct kafka_message *message)
 {
-	struct link_feed *feed = ctx;
-	watermark_tracker_set_partitions(feed->config.watermark, count);
+	if (message->topic == WATERMARKS) {
+		handle_watermark(feed, message);
+		return;
+	}
+	handle_link(feed, message);
+	watermark_tracker_set_position(feed->config.watermark, message->partition,
+	                               message->offset + 1);
 }
 
-static void on_position_lost(void *ctx, int32_t partition)
+static void on_partitions_found(void *ctx, int topic, int32_t count)
 {
 	struct link_feed *feed = ctx;
-	watermark_tracker_reset_partition(feed->config.watermark, partition);
+	if (topic == LINKS)
+		watermark_tracker_set_partitions(feed->config.watermark, count);
+}
+
+static void on_position_lost(void *ctx, int topic, int32_t partition)
+{
+	struct link_feed *feed = ctx;
+	if (topic == LINKS)
+		watermark_tracker_reset_partition(feed->config.watermark, partition);
+	else
+		watermark_tracker_reset(feed->config.watermark);
 	metrics_add(feed->resets, 1);
+}
+
+static void on_end(void *ctx, int topic, int32_t partition, int64_t offset)
+{
+	struct link_feed *feed = ctx;
+	if (topic == LINKS)
+		watermark_tracker_set_position(feed->config.watermark, partition, offset);
 }
 
 static enum err open_kafka(struct link_feed *feed)
@@ -141,8 +166,9 @@ static enum err open_kafka(struct link_feed *feed)
 	return kafka_topic_reader_new(
 		&(struct kafka_topic_reader_config){
 			.kafka = feed->config.kafka,
-			.topic = feed->config.topic,
-			.events = { on_partitions_found, on_position_lost },
+			.topics = { [LINKS] = feed->config.topic,
+	                            [WATERMARKS] = feed->config.watermark_topic },
+			.events = { on_partitions_found, on_position_lost, on_end },
 			.ctx = feed,
 			.log = feed->config.log,
 		},
@@ -163,6 +189,7 @@ static void open_at_low_priority(void *ctx)
 /* Starts over after an error from which librdkafka cannot recover. */
 static void reopen_kafka(struct link_feed *feed)
 {
+	watermark_tracker_reset(feed->config.watermark);
 	for (int32_t p = 0; p < feed->config.watermark->partitions; p++)
 		watermark_tracker_reset_partition(feed->config.watermark, p);
 	metrics_add(feed->resets, 1);

@@ -1,7 +1,8 @@
 /*
  * Safe from any thread. Follows the topic of link events (waymark.links.v1), so that changes reach
  * this process within moments. One thread reads every partition, replaces older versions in memory,
- * adds each slug to the Bloom filter, and keeps the watermark_tracker.
+ * adds each slug to the Bloom filter, and keeps the watermark_tracker. It also reads the watermarks
+ * (waymark.link-watermarks.v1).
  *
  * Kafka may be down at the start or at any time; nothing waits for it. Memory entries then live for
  * MEMORY_TTL_MS. They live for LINK_FEED_ISOLATED_TTL_MS, if that is longer, once Redis has been
@@ -37,6 +38,7 @@ struct link_feed;
 struct link_feed_config {
 	const struct kafka_config *kafka;
 	const char *topic;
+	const char *watermark_topic;
 	struct watermark_tracker *watermark;
 	struct corrected_clock *corrected; /* learns from each watermark */
 	struct recent_changes *changes;

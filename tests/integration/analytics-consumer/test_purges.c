@@ -188,7 +188,7 @@ static void deletes_the_counts_of_a_purged_link_but_not_its_visits(void **state)
 	kafka_fixture_create_topic(f->backend, PARTITIONS);
 	count_clicks(f);
 	start(f);
-	/* A watermark, a malformed event and a change that is not a purge have no effect. */
+	/* A foreign key, a malformed event and a change that is not a purge have no effect. */
 	send_bytes(f, "~", NULL, 0);
 	send_bytes(f, "link-7", "no event", 8);
 	send_change(f, "link-8", LINK_CHANGE_DELETED);

@@ -1,5 +1,4 @@
 #include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
 #include <stdint.h>
 
 #include "lib/kafka/kafka_topic_reader.h"
@@ -14,7 +13,10 @@ struct recorder {
 	struct kafka_topic_reader *reader;
 	int32_t found;
 	int lost;
+	int ends;
+	int64_t end;
 	int received;
+	int last_topic;
 	int received_of[PARTITIONS_MAX];
 	char last_key[64];
 	char last_value[64];
@@ -22,33 +24,49 @@ struct recorder {
 	bool last_is_tombstone;
 };
 
-static void on_found(void *ctx, int32_t count)
+static void on_found(void *ctx, int topic, int32_t count)
 {
 	struct recorder *r = ctx;
-	assert_true(count > r->found);
+	assert_true(count > r->found || topic == 1);
 	r->found = count;
 }
 
-static void on_lost(void *ctx, int32_t partition)
+static void on_end(void *ctx, int topic, int32_t partition, int64_t offset)
 {
 	struct recorder *r = ctx;
+	(void)topic;
+	(void)partition;
+	r->ends++;
+	r->end = offset;
+}
+
+static void on_lost(void *ctx, int topic, int32_t partition)
+{
+	struct recorder *r = ctx;
+	assert_int_equal(topic, 0);
 	assert_in_range(partition, 0, PARTITIONS_MAX - 1);
 	r->lost++;
 }
 
-static void start_reader(const struct backend_fixture *f, const struct kafka_config *kafka,
-                         struct recorder *r)
+static void start_reader_of(const struct backend_fixture *f, const struct kafka_config *kafka,
+                            const char *second_topic, struct recorder *r)
 {
 	assert_int_equal(kafka_topic_reader_new(
 				 &(struct kafka_topic_reader_config){
 					 .kafka = kafka,
-					 .topic = f->unique,
-					 .events = { on_found, on_lost },
+					 .topics = { f->unique, second_topic },
+					 .events = { on_found, on_lost, on_end },
 					 .ctx = r,
 					 .log = f->log,
 				 },
 				 &r->reader),
 	                 OK);
+}
+
+static void start_reader(const struct backend_fixture *f, const struct kafka_config *kafka,
+                         struct recorder *r)
+{
+	start_reader_of(f, kafka, NULL, r);
 }
 
 static void poll_once(struct recorder *r, int64_t timeout_ms)
@@ -65,8 +83,8 @@ static void poll_once(struct recorder *r, int64_t timeout_ms)
 	snprintf(r->last_value, sizeof(r->last_value), "%.*s", (int)m.value_len,
 	         m.value ? (const char *)m.value : "");
 	r->last_is_tombstone = m.value == NULL;
-	if (kafka_topic_reader_header(r->reader, "name", r->last_header, sizeof(r->last_header)) !=
-	    OK)
+	r->last_topic = m.topic;
+	if (kafka_message_header(m.record, "name", r->last_header, sizeof(r->last_header)) != OK)
 		r->last_header[0] = '\0';
 }
 
@@ -78,6 +96,11 @@ static bool has_found(struct recorder *r, int wanted)
 static bool has_got(struct recorder *r, int wanted)
 {
 	return r->received >= wanted;
+}
+
+static bool has_reached_an_end(struct recorder *r, int wanted)
+{
+	return r->ends >= wanted;
 }
 
 static bool has_lost(struct recorder *r, int wanted)
@@ -242,31 +265,51 @@ static void reports_a_lost_offset_and_continues_at_the_end(void **state)
 	kafka_topic_reader_free(r.reader);
 }
 
-static bool has_counted(void *ctx)
-{
-	return kafka_producer_partitions(ctx, "waymark.partitions.test") == 5;
-}
-
-static void a_producer_counts_partitions_without_waiting(void **state)
+/* A partition's end is known at the start, although nothing arrives. */
+static void names_the_ends_that_it_reaches(void **state)
 {
 	const struct backend_fixture *f = *state;
-	struct kafka_config kafka = f->kafka;
-	char why[256];
-	rd_kafka_t *holder = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), why, sizeof(why));
-	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(holder, 1);
-	assert_int_equal(rd_kafka_mock_topic_create(cluster, "waymark.partitions.test", 5, 1), 0);
-	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s",
-	         rd_kafka_mock_cluster_bootstraps(cluster));
-	struct kafka_producer *p = NULL;
-	const struct kafka_producer_config config = {
-		.kafka = &kafka, .queue_max = 10, .queue_bytes_max = 1 << 20, .log = f->log
-	};
-	assert_int_equal(kafka_producer_new(&config, &p), OK);
-	assert_int_equal(kafka_producer_partitions(p, "waymark.partitions.test"), 0);
-	backend_fixture_wait(has_counted, p, TIMEOUT_MS);
-	kafka_producer_free(p);
-	rd_kafka_mock_cluster_destroy(cluster);
-	rd_kafka_destroy(holder);
+	kafka_fixture_create_topic(f, 1);
+	struct recorder empty = { 0 };
+	start_reader(f, &f->kafka, &empty);
+	poll_until(&empty, has_reached_an_end, 1);
+	assert_int_equal(empty.end, 0);
+	kafka_topic_reader_free(empty.reader);
+	kafka_fixture_fill(f, "old", 3);
+	struct recorder r = { 0 };
+	start_reader(f, &f->kafka, &r);
+	poll_until(&r, has_reached_an_end, 1);
+	assert_int_equal(r.end, 3);
+	assert_int_equal(r.received, 0);
+	kafka_fixture_fill(f, "new", 2);
+	poll_until(&r, has_reached_an_end, 2);
+	assert_int_equal(r.end, 5);
+	assert_int_equal(r.received, 2);
+	kafka_topic_reader_skip_to_end(r.reader, 0, 0);
+	assert_int_equal(r.lost, 1);
+	poll_until(&r, has_reached_an_end, 3);
+	assert_int_equal(r.end, 5);
+	kafka_topic_reader_free(r.reader);
+}
+
+static void reads_two_topics(void **state)
+{
+	struct backend_fixture second = *(const struct backend_fixture *)*state;
+	const struct backend_fixture *f = *state;
+	snprintf(second.unique, sizeof(second.unique), "%.40s.2", f->unique);
+	kafka_fixture_create_topic(f, 1);
+	kafka_fixture_create_topic(&second, 1);
+	struct recorder r = { 0 };
+	start_reader_of(f, &f->kafka, second.unique, &r);
+	poll_until(&r, has_reached_an_end, 2);
+	kafka_fixture_fill(f, "a", 1);
+	poll_until(&r, has_got, 1);
+	assert_int_equal(r.last_topic, 0);
+	kafka_fixture_fill(&second, "b", 1);
+	poll_until(&r, has_got, 2);
+	assert_int_equal(r.last_topic, 1);
+	assert_string_equal(r.last_value, "b0");
+	kafka_topic_reader_free(r.reader);
 }
 
 #define WITH_FIXTURE(test)                                                                         \
@@ -279,7 +322,8 @@ int main(void)
 		WITH_FIXTURE(starts_while_the_brokers_are_unreachable),
 		WITH_FIXTURE(reads_partitions_that_are_added_from_their_beginning),
 		WITH_FIXTURE(reports_a_lost_offset_and_continues_at_the_end),
-		WITH_FIXTURE(a_producer_counts_partitions_without_waiting),
+		WITH_FIXTURE(names_the_ends_that_it_reaches),
+		WITH_FIXTURE(reads_two_topics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 """Fixtures: a database, the service on it, and users."""
 
+import importlib
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -84,15 +84,19 @@ def expect():
     return check
 
 
-@pytest.fixture(scope="module")
-def LinkEvent(tmp_path_factory):
+@pytest.fixture(scope="session")
+def compile_proto(tmp_path_factory):
+    """compile_proto("link_event"): the Python module of a proto."""
     out = tmp_path_factory.mktemp("protos")
-    proto = pathlib.Path("waymark/v1/link_event.proto")
-    subprocess.run(["protoc", "-I", ROOT / "proto", f"--python_out={out}", ROOT / "proto" / proto], check=True)
+    protos = sorted((ROOT / "proto/waymark/v1").glob("*.proto"))
+    subprocess.run(["protoc", "-I", ROOT / "proto", f"--python_out={out}", *protos], check=True)
     sys.path.insert(0, str(out))
-    from waymark.v1 import link_event_pb2
+    return lambda name: importlib.import_module(f"waymark.v1.{name}_pb2")
 
-    return link_event_pb2.LinkEvent
+
+@pytest.fixture(scope="module")
+def LinkEvent(compile_proto):
+    return compile_proto("link_event").LinkEvent
 
 
 @pytest.fixture

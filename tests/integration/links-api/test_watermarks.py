@@ -1,36 +1,47 @@
-"""Watermarks: each one is true for its partition, and only the active relay sends them."""
+"""Watermarks: each one is true, whichever relay sends it, and the topic of links has none."""
 
 import datetime
+import os
 import random
+import signal
 import statistics
 import threading
 import time
 
 import psycopg2
+import pytest
 import speed
-from clients import unique_email
+from clients import Topic, kafka_settings, unique_email
 from service import is_active, metric
 from waiting import wait_until
 
-WATERMARK_KEY = b"~"
+LINKS = "waymark.links.v1"
 WRITERS = 16
-CHANGES, WATERMARKS_EACH = 2000, 20  # per partition
+CHANGES = 2000
+PARTITIONS = 4
 
 
-def headers_of(message):
-    return {name: value.decode() for name, value in message.headers()}
+@pytest.fixture
+def watermarks():
+    topic = Topic(os.environ, "waymark.link-watermarks.v1")
+    yield topic
+    topic.close()
 
 
-def as_of(message):
-    return datetime.datetime.fromisoformat(headers_of(message)["ce_time"].replace("Z", "+00:00"))
+@pytest.fixture(scope="module")
+def read(compile_proto):
+    """read(message) → a LinkWatermark."""
+    return compile_proto("watermark").LinkWatermark.FromString
 
 
-def is_watermark(message):
-    return message.key() == WATERMARK_KEY
+def as_of(watermark):
+    return datetime.datetime.fromtimestamp(watermark.as_of_us // 1_000_000, datetime.timezone.utc) + datetime.timedelta(
+        microseconds=watermark.as_of_us % 1_000_000
+    )
 
 
-def next_watermarks(topic, count):
-    return topic.wait_for(is_watermark, count=count)
+def anything(_):
+    return True
 
 
 class Writer(threading.Thread):
@@ -57,10 +68,7 @@ class Writer(threading.Thread):
         self.connection.close()
 
 
-def test_no_event_committed_before_a_watermark_follows_it(spawn, topic, LinkEvent, database):
-    spawn()
-    next_watermarks(topic, topic.partition_count)
-
+def event_bytes_of(LinkEvent):
     def event_bytes(slug):
         event = LinkEvent(event_id=bytes(range(16)), occurred_at_us=1, change="LINK_CHANGE_CREATED")
         event.link.id, event.link.slug, event.link.version = 7, slug, 1
@@ -69,73 +77,111 @@ def test_no_event_committed_before_a_watermark_follows_it(spawn, topic, LinkEven
         event.link.created_at_us = event.link.updated_at_us = 1
         return event.SerializeToString()
 
-    deadline, is_enough = time.monotonic() + 120, threading.Event()
-    writers = [Writer(i, database, event_bytes, is_enough) for i in range(WRITERS)]
+    return event_bytes
+
+
+def first_offsets(topic, found, committed):
+    """Reads until every committed slug was found; the first offset of each counts."""
+    deadline = time.monotonic() + 120
+    while missing := set(committed) - set(found):
+        assert time.monotonic() < deadline, f"missing: {len(missing)} of {len(committed)}"
+        for message in topic.consumer.consume(500, 0.2):
+            assert message.error() is None
+            found.setdefault(message.key().decode(), (message.partition(), message.offset()))
+
+
+def test_every_change_committed_before_a_watermark_stands_below_its_ends(spawn, topic, watermarks, read, LinkEvent, database):
+    """Also while the relay freezes in the middle, another one takes over, and the first one comes back."""
+    relays = [spawn()]
+    wait_until(lambda: is_active(relays[0]), 60, "the relay to become active")
+    relays.append(spawn())
+    watermarks.wait_for(anything)
+    is_enough, found = threading.Event(), {}
+    writers = [Writer(i, database, event_bytes_of(LinkEvent), is_enough) for i in range(WRITERS)]
     for writer in writers:
         writer.start()
-    missing, newest_watermark, seen, watermarks = None, {}, [], 0
-    while missing is None or missing:
-        assert time.monotonic() < deadline, f"{len(seen)} events, {watermarks} watermarks, missing: {missing}"
-        message = topic.consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            if is_watermark(message):
-                newest_watermark[message.partition()] = max(as_of(message), newest_watermark.get(message.partition(), as_of(message)))
-                watermarks += 1
-            else:
-                slug = message.key().decode()
-                seen.append((slug, newest_watermark.get(message.partition())))
-                if missing:
-                    missing.discard(slug)
-        if len(seen) > CHANGES and watermarks > WATERMARKS_EACH * topic.partition_count:
-            is_enough.set()
-        if missing is None and not any(writer.is_alive() for writer in writers):
-            committed = {slug: at for writer in writers for slug, at in writer.committed.items()}
-            missing = set(committed) - {slug for slug, _ in seen}
-    ahead = [(slug, watermark - committed[slug]) for slug, watermark in seen if watermark and committed[slug] < watermark]
-    print(f"{len(committed)} changes of {WRITERS} writers, {watermarks} watermarks on {topic.partition_count} partitions")
-    assert not ahead, f"{len(ahead)} events followed a newer watermark: {ahead[:3]}"
+
+    def changes():
+        return sum(len(writer.committed) for writer in writers)
+
+    wait_until(lambda: changes() > CHANGES / 2, 120, "half of the changes")
+    relays[0].signal(signal.SIGSTOP)
+    wait_until(lambda: is_active(relays[1]), 60, "the second relay to take over")
+    relays[0].signal(signal.SIGCONT)
+    enough = changes() + CHANGES / 2
+    wait_until(lambda: changes() > enough, 120, "the other half")
+    is_enough.set()
+    for writer in writers:
+        writer.join()
+    committed = {slug: at for writer in writers for slug, at in writer.committed.items()}
+    first_offsets(topic, found, committed)
+    last = database.value("SELECT clock_timestamp()")
+    seen = []
+    while not seen or as_of(seen[-1]) < last:
+        seen += [read(watermarks.wait_for(anything)[0].value())]
+    late = [
+        (slug, watermark)
+        for watermark in seen
+        for slug, at in committed.items()
+        if at < as_of(watermark) and found[slug][1] >= watermark.partitions[found[slug][0]].end
+    ]
+    print(f"{len(committed)} changes of {WRITERS} writers, {len(seen)} watermarks")
+    assert not late, f"{len(late)} changes stand beyond a newer watermark: {late[:3]}"
 
 
-def test_each_partition_gets_several_watermarks_a_second(spawn, topic, database):
+def test_an_idle_topic_of_links_stays_empty_while_watermarks_advance(spawn, topic, watermarks, read, database):
     spawn()
     began = database.value("SELECT clock_timestamp()")
-    next_watermarks(topic, topic.partition_count)
-    watermarks = next_watermarks(topic, 10 * topic.partition_count)
-    assert {m.partition() for m in watermarks} == set(range(topic.partition_count))
-    assert all(m.value() is None for m in watermarks)
-    headers = headers_of(watermarks[-1])
-    assert headers == {
-        "ce_specversion": "1.0", "ce_type": "waymark.v1.LinkWatermark", "ce_source": "/waymark/links-api",
-        "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": str(database.value("SELECT generation FROM link_cache_generation")),
-        "waymark_version_base": "0",
-        "waymark_partitions": str(topic.partition_count),
-        "ce_id": headers["ce_id"], "ce_time": headers["ce_time"],
-    }  # fmt: skip
-    of_one = [as_of(m) for m in watermarks if m.partition() == 0]
-    assert began - datetime.timedelta(seconds=5) < of_one[0] < database.value("SELECT clock_timestamp()")
-    assert of_one == sorted(of_one)
-    gaps = [after - before for before, after in zip(of_one, of_one[1:])]
-    speed.at_most("time between two watermarks of a partition (median)", statistics.median(gaps).total_seconds() * 1000, 300, "ms")
+    first = read(watermarks.wait_for(anything)[0].value())
+    seen = [first] + [read(message.value()) for message in watermarks.wait_for(anything, count=20)]
+    times = [as_of(watermark) for watermark in seen]
+    assert began - datetime.timedelta(seconds=5) < times[0] and times[-1] < database.value("SELECT clock_timestamp()")
+    assert times == sorted(times)
+    ends = [topic.consumer.get_watermark_offsets(each, timeout=60)[1] for each in topic.consumer.assignment()]
+    for watermark in seen:
+        assert sorted(each.end for each in watermark.partitions) == sorted(ends)
+        assert all(each.lowest_end == each.end for each in watermark.partitions)
+    assert seen[-1].version_base == 0
+    assert seen[-1].generation == database.value("SELECT generation FROM link_cache_generation")
+    assert topic.consumer.poll(0.5) is None, "the topic of links has a record although no link has changed"
+    gaps = [after - before for before, after in zip(times, times[1:])]
+    speed.at_most("time between two watermarks (median)", statistics.median(gaps).total_seconds() * 1000, 300, "ms")
 
 
-def test_an_open_transaction_does_not_delay_watermarks(spawn, topic, database):
+def test_an_open_transaction_does_not_delay_watermarks(spawn, watermarks, read, database):
     spawn()
     open_one = psycopg2.connect(database.url())
     open_one.cursor().execute("INSERT INTO outbox (slug, payload) VALUES ('held', '')")
     began = database.value("SELECT clock_timestamp()")
-    topic.wait_for(lambda m: is_watermark(m) and as_of(m) > began + datetime.timedelta(seconds=1), seconds=60)
+    watermarks.wait_for(lambda m: as_of(read(m.value())) > began + datetime.timedelta(seconds=1), seconds=60)
     open_one.close()
 
 
-def test_only_the_active_relay_sends_watermarks(spawn, topic, database):
+def test_only_the_active_relay_sends_watermarks(spawn, watermarks, read, database):
     spawn()
-    next_watermarks(topic, topic.partition_count)
+    watermarks.wait_for(anything)
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '4 s', fence = fence + 1, "
                  "locked_by = 'somebody else' WHERE name = 'waymark_outbox_relay'")  # fmt: skip
     taken = database.value("SELECT clock_timestamp()")
     late = datetime.timedelta(seconds=1)
-    first = topic.wait_for(lambda m: is_watermark(m) and as_of(m) > taken + late, seconds=60)[0]
-    assert as_of(first) > taken + datetime.timedelta(seconds=3.5), "a watermark was sent while another relay held the lock"
+    first = watermarks.wait_for(lambda m: as_of(read(m.value())) > taken + late, seconds=60)[0]
+    assert as_of(read(first.value())) > taken + datetime.timedelta(seconds=3.5), "a watermark was sent while another relay held the lock"
+
+
+def test_a_topic_of_links_that_is_created_again_shows_in_the_next_watermarks(spawn, watermarks, read, LinkEvent, database):
+    from confluent_kafka import admin
+
+    spawn()
+    for number in range(40):
+        database.run("INSERT INTO outbox (slug, payload) VALUES (%s, %s)", f"again-{number}", event_bytes_of(LinkEvent)(f"again-{number}"))
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT published") == 0, 60, "an empty outbox")
+    before = read(watermarks.wait_for(anything, count=5)[-1].value())
+    assert all(each.end > 0 for each in before.partitions)
+    kafka = admin.AdminClient(kafka_settings(os.environ))
+    kafka.delete_topics([LINKS], operation_timeout=60)[LINKS].result()
+    wait_until(lambda: LINKS not in kafka.list_topics(timeout=60).topics, 60, "the topic to be deleted")
+    kafka.create_topics([admin.NewTopic(LINKS, PARTITIONS, config={"cleanup.policy": "compact"})])[LINKS].result()
+    watermarks.wait_for(lambda m: all(each.lowest_end == each.end == 0 for each in read(m.value()).partitions), seconds=120)
 
 
 def test_without_waiting_events_an_unreachable_kafka_is_no_failure(spawn, database):

@@ -25,30 +25,44 @@
 #define WATERMARK_MS 50
 #define TIMEOUT_MS TEST_DEADLINE_MS
 
-/* A fixture with its own topic, to which a thread writes watermarks in place of the relay. */
+/* A fixture with its own topics. A thread writes watermarks in place of the relay. */
 struct feed_fixture {
 	struct fixture *fixture;
 	struct backend_fixture *net;
+	struct backend_fixture watermarks; /* names the topic */
 	struct kafka_producer *producer;
 	pthread_t watermark_thread;
 	_Atomic bool is_stopping;
 	_Atomic bool is_paused;
+	_Atomic bool shows_a_new_topic; /* in the next watermark */
 };
+
+/* Everything that the test published before this reading of the clock stands below the ends. */
+static void write_watermark(struct feed_fixture *s)
+{
+	struct watermark mark = { .as_of_us = clock_now_us(clock_system()) };
+	int64_t ends[PARTITIONS];
+	uint8_t bytes[WATERMARK_BYTES_MAX];
+	if (kafka_producer_query_ends(s->producer, s->net->unique, TIMEOUT_MS, ends, PARTITIONS,
+	                              &mark.partitions) != OK)
+		return;
+	bool is_new = atomic_exchange(&s->shows_a_new_topic, false);
+	for (int32_t p = 0; p < PARTITIONS; p++)
+		mark.partition[p] = (struct watermark_partition){ ends[p], is_new ? 0 : ends[p] };
+	const struct kafka_record record = { .topic = s->watermarks.unique,
+		                             .value = bytes,
+		                             .value_len = watermark_encode(&mark, bytes) };
+	/* A full queue skips a watermark. */
+	enum err e = kafka_producer_send(s->producer, &record);
+	(void)e;
+}
 
 static void *write_watermarks(void *arg)
 {
 	struct feed_fixture *s = arg;
 	while (!atomic_load(&s->is_stopping)) {
-		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_paused); p++) {
-			struct watermark mark = { clock_now_us(clock_system()), 0, PARTITIONS, 0 };
-			struct watermark_buffers texts = { 0 };
-			struct kafka_record record;
-			watermark_write(&mark, p, "/test", &texts, &record);
-			record.topic = s->net->unique;
-			/* A full queue skips a watermark. */
-			enum err e = kafka_producer_send(s->producer, &record);
-			(void)e;
-		}
+		if (!atomic_load(&s->is_paused))
+			write_watermark(s);
 		poll(NULL, 0, WATERMARK_MS);
 	}
 	return NULL;
@@ -66,6 +80,11 @@ static int set_up(void **state)
 	kafka_fixture_create_topic(s->net, PARTITIONS);
 	snprintf(s->fixture->config.link_feed_topic, sizeof(s->fixture->config.link_feed_topic),
 	         "%s", s->net->unique);
+	s->watermarks = *s->net;
+	snprintf(s->watermarks.unique, sizeof(s->watermarks.unique), "%.40s.w", s->net->unique);
+	kafka_fixture_create_topic(&s->watermarks, 1);
+	snprintf(s->fixture->config.link_watermark_topic,
+	         sizeof(s->fixture->config.link_watermark_topic), "%s", s->watermarks.unique);
 	const struct kafka_producer_config config = { .kafka = &s->net->kafka,
 		                                      .queue_max = 1000,
 		                                      .queue_bytes_max = 10 << 20,
@@ -179,6 +198,24 @@ static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 	await(s->fixture, IS_FRESH, 1);
 	assert_redirects(s->fixture, "paused", "https://example.com/paused");
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
+}
+
+static void tracks_nothing_that_it_read_before_the_topic_was_created_again(void **state)
+{
+	struct feed_fixture *s = *state;
+	fixture_add_link(s->fixture, "earlier");
+	publish(s, "other", 1, "other");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "earlier", "https://example.com/earlier");
+	double queried = fixture_metric(s->fixture, FROM_REDIS);
+	assert_redirects(s->fixture, "earlier", "https://example.com/earlier");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried);
+	atomic_store(&s->shows_a_new_topic, true);
+	await(s->fixture, "waymark_feed_resets_total", 1);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "earlier", "https://example.com/earlier");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 1);
 }
 
 static void is_ready_and_redirects_without_kafka(void **state)
@@ -374,6 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(memory_outlives_its_ttl_and_applies_changes),
 		TEST(the_ttl_applies_again_when_the_watermarks_stop),
+		TEST(tracks_nothing_that_it_read_before_the_topic_was_created_again),
 		TEST(is_ready_and_redirects_without_kafka),
 		TEST(entries_live_five_seconds_without_kafka_and_redis),
 		TEST(a_complete_filter_rejects_invented_slugs_without_postgresql),

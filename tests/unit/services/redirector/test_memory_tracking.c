@@ -29,7 +29,8 @@ static int64_t steady(struct fixture *f)
 static void update_watermark(struct fixture *f)
 {
 	struct watermark m = { .as_of_us = clock_now_us(&f->clock.clock), .partitions = 1 };
-	watermark_tracker_update(&f->watermark, 0, &m);
+	watermark_tracker_set_position(&f->watermark, 0, 0);
+	watermark_tracker_update(&f->watermark, &m);
 }
 
 static int set_up(void **state)
@@ -52,7 +53,6 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	memory_cache_free(f->memory);
 	recent_changes_free(f->changes);
-	watermark_tracker_clear(&f->watermark);
 	return 0;
 }
 

@@ -23,7 +23,8 @@ struct fixture {
 static void set_watermark(struct fixture *f, int64_t as_of_us)
 {
 	struct watermark m = { .as_of_us = as_of_us, .partitions = 1 };
-	watermark_tracker_update(&f->watermark, 0, &m);
+	watermark_tracker_set_position(&f->watermark, 0, 0);
+	watermark_tracker_update(&f->watermark, &m);
 }
 
 static int64_t now(struct fixture *f)
@@ -70,7 +71,6 @@ static int tear_down(void **state)
 	unknown_slug_limiter_close(f->limiter);
 	unknown_slug_limiter_free(f->limiter);
 	slug_bloom_filter_free(f->filter);
-	watermark_tracker_clear(&f->watermark);
 	metrics_free(f->metrics);
 	return 0;
 }

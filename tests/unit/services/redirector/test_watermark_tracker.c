@@ -21,17 +21,36 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+/* ends: of each partition; lowest ends are the same. */
+static struct watermark watermark_of(int64_t as_of_us, int32_t partitions, const int64_t *ends)
 {
-	struct fixture *f = *state;
-	watermark_tracker_clear(&f->tracker);
-	return 0;
+	struct watermark m = { .as_of_us = as_of_us, .partitions = partitions };
+	for (int32_t p = 0; p < partitions; p++)
+		m.partition[p] = (struct watermark_partition){ ends[p], ends[p] };
+	return m;
 }
 
-static bool update(struct fixture *f, int32_t partition, int64_t as_of_us, int32_t partitions)
+static bool update(struct fixture *f, int64_t as_of_us, int32_t partitions, const int64_t *ends)
 {
-	struct watermark m = { .as_of_us = as_of_us, .generation = 0, .partitions = partitions };
-	return watermark_tracker_update(&f->tracker, partition, &m);
+	struct watermark m = watermark_of(as_of_us, partitions, ends);
+	return watermark_tracker_update(&f->tracker, &m);
+}
+
+static void read_up_to(struct fixture *f, int32_t partition, int64_t offset)
+{
+	watermark_tracker_set_position(&f->tracker, partition, offset);
+}
+
+/* One partition, at whose end (offset 5) the feed begins. */
+static void begin(struct fixture *f)
+{
+	watermark_tracker_set_partitions(&f->tracker, 1);
+	read_up_to(f, 0, 5);
+}
+
+static bool update_one(struct fixture *f, int64_t as_of_us, int64_t end)
+{
+	return update(f, as_of_us, 1, (const int64_t[]){ end });
 }
 
 static bool is_fresh(struct fixture *f)
@@ -44,60 +63,108 @@ static bool is_continuous_now(struct fixture *f)
 	return watermark_tracker_is_continuous_since(&f->tracker, clock_steady_us(&f->clock.clock));
 }
 
-static void the_watermark_is_that_of_the_slowest_partition(void **state)
+static int64_t as_of(struct fixture *f)
+{
+	return watermark_tracker_watermark_us(&f->tracker);
+}
+
+static void a_watermark_waits_until_every_end_is_reached(void **state)
 {
 	struct fixture *f = *state;
 	watermark_tracker_set_partitions(&f->tracker, 2);
-	assert_true(update(f, 0, NOW_US, 2));
+	assert_true(update(f, NOW_US - 100 * MS, 2, (const int64_t[]){ 3, 7 }));
+	assert_false(is_fresh(f));
+	read_up_to(f, 0, 3);
+	read_up_to(f, 1, 6);
 	assert_false(is_fresh(f));
 	assert_false(is_continuous_now(f));
-	assert_true(update(f, 1, NOW_US - 100 * MS, 2));
-	assert_int_equal(watermark_tracker_watermark_us(&f->tracker), NOW_US - 100 * MS);
+	read_up_to(f, 1, 7);
+	assert_int_equal(as_of(f), NOW_US - 100 * MS);
 	assert_true(is_fresh(f));
 	assert_true(is_continuous_now(f));
 	assert_int_equal(watermark_tracker_lag_us(&f->tracker), 100 * MS);
 }
 
-static void is_fresh_for_700_ms_after_its_watermark(void **state)
+static void the_newest_reached_watermark_counts(void **state)
+{
+	struct fixture *f = *state;
+	begin(f);
+	update_one(f, NOW_US, 6);
+	update_one(f, NOW_US + 1, 6);
+	update_one(f, NOW_US + 2, 8);
+	assert_int_equal(as_of(f), 0);
+	read_up_to(f, 0, 7); /* offset 6 was compacted away, or belongs to no watermark yet */
+	assert_int_equal(as_of(f), NOW_US + 1);
+	read_up_to(f, 0, 9);
+	assert_int_equal(as_of(f), NOW_US + 2);
+}
+
+static void a_feed_that_lags_by_a_few_watermarks_still_advances(void **state)
+{
+	struct fixture *f = *state;
+	begin(f);
+	for (int64_t i = 0; i < WATERMARK_TRACKER_WAITING_MAX * 2; i++)
+		update_one(f, NOW_US + i, 6 + i);
+	read_up_to(f, 0, 6);
+	assert_int_equal(as_of(f), NOW_US);
+	read_up_to(f, 0, 6 + WATERMARK_TRACKER_WAITING_MAX * 2);
+	assert_int_equal(as_of(f), NOW_US + WATERMARK_TRACKER_WAITING_MAX * 2 - 1);
+}
+
+static void nothing_is_reached_while_a_position_is_unknown(void **state)
 {
 	struct fixture *f = *state;
 	watermark_tracker_set_partitions(&f->tracker, 1);
-	update(f, 0, NOW_US - 300 * MS, 1);
+	update_one(f, NOW_US, 0);
+	assert_false(is_fresh(f));
+	read_up_to(f, 0, 0); /* an empty partition */
+	assert_true(is_fresh(f));
+}
+
+static void is_fresh_for_700_ms_after_its_watermark(void **state)
+{
+	struct fixture *f = *state;
+	begin(f);
+	update_one(f, NOW_US - 300 * MS, 5);
 	clock_fake_advance(&f->clock, 400 * MS);
 	assert_true(is_fresh(f));
 	clock_fake_advance(&f->clock, 1);
 	assert_false(is_fresh(f));
 	assert_true(is_continuous_now(f));
-	update(f, 0, NOW_US + 400 * MS, 1);
+	update_one(f, NOW_US + 400 * MS, 5);
 	assert_true(is_fresh(f));
 }
 
+/* As from an earlier relay that was frozen. */
 static void an_older_watermark_changes_nothing(void **state)
 {
 	struct fixture *f = *state;
-	watermark_tracker_set_partitions(&f->tracker, 1);
-	update(f, 0, NOW_US, 1);
-	update(f, 0, NOW_US - 60 * CLOCK_US_PER_S, 1);
-	assert_int_equal(watermark_tracker_watermark_us(&f->tracker), NOW_US);
+	begin(f);
+	update_one(f, NOW_US, 5);
+	const struct watermark late =
+		watermark_of(NOW_US - 60 * CLOCK_US_PER_S, 1, (const int64_t[]){ 2 });
+	assert_false(watermark_tracker_has_lost_end(&f->tracker, &late, 0));
+	assert_true(watermark_tracker_update(&f->tracker, &late));
+	assert_int_equal(as_of(f), NOW_US);
 	assert_true(is_fresh(f));
 }
 
 static void a_database_clock_that_is_ahead_adds_no_freshness(void **state)
 {
 	struct fixture *f = *state;
-	watermark_tracker_set_partitions(&f->tracker, 1);
-	update(f, 0, NOW_US + 60 * CLOCK_US_PER_S, 1);
+	begin(f);
+	update_one(f, NOW_US + 60 * CLOCK_US_PER_S, 5);
 	clock_fake_advance(&f->clock, 700 * MS + 1);
 	assert_false(is_fresh(f));
 }
 
-static void is_continuous_only_since_every_partition_had_a_watermark(void **state)
+static void is_continuous_only_since_its_first_watermark(void **state)
 {
 	struct fixture *f = *state;
 	int64_t early_us = clock_steady_us(&f->clock.clock);
 	clock_fake_advance(&f->clock, 1);
-	watermark_tracker_set_partitions(&f->tracker, 1);
-	update(f, 0, NOW_US, 1);
+	begin(f);
+	update_one(f, NOW_US, 5);
 	assert_false(watermark_tracker_is_continuous_since(&f->tracker, early_us));
 	assert_true(is_continuous_now(f));
 }
@@ -105,59 +172,99 @@ static void is_continuous_only_since_every_partition_had_a_watermark(void **stat
 static void is_no_longer_continuous_after_a_lost_position(void **state)
 {
 	struct fixture *f = *state;
-	watermark_tracker_set_partitions(&f->tracker, 2);
-	update(f, 0, NOW_US, 2);
-	update(f, 1, NOW_US, 2);
+	begin(f);
+	update_one(f, NOW_US, 5);
+	update_one(f, NOW_US + 1, 6);
 	int64_t before_us = clock_steady_us(&f->clock.clock);
 	clock_fake_advance(&f->clock, 10 * MS);
-	watermark_tracker_reset_partition(&f->tracker, 1);
+	watermark_tracker_reset_partition(&f->tracker, 0);
 	assert_false(is_fresh(f));
 	assert_false(is_continuous_now(f));
-	assert_int_equal(watermark_tracker_watermark_us(&f->tracker), 0);
-	update(f, 0, NOW_US + 10 * MS, 2);
+	assert_int_equal(as_of(f), 0);
+	update_one(f, NOW_US + 10 * MS, 6);
 	assert_false(is_fresh(f));
-	update(f, 1, NOW_US + 10 * MS, 2);
+	read_up_to(f, 0, 6);
 	assert_true(is_fresh(f));
+	assert_int_equal(as_of(f), NOW_US + 10 * MS);
 	assert_false(watermark_tracker_is_continuous_since(&f->tracker, before_us));
 	assert_true(is_continuous_now(f));
 }
 
-static void ignores_watermarks_that_name_more_partitions_than_it_reads(void **state)
+static void missed_watermarks_end_continuity_but_not_the_positions(void **state)
 {
 	struct fixture *f = *state;
-	watermark_tracker_set_partitions(&f->tracker, 1);
-	assert_false(update(f, 0, NOW_US, 2));
+	begin(f);
+	update_one(f, NOW_US, 5);
+	watermark_tracker_reset(&f->tracker);
+	assert_false(is_continuous_now(f));
+	update_one(f, NOW_US + 1, 5);
+	assert_true(is_fresh(f));
+}
+
+/* The new topic may already be longer than the old one was. */
+static void detects_a_partition_that_was_created_again(void **state)
+{
+	struct fixture *f = *state;
+	begin(f);
+	struct watermark m = watermark_of(NOW_US, 1, (const int64_t[]){ 5 });
+	assert_false(watermark_tracker_has_lost_end(&f->tracker, &m, 0));
+	watermark_tracker_update(&f->tracker, &m);
+	m = watermark_of(NOW_US + 1, 1, (const int64_t[]){ 9 });
+	m.partition[0].lowest_end = 5;
+	assert_false(watermark_tracker_has_lost_end(&f->tracker, &m, 0));
+	m.partition[0].lowest_end = 4;
+	assert_true(watermark_tracker_has_lost_end(&f->tracker, &m, 0));
+	assert_false(watermark_tracker_has_lost_end(&f->tracker, &m, 1));
+	watermark_tracker_reset_partition(&f->tracker, 0);
+	assert_false(watermark_tracker_has_lost_end(&f->tracker, &m, 0));
+	watermark_tracker_update(&f->tracker, &m);
+	assert_false(is_continuous_now(f));
+}
+
+static void ignores_watermarks_of_another_number_of_partitions(void **state)
+{
+	struct fixture *f = *state;
+	static const int64_t ends[] = { 5, 0 };
+	begin(f);
+	assert_false(update(f, NOW_US, 2, ends));
 	assert_false(is_fresh(f));
 	watermark_tracker_set_partitions(&f->tracker, 2);
-	assert_true(update(f, 0, NOW_US, 2));
+	assert_true(update(f, NOW_US + 1, 1, ends));
+	assert_true(update(f, NOW_US + 2, 2, ends));
 	assert_false(is_fresh(f));
-	assert_true(update(f, 1, NOW_US, 2));
-	assert_true(is_fresh(f));
+	read_up_to(f, 1, 0);
+	assert_int_equal(as_of(f), NOW_US + 2);
 }
 
 static void keeps_the_largest_generation(void **state)
 {
 	struct fixture *f = *state;
-	watermark_tracker_set_partitions(&f->tracker, 1);
-	struct watermark m = { .as_of_us = NOW_US, .generation = 7, .partitions = 1 };
-	watermark_tracker_update(&f->tracker, 0, &m);
+	begin(f);
+	struct watermark m = watermark_of(NOW_US, 1, (const int64_t[]){ 5 });
+	m.generation = 7;
+	watermark_tracker_update(&f->tracker, &m);
 	m.generation = 6;
-	watermark_tracker_update(&f->tracker, 0, &m);
+	watermark_tracker_update(&f->tracker, &m);
 	assert_int_equal(atomic_load(&f->tracker.generation), 7);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_watermark_is_that_of_the_slowest_partition),
+		TEST(a_watermark_waits_until_every_end_is_reached),
+		TEST(the_newest_reached_watermark_counts),
+		TEST(a_feed_that_lags_by_a_few_watermarks_still_advances),
+		TEST(nothing_is_reached_while_a_position_is_unknown),
 		TEST(is_fresh_for_700_ms_after_its_watermark),
 		TEST(an_older_watermark_changes_nothing),
 		TEST(a_database_clock_that_is_ahead_adds_no_freshness),
-		TEST(is_continuous_only_since_every_partition_had_a_watermark),
+		TEST(is_continuous_only_since_its_first_watermark),
 		TEST(is_no_longer_continuous_after_a_lost_position),
-		TEST(ignores_watermarks_that_name_more_partitions_than_it_reads),
+		TEST(missed_watermarks_end_continuity_but_not_the_positions),
+		TEST(detects_a_partition_that_was_created_again),
+		TEST(ignores_watermarks_of_another_number_of_partitions),
 		TEST(keeps_the_largest_generation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
