@@ -418,14 +418,15 @@ enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, 
 	int32_t count = 0;
 	pthread_mutex_lock(&p->mutex); /* rk must not be replaced meanwhile */
 	rd_kafka_topic_t *handle = rd_kafka_topic_new(p->instance.rk, topic, NULL);
-	enum err err = handle ? kafka_client_count_partitions(&p->client, p->instance.rk, handle, timeout_ms,
-	                                                      &count)
+	enum err err = handle ? kafka_client_count_partitions(&p->client, p->instance.rk, handle,
+	                                                      timeout_ms, &count)
 	                      : ERR_INVALID;
 	if (err == OK && count > max)
 		err = ERR_LIMIT;
 	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
 	if (err == OK)
-		err = kafka_client_query_ends(p->instance.rk, topic, count, left_ms > 1 ? left_ms : 1, ends);
+		err = kafka_client_query_ends(p->instance.rk, topic, count,
+		                              left_ms > 1 ? left_ms : 1, ends);
 	if (handle)
 		rd_kafka_topic_destroy(handle);
 	pthread_mutex_unlock(&p->mutex);

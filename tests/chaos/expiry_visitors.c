@@ -177,7 +177,7 @@ static void ask_what_is_due(struct load *c)
 		read_clock(c);
 		*q = (struct question){ draw_link(c), c->now_us };
 		snprintf(slug, sizeof(slug), "expiring-%" PRId64, q->link);
-		visitor_ask(v, slug, "expiry", (uint64_t)c->asked++, c->now_us);
+		visitor_ask(v, slug, "expiry", (uint64_t)c->asked++, c->now_us, c->now_us);
 		c->due_us += (int64_t)(CLOCK_US_PER_S / c->options.rate);
 	}
 	/* Requests that were held up do not come all at once later. */
@@ -224,7 +224,7 @@ static void keep_connections(struct load *c)
 		if (v->state == VISITOR_CLOSED && c->now_us - v->since_us >= RECONNECT_US) {
 			visitor_connect(v, c->epoll, c->options.ports[port_of(c, v)], c->now_us);
 		} else if (v->state == VISITOR_WAITING &&
-		           c->now_us - v->due_us > ANSWER_TIMEOUT_US) {
+		           c->now_us - v->asked_us > ANSWER_TIMEOUT_US) {
 			judge(c, v, 0);
 			visitor_close(v, c->now_us);
 		}

@@ -6,9 +6,9 @@ A new limit is one more row of LIMITS, and its variable in SERVICES.
 import concurrent.futures
 import contextlib
 import dataclasses
-import itertools
 import json
 import secrets
+import select
 import socket
 from collections.abc import Callable
 
@@ -29,13 +29,15 @@ SERVICES = {
         "links-api",
         PATIENT
         | {"LINKS_PER_DAY": "2", "ANONYMOUS_LINKS_PER_HOUR": "2", "ACCOUNTS_PER_HOUR": "2"}
-        | {"LOGIN_FAILURES": "3", "LOGIN_FAILURES_PER_NETWORK": "4"},
+        | {"LOGIN_FAILURES": "3", "LOGIN_FAILURES_PER_NETWORK": "4", "LOGIN_FAILURES_PER_ACCOUNT": "5"}
+        | {"PASSWORD_THREADS": "1", "PASSWORD_QUEUE": "2", "PASSWORD_HASH_COST": "12"}
+        | {"HTTP_HEAVY_WORKERS": "16", "PG_HEAVY_CONNECTIONS": "16", "PG_HEAVY_STATEMENT_TIMEOUT_MS": "60000"},
     ),
     "capacity": (
         "links-api",
         PATIENT
         | {"HTTP_WORKERS": "2", "HTTP_WORKER_QUEUE": "1", "HTTP_CONNECTIONS": "40", "HTTP_BODIES_MAX_BYTES": str(4 * KIB * KIB)}
-        | {"PASSWORD_THREADS": "1", "PASSWORD_QUEUE": "2", "LINKS_PER_DAY": "0"},
+        | {"LINKS_PER_DAY": "0"},
     ),
     "redirector": (
         "redirector",
@@ -101,9 +103,19 @@ def at_once(count, send):
 # --- how each limit is exceeded ---
 
 
-def wrong_passwords_of_an_account(subject):
+def wrong_passwords_of_an_account(subject, times, from_where):
     user = subject.user()
-    return after(3, lambda: subject.call("POST", "/api/auth/login", {"email": user.email, "password": "not this one"}, network()))
+    wrong = {"email": user.email, "password": "not this one"}
+    return after(times, lambda: subject.call("POST", "/api/auth/login", wrong, from_where()))
+
+
+def wrong_passwords_from_one_network(subject):
+    here = network()
+    return wrong_passwords_of_an_account(subject, 3, lambda: here)
+
+
+def wrong_passwords_from_many_networks(subject):
+    return wrong_passwords_of_an_account(subject, 5, network)
 
 
 def wrong_passwords_from_a_network(subject):
@@ -151,10 +163,12 @@ def items_of_a_bulk_request(subject):
 
 
 def logins_at_once(subject):
-    user = subject.user()
+    def log_in():
+        return subject.call("POST", "/api/auth/login", {"email": unique_email(), "password": PASSWORD}, network())
+
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        sent = [pool.submit(subject.call, "POST", "/api/auth/login", {"email": user.email, "password": PASSWORD}, network()) for _ in range(12)]
-        return next(answer for answer in (each.result() for each in sent) if answer.status != 200)
+        sent = [pool.submit(log_in) for _ in range(12)]
+        return next(answer for answer in (each.result() for each in sent) if answer.status == 429)
 
 
 def requests_at_once(subject):
@@ -184,21 +198,30 @@ def unknown_slugs_from_an_address(subject):
     return after(3, lambda: ask(subject.url, "GET", f"/{secrets.token_hex(8)}"))
 
 
-def connections(subject, addresses, each):
-    """Opens so many connections from each address. The last address opens one, which the service must close."""
+def connections_of_an_address(subject):
+    """The service closes the one beyond the limit."""
     refused = subject.metric("waymark_http_connections_refused_total")
     with contextlib.ExitStack() as held:
-        for address in itertools.chain.from_iterable([address] * each for address in addresses[:-1]):
-            held.enter_context(connect(subject, address))
-        last = held.enter_context(connect(subject, addresses[-1]))
-        last.settimeout(TIMEOUT_S)
+        opened = [held.enter_context(connect(subject, "127.0.0.4")) for _ in range(4 + 1)]
         with contextlib.suppress(ConnectionError):
-            assert last.recv(1) == b"", "the service responded"
+            assert opened[-1].recv(1) == b"", "the service responded"
         assert subject.metric("waymark_http_connections_refused_total") > refused
 
 
+def connections_of_all(subject, addresses, each):
+    """So many from each address fill all places. One more is served, and an idle one is closed."""
+    evicted = subject.metric("waymark_http_connections_evicted_total")
+    with contextlib.ExitStack() as held:
+        opened = [held.enter_context(connect(subject, address)) for address in addresses for _ in range(each)]
+        assert ask(subject.url, "GET", "/").status
+        closed, _, _ = select.select(opened, [], [], TIMEOUT_S)
+        with contextlib.suppress(ConnectionError):
+            assert closed[0].recv(1) == b"", "the service responded"
+        assert subject.metric("waymark_http_connections_evicted_total") > evicted
+
+
 def connect(subject, address):
-    return socket.create_connection(("127.0.0.1", subject.service.http_port), source_address=(address, 0))
+    return socket.create_connection(("127.0.0.1", subject.service.http_port), TIMEOUT_S, source_address=(address, 0))
 
 
 # --- the table ---
@@ -214,7 +237,8 @@ class Limit:
 
 
 LIMITS = {
-    "wrong passwords of an account": Limit("quotas", wrong_passwords_of_an_account, 429, "rate-limit", 900),
+    "wrong passwords of an account from one network": Limit("quotas", wrong_passwords_from_one_network, 429, "rate-limit", 900),
+    "wrong passwords of an account from many networks": Limit("quotas", wrong_passwords_from_many_networks, 429, "rate-limit", 900),
     "wrong passwords from a network": Limit("quotas", wrong_passwords_from_a_network, 429, "rate-limit", 3600),
     "registrations from a network": Limit("quotas", registrations_from_a_network, 429, "rate-limit", 3600),
     "links of a user": Limit("quotas", links_of_a_user, 429, "rate-limit", 86_700),
@@ -224,14 +248,14 @@ LIMITS = {
     "bytes of a body": Limit("quotas", a_large_body, 413),
     "bytes of the body of a bulk request": Limit("quotas", a_large_body_of_a_bulk_request, 413),
     "items of a bulk request": Limit("quotas", items_of_a_bulk_request, 400, "validation"),
-    "logins at once": Limit("capacity", logins_at_once, 429, "busy", 1),
+    "logins at once": Limit("quotas", logins_at_once, 429, "busy", 1),
     "requests at once": Limit("capacity", requests_at_once, 503, "", 1),
     "memory of request bodies": Limit("capacity", incomplete_bodies, 503, "", 1),
-    "connections to links-api": Limit("capacity", lambda subject: connections(subject, ["127.0.0.2", "127.0.0.3"], 40)),
+    "connections to links-api": Limit("capacity", lambda subject: connections_of_all(subject, ["127.0.0.2"], 40)),
     "unknown slugs from an address": Limit("redirector", unknown_slugs_from_an_address, 429, "", 60),
-    "connections from an address": Limit("redirector", lambda subject: connections(subject, ["127.0.0.4", "127.0.0.4"], 4)),
+    "connections from an address": Limit("redirector", connections_of_an_address),
     "connections to a redirector": Limit(
-        "redirector", lambda subject: connections(subject, [f"127.0.0.{n}" for n in range(10, 16)], 2)
+        "redirector", lambda subject: connections_of_all(subject, [f"127.0.0.{n}" for n in range(10, 15)], 2)
     ),
 }
 

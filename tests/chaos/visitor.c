@@ -55,7 +55,7 @@ static void send_all(struct visitor *v, const char *bytes, size_t len)
 }
 
 void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t number,
-                 int64_t due_us)
+                 int64_t due_us, int64_t now_us)
 {
 	char request[512];
 	int len = snprintf(
@@ -68,6 +68,7 @@ void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t 
 	v->state = VISITOR_WAITING;
 	v->number = number;
 	v->due_us = due_us;
+	v->asked_us = now_us;
 	v->have = 0;
 	v->head_is_over = false;
 	send_all(v, request, (size_t)len);

@@ -23,6 +23,7 @@ struct visitor {
 	int64_t since_us; /* when the connection was opened or closed */
 	uint64_t number;  /* of the request */
 	int64_t due_us;   /* when the request was due */
+	int64_t asked_us; /* when it was sent */
 	unsigned status;  /* of the answer */
 	size_t body_left;
 	bool closes;
@@ -43,7 +44,7 @@ void visitor_connect(struct visitor *v, int epoll, uint16_t port, int64_t now_us
 
 /* IDLE → WAITING. */
 void visitor_ask(struct visitor *v, const char *slug, const char *run, uint64_t number,
-                 int64_t due_us);
+                 int64_t due_us, int64_t now_us);
 
 /* IDLE: sends one byte of a request that never ends. */
 void visitor_drip(struct visitor *v, char byte);

@@ -29,7 +29,7 @@
 #define CONNECTING_MAX 256
 #define RECONNECT_US (25 * CLOCK_US_PER_MS)
 #define TICK_US (20 * CLOCK_US_PER_MS)
-#define ANSWER_TIMEOUT_US (20 * CLOCK_US_PER_S)
+#define ANSWER_TIMEOUT_US (60 * CLOCK_US_PER_S)
 #define DRIP_US (2 * CLOCK_US_PER_S)
 
 struct options {
@@ -128,7 +128,7 @@ static void time_out(struct load *c)
 {
 	for (size_t i = 0; i < c->options.connections; i++) {
 		struct visitor *v = &c->visitors[i];
-		if (v->state != VISITOR_WAITING || c->now_us - v->due_us < ANSWER_TIMEOUT_US)
+		if (v->state != VISITOR_WAITING || c->now_us - v->asked_us < ANSWER_TIMEOUT_US)
 			continue;
 		add_row(c, v, 0);
 		visitor_close(v, c->now_us);
@@ -157,7 +157,7 @@ static void ask(struct load *c, struct visitor *v, int64_t due_us)
 		         (unsigned long long)(number % c->options.slugs));
 	else
 		snprintf(slug, sizeof(slug), "%s", c->options.slug);
-	visitor_ask(v, slug, c->options.run, number, due_us);
+	visitor_ask(v, slug, c->options.run, number, due_us, c->now_us);
 	c->waiting++;
 }
 

@@ -77,7 +77,8 @@ static void ask(struct reader *r, struct visitor *v)
 		(uint64_t)(now_us() / CLOCK_US_PER_S) + r->config.redirector * LINK_POOL_GROUPS / 2;
 	for (int tries = 0; tries < TRIES; tries++) {
 		if (link_pool_choose(r->config.pool, &r->random, second, &link, slug)) {
-			visitor_ask(v, slug, "fresh", link, now_us());
+			int64_t at_us = now_us();
+			visitor_ask(v, slug, "fresh", link, at_us, at_us);
 			return;
 		}
 	}

@@ -74,7 +74,7 @@ static void count_every_click_once(void **state)
 	assert_true(workers_have_no_halted_partition(workers));
 	assert_true(workers_can_store(workers));
 	workers_stop(workers);
-	/* A worker that loses and regains a partition reads some events twice, and counts them once. */
+	/* A worker that loses and regains a partition reads some twice, and counts them once. */
 	assert_in_range(backend_fixture_metric(metrics, "waymark_events_read_total"), 3000, 6000);
 	assert_int_equal(backend_fixture_metric(metrics, "waymark_partitions_assigned"), 0);
 	metrics_free(metrics);
