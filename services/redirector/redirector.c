@@ -278,11 +278,18 @@ static bool can_redirect(void *ctx)
 	return pg_pool_is_reachable(r->postgres) || redis_pool_is_reachable(r->redis);
 }
 
+static bool has_links_in_memory(void *ctx)
+{
+	struct redirector *r = ctx;
+	return memory_cache_usage(r->memory).entries > 0;
+}
+
 static enum err serve_operators(struct redirector *r)
 {
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis",
 		                                  .ready = can_redirect,
-		                                  .ctx = r };
+		                                  .ctx = r,
+		                                  .can_degrade = has_links_in_memory };
 	r->checks[1] = (struct ops_server_check){ .name = "journal",
 		                                  .ready = event_shipper_is_healthy,
 		                                  .ctx = r->events };

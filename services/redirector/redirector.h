@@ -4,7 +4,9 @@
  *
  * It starts whether or not its backends are up. /readyz requires three things:
  *   - PostgreSQL or Redis can be reached. One of them is enough: Redis holds every link followed
- *     within a day, PostgreSQL holds all. With both down the redirector could only answer 503.
+ *     within a day, PostgreSQL holds all. With both down, a redirector that has links in memory
+ *     stays ready as "degraded": it answers these links, and no other one could answer more. One
+ *     with an empty memory could only answer 503.
  *   - The journal's directory can be written. A pod with a broken disk still redirects, but loses
  *     clicks that another pod would keep.
  *   - The database schema is one that this version supports.
