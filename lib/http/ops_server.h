@@ -26,9 +26,8 @@ struct ops_server_check {
 	bool (*ready)(void *ctx);
 	void *ctx;
 	/*
-	 * Whether the service can do part of its work while ready is false. Then it stays ready and
-	 * counts as degraded: every replica may be in the same state, and nobody else could do more.
-	 * NULL: it cannot.
+	 * Whether the service can do part of its work while ready is false. Then it stays ready
+	 * and counts as degraded: all replicas may be in the same state. NULL: it cannot.
 	 */
 	bool (*can_degrade)(void *ctx);
 };

@@ -9,6 +9,7 @@
 #include "lib/links/link_event.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
+#include "services/redirector/page_texts.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535,
@@ -25,7 +26,14 @@ static const struct env_var vars[] = {
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "URL prefix of short links: https://sho.rt"),
 	ENV_TEXT("ROOT_URL", struct config, root_url, "",
-	         "redirect target of /; empty = a fixed text"),
+	         "redirect target of /; empty = a page that says what this site is"),
+	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
+	         "who operates this service, on every page for visitors; empty = nobody is named"),
+	ENV_TEXT("OPERATOR_CONTACT", struct config, operator_contact, "",
+	         "mail address or https URL on every page for visitors; empty = none"),
+	ENV_TEXT(
+		"PAGES_FILE", struct config, pages_file, "",
+		"file with texts of pages in more languages (docs/operations.md); empty = English and German"),
 	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control,
 	         "private, no-store",
 	         "Cache-Control of redirects; visits that a cache answers are not counted"),
@@ -115,6 +123,29 @@ static size_t check_hosts(const char *path, const char *name, enum host_policy_k
 	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
 }
 
+static bool is_contact(const char *text)
+{
+	if (strstr(text, "://"))
+		return is_http_url(text);
+	const char *at = strchr(text, '@');
+	return is_header_value(text) && !strpbrk(text, " ?") && at && at != text && at[1] != '\0';
+}
+
+static size_t check_pages(const struct config *config, struct strbuf *problems)
+{
+	size_t wrong = 0;
+	struct page_texts *texts = NULL;
+	wrong += env_expect(utf8_is_valid(config->operator_name, strlen(config->operator_name)),
+	                    "OPERATOR_NAME", "must be valid UTF-8", problems);
+	wrong += env_expect(
+		config->operator_contact[0] == '\0' || is_contact(config->operator_contact),
+		"OPERATOR_CONTACT", "must be a mail address or an http or https URL", problems);
+	if (page_texts_read(config->pages_file, problems, &texts) != OK)
+		wrong++;
+	page_texts_free(texts);
+	return wrong;
+}
+
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
@@ -141,6 +172,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                     HOST_POLICY_BLOCKLIST, problems);
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
 	                     HOST_POLICY_ALLOWLIST, problems);
+	wrong += check_pages(config, problems);
 	return wrong;
 }
 

@@ -5,9 +5,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/http/ops_server.h"
-#include "services/redirector/error_page.h"
 #include "services/redirector/feed/link_feed.h"
 #include "services/redirector/lookup/bloom_filter_loader.h"
+#include "services/redirector/pages.h"
 #include "services/redirector/redirect.h"
 #include "services/redirector/redis_loop_adapter.h"
 
@@ -54,6 +54,8 @@ struct redirector {
 	struct client_limiter *client_limiter;
 	struct busiest_address *busiest_address;
 	struct host_guard *hosts;
+	struct page_texts *texts;
+	struct pages *pages;
 	struct redirect *redirect;
 
 	struct ops_server_check checks[3];
@@ -218,6 +220,25 @@ static enum err create_host_guard(struct redirector *r)
 		&r->hosts);
 }
 
+static enum err create_pages(struct redirector *r)
+{
+	const struct config *c = r->config;
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	enum err e = page_texts_read(c->pages_file, &problems, &r->texts);
+	if (e == OK)
+		r->pages = pages_new(&(struct pages_config){
+			.texts = r->texts,
+			.host = strstr(c->public_base_url, "://") + strlen("://"),
+			.operator_name = c->operator_name,
+			.operator_contact = c->operator_contact,
+		});
+	else
+		log_error(r->log, "pages_file_rejected", LOG_TEXT("reason", problems.data));
+	strbuf_clear(&problems);
+	return e;
+}
+
 static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
@@ -232,7 +253,7 @@ static void create_handler(struct redirector *r)
 		.unknown_slugs = r->limiter,
 		.hosts = r->hosts,
 		.trusted = &r->trusted,
-		.public_base_url = r->config->public_base_url,
+		.pages = r->pages,
 		.root_url = r->config->root_url,
 		.cache_control = r->config->redirect_cache_control,
 		.region = r->config->region,
@@ -262,6 +283,8 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 		e = create_events(r);
 	if (e == OK)
 		e = create_host_guard(r);
+	if (e == OK)
+		e = create_pages(r);
 	if (e != OK)
 		goto out;
 	create_handler(r);
@@ -332,7 +355,7 @@ static enum err serve_visitors(struct redirector *r)
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,
 			.handler = redirect_handle,
-			.error_response = error_page_respond_for_server,
+			.error_response = redirect_respond_error,
 			.observer = redirect_observe,
 			.loop_hook = &r->loop_hook,
 			.ctx = r->redirect,
@@ -392,6 +415,8 @@ void redirector_free(struct redirector *r)
 	if (!r)
 		return;
 	redirect_free(r->redirect);
+	pages_free(r->pages);
+	page_texts_free(r->texts);
 	client_limiter_free(r->client_limiter);
 	busiest_address_free(r->busiest_address);
 	host_guard_stop(r->hosts);
