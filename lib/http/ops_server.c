@@ -134,6 +134,7 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 	 */
 	struct http_server_config http = {
 		.name = "ops",
+		.address = config->address,
 		.port = config->port,
 		.loops = 1,
 		.connections = CONNECTIONS,

@@ -33,6 +33,7 @@ struct ops_server_check {
 };
 
 struct ops_server_config {
+	const char *address; /* to listen on; NULL or "": all */
 	uint16_t port;
 	const struct ops_server_check *checks; /* borrowed */
 	size_t check_count;

@@ -80,7 +80,8 @@ static enum err start_purge_consumer(const struct service *s, struct purge_consu
 static enum err start_ops_server(const struct service *s, const struct ops_server_check *checks,
                                  size_t count, struct ops_server **out)
 {
-	const struct ops_server_config config = { .port = (uint16_t)s->config.ops_port,
+	const struct ops_server_config config = { .address = s->config.ops_address,
+		                                  .port = (uint16_t)s->config.ops_port,
 		                                  .checks = checks,
 		                                  .check_count = count,
 		                                  .metrics = s->metrics,

@@ -29,6 +29,8 @@
 #define SHORT_AT_MOST "60"
 
 static const struct env_var vars[] = {
+	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
+	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
 	        "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
@@ -123,6 +125,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    problems);
 	wrong +=
 		check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
+	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
+	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
 	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",

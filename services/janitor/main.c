@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 		{ .name = "postgres", .ready = pg_pool_is_reachable, .ctx = postgres },
 		{ .name = "schema", .ready = pg_pool_is_schema_supported, .ctx = postgres },
 	};
-	const struct ops_server_config ops_config = { .port = (uint16_t)config.ops_port,
+	const struct ops_server_config ops_config = { .address = config.ops_address,
+		                                      .port = (uint16_t)config.ops_port,
 		                                      .checks = checks,
 		                                      .check_count = 2,
 		                                      .metrics = metrics,

@@ -12,8 +12,12 @@
 #include "services/redirector/page_texts.h"
 
 static const struct env_var vars[] = {
+	ENV_TEXT("HTTP_ADDRESS", struct config, http_address, "",
+	         "address that HTTP_PORT listens on; empty = all, IPv4 and IPv6"),
 	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535,
 	        "port for visitors; 0 = any free port"),
+	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
+	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
 	        "port of /livez, /readyz and /metrics; 0 = any free port"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
@@ -152,6 +156,10 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	struct redis_url redis;
 	struct client_ip_ranges ranges;
 	size_t wrong = 0;
+	wrong += env_expect(http_server_is_address(config->http_address), "HTTP_ADDRESS",
+	                    "must be an IPv4 or IPv6 address", problems);
+	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
+	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
 	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",

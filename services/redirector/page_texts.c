@@ -7,70 +7,16 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_accept.h"
+#include "services/redirector/built_in_texts.h"
 
 #define REASON_SIZE 160
 #define BLANKS " \t\r"
 
-/* clang-format off: a text per line */
-static const struct {
-	const char *key, *english, *german;
-} built_in[] = {
-	{ "error", "Error", "Fehler" },
-	{ "operator", "Operated by {operator}.", "Betrieben von {operator}." },
-	{ "contact", "Contact", "Kontakt" },
-	{ "start.title", "Short links", "Kurzlinks" },
-	{ "start.text",
-	  "{host} shortens links. To follow one, open its whole address, for example {host}/name.",
-	  "{host} kürzt Links. Um einem zu folgen, rufen Sie seine ganze Adresse auf, zum Beispiel {host}/name." },
-	{ "400.title", "Bad request", "Ungültige Anfrage" },
-	{ "400.text", "This is not a valid HTTP request.", "Das ist keine gültige HTTP-Anfrage." },
-	{ "404.title", "This link does not exist", "Diesen Link gibt es nicht" },
-	{ "404.text",
-	  "Check the address for a missing or wrong character: upper and lower case matter.",
-	  "Prüfen Sie die Adresse auf fehlende oder falsche Zeichen. Groß- und Kleinschreibung zählen." },
-	{ "405.title", "Method not allowed", "Methode nicht erlaubt" },
-	{ "405.text", "This address supports GET and HEAD only.",
-	  "Diese Adresse unterstützt nur GET und HEAD." },
-	{ "408.title", "Request timeout", "Zeitüberschreitung" },
-	{ "408.text", "The request did not arrive in time. Please try again.",
-	  "Die Anfrage kam nicht rechtzeitig an. Bitte versuchen Sie es noch einmal." },
-	{ "410.title", "This link has expired", "Dieser Link ist abgelaufen" },
-	{ "410.text", "It was created for a limited time, which is over.",
-	  "Er galt für eine begrenzte Zeit, die vorbei ist." },
-	{ "411.title", "Length required", "Länge fehlt" },
-	{ "411.text", "A request body needs a Content-Length.",
-	  "Eine Anfrage mit Inhalt braucht Content-Length." },
-	{ "413.title", "This request is too large", "Diese Anfrage ist zu groß" },
-	{ "413.text", "Short links are requested without a body.",
-	  "Kurzlinks werden ohne Inhalt aufgerufen." },
-	{ "414.title", "This address is too long", "Diese Adresse ist zu lang" },
-	{ "414.text", "A short link is much shorter than that.", "Ein Kurzlink ist viel kürzer." },
-	{ "429.title", "Too many requests", "Zu viele Anfragen" },
-	{ "429.text",
-	  "Your network has requested many links that do not exist. Please wait a minute and try again.",
-	  "Ihr Netz hat viele Links aufgerufen, die es nicht gibt. Bitte versuchen Sie es in einer Minute noch einmal." },
-	{ "431.title", "This request is too large", "Diese Anfrage ist zu groß" },
-	{ "431.text", "Its headers are too large. Clearing this site's cookies may help.",
-	  "Ihre Kopfzeilen sind zu groß. Vielleicht hilft es, die Cookies dieser Website zu löschen." },
-	{ "451.title", "This link is blocked", "Dieser Link ist gesperrt" },
-	{ "451.text",
-	  "It leads to a site that this service has blocked. The creator of the link cannot change that.",
-	  "Er führt zu einer Website, die dieser Dienst gesperrt hat. Wer den Link angelegt hat, kann das nicht ändern." },
-	{ "500.title", "Something went wrong here", "Hier ist etwas schiefgegangen" },
-	{ "500.text", "The error is on our side and has been logged. Please try again later.",
-	  "Der Fehler liegt bei uns und wurde protokolliert. Bitte versuchen Sie es später noch einmal." },
-	{ "503.title", "We can't check this link right now",
-	  "Wir können diesen Link gerade nicht prüfen" },
-	{ "503.text", "The problem is on our side. Please try again in a few seconds.",
-	  "Das Problem liegt bei uns. Bitte versuchen Sie es in einigen Sekunden noch einmal." },
-};
-/* clang-format on */
-#define KEYS ARRAY_SIZE(built_in)
+#define KEYS BUILT_IN_TEXTS
 
 struct language {
 	char name[PAGE_TEXTS_LANGUAGE_SIZE];
@@ -85,7 +31,7 @@ struct page_texts {
 static int find_key(const char *key)
 {
 	for (size_t i = 0; i < KEYS; i++)
-		if (strcmp(built_in[i].key, key) == 0)
+		if (strcmp(built_in_texts[i].key, key) == 0)
 			return (int)i;
 	return -1;
 }
@@ -115,8 +61,8 @@ static struct page_texts *new_built_in(void)
 	struct language *english = add_language(texts, "en");
 	struct language *german = add_language(texts, "de");
 	for (size_t i = 0; i < KEYS; i++) {
-		english->values[i] = mem_text(built_in[i].english);
-		german->values[i] = mem_text(built_in[i].german);
+		english->values[i] = mem_text(built_in_texts[i].english);
+		german->values[i] = mem_text(built_in_texts[i].german);
 	}
 	return texts;
 }

@@ -322,6 +322,7 @@ static enum err serve_operators(struct redirector *r)
 		                                  .ctx = r->postgres };
 	return ops_server_start(
 		&(struct ops_server_config){
+			.address = r->config->ops_address,
 			.port = (uint16_t)r->config->ops_port,
 			.checks = r->checks,
 			.check_count = 3,
@@ -345,6 +346,7 @@ static enum err serve_visitors(struct redirector *r)
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
+			.address = r->config->http_address,
 			.port = (uint16_t)r->config->http_port,
 			.loops = (size_t)r->config->http_loops,
 			.connections = (size_t)r->config->http_connections,

@@ -65,11 +65,11 @@ def test_a_browser_gets_the_start_page_and_its_icon_in_its_language(env):
 
 
 def test_check_config_names_each_wrong_line_of_the_pages_file(tmp_path):
-    (tmp_path / "pages").write_text("[fr]\n404.titel = x\n404.text =\n")
+    (tmp_path / "pages").write_text("[fr]\n404.heading = x\n404.text =\n")
     values = {"PATH": os.environ["PATH"], "PAGES_FILE": str(tmp_path / "pages"), "OPERATOR_CONTACT": "nobody"}
     done = subprocess.run([REDIRECTOR, "--check-config"], env=values, capture_output=True, text=True, timeout=120)
     assert done.returncode == 64
-    assert 'PAGES_FILE: line 2: unknown key "404.titel"\n' in done.stderr
+    assert 'PAGES_FILE: line 2: unknown key "404.heading"\n' in done.stderr
     assert "PAGES_FILE: line 3: the text of 404.text must have 1 to 500 bytes\n" in done.stderr
     assert "OPERATOR_CONTACT: must be a mail address or an http or https URL\n" in done.stderr
 

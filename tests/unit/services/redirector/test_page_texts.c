@@ -76,14 +76,14 @@ static void names_every_bad_entry(void **state)
 	struct strbuf problems;
 	struct page_texts *texts = NULL;
 	assert_int_equal(read_content("404.title = early\n[\n[f_r]\n404.title = x\n[fr]\n"
-	                              "404.titel = x\n404.title =\nno text\n404.text = \xff\n",
+	                              "404.heading = x\n404.title =\nno text\n404.text = \xff\n",
 	                              &problems, &texts),
 	                 ERR_INVALID);
 	assert_string_equal(problems.data,
 	                    "PAGES_FILE: line 1: a text needs a line [language] above it\n"
 	                    "PAGES_FILE: line 2: is not a language: write [fr] or [pt-BR]\n"
 	                    "PAGES_FILE: line 3: is not a language: write [fr] or [pt-BR]\n"
-	                    "PAGES_FILE: line 6: unknown key \"404.titel\"\n"
+	                    "PAGES_FILE: line 6: unknown key \"404.heading\"\n"
 	                    "PAGES_FILE: line 7: the text of 404.title must have 1 to 500 bytes\n"
 	                    "PAGES_FILE: line 8: is neither [language] nor key = text\n"
 	                    "PAGES_FILE: line 9: the text of 404.text must be valid UTF-8\n");
