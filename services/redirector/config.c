@@ -92,7 +92,7 @@ static const struct env_var vars[] = {
 	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
 	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
 	        "connection; longer than the health-check interval of the load balancer"),
-	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600,
+	ENV_INT("DRAIN_MS", struct config, drain_ms, "25000", 5000, 3600000,
 	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };

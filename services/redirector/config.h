@@ -56,7 +56,7 @@ struct config {
 	int64_t journal_max_bytes;
 	int64_t journal_fsync_ms; /* 0: the kernel decides */
 	int64_t drain_notice_ms;
-	int64_t drain_s;
+	int64_t drain_ms;
 	enum log_level log_level;
 };
 

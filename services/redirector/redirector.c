@@ -23,7 +23,7 @@
 #define PG_WAIT_MS 2000
 #define HEADER_DEADLINE_MS 10000
 #define IDLE_MS 60000
-/* The part of DRAIN_S that running requests may take; the rest is for Kafka. */
+/* The part of DRAIN_MS that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
 /* Small bodies of unsupported methods are read and ignored, so the request gets a response. */
 #define BODY_BYTES_MAX 4096
@@ -389,9 +389,11 @@ enum err redirector_drain(struct redirector *r)
 {
 	if (r->ops)
 		ops_server_set_draining(r->ops);
+	log_info(r->log, "flushing",
+	         LOG_INT("events", (int64_t)event_shipper_count(r->events).queued));
 	if (r->http)
 		http_server_enter_lame_duck(r->http, r->config->drain_notice_ms);
-	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
+	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_ms * CLOCK_US_PER_MS;
 	if (r->http)
 		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);
 	r->http = NULL;
