@@ -42,9 +42,9 @@ uint16_t redirector_ops_port(const struct redirector *redirector);
 
 /*
  * Call it after redirector_serve. /readyz fails at once. Requests are still accepted, and the
- * shipper goes on sending their events and those that wait in the journal. DRAIN_NOTICE_MS later the running requests are completed and
- * the last events flushed, together within DRAIN_MS; then the ports are closed.
- * ERR_UNAVAILABLE: Kafka did not acknowledge all events in time.
+ * shipper goes on sending their events and those that wait in the journal. DRAIN_NOTICE_MS later
+ * the running requests are completed and the last events flushed, together within DRAIN_MS; then
+ * the ports are closed. ERR_UNAVAILABLE: Kafka did not acknowledge all events in time.
  */
 enum err redirector_drain(struct redirector *redirector) MUST_CHECK;
 

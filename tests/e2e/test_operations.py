@@ -94,6 +94,8 @@ def test_a_stack_listens_on_loopback_only(env):
 def test_help_lists_the_environment(program):
     done = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0
+    for heading in ["HTTP", "PostgreSQL", "Logging"]:
+        assert f"\n{heading}:\n" in done.stdout
     for name in ["OPS_PORT", "PG_URL", "LOG_LEVEL"]:
         assert name in done.stdout
 
