@@ -180,6 +180,7 @@ static bool store(const struct env_var *var, const struct value *value, void *me
 		return store_log_level(var, value->text, member, problems);
 	case ENV_TYPE_TEXT:
 	case ENV_TYPE_SECRET:
+	case ENV_TYPE_GROUP:
 		break;
 	}
 	return store_text(var, value, member, problems);
@@ -189,6 +190,8 @@ size_t env_read(const struct env_var *vars, size_t count, void *config, struct s
 {
 	size_t wrong = 0;
 	for (size_t i = 0; i < count; i++) {
+		if (vars[i].type == ENV_TYPE_GROUP)
+			continue;
 		struct value value = find_value(&vars[i], problems);
 		if (!value.text ||
 		    !store(&vars[i], &value, (char *)config + vars[i].offset, problems))
@@ -211,7 +214,7 @@ static int column_width(const struct env_var *vars, size_t count, bool of_names)
 	size_t width = strlen("required");
 	for (size_t i = 0; i < count; i++) {
 		const char *text = of_names ? vars[i].name : vars[i].fallback;
-		size_t len = text ? strlen(text) : 0;
+		size_t len = text && vars[i].type != ENV_TYPE_GROUP ? strlen(text) : 0;
 		if (len > width)
 			width = len;
 	}
@@ -223,6 +226,10 @@ void env_print_help(const struct env_var *vars, size_t count, FILE *out)
 	int name_width = column_width(vars, count, true);
 	int fallback_width = column_width(vars, count, false);
 	for (size_t i = 0; i < count; i++) {
+		if (vars[i].type == ENV_TYPE_GROUP) {
+			fprintf(out, "%s%s:\n", i > 0 ? "\n" : "", vars[i].name);
+			continue;
+		}
 		const char *fallback = vars[i].fallback;
 		if (!fallback)
 			fallback = "required";

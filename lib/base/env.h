@@ -25,7 +25,14 @@
 
 #include "lib/base/strbuf.h"
 
-enum env_type { ENV_TYPE_TEXT, ENV_TYPE_SECRET, ENV_TYPE_INT, ENV_TYPE_BOOL, ENV_TYPE_LOG_LEVEL };
+enum env_type {
+	ENV_TYPE_TEXT,
+	ENV_TYPE_SECRET,
+	ENV_TYPE_INT,
+	ENV_TYPE_BOOL,
+	ENV_TYPE_LOG_LEVEL,
+	ENV_TYPE_GROUP, /* not a variable: a heading of --help */
+};
 
 struct env_var {
 	const char *name;
@@ -50,6 +57,11 @@ struct env_var {
 		.name = (n), .type = ENV_TYPE_SECRET, .fallback = (fallback_), .min = (min_),      \
 		.max = sizeof(((type_ *)0)->member) - 1, ENV_MEMBER(type_, member),                \
 		.help = (help_)                                                                    \
+	}
+/* A heading in --help for the rows that follow: "HTTP". */
+#define ENV_GROUP(name_)                                                                           \
+	{                                                                                          \
+		.name = (name_), .type = ENV_TYPE_GROUP                                            \
 	}
 /* member is an int64_t */
 #define ENV_INT(n, type_, member, fallback_, min_, max_, help_)                                    \
@@ -83,7 +95,7 @@ size_t env_read(const struct env_var *vars, size_t count, void *config, struct s
  */
 size_t env_expect(bool is_valid, const char *name, const char *reason, struct strbuf *problems);
 
-/* Prints the table for --help: name, default or "required", meaning. */
+/* Prints the table for --help: name, default or "required", meaning; groups under their headings. */
 void env_print_help(const struct env_var *vars, size_t count, FILE *out);
 
 #endif

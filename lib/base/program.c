@@ -15,11 +15,11 @@ static void print_help(const struct program *program)
 	env_print_help(program->vars, program->var_count, stdout);
 }
 
-/* True if a line in lines is about the same variable as line. */
-static bool has_problem_for(const struct strbuf *lines, const char *line)
+/* True if a line in the first len bytes of lines is about the same variable as line. */
+static bool has_problem_for(const struct strbuf *lines, size_t len, const char *line)
 {
 	size_t name_len = strcspn(line, ":\n") + 1;
-	for (const char *other = lines->data; *other; other++) {
+	for (const char *other = lines->data; other < lines->data + len; other++) {
 		if (strncmp(other, line, name_len) == 0)
 			return true;
 		other = strchr(other, '\n');
@@ -43,10 +43,11 @@ static size_t check(const struct program *program, const void *config, struct st
 		strbuf_clear(&found);
 		return wrong;
 	}
+	size_t parsed_len = problems->len;
 	wrong = 0;
 	for (const char *line = found.data; *line;) {
 		const char *end = strchrnul(line, '\n');
-		if (!has_problem_for(problems, line)) {
+		if (!has_problem_for(problems, parsed_len, line)) {
 			strbuf_add(problems, line, (size_t)(end - line));
 			strbuf_add_char(problems, '\n');
 			wrong++;

@@ -1,5 +1,6 @@
 #include "lib/http/http_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -97,6 +98,13 @@ static enum err start_loops(struct http_server *s, const int *fds, size_t count)
 	return OK;
 }
 
+bool http_server_is_address(const char *address)
+{
+	struct in6_addr parsed;
+	return address[0] == '\0' || inet_pton(AF_INET, address, &parsed) == 1 ||
+	       inet_pton(AF_INET6, address, &parsed) == 1;
+}
+
 enum err http_server_start(const struct http_server_config *config, struct http_server **out)
 {
 	size_t loops = config->loops < 1           ? 1
@@ -104,7 +112,8 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 	                                           : config->loops;
 	int fds[LOOPS_MAX];
 	uint16_t port;
-	struct http_listener_config listener = { .address = config->address,
+	bool is_set = config->address && config->address[0] != '\0';
+	struct http_listener_config listener = { .address = is_set ? config->address : NULL,
 		                                 .port = config->port,
 		                                 .count = loops,
 		                                 .stalled_ms = config->idle_ms,

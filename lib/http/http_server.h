@@ -112,7 +112,7 @@ struct http_loop_hook {
 
 struct http_server_config {
 	const char *name;     /* for thread names and the log: "public", "ops" */
-	const char *address;  /* NULL: all addresses, IPv4 and IPv6 */
+	const char *address;  /* to listen on; NULL or "": all, IPv4 and IPv6 */
 	uint16_t port;        /* 0: any free one, see http_server_port */
 	size_t loops;         /* loop threads, at least 1 */
 	size_t workers;       /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
@@ -146,6 +146,10 @@ struct http_server_config {
 	const struct log *log;
 	struct metrics *metrics;
 };
+
+#define HTTP_SERVER_ADDRESS_SIZE 46
+/* Whether address is "", or an IPv4 or IPv6 address. */
+bool http_server_is_address(const char *address);
 
 /* Binds the port and starts the threads. ERR_UNAVAILABLE: the port is not available (logged). */
 enum err http_server_start(const struct http_server_config *config,

@@ -21,6 +21,7 @@ struct ops_server {
 	struct ops_server_config config;
 	struct http_server *http;
 	struct metric *ready;
+	struct metric *degraded;
 	_Atomic bool draining;
 };
 
@@ -31,42 +32,54 @@ static enum http_progress handle_live(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-/* The names of the checks that fail, and "draining". */
-static struct json *failing_checks(const struct ops_server *s)
-{
-	struct json *failing = json_new_array();
-	if (atomic_load(&s->draining))
-		json_append_text(failing, "draining");
-	for (size_t i = 0; i < s->config.check_count; i++)
-		if (!s->config.checks[i].ready(s->config.checks[i].ctx))
-			json_append_text(failing, s->config.checks[i].name);
-	return failing;
-}
+enum readiness { READY, DEGRADED, UNREADY };
 
-static bool is_ready(const struct ops_server *s)
+static const char *const readiness_names[] = { "ready", "degraded", "unready" };
+
+/* Adds the names of the checks that fail, and "draining", to failing. */
+static enum readiness readiness(const struct ops_server *s, struct json *failing)
 {
-	bool ready = !atomic_load(&s->draining);
-	for (size_t i = 0; i < s->config.check_count; i++)
-		ready = ready && s->config.checks[i].ready(s->config.checks[i].ctx);
-	return ready;
+	enum readiness readiness = READY;
+	if (atomic_load(&s->draining)) {
+		json_append_text(failing, "draining");
+		readiness = UNREADY;
+	}
+	for (size_t i = 0; i < s->config.check_count; i++) {
+		const struct ops_server_check *check = &s->config.checks[i];
+		if (check->ready(check->ctx))
+			continue;
+		json_append_text(failing, check->name);
+		bool is_degraded = check->can_degrade && check->can_degrade(check->ctx);
+		readiness = is_degraded && readiness != UNREADY ? DEGRADED : UNREADY;
+	}
+	return readiness;
 }
 
 static enum http_progress handle_ready(void *ctx, struct http_exchange *x)
 {
-	struct json *failing = failing_checks(ctx);
-	bool ready = json_count(failing) == 0;
+	struct json *failing = json_new_array();
+	enum readiness state = readiness(ctx, failing);
 	struct json *body = json_new_object();
-	json_set_text(body, "status", ready ? "ready" : "unready");
+	json_set_text(body, "status", readiness_names[state]);
 	json_set(body, "failing", failing);
 
 	struct strbuf text;
 	strbuf_init(&text, READY_BYTES_MAX);
 	json_write(body, &text);
-	http_exchange_set_status(x, ready ? 200 : 503);
+	http_exchange_set_status(x, state == UNREADY ? 503 : 200);
 	http_exchange_set_body(x, "application/json", text.data, text.len);
 	strbuf_clear(&text);
 	json_free(body);
 	return HTTP_COMPLETE;
+}
+
+static void update_metrics(const struct ops_server *s)
+{
+	struct json *failing = json_new_array();
+	enum readiness state = readiness(s, failing);
+	metrics_set(s->ready, state != UNREADY);
+	metrics_set(s->degraded, state == DEGRADED);
+	json_free(failing);
 }
 
 static enum http_progress handle_metrics(void *ctx, struct http_exchange *x)
@@ -74,7 +87,7 @@ static enum http_progress handle_metrics(void *ctx, struct http_exchange *x)
 	const struct ops_server *s = ctx;
 	struct strbuf text;
 	strbuf_init(&text, METRICS_BYTES_MAX);
-	metrics_set(s->ready, is_ready(s));
+	update_metrics(s);
 	metrics_render(s->config.metrics, &text);
 	if (strbuf_status(&text) == OK)
 		http_exchange_set_body(x, "text/plain; version=0.0.4; charset=utf-8", text.data,
@@ -113,12 +126,15 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 	s->config = *config;
 	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz returns 200",
 	                         NULL);
+	s->degraded = metrics_gauge(config->metrics, "waymark_degraded",
+	                            "1 while /readyz returns 200 although a check fails", NULL);
 	/*
 	 * metrics stays NULL, so that probes and scrapes do not count as requests of the public
 	 * server
 	 */
 	struct http_server_config http = {
 		.name = "ops",
+		.address = config->address,
 		.port = config->port,
 		.loops = 1,
 		.connections = CONNECTIONS,

@@ -1,8 +1,8 @@
 /*
  * One thread at a time. The server for operators, on a port of its own:
  *   GET /livez    200 while the process runs
- *   GET /readyz   200 if the service should get traffic, else 503 with the names of the failing
- *                 checks as JSON
+ *   GET /readyz   200 if the service should get traffic, else 503; JSON with the names of the
+ *                 failing checks, and "status": ready, degraded (still 200) or unready
  *   GET /metrics  Prometheus text 0.0.4
  */
 #ifndef WAYMARK_LIB_HTTP_OPS_SERVER_H
@@ -20,14 +20,20 @@
 
 struct ops_server;
 
-/* ready runs in the server's thread and must not block: it reads a stored state. */
+/* The functions run in the server's thread and must not block: they read a stored state. */
 struct ops_server_check {
 	const char *name; /* "postgres" */
 	bool (*ready)(void *ctx);
 	void *ctx;
+	/*
+	 * Whether the service can do part of its work while ready is false. Then it stays ready
+	 * and counts as degraded: all replicas may be in the same state. NULL: it cannot.
+	 */
+	bool (*can_degrade)(void *ctx);
 };
 
 struct ops_server_config {
+	const char *address; /* to listen on; NULL or "": all */
 	uint16_t port;
 	const struct ops_server_check *checks; /* borrowed */
 	size_t check_count;

@@ -9,9 +9,11 @@
 
 #include "lib/base/log.h"
 #include "lib/base/program.h"
+#include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 
 struct config {
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	char pg_url[1024];
 	int64_t pg_pooled; /* 1: through a pooler in transaction mode */

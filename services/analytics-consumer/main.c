@@ -80,7 +80,8 @@ static enum err start_purge_consumer(const struct service *s, struct purge_consu
 static enum err start_ops_server(const struct service *s, const struct ops_server_check *checks,
                                  size_t count, struct ops_server **out)
 {
-	const struct ops_server_config config = { .port = (uint16_t)s->config.ops_port,
+	const struct ops_server_config config = { .address = s->config.ops_address,
+		                                  .port = (uint16_t)s->config.ops_port,
 		                                  .checks = checks,
 		                                  .check_count = count,
 		                                  .metrics = s->metrics,
@@ -109,12 +110,12 @@ int main(int argc, char **argv)
 	if (err == OK)
 		err = start_purge_consumer(&s, &purges);
 	const struct ops_server_check checks[] = {
-		{ "postgres", pg_pool_is_reachable, s.pool },
-		{ "schema", pg_pool_is_schema_supported, s.pool },
-		{ "kafka", workers_reach_kafka, workers },
-		{ "partitions", workers_have_no_halted_partition, workers },
-		{ "batch_writer", workers_can_store, workers },
-		{ "dead_letters", workers_can_send_dead_letters, workers }
+		{ .name = "postgres", .ready = pg_pool_is_reachable, .ctx = s.pool },
+		{ .name = "schema", .ready = pg_pool_is_schema_supported, .ctx = s.pool },
+		{ .name = "kafka", .ready = workers_reach_kafka, .ctx = workers },
+		{ .name = "partitions", .ready = workers_have_no_halted_partition, .ctx = workers },
+		{ .name = "batch_writer", .ready = workers_can_store, .ctx = workers },
+		{ .name = "dead_letters", .ready = workers_can_send_dead_letters, .ctx = workers }
 	};
 	if (err == OK)
 		err = start_ops_server(&s, checks, ARRAY_SIZE(checks), &ops);

@@ -29,18 +29,27 @@
 #define SHORT_AT_MOST "60"
 
 static const struct env_var vars[] = {
+	ENV_GROUP("HTTP"),
+	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
+	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
 	        "port of /livez, /readyz and /metrics"),
+	ENV_GROUP("PostgreSQL"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; the login needs the rights of waymark_janitor"),
 	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
 	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100,
 	        600000, "longest time that one statement may take"),
+	ENV_GROUP("Locks"),
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
 	        "how long no other janitor repeats a task; at most two thirds of its period"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
 	        "time after which a lock that is not extended expires, so that another janitor can take over"),
+	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
+	        "partitions, salts, retention and daily-rollups fail while this clock and PostgreSQL's differ by more; "
+	        "0 = not checked"),
+	ENV_GROUP("Expiry and purge of links"),
 	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that expires and purges links"),
 	ENV_INT("EXPIRY_LINKS_PER_S", struct config, expiry_links_per_s, "25000", 0, 1000000,
 	        "links per second that such a run expires or purges; 0 = no limit"),
@@ -48,6 +57,10 @@ static const struct env_var vars[] = {
 	        "how long a link is kept after it was marked EXPIRED; must exceed the longest request"),
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0,
 	        "how long a deleted link can be restored"),
+	ENV_GROUP("Lists"),
+	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST,
+	           "update of the sort order of link lists"),
+	ENV_GROUP("Partitions, salts and retention"),
 	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
 	           "check for missing partitions"),
 	TASK_TIMES("SALTS", salts, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
@@ -59,21 +72,18 @@ static const struct env_var vars[] = {
 	TASK_SECONDS(
 		"RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
 		"the first retention run starts at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
-	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST,
-	           "update of the sort order of link lists"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log to keep; must exceed Kafka's retention of clicks. Statistics are kept"),
 	ENV_INT("AUDIT_LOG_KEEP_DAYS", struct config, audit_log_keep_days, "400", 0, 36500,
 	        "days of the audit log to keep; 0 = forever"),
 	ENV_INT("AUDIT_LOG_ENTRIES_MAX", struct config, audit_log_entries_max, "10000000", 0,
 	        1000000000000, "entries of the audit log to keep, the newest; 0 = no limit"),
+	ENV_GROUP("Daily roll-ups"),
 	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST,
 	           "daily roll-up run"),
 	SECONDS("DAILY_ROLLUPS_DELAY_S", daily_rollups_delay_s, "3600", 0,
 	        "how long after the end of a UTC day its roll-ups are made; later clicks cost more, but are counted"),
-	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
-	        "partitions, salts, retention and daily-rollups fail while this clock and PostgreSQL's differ by more; "
-	        "0 = not checked"),
+	ENV_GROUP("Checks of destinations"),
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
 	         "true = request the destinations of links to find dead ones"),
 	TASK_TIMES("DESTINATIONS", destinations, "10", "10", SHORT_AT_LEAST, SHORT_AT_MOST,
@@ -87,6 +97,7 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
 		"DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty = those of /etc/resolv.conf"),
+	ENV_GROUP("Logging"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -123,6 +134,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    problems);
 	wrong +=
 		check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
+	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
+	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
 	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",

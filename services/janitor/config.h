@@ -10,6 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/program.h"
+#include "lib/http/http_server.h"
 
 /* When a task runs, and how long its lock lasts. schedule.c has one such row per task. */
 struct task_times {
@@ -22,6 +23,7 @@ struct task_times {
 };
 
 struct config {
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	char pg_url[1024];
 	int64_t pg_pooled; /* 1 = through a pooler in transaction mode */

@@ -40,12 +40,17 @@ int main(int argc, char **argv)
 		&(struct schedule_config){ &config, postgres, shutdown, clock, log, metrics });
 
 	/* serve */
-	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, postgres },
-		                                   { "schema", pg_pool_is_schema_supported,
-		                                     postgres } };
-	const struct ops_server_config ops_config = {
-		(uint16_t)config.ops_port, checks, 2, metrics, clock, log
+	const struct ops_server_check checks[] = {
+		{ .name = "postgres", .ready = pg_pool_is_reachable, .ctx = postgres },
+		{ .name = "schema", .ready = pg_pool_is_schema_supported, .ctx = postgres },
 	};
+	const struct ops_server_config ops_config = { .address = config.ops_address,
+		                                      .port = (uint16_t)config.ops_port,
+		                                      .checks = checks,
+		                                      .check_count = 2,
+		                                      .metrics = metrics,
+		                                      .clock = clock,
+		                                      .log = log };
 	struct ops_server *ops = NULL;
 	if (!once && ops_server_start(&ops_config, &ops) != OK)
 		status = EXIT_FAILURE;

@@ -9,11 +9,14 @@
 
 #include "lib/base/log.h"
 #include "lib/base/program.h"
+#include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 #include "services/links-api/access/jwt_secrets.h"
 
 struct config {
+	char http_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t http_port;
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	int64_t http_loops;
 	int64_t http_workers;

@@ -69,6 +69,7 @@ static enum err start_http(struct links_api *service)
 	const struct config *config = service->api->config;
 	struct http_server_config http = {
 		.name = "public",
+		.address = config->http_address,
 		.port = (uint16_t)config->http_port,
 		.loops = (size_t)config->http_loops,
 		.workers = (size_t)config->http_workers,
@@ -98,11 +99,15 @@ static enum err start_http(struct links_api *service)
 
 static enum err start_ops(struct links_api *service)
 {
-	service->checks[0] =
-		(struct ops_server_check){ "postgres", pg_pool_is_reachable, service->api->pg };
-	service->checks[1] = (struct ops_server_check){ "schema", pg_pool_is_schema_supported,
-		                                        service->api->pg };
+	struct pg_pool *pg = service->api->pg;
+	service->checks[0] = (struct ops_server_check){ .name = "postgres",
+		                                        .ready = pg_pool_is_reachable,
+		                                        .ctx = pg };
+	service->checks[1] = (struct ops_server_check){ .name = "schema",
+		                                        .ready = pg_pool_is_schema_supported,
+		                                        .ctx = pg };
 	struct ops_server_config ops = {
+		.address = service->api->config->ops_address,
 		.port = (uint16_t)service->api->config->ops_port,
 		.checks = service->checks,
 		.check_count = 2,

@@ -10,42 +10,28 @@
 #include "lib/links/watermark.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
+#include "services/redirector/page_texts.h"
 
 static const struct env_var vars[] = {
-	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535,
-	        "port for visitors; 0 = any free port"),
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
-	        "port of /livez, /readyz and /metrics; 0 = any free port"),
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "libpq connection string; the login needs SELECT on links and salts"),
-	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
-	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
-	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
-	           "redis://[user:password@]host:port[/db]"),
-	KAFKA_CONFIG_VARS(struct config, kafka),
+	ENV_GROUP("Service"),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "URL prefix of short links: https://sho.rt"),
-	ENV_TEXT("ROOT_URL", struct config, root_url, "",
-	         "redirect target of /; empty = a fixed text"),
-	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control,
-	         "private, no-store",
-	         "Cache-Control of redirects; visits that a cache answers are not counted"),
-	ENV_TEXT(
-		"TRUSTED_PROXIES", struct config, trusted_proxies, "",
-		"networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, fd00::/8; empty = none"),
 	ENV_TEXT("REGION", struct config, region, "",
 	         "region name that is written into each event"),
-	ENV_TEXT(
-		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-		"file of blocked destination hosts, one per line: example.com or .example.com; extends the administrators' list"),
-	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
-	         "file of the only allowed destination hosts; empty = all hosts"),
-	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
-	        "how often the host files and the table of blocked hosts are reloaded"),
-	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0,
-	        1000000,
-	        "unknown slugs that one address may request per minute before further ones get 429, an IPv6 /48 four times "
-	        "as many; 0 = no limit"),
+	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
+	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
+	        "connection; longer than the health-check interval of the load balancer"),
+	ENV_INT("DRAIN_MS", struct config, drain_ms, "25000", 5000, 3600000,
+	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
+	ENV_GROUP("HTTP"),
+	ENV_TEXT("HTTP_ADDRESS", struct config, http_address, "",
+	         "address that HTTP_PORT listens on; empty = all, IPv4 and IPv6"),
+	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535,
+	        "port for visitors; 0 = any free port"),
+	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
+	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
+	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
+	        "port of /livez, /readyz and /metrics; 0 = any free port"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64,
 	        "I/O threads, each with its own event loop; at most one per free core"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "10000", 10, 1000000,
@@ -53,25 +39,50 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "1000", 0,
 	        1000000,
 	        "largest number of open connections of one address (IPv6: /64), trusted proxies excepted; 0 = no limit"),
+	ENV_TEXT(
+		"TRUSTED_PROXIES", struct config, trusted_proxies, "",
+		"networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, fd00::/8; empty = none"),
+	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control,
+	         "private, no-store",
+	         "Cache-Control of redirects; visits that a cache answers are not counted"),
+	ENV_GROUP("Pages"),
+	ENV_TEXT("ROOT_URL", struct config, root_url, "",
+	         "redirect target of /; empty = a page that says what this site is"),
+	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
+	         "who operates this service, on every page for visitors; empty = nobody is named"),
+	ENV_TEXT("OPERATOR_CONTACT", struct config, operator_contact, "",
+	         "mail address or https URL on every page for visitors; empty = none"),
+	ENV_TEXT(
+		"PAGES_FILE", struct config, pages_file, "",
+		"file with texts of pages in more languages (docs/operations.md); empty = English and German"),
+	ENV_GROUP("PostgreSQL"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
+	           "libpq connection string; the login needs SELECT on links and salts"),
+	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
+	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
 	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
+	ENV_GROUP("Redis"),
+	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
+	           "redis://[user:password@]host:port[/db]"),
+	ENV_GROUP("Kafka"),
+	KAFKA_CONFIG_VARS(struct config, kafka),
+	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
+	         "Kafka topic of link events; " CONFIG_NO_TOPIC
+	         " = no feed, memory entries live for MEMORY_TTL_MS"),
+	ENV_TEXT("LINK_WATERMARK_TOPIC", struct config, link_watermark_topic, WATERMARK_TOPIC,
+	         "Kafka topic that says how current the topic of link events is"),
+	ENV_GROUP("Links in memory"),
 	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576,
 	        INT64_C(1) << 40,
 	        "memory for cached links; a link takes about 90 bytes plus its URL"),
 	ENV_INT("MEMORY_TTL_MS", struct config, memory_ttl_ms, "1000", 1, 3600000,
 	        "how long a link is served from memory while the feed of link events lags, so the longest time that a "
 	        "change may go unnoticed then; at least 5000 while Redis is down as well"),
-	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
-	         "Kafka topic of link events; " CONFIG_NO_TOPIC
-	         " = no feed, memory entries live for MEMORY_TTL_MS"),
-	ENV_TEXT("LINK_WATERMARK_TOPIC", struct config, link_watermark_topic, WATERMARK_TOPIC,
-	         "Kafka topic that says how current the topic of link events is"),
 	ENV_INT("SLUG_BLOOM_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000,
 	        INT64_C(1) << 34,
 	        "capacity of the Bloom filter of issued slugs, 1.2 bytes each; beyond it, unknown slugs reach PostgreSQL"),
-	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0,
-	        1000000,
-	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
+	ENV_GROUP("Journal"),
 	ENV_TEXT(
 		"JOURNAL_DIR", struct config, journal_dir, NULL,
 		"directory of the journal, where events wait for Kafka; not shared with another redirector; its parent must exist"),
@@ -80,11 +91,23 @@ static const struct env_var vars[] = {
 	        "largest size of the journal, a quarter for each of its four shards; beyond it, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is synced to disk, so what a power cut may cost; 0 = the kernel decides"),
-	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
-	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
-	        "connection; longer than the health-check interval of the load balancer"),
-	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600,
-	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
+	ENV_GROUP("Limits"),
+	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0,
+	        1000000,
+	        "unknown slugs that one address may request per minute before further ones get 429, an IPv6 /48 four times "
+	        "as many; 0 = no limit"),
+	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0,
+	        1000000,
+	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
+	ENV_GROUP("Destinations"),
+	ENV_TEXT(
+		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
+		"file of blocked destination hosts, one per line: example.com or .example.com; extends the administrators' list"),
+	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
+	         "file of the only allowed destination hosts; empty = all hosts"),
+	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
+	        "how often the host files and the table of blocked hosts are reloaded"),
+	ENV_GROUP("Logging"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -118,12 +141,39 @@ static size_t check_hosts(const char *path, const char *name, enum host_policy_k
 	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
 }
 
+static bool is_contact(const char *text)
+{
+	if (strstr(text, "://"))
+		return is_http_url(text);
+	const char *at = strchr(text, '@');
+	return is_header_value(text) && !strpbrk(text, " ?") && at && at != text && at[1] != '\0';
+}
+
+static size_t check_pages(const struct config *config, struct strbuf *problems)
+{
+	size_t wrong = 0;
+	struct page_texts *texts = NULL;
+	wrong += env_expect(utf8_is_valid(config->operator_name, strlen(config->operator_name)),
+	                    "OPERATOR_NAME", "must be valid UTF-8", problems);
+	wrong += env_expect(
+		config->operator_contact[0] == '\0' || is_contact(config->operator_contact),
+		"OPERATOR_CONTACT", "must be a mail address or an http or https URL", problems);
+	if (page_texts_read(config->pages_file, problems, &texts) != OK)
+		wrong++;
+	page_texts_free(texts);
+	return wrong;
+}
+
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	struct redis_url redis;
 	struct client_ip_ranges ranges;
 	size_t wrong = 0;
+	wrong += env_expect(http_server_is_address(config->http_address), "HTTP_ADDRESS",
+	                    "must be an IPv4 or IPv6 address", problems);
+	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
+	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
 	                    "is not a valid libpq connection string", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
@@ -144,6 +194,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                     HOST_POLICY_BLOCKLIST, problems);
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
 	                     HOST_POLICY_ALLOWLIST, problems);
+	wrong += check_pages(config, problems);
 	return wrong;
 }
 

@@ -12,13 +12,16 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/clicks/redirect_event.h"
+#include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link.h"
 
 #define CONFIG_NO_TOPIC "none"
 
 struct config {
+	char http_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t http_port;
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	char pg_url[1024];
 	int64_t pg_pooled; /* 1: through a pooler in transaction mode */
@@ -26,7 +29,10 @@ struct config {
 	struct kafka_config kafka;
 
 	char public_base_url[LINK_URL_SIZE];
-	char root_url[LINK_URL_SIZE]; /* "": a fixed text at "/" */
+	char root_url[LINK_URL_SIZE]; /* "": a page at "/" */
+	char operator_name[101];      /* on pages; "": not named */
+	char operator_contact[256];   /* a mail address or a URL; "": none */
+	char pages_file[1024];        /* "": the built-in texts */
 	char redirect_cache_control[128];
 	char trusted_proxies[2048];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
@@ -51,7 +57,7 @@ struct config {
 	int64_t journal_max_bytes;
 	int64_t journal_fsync_ms; /* 0: the kernel decides */
 	int64_t drain_notice_ms;
-	int64_t drain_s;
+	int64_t drain_ms;
 	enum log_level log_level;
 };
 

@@ -9,11 +9,10 @@
 #include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
-#include "services/redirector/error_page.h"
 #include "services/redirector/events/click.h"
+#include "services/redirector/pages.h"
 
 #define RETRY_AFTER_UNAVAILABLE "2"
-#define ROOT_TEXT_SIZE (LINK_URL_SIZE + 128)
 
 /* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
 static const char robots_text[] = "User-agent: *\nDisallow:\n";
@@ -35,7 +34,6 @@ struct redirect {
 	struct redirect_config config;
 	struct metric *responses[STATUSES + 1]; /* the last one: any other status */
 	struct metric *without_salt;
-	char root_text[ROOT_TEXT_SIZE];
 };
 
 static void register_response_metrics(struct redirect *redirect)
@@ -65,9 +63,6 @@ struct redirect *redirect_new(const struct redirect_config *config)
 		config->metrics, "waymark_events_without_visitor_hash_total",
 		"Events without a visitor hash: the address or the salt of the day was not known.",
 		NULL);
-	snprintf(redirect->root_text, sizeof(redirect->root_text),
-	         "This is Waymark, a URL shortener. Short links begin with %s/.\n",
-	         config->public_base_url);
 	return redirect;
 }
 
@@ -129,8 +124,8 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
 	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
 		log_error(redirect->config.log, "destination_rejected",
 		          LOG_INT("link_id", entry->id));
-		return error_page_respond(x, 500,
-		                          "The link's destination is not a valid header value.");
+		return pages_respond_error(redirect->config.pages, x, 500,
+		                           "The link's destination is not a valid header value.");
 	}
 	const char *cache_control = decision->location == entry->original_url
 	                                    ? redirect->config.cache_control
@@ -141,12 +136,12 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
 	return HTTP_COMPLETE;
 }
 
-static enum http_progress respond_unavailable(struct http_exchange *x)
+static enum http_progress respond_unavailable(struct redirect *redirect, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
-	return error_page_respond(
-		x, 503,
-		"The link cannot be looked up at the moment. Retry after the time in Retry-After.");
+	return pages_respond_error(
+		redirect->config.pages, x, 503,
+		"The link cannot be checked at the moment. Retry after the time in Retry-After.");
 }
 
 static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x,
@@ -162,8 +157,8 @@ static enum http_progress respond_rate_limited(struct redirect *redirect, struct
 	         (long long)redirect->config.unknown_per_minute);
 	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
 	(void)e; /* our own digits contain no control bytes */
-	return error_page_respond(
-		x, 429,
+	return pages_respond_error(
+		redirect->config.pages, x, 429,
 		"This address has requested too many unknown links. Retry after the time in Retry-After.");
 }
 
@@ -175,16 +170,17 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
 		redirect_decide(found, entry, clock_now_us(redirect->config.clock));
 	if (decision.location &&
 	    host_guard_check(redirect->config.hosts, decision.location) != HOST_POLICY_ALLOWED)
-		return error_page_respond(
-			x, 451,
+		return pages_respond_error(
+			redirect->config.pages, x, 451,
 			"The operator of this service has blocked the destination host of this link.");
 	if (decision.location)
 		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
-		return error_page_respond(x, 410, "This link has expired.");
+		return pages_respond_error(redirect->config.pages, x, 410,
+		                           "This link has expired.");
 	if (decision.status == 503)
-		return respond_unavailable(x);
-	return error_page_respond(x, 404, "This link does not exist.");
+		return respond_unavailable(redirect, x);
+	return pages_respond_error(redirect->config.pages, x, 404, "This link does not exist.");
 }
 
 /* Seconds until the visitor may request unknown slugs again; 0: now. */
@@ -248,12 +244,9 @@ static enum http_progress serve_slug(struct redirect *redirect, struct http_exch
 
 static enum http_progress respond_root(struct redirect *redirect, struct http_exchange *x)
 {
-	const char *text = redirect->root_text;
 	const char *root_url = redirect->config.root_url;
-	if (root_url[0] == '\0' || http_exchange_add_header(x, "Location", root_url) != OK) {
-		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", text, strlen(text));
-		return HTTP_COMPLETE;
-	}
+	if (root_url[0] == '\0' || http_exchange_add_header(x, "Location", root_url) != OK)
+		return pages_respond_start(redirect->config.pages, x);
 	http_exchange_set_status(x, 302);
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	return HTTP_COMPLETE;
@@ -266,19 +259,28 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	const char *path = http_exchange_path(x);
 	if (method != HTTP_GET && method != HTTP_HEAD) {
 		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
-		return error_page_respond(x, 405, "Short links support GET and HEAD only.");
+		return pages_respond_error(redirect->config.pages, x, 405,
+		                           "Short links support GET and HEAD only.");
 	}
 	char slug[SLUG_SIZE];
 	if (slug_of_path(path, slug))
 		return serve_slug(redirect, x, slug, strlen(slug));
 	if (strcmp(path, "/") == 0)
 		return respond_root(redirect, x);
+	if (strcmp(path, "/favicon.ico") == 0)
+		return pages_respond_favicon(x);
 	if (strcmp(path, "/robots.txt") == 0) {
 		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text,
 		                             sizeof(robots_text) - 1);
 		return HTTP_COMPLETE;
 	}
-	return error_page_respond(x, 404, "This link does not exist.");
+	return pages_respond_error(redirect->config.pages, x, 404, "This link does not exist.");
+}
+
+void redirect_respond_error(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
+{
+	const struct redirect *redirect = ctx;
+	pages_respond_error(redirect->config.pages, x, status, detail);
 }
 
 static void log_response(struct redirect *redirect, const struct http_exchange *x,

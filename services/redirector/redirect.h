@@ -1,6 +1,6 @@
 /*
  * Safe from any thread. The HTTP handler for visitors: GET and HEAD of /{slug} and /r/{slug},
- * /robots.txt and "/".
+ * /robots.txt, /favicon.ico and "/".
  *
  * A link that memory knows is answered in the loop thread. Otherwise the connection waits while the
  * stores are queried (link_lookup.h). The event of a redirect is in the journal before the response
@@ -31,6 +31,7 @@
 #include "services/redirector/events/event_shipper.h"
 #include "services/redirector/events/salt_cache.h"
 #include "services/redirector/lookup/link_lookup.h"
+#include "services/redirector/pages.h"
 
 struct redirect;
 
@@ -44,7 +45,7 @@ struct redirect_config {
 	const struct unknown_slug_limiter *unknown_slugs;
 	struct host_guard *hosts;
 	const struct client_ip_ranges *trusted;
-	const char *public_base_url;
+	const struct pages *pages;
 	const char *root_url;
 	const char *cache_control;
 	const char *region; /* at most REDIRECT_EVENT_REGION_MAX bytes */
@@ -61,6 +62,10 @@ void redirect_free(struct redirect *redirect);
 enum http_progress redirect_handle(void *ctx, struct http_exchange *x);
 void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status,
                       int64_t duration_us);
+
+/* An http_error_response for requests that the server itself rejects. */
+void redirect_respond_error(void *ctx, struct http_exchange *x, unsigned status,
+                            const char *detail);
 
 struct redirect_decision {
 	unsigned status;

@@ -5,9 +5,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/http/ops_server.h"
-#include "services/redirector/error_page.h"
 #include "services/redirector/feed/link_feed.h"
 #include "services/redirector/lookup/bloom_filter_loader.h"
+#include "services/redirector/pages.h"
 #include "services/redirector/redirect.h"
 #include "services/redirector/redis_loop_adapter.h"
 
@@ -23,7 +23,7 @@
 #define PG_WAIT_MS 2000
 #define HEADER_DEADLINE_MS 10000
 #define IDLE_MS 60000
-/* The part of DRAIN_S that running requests may take; the rest is for Kafka. */
+/* The part of DRAIN_MS that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
 /* Small bodies of unsupported methods are read and ignored, so the request gets a response. */
 #define BODY_BYTES_MAX 4096
@@ -54,6 +54,8 @@ struct redirector {
 	struct client_limiter *client_limiter;
 	struct busiest_address *busiest_address;
 	struct host_guard *hosts;
+	struct page_texts *texts;
+	struct pages *pages;
 	struct redirect *redirect;
 
 	struct ops_server_check checks[3];
@@ -219,6 +221,25 @@ static enum err create_host_guard(struct redirector *r)
 		&r->hosts);
 }
 
+static enum err create_pages(struct redirector *r)
+{
+	const struct config *c = r->config;
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	enum err e = page_texts_read(c->pages_file, &problems, &r->texts);
+	if (e == OK)
+		r->pages = pages_new(&(struct pages_config){
+			.texts = r->texts,
+			.host = strstr(c->public_base_url, "://") + strlen("://"),
+			.operator_name = c->operator_name,
+			.operator_contact = c->operator_contact,
+		});
+	else
+		log_error(r->log, "pages_file_rejected", LOG_TEXT("reason", problems.data));
+	strbuf_clear(&problems);
+	return e;
+}
+
 static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
@@ -233,7 +254,7 @@ static void create_handler(struct redirector *r)
 		.unknown_slugs = r->limiter,
 		.hosts = r->hosts,
 		.trusted = &r->trusted,
-		.public_base_url = r->config->public_base_url,
+		.pages = r->pages,
 		.root_url = r->config->root_url,
 		.cache_control = r->config->redirect_cache_control,
 		.region = r->config->region,
@@ -263,6 +284,8 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 		e = create_events(r);
 	if (e == OK)
 		e = create_host_guard(r);
+	if (e == OK)
+		e = create_pages(r);
 	if (e != OK)
 		goto out;
 	create_handler(r);
@@ -279,11 +302,18 @@ static bool can_redirect(void *ctx)
 	return pg_pool_is_reachable(r->postgres) || redis_pool_is_reachable(r->redis);
 }
 
+static bool has_links_in_memory(void *ctx)
+{
+	struct redirector *r = ctx;
+	return memory_cache_usage(r->memory).entries > 0;
+}
+
 static enum err serve_operators(struct redirector *r)
 {
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis",
 		                                  .ready = can_redirect,
-		                                  .ctx = r };
+		                                  .ctx = r,
+		                                  .can_degrade = has_links_in_memory };
 	r->checks[1] = (struct ops_server_check){ .name = "journal",
 		                                  .ready = event_shipper_is_healthy,
 		                                  .ctx = r->events };
@@ -293,6 +323,7 @@ static enum err serve_operators(struct redirector *r)
 		                                  .ctx = r->postgres };
 	return ops_server_start(
 		&(struct ops_server_config){
+			.address = r->config->ops_address,
 			.port = (uint16_t)r->config->ops_port,
 			.checks = r->checks,
 			.check_count = 3,
@@ -316,6 +347,7 @@ static enum err serve_visitors(struct redirector *r)
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
+			.address = r->config->http_address,
 			.port = (uint16_t)r->config->http_port,
 			.loops = (size_t)r->config->http_loops,
 			.connections = (size_t)r->config->http_connections,
@@ -326,7 +358,7 @@ static enum err serve_visitors(struct redirector *r)
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,
 			.handler = redirect_handle,
-			.error_response = error_page_respond_for_server,
+			.error_response = redirect_respond_error,
 			.observer = redirect_observe,
 			.loop_hook = &r->loop_hook,
 			.ctx = r->redirect,
@@ -358,9 +390,11 @@ enum err redirector_drain(struct redirector *r)
 {
 	if (r->ops)
 		ops_server_set_draining(r->ops);
+	log_info(r->log, "flushing",
+	         LOG_INT("events", (int64_t)event_shipper_count(r->events).queued));
 	if (r->http)
 		http_server_enter_lame_duck(r->http, r->config->drain_notice_ms);
-	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
+	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_ms * CLOCK_US_PER_MS;
 	if (r->http)
 		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);
 	r->http = NULL;
@@ -386,6 +420,8 @@ void redirector_free(struct redirector *r)
 	if (!r)
 		return;
 	redirect_free(r->redirect);
+	pages_free(r->pages);
+	page_texts_free(r->texts);
 	client_limiter_free(r->client_limiter);
 	busiest_address_free(r->busiest_address);
 	host_guard_stop(r->hosts);

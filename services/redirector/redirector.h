@@ -4,7 +4,9 @@
  *
  * It starts whether or not its backends are up. /readyz requires three things:
  *   - PostgreSQL or Redis can be reached. One of them is enough: Redis holds every link followed
- *     within a day, PostgreSQL holds all. With both down the redirector could only answer 503.
+ *     within a day, PostgreSQL holds all. With both down, a redirector that has links in memory
+ *     stays ready as "degraded": it answers these links, and no other one could answer more. One
+ *     with an empty memory could only answer 503.
  *   - The journal's directory can be written. A pod with a broken disk still redirects, but loses
  *     clicks that another pod would keep.
  *   - The database schema is one that this version supports.
@@ -25,8 +27,8 @@
 struct redirector;
 
 /*
- * config, clock, log and metrics are borrowed. ERR_INVALID: REDIS_URL or a Kafka variable is
- * rejected (logged).
+ * config, clock, log and metrics are borrowed. ERR_INVALID: REDIS_URL, PAGES_FILE or a Kafka
+ * variable is rejected (logged).
  */
 enum err redirector_new(const struct config *config, const struct clock *clock,
                         const struct log *log, struct metrics *metrics,
@@ -39,9 +41,10 @@ uint16_t redirector_http_port(const struct redirector *redirector);
 uint16_t redirector_ops_port(const struct redirector *redirector);
 
 /*
- * Call it after redirector_serve. /readyz fails at once. DRAIN_NOTICE_MS later the running requests
- * are completed and the events flushed, together within DRAIN_S; then the ports are closed.
- * ERR_UNAVAILABLE: Kafka did not acknowledge all events in time.
+ * Call it after redirector_serve. /readyz fails at once. Requests are still accepted, and the
+ * shipper goes on sending their events and those that wait in the journal. DRAIN_NOTICE_MS later
+ * the running requests are completed and the last events flushed, together within DRAIN_MS; then
+ * the ports are closed. ERR_UNAVAILABLE: Kafka did not acknowledge all events in time.
  */
 enum err redirector_drain(struct redirector *redirector) MUST_CHECK;
 

@@ -3,15 +3,19 @@
 CHAOS_FULL=1 takes the full sizes; CHAOS_RATE changes the load.
 """
 
+import json
 import os
+import pathlib
 import time
 
 import psycopg2
 import pytest
 import redis
 from clients import ask
+from haproxy import HAProxy
 from harness import FULL, assert_answers, observe, size, wait_until
-from redirector_harness import Events, redirector_stack
+from redirector_harness import Events, Visitors, redirector_stack
+from stacklib.ports import Ports
 
 RATE = int(os.environ.get("CHAOS_RATE", size(800, 2000)))
 OUTAGE_S = size(2, 60)
@@ -125,6 +129,43 @@ def test_without_postgres_cached_links_redirect_and_the_others_are_503(stack, re
     assert {answer.status for answer in others} == {503}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in others)
     wait_until(lambda: ask(url, "GET", "/never-issued").status == 404, 60, "404 for an unknown slug")
+
+
+def test_without_postgres_and_redis_cached_links_redirect_through_a_proxy_that_follows_readyz(stack, record_property):
+    record_property("did", f"PostgreSQL and Redis stopped for {OUTAGE_S} s at {RATE // 4:,} req/s behind HAProxy")
+    stack.make_links("memory", SLUGS)
+    stack.warm("memory", SLUGS)
+    folder = pathlib.Path(stack.state)
+    ports = [int(stack.env[name].rpartition(":")[2]) for name in ("REDIRECTOR_URL", "REDIRECTOR_OPS_URL")]
+    proxy = HAProxy(folder, {"redirectors": [("redirector-1", *ports)]}, Ports())
+    try:
+        options = {"connections": CONNECTIONS, "rate": RATE // 4, "slug": "memory", "slugs": SLUGS}
+        visitors = Visitors(folder, proxy.url("redirectors", "http").rpartition(":")[2], "memory", "follow", **options)
+        stack.visitor_processes.append(visitors)
+        visitors.wait_for_rows(2 * SLUGS)
+        begin = time.monotonic()
+        stack.run("stop", "redis")
+        stack.run("stop", "postgres")
+        stack.store.connection.close()
+        wait_until(lambda: "degraded" in stack.readiness()[1], 60, "/readyz to say degraded")
+        status, body = stack.readiness()
+        degraded = stack.metrics()["waymark_degraded"]
+        without = begin, observe(OUTAGE_S)[1]
+        visitors.wait_for_rows(2 * SLUGS)
+        assert proxy.is_whole(), "HAProxy withdrew the redirector"
+        stack.run("start", "postgres")
+        stack.run("start", "redis")
+        wait_until(lambda: json.loads(stack.readiness()[1])["status"] == "ready", 120, "the redirector to be ready")
+        log = visitors.stop()
+    finally:
+        proxy.stop()
+    stack.reconnect()
+    record_property("answered", len(log))
+    record_property("errors", len(log) - log.counts()[302])
+    assert (status, json.loads(body)) == (200, {"status": "degraded", "failing": ["postgres_or_redis"]})
+    assert degraded == 1
+    assert_answers(log.counts(*without), 302)
+    assert_answers(log.counts(), 302)
 
 
 def test_a_stampede_on_a_cold_link_costs_one_query(stack, event_type, record_property):

@@ -76,7 +76,7 @@ SCHEMA = [
     ("a misspelt field of a container", "local", lambda b: put(b.container("janitor"), "readinesProbe", {}), "'readinesProbe' was unexpected"),
     ("a text where a number belongs", "local", lambda b: put(b.get("Deployment", "janitor"), "spec.replicas", "2"), "'2' is not of type 'integer'"),
     ("a required field that is missing", "local", lambda b: take(b.get("Deployment", "janitor"), "spec.selector"), "'selector' is a required property"),
-    ("a number where a variable's text belongs", "local", lambda b: b.variable(b.container("redirector"), "DRAIN_S", 25), "25 is not of type 'string'"),
+    ("a number where a variable's text belongs", "local", lambda b: b.variable(b.container("redirector"), "DRAIN_MS", 25), "25 is not of type 'string'"),
     ("an invalid quantity", "local", lambda b: put(b.container("janitor"), "resources.limits.memory", "64 MB"), "64 MB"),
     ("a kind without a schema", "local", lambda b: put(b.get("Deployment", "janitor"), "apiVersion", "apps/v2"), "no schema for apps/v2 Deployment"),
     ("a field that KEDA does not know", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicas", 3), "'maxReplicas' was unexpected"),

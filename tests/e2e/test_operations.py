@@ -53,10 +53,49 @@ def test_accepted_is_acked_plus_queued_plus_dropped(env, user, visitor):
     wait_until(lambda: metric(env, "REDIRECTOR_OPS_URL", "waymark_events_queued") == 0, 120, "the queue to drain")
 
 
+def listening_sockets():
+    """{inode: (address, port)}, addresses as in /proc/net/tcp and tcp6."""
+    found = {}
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path("/proc/net", table).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A":
+                address, _, port = words[1].partition(":")
+                found[words[9]] = address, str(int(port, 16))
+    return found
+
+
+def sockets_of(pid):
+    """The inodes of the sockets of a process."""
+    targets = []
+    for descriptor in pathlib.Path("/proc", pid, "fd").iterdir():
+        try:
+            targets.append(os.readlink(descriptor))
+        except OSError:  # closed meanwhile
+            continue
+    return {target[len("socket:[") : -1] for target in targets if target.startswith("socket:[")}
+
+
+def test_a_stack_listens_on_loopback_only(env):
+    if "CONTAINERS" in env:
+        pytest.skip("containers listen on all addresses of their own network")
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
+    stack = pathlib.Path(__file__).resolve().parents[2] / "tools/stack"
+    done = subprocess.run([stack, "ps", "--state", env["STACK_STATE"]], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    listening = listening_sockets()
+    own = [listening[inode] for row in rows for inode in sockets_of(row[1]) if inode in listening]
+    urls = [env[name] for name in [*OPS, "REDIRECTOR_URL", "LINKS_API_URL"]]
+    assert {url.rpartition(":")[2] for url in urls} <= {port for _, port in own}
+    assert [each for each in own if each[0] not in loopback] == []
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_help_lists_the_environment(program):
     done = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0
+    for heading in ["HTTP", "PostgreSQL", "Logging"]:
+        assert f"\n{heading}:\n" in done.stdout
     for name in ["OPS_PORT", "PG_URL", "LOG_LEVEL"]:
         assert name in done.stdout
 

@@ -2,10 +2,13 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
 from clients import Api, Visitor, ask, unique_email
+from processes import popen
+from stacklib.ports import Ports
 from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -115,6 +118,41 @@ def test_a_redirector_that_is_stopped_loses_no_click(stack, user, visitor, env):
     finally:
         stack.run("start", "redirector-1")
     wait_until(lambda: visitor.follow(link["slug"]).status == 302, 120, "the redirector on its old port")
+
+
+def test_a_redirector_that_is_told_to_stop_sends_its_events_during_the_drain_notice(stack, user, env, tmp_path):
+    link = user.create()
+    http_port, ops_port = (Ports().take() for _ in range(2))
+    url, ops = f"http://127.0.0.1:{http_port}", f"http://127.0.0.1:{ops_port}"
+    values = {name: env[name] for name in ("REDIS_URL", "KAFKA_BROKERS")} | {
+        "PATH": os.environ["PATH"], "PG_URL": env["ADMIN_PG_URL"], "PUBLIC_BASE_URL": env["REDIRECTOR_URL"],
+        "HTTP_ADDRESS": "127.0.0.1", "OPS_ADDRESS": "127.0.0.1", "HTTP_PORT": str(http_port), "OPS_PORT": str(ops_port),
+        "JOURNAL_DIR": str(tmp_path / "journal"), "DRAIN_NOTICE_MS": "600000",
+    }  # fmt: skip
+    log = open(tmp_path / "log", "w+")
+    redirector = popen([pathlib.Path(BUILD) / "bin/redirector"], env=values, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: says(ops, "ready"), 120, "the redirector to be ready")
+        stack.run("stop", "kafka")
+        for _ in range(20):
+            assert Visitor(url).follow(link["slug"]).status == 302
+        redirector.send_signal(signal.SIGTERM)
+        wait_until(lambda: says(ops, "draining"), 120, "the redirector to drain")
+        wait_until(lambda: '"event":"flushing"' in pathlib.Path(log.name).read_text(), 120, "the log to say flushing")
+        stack.run("start", "kafka")
+        user.wait_for_visits(link["id"], 20, seconds=180)
+        assert says(ops, "draining"), "the drain notice was over"
+    finally:
+        redirector.kill()
+        redirector.wait()
+        log.close()
+
+
+def says(ops, word):
+    try:
+        return f'"{word}"' in ask(ops, "GET", "/readyz").body.decode()
+    except OSError:
+        return False
 
 
 def test_services_start_before_their_backends(stack, env):

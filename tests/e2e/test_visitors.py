@@ -1,10 +1,15 @@
 """Answers to visitors without a valid link, and to hostile requests."""
 
+import os
+import pathlib
 import socket
+import subprocess
 import urllib.parse
 
 import pytest
 from clients import ask
+
+REDIRECTOR = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", "build/dev")) / "bin/redirector"
 
 
 def raw(base, request, read=65536):
@@ -49,6 +54,24 @@ def test_robots_txt_and_the_root_are_served(env):
     answer = ask(env["REDIRECTOR_URL"], "GET", "/robots.txt")
     assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain")
     assert ask(env["REDIRECTOR_URL"], "GET", "/").status in (200, 302)
+
+
+def test_a_browser_gets_the_start_page_and_its_icon_in_its_language(env):
+    page = ask(env["REDIRECTOR_URL"], "GET", "/", headers={"Accept": "text/html", "Accept-Language": "de-CH, en;q=0.5"})
+    assert page.status == 200 and page.headers["content-language"] == "de"
+    assert "<h1>Kurzlinks</h1>" in page.body.decode()
+    icon = ask(env["REDIRECTOR_URL"], "GET", "/favicon.ico")
+    assert icon.status == 200 and icon.headers["content-type"] == "image/svg+xml"
+
+
+def test_check_config_names_each_wrong_line_of_the_pages_file(tmp_path):
+    (tmp_path / "pages").write_text("[fr]\n404.heading = x\n404.text =\n")
+    values = {"PATH": os.environ["PATH"], "PAGES_FILE": str(tmp_path / "pages"), "OPERATOR_CONTACT": "nobody"}
+    done = subprocess.run([REDIRECTOR, "--check-config"], env=values, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 64
+    assert 'PAGES_FILE: line 2: unknown key "404.heading"\n' in done.stderr
+    assert "PAGES_FILE: line 3: the text of 404.text must have 1 to 500 bytes\n" in done.stderr
+    assert "OPERATOR_CONTACT: must be a mail address or an http or https URL\n" in done.stderr
 
 
 @pytest.mark.parametrize("server", ["REDIRECTOR_URL", "LINKS_API_URL"])

@@ -163,11 +163,11 @@ def check_journal(rendering):
 
 def check_drain(rendering):
     for workload, container, program, values in containers(rendering):
-        drain = value_of(program, values, "DRAIN_S") or int(value_of(program, values, "DRAIN_MS") or 0) / 1000
+        drain = int(value_of(program, values, "DRAIN_MS") or 0) / 1000
         statement = int(value_of(program, values, "PG_STATEMENT_TIMEOUT_MS") or 0) / 1000
         sleep = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
         notice = int(value_of(program, values, "DRAIN_NOTICE_MS") or 0) / 1000
-        needed = sleep + notice + max(float(drain), statement) + STOP_S
+        needed = sleep + notice + max(drain, statement) + STOP_S
         grace = workload.pod.get("terminationGracePeriodSeconds", 30)
         if workload.thing["kind"] == "Deployment" and grace < needed:
             yield f"{workload.where}: stopping may take {needed:g} s, but terminationGracePeriodSeconds is {grace}"

@@ -43,6 +43,8 @@ class Service(Member):
         values |= {
             "PG_URL": self.stack.postgres.url(self.login),
             "REDIS_URL": self.tunnel.url if self.tunnel else self.stack.redis.url(),
+            "HTTP_ADDRESS": "127.0.0.1",
+            "OPS_ADDRESS": "127.0.0.1",
             "OPS_PORT": self.ports[-1],
             "PUBLIC_BASE_URL": self.stack.redirectors[0].url,
             "REGION": "local",

@@ -44,7 +44,7 @@ static void makes_one_event_per_redirect_and_none_for_other_responses(void **sta
 static void ships_every_event_before_it_ends(void **state)
 {
 	struct fixture *f = *state;
-	f->config.drain_s = 15;
+	f->config.drain_ms = 15000;
 	f->config.memory_ttl_ms = 60000;
 	fixture_add_link(f, "flush");
 	fixture_start(f);
@@ -95,7 +95,7 @@ static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_fu
 	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
 	         FIXTURE_UNREACHABLE_KAFKA);
 	f->config.journal_max_bytes = (int64_t)256 * 1024;
-	f->config.drain_s = 0;
+	f->config.drain_ms = 0;
 	f->config.memory_ttl_ms = 60000;
 	fixture_add_link(f, "nokafka");
 	fixture_start(f);
@@ -134,7 +134,7 @@ static void one_visitor_does_not_take_the_journal_from_all_others(void **state)
 	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
 	         FIXTURE_UNREACHABLE_KAFKA);
 	f->config.journal_max_bytes = (int64_t)1024 * 1024;
-	f->config.drain_s = 0;
+	f->config.drain_ms = 0;
 	f->config.memory_ttl_ms = 60000;
 	for (int i = 0; i < 2 * LINKS; i++) {
 		snprintf(name, sizeof(name), "link-%d", i);

@@ -281,6 +281,37 @@ static void prints_names_defaults_and_meanings(void **state)
 	free(text);
 }
 
+static void help_shows_groups_under_their_headings(void **state)
+{
+	(void)state;
+	struct two {
+		int64_t port;
+		int64_t threads;
+	} two = { 0 };
+	const struct env_var grouped[] = {
+		ENV_GROUP("A group with a long heading"),
+		ENV_INT("TEST_PORT", struct two, port, "8080", 1, 65535, "port"),
+		ENV_GROUP("Limits"),
+		ENV_INT("TEST_THREADS", struct two, threads, "2", 1, 4, "threads"),
+	};
+	struct strbuf problems;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	env_print_help(grouped, 4, out);
+	fclose(out);
+	assert_string_equal(text, "A group with a long heading:\n"
+	                          "  TEST_PORT     8080      port\n"
+	                          "\nLimits:\n"
+	                          "  TEST_THREADS  2         threads\n");
+	free(text);
+	strbuf_init(&problems, 100);
+	assert_int_equal(env_read(grouped, 4, &two, &problems), 0);
+	assert_int_equal(two.port, 8080);
+	assert_int_equal(two.threads, 2);
+	strbuf_clear(&problems);
+}
+
 static void reports_failed_expectations_in_the_same_form(void **state)
 {
 	struct fixture *f = *state;
@@ -299,6 +330,7 @@ int main(void)
 		TEST(prefers_the_environment_to_defaults),
 		TEST(counts_an_empty_variable_as_not_set),
 		TEST(lists_all_invalid_variables_at_once),
+		TEST(help_shows_groups_under_their_headings),
 		TEST(reports_failed_expectations_in_the_same_form),
 		TEST(does_not_write_the_members_of_invalid_variables),
 		TEST(refuses_text_that_is_not_a_number),

@@ -9,7 +9,7 @@ struct ops {
 	struct ops_server *server;
 	struct http_fixture client; /* only its port is used */
 	struct metrics *metrics;
-	_Atomic unsigned postgres, redis;
+	_Atomic unsigned postgres, redis, links_in_memory;
 	struct ops_server_check checks[2];
 };
 
@@ -21,8 +21,8 @@ static bool is_set(void *ctx)
 static void start(struct ops *o)
 {
 	*o = (struct ops){ .postgres = 1, .redis = 1, .metrics = metrics_new() };
-	o->checks[0] = (struct ops_server_check){ "postgres", is_set, &o->postgres };
-	o->checks[1] = (struct ops_server_check){ "redis", is_set, &o->redis };
+	o->checks[0] = (struct ops_server_check){ "postgres", is_set, &o->postgres, NULL };
+	o->checks[1] = (struct ops_server_check){ "redis", is_set, &o->redis, NULL };
 	struct ops_server_config config = { .checks = o->checks,
 		                            .check_count = 2,
 		                            .metrics = o->metrics,
@@ -116,6 +116,40 @@ static void shows_readiness_in_the_metrics(void **state)
 	stop(&o);
 }
 
+static bool has_links_in_memory(void *ctx)
+{
+	return is_set(&((struct ops *)ctx)->links_in_memory);
+}
+
+static bool is_redis_set(void *ctx)
+{
+	return is_set(&((struct ops *)ctx)->redis);
+}
+
+static void stays_ready_while_a_failing_check_only_degrades(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	o.checks[1] = (struct ops_server_check){ "redis", is_redis_set, &o, has_links_in_memory };
+	atomic_store(&o.links_in_memory, 1);
+	assert_shown(&o, "\nwaymark_degraded 0\n");
+	atomic_store(&o.redis, 0);
+	check(&o, READY, 200, "{\"status\":\"degraded\",\"failing\":[\"redis\"]}");
+	assert_shown(&o, "\nwaymark_ready 1\n");
+	assert_shown(&o, "\nwaymark_degraded 1\n");
+	atomic_store(&o.postgres, 0);
+	check(&o, READY, 503, "{\"status\":\"unready\",\"failing\":[\"postgres\",\"redis\"]}");
+	assert_shown(&o, "\nwaymark_degraded 0\n");
+	atomic_store(&o.postgres, 1);
+	atomic_store(&o.links_in_memory, 0);
+	check(&o, READY, 503, "{\"status\":\"unready\",\"failing\":[\"redis\"]}");
+	atomic_store(&o.links_in_memory, 1);
+	ops_server_set_draining(o.server);
+	check(&o, READY, 503, "{\"status\":\"unready\",\"failing\":[\"draining\",\"redis\"]}");
+	stop(&o);
+}
+
 static void rejects_other_paths_and_methods(void **state)
 {
 	(void)state;
@@ -141,6 +175,7 @@ int main(void)
 		cmocka_unit_test(is_live_but_not_ready_while_draining),
 		cmocka_unit_test(shows_the_metrics),
 		cmocka_unit_test(shows_readiness_in_the_metrics),
+		cmocka_unit_test(stays_ready_while_a_failing_check_only_degrades),
 		cmocka_unit_test(rejects_other_paths_and_methods),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,8 @@ static void refuses_malformed_values(void **state)
 	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/33");
 	assert_refuses("LOG_LEVEL", "loud");
 	assert_refuses("HTTP_PORT", "65536");
+	assert_refuses("HTTP_ADDRESS", "localhost");
+	assert_refuses("OPS_ADDRESS", "127.0.0.1:9090");
 	assert_refuses("LINKS_PER_DAY", "-1");
 	assert_refuses("PASSWORD_THREADS", "0");
 }

@@ -60,7 +60,9 @@ static void names_each_malformed_variable(void **state)
 	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/8, nonsense");
 	assert_refuses("LOG_LEVEL", "loud");
 	assert_refuses("HTTP_PORT", "70000");
-	assert_refuses("DRAIN_S", "1");
+	assert_refuses("DRAIN_MS", "1");
+	assert_refuses("HTTP_ADDRESS", "localhost");
+	assert_refuses("OPS_ADDRESS", "127.0.0.1:9090");
 	assert_refuses("MEMORY_CACHE_BYTES", "1");
 }
 

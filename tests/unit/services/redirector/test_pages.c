@@ -7,45 +7,45 @@
 
 #include "lib/base/digest.h"
 
-#include "services/redirector/error_page.h"
+#include "services/redirector/pages.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
 static void browsers_get_a_page(void **state)
 {
 	(void)state;
-	assert_true(error_page_prefers_html(
+	assert_true(pages_prefers_html(
 		"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"));
-	assert_true(error_page_prefers_html("text/html"));
-	assert_true(error_page_prefers_html("TEXT/HTML; charset=utf-8"));
-	assert_true(error_page_prefers_html("application/json;q=0.5, text/html;q=0.9"));
-	assert_true(error_page_prefers_html("application/json, text/html"));
-	assert_true(error_page_prefers_html("text/*"));
-	assert_true(error_page_prefers_html("text/*;q=0.5, */*;q=0.1"));
-	assert_true(error_page_prefers_html("text/html;level=1; q=0.9, application/json;q=0.8"));
-	assert_true(error_page_prefers_html("application/json;q=0.1, */*"));
-	assert_true(error_page_prefers_html("text/html;q=0.001"));
-	assert_true(error_page_prefers_html("text/html;Q=1.000"));
+	assert_true(pages_prefers_html("text/html"));
+	assert_true(pages_prefers_html("TEXT/HTML; charset=utf-8"));
+	assert_true(pages_prefers_html("application/json;q=0.5, text/html;q=0.9"));
+	assert_true(pages_prefers_html("application/json, text/html"));
+	assert_true(pages_prefers_html("text/*"));
+	assert_true(pages_prefers_html("text/*;q=0.5, */*;q=0.1"));
+	assert_true(pages_prefers_html("text/html;level=1; q=0.9, application/json;q=0.8"));
+	assert_true(pages_prefers_html("application/json;q=0.1, */*"));
+	assert_true(pages_prefers_html("text/html;q=0.001"));
+	assert_true(pages_prefers_html("text/html;Q=1.000"));
 }
 
 static void programs_get_a_problem(void **state)
 {
 	(void)state;
-	assert_false(error_page_prefers_html(NULL));
-	assert_false(error_page_prefers_html(""));
-	assert_false(error_page_prefers_html("*/*"));
-	assert_false(error_page_prefers_html("application/json"));
-	assert_false(error_page_prefers_html("application/problem+json, text/html;q=0.5"));
-	assert_false(error_page_prefers_html("text/html;q=0"));
-	assert_false(error_page_prefers_html("text/htmlish"));
-	assert_false(error_page_prefers_html(", ,,"));
-	assert_false(error_page_prefers_html("*/*;q=0.5"));
-	assert_false(error_page_prefers_html("text/html;q=0.5, */*;q=0.8"));
-	assert_false(error_page_prefers_html("text/html;q=0, text/*"));
-	assert_false(error_page_prefers_html("text/html;q=0.000"));
-	assert_false(error_page_prefers_html("application/*, text/*;q=0.9"));
-	assert_false(error_page_prefers_html("text/plain"));
-	assert_false(error_page_prefers_html("image/avif,image/webp,*/*;q=0.8"));
+	assert_false(pages_prefers_html(NULL));
+	assert_false(pages_prefers_html(""));
+	assert_false(pages_prefers_html("*/*"));
+	assert_false(pages_prefers_html("application/json"));
+	assert_false(pages_prefers_html("application/problem+json, text/html;q=0.5"));
+	assert_false(pages_prefers_html("text/html;q=0"));
+	assert_false(pages_prefers_html("text/htmlish"));
+	assert_false(pages_prefers_html(", ,,"));
+	assert_false(pages_prefers_html("*/*;q=0.5"));
+	assert_false(pages_prefers_html("text/html;q=0.5, */*;q=0.8"));
+	assert_false(pages_prefers_html("text/html;q=0, text/*"));
+	assert_false(pages_prefers_html("text/html;q=0.000"));
+	assert_false(pages_prefers_html("application/*, text/*;q=0.9"));
+	assert_false(pages_prefers_html("text/plain"));
+	assert_false(pages_prefers_html("image/avif,image/webp,*/*;q=0.8"));
 }
 
 /* A malformed weight is ignored, so the range has the weight 1. */
@@ -57,22 +57,31 @@ static void ignores_a_malformed_weight(void **state)
 		char accept[64];
 		snprintf(accept, sizeof(accept), "application/json;q=0.9, text/html;q=%s",
 		         weights[i]);
-		if (!error_page_prefers_html(accept))
+		if (!pages_prefers_html(accept))
 			fail_msg("%s", accept);
 	}
 }
+
+/* The handler of the fixture has no context of its own. */
+static const struct pages *the_pages;
 
 /* The path chooses the status: "/404" is answered with the page of 404. */
 static enum http_progress respond_with_status_of_path(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
-	return error_page_respond(x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10),
-	                          "A detail.");
+	if (strcmp(http_exchange_path(x), "/") == 0)
+		return pages_respond_start(the_pages, x);
+	if (strcmp(http_exchange_path(x), "/favicon.ico") == 0)
+		return pages_respond_favicon(x);
+	return pages_respond_error(
+		the_pages, x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10), "A detail.");
 }
 
 struct fixture {
 	struct http_fixture server;
 	struct http_fixture_response answer;
+	struct page_texts *texts;
+	struct pages *plain;
 };
 
 static void get_status_page(struct fixture *f, unsigned status, const char *accept)
@@ -87,6 +96,13 @@ static void get_status_page(struct fixture *f, unsigned status, const char *acce
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
+	struct strbuf problems;
+	strbuf_init(&problems, 1000);
+	assert_int_equal(page_texts_read("", &problems, &f->texts), OK);
+	strbuf_clear(&problems);
+	f->plain = pages_new(&(struct pages_config){
+		.texts = f->texts, .host = "sho.rt", .operator_name = "", .operator_contact = "" });
+	the_pages = f->plain;
 	http_fixture_start(&f->server, http_fixture_config(), respond_with_status_of_path);
 	*state = f;
 	return 0;
@@ -96,6 +112,8 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 	http_fixture_stop(&f->server, 1000);
+	pages_free(f->plain);
+	page_texts_free(f->texts);
 	free(f);
 	return 0;
 }
@@ -140,7 +158,7 @@ static void errors_are_neither_cached_nor_indexed(void **state)
 			http_fixture_header(&f->answer, "X-Robots-Tag", value, sizeof(value)),
 			"noindex, nofollow");
 		assert_string_equal(http_fixture_header(&f->answer, "Vary", value, sizeof(value)),
-		                    "Accept");
+		                    "Accept, Accept-Language");
 	}
 }
 
@@ -184,7 +202,7 @@ static void the_policy_allows_only_its_own_style(void **state)
 	base64(digest, sizeof(digest), hash);
 	snprintf(
 		expected, sizeof(expected),
-		"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"default-src 'none'; style-src 'sha256-%s'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		hash);
 	http_fixture_header(&f->answer, "Content-Security-Policy", policy, sizeof(policy));
 	assert_string_equal(policy, expected);
@@ -290,6 +308,65 @@ static void programs_and_statuses_without_a_page_get_a_problem(void **state)
 	                    "application/problem+json");
 }
 
+static void pages_are_in_the_visitors_language(void **state)
+{
+	struct fixture *f = *state;
+	char value[64];
+	get_status_page(f, 404, "text/html\r\nAccept-Language: fr, de-AT;q=0.9, en;q=0.8");
+	assert_non_null(strstr(f->answer.body, "<html lang=\"de\">"));
+	assert_non_null(strstr(f->answer.body, "Diesen Link gibt es nicht"));
+	assert_non_null(strstr(f->answer.body, ">Fehler 404<"));
+	assert_string_equal(
+		http_fixture_header(&f->answer, "Content-Language", value, sizeof(value)), "de");
+	get_status_page(f, 404, "text/html\r\nAccept-Language: fr");
+	assert_non_null(strstr(f->answer.body, "<html lang=\"en\">"));
+}
+
+static void says_only_what_is_known_of_a_link_that_cannot_be_checked(void **state)
+{
+	struct fixture *f = *state;
+	get_status_page(f, 503, "text/html");
+	assert_non_null(strstr(f->answer.body, "We can't check this link right now"));
+	assert_null(strstr(f->answer.body, "fine"));
+}
+
+static void names_the_operator_and_escapes_the_name(void **state)
+{
+	struct fixture *f = *state;
+	get_status_page(f, 404, "text/html");
+	assert_null(strstr(f->answer.body, "<footer>"));
+	struct pages *named =
+		pages_new(&(struct pages_config){ .texts = f->texts,
+	                                          .host = "sho.rt",
+	                                          .operator_name = "A & <B>",
+	                                          .operator_contact = "a@b.example" });
+	the_pages = named;
+	get_status_page(f, 404, "text/html");
+	the_pages = f->plain;
+	pages_free(named);
+	assert_non_null(strstr(f->answer.body, "<footer>Operated by A &amp; &lt;B&gt;. <a "
+	                                       "href=\"mailto:a@b.example\">Contact</a></footer>"));
+}
+
+static void has_a_start_page_and_an_icon(void **state)
+{
+	struct fixture *f = *state;
+	char value[64];
+	http_fixture_request(&f->server, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n",
+	                     &f->answer);
+	assert_int_equal(f->answer.status, 200);
+	assert_non_null(strstr(f->answer.body, "sho.rt shortens links."));
+	assert_null(strstr(f->answer.body, "class=\"status\""));
+	http_fixture_request(&f->server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
+	assert_string_equal(f->answer.body,
+	                    "This is Waymark, a URL shortener. Short links begin with sho.rt/.\n");
+	http_fixture_request(&f->server, "GET /favicon.ico HTTP/1.1\r\nHost: a\r\n\r\n",
+	                     &f->answer);
+	assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
+	                    "image/svg+xml");
+	assert_non_null(strstr(f->answer.body, "<svg "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +381,10 @@ int main(void)
 		cmocka_unit_test(head_gets_the_length_without_the_page),
 		cmocka_unit_test(reads_all_lines_of_accept),
 		cmocka_unit_test(programs_and_statuses_without_a_page_get_a_problem),
+		cmocka_unit_test(pages_are_in_the_visitors_language),
+		cmocka_unit_test(says_only_what_is_known_of_a_link_that_cannot_be_checked),
+		cmocka_unit_test(names_the_operator_and_escapes_the_name),
+		cmocka_unit_test(has_a_start_page_and_an_icon),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,267 @@
+#include "services/redirector/page_texts.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/env.h"
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
+#include "lib/http/http_accept.h"
+#include "services/redirector/built_in_texts.h"
+
+#define REASON_SIZE 160
+#define BLANKS " \t\r"
+
+#define KEYS BUILT_IN_TEXTS
+
+struct language {
+	char name[PAGE_TEXTS_LANGUAGE_SIZE];
+	char *values[KEYS]; /* owned; NULL: English */
+};
+
+struct page_texts {
+	size_t count;
+	struct language languages[PAGE_TEXTS_LANGUAGES_MAX];
+};
+
+static int find_key(const char *key)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		if (strcmp(built_in_texts[i].key, key) == 0)
+			return (int)i;
+	return -1;
+}
+
+static struct language *find_language(struct page_texts *texts, const char *name, size_t len)
+{
+	for (size_t i = 0; i < texts->count; i++) {
+		const char *known = texts->languages[i].name;
+		if (strlen(known) == len && strncasecmp(known, name, len) == 0)
+			return &texts->languages[i];
+	}
+	return NULL;
+}
+
+static struct language *add_language(struct page_texts *texts, const char *name)
+{
+	if (texts->count == PAGE_TEXTS_LANGUAGES_MAX)
+		return NULL;
+	struct language *language = &texts->languages[texts->count++];
+	snprintf(language->name, sizeof(language->name), "%s", name);
+	return language;
+}
+
+static struct page_texts *new_built_in(void)
+{
+	struct page_texts *texts = mem_zero(sizeof(*texts));
+	struct language *english = add_language(texts, "en");
+	struct language *german = add_language(texts, "de");
+	for (size_t i = 0; i < KEYS; i++) {
+		english->values[i] = mem_text(built_in_texts[i].english);
+		german->values[i] = mem_text(built_in_texts[i].german);
+	}
+	return texts;
+}
+
+void page_texts_free(struct page_texts *texts)
+{
+	if (!texts)
+		return;
+	for (size_t i = 0; i < texts->count; i++)
+		for (size_t k = 0; k < KEYS; k++)
+			free(texts->languages[i].values[k]);
+	free(texts);
+}
+
+/* --- the operator's file --- */
+
+struct parser {
+	struct page_texts *texts;
+	struct language *language; /* NULL: before the first one, or a wrong one */
+	bool is_language_wrong;    /* already reported */
+	size_t line;
+	struct strbuf *problems;
+	bool has_failed;
+};
+
+static void report(struct parser *parser, const char *reason)
+{
+	char text[REASON_SIZE + 32];
+	snprintf(text, sizeof(text), "line %zu: %s", parser->line, reason);
+	parser->has_failed |= env_expect(false, "PAGES_FILE", text, parser->problems) > 0;
+}
+
+/* Removes blanks at both ends, in place. */
+static char *trim(char *text)
+{
+	text += strspn(text, BLANKS);
+	size_t len = strlen(text);
+	while (len > 0 && strchr(BLANKS, text[len - 1]))
+		text[--len] = '\0';
+	return text;
+}
+
+static void read_language(struct parser *parser, char *name)
+{
+	size_t len = strlen(name);
+	bool is_valid = len > 3 && len < PAGE_TEXTS_LANGUAGE_SIZE + 1 && name[len - 1] == ']';
+	name[len - 1] = '\0';
+	name++;
+	is_valid = is_valid && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                                    "0123456789-") == strlen(name);
+	parser->language = NULL;
+	if (is_valid)
+		parser->language = find_language(parser->texts, name, strlen(name));
+	if (is_valid && !parser->language)
+		parser->language = add_language(parser->texts, name);
+	parser->is_language_wrong = !parser->language;
+	if (!is_valid)
+		report(parser, "is not a language: write [fr] or [pt-BR]");
+	else if (!parser->language)
+		report(parser, "more than 32 languages");
+}
+
+static void read_text(struct parser *parser, char *line)
+{
+	char reason[REASON_SIZE];
+	char *value = strchr(line, '=');
+	if (!value) {
+		report(parser, "is neither [language] nor key = text");
+		return;
+	}
+	*value++ = '\0';
+	char *key = trim(line);
+	value = trim(value);
+	int k = find_key(key);
+	if (k < 0) {
+		char shown[65];
+		utf8_copy_clean(key, strlen(key), shown, sizeof(shown));
+		snprintf(reason, sizeof(reason), "unknown key \"%s\"", shown);
+		report(parser, reason);
+	} else if (*value == '\0' || strlen(value) > PAGE_TEXTS_VALUE_BYTES_MAX) {
+		snprintf(reason, sizeof(reason), "the text of %s must have 1 to %d bytes", key,
+		         PAGE_TEXTS_VALUE_BYTES_MAX);
+		report(parser, reason);
+	} else if (!utf8_is_valid(value, strlen(value))) {
+		snprintf(reason, sizeof(reason), "the text of %s must be valid UTF-8", key);
+		report(parser, reason);
+	} else if (parser->language) {
+		free(parser->language->values[k]);
+		parser->language->values[k] = mem_text(value);
+	} else if (!parser->is_language_wrong) {
+		report(parser, "a text needs a line [language] above it");
+	}
+}
+
+static void read_lines(struct parser *parser, char *content)
+{
+	for (char *line = content; line;) {
+		char *next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		parser->line++;
+		char *text = trim(line);
+		if (*text == '[')
+			read_language(parser, text);
+		else if (*text != '\0' && *text != '#')
+			read_text(parser, text);
+		line = next;
+	}
+}
+
+/* False: the file cannot be read, which is reported. */
+static bool read_file(const char *path, struct strbuf *content, struct strbuf *problems)
+{
+	char chunk[4096], reason[REASON_SIZE];
+	size_t len;
+	FILE *file = fopen(path, "re");
+	bool failed = !file;
+	while (!failed && (len = fread(chunk, 1, sizeof(chunk), file)) > 0)
+		strbuf_add(content, chunk, len);
+	failed = failed || ferror(file);
+	int saved_errno = errno;
+	if (file)
+		fclose(file);
+	snprintf(reason, sizeof(reason), "cannot be read: %s", strerrordesc_np(saved_errno));
+	size_t wrong = env_expect(!failed, "PAGES_FILE", reason, problems);
+	if (wrong == 0)
+		wrong = env_expect(strbuf_status(content) == OK &&
+		                           strlen(content->data) == content->len,
+		                   "PAGES_FILE", "must be text of at most 256 KiB", problems);
+	return wrong == 0;
+}
+
+enum err page_texts_read(const char *path, struct strbuf *problems, struct page_texts **out)
+{
+	struct parser parser = { .texts = new_built_in(), .problems = problems };
+	if (path[0] != '\0') {
+		struct strbuf content;
+		strbuf_init(&content, PAGE_TEXTS_FILE_BYTES_MAX);
+		if (read_file(path, &content, problems))
+			read_lines(&parser, content.data);
+		else
+			parser.has_failed = true;
+		strbuf_clear(&content);
+	}
+	if (parser.has_failed) {
+		page_texts_free(parser.texts);
+		return ERR_INVALID;
+	}
+	*out = parser.texts;
+	return OK;
+}
+
+/* --- reading --- */
+
+size_t page_texts_languages(const struct page_texts *texts)
+{
+	return texts->count;
+}
+
+const char *page_texts_language(const struct page_texts *texts, size_t language)
+{
+	return texts->languages[language].name;
+}
+
+const char *page_texts_get(const struct page_texts *texts, size_t language, const char *key)
+{
+	int k = find_key(key);
+	if (k < 0)
+		return NULL;
+	const char *own = texts->languages[language].values[k];
+	return own ? own : texts->languages[0].values[k];
+}
+
+/* The language of a range such as "de-AT", or of its beginning; the count if there is none. */
+static size_t look_up(const struct page_texts *texts, const char *range, size_t len)
+{
+	while (len > 0) {
+		for (size_t i = 0; i < texts->count; i++)
+			if (strlen(texts->languages[i].name) == len &&
+			    strncasecmp(texts->languages[i].name, range, len) == 0)
+				return i;
+		do
+			len--;
+		while (len > 0 && range[len] != '-');
+	}
+	return texts->count;
+}
+
+size_t page_texts_choose(const struct page_texts *texts, const char *accept_language)
+{
+	struct http_accept_item range;
+	size_t best = 0;
+	int best_weight = 0;
+	while (accept_language && http_accept_next(&accept_language, &range)) {
+		size_t found = look_up(texts, range.name, range.len);
+		if (found < texts->count && range.weight > best_weight) {
+			best = found;
+			best_weight = range.weight;
+		}
+	}
+	return best;
+}
