@@ -124,7 +124,7 @@ static void names_invalid_and_contradictory_variables(void **state)
 	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused(
 		"DESTINATION_RESOLVERS", "dns.example",
-		"DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
+		"DESTINATION_RESOLVERS: \"dns.example\" is not the IP address of a DNS server\n");
 	assert_refused("LOG_LEVEL", "loud",
 	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }
