@@ -48,7 +48,7 @@ static const struct env_var vars[] = {
 	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
 	        "how long a link is kept after it was marked EXPIRED; must exceed the longest request"),
-	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0,
+	SECONDS("DELETED_GRACE_S", deleted_grace_s, "604800", 0,
 	        "how long a deleted link can be restored"),
 	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
 	           "check for missing partitions"),
