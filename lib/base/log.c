@@ -9,6 +9,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
@@ -23,6 +24,7 @@ struct log {
 	const char *service;
 	enum log_level min_level;
 	int fd;
+	struct log_limited *limited;
 };
 
 struct line {
@@ -35,13 +37,23 @@ static const char *const level_names[] = { "debug", "info", "warning", "error" }
 struct log *log_new(const char *service, enum log_level min_level, int fd)
 {
 	struct log *log = mem_zero(sizeof(*log));
-	*log = (struct log){ .service = service, .min_level = min_level, .fd = fd };
+	*log = (struct log){
+		.service = service, .min_level = min_level, .fd = fd, .limited = log_limited_new()
+	};
 	return log;
 }
 
 void log_free(struct log *log)
 {
+	if (!log)
+		return;
+	log_limited_free(log->limited);
 	free(log);
+}
+
+struct log_limited *log_limited_of(const struct log *log)
+{
+	return log->limited;
 }
 
 static bool add(struct line *line, const char *bytes, size_t len)

@@ -1,9 +1,15 @@
 /*
- * Pure. The settings with which a Kafka client reaches the brokers. Part of each service's
- * configuration.
+ * The settings with which a Kafka client reaches the brokers. Part of each service's
+ * configuration. One thread at a time, before other threads start.
  */
 #ifndef WAYMARK_LIB_KAFKA_KAFKA_CONFIG_H
 #define WAYMARK_LIB_KAFKA_KAFKA_CONFIG_H
+
+#include <stddef.h>
+
+#include "lib/base/strbuf.h"
+
+#define KAFKA_CONFIG_NAME_MAX 249 /* bytes of the name of a topic */
 
 struct kafka_config {
 	char brokers[512];
@@ -14,6 +20,15 @@ struct kafka_config {
 	char ssl_ca_file[256];
 	char client_id[64];
 };
+
+/*
+ * Checks what KAFKA_CONFIG_VARS has read. Returns the number of problems, and appends one line for
+ * each to problems. Connects nowhere.
+ */
+size_t kafka_config_check(const struct kafka_config *config, struct strbuf *problems);
+
+/* Checks that text, the value of the variable name, can be the name of a topic or group. */
+size_t kafka_config_check_name(const char *text, const char *name, struct strbuf *problems);
 
 /*
  * Rows of a service's table of environment variables. type: the service's struct; member: its

@@ -18,6 +18,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/kafka/kafka_client.h"
@@ -51,7 +52,6 @@ struct kafka_producer {
 	uint64_t sequence;
 	struct kafka_queue backlog;  /* to be sent when an instance works */
 	struct kafka_queue returned; /* entries that rk failed, to be sent again */
-	int64_t log_again_us;        /* steady; for the thread only */
 	struct metric *restarts;
 	struct metric *undelivered;
 };
@@ -139,16 +139,11 @@ static bool is_rejected(rd_kafka_resp_err_t code)
 	return is_batch_rejected(code) || code == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
 }
 
-/* For the thread only. Logs once a second at most, so dropping a full queue is one line. */
 static void log_failed(struct kafka_producer *p, const char *what,
                        const struct kafka_queue_entry *entry, rd_kafka_resp_err_t code)
 {
-	int64_t now_us = clock_steady_us(clock_system());
-	if (now_us < p->log_again_us)
-		return;
-	p->log_again_us = now_us + CLOCK_US_PER_S;
-	log_warning(p->client.log, what, LOG_TEXT("topic", entry->record.topic),
-	            LOG_TEXT("message", rd_kafka_err2str(code)));
+	log_limited_warning(p->client.log, what, LOG_TEXT("topic", entry->record.topic),
+	                    LOG_TEXT("message", rd_kafka_err2str(code)));
 }
 
 /* We purged the entry ourselves; the record that caused the restart has been logged. */
@@ -204,7 +199,10 @@ static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message
 	bool has_failed = is_final(p, entry, message->err);
 	if (!has_failed) {
 		if (!is_purged(message->err))
-			log_failed(p, "kafka_record_rejected", entry, message->err);
+			log_failed(p,
+			           is_rejected(message->err) ? "kafka_record_rejected"
+			                                     : "kafka_record_retried",
+			           entry, message->err);
 		mark_broken(p);
 		kafka_queue_append(&p->returned, entry);
 	}

@@ -2,21 +2,13 @@
 
 #include <poll.h>
 
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_conn_internal.h"
 #include "lib/postgres/pg_error.h"
 #include "lib/postgres/pg_libpq.h"
 
 #define BYTEA_OID 17
-
-bool pg_conn_url_is_valid(const char *url)
-{
-	char *why = NULL; /* may quote the password, so it is dropped */
-	PQconninfoOption *options = PQconninfoParse(url, &why);
-	PQfreemem(why);
-	PQconninfoFree(options);
-	return options != NULL;
-}
 
 void pg_conn_close(struct pg_conn *conn)
 {
@@ -72,7 +64,7 @@ enum err pg_conn_set_broken(struct pg_conn *conn, const char *event)
 	const char *text = PQerrorMessage(conn->wire);
 	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(text, "\n"), text);
 	conn->broken = true;
-	log_warning(conn->log, event, LOG_TEXT("message", conn->message));
+	log_limited_warning(conn->log, event, LOG_TEXT("message", conn->message));
 	return ERR_UNAVAILABLE;
 }
 

@@ -18,13 +18,18 @@
 
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/base/strbuf.h"
 #include "lib/postgres/pg_params.h"
 #include "lib/postgres/pg_result.h"
 
 struct pg_conn;
 
-/* Whether libpq can parse url. Does not connect. For configuration checks. */
-bool pg_conn_url_is_valid(const char *url);
+/*
+ * Checks the value of PG_URL: syntax, ports, sslmode and certificate files. Returns the number of
+ * problems and appends one line for each to problems, without the value of a password. Does not
+ * connect.
+ */
+size_t pg_conn_url_check(const char *url, struct strbuf *problems);
 
 /*
  * Opens a connection; waits at most timeout_ms after name resolution, which the resolver bounds.

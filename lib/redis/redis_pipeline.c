@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/base/deadline.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 
@@ -57,8 +58,8 @@ static void connect_once(struct redis_pipeline *p, bool *has_failed)
 		p->is_requested = false;
 		atomic_store(&p->ready, conn);
 	} else if (!*has_failed) {
-		log_warning(p->config.log, "redis_pipeline_cannot_connect",
-		            LOG_TEXT("message", why));
+		log_limited_warning(p->config.log, "redis_pipeline_cannot_connect",
+		                    LOG_TEXT("message", why));
 	}
 	*has_failed = err != OK;
 }

@@ -5,6 +5,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/conn_pool.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/redis/redis_conn.h"
 
@@ -40,7 +41,8 @@ static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **o
 		*out = conn;
 		atomic_store(&pool->run_id, redis_conn_run_id(conn));
 	} else if (!quiet) {
-		log_warning(pool->config.log, "redis_cannot_connect", LOG_TEXT("message", why));
+		log_limited_warning(pool->config.log, "redis_cannot_connect",
+		                    LOG_TEXT("message", why));
 	}
 	return err;
 }

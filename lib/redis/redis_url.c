@@ -9,6 +9,8 @@
 #define SCHEME "redis://"
 #define DEFAULT_PORT 6379
 #define DB_MAX 1023
+#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+#define ADDRESS_CHARACTERS HOST_CHARACTERS ":%"
 
 static enum err decode(const char *text, size_t len, char *out, size_t size)
 {
@@ -58,7 +60,8 @@ static enum err parse_host(const char *text, size_t len, struct redis_url *url)
 	if (bracket && !stop)
 		return ERR_INVALID;
 	size_t host_len = (size_t)((stop ? stop : end) - host);
-	if (host_len == 0 || host_len >= sizeof(url->host))
+	if (host_len == 0 || host_len >= sizeof(url->host) ||
+	    strspn(host, bracket ? ADDRESS_CHARACTERS : HOST_CHARACTERS) < host_len)
 		return ERR_INVALID;
 	memcpy(url->host, host, host_len);
 	url->host[host_len] = '\0';
@@ -70,9 +73,11 @@ static enum err parse_host(const char *text, size_t len, struct redis_url *url)
 	return parse_number(rest + 1, (size_t)(end - rest - 1), 1, UINT16_MAX, &url->port);
 }
 
-enum err redis_url_parse(const char *text, struct redis_url *out)
+/* part is set to the part that is wrong. */
+static enum err parse(const char *text, struct redis_url *out, const char **part)
 {
 	struct redis_url url = { .port = DEFAULT_PORT };
+	*part = "the scheme";
 	if (strncmp(text, SCHEME, sizeof(SCHEME) - 1) != 0)
 		return ERR_INVALID;
 	text += sizeof(SCHEME) - 1;
@@ -80,16 +85,40 @@ enum err redis_url_parse(const char *text, struct redis_url *out)
 	const char *db = text + authority;
 	enum err err = OK;
 	const char *at = memrchr(text, '@', authority);
+	*part = "the user or the password";
 	if (at) {
 		err = parse_user(text, (size_t)(at - text), &url);
 		authority -= (size_t)(at + 1 - text);
 		text = at + 1;
 	}
-	if (err == OK)
+	if (err == OK) {
+		*part = "the host or the port";
 		err = parse_host(text, authority, &url);
-	if (err == OK && db[0] == '/' && db[1] != '\0')
+	}
+	if (err == OK && db[0] == '/' && db[1] != '\0') {
+		*part = "the database number";
 		err = parse_number(db + 1, strlen(db + 1), 0, DB_MAX, &url.db);
+	}
 	if (err == OK)
 		*out = url;
 	return err;
+}
+
+enum err redis_url_parse(const char *text, struct redis_url *out)
+{
+	const char *part;
+	return parse(text, out, &part);
+}
+
+size_t redis_url_check(const char *text, struct strbuf *problems)
+{
+	struct redis_url url;
+	const char *part;
+	if (parse(text, &url, &part) == OK)
+		return 0;
+	strbuf_add_format(
+		problems,
+		"REDIS_URL: %s is not valid; the form is redis://[user:password@]host:port[/db]\n",
+		part);
+	return 1;
 }

@@ -1,9 +1,14 @@
 #include "services/analytics-consumer/config.h"
 
-#include <unistd.h>
+#include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/env_check.h"
 #include "lib/postgres/pg_conn.h"
+#include "services/analytics-consumer/facts/geoip.h"
+#include "services/analytics-consumer/facts/user_agent_rules.h"
+
+#define PROBLEM_BYTES_MAX 4096
 
 static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
@@ -24,7 +29,7 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"CONSUMER_GROUP", struct config, consumer_group, "waymark-analytics",
 		"Kafka consumer group; consumers of one group share the partitions (for purges: NAME-purges)"),
-	ENV_INT("SESSION_TIMEOUT_MS", struct config, session_timeout_ms, "45000", 1000, 1800000,
+	ENV_INT("SESSION_TIMEOUT_MS", struct config, session_timeout_ms, "10000", 1000, 1800000,
 	        "silence after which a consumer loses its partitions; by default brokers reject less than 6000"),
 	ENV_GROUP("Counting"),
 	ENV_INT("WORKERS", struct config, workers, "2", 1, 16,
@@ -46,18 +51,42 @@ static const struct env_var vars[] = {
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
+static size_t check_geoip(const char *path, struct strbuf *problems)
+{
+	size_t wrong = env_check_file(path, "GEOIP_DB", problems);
+	struct geoip *geoip = NULL;
+	if (wrong == 0 && geoip_open(path, NULL, &geoip) != OK)
+		wrong += env_check_reject("GEOIP_DB", path, strlen(path),
+		                          "is no country or city database in MaxMind's format",
+		                          problems);
+	geoip_close(geoip);
+	return wrong;
+}
+
+static size_t check_user_agents(const char *path, struct strbuf *problems)
+{
+	size_t wrong = env_check_file(path, "UA_REGEXES", problems);
+	struct user_agent_rules *rules = NULL;
+	struct strbuf why;
+	strbuf_init(&why, PROBLEM_BYTES_MAX);
+	if (wrong == 0 && user_agent_rules_load(path, &rules, &why) != OK)
+		wrong += env_expect(false, "UA_REGEXES", why.data, problems);
+	user_agent_rules_free(rules);
+	strbuf_clear(&why);
+	return wrong;
+}
+
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	size_t wrong = 0;
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
-	                    "is not a valid libpq connection string", problems);
-	wrong += env_expect(config->geoip_db[0] == '\0' || access(config->geoip_db, R_OK) == 0,
-	                    "GEOIP_DB", "the file cannot be read", problems);
-	wrong += env_expect(access(config->ua_regexes, R_OK) == 0, "UA_REGEXES",
-	                    "the file cannot be read", problems);
+	wrong += pg_conn_url_check(config->pg_url, problems);
+	wrong += kafka_config_check(&config->kafka, problems);
+	wrong += kafka_config_check_name(config->consumer_group, "CONSUMER_GROUP", problems);
+	wrong += check_geoip(config->geoip_db, problems);
+	wrong += check_user_agents(config->ua_regexes, problems);
 	return wrong;
 }
 

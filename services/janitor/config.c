@@ -1,10 +1,12 @@
 #include "services/janitor/config.h"
 
 #include "lib/base/array.h"
+#include "lib/base/env_check.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
 
 #define YEAR_S 31536000
+#define DAY_S 86400
 
 #define SECONDS(name, member, fallback, least, help)                                               \
 	ENV_INT(name, struct config, member, fallback, least, YEAR_S, help)
@@ -55,7 +57,7 @@ static const struct env_var vars[] = {
 	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
 	        "how long a link is kept after it was marked EXPIRED; must exceed the longest request"),
-	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0,
+	SECONDS("DELETED_GRACE_S", deleted_grace_s, "604800", 0,
 	        "how long a deleted link can be restored"),
 	ENV_GROUP("Lists"),
 	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST,
@@ -136,14 +138,15 @@ static size_t check(const void *ctx, struct strbuf *problems)
 		check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
-	                    "is not a valid libpq connection string", problems);
+	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "must not exceed LOCK_AT_MOST_S", problems);
-	wrong += env_expect(global_resolver_servers_are_valid(config->destination_resolvers),
-	                    "DESTINATION_RESOLVERS",
-	                    "must be a comma-separated list of IP addresses of DNS servers",
-	                    problems);
+	wrong += env_check_entries(config->destination_resolvers, global_resolver_servers_are_valid,
+	                           "DESTINATION_RESOLVERS", "is not the IP address of a DNS server",
+	                           problems);
+	wrong +=
+		env_expect(config->retention.after_midnight_s < DAY_S, "RETENTION_AFTER_MIDNIGHT_S",
+	                   "must be less than a day, 86400", problems);
 	return wrong;
 }
 

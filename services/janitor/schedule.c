@@ -6,6 +6,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/entropy.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
 #include "services/janitor/destinations/destinations.h"
@@ -249,8 +250,8 @@ static enum task_outcome run_locked(struct scheduled_task *st, struct pg_conn *c
 	if (err == OK)
 		err = work(st, &run, rows);
 	if (err != OK)
-		log_warning(config->log, "task_failed", LOG_TEXT("task", st->task->name),
-		            LOG_TEXT("error", err_name(err)), LOG_INT("rows", *rows));
+		log_limited_warning(config->log, "task_failed", LOG_TEXT("task", st->task->name),
+		                    LOG_TEXT("error", err_name(err)), LOG_INT("rows", *rows));
 	return err == OK ? TASK_DONE : TASK_FAILED;
 }
 
@@ -276,8 +277,9 @@ static enum task_outcome run_task(struct scheduled_task *st, bool keeps_lock)
 		st->due_us =
 			started_us + task_delay_ms(&st->task->times, outcome) * CLOCK_US_PER_MS;
 	if (outcome == TASK_DONE)
-		log_info(config->log, "task_done", LOG_TEXT("task", name), LOG_INT("rows", rows),
-		         LOG_INT("took_us", clock_steady_us(config->clock) - started_us));
+		LOG_AT(config->log, rows > 0 ? LOG_INFO : LOG_DEBUG, "task_done",
+		       LOG_TEXT("task", name), LOG_INT("rows", rows),
+		       LOG_INT("took_us", clock_steady_us(config->clock) - started_us));
 	if (outcome == TASK_SKIPPED)
 		log_debug(config->log, "task_skipped", LOG_TEXT("task", name),
 		          LOG_INT("wait_ms", wait_ms));

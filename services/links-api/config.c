@@ -1,14 +1,17 @@
 #include "services/links-api/config.h"
 
+#include <string.h>
+
 #include "lib/base/array.h"
 #include "lib/base/client_ip.h"
+#include "lib/base/env_check.h"
 #include "lib/links/host_list.h"
+#include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
 #include "services/links-api/accounts/password.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/links/reserved_slugs.h"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),
@@ -143,51 +146,73 @@ static size_t check_hosts(const char *path, const char *name, enum host_policy_k
 	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
 }
 
-static size_t check_lists(const struct config *config, struct strbuf *problems)
+static bool is_host(const char *entry)
 {
 	struct host_policy *own = NULL;
-	struct reserved_slugs *reserved = NULL;
-	size_t wrong = 0;
-	wrong += env_expect(public_base_parse_aliases(config->own_hosts, &own) == OK, "OWN_HOSTS",
-	                    "must be a comma-separated list of hosts", problems);
-	wrong += env_expect(reserved_slugs_new(config->reserved_slugs, &reserved) == OK,
-	                    "RESERVED_SLUGS", "must be a comma-separated list of slugs", problems);
+	bool is_valid = public_base_parse_aliases(entry, &own) == OK;
 	host_policy_free(own);
-	reserved_slugs_free(reserved);
-	return wrong;
+	return is_valid;
+}
+
+static bool is_slug(const char *entry)
+{
+	return slug_is_valid(entry, strlen(entry));
+}
+
+static bool is_origin(const char *entry)
+{
+	struct cors cors;
+	return cors_init(&cors, entry) == OK;
+}
+
+static bool is_network(const char *entry)
+{
+	struct client_ip_ranges ranges;
+	return client_ip_ranges_parse(entry, &ranges) == OK;
+}
+
+static size_t check_lists(const struct config *config, struct strbuf *problems)
+{
+	struct client_ip_ranges trusted;
+	size_t wrong = 0;
+	wrong += env_check_entries(config->own_hosts, is_host, "OWN_HOSTS",
+	                           "is not a host: write example.com or .example.com", problems);
+	wrong += env_check_entries(config->reserved_slugs, is_slug, "RESERVED_SLUGS",
+	                           "is not a slug", problems);
+	wrong += env_check_entries(
+		config->cors_origins, is_origin, "CORS_ORIGINS",
+		"is not an origin in the form browsers send, like https://app.example", problems);
+	size_t networks = env_check_entries(config->trusted_proxies, is_network, "TRUSTED_PROXIES",
+	                                    "is not a network like 10.0.0.0/8", problems);
+	if (networks == 0)
+		networks =
+			env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK,
+		                   "TRUSTED_PROXIES", "has more than 64 networks", problems);
+	return wrong + networks;
 }
 
 static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
-	struct redis_url redis;
 	struct jwt_secrets secrets;
-	struct client_ip_ranges trusted;
-	struct cors cors;
 	size_t wrong = 0;
 	wrong += env_expect(http_server_is_address(config->http_address), "HTTP_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
-	                    "is not a valid libpq connection string", problems);
-	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
-	                    "must be redis://[user:password@]host:port[/db]", problems);
+	wrong += env_check_other_port(config->ops_port, config->http_port, "OPS_PORT", "HTTP_PORT",
+	                              problems);
+	wrong += pg_conn_url_check(config->pg_url, problems);
+	wrong += redis_url_check(config->redis_url, problems);
+	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += env_expect(jwt_secrets_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
 	                    "must be 1 to 8 secrets of at least 32 bytes each", problems);
-	wrong += env_expect(
-		cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
-		"must be a list of origins in the form browsers send, like https://app.example",
-		problems);
 	wrong += check_lists(config, problems);
 	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",
 	                     HOST_POLICY_BLOCKLIST, problems);
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
 	                     HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_public_base_url(config, problems);
-	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK,
-	                    "TRUSTED_PROXIES",
-	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);
 	return wrong;
 }
 

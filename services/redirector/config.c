@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/env_check.h"
 #include "lib/base/utf8.h"
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
@@ -111,20 +112,6 @@ static const struct env_var vars[] = {
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
-static bool is_http_url(const char *url)
-{
-	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8
-	                : strncmp(url, "http://", 7) == 0 ? 7
-	                                                  : 0;
-	if (scheme == 0 || url[scheme] == '\0')
-		return false;
-	for (const unsigned char *c = (const unsigned char *)url; *c; c++) {
-		if (*c <= ' ' || *c >= 0x7f)
-			return false;
-	}
-	return true;
-}
-
 static bool is_header_value(const char *text)
 {
 	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
@@ -141,10 +128,8 @@ static size_t check_hosts(const char *path, const char *name, enum host_policy_k
 	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
 }
 
-static bool is_contact(const char *text)
+static bool is_mail_address(const char *text)
 {
-	if (strstr(text, "://"))
-		return is_http_url(text);
 	const char *at = strchr(text, '@');
 	return is_header_value(text) && !strpbrk(text, " ?") && at && at != text && at[1] != '\0';
 }
@@ -155,39 +140,63 @@ static size_t check_pages(const struct config *config, struct strbuf *problems)
 	struct page_texts *texts = NULL;
 	wrong += env_expect(utf8_is_valid(config->operator_name, strlen(config->operator_name)),
 	                    "OPERATOR_NAME", "must be valid UTF-8", problems);
-	wrong += env_expect(
-		config->operator_contact[0] == '\0' || is_contact(config->operator_contact),
-		"OPERATOR_CONTACT", "must be a mail address or an http or https URL", problems);
+	if (strstr(config->operator_contact, "://"))
+		wrong += env_check_http_url(config->operator_contact, "OPERATOR_CONTACT", problems);
+	else if (config->operator_contact[0])
+		wrong += env_expect(is_mail_address(config->operator_contact), "OPERATOR_CONTACT",
+		                    "must be a mail address or an http or https URL", problems);
 	if (page_texts_read(config->pages_file, problems, &texts) != OK)
 		wrong++;
 	page_texts_free(texts);
 	return wrong;
 }
 
+static bool is_network(const char *entry)
+{
+	struct client_ip_ranges ranges;
+	return client_ip_ranges_parse(entry, &ranges) == OK;
+}
+
+static size_t check_addresses(const struct config *config, struct strbuf *problems)
+{
+	struct client_ip_ranges ranges;
+	size_t wrong = 0;
+	wrong += env_check_other_port(config->ops_port, config->http_port, "OPS_PORT", "HTTP_PORT",
+	                              problems);
+	wrong += env_check_http_url(config->public_base_url, "PUBLIC_BASE_URL", problems);
+	if (wrong == 0)
+		wrong += env_expect(strpbrk(config->public_base_url, "?#") == NULL,
+		                    "PUBLIC_BASE_URL", "has a query or a fragment", problems);
+	if (config->root_url[0])
+		wrong += env_check_http_url(config->root_url, "ROOT_URL", problems);
+	size_t networks = env_check_entries(config->trusted_proxies, is_network, "TRUSTED_PROXIES",
+	                                    "is not a network like 10.0.0.0/8", problems);
+	if (networks == 0)
+		networks =
+			env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
+		                   "TRUSTED_PROXIES", "has more than 64 networks", problems);
+	return wrong + networks;
+}
+
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
-	struct redis_url redis;
-	struct client_ip_ranges ranges;
 	size_t wrong = 0;
 	wrong += env_expect(http_server_is_address(config->http_address), "HTTP_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
-	                    "is not a valid libpq connection string", problems);
-	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
-	                    "must be redis://[user:password@]host:port[/db]", problems);
-	wrong += env_expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL",
-	                    "must be an http or https URL", problems);
-	wrong += env_expect(config->root_url[0] == '\0' || is_http_url(config->root_url),
-	                    "ROOT_URL", "must be an http or https URL", problems);
+	wrong += pg_conn_url_check(config->pg_url, problems);
+	wrong += redis_url_check(config->redis_url, problems);
+	wrong += kafka_config_check(&config->kafka, problems);
+	wrong += kafka_config_check_name(config->link_feed_topic, "LINK_FEED_TOPIC", problems);
+	wrong += kafka_config_check_name(config->link_watermark_topic, "LINK_WATERMARK_TOPIC",
+	                                 problems);
+	wrong += env_check_directory(config->journal_dir, "JOURNAL_DIR", problems);
+	wrong += check_addresses(config, problems);
 	wrong += env_expect(is_header_value(config->redirect_cache_control),
 	                    "REDIRECT_CACHE_CONTROL",
 	                    "must be printable ASCII, as an HTTP header value", problems);
-	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
-	                    "TRUSTED_PROXIES",
-	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);
 	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION",
 	                    "must be valid UTF-8", problems);
 	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",

@@ -187,6 +187,7 @@ FAULTS = {
         lambda s, _: {
             **pg_url(s, "redirector", sslmode="disable"),
             "KAFKA_SECURITY_PROTOCOL": "sasl_plaintext",
+            "KAFKA_SSL_CA_FILE": "",
             "REDIS_URL": f"redis://127.0.0.1:{s.ports('redis')[0]}",
         },
         [NO_POSTGRES_TLS, NO_KAFKA_TLS, ("redis_cannot_connect", "closed the connection|reset by peer")],

@@ -13,8 +13,10 @@ from . import tree
 PROGRAMS = {name: name for name in ("redirector", "links-api", "analytics-consumer", "janitor", "migrate")} | {"topics": "waymark-topics"}
 # Read by libraries, not by the programs.
 OF_LIBRARIES = {"PGSSLMODE", "PGSSLROOTCERT"}
-# Files of the images that this machine does not have.
-OF_IMAGES = {"/usr/share/waymark/country.mmdb", "/usr/share/uap-core/regexes.yaml"}
+# Files and folders of a pod that this machine may not have, by the variable that names them, and what
+# takes their place. A pod always has the country database, which tests/images read.
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+RULES = "user_agent_parsers: []\nos_parsers: []\ndevice_parsers: []\n"
 # Sample values for the files of a Secret.
 SAMPLES = {
     "pg-url": "postgresql://name:word@postgres.example.com/waymark",
@@ -60,18 +62,26 @@ def check_config(program, values):
     with tempfile.TemporaryDirectory(prefix="manifests-") as folder:
         run = subprocess.run(
             [tree.program(program), "--check-config"], capture_output=True, text=True, cwd=tree.ROOT,
-            env={name: substitute(value, folder) for name, value in values.items()} | sanitizers(),
+            env={name: substitute(name, value, folder) for name, value in values.items()} | sanitizers(),
         )  # fmt: skip
     return [] if run.returncode == 0 else [line.replace(folder, "") for line in run.stderr.splitlines()[1:]]
 
 
-def substitute(value, folder):
-    """Replaces the path of a file of the image or of a Secret by the path of a sample."""
-    sample = SAMPLES.get(pathlib.PurePath(value).name) if value.startswith("/run/secrets/") else None
-    if sample is None and value not in OF_IMAGES:
-        return value
+def substitute(name, value, folder):
+    """Replaces the path of a file of the pod by the path of a sample."""
     path = pathlib.Path(folder) / pathlib.PurePath(value).name
-    path.write_text(sample or "")
+    if name == "JOURNAL_DIR":
+        return str(path)
+    if name == "GEOIP_DB":
+        return ""
+    if name == "KAFKA_SSL_CA_FILE":
+        return AUTHORITIES
+    sample = SAMPLES.get(path.name) if value.startswith("/run/secrets/") else None
+    if name == "UA_REGEXES":
+        sample = RULES
+    if sample is None:
+        return value
+    path.write_text(sample)
     return str(path)
 
 

@@ -3,6 +3,8 @@
 from . import given
 from .rendering import does_match, name_of
 
+OWNER = "app.kubernetes.io/part-of"
+
 
 def check_targets(rendering):
     for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
@@ -31,6 +33,13 @@ def check_selectors(rendering):
         for spread in workload.pod.get("topologySpreadConstraints", []):
             if not does_match(spread["labelSelector"], workload.labels):
                 yield f"{workload.where}: is spread by labels that its pods do not have"
+
+
+def check_owners(rendering):
+    """No pod of another product in the namespace is counted, disrupted or served as one of ours."""
+    for thing in rendering.all("Deployment") + rendering.all("PodDisruptionBudget"):
+        if thing["spec"]["selector"].get("matchLabels", {}).get(OWNER) != "waymark":
+            yield f"{name_of(thing)}: its selector lacks {OWNER}: waymark, so it selects pods of others"
 
 
 def ports_of(workload):
@@ -116,5 +125,5 @@ def check_named(rendering):
 
 
 def check(rendering):
-    for part in (check_targets, check_selectors, check_ports, check_routes, check_named):
+    for part in (check_targets, check_selectors, check_owners, check_ports, check_routes, check_named):
         yield from part(rendering)

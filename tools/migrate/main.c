@@ -32,8 +32,7 @@ static size_t check(const void *arg, struct strbuf *problems)
 	bool is_folder = stat(config->folder, &info) == 0 && S_ISDIR(info.st_mode);
 	char reason[sizeof(config->folder) + 32];
 	snprintf(reason, sizeof(reason), "%s is not a folder", config->folder);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
-	                    "is not a valid libpq connection string", problems);
+	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += env_expect(is_folder, "MIGRATIONS_DIR", reason, problems);
 	return wrong;
 }

@@ -22,8 +22,7 @@ static const struct env_var vars[] = {
 static size_t check(const void *arg, struct strbuf *problems)
 {
 	const struct config *config = arg;
-	return env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL",
-	                  "is not a valid libpq connection string", problems);
+	return pg_conn_url_check(config->pg_url, problems);
 }
 
 static const struct program program = {

@@ -34,12 +34,19 @@ static const struct env_var vars[] = {
 	        "how long to wait for the brokers"),
 };
 
+static size_t check(const void *arg, struct strbuf *problems)
+{
+	const struct config *config = arg;
+	return kafka_config_check(&config->kafka, problems);
+}
+
 static const struct program program = {
 	.name = "waymark-topics",
 	.summary =
 		"creates missing Kafka topics and checks existing ones; safe to run again at any time",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.check = check,
 };
 
 /* 0 and -1 leave the brokers' default. */

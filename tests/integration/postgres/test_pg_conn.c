@@ -246,10 +246,18 @@ static void never_logs_the_password(void **state)
 static void checks_whether_a_url_is_valid(void **state)
 {
 	(void)state;
-	assert_true(pg_conn_url_is_valid("postgresql://u:p@h:5432/d?application_name=x"));
-	assert_true(pg_conn_url_is_valid("host=h dbname=d"));
-	assert_false(pg_conn_url_is_valid("postgresql://h/d?nonsense=1"));
-	assert_false(pg_conn_url_is_valid("nonsense"));
+	struct strbuf problems;
+	strbuf_init(&problems, 1024);
+	assert_int_equal(
+		pg_conn_url_check("postgresql://u:p@h:5432/d?application_name=x", &problems), 0);
+	assert_int_equal(pg_conn_url_check("host=h dbname=d", &problems), 0);
+	assert_int_equal(problems.len, 0);
+	assert_int_equal(pg_conn_url_check("postgresql://h/d?nonsense=1", &problems), 1);
+	assert_int_equal(pg_conn_url_check("nonsense", &problems), 1);
+	assert_int_equal(pg_conn_url_check("postgresql://u:sesame@h:port/d", &problems), 1);
+	assert_non_null(strstr(problems.data, "PG_URL: \"port\" is not a port"));
+	assert_null(strstr(problems.data, "sesame"));
+	strbuf_clear(&problems);
 }
 
 static void detects_that_an_idle_connection_was_closed(void **state)

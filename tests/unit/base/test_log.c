@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/timestamp.h"
@@ -67,6 +68,28 @@ static void writes_one_json_object_per_line(void **state)
 		written(f),
 		"\"level\":\"info\",\"service\":\"tester\",\"event\":\"started\",\"name\":\"x\","
 		"\"port\":8080,\"load\":0.5,\"ready\":true}\n");
+}
+
+static void writes_a_limited_line_once_a_minute_with_the_number_of_repeats(void **state)
+{
+	struct fixture *f = *state;
+	for (int i = 0; i < 272; i++)
+		log_limited_warning(f->log, "cannot_connect", LOG_TEXT("message", "refused"));
+	assert_string_equal(written(f), "\"level\":\"warning\",\"service\":\"tester\",\"event\":"
+	                                "\"cannot_connect\",\"message\":\"refused\"}\n");
+	log_limited_warning(f->log, "cannot_connect", LOG_TEXT("message", "timed out"));
+	assert_non_null(strstr(written(f), "timed out"));
+
+	struct log_field fields[] = { LOG_TEXT("message", "refused") };
+	struct log_limited *limited = log_limited_new();
+	int64_t repeated = -1;
+	assert_true(log_limited_admit(limited, 0, "event", fields, 1, &repeated));
+	assert_int_equal(repeated, 0);
+	assert_false(log_limited_admit(limited, 1, "event", fields, 1, &repeated));
+	assert_false(log_limited_admit(limited, 59999999, "event", fields, 1, &repeated));
+	assert_true(log_limited_admit(limited, 60000000, "event", fields, 1, &repeated));
+	assert_int_equal(repeated, 2);
+	log_limited_free(limited);
 }
 
 static void begins_with_the_current_time(void **state)
@@ -256,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(writes_one_json_object_per_line),
+		TEST(writes_a_limited_line_once_a_minute_with_the_number_of_repeats),
 		TEST(begins_with_the_current_time),
 		TEST(needs_no_fields),
 		TEST(omits_levels_below_its_own),

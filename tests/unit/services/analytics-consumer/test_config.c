@@ -41,9 +41,13 @@ static void names_every_invalid_variable(void **state)
 	static const struct {
 		const char *name, *value, *problem;
 	} cases[] = {
-		{ "PG_URL", "postgresql://[", "PG_URL: is not a valid libpq connection string" },
-		{ "GEOIP_DB", "/does/not/exist", "GEOIP_DB: the file cannot be read" },
-		{ "UA_REGEXES", "/does/not/exist", "UA_REGEXES: the file cannot be read" },
+		{ "PG_URL", "postgresql://[", "PG_URL: is not a libpq connection string" },
+		{ "GEOIP_DB", "/does/not/exist", "GEOIP_DB: /does/not/exist cannot be read: " },
+		{ "UA_REGEXES", "/does/not/exist", "UA_REGEXES: /does/not/exist cannot be read: " },
+		{ "GEOIP_DB", "/etc/passwd",
+		  "GEOIP_DB: \"/etc/passwd\" is no country or city database" },
+		{ "UA_REGEXES", "/etc", "UA_REGEXES: /etc cannot be read: Is a directory" },
+		{ "CONSUMER_GROUP", "a group", "CONSUMER_GROUP: \"a group\" must be" },
 		{ "LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is not one of" },
 		{ "BATCH_EVENTS", "0", "BATCH_EVENTS" },
 		{ "BATCH_EVENTS", "100001", "BATCH_EVENTS" },

@@ -41,7 +41,7 @@ static void has_the_documented_defaults(void **state)
 	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
 	assert_times(config_times(&config, &config.salts), 3600, 0, 10, 60);
 	assert_int_equal(config.expired_grace_s, 900);
-	assert_int_equal(config.deleted_grace_s, 0);
+	assert_int_equal(config.deleted_grace_s, 604800);
 	assert_times(config_times(&config, &config.retention), 86400, 300, 10, 60);
 	assert_int_equal(config.retention.after_midnight_s, 10800);
 	assert_int_equal(config.salts_keep_s, 86400);
@@ -124,7 +124,7 @@ static void names_invalid_and_contradictory_variables(void **state)
 	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused(
 		"DESTINATION_RESOLVERS", "dns.example",
-		"DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
+		"DESTINATION_RESOLVERS: \"dns.example\" is not the IP address of a DNS server\n");
 	assert_refused("LOG_LEVEL", "loud",
 	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }

@@ -14,7 +14,7 @@ static void set_required(void)
 	setenv("REDIS_URL", "redis://127.0.0.1:6379", 1);
 	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
 	setenv("PUBLIC_BASE_URL", "https://sho.rt", 1);
-	setenv("JOURNAL_DIR", "/var/lib/waymark/journal", 1);
+	setenv("JOURNAL_DIR", "/tmp/waymark-journal-of-no-process", 1);
 }
 
 static void assert_refuses(const char *name, const char *value)

@@ -1,0 +1,147 @@
+#include "lib/kafka/kafka_config.h"
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/env.h"
+#include "lib/base/env_check.h"
+
+#define ERROR_TEXT_SIZE 512
+#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+#define ADDRESS_CHARACTERS "0123456789abcdefABCDEF:."
+
+static bool is_one_of(const char *text, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(text, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static size_t host_len(const char *host)
+{
+	if (*host != '[')
+		return strspn(host, HOST_CHARACTERS);
+	size_t len = 1 + strspn(host + 1, ADDRESS_CHARACTERS);
+	return len > 1 && host[len] == ']' ? len + 1 : 0;
+}
+
+static bool is_broker(const char *text, size_t len)
+{
+	size_t host = host_len(text);
+	if (host == 0 || host > len)
+		return false;
+	return host == len ||
+	       (text[host] == ':' && env_check_is_port(text + host + 1, len - host - 1));
+}
+
+static size_t check_brokers(const char *brokers, struct strbuf *problems)
+{
+	for (const char *at = brokers;; at++) {
+		size_t len = strcspn(at, ",");
+		if (!is_broker(at, len))
+			return env_check_reject("KAFKA_BROKERS", at, len,
+			                        "is not host:port: write host:port,host:port",
+			                        problems);
+		at += len;
+		if (*at == '\0')
+			return 0;
+	}
+}
+
+static size_t check_login(const struct kafka_config *config, bool uses_sasl,
+                          struct strbuf *problems)
+{
+	static const char *const mechanisms[] = { "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN" };
+	const char *mechanism = config->sasl_mechanism;
+	size_t wrong = 0;
+	if (mechanism[0] && !is_one_of(mechanism, mechanisms, ARRAY_SIZE(mechanisms)))
+		wrong += env_check_reject("KAFKA_SASL_MECHANISM", mechanism, strlen(mechanism),
+		                          "is not one of SCRAM-SHA-512, SCRAM-SHA-256, PLAIN",
+		                          problems);
+	const struct {
+		const char *name;
+		const char *value;
+	} parts[] = { { "KAFKA_SASL_MECHANISM", mechanism },
+		      { "KAFKA_SASL_USERNAME", config->sasl_username },
+		      { "KAFKA_SASL_PASSWORD", config->sasl_password } };
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		bool is_set = parts[i].value[0] != '\0';
+		wrong += env_expect(is_set || !uses_sasl, parts[i].name,
+		                    "is required by KAFKA_SECURITY_PROTOCOL sasl_ssl and "
+		                    "sasl_plaintext",
+		                    problems);
+		wrong += env_expect(!is_set || uses_sasl, parts[i].name,
+		                    "is not used: KAFKA_SECURITY_PROTOCOL must be sasl_ssl or "
+		                    "sasl_plaintext",
+		                    problems);
+	}
+	return wrong;
+}
+
+/* Whether OpenSSL accepts the file, as librdkafka will at the start. */
+static bool is_authority(const char *path)
+{
+	char why[ERROR_TEXT_SIZE];
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_conf_set_log_cb(conf, NULL);
+	if (rd_kafka_conf_set(conf, "security.protocol", "ssl", why, sizeof(why)) ==
+	            RD_KAFKA_CONF_OK &&
+	    rd_kafka_conf_set(conf, "ssl.ca.location", path, why, sizeof(why)) ==
+	            RD_KAFKA_CONF_OK) {
+		/* Without brokers it connects nowhere. */
+		rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+		if (client) {
+			rd_kafka_destroy(client);
+			return true;
+		}
+	}
+	rd_kafka_conf_destroy(conf);
+	return false;
+}
+
+static size_t check_authority(const char *path, bool uses_ssl, struct strbuf *problems)
+{
+	static const char name[] = "KAFKA_SSL_CA_FILE";
+	if (path[0] == '\0')
+		return 0;
+	if (!uses_ssl)
+		return env_expect(false, name,
+		                  "is not used: KAFKA_SECURITY_PROTOCOL must be ssl or sasl_ssl",
+		                  problems);
+	size_t wrong = env_check_file(path, name, problems);
+	if (wrong == 0 && !is_authority(path))
+		wrong += env_check_reject(name, path, strlen(path), "has no PEM certificates",
+		                          problems);
+	return wrong;
+}
+
+size_t kafka_config_check(const struct kafka_config *config, struct strbuf *problems)
+{
+	static const char *const protocols[] = { "", "plaintext", "ssl", "sasl_plaintext",
+		                                 "sasl_ssl" };
+	const char *protocol = config->security_protocol;
+	size_t wrong = check_brokers(config->brokers, problems);
+	if (!is_one_of(protocol, protocols, ARRAY_SIZE(protocols)))
+		return wrong +
+		       env_check_reject("KAFKA_SECURITY_PROTOCOL", protocol, strlen(protocol),
+		                        "is not one of plaintext, ssl, sasl_plaintext, sasl_ssl",
+		                        problems);
+	wrong += check_login(config, strncmp(protocol, "sasl", 4) == 0, problems);
+	return wrong +
+	       check_authority(config->ssl_ca_file, strstr(protocol, "ssl") != NULL, problems);
+}
+
+size_t kafka_config_check_name(const char *text, const char *name, struct strbuf *problems)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	if (text[strspn(text, allowed)] == '\0' && strlen(text) <= KAFKA_CONFIG_NAME_MAX &&
+	    strcmp(text, ".") != 0 && strcmp(text, "..") != 0)
+		return 0;
+	return env_check_reject(name, text, strlen(text),
+	                        "must be at most 249 letters, digits, '.', '_' and '-'", problems);
+}

@@ -1,0 +1,147 @@
+"""A wrong environment is refused before anything starts, by the start and by --check-config alike: with the variable and the wrong part."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["WAYMARK_BUILD_DIR"])
+SECRET = "0123456789abcdef0123456789abcdef"
+EXIT_USAGE = 64
+
+PG = {"PG_URL": "postgresql://name:sesame@127.0.0.1:1/waymark"}
+REDIS = {"REDIS_URL": "redis://127.0.0.1:1"}
+KAFKA = {"KAFKA_BROKERS": "127.0.0.1:1"}
+BASE = {"PUBLIC_BASE_URL": "https://wm.example"}
+SASL = {"KAFKA_SECURITY_PROTOCOL": "sasl_ssl", "KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "a", "KAFKA_SASL_PASSWORD": "sesame"}
+VALID = {
+    "redirector": PG | REDIS | KAFKA | BASE,
+    "links-api": PG | REDIS | KAFKA | BASE | {"JWT_SECRET": SECRET},
+    "analytics-consumer": PG | KAFKA,
+    "janitor": PG,
+}
+EVERY = [
+    ({"PG_URL": ""}, "PG_URL", "is required"),
+    ({"PG_URL": "127.0.0.1"}, "PG_URL", "postgresql://user:password@host"),
+    ({"PG_URL": "postgresql://["}, "PG_URL", "postgresql://user:password@host"),
+    ({"PG_URL": "postgresql://a:sesame@h:port/d"}, "PG_URL", '"port"'),
+    ({"PG_URL": "postgresql://h:1,i:70000/d"}, "PG_URL", '"70000"'),
+    ({"PG_URL": "postgresql://h/d?sslmode=on"}, "PG_URL", '"on"'),
+    ({"PG_URL": "postgresql://h/d?sslmode=require&sslrootcert=/no/ca.pem"}, "PG_URL", "/no/ca.pem cannot be read: No such file"),
+    ({"PG_URL_FILE": "/no/url", "PG_URL": ""}, "PG_URL_FILE", "/no/url"),
+    ({"OPS_PORT": "70000"}, "OPS_PORT", "70000"),
+    ({"OPS_PORT": "http"}, "OPS_PORT", '"http"'),
+    ({"LOG_LEVEL": "loud"}, "LOG_LEVEL", '"loud"'),
+]
+POOLED = [({"PG_POOLED": "yes"}, "PG_POOLED", '"yes"')]
+OF_KAFKA = [
+    ({"KAFKA_BROKERS": ""}, "KAFKA_BROKERS", "is required"),
+    ({"KAFKA_BROKERS": "a:1, b:2"}, "KAFKA_BROKERS", '" b:2"'),
+    ({"KAFKA_BROKERS": "a:1,,b:2"}, "KAFKA_BROKERS", '""'),
+    ({"KAFKA_BROKERS": "a:0"}, "KAFKA_BROKERS", '"a:0"'),
+    ({"KAFKA_BROKERS": "kafka://a:1"}, "KAFKA_BROKERS", '"kafka://a:1"'),
+    ({"KAFKA_SECURITY_PROTOCOL": "tls"}, "KAFKA_SECURITY_PROTOCOL", '"tls"'),
+    ({**SASL, "KAFKA_SASL_USERNAME": ""}, "KAFKA_SASL_USERNAME", "is required"),
+    ({**SASL, "KAFKA_SASL_PASSWORD": ""}, "KAFKA_SASL_PASSWORD", "is required"),
+    ({**SASL, "KAFKA_SASL_MECHANISM": ""}, "KAFKA_SASL_MECHANISM", "is required"),
+    ({**SASL, "KAFKA_SASL_MECHANISM": "SCRAM"}, "KAFKA_SASL_MECHANISM", '"SCRAM"'),
+    ({**SASL, "KAFKA_SECURITY_PROTOCOL": "ssl"}, "KAFKA_SASL_USERNAME", "must be sasl_ssl"),
+    ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CA_FILE": "/no/ca.pem"}, "KAFKA_SSL_CA_FILE", "/no/ca.pem cannot be read: No such file"),
+    ({"KAFKA_SECURITY_PROTOCOL": "ssl", "KAFKA_SSL_CA_FILE": "/etc/passwd"}, "KAFKA_SSL_CA_FILE", "no PEM certificates"),
+    ({"KAFKA_SSL_CA_FILE": "/etc/passwd"}, "KAFKA_SSL_CA_FILE", "is not used"),
+]
+OF_SERVERS = [
+    ({"REDIS_URL": "127.0.0.1:6379"}, "REDIS_URL", "the scheme"),
+    ({"REDIS_URL": "redis://a b:1"}, "REDIS_URL", "the host"),
+    ({"REDIS_URL": "redis://a:70000"}, "REDIS_URL", "the port"),
+    ({"REDIS_URL": "redis://:@a:1"}, "REDIS_URL", "the password"),
+    ({"REDIS_URL": "redis://a:1/x"}, "REDIS_URL", "the database number"),
+    ({"PUBLIC_BASE_URL": "wm.example"}, "PUBLIC_BASE_URL", ""),
+    ({"PUBLIC_BASE_URL": "https://wm.example:99999"}, "PUBLIC_BASE_URL", ""),
+    ({"PUBLIC_BASE_URL": "https://wm.example/?a=b"}, "PUBLIC_BASE_URL", "query"),
+    ({"TRUSTED_PROXIES": "10.0.0.0/8, proxy"}, "TRUSTED_PROXIES", '"proxy"'),
+    ({"TRUSTED_PROXIES": "10.0.0.0/33"}, "TRUSTED_PROXIES", '"10.0.0.0/33"'),
+    ({"TRUSTED_PROXIES": "10.0.0.1 " * 65}, "TRUSTED_PROXIES", "64"),
+    ({"BLOCKED_HOSTS_FILE": "/no/hosts"}, "BLOCKED_HOSTS_FILE", "No such file"),
+    ({"ALLOWED_HOSTS_FILE": "/dev/null"}, "ALLOWED_HOSTS_FILE", "does not allow any host"),
+    ({"HTTP_PORT": "9999", "OPS_PORT": "9999"}, "OPS_PORT", "9999"),
+]
+OF_REDIRECTOR = [
+    ({"JOURNAL_DIR": ""}, "JOURNAL_DIR", "is required"),
+    ({"JOURNAL_DIR": "/no/such/journal"}, "JOURNAL_DIR", "/no/such/journal cannot be created"),
+    ({"JOURNAL_DIR": "/etc/passwd"}, "JOURNAL_DIR", "Not a directory"),
+    ({"JOURNAL_DIR": "/etc/passwd/journal"}, "JOURNAL_DIR", "Not a directory"),
+    ({"PUBLIC_BASE_URL": "https://:80"}, "PUBLIC_BASE_URL", '":80"'),
+    ({"PUBLIC_BASE_URL": "https://a b/"}, "PUBLIC_BASE_URL", "space"),
+    ({"PUBLIC_BASE_URL": "https://user@a/"}, "PUBLIC_BASE_URL", "a user"),
+    ({"ROOT_URL": "https://"}, "ROOT_URL", "is not a host"),
+    ({"ROOT_URL": "javascript:alert(1)"}, "ROOT_URL", '"javascript:alert(1)"'),
+    ({"LINK_FEED_TOPIC": "a topic"}, "LINK_FEED_TOPIC", '"a topic"'),
+    ({"REDIRECT_CACHE_CONTROL": "private\nX: y"}, "REDIRECT_CACHE_CONTROL", "printable"),
+    ({"REGION": b"\xff"}, "REGION", "UTF-8"),
+]
+OF_LINKS_API = [
+    ({"JWT_SECRET": "x" * 31}, "JWT_SECRET", "32"),
+    ({"JWT_SECRET": f"{SECRET},short"}, "JWT_SECRET", "32"),
+    ({"RESERVED_SLUGS": "help, no/slug"}, "RESERVED_SLUGS", '"no/slug"'),
+    ({"OWN_HOSTS": "wm.example, https://wm.example"}, "OWN_HOSTS", '"https://wm.example"'),
+    ({"CORS_ORIGINS": "https://app.example, app.example"}, "CORS_ORIGINS", '"app.example"'),
+    ({"CORS_ORIGINS": "https://app.example/"}, "CORS_ORIGINS", '"https://app.example/"'),
+    ({"PASSWORD_HASH_COST": "99"}, "PASSWORD_HASH_COST", "99"),
+]
+OF_CONSUMER = [
+    ({"GEOIP_DB": "/no/country.mmdb"}, "GEOIP_DB", "/no/country.mmdb cannot be read: No such file"),
+    ({"GEOIP_DB": "/etc"}, "GEOIP_DB", "Is a directory"),
+    ({"GEOIP_DB": "/etc/passwd"}, "GEOIP_DB", "MaxMind"),
+    ({"UA_REGEXES": "/no/regexes.yaml"}, "UA_REGEXES", "/no/regexes.yaml cannot be read: No such file"),
+    ({"UA_REGEXES": "/bin/true"}, "UA_REGEXES", ""),
+    ({"CONSUMER_GROUP": "a group"}, "CONSUMER_GROUP", '"a group"'),
+    ({"SESSION_TIMEOUT_MS": "10s"}, "SESSION_TIMEOUT_MS", '"10s"'),
+]
+OF_JANITOR = [
+    ({"LOCK_AT_LEAST_S": "900"}, "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S"),
+    ({"EXPIRY_LOCK_AT_LEAST_S": "900"}, "EXPIRY_LOCK_AT_LEAST_S", "LOCK_AT_MOST_S"),
+    ({"DESTINATION_RESOLVERS": "1.1.1.1,dns.example"}, "DESTINATION_RESOLVERS", '"dns.example"'),
+    ({"DESTINATION_CHECKS": "yes"}, "DESTINATION_CHECKS", '"yes"'),
+    ({"RETENTION_AFTER_MIDNIGHT_S": "86400"}, "RETENTION_AFTER_MIDNIGHT_S", "86400"),
+]
+TABLES = {
+    "redirector": EVERY + POOLED + OF_KAFKA + OF_SERVERS + OF_REDIRECTOR,
+    "links-api": EVERY + OF_KAFKA + OF_SERVERS + OF_LINKS_API,
+    "analytics-consumer": EVERY + POOLED + OF_KAFKA + OF_CONSUMER,
+    "janitor": EVERY + POOLED + OF_JANITOR,
+}
+CASES = [(program, *case) for program, table in TABLES.items() for case in table]
+
+
+def run(program, changes, journal, *arguments):
+    journal = {"JOURNAL_DIR": str(journal / "journal")} if program == "redirector" else {}
+    sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
+    return subprocess.run(
+        [BUILD / "bin" / program, *arguments], env=VALID[program] | journal | sanitizers | changes,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("program", TABLES)
+def test_a_valid_environment_is_accepted_and_nothing_is_created(program, tmp_path):
+    done = run(program, {}, tmp_path, "--check-config")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("program", "changes", "name", "part"), CASES)
+def test_a_wrong_environment_is_refused(program, changes, name, part, tmp_path):
+    checked = run(program, changes, tmp_path, "--check-config")
+    lines = [line for line in checked.stderr.splitlines() if line.startswith(f"{name}: ")]
+    assert checked.returncode == EXIT_USAGE, checked.stderr
+    assert any(part in line for line in lines), checked.stderr
+    assert "sesame" not in checked.stderr, "passwords are not printed"
+
+
+# Both read the same table. One case of each kind shows that the start does not go on.
+@pytest.mark.parametrize(("program", "changes", "name", "part"), CASES[::7])
+def test_the_start_says_the_same(program, changes, name, part, tmp_path):
+    started, checked = run(program, changes, tmp_path), run(program, changes, tmp_path, "--check-config")
+    assert (started.returncode, started.stderr) == (EXIT_USAGE, checked.stderr), (name, part)
