@@ -100,6 +100,9 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *value
 	case PROTOBUF_C_TYPE_INT64:
 		printf("%" PRId64, *(const int64_t *)value);
 		break;
+	case PROTOBUF_C_TYPE_UINT32:
+		printf("%" PRIu32, *(const uint32_t *)value);
+		break;
 	case PROTOBUF_C_TYPE_BOOL:
 		fputs(*(const protobuf_c_boolean *)value ? "true" : "false", stdout);
 		break;
@@ -108,13 +111,34 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *value
 	}
 }
 
+/* The only repeated fields of a VisitEvent are lists of texts. */
+static void print_texts(const char *visit, const ProtobufCFieldDescriptor *field)
+{
+	size_t count = *(const size_t *)(visit + field->quantifier_offset);
+	char *const *texts = *(char *const *const *)(visit + field->offset);
+	putchar('[');
+	for (size_t i = 0; i < count; i++) {
+		fputs(i == 0 ? "" : ", ", stdout);
+		print_text(texts[i]);
+	}
+	putchar(']');
+}
+
+static void print_field(const char *visit, const ProtobufCFieldDescriptor *field)
+{
+	if (field->label == PROTOBUF_C_LABEL_REPEATED)
+		print_texts(visit, field);
+	else
+		print_value(field, visit + field->offset);
+}
+
 /* All fields of the .proto version that the program was built with. */
 static void print_visit(const Waymark__V1__VisitEvent *visit)
 {
 	const ProtobufCMessageDescriptor *type = visit->base.descriptor;
 	for (unsigned i = 0; i < type->n_fields; i++) {
 		printf("%s\"%s\": ", i == 0 ? "{" : ", ", type->fields[i].name);
-		print_value(&type->fields[i], (const char *)visit + type->fields[i].offset);
+		print_field((const char *)visit, &type->fields[i]);
 	}
 	puts("}");
 }

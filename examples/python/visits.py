@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints each visit on waymark.visits.v1 once, as one line of JSON.
 
-    pip install -r requirements.txt        # or Debian's python3-confluent-kafka, python3-protobuf
+    pip install -r requirements.txt        # in a venv; or Debian's python3-confluent-kafka, python3-protobuf
     protoc -I ../../proto --python_out=. ../../proto/waymark/v1/visit_event.proto
     KAFKA_BROKERS=127.0.0.1:9092 ./visits.py
 
@@ -67,6 +67,7 @@ def as_dict(visit):
     """All fields of the .proto version that the module was generated from."""
     fields = {field.name: getattr(visit, field.name) for field in VisitEvent.DESCRIPTOR.fields}
     fields["event_id"] = str(uuid.UUID(bytes=visit.event_id))
+    fields["tags"] = list(visit.tags)
     return fields
 
 

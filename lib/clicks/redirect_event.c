@@ -51,6 +51,7 @@ void redirect_event_encode(const struct redirect_event *event, struct strbuf *ou
 	message.region = BORROW(event->region);
 	message.instance = borrow_bytes(event->instance, sizeof(event->instance));
 	message.sequence = event->sequence;
+	message.destination_host = BORROW(event->destination_host);
 
 	uint8_t bytes[REDIRECT_EVENT_BYTES_MAX];
 	strbuf_add(out, bytes, waymark__v1__redirect_event__pack(&message, bytes));
@@ -81,6 +82,7 @@ enum field {
 	REGION = 17,
 	INSTANCE = 18,
 	SEQUENCE = 19,
+	DESTINATION_HOST = 20,
 	FIELDS,
 };
 
@@ -173,6 +175,7 @@ static const struct {
 	TEXT(HOST, host),
 	TEXT(QUERY, query),
 	TEXT(REGION, region),
+	TEXT(DESTINATION_HOST, destination_host),
 #undef TEXT
 };
 #define TEXTS ARRAY_SIZE(texts)

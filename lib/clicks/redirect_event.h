@@ -27,6 +27,7 @@
 #define REDIRECT_EVENT_HOST_MAX 128
 #define REDIRECT_EVENT_QUERY_MAX 1280
 #define REDIRECT_EVENT_REGION_MAX 32
+#define REDIRECT_EVENT_DESTINATION_HOST_MAX 253
 
 /* The numbers are those of waymark.v1.Method. */
 enum redirect_method { REDIRECT_METHOD_GET = 1, REDIRECT_METHOD_HEAD = 2 };
@@ -53,6 +54,7 @@ struct redirect_event {
 	char host[REDIRECT_EVENT_HOST_MAX + 1];
 	char query[REDIRECT_EVENT_QUERY_MAX + 1];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
+	char destination_host[REDIRECT_EVENT_DESTINATION_HOST_MAX + 1];
 };
 
 void redirect_event_encode(const struct redirect_event *event, struct strbuf *out);

@@ -1,14 +1,28 @@
 #include "lib/clicks/visit_event.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/links/link.h"
 #include "lib/links/slug.h"
 #include "lib/protobuf/protobuf.h"
 #include "waymark/v1/visit_event.pb-c.h"
 
 /* protobuf-c's structs hold char *, but packing only reads. */
 #define BORROW(text) ((char *)(text))
+
+/* Splits a copy of joined tags in text. Returns their number. */
+static size_t split_tags(char *text, char *tags[static LINK_TAGS_MAX])
+{
+	static const char separator[] = { VISIT_EVENT_TAG_SEPARATOR, '\0' };
+	size_t count = 0;
+	char *rest = NULL;
+	for (char *tag = strtok_r(text, separator, &rest); tag && count < LINK_TAGS_MAX;
+	     tag = strtok_r(NULL, separator, &rest))
+		tags[count++] = tag;
+	return count;
+}
 
 void visit_event_encode(const struct visit_event *event, struct strbuf *out)
 {
@@ -35,6 +49,15 @@ void visit_event_encode(const struct visit_event *event, struct strbuf *out)
 	message.browser_version = BORROW(event->browser_version);
 	message.os_version = BORROW(event->os_version);
 	message.referrer_source = BORROW(event->referrer_source);
+	message.status = event->status;
+	message.latency_us = event->latency_us;
+	message.destination_host = BORROW(event->destination_host);
+	message.owner_id = event->owner_id;
+	char text[LINK_TAGS_MAX * LINK_TAG_SIZE];
+	char *tags[LINK_TAGS_MAX];
+	snprintf(text, sizeof(text), "%s", event->tags ? event->tags : "");
+	message.n_tags = split_tags(text, tags);
+	message.tags = tags;
 
 	uint8_t bytes[VISIT_EVENT_BYTES_MAX];
 	strbuf_add(out, bytes, waymark__v1__visit_event__pack(&message, bytes));
@@ -63,6 +86,7 @@ static bool decode_texts(const Waymark__V1__VisitEvent *from, struct visit_event
 		{ from->browser_version, out->browser_version, sizeof(out->browser_version) },
 		{ from->os_version, out->os_version, sizeof(out->os_version) },
 		{ from->referrer_source, out->referrer_source, sizeof(out->referrer_source) },
+		{ from->destination_host, out->destination_host, sizeof(out->destination_host) },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!protobuf_copy_text(texts[i].from, texts[i].to, texts[i].size))
@@ -81,6 +105,9 @@ static bool decode_fields(const Waymark__V1__VisitEvent *from, struct visit_even
 	out->link_id = from->link_id;
 	out->is_bot = from->is_bot;
 	out->unique = from->unique;
+	out->status = from->status;
+	out->latency_us = from->latency_us;
+	out->owner_id = from->owner_id;
 	return decode_texts(from, out);
 }
 

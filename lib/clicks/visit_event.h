@@ -15,7 +15,9 @@
 #define VISIT_EVENT_TOPIC "waymark.visits.v1"
 #define VISIT_EVENT_TYPE "waymark.visit.v1"
 #define VISIT_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.VisitEvent"
-#define VISIT_EVENT_BYTES_MAX 4096
+#define VISIT_EVENT_BYTES_MAX 8192
+/* Separates tags; a tag has no control characters. */
+#define VISIT_EVENT_TAG_SEPARATOR '\x1f'
 
 struct visit_event {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
@@ -39,11 +41,17 @@ struct visit_event {
 	bool is_bot;
 	char bot_reason[32];
 	bool unique;
+	uint32_t status;
+	uint32_t latency_us;
+	char destination_host[254];
+	int64_t owner_id; /* 0 = no owner */
+	/* Joined by VISIT_EVENT_TAG_SEPARATOR; NULL = none. Borrowed. */
+	const char *tags;
 };
 
 void visit_event_encode(const struct visit_event *event, struct strbuf *out);
 
-/* ERR_INVALID: not a VisitEvent. For tests and for subscribers in C. */
+/* ERR_INVALID: not a VisitEvent. Leaves out the tags. For tests and for subscribers in C. */
 enum err visit_event_decode(const void *bytes, size_t len, struct visit_event *out) MUST_CHECK;
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "lib/base/ipv6_host.h"
 #include "lib/base/mem.h"
+#include "lib/links/link.h"
 
 #define INITIAL_CAPACITY 64
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -229,20 +230,6 @@ enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind 
 	return OK;
 }
 
-/* Finds the part between "://" and the port. */
-static void find_host(const char *url, const char **host, size_t *len)
-{
-	const char *begin = strstr(url, "://");
-	*host = begin ? begin + 3 : "";
-	*len = strcspn(*host, "/?#");
-	const char *bracket = **host == '[' ? memchr(*host, ']', *len) : NULL;
-	const char *colon = bracket ? NULL : memchr(*host, ':', *len);
-	if (bracket)
-		*len = (size_t)(bracket - *host) + 1;
-	if (colon)
-		*len = (size_t)(colon - *host);
-}
-
 /* Combines the kinds of the rules for the name and its parent domains, without BELOW. */
 static unsigned kinds_of(const struct host_policy *policy, const struct name *name)
 {
@@ -267,9 +254,8 @@ enum host_policy_decision host_policy_check(const struct host_policy *policy, co
 	if (policy->count == 0)
 		return HOST_POLICY_ALLOWED;
 	const char *host;
-	size_t len;
 	struct name name;
-	find_host(url, &host, &len);
+	size_t len = link_url_host(url, &host);
 	unsigned kinds = read_name(host, len, &name) ? kinds_of(policy, &name) : 0;
 	if (kinds & HOST_POLICY_BLOCKLIST)
 		return HOST_POLICY_BLOCKED;

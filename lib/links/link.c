@@ -79,3 +79,15 @@ enum err link_type_parse(const char *name, enum link_type *type)
 	*type = (enum link_type)value;
 	return OK;
 }
+
+size_t link_url_host(const char *url, const char **host)
+{
+	const char *begin = strstr(url, "://");
+	*host = begin ? begin + 3 : "";
+	size_t len = strcspn(*host, "/?#");
+	const char *bracket = **host == '[' ? memchr(*host, ']', len) : NULL;
+	const char *colon = bracket ? NULL : memchr(*host, ':', len);
+	if (bracket)
+		return (size_t)(bracket - *host) + 1;
+	return colon ? (size_t)(colon - *host) : len;
+}

@@ -81,6 +81,12 @@ struct link {
  */
 enum link_state link_state_at(const struct link_entry *entry, int64_t now_us);
 
+/*
+ * Finds the host of a URL in normal form: between "://" and the port, with the brackets of an IPv6
+ * address. Returns its length and points *host into url; 0: the URL has none.
+ */
+size_t link_url_host(const char *url, const char **host);
+
 bool link_redirect_status_is_valid(int64_t status); /* 301, 302, 307, 308 */
 
 /* The names "ACTIVE" … and back. ERR_INVALID: unknown name. */

@@ -13,6 +13,7 @@
 #include "services/links-api/accounts/account_handlers.h"
 #include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/auth_handlers.h"
+#include "services/links-api/accounts/password_reset.h"
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
 #include "services/links-api/links/link_bulk.h"
@@ -48,13 +49,16 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_rename, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
+	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/keys",                key_handlers_create,     PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/keys",                key_handlers_list,       PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN,        BLOCKS, true },
 	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN,     BLOCKS, false },
+	{ HTTP_POST,   "/api/admin/users/{id}/password-reset", password_reset_create, PERMISSION_ADMIN, BLOCKS, false },
 	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    PERMISSION_ADMIN,        BLOCKS, true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        PERMISSION_LINKS_WRITE,  HEAVY, false },

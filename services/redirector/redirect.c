@@ -94,9 +94,20 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 
 static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "a slug fits into its event");
 
+/* A host that is longer than any valid one stays out of the event. */
+static void copy_host(const char *url, char out[static REDIRECT_EVENT_DESTINATION_HOST_MAX + 1])
+{
+	const char *host;
+	size_t len = link_url_host(url, &host);
+	if (len > REDIRECT_EVENT_DESTINATION_HOST_MAX)
+		len = 0;
+	memcpy(out, host, len);
+	out[len] = '\0';
+}
+
 /* A hot path: texts whose lengths were checked on input are copied without another check. */
 static void record_event(struct redirect *redirect, struct http_exchange *x,
-                         const struct link_entry *entry, unsigned status)
+                         const struct link_entry *entry, const struct redirect_decision *decision)
 {
 	struct redirect_event event;
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
@@ -106,7 +117,8 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
 		metrics_add(redirect->without_salt, 1);
 	event.link_id = entry->id;
 	event.link_version = entry->version;
-	event.status = status;
+	event.status = decision->status;
+	copy_host(decision->location, event.destination_host);
 	memcpy(event.slug, entry->slug, strlen(entry->slug) + 1);
 	memcpy(event.region, redirect->config.region, strlen(redirect->config.region) + 1);
 	int64_t latency_us =
@@ -132,7 +144,7 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
 	                                    : "private, no-store";
 	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
-	record_event(redirect, x, entry, decision->status);
+	record_event(redirect, x, entry, decision);
 	return HTTP_COMPLETE;
 }
 

@@ -60,10 +60,10 @@ TABLES = set(re.findall(r"^CREATE TABLE (\w+)", DDL, re.M))
 FUNCTIONS = set(re.findall(r"(\w+)\(", " ".join(re.findall(r"^GRANT EXECUTE ON FUNCTION (.*?) TO ", DDL, re.M | re.S))))
 
 
-def rights_of(verb, link):
-    """{role: {(right, table or function)}} of all statements GRANT … TO or REVOKE … FROM."""
+def granted_rights():
+    """{role: {(right, table or function)}} after all statements GRANT … TO and REVOKE … FROM. Columns count as their table."""
     rights = {}
-    for what, roles in re.findall(rf"^{verb} (.*?) {link} ([\w, ]+);", DDL, re.M | re.S):
+    for verb, what, roles in re.findall(r"^(GRANT|REVOKE) (.*?) (?:TO|FROM) ([\w, ]+);", DDL, re.M | re.S):
         kinds, _, names = what.partition(" ON ")
         if names.startswith("SCHEMA"):
             continue
@@ -71,11 +71,12 @@ def rights_of(verb, link):
             names = ",".join(re.findall(r"(\w+)\(", names))
         pairs = {(kind, name.strip()) for kind in re.findall(r"(\w+)(?: \([^)]*\))?", re.sub(r"\([^)]*\)", "", kinds)) for name in names.split(",")}
         for role in re.split(r",\s*", roles):
-            rights.setdefault(role, set()).update(pairs)
+            of_role = rights.setdefault(role, set())
+            (of_role.update if verb == "GRANT" else of_role.difference_update)(pairs)
     return rights
 
 
-GRANTED, REVOKED = rights_of("GRANT", "TO"), rights_of("REVOKE", "FROM")
+GRANTED = granted_rights()
 
 
 @functools.cache
@@ -148,7 +149,7 @@ def test_the_sources_contain_sql():
 @pytest.mark.parametrize("name", ROLES)
 def test_a_role_of_postgresql_has_the_rights_that_its_program_uses_and_no_others(name):
     role = ROLES[name]
-    granted = GRANTED[role] - REVOKED.get(role, set())
+    granted = GRANTED[role]
     used = rights_used(name)
     assert sorted(used - granted) == [], "missing"
     assert sorted(granted - used - rights_perhaps_used(name)) == [], "granted without use"

@@ -77,7 +77,7 @@ def test_the_redirect_event_names_no_address_and_is_a_cloud_event(user, visitor,
 
 def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     visits = topic("waymark.visits.v1")
-    link = user.create()
+    link = user.create(original_url="https://shop.example.com:8443/spring", tags=["spring", "letter"])
     visitor.follow(
         link["slug"],
         path=f"/{link['slug']}?utm_source=letter&utm_medium=mail&utm_campaign=may",
@@ -92,6 +92,10 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     assert (visit.browser, visit.os, visit.device) == ("Firefox", "Linux", "desktop")
     assert (visit.referrer_host, visit.language, visit.country) == ("news.example", "de", "US")
     assert (visit.utm_source, visit.utm_medium, visit.utm_campaign) == ("letter", "mail", "may")
+    assert (visit.status, visit.destination_host) == (302, "shop.example.com")
+    assert visit.latency_us > 0
+    assert visit.owner_id == user.call("GET", "/api/auth/me").json["user"]["id"]
+    assert sorted(visit.tags) == ["letter", "spring"]
 
 
 def test_forwarded_addresses_are_trusted_from_the_right(user, visitor, topic, messages):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark")
 TOPIC = "waymark.visits.v1"
-LANGUAGES = ["c", "python", "node"]
 # The first join of a consumer group is slow, and so is a sanitizer build of Waymark.
 SECONDS = 180
 
@@ -63,15 +63,38 @@ def node_modules():
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
+def go(tmp_path_factory):
+    """(the example in Go, None), or (None, why it cannot be built)."""
+    if not shutil.which("go"):
+        return None, "no go for the example in Go: https://go.dev/dl"
+    program = tmp_path_factory.mktemp("go") / "visits"
+    source = EXAMPLES / "go"
+    download = subprocess.run(["go", "mod", "download"], cwd=source, capture_output=True, text=True)
+    if download.returncode != 0:
+        return None, f"no Go modules for the example in Go: {download.stderr.strip()[-200:]}"
+    subprocess.run(["go", "build", "-buildvcs=false", "-o", program, "."], cwd=source, check=True)
+    return program, None
+
+
+def test_the_example_in_go_can_be_built(go):
+    """Without it the other tests run the other examples."""
+    if go[1]:
+        pytest.skip(go[1])
+    assert go[0].is_file()
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory, go):
     """Per language: how to start it, and what it needs in its environment."""
     built = tmp_path_factory.mktemp("examples")
     proto = str(ROOT / "proto")
     subprocess.run(["make", "-s", "-C", EXAMPLES / "c", f"OUT={built}/c", f"PROTO={proto}", "CFLAGS=-O1 -Wall -Wextra -Werror"], check=True)
     (built / "python").mkdir()
-    message = "waymark/v1/visit_event.proto"
-    subprocess.run(["protoc", "-I", proto, f"--python_out={built}/python", f"{proto}/{message}"], check=True)
-    return {
+    for message in ("visit_event", "link_event"):
+        file = f"{proto}/waymark/v1/{message}.proto"
+        subprocess.run(["protoc", "-I", proto, f"--python_out={built}/python", file], check=True)
+    in_go = {"go": ([go[0]], {"WAYMARK_PROTO": proto})} if go[0] else {}
+    return in_go | {
         "c": ([f"{built}/c/visits"], {}),
         "python": ([sys.executable, "-B", EXAMPLES / "python/visits.py"], {"PYTHONPATH": f"{built}/python"}),
         "node": (["node", EXAMPLES / "node/visits.js"], {"NODE_PATH": str(node_modules()), "WAYMARK_PROTO": proto}),
@@ -79,22 +102,25 @@ def programs(tmp_path_factory):
 
 
 @pytest.fixture
-def start(env, programs):
+def start_one(env):
+    """start_one(language, argv, own): starts a program with its own consumer group and nothing of Waymark."""
     group = f"examples-{secrets.token_hex(4)}"
     started = []
 
-    def start_all():
-        running = {}
-        for language, (argv, own) in programs.items():
-            kafka = {name: value for name, value in env.items() if name.startswith("KAFKA_")}
-            settings = {**kafka, "KAFKA_GROUP": f"{group}-{language}", "PATH": os.environ["PATH"]}
-            running[language] = Subscriber(argv, {**settings, **own})
-        started.extend(running.values())
-        return running
+    def start_program(language, argv, own):
+        kafka = {name: value for name, value in env.items() if name.startswith("KAFKA_")}
+        settings = {**kafka, "KAFKA_GROUP": f"{group}-{language}", "PATH": os.environ["PATH"]}
+        started.append(Subscriber(argv, {**settings, **own}))
+        return started[-1]
 
-    yield start_all
+    yield start_program
     for each in started:
         each.kill()
+
+
+@pytest.fixture
+def start(start_one, programs):
+    return lambda: {language: start_one(language, *program) for language, program in programs.items()}
 
 
 def click(user, visitor, link, agents):
@@ -115,7 +141,7 @@ def wait_for(subscribers, slug, count):
 
 def as_printed(visit):
     fields = {field.name: getattr(visit, field.name) for field in visit.DESCRIPTOR.fields}
-    return {**fields, "event_id": str(uuid.UUID(bytes=visit.event_id))}
+    return {**fields, "event_id": str(uuid.UUID(bytes=visit.event_id)), "tags": list(visit.tags)}
 
 
 def publish_again(env, records, foreign):
@@ -154,3 +180,25 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
         assert each.stop() == 0, language
         # In the order of the topic, without repeats, and nothing that was printed before the stop.
         assert running[language].of(slug) + each.of(slug) == expected, language
+
+
+def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, programs):
+    environment = programs["python"][1]
+    kept, gone = user.create(tags=["a"]), user.create()
+    argv = [sys.executable, "-B", EXAMPLES / "python/links.py"]
+    links = start_one("links", argv, environment)
+    for link in (kept, gone):
+        wait_until(lambda link=link: links.of(link["slug"]), SECONDS, "both links")
+    assert links.of(kept["slug"])[0]["tags"] == ["a"]
+    assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
+    wait_until(lambda: len(links.of(kept["slug"])) == 2, SECONDS, "the disabled link")
+    wait_until(lambda: len(links.of(gone["slug"])) > 1, SECONDS, "the purge")
+    assert [line["state"] for line in links.of(kept["slug"])] == ["ACTIVE", "DISABLED"]
+    assert links.of(gone["slug"])[-1] == {"slug": gone["slug"], "purged": True}
+    assert links.stop() == 0
+    assert sum("purged" in line for line in links.of(gone["slug"])) == 1, "the tombstone repeats nothing"
+    again = start_one("links", argv, environment)  # reads the topic from its beginning
+    wait_until(lambda: again.of(kept["slug"]), SECONDS, "the link again")
+    wait_until(lambda: again.of(kept["slug"])[-1]["state"] == "DISABLED", SECONDS, "its last state")
+    assert again.stop() == 0

@@ -11,6 +11,7 @@ import time
 import psycopg2
 import pytest
 import redis
+from clients import Api
 from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -279,6 +280,18 @@ def test_starts_several_instances_and_restarts_them_with_their_ports(folder):
     assert folder in pathlib.Path(os.readlink(f"/proc/{listing(folder)['consumer-1'][0]}/exe")).parents
     for url in redirectors:  # both have the variable, also after a restart
         assert get_location(url + "/") == "https://example.com/home"
+    assert_promotes(folder, found["LINKS_API_URL"])
+
+
+def assert_promotes(folder, url):
+    """`admin` makes a registered account an administrator, and names what is wrong otherwise."""
+    refused = stack("admin", "ann@example.com", "--state", folder, check=False)
+    assert refused.returncode == 1 and "register it first" in refused.stderr
+    api = Api(url)
+    api.register_and_login("ann@example.com")
+    assert api.call("GET", "/api/admin/users").status == 403
+    assert "is now an administrator" in stack("admin", "ann@example.com", "--state", folder).stdout
+    assert api.call("GET", "/api/admin/users").status == 200
 
 
 def another_build(folder):

@@ -120,10 +120,11 @@ class Scenario:
             response = http_client.send("GET", self.api + path, headers=self.headers)
             expect(response.status == 200, f"statistics returned {response.status}: {response.body.decode()}")
             totals = response.json()
-            if totals["visit_count"] >= len(VISITORS):
+            if totals["visit_count"] >= len(VISITORS) and totals["as_of"]:
                 break
             waited = time.monotonic() - began
-            expect(waited < COUNT_TIMEOUT_S, f"counted {totals['visit_count']} after {COUNT_TIMEOUT_S} s")
+            seen = f"counted {totals['visit_count']} as of {totals['as_of']}"
+            expect(waited < COUNT_TIMEOUT_S, f"{seen} after {COUNT_TIMEOUT_S} s")
             time.sleep(0.1)
         self.console.response("200 OK", totals)
         expect(totals["visit_count"] == len(VISITORS), f"counted {totals['visit_count']}, not {len(VISITORS)}")

@@ -73,6 +73,7 @@ def parse(arguments):
         ("start", "start a stopped process with the same ports and data"),
     ):
         command(name, help_text).add_argument("name", metavar="NAME")
+    command("admin", "make an account an administrator").add_argument("email", metavar="EMAIL")
     commands.choices["start"].add_argument("--build", metavar="DIR", help="use this build folder from now on")
     commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number (default TERM)")
     return parser.parse_args(with_long_signal(arguments))
@@ -244,4 +245,19 @@ def kill(options):
     request(options, name=options.name, number=options.signal)
 
 
-COMMANDS = {"up": up, "down": down, "status": status, "ps": ps, "env": env, "start": start, "stop": stop, "kill": kill}
+def admin(options):
+    for line in request(options, email=options.email):
+        print(line)
+
+
+COMMANDS = {
+    "up": up,
+    "down": down,
+    "status": status,
+    "ps": ps,
+    "env": env,
+    "start": start,
+    "stop": stop,
+    "kill": kill,
+    "admin": admin,
+}

@@ -126,6 +126,23 @@ class Stack:
         if number == signal.SIGKILL:
             await member.wait_for_exit(TIMEOUT_S)
 
+    async def make_admin(self, email):
+        """Makes an account an administrator. Returns what links-api prints."""
+        if not self.links_apis:
+            raise StackError("this stack has no links-api")
+        process = await asyncio.create_subprocess_exec(
+            *self.links_apis[0].command(),
+            "--make-admin",
+            email,
+            env=self.links_apis[0].environment(),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        if process.returncode != 0:
+            raise StackError(output.decode(errors="replace").strip())
+        return output.decode().splitlines()
+
     def listing(self):
         """name, pid or "-", ports (for services with two: HTTP, then operations)."""
         return [[member.name, str(member.pid or "-"), *map(str, member.ports)] for member in self.members]

@@ -142,7 +142,7 @@ class Supervisor:
         except OSError:
             pass  # the client has closed its end
 
-    async def _execute(self, command, name=None, number=None, build=None):
+    async def _execute(self, command, name=None, number=None, build=None, email=None):
         if command == "down":
             self.stop_requested.set()
             await self.ended.wait()
@@ -153,6 +153,8 @@ class Supervisor:
             return await self.stack.status()
         if command == "env":
             return list(self.stack.environment().items())
+        if command == "admin":
+            return await self.stack.make_admin(email)
         if command == "start":
             await self.stack.start(name, build)
         if command == "stop":

@@ -28,9 +28,13 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 	out->event.link_id = click->link_id;
 	copy_text(out->event.slug, sizeof(out->event.slug), click->slug);
 	out->event.unique = false;
+	out->event.status = click->status;
+	out->event.latency_us = click->latency_us;
+	copy_text(out->event.destination_host, sizeof(out->event.destination_host),
+	          click->destination_host);
+	out->event.owner_id = 0;
+	out->event.tags = NULL;
 	out->day = clock_utc_day(click->occurred_at_us);
-	out->latency_us = (int32_t)click->latency_us;
-	out->status = (int16_t)click->status;
 	out->has_visitor_hash = click->has_visitor_hash;
 	memcpy(out->visitor_hash, click->visitor_hash, sizeof(out->visitor_hash));
 	copy_text(out->client_network, sizeof(out->client_network), click->client_network);

@@ -1,6 +1,6 @@
 /*
  * Pure. One click with every fact derived from it. The visit is stored in visit_log, and its event
- * is sent to integrations. A value without pointers.
+ * is sent to integrations. The only pointer is event.tags, which the store sets.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_VISIT_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_VISIT_H
@@ -26,8 +26,6 @@ struct visit {
 	enum visit_disposition disposition;
 	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click has no trace */
 	int32_t day; /* UTC day of event.occurred_at_us, since 1970-01-01 */
-	int32_t latency_us;
-	int16_t status;
 	bool has_visitor_hash;
 	uint8_t visitor_hash[DIGEST_SIZE];
 	char client_network[CLIENT_IP_NETWORK_SIZE];

@@ -225,19 +225,46 @@ static enum state record_halts(struct ingest *in)
 	return STATE_MARK_CAUGHT_UP;
 }
 
+/*
+ * The lag of a new assignment is unknown until its first fetches return. A partition whose as_of
+ * was never known asks the broker instead, once: statistics of a new installation are dated from
+ * the moment a consumer owns the partitions. *responds: false after the broker failed to answer.
+ */
+static bool is_at_end(struct ingest *in, const struct offsets_partition *p, bool *responds)
+{
+	int64_t first = 0;
+	int64_t end = 0;
+	if (p->is_dated || p->halt_reason != OFFSETS_NOT_HALTED || !*responds)
+		return kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+	*responds = kafka_consumer_offset_range(in->consumer, p->partition, &first, &end) == OK;
+	return *responds && end == (p->stored == 0 ? first : p->stored);
+}
+
+static bool has_undated(const struct offsets *offsets)
+{
+	for (size_t i = 0; i < offsets->count; i++) {
+		const struct offsets_partition *p = &offsets->partitions[i];
+		if (!p->is_dated && p->halt_reason == OFFSETS_NOT_HALTED)
+			return true;
+	}
+	return false;
+}
+
 static bool find_caught_up(struct ingest *in)
 {
 	struct offsets *offsets = &in->assignment.offsets;
 	bool any = false;
+	bool responds = true;
 	for (size_t i = 0; i < offsets->count; i++) {
 		struct offsets_partition *p = &offsets->partitions[i];
-		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
-		p->caught_up = is_at_end && !p->is_unverified;
+		bool at_end = is_at_end(in, p, &responds);
+		p->is_dated = true;
+		p->caught_up = at_end && !p->is_unverified;
 		/*
 		 * The end is reached, but the record whose fingerprint would verify the topic never
 		 * came. The partition is treated like one whose offset is out of range.
 		 */
-		p->is_out_of_range = p->is_out_of_range || (is_at_end && p->is_unverified);
+		p->is_out_of_range = p->is_out_of_range || (at_end && p->is_unverified);
 		any = any || p->caught_up;
 	}
 	return any;
@@ -247,7 +274,8 @@ static bool is_mark_due(const struct ingest *in, int64_t now_us)
 {
 	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us
 	                                                             : in->assignment.changed_us;
-	return now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS &&
+	return (now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS ||
+	        has_undated(&in->assignment.offsets)) &&
 	       atomic_load(&in->kafka_reachable);
 }
 

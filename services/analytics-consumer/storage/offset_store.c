@@ -27,7 +27,7 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 		         * A fingerprint is valid only for the record directly before next_offset.
 		         */
 			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_fingerprint ELSE 0 END, "
-			"(o.halted_at IS NOT NULL)::integer "
+			"(o.halted_at IS NOT NULL)::integer, (o.as_of IS NOT NULL)::integer "
 			"FROM unnest($2::integer[]) WITH ORDINALITY AS wanted (partition, position) "
 			"LEFT JOIN consumer_offsets o ON o.topic = $1 AND o.partition = wanted.partition "
 			"ORDER BY position",
@@ -42,6 +42,7 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 			.fingerprint = pg_result_int(rows, i, 2),
 			.halt_reason = pg_result_int(rows, i, 3) ? OFFSETS_HALTED_EARLIER
 			                                         : OFFSETS_NOT_HALTED,
+			.is_dated = pg_result_int(rows, i, 4) != 0,
 		};
 	}
 	pg_result_free(rows);

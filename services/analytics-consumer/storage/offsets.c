@@ -25,6 +25,7 @@ void offsets_assign(struct offsets *offsets, const struct offsets_partition *par
 			                            .stored = p->stored,
 			                            .fingerprint = p->fingerprint,
 			                            .published = p->published,
+			                            .is_dated = p->is_dated,
 			                            .is_unverified = p->fingerprint != 0,
 			                            .halt_reason = p->halt_reason,
 			                            .is_halt_recorded = true };

@@ -47,6 +47,8 @@ struct offsets_partition {
 	int64_t as_of_us;         /* the batch's newest click; 0 = none */
 	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
 	                 */
+	bool is_dated;  /* as_of is in the store, or the partition was marked since its assignment
+	                */
 	bool is_unverified;    /* the record before stored has not been seen since the partition was
 	                          assigned */
 	bool is_out_of_range;  /* Kafka lacks the offset to read next; assignment_check_ranges
@@ -62,7 +64,7 @@ struct offsets {
 
 /*
  * Replaces all partitions by count others, in any order. Reads partition, stored, fingerprint,
- * published and halt_reason of each.
+ * published, is_dated and halt_reason of each.
  */
 void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions,
                     size_t count);

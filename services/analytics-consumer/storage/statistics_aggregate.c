@@ -43,7 +43,7 @@ static void add(struct statistics *row, const struct visit *visit)
 	row->unique_visitors += visit->event.unique;
 	if (visit->event.occurred_at_us > row->last_visited_at_us)
 		row->last_visited_at_us = visit->event.occurred_at_us;
-	welford_add(&row->latency_ms, (double)visit->latency_us / (double)CLOCK_US_PER_MS);
+	welford_add(&row->latency_ms, (double)visit->event.latency_us / (double)CLOCK_US_PER_MS);
 }
 
 const struct statistics *statistics_aggregate_sum(struct statistics_aggregate *aggregate,

@@ -171,8 +171,8 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_time(rows, event->occurred_at_us);
 	sql_copy_add_int8(rows, event->link_id);
 	sql_copy_add_text(rows, event->slug);
-	sql_copy_add_int2(rows, visit->status);
-	sql_copy_add_int4(rows, visit->latency_us);
+	sql_copy_add_int2(rows, (int16_t)visit->event.status);
+	sql_copy_add_int4(rows, (int32_t)visit->event.latency_us);
 	sql_copy_add_bool(rows, event->is_bot);
 	sql_copy_add_text(rows, event->bot_reason);
 	sql_copy_add_bytes(rows, visit->visitor_hash,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "services/analytics-consumer/storage/link_owners.h"
 #include "services/analytics-consumer/storage/offset_store.h"
 #include "services/analytics-consumer/storage/rollup.h"
 #include "services/analytics-consumer/storage/rollup_store.h"
@@ -26,6 +27,7 @@
 struct visit_store {
 	struct visit_store_config config;
 	struct visit_order order;
+	struct link_owners *owners;
 	struct visit_log_store *visit_log;
 	struct unique_visitors *visitors;
 	struct rollup *rollup;
@@ -39,6 +41,7 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 	struct visit_store *store = mem_zero(sizeof(*store));
 	store->config = *config;
 	visit_order_init(&store->order, config->visits_max);
+	store->owners = link_owners_new(config->visits_max);
 	store->visit_log = visit_log_store_new(config->visits_max);
 	store->visitors = unique_visitors_new(config->visits_max);
 	store->rollup = rollup_new(config->visits_max);
@@ -56,6 +59,7 @@ void visit_store_free(struct visit_store *store)
 	unique_visitors_free(store->visitors);
 	rollup_free(store->rollup);
 	rollup_store_free(store->rollups);
+	link_owners_free(store->owners);
 	statistics_aggregate_free(store->aggregate);
 	free(store);
 }
@@ -208,6 +212,8 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch,
 	if (err != OK)
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
+	if (err == OK)
+		err = link_owners_find(store->owners, conn, batch->visits, batch->count);
 	if (err == OK && offsets_any_advanced(offsets))
 		err = add_new(store, conn, batch, offsets);
 	if (err == ERR_LIMIT)

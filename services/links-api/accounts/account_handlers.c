@@ -10,6 +10,7 @@
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
+#include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
@@ -147,4 +148,43 @@ enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct password_check *c = password_check_new(ctx, "password", NULL);
 	return c ? submit(c) : HTTP_COMPLETE;
+}
+
+struct renaming {
+	const struct request *request;
+	char name[USER_NAME_SIZE];
+	struct user user; /* after the change */
+};
+
+static enum err rename_on(void *ctx, struct pg_conn *conn)
+{
+	struct renaming *n = ctx;
+	int64_t id = n->request->user_id;
+	struct user before;
+	enum err err = user_store_get(conn, id, &before);
+	if (err == OK)
+		err = user_store_set_name(conn, id, n->name, &n->user);
+	if (err != OK || strcmp(before.name, n->name) == 0)
+		return err;
+	return request_audit(n->request, conn, "user.rename", AUDIT_STORE_USER, id, NULL);
+}
+
+enum http_progress account_handlers_rename(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct renaming renaming = { .request = r };
+	struct http_problem_fields wrong = { 0 };
+	struct json *body = request_body_read(r);
+	if (!body)
+		return HTTP_COMPLETE;
+	enum err err = credentials_read_name(body, renaming.name, &wrong);
+	json_free(body);
+	if (err != OK)
+		return response_invalid_fields(r, &wrong);
+	err = pg_transaction_run(r->api->pg, rename_on, &renaming);
+	if (err == ERR_NOT_FOUND)
+		return response_unauthorized(r, REQUEST_AUTH_INVALID);
+	return err == OK ? response_json(r, 200, user_json_new(&renaming.user))
+	                 : response_failure(r, err);
 }

@@ -1,5 +1,6 @@
 /*
- * Parses the bodies of register and login: {email, password, name?}. Pure.
+ * Parses the bodies of requests about one's own account. Register and login: {email, password,
+ * name?}. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
@@ -35,6 +36,10 @@ enum err credentials_read_password(const struct json *object, const char *name,
                                    const char *new_name, char password[static PASSWORD_SIZE],
                                    char new_password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong) MUST_CHECK;
+
+/* Parses {name}, which is required. ERR_INVALID: wrong lists every invalid member. */
+enum err credentials_read_name(const struct json *object, char name[static USER_NAME_SIZE],
+                               struct http_problem_fields *wrong) MUST_CHECK;
 
 /* Overwrites the memory. */
 void credentials_wipe(struct credentials *credentials);

@@ -145,6 +145,9 @@ static enum err change_one(struct pg_conn *conn, const char *sql, const struct p
 	return err;
 }
 
+/* A new password and the end of the account end its reset token. */
+#define END_RESET "WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) "
+
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash)
 {
@@ -154,9 +157,72 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 	pg_params_text(&params, new_hash);
 	return change_one(
 		conn,
+		END_RESET
 		"UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
 		"updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
 		&params);
+}
+
+enum err user_store_set_name(struct pg_conn *conn, int64_t id, const char *name, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, name);
+	return query_one(conn,
+	                 "UPDATE users SET name = $2, updated_at = clock_timestamp() "
+	                 "WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
+	                 &params, out, NULL);
+}
+
+enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
+                              const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
+                              int64_t *expires_at_us)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, id);
+	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
+	pg_params_int(&params, lifetime_s);
+	enum err err = pg_conn_query(
+		conn,
+		"INSERT INTO password_resets (user_id, token_hash, expires_at) "
+		"SELECT id, $2, clock_timestamp() + $3::bigint * interval '1 second' "
+		"FROM users WHERE id = $1 AND deleted_at IS NULL ON CONFLICT (user_id) DO UPDATE "
+		"SET token_hash = EXCLUDED.token_hash, expires_at = EXCLUDED.expires_at "
+		"RETURNING expires_at",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*expires_at_us = pg_result_time(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+#define IS_VALID_RESET "token_hash = $1 AND expires_at > clock_timestamp()"
+
+enum err user_store_find_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE])
+{
+	struct pg_params params = { 0 };
+	int64_t id;
+	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
+	return pg_conn_query_int(conn, "SELECT user_id FROM password_resets WHERE " IS_VALID_RESET,
+	                         &params, &id);
+}
+
+enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                              const char *new_hash, int64_t *id)
+{
+	struct pg_params params = { 0 };
+	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
+	pg_params_text(&params, new_hash);
+	return pg_conn_query_int(
+		conn,
+		"WITH used AS (DELETE FROM password_resets WHERE " IS_VALID_RESET
+		" RETURNING user_id) "
+		"UPDATE users SET password_hash = $2, token_generation = token_generation + 1, "
+		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id",
+		&params, id);
 }
 
 /* Runs a statement that returns one boolean. ERR_NOT_FOUND: it returned no row. */
@@ -182,6 +248,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	pg_params_text(&params, hash);
 	return query_bool(
 		conn,
+		END_RESET
 		"UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
 		"deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
 		"token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "

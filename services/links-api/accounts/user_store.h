@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/err.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/accounts/password.h"
@@ -67,6 +68,26 @@ enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user 
  */
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash) MUST_CHECK;
+
+/* Returns the changed account. */
+enum err user_store_set_name(struct pg_conn *conn, int64_t id, const char *name,
+                             struct user *out) MUST_CHECK;
+
+/*
+ * --- password resets: the holder of a token may set the password once. An account has at most one
+ * token, and a new password makes it invalid. token_hash is the SHA-256 of the token. ERR_NOT_FOUND
+ * of find and use: the token is wrong, was used or has expired. ---
+ */
+
+/* Replaces the token of the account; it is valid for lifetime_s. */
+enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
+                              const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
+                              int64_t *expires_at_us) MUST_CHECK;
+enum err user_store_find_reset(struct pg_conn *conn,
+                               const uint8_t token_hash[static DIGEST_SIZE]) MUST_CHECK;
+/* Sets the password and invalidates the token and all access tokens. id: the account. */
+enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                              const char *new_hash, int64_t *id) MUST_CHECK;
 
 /*
  * Erases the personal data. The row stays and is_closing is set (account_deletion.h). ERR_NOT_FOUND

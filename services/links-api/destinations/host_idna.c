@@ -42,3 +42,17 @@ bool host_idna_to_ascii(const char *name, char out[static HOST_IDNA_ASCII_MAX + 
 	return U_SUCCESS(status) && len <= HOST_IDNA_ASCII_MAX &&
 	       !(info.errors & ~(uint32_t)IGNORED_ERRORS);
 }
+
+bool host_idna_to_unicode(const char *host, size_t len, char out[static HOST_IDNA_UNICODE_SIZE])
+{
+	if (len > HOST_IDNA_ASCII_MAX || !memmem(host, len, "xn--", 4))
+		return false;
+	UErrorCode status = U_ZERO_ERROR;
+	UIDNAInfo info = UIDNA_INFO_INITIALIZER;
+	UIDNA *idna = uidna_openUTS46(OPTIONS | UIDNA_NONTRANSITIONAL_TO_UNICODE, &status);
+	int32_t out_len = uidna_nameToUnicodeUTF8(idna, host, (int32_t)len, out,
+	                                          HOST_IDNA_UNICODE_SIZE, &info, &status);
+	uidna_close(idna);
+	return U_SUCCESS(status) && out_len < HOST_IDNA_UNICODE_SIZE &&
+	       !(info.errors & ~(uint32_t)IGNORED_ERRORS);
+}

@@ -18,4 +18,13 @@
  */
 bool host_idna_to_ascii(const char *name, char out[static HOST_IDNA_ASCII_MAX + 1]);
 
+/* The Unicode form of a host takes at most four bytes for each of its ASCII characters. */
+#define HOST_IDNA_UNICODE_SIZE (4 * HOST_IDNA_ASCII_MAX + 1)
+
+/*
+ * The reverse, for people: "i❤.ws" for the len bytes "xn--i-7iq.ws". False: the host has no valid
+ * A-label, or is too long.
+ */
+bool host_idna_to_unicode(const char *host, size_t len, char out[static HOST_IDNA_UNICODE_SIZE]);
+
 #endif

@@ -1,11 +1,29 @@
 #include "services/links-api/links/link_json.h"
 
+#include <string.h>
+
+#include "services/links-api/destinations/host_idna.h"
+
 static struct json *tags_json(const struct link_tags *tags)
 {
 	struct json *array = json_new_array();
 	for (size_t i = 0; i < tags->count; i++)
 		json_append_text(array, tags->tag[i]);
 	return array;
+}
+
+/* The ASCII form unless the host is an international one. */
+static void set_host(struct json *json, const char *url)
+{
+	char display[HOST_IDNA_UNICODE_SIZE];
+	const char *host;
+	size_t len = link_url_host(url, &host);
+	if (!host_idna_to_unicode(host, len, display)) {
+		len = len < sizeof(display) ? len : sizeof(display) - 1;
+		memcpy(display, host, len);
+		display[len] = '\0';
+	}
+	json_set_text(json, "destination_host_display", display);
 }
 
 static void set_check(struct json *json, const struct link_check *check)
@@ -30,6 +48,7 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_text(json, "slug", entry->slug);
 	json_set_text(json, "short_url", short_url);
 	json_set_text(json, "original_url", entry->original_url);
+	set_host(json, entry->original_url);
 	json_set_text(json, "link_type", link_type_name(link->type));
 	json_set_text(json, "state", link_state_name(link_state_at(entry, now_us)));
 	json_set_int(json, "redirect_status", entry->redirect_status);

@@ -86,11 +86,21 @@ static void read_order(struct reading *reading)
 		WRONG(reading, "must be asc or desc");
 }
 
+/* Destinations are stored in ASCII, and people search for what they see. */
+static void read_host_of_q(struct link_list_params *out)
+{
+	if (strpbrk(out->q, " /") || !host_idna_to_ascii(out->q, out->q_host) ||
+	    !strstr(out->q_host, "xn--") || strcasecmp(out->q, out->q_host) == 0)
+		out->q_host[0] = '\0';
+}
+
 static void read_q(struct reading *reading)
 {
-	if (member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pointer,
-	                   reading->wrong))
-		snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
+	if (!member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pointer,
+	                    reading->wrong))
+		return;
+	snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
+	read_host_of_q(reading->out);
 }
 
 static void read_tag(struct reading *reading)

@@ -11,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
 #include "lib/links/link.h"
+#include "services/links-api/destinations/host_idna.h"
 #include "services/links-api/lists/link_cursor.h"
 #include "services/links-api/lists/nql.h"
 
@@ -38,8 +39,10 @@ struct link_list_params {
 	bool has_owner;   /* owner= is present */
 	int64_t owner_id; /* the caller by default; LINK_STORE_ANY_OWNER = all users */
 	char q[LINK_LIST_PARAMS_Q_SIZE]; /* "" = no search */
-	char tag[LINK_TAG_SIZE];         /* "" = any tag */
-	enum link_state state;           /* 0 = all but DELETED */
+	/* The ASCII form of q if q is an international host, or "". */
+	char q_host[HOST_IDNA_ASCII_MAX + 1];
+	char tag[LINK_TAG_SIZE]; /* "" = any tag */
+	enum link_state state;   /* 0 = all but DELETED */
 	bool has_filter;
 	struct nql filter;
 	/* For cursors: text of every parameter that selects or orders links. */

@@ -49,11 +49,11 @@ static void write_state(struct link_list_sql *sql, enum link_state state)
 		WRITE(sql, " AND state = '%s'", link_state_name(state));
 }
 
-static void write_search(struct link_list_sql *sql, const char *q)
+static void write_search(struct link_list_sql *sql, const struct link_list_params *query)
 {
 	if (sql->search)
 		link_search_sql_add_index(sql->search, &sql->text, &sql->params, &sql->texts);
-	link_search_sql_add_exact(q, &sql->text, &sql->params, &sql->texts);
+	link_search_sql_add_exact(query->q, query->q_host, &sql->text, &sql->params, &sql->texts);
 }
 
 /*
@@ -79,7 +79,7 @@ static void write_conditions(struct link_list_sql *sql, const struct link_list_p
 		WRITE(sql, " AND tags @> ARRAY[$%d::text]", sql->params.count);
 	}
 	if (*query->q)
-		write_search(sql, query->q);
+		write_search(sql, query);
 	if (query->has_filter) {
 		WRITE(sql, " AND ");
 		nql_sql_add(&query->filter, &sql->text, &sql->params, &sql->texts);

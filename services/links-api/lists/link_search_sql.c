@@ -65,17 +65,29 @@ void link_search_sql_add_index(const struct link_search *search, struct strbuf *
 }
 
 /* For ASCII text, comparing in collation C costs less than half: 0.35 µs a link instead of 0.94. */
-void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
-                               struct sql_texts *texts)
+static void add_contains(const char *text, struct strbuf *sql, struct pg_params *params,
+                         struct sql_texts *texts)
 {
 	if (is_ascii(text)) {
 		pg_params_text(params, text);
 		WRITE(sql,
-		      " AND position(lower($%d COLLATE \"C\") IN lower(" TEXT_UNINDEXED
+		      "position(lower($%d COLLATE \"C\") IN lower(" TEXT_UNINDEXED
 		      " COLLATE \"C\")) > 0",
 		      params->count);
 	} else {
 		pg_params_text(params, sql_texts_like_containing(texts, text, strlen(text)));
-		WRITE(sql, " AND " TEXT_UNINDEXED " COLLATE \"default\" ILIKE $%d", params->count);
+		WRITE(sql, TEXT_UNINDEXED " COLLATE \"default\" ILIKE $%d", params->count);
 	}
+}
+
+void link_search_sql_add_exact(const char *text, const char *other, struct strbuf *sql,
+                               struct pg_params *params, struct sql_texts *texts)
+{
+	WRITE(sql, " AND (");
+	add_contains(text, sql, params, texts);
+	if (*other) {
+		WRITE(sql, " OR ");
+		add_contains(other, sql, params, texts);
+	}
+	WRITE(sql, ")");
 }

@@ -23,8 +23,11 @@ bool link_search_sql_has_index(const struct link_search *search);
 void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql,
                                struct pg_params *params, struct sql_texts *texts);
 
-/* Appends " AND …": true for exactly the links that contain text, ignoring case. Uses no index. */
-void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
-                               struct sql_texts *texts);
+/*
+ * Appends " AND (…)": true for exactly the links that contain text or other, ignoring case; other
+ * "": text alone. Uses no index.
+ */
+void link_search_sql_add_exact(const char *text, const char *other, struct strbuf *sql,
+                               struct pg_params *params, struct sql_texts *texts);
 
 #endif

@@ -1,6 +1,7 @@
 """New passwords, blocks and account deletion: what they revoke, and when."""
 
 import concurrent.futures
+import hashlib
 import subprocess
 import time
 
@@ -63,6 +64,65 @@ def test_a_new_password_requires_the_old_one_and_guesses_are_counted(new_user, e
     assert answer.headers["ratelimit-policy"] == '"password";q=3;w=900'
     assert login(user, user.email, PASSWORD).status == 200, "guesses with a token do not limit logins"
     assert user.call("GET", "/api/auth/me").status == 200
+
+
+def audited(database, action, user_id):
+    query = "SELECT actor_id FROM audit_log WHERE action = %s AND subject_id = %s"
+    return [actor for (actor,) in database.run(query, action, user_id)]
+
+
+def test_a_token_of_an_administrator_resets_the_password_once(new_user, admin, anonymous, database, expect):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    made = admin.call("POST", f"/api/admin/users/{user_id}/password-reset")
+    assert made.status == 201 and set(made.json) == {"token", "expires_at"}
+    body = {"token": made.json["token"], "new_password": OTHER}
+    dump = database.value("SELECT password_resets::text FROM password_resets WHERE user_id = %s", user_id)
+    assert hashlib.sha256(body["token"].encode()).hexdigest() in dump and body["token"] not in dump
+    assert anonymous.call("POST", "/api/auth/password-reset", body).status == 204
+    expect(user.call("GET", "/api/auth/me"), 401)
+    expect(login(anonymous, user.email, PASSWORD), 401)
+    assert login(anonymous, user.email, OTHER).status == 200
+    assert expect(anonymous.call("POST", "/api/auth/password-reset", body), 403)["type"] == "/problems/wrong-token"
+    assert audited(database, "user.password_reset_create", user_id) == [admin.id]
+    assert audited(database, "user.password_reset", user_id) == [user_id]
+
+
+def test_a_reset_token_ends_with_its_time_a_later_token_and_a_new_password(new_user, admin, anonymous, database, expect):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+
+    def create():
+        return admin.call("POST", f"/api/admin/users/{user_id}/password-reset").json["token"]
+
+    def use(token):
+        return anonymous.call("POST", "/api/auth/password-reset", {"token": token, "new_password": OTHER})
+
+    first, second = create(), create()
+    expect(use(first), 403)
+    database.run("UPDATE password_resets SET expires_at = now() WHERE user_id = %s", user_id)
+    expect(use(second), 403)
+    third = create()
+    change = {"current_password": PASSWORD, "new_password": PASSWORD + "2"}
+    assert user.call("POST", "/api/auth/password", change).status == 204
+    expect(use(third), 403)
+    expect(use("wmr_" + "x" * 43), 403)
+    wrong = {"token": 7, "new_password": "short", "more": 1}
+    expect(anonymous.call("POST", "/api/auth/password-reset", wrong), 400, "/token", "/new_password", "/more")
+    expect(admin.call("POST", "/api/admin/users/999999999999/password-reset"), 404)
+    expect(login(anonymous, user.email, OTHER), 401)
+
+
+def test_users_change_their_own_name(new_user, database, expect):
+    user = new_user()
+    before = user.call("GET", "/api/auth/me").json["user"]
+    changed = user.call("PATCH", "/api/auth/me", {"name": "Änn"})
+    assert changed.status == 200 and changed.json == {"user": before | {"name": "Änn"}}
+    assert user.call("PATCH", "/api/auth/me", {"name": "Änn"}).status == 200
+    assert user.call("GET", "/api/auth/me").json == changed.json
+    expect(user.call("PATCH", "/api/auth/me", {"name": "x" * 101, "email": "a@example.com"}), 400, "/name", "/email")
+    expect(user.call("PATCH", "/api/auth/me", {}), 400, "/name")
+    assert audited(database, "user.rename", before["id"]) == [before["id"]], "only the change has an entry"
 
 
 def test_one_of_two_concurrent_password_changes_wins(new_user):

@@ -113,6 +113,7 @@ class Resources:
             "users": "id, email, name, role, blocked, links_per_day, token_generation, deleted_at",
             "api_keys": "id, user_id, name, scopes, expires_at",
             "blocked_hosts": "id, host",
+            "password_resets": "user_id AS id, token_hash",
         }
         return {t: self.database.run(f"SELECT {columns} FROM {t} ORDER BY id") for t, columns in tables.items()}
 

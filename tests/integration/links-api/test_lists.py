@@ -3,6 +3,7 @@
 import concurrent.futures
 import datetime
 import time
+import urllib.parse
 
 import pytest
 from clients import Api, unique_email
@@ -192,3 +193,17 @@ def test_lists_read_during_changes_are_never_old(user):
         finally:
             running = False
         assert all(reader.result() > 0 for reader in readers)
+
+
+def test_an_international_host_is_shown_and_found_as_it_was_typed(new_user):
+    user = new_user()
+    link = user.create(original_url="https://Bücher.example/neu")
+    titled = user.create(title="Über bücher.example")
+    user.create()
+    assert link["original_url"] == "https://xn--bcher-kva.example/neu"
+    assert link["destination_host_display"] == "bücher.example"
+    assert titled["destination_host_display"].isascii()
+    for q in ("bücher.example", "BÜCHER.example"):
+        found = user.call("GET", f"/api/links?q={urllib.parse.quote(q)}").json["links"]
+        assert {each["id"] for each in found} == {link["id"], titled["id"]}
+    assert [each["id"] for each in user.call("GET", "/api/links?q=xn--bcher").json["links"]] == [link["id"]]

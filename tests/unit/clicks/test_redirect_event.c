@@ -49,6 +49,7 @@ static struct redirect_event *large_event(void)
 	fill(event->host, sizeof(event->host), 'h');
 	fill(event->query, sizeof(event->query), 'q');
 	fill(event->region, sizeof(event->region), 'g');
+	fill(event->destination_host, sizeof(event->destination_host), 'd');
 	return event;
 }
 

@@ -6,6 +6,7 @@
 #include "lib/base/mem.h"
 #include "lib/clicks/visit_event.h"
 #include "tests/support/test.h"
+#include "waymark/v1/visit_event.pb-c.h"
 
 static struct visit_event *event_with(void (*change)(struct visit_event *event))
 {
@@ -56,6 +57,10 @@ static void fill_all(struct visit_event *event)
 	fill(event->bot_reason, sizeof(event->bot_reason), 'p');
 	event->link_id = INT64_MAX;
 	event->is_bot = event->unique = true;
+	event->status = 308;
+	event->latency_us = INT32_MAX;
+	fill(event->destination_host, sizeof(event->destination_host), 'q');
+	event->owner_id = INT64_MAX - 1;
 }
 
 static void decodes_what_it_encoded(void **state)
@@ -70,6 +75,25 @@ static void decodes_what_it_encoded(void **state)
 		free(back);
 		free(event);
 	}
+}
+
+static void encodes_each_tag(void **state)
+{
+	(void)state;
+	struct visit_event *event = event_with(NULL);
+	event->tags = "spring\x1fn\xc3\xa4her";
+	struct strbuf bytes;
+	strbuf_init(&bytes, VISIT_EVENT_BYTES_MAX);
+	visit_event_encode(event, &bytes);
+	Waymark__V1__VisitEvent *message =
+		waymark__v1__visit_event__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+	assert_non_null(message);
+	assert_int_equal(message->n_tags, 2);
+	assert_string_equal(message->tags[0], "spring");
+	assert_string_equal(message->tags[1], "n\xc3\xa4her");
+	waymark__v1__visit_event__free_unpacked(message, NULL);
+	strbuf_clear(&bytes);
+	free(event);
 }
 
 static void remove_the_link(struct visit_event *event)
@@ -113,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_what_it_encoded),
+		cmocka_unit_test(encodes_each_tag),
 		cmocka_unit_test(refuses_an_invalid_visit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

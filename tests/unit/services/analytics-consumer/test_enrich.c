@@ -17,6 +17,7 @@ static struct redirect_event click_of_a_human(void)
 		.link_version = 7,
 		.status = 302,
 		.latency_us = 1500,
+		.destination_host = "shop.example.com",
 		.method = REDIRECT_METHOD_GET,
 		.has_visitor_hash = true,
 		.visitor_hash = { 9, 8, 7 },
@@ -62,8 +63,9 @@ static void derives_every_fact_about_a_click(void **state)
 	assert_false(visit.event.unique);
 	assert_int_equal(visit.disposition, VISIT_NEW);
 	assert_int_equal(visit.day, DAY);
-	assert_int_equal(visit.latency_us, 1500);
-	assert_int_equal(visit.status, 302);
+	assert_int_equal(visit.event.latency_us, 1500);
+	assert_int_equal(visit.event.status, 302);
+	assert_string_equal(visit.event.destination_host, "shop.example.com");
 	assert_true(visit.has_visitor_hash);
 	assert_memory_equal(visit.visitor_hash, click.visitor_hash, sizeof(click.visitor_hash));
 	assert_string_equal(visit.client_network, "203.0.113.0/24");

@@ -4,12 +4,12 @@
 #include "services/analytics-consumer/storage/statistics_aggregate.h"
 #include "tests/support/test.h"
 
-static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
+static struct visit visit_of(int64_t link_id, int64_t at_us, uint32_t latency_us)
 {
 	return (struct visit){ .event = { .event_id = { (uint8_t)at_us },
 		                          .link_id = link_id,
-		                          .occurred_at_us = at_us },
-		               .latency_us = latency_us };
+		                          .occurred_at_us = at_us,
+		                          .latency_us = latency_us } };
 }
 
 static const struct statistics *sum(struct statistics_aggregate *aggregate, struct visit *visits,
