@@ -71,7 +71,7 @@ class Actor:
         if permission == "admin":
             return None if self.permission == "admin" else (403, "forbidden")
         if self.permission in SCOPES and permission != self.permission:
-            return 403, "scope"
+            return 403, "scope" if permission in SCOPES else "forbidden"
         return None
 
 
