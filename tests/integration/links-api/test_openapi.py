@@ -157,7 +157,8 @@ MUTUALLY_EXCLUSIVE = {"cursor", "owner", "state"}
 def test_responses_match_the_description(ann, link, path, operation):
     names = [parameter["name"] for parameter in parameters_for("get", path) if parameter["in"] == "query"]
     schema = dereference(operation["responses"]["200"])["content"]["application/json"]["schema"]
-    together = [name for name in names if name not in MUTUALLY_EXCLUSIVE]
+    # At most 16 filters: those that exclude are tried one by one.
+    together = [name for name in names if name not in MUTUALLY_EXCLUSIVE and not name.startswith("not_")]
     for chosen in [[], *[[name] for name in names if name not in ("cursor", "owner")], together]:
         answer = get_with_examples(ann, path, link, chosen)
         assert answer.status == 200, (chosen, answer)

@@ -7,7 +7,7 @@ import schemathesis
 
 # Beyond 16 KiB libmicrohttpd itself responds 414 with HTML.
 TARGET_BYTES_MAX = 8000
-FILTER = "title:~'walk'+state:[ACTIVE,DISABLED]"
+FILTER = "title:~'walk'+state:[active,disabled]"
 LATER = "2031-01-01T00:00:00Z"
 SELF = os.environ.get("CONTRACT_SELF", "")
 
