@@ -34,7 +34,7 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 	struct pg_params params = { 0 };
 	pg_params_text(&params, new_link->slug);
 	pg_params_text(&params, link_type_stored(new_link->owner_id ? LINK_TYPE_PERMANENT
-	                                                          : LINK_TYPE_TEMPORARY));
+	                                                            : LINK_TYPE_TEMPORARY));
 	pg_params_int(&params, new_link->redirect_status);
 	pg_params_text(&params, new_link->original_url);
 	pg_params_time_or_null(&params, new_link->expires_at_us);

@@ -31,7 +31,8 @@ struct json *stats_json_of_link(const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness);
 
 /*
- * {total_links, humans, bots, total, avg_latency_ms, as_of, lag_ms}. avg_latency_ms is 0 before the first redirect.
+ * {total_links, humans, bots, total, avg_latency_ms, as_of, lag_ms}. avg_latency_ms is 0 before the
+ * first redirect.
  */
 struct json *stats_json_of_platform(int64_t total_links, const struct statistics *statistics,
                                     const struct stats_json_freshness *freshness);
@@ -49,8 +50,8 @@ struct json *stats_json_of_series(const struct statistics_query *question,
                                   const struct stats_json_freshness *freshness);
 
 /*
- * {dimension, from, to, items: [{value, humans, bots, total, unique_visitors}], totals: {humans, bots,
- * total, unique_visitors}, as_of, lag_ms}
+ * {dimension, from, to, items: [{value, humans, bots, total, unique_visitors}],
+ * totals: {humans, bots, total, unique_visitors}, as_of, lag_ms}
  */
 struct json *stats_json_of_values(const struct statistics_query *question,
                                   enum visit_dimension dimension,

@@ -43,10 +43,11 @@ static void if_match_rejects_every_other_tag(void **state)
 static void a_list_of_tags_has_quotes_or_is_a_star(void **state)
 {
 	(void)state;
-	static const char *const valid[] = { "*", "\"v1\"", " \"v1\"\t", "\"v6\", W/\"v7\"", "\"a,b\"" };
-	static const char *const invalid[] = { "",        ",",         "v1",           "\"v1",
-		                               "v1\"",    "\"v1\" v2", "\"v1\"\"v2\"", "*, \"v1\"",
-		                               "W/v1",    "w/\"v1\"",  "\"v1\", *" };
+	static const char *const valid[] = { "*", "\"v1\"", " \"v1\"\t", "\"v6\", W/\"v7\"",
+		                             "\"a,b\"" };
+	static const char *const invalid[] = { "",     ",",         "v1",           "\"v1",
+		                               "v1\"", "\"v1\" v2", "\"v1\"\"v2\"", "*, \"v1\"",
+		                               "W/v1", "w/\"v1\"",  "\"v1\", *" };
 	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
 		if (!etag_list_is_valid(valid[i]))
 			fail_msg("rejected: %s", valid[i]);

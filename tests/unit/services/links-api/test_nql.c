@@ -61,8 +61,7 @@ static void compares_numbers(void **state)
 	ASSERT_SQL("humans:<='10'", "(visits <= \"10\"::bigint)");
 	ASSERT_SQL("id:[1,2, 3 ]", "(id = ANY (\"{\"1\",\"2\",\"3\"}\"::bigint[]))");
 	ASSERT_SQL("id:-[1]", "(id = ANY (\"{\"1\"}\"::bigint[])) IS NOT TRUE");
-	assert_true(nql_parse("humans:1", &filter, reason) == OK &&
-	            nql_needs_ranking(&filter));
+	assert_true(nql_parse("humans:1", &filter, reason) == OK && nql_needs_ranking(&filter));
 	assert_true(nql_parse("id:1", &filter, reason) == OK && !nql_needs_ranking(&filter));
 }
 

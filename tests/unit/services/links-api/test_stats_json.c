@@ -66,9 +66,10 @@ static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
 	struct statistics statistics = { .visit_count = 3,
 		                         .bot_count = 1,
 		                         .latency_ms = { 4, 1.5, 3.0 } };
-	json_fixture_assert_text(stats_json_of_platform(9, &statistics, &fresh),
-	                         "{\"total_links\":9,\"humans\":3,\"bots\":1,\"total\":4,\"avg_latency_ms\":1.5,"
-	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
+	json_fixture_assert_text(
+		stats_json_of_platform(9, &statistics, &fresh),
+		"{\"total_links\":9,\"humans\":3,\"bots\":1,\"total\":4,\"avg_latency_ms\":1.5,"
+		"\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
 static void counts_mean_the_same_for_every_bots_parameter(void **state)

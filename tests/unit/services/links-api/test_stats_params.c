@@ -117,7 +117,8 @@ static void explains_how_to_escape_a_plus_in_the_url(void **state)
 static void reads_countries_in_any_case(void **state)
 {
 	(void)state;
-	assert_int_equal(read_query("country=us&not_country=dE&country=&os=linux", &everything), OK);
+	assert_int_equal(read_query("country=us&not_country=dE&country=&os=linux", &everything),
+	                 OK);
 	assert_string_equal(params.filter.terms[0].value, "US");
 	assert_string_equal(params.filter.terms[1].value, "DE");
 	assert_string_equal(params.filter.terms[2].value, "");
