@@ -6,27 +6,29 @@
 
 struct name {
 	int value;
-	const char *text;
+	const char *text;   /* in the API */
+	const char *stored; /* in the database */
 };
 
 static const struct name states[] = {
-	{ LINK_STATE_ACTIVE, "ACTIVE" },
-	{ LINK_STATE_DISABLED, "DISABLED" },
-	{ LINK_STATE_EXPIRED, "EXPIRED" },
-	{ LINK_STATE_DELETED, "DELETED" },
+	{ LINK_STATE_ACTIVE, "active", "ACTIVE" },
+	{ LINK_STATE_DISABLED, "disabled", "DISABLED" },
+	{ LINK_STATE_EXPIRED, "expired", "EXPIRED" },
+	{ LINK_STATE_DELETED, "deleted", "DELETED" },
 };
 static const struct name types[] = {
-	{ LINK_TYPE_TEMPORARY, "TEMPORARY" },
-	{ LINK_TYPE_PERMANENT, "PERMANENT" },
+	{ LINK_TYPE_TEMPORARY, "temporary", "TEMPORARY" },
+	{ LINK_TYPE_PERMANENT, "permanent", "PERMANENT" },
 };
 
-static const char *name_of(const struct name *names, size_t count, int value)
+static const struct name *find(const struct name *names, size_t count, int value)
 {
+	static const struct name unknown = { 0, "", "" };
 	for (size_t i = 0; i < count; i++) {
 		if (names[i].value == value)
-			return names[i].text;
+			return &names[i];
 	}
-	return "";
+	return &unknown;
 }
 
 /* 0 if there is no such name. */
@@ -34,6 +36,15 @@ static int value_of(const struct name *names, size_t count, const char *text)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(names[i].text, text) == 0)
+			return names[i].value;
+	}
+	return 0;
+}
+
+static int value_of_stored(const struct name *names, size_t count, const char *stored)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(names[i].stored, stored) == 0)
 			return names[i].value;
 	}
 	return 0;
@@ -54,7 +65,7 @@ bool link_redirect_status_is_valid(int64_t status)
 
 const char *link_state_name(enum link_state state)
 {
-	return name_of(states, ARRAY_SIZE(states), (int)state);
+	return find(states, ARRAY_SIZE(states), (int)state)->text;
 }
 
 enum err link_state_parse(const char *name, enum link_state *state)
@@ -68,12 +79,40 @@ enum err link_state_parse(const char *name, enum link_state *state)
 
 const char *link_type_name(enum link_type type)
 {
-	return name_of(types, ARRAY_SIZE(types), (int)type);
+	return find(types, ARRAY_SIZE(types), (int)type)->text;
 }
 
 enum err link_type_parse(const char *name, enum link_type *type)
 {
 	int value = value_of(types, ARRAY_SIZE(types), name);
+	if (value == 0)
+		return ERR_INVALID;
+	*type = (enum link_type)value;
+	return OK;
+}
+
+const char *link_state_stored(enum link_state state)
+{
+	return find(states, ARRAY_SIZE(states), (int)state)->stored;
+}
+
+enum err link_state_parse_stored(const char *stored, enum link_state *state)
+{
+	int value = value_of_stored(states, ARRAY_SIZE(states), stored);
+	if (value == 0)
+		return ERR_INVALID;
+	*state = (enum link_state)value;
+	return OK;
+}
+
+const char *link_type_stored(enum link_type type)
+{
+	return find(types, ARRAY_SIZE(types), (int)type)->stored;
+}
+
+enum err link_type_parse_stored(const char *stored, enum link_type *type)
+{
+	int value = value_of_stored(types, ARRAY_SIZE(types), stored);
 	if (value == 0)
 		return ERR_INVALID;
 	*type = (enum link_type)value;

@@ -89,10 +89,16 @@ size_t link_url_host(const char *url, const char **host);
 
 bool link_redirect_status_is_valid(int64_t status); /* 301, 302, 307, 308 */
 
-/* The names "ACTIVE" … and back. ERR_INVALID: unknown name. */
+/* The names in the API, "active" …, and back. ERR_INVALID: unknown name. */
 const char *link_state_name(enum link_state state);
 enum err link_state_parse(const char *name, enum link_state *state) MUST_CHECK;
 const char *link_type_name(enum link_type type);
 enum err link_type_parse(const char *name, enum link_type *type) MUST_CHECK;
+
+/* The same in the database: "ACTIVE" … */
+const char *link_state_stored(enum link_state state);
+enum err link_state_parse_stored(const char *stored, enum link_state *state) MUST_CHECK;
+const char *link_type_stored(enum link_type type);
+enum err link_type_parse_stored(const char *stored, enum link_type *type) MUST_CHECK;
 
 #endif

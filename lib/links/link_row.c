@@ -23,7 +23,7 @@ enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct li
 	    !copy_text(pg_result_text(rows, row, 5), out->original_url,
 	               sizeof(out->original_url)) ||
 	    !copy_text(pg_result_text(rows, row, 7), out->expired_url, sizeof(out->expired_url)) ||
-	    link_state_parse(pg_result_text(rows, row, 3), &out->state) != OK ||
+	    link_state_parse_stored(pg_result_text(rows, row, 3), &out->state) != OK ||
 	    !link_redirect_status_is_valid(status))
 		return ERR_INTERNAL;
 	return OK;
@@ -65,7 +65,7 @@ enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_R
 static enum link_state read_state_before_deletion(const char *text)
 {
 	enum link_state state;
-	return link_state_parse(text, &state) == OK ? state : (enum link_state)0;
+	return link_state_parse_stored(text, &state) == OK ? state : (enum link_state)0;
 }
 
 enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out)
@@ -77,7 +77,7 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	out->created_at_us = pg_result_time(rows, row, 12);
 	out->updated_at_us = pg_result_time(rows, row, 13);
 	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 14));
-	if (link_type_parse(pg_result_text(rows, row, 8), &out->type) != OK ||
+	if (link_type_parse_stored(pg_result_text(rows, row, 8), &out->type) != OK ||
 	    !copy_text(pg_result_text(rows, row, 10), out->title, sizeof(out->title)))
 		return ERR_INTERNAL;
 	return split_tags(pg_result_text(rows, row, 11), &out->tags);

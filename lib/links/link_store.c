@@ -33,8 +33,8 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 		return err;
 	struct pg_params params = { 0 };
 	pg_params_text(&params, new_link->slug);
-	pg_params_text(&params, link_type_name(new_link->owner_id ? LINK_TYPE_PERMANENT
-	                                                          : LINK_TYPE_TEMPORARY));
+	pg_params_text(&params, link_type_stored(new_link->owner_id ? LINK_TYPE_PERMANENT
+	                                                            : LINK_TYPE_TEMPORARY));
 	pg_params_int(&params, new_link->redirect_status);
 	pg_params_text(&params, new_link->original_url);
 	pg_params_time_or_null(&params, new_link->expires_at_us);
@@ -135,7 +135,7 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	struct pg_params params = { 0 };
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
-	pg_params_text(&params, link_state_name(link->entry.state));
+	pg_params_text(&params, link_state_stored(link->entry.state));
 	pg_params_int(&params, link->entry.redirect_status);
 	pg_params_text(&params, link->entry.original_url);
 	pg_params_text(&params, link->entry.expired_url);

@@ -90,7 +90,7 @@ static const struct env_var vars[] = {
 	        "2000", 1, 1000000,
 	        "how many expiries and purges of the janitor are published per second, after all users' changes"),
 	ENV_GROUP("Limits"),
-	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
+	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "1000", 0, 1000000000,
 	        "links per user and 24 hours; 0 = no limit"),
 	ENV_INT("REQUESTS_PER_MINUTE", struct config, requests_per_minute, "600", 0, 1000000000,
 	        "requests per account and minute, with all its tokens and keys; 0 = no limit"),

@@ -11,7 +11,7 @@
 /* A page of 100 links with the longest URLs, titles and tags takes less than 2 MiB. */
 #define BODY_BYTES_MAX (4 * 1024 * 1024)
 #define HEADER_SIZE 96
-#define NAMED_FIELDS_MAX 8
+#define NAMED_FIELDS_MAX 3
 
 static void add_header(struct request *r, const char *name, const char *value)
 {
@@ -71,15 +71,16 @@ enum http_progress response_problem(struct request *r, unsigned status, const ch
 void response_fields_detail(const struct http_problem_fields *fields,
                             char out[static RESPONSE_DETAIL_SIZE])
 {
-	size_t len = (size_t)snprintf(out, RESPONSE_DETAIL_SIZE, "Invalid fields: ");
+	size_t len = (size_t)snprintf(out, RESPONSE_DETAIL_SIZE, "Invalid request: ");
 	size_t named = fields->count < NAMED_FIELDS_MAX ? fields->count : NAMED_FIELDS_MAX;
 	for (size_t i = 0; i < named; i++) {
 		const char *pointer = fields->field[i].pointer;
-		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s",
-		                        i > 0 ? ", " : "", *pointer ? pointer + 1 : "request");
+		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s%s%s",
+		                        i > 0 ? "; " : "", *pointer ? pointer + 1 : "",
+		                        *pointer ? " " : "", fields->field[i].detail);
 	}
 	if (fields->count > named)
-		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, " and %zu more",
+		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "; and %zu more",
 		                        fields->count - named);
 	snprintf(out + len, RESPONSE_DETAIL_SIZE - len, ".");
 }
@@ -137,16 +138,23 @@ void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
 	add_header(r, "RateLimit", value);
 }
 
+void response_limit_detail(const struct rate_limit_rule *rule,
+                           char out[static RESPONSE_DETAIL_SIZE])
+{
+	snprintf(out, RESPONSE_DETAIL_SIZE, "%s Limit: %s, %" PRId64 " in %" PRId64 " s.",
+	         rule->detail, rule->name, rule->max, rule->window_s);
+}
+
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
                                          int64_t reset_s)
 {
 	char value[HEADER_SIZE];
 	char detail[RESPONSE_DETAIL_SIZE];
+	response_limit_detail(rule, detail);
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
 	response_add_limit(r, rule, &state);
 	snprintf(value, sizeof(value), "%" PRId64, state.reset_s);
 	add_header(r, "Retry-After", value);
-	snprintf(detail, sizeof(detail), "%s Limit: %s.", rule->detail, rule->name);
 	return response_problem(r, 429, "rate-limit", detail);
 }
 

@@ -27,11 +27,11 @@ enum http_progress response_problem(struct request *r, unsigned status, const ch
 
 #define RESPONSE_DETAIL_SIZE 1024
 
-/* Writes "Invalid fields: original_url, tags/1." At most 8 fields are named, then "and 3 more". */
+/* Writes "Invalid request: slug is reserved; tags/1 duplicate." After 3 fields: "; and 2 more". */
 void response_fields_detail(const struct http_problem_fields *fields,
                             char out[static RESPONSE_DETAIL_SIZE]);
 
-/* 400 "validation". The detail names every invalid field, and "errors" explains each. */
+/* 400 "validation". The detail says what is wrong, and "errors" has every field. */
 enum http_progress response_invalid_fields(struct request *r,
                                            const struct http_problem_fields *fields);
 
@@ -52,6 +52,10 @@ enum http_progress response_not_found(struct request *r);
  */
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state);
+
+/* Writes the rule's detail with the name, size and window of the limit. */
+void response_limit_detail(const struct rate_limit_rule *rule,
+                           char out[static RESPONSE_DETAIL_SIZE]);
 
 /* 429 with RateLimit, RateLimit-Policy and Retry-After. The detail names the limit. */
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,

@@ -131,7 +131,7 @@ def click(user, visitor, link, agents):
         path = f"/{link['slug']}?utm_source=letter&utm_medium=mail"
         headers = {"Referer": "https://news.example/today", "Accept_Language": "de-DE,de;q=0.8"}
         assert visitor.follow(link["slug"], path=path, agent=agent, **headers).status == 302
-    user.wait_for_visits(link["id"], before["visit_count"] + len(agents) - bots, before["bot_count"] + bots)
+    user.wait_for_visits(link["id"], before["humans"] + len(agents) - bots, before["bots"] + bots)
 
 
 def wait_for(subscribers, slug, count):

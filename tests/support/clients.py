@@ -86,10 +86,10 @@ class Api:
     def wait_for_visits(self, link_id, visits, bots=0, seconds=60):
         def counted():
             stats = self.stats(link_id)
-            return stats if stats["visit_count"] >= visits and stats["bot_count"] >= bots else None
+            return stats if stats["humans"] >= visits and stats["bots"] >= bots else None
 
         stats = wait_until(counted, seconds, f"{visits} visits and {bots} bots of link {link_id}")
-        assert (stats["visit_count"], stats["bot_count"]) == (visits, bots), stats
+        assert (stats["humans"], stats["bots"]) == (visits, bots), stats
         return stats
 
 

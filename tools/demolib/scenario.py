@@ -84,7 +84,7 @@ class Scenario:
         self.console.step("Create a permanent link")
         link = {"original_url": "https://example.com/autumn?utm_source=demo", "title": "Autumn catalogue"}
         self.link = self.request("POST", "/api/links", 201, link)["link"]
-        is_permanent = self.link["link_type"] == "PERMANENT" and self.link["state"] == "ACTIVE"
+        is_permanent = self.link["link_type"] == "permanent" and self.link["state"] == "active"
         expect(is_permanent, f"not a permanent link: {self.link}")
         shown = pick(self.link, "id", "slug", "short_url", "original_url", "link_type", "state")
         self.console.response("201 Created", shown)
@@ -95,7 +95,7 @@ class Scenario:
         response = self.request("POST", "/api/links/public", 201, {"original_url": "https://example.com/just-once"})
         self.headers = own_headers
         link = response["link"]
-        expect(link["link_type"] == "TEMPORARY" and link["expires_at"], f"not a temporary link: {link}")
+        expect(link["link_type"] == "temporary" and link["expires_at"], f"not a temporary link: {link}")
         expect(response.get("claim_token"), "no claim_token")
         shown = pick(link, "id", "slug", "short_url", "link_type", "expires_at")
         self.console.response("201 Created", {**shown, "claim_token": response["claim_token"]})
@@ -120,15 +120,15 @@ class Scenario:
             response = http_client.send("GET", self.api + path, headers=self.headers)
             expect(response.status == 200, f"statistics returned {response.status}: {response.body.decode()}")
             totals = response.json()
-            if totals["visit_count"] >= len(VISITORS) and totals["as_of"]:
+            if totals["humans"] >= len(VISITORS) and totals["as_of"]:
                 break
             waited = time.monotonic() - began
-            seen = f"counted {totals['visit_count']} as of {totals['as_of']}"
+            seen = f"counted {totals['humans']} as of {totals['as_of']}"
             expect(waited < COUNT_TIMEOUT_S, f"{seen} after {COUNT_TIMEOUT_S} s")
             time.sleep(0.1)
         self.console.response("200 OK", totals)
-        expect(totals["visit_count"] == len(VISITORS), f"counted {totals['visit_count']}, not {len(VISITORS)}")
-        expect(totals["bot_count"] == 0, f"counted {totals['bot_count']} of the visitors as bots")
+        expect(totals["humans"] == len(VISITORS), f"counted {totals['humans']}, not {len(VISITORS)}")
+        expect(totals["bots"] == 0, f"counted {totals['bots']} of the visitors as bots")
         self.console.success(f"5 visits counted, {time.monotonic() - began:.1f} s after the last click")
 
     def look_at_the_totals(self):

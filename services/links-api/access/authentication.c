@@ -1,13 +1,17 @@
 #include "services/links-api/access/authentication.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/api_key_store.h"
 #include "services/links-api/access/permission.h"
+#include "services/links-api/access/scope.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/response.h"
+
+#define DETAIL_SIZE 128
 
 /* The token of a Bearer header, or NULL. */
 static const char *bearer_token(const char *header)
@@ -109,12 +113,15 @@ static unsigned scope_of(unsigned permission)
 	}
 }
 
-static enum http_progress send_scope_missing(struct request *r)
+static enum http_progress send_scope_missing(struct request *r, unsigned scope)
 {
+	char detail[DETAIL_SIZE], name[SCOPE_LIST_SIZE];
+	scope_join(scope, name);
+	snprintf(detail, sizeof(detail),
+	         "The API key lacks the scope %s, which this endpoint requires.", name);
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               "Bearer realm=\"waymark\", error=\"insufficient_scope\"");
-	return response_problem(r, 403, "scope",
-	                        "The API key lacks the scope that this endpoint requires.");
+	return response_problem(r, 403, "scope", detail);
 }
 
 bool authentication_authorize(struct request *r, unsigned permission)
@@ -122,12 +129,16 @@ bool authentication_authorize(struct request *r, unsigned permission)
 	if (permission == PERMISSION_ADMIN) {
 		if (!request_is_admin(r))
 			response_problem(r, 403, "forbidden",
-			                 "Administrator access token required.");
+			                 "This endpoint requires an administrator's access token.");
 		return request_is_admin(r);
 	}
-	bool permitted = r->key_id == 0 || (r->scopes & scope_of(permission));
-	if (!permitted)
-		send_scope_missing(r);
+	unsigned scope = scope_of(permission);
+	bool permitted = r->key_id == 0 || (r->scopes & scope);
+	if (!permitted && scope == 0)
+		response_problem(r, 403, "forbidden",
+		                 "This endpoint requires an access token, not an API key.");
+	else if (!permitted)
+		send_scope_missing(r, scope);
 	return permitted;
 }
 

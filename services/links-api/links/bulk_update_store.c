@@ -31,7 +31,7 @@ static enum err put_row(struct sql_column row[static COLUMNS], const struct link
 		return err;
 	sql_column_add_int(&row[ID], link->entry.id);
 	sql_column_add_int(&row[VERSION], link->entry.version);
-	sql_column_add_text(&row[STATE], link_state_name(link->entry.state));
+	sql_column_add_text(&row[STATE], link_state_stored(link->entry.state));
 	sql_column_add_text(&row[ORIGINAL_URL], link->entry.original_url);
 	sql_column_add_text(&row[TAGS], tags);
 	return OK;

@@ -11,8 +11,8 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/member.h"
+#include "services/links-api/response.h"
 
-#define DETAIL_SIZE 128
 #define NO_LINK_ID INT64_C(-1)
 /*
  * From reading the request to the start of its last statement. The user's row can be locked
@@ -30,8 +30,7 @@ static const struct {
 	[BULK_CLAIMED] = { 200, NULL, NULL, NULL },
 	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug",
 	                     "is already used; slugs are never reused" },
-	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL,
-	                      "You have reached your limit of new links in 24 hours." },
+	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, NULL }, /* names the quota */
 	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL,
 	                        "No free random slug was found. Please try again." },
 	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
@@ -43,8 +42,10 @@ static const struct {
 static void reject_item(const struct bulk_write *bulk, struct bulk_write_item *item,
                         const struct http_problem_fields *wrong)
 {
+	char detail[RESPONSE_DETAIL_SIZE];
+	response_fields_detail(wrong, detail);
 	item->outcome = BULK_INVALID;
-	item->problem = http_problem_new(400, "validation", "The item has invalid fields.",
+	item->problem = http_problem_new(400, "validation", detail,
 	                                 http_exchange_request_id(bulk->request->exchange), wrong);
 }
 
@@ -250,15 +251,18 @@ static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_
 	const struct request *r = bulk->request;
 	const char *pointer = outcomes[item->outcome].pointer,
 		   *detail = outcomes[item->outcome].detail;
-	char sentence[DETAIL_SIZE];
+	char sentence[RESPONSE_DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
 	if (pointer) {
 		http_problem_add_field(&fields, pointer, "%s", detail);
 		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
+		detail = sentence;
+	} else if (item->outcome == BULK_OVER_QUOTA) {
+		response_limit_detail(&bulk->quota.rule, sentence);
+		detail = sentence;
 	}
 	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,
-	                        pointer ? sentence : detail, http_exchange_request_id(r->exchange),
-	                        &fields);
+	                        detail, http_exchange_request_id(r->exchange), &fields);
 }
 
 static struct json *result_of(const struct bulk_write *bulk, size_t index, int64_t now_us)

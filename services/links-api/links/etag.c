@@ -33,6 +33,33 @@ static bool has_tag(const char *list, const char *wanted, bool allow_weak)
 	return false;
 }
 
+/* The length of the entity tag at the beginning of the text, or 0. */
+static size_t tag_length(const char *text)
+{
+	size_t len = strncmp(text, "W/", 2) == 0 ? 2 : 0;
+	if (text[len] != '"')
+		return 0;
+	len += 1 + strcspn(text + len + 1, "\"");
+	return text[len] == '"' ? len + 1 : 0;
+}
+
+bool etag_list_is_valid(const char *header)
+{
+	static const char separators[] = " \t,";
+	const char *at = header + strspn(header, separators);
+	if (*at == '*')
+		return at[1 + strspn(at + 1, " \t")] == '\0';
+	for (;;) {
+		size_t len = tag_length(at);
+		size_t gap = strspn(at + len, separators);
+		if (len == 0 || at[len + gap] == '\0')
+			return len > 0;
+		if (!memchr(at + len, ',', gap))
+			return false;
+		at += len + gap;
+	}
+}
+
 bool etag_if_match(const char *header, int64_t version)
 {
 	char wanted[ETAG_SIZE];

@@ -12,6 +12,9 @@
 /* Writes the tag with its quotes. */
 void etag_format(int64_t version, char out[static ETAG_SIZE]);
 
+/* Returns true if the header is "*" or a list of entity tags, which have quotes. */
+bool etag_list_is_valid(const char *header);
+
 /*
  * Returns true if an If-Match header allows a change of this version: "*", or a list that contains
  * its tag. Weak and malformed tags match nothing. A NULL header allows every change.

@@ -66,13 +66,13 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
 	if (request->members & LINK_REQUEST_STATE && request->state == LINK_STATE_ACTIVE &&
 	    !is_unexpired) {
 		*conflict = (struct link_change_conflict){
-			"/state", "cannot be ACTIVE after expires_at; set expires_at as well"
+			"/state", "cannot be active after expires_at; set expires_at as well"
 		};
 		return ERR_CONFLICT;
 	}
 	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {
 		*conflict = (struct link_change_conflict){ "/expires_at",
-			                                   "is required for TEMPORARY links" };
+			                                   "is required for temporary links" };
 		return ERR_CONFLICT;
 	}
 	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING

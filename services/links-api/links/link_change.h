@@ -29,7 +29,7 @@ typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct lin
 
 /*
  * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when
- * it gets a later expires_at, or none; "state": "ACTIVE" alone is ERR_CONFLICT. A TEMPORARY link,
+ * it gets a later expires_at, or none; "state": "active" alone is ERR_CONFLICT. A TEMPORARY link,
  * which only administrators can change, must keep an expires_at.
  */
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,

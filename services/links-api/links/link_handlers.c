@@ -152,7 +152,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 {
 	const struct request *r = c->request;
 	struct handled_link *s = c->link;
-	const char *if_match = http_exchange_header(r->exchange, "If-Match");
+	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
 	enum err err = link_store_lock(conn, request_path_id(r), request_owner(r), &s->link);
 	if (err != OK)
@@ -192,6 +192,19 @@ static enum err change(const struct request *r, link_change_rule rule, const voi
 	return err;
 }
 
+/* False: If-Match is no list of entity tags, and the request has been answered. */
+static bool read_if_match(struct request *r)
+{
+	const char *header = http_exchange_joined_header(r->exchange, "If-Match");
+	if (!header || etag_list_is_valid(header))
+		return true;
+	struct http_problem_fields wrong = { 0 };
+	http_problem_add_field(&wrong, "/If-Match",
+	                       "must be an ETag with its quotes, like \"v1\", a list, or *");
+	response_invalid_fields(r, &wrong);
+	return false;
+}
+
 /* NULL: the body is invalid, and the request has been answered. */
 static struct link_request *read_changes(struct request *r)
 {
@@ -215,7 +228,7 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct handled_link s = { 0 };
-	struct link_request *changes = read_changes(r);
+	struct link_request *changes = read_if_match(r) ? read_changes(r) : NULL;
 	if (!changes)
 		return HTTP_COMPLETE;
 	enum err err = change(r, link_change_edit, changes, &s);
@@ -256,6 +269,8 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 	bool hard;
 	if (read_hard(http_exchange_query(x), &hard) != OK)
 		return answer_invalid_hard(r);
+	if (!read_if_match(r))
+		return HTTP_COMPLETE;
 	enum err err = change(r, hard ? link_change_purge : link_change_delete, NULL, &s);
 	return err == OK ? response_no_content(r) : answer_error(r, &s, err);
 }
@@ -265,6 +280,8 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct handled_link s = { 0 };
+	if (!read_if_match(r))
+		return HTTP_COMPLETE;
 	enum err err = change(r, link_change_restore, NULL, &s);
 	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
 }

@@ -57,8 +57,9 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_text(json, "title", link->title);
 	json_set(json, "tags", tags_json(&link->tags));
 	json_set_int(json, "version", entry->version);
-	json_set_int(json, "visit_count", statistics->visit_count);
-	json_set_int(json, "bot_count", statistics->bot_count);
+	json_set_int(json, "humans", statistics->visit_count);
+	json_set_int(json, "bots", statistics->bot_count);
+	json_set_int(json, "total", statistics->visit_count + statistics->bot_count);
 	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
 	set_check(json, check);
 	json_set_time(json, "created_at", link->created_at_us);

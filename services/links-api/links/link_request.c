@@ -140,7 +140,7 @@ static void read_state(const struct reading *r, const struct json *value, const 
 	    (state == LINK_STATE_ACTIVE || state == LINK_STATE_DISABLED))
 		r->out->state = state;
 	else
-		http_problem_add_field(r->wrong, pointer, "must be ACTIVE or DISABLED");
+		http_problem_add_field(r->wrong, pointer, "must be active or disabled");
 }
 
 static void read_reuse(const struct reading *r, const struct json *value, const char *pointer)

@@ -11,7 +11,7 @@
  * PATCH /api/links?filter=&owner= {original_url?, state?, tags?} → 200 {matched, changed}, 400,
  * 403, 409, 422. 422: the filter matches more than BULK_UPDATE_STORE_MAX links, and nothing is
  * changed. A link that already has the new values counts as matched, but not as changed. So does an
- * expired link that "state": "ACTIVE" alone cannot enable.
+ * expired link that "state": "active" alone cannot enable.
  */
 enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x);
 

@@ -63,7 +63,7 @@ static void read_cursor(struct reading *reading)
 
 static const char *const sorts[] = {
 	[LINK_LIST_PARAMS_CREATED_AT] = "created_at",
-	[LINK_LIST_PARAMS_VISIT_COUNT] = "visit_count",
+	[LINK_LIST_PARAMS_HUMANS] = "humans",
 	[LINK_LIST_PARAMS_LAST_VISITED_AT] = "last_visited_at",
 };
 #define SORT_COUNT ARRAY_SIZE(sorts)
@@ -76,7 +76,7 @@ static void read_sort(struct reading *reading)
 			return;
 		}
 	}
-	WRONG(reading, "must be created_at, visit_count or last_visited_at");
+	WRONG(reading, "must be created_at, humans or last_visited_at");
 }
 
 static void read_order(struct reading *reading)
@@ -112,7 +112,7 @@ static void read_tag(struct reading *reading)
 static void read_state(struct reading *reading)
 {
 	if (link_state_parse(reading->value, &reading->out->state) != OK)
-		WRONG(reading, "must be ACTIVE, DISABLED, EXPIRED or DELETED");
+		WRONG(reading, "must be active, disabled, expired or deleted");
 }
 
 static void read_filter(struct reading *reading)
@@ -209,7 +209,7 @@ static bool is_in_range(const struct link_list_params *params, const struct link
 {
 	bool is_never =
 		params->sort == LINK_LIST_PARAMS_LAST_VISITED_AT && cursor->key == INT64_MIN;
-	bool is_count = params->sort == LINK_LIST_PARAMS_VISIT_COUNT;
+	bool is_count = params->sort == LINK_LIST_PARAMS_HUMANS;
 	return cursor->id > 0 &&
 	       (is_never || (cursor->key >= 0 && (is_count || cursor->key <= TIME_MAX_US)));
 }

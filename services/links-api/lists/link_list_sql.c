@@ -46,7 +46,7 @@ static void write_state(struct link_list_sql *sql, enum link_state state)
 	else if (state == LINK_STATE_EXPIRED)
 		WRITE(sql, " AND (state = 'EXPIRED' OR (state = 'ACTIVE' AND %s))", is_past);
 	else
-		WRITE(sql, " AND state = '%s'", link_state_name(state));
+		WRITE(sql, " AND state = '%s'", link_state_stored(state));
 }
 
 static void write_search(struct link_list_sql *sql, const struct link_list_params *query)
@@ -110,7 +110,7 @@ static const struct order *order_of(const struct link_list_params *query)
 {
 	static const struct order orders[] = {
 		[LINK_LIST_PARAMS_CREATED_AT] = { "created_at", "id", "owner_id", false, true },
-		[LINK_LIST_PARAMS_VISIT_COUNT] = { "visits", "link_id", "link_owner", true, false },
+		[LINK_LIST_PARAMS_HUMANS] = { "visits", "link_id", "link_owner", true, false },
 		[LINK_LIST_PARAMS_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true,
 		                                       true },
 	};

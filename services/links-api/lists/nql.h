@@ -1,7 +1,7 @@
 /*
  * Pure. Parses a filter for links (NQL, docs/api/nql.md) into a tree:
  *
- *   state:ACTIVE+(tag:[sale,promo],title:~'summer')+created_at:>=2026-11-01
+ *   state:active+(tag:[sale,promo],title:~'summer')+created_at:>=2026-11-01
  *
  * Length, nesting, terms and values are bounded. struct nql contains no pointers to memory of its
  * own, so it can be copied; it takes about 8 KB.

@@ -7,7 +7,7 @@
 
 /* The same state as link_state_at. */
 #define STATE_NOW                                                                                  \
-	"(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
+	"lower(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
 
 #define VERSION "(" LINK_ROW_VERSION ")"
 
@@ -20,12 +20,12 @@ static const struct nql_field fields[] = {
 	{ "tag",                NQL_FIELD_TAGS,      false, false, false, "tags" },
 	{ "tags",               NQL_FIELD_TAGS,      false, false, false, "tags" },
 	{ "state",              NQL_FIELD_STATE,     false, false, false, STATE_NOW },
-	{ "link_type",          NQL_FIELD_LINK_TYPE, false, false, false, "link_type" },
+	{ "link_type",          NQL_FIELD_LINK_TYPE, false, false, false, "lower(link_type)" },
 	{ "redirect_status",    NQL_FIELD_NUMBER,    false, false, false, "redirect_status" },
 	{ "expires_at",         NQL_FIELD_TIME,      true,  false, false, "expires_at" },
 	{ "expired_url",        NQL_FIELD_TEXT,      true,  false, false, "expired_url" },
 	{ "version",            NQL_FIELD_NUMBER,    false, false, false, VERSION },
-	{ "visit_count",        NQL_FIELD_NUMBER,    false, true,  false, "visits" },
+	{ "humans",             NQL_FIELD_NUMBER,    false, true,  false, "visits" },
 	{ "last_visited_at",    NQL_FIELD_TIME,      true,  true,  false, "NULLIF(visited_at, '-infinity')" },
 	{ "destination_status", NQL_FIELD_NUMBER,    true,  false, false, "destination_status" },
 	{ "last_checked_at",    NQL_FIELD_TIME,      true,  false, false, "last_checked_at" },

@@ -26,13 +26,15 @@ static const char *read_time(const char *text, int64_t *time_us)
 static const char *read_state(const char *text)
 {
 	enum link_state state;
-	return link_state_parse(text, &state) == OK ? NULL : "ACTIVE, DISABLED, EXPIRED or DELETED";
+	return link_state_parse(text, &state) == OK && state != LINK_STATE_DELETED
+	               ? NULL
+	               : "active, disabled or expired; for deleted links use the parameter state=deleted";
 }
 
 static const char *read_link_type(const char *text)
 {
 	enum link_type type;
-	return link_type_parse(text, &type) == OK ? NULL : "TEMPORARY or PERMANENT";
+	return link_type_parse(text, &type) == OK ? NULL : "temporary or permanent";
 }
 
 static const char *read_typed(const struct nql_node *term, const char *text, struct nql_value *out)

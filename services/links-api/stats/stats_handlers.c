@@ -83,14 +83,12 @@ static struct json *render_totals(const struct stats_request *stats, const void 
 	const struct totals *totals = result;
 	return totals->is_range
 	               ? stats_json_of_range(&stats->question, &totals->sums, &stats->freshness)
-	               : stats_json_of_link(&stats->question, &totals->statistics,
-	                                    &stats->freshness);
+	               : stats_json_of_link(&totals->statistics, &stats->freshness);
 }
 
 enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
 {
-	static const struct endpoint endpoint = { { .parts = STATS_PARAMS_FILTERS |
-		                                             STATS_PARAMS_BOTS },
+	static const struct endpoint endpoint = { { .parts = STATS_PARAMS_FILTERS },
 		                                  .load = load_totals,
 		                                  .render = render_totals };
 	(void)x;
@@ -133,7 +131,7 @@ static struct json *render_series(const struct stats_request *stats, const void 
 enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS },
+		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS },
 		.load = load_series,
 		.render = render_series,
 	};

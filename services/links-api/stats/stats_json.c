@@ -22,29 +22,25 @@ static struct json *latency_json(const struct welford *latency_ms)
 	return json;
 }
 
-/* The visits that the bots parameter selects. */
-static int64_t visits_of(const struct statistics_query *question, int64_t humans, int64_t bots)
+static void set_counts(struct json *json, int64_t humans, int64_t bots)
 {
-	switch (question->filter->traffic) {
-	case VISIT_FILTER_ALL:
-		return humans + bots;
-	case VISIT_FILTER_BOTS:
-		return bots;
-	case VISIT_FILTER_HUMANS:
-		break;
-	}
-	return humans;
+	json_set_int(json, "humans", humans);
+	json_set_int(json, "bots", bots);
+	json_set_int(json, "total", humans + bots);
 }
 
-struct json *stats_json_of_link(const struct statistics_query *question,
-                                const struct statistics *statistics,
+static void set_sums(struct json *json, const struct statistics_sums *sums)
+{
+	set_counts(json, sums->humans, sums->bots);
+	json_set_int(json, "unique_visitors", sums->uniques);
+}
+
+struct json *stats_json_of_link(const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness)
 {
 	struct json *json = json_new_object();
 	json_set_int(json, "link_id", statistics->link_id);
-	json_set_int(json, "visit_count",
-	             visits_of(question, statistics->visit_count, statistics->bot_count));
-	json_set_int(json, "bot_count", statistics->bot_count);
+	set_counts(json, statistics->visit_count, statistics->bot_count);
 	json_set_int(json, "unique_visitors", statistics->unique_visitors);
 	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
 	json_set(json, "latency", latency_json(&statistics->latency_ms));
@@ -57,7 +53,7 @@ struct json *stats_json_of_platform(int64_t total_links, const struct statistics
 {
 	struct json *json = json_new_object();
 	json_set_int(json, "total_links", total_links);
-	json_set_int(json, "total_redirects", statistics->visit_count + statistics->bot_count);
+	set_counts(json, statistics->visit_count, statistics->bot_count);
 	json_set_real(json, "avg_latency_ms", statistics->latency_ms.mean);
 	stats_json_add_freshness(json, freshness);
 	return json;
@@ -77,14 +73,6 @@ static void set_range(struct json *json, const struct statistics_query *question
 	set_time(json, "to", question->counted.to_us);
 }
 
-static void set_sums(struct json *json, const struct statistics_query *question,
-                     const struct statistics_sums *sums)
-{
-	json_set_int(json, "visits", visits_of(question, sums->humans, sums->bots));
-	json_set_int(json, "bots", sums->bots);
-	json_set_int(json, "unique_visitors", sums->uniques);
-}
-
 struct json *stats_json_of_range(const struct statistics_query *question,
                                  const struct statistics_sums *sums,
                                  const struct stats_json_freshness *freshness)
@@ -92,9 +80,7 @@ struct json *stats_json_of_range(const struct statistics_query *question,
 	struct json *json = json_new_object();
 	json_set_int(json, "link_id", question->link_id);
 	set_range(json, question);
-	json_set_int(json, "visit_count", visits_of(question, sums->humans, sums->bots));
-	json_set_int(json, "bot_count", sums->bots);
-	json_set_int(json, "unique_visitors", sums->uniques);
+	set_sums(json, sums);
 	stats_json_add_freshness(json, freshness);
 	return json;
 }
@@ -108,7 +94,7 @@ struct json *stats_json_of_series(const struct statistics_query *question,
 	for (size_t i = 0; i < count; i++) {
 		struct json *point = json_new_object();
 		set_time(point, "start", starts[i]);
-		set_sums(point, question, &sums[i]);
+		set_sums(point, &sums[i]);
 		json_append(points, point);
 	}
 	struct json *json = json_new_object();
@@ -130,16 +116,16 @@ struct json *stats_json_of_values(const struct statistics_query *question,
 	for (size_t i = 0; i < count; i++) {
 		struct json *item = json_new_object();
 		json_set_text(item, "value", values[i].value);
-		set_sums(item, question, &values[i].sums);
+		set_sums(item, &values[i].sums);
 		json_append(items, item);
 	}
 	struct json *sums = json_new_object();
-	set_sums(sums, question, total);
+	set_sums(sums, total);
 	struct json *json = json_new_object();
 	json_set_text(json, "dimension", visit_dimension_name(dimension));
 	set_range(json, question);
 	json_set(json, "items", items);
-	json_set(json, "total", sums);
+	json_set(json, "totals", sums);
 	stats_json_add_freshness(json, freshness);
 	return json;
 }
@@ -158,7 +144,7 @@ struct json *stats_json_of_top(const struct statistics_query *question,
 		json_set_text(item, "slug", links[i].slug);
 		json_set_text(item, "short_url", short_url);
 		json_set_text(item, "title", links[i].title);
-		set_sums(item, question, &links[i].sums);
+		set_sums(item, &links[i].sums);
 		json_append(items, item);
 	}
 	struct json *json = json_new_object();

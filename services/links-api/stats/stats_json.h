@@ -1,7 +1,7 @@
 /*
- * Pure. Statistics as JSON. visits and visit_count follow the bots parameter: visits of humans by
- * default, of humans and bots with bots=include, of bots with bots=only. bots and bot_count always
- * count bots; unique_visitors always counts humans. The caller owns each result.
+ * Pure. Statistics as JSON. Everywhere humans counts visits of humans, bots those of bots, and
+ * total both; unique_visitors counts humans. The parameter bots= changes none of them: it chooses
+ * which values, links and visits are listed, and their order. The caller owns each result.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_STATS_JSON_H
@@ -24,34 +24,34 @@ struct stats_json_freshness {
 void stats_json_add_freshness(struct json *answer, const struct stats_json_freshness *freshness);
 
 /*
- * {link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency: {count, mean_ms,
+ * {link_id, humans, bots, total, unique_visitors, last_visited_at, latency: {count, mean_ms,
  * stddev_ms}, as_of, lag_ms}
  */
-struct json *stats_json_of_link(const struct statistics_query *question,
-                                const struct statistics *statistics,
+struct json *stats_json_of_link(const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness);
 
 /*
- * {total_links, total_redirects, avg_latency_ms, as_of, lag_ms}. total_redirects counts humans and
- * bots. avg_latency_ms is 0 before the first redirect.
+ * {total_links, humans, bots, total, avg_latency_ms, as_of, lag_ms}. avg_latency_ms is 0 before the
+ * first redirect.
  */
 struct json *stats_json_of_platform(int64_t total_links, const struct statistics *statistics,
                                     const struct stats_json_freshness *freshness);
 
-/* {link_id, from, to, visit_count, bot_count, unique_visitors, as_of, lag_ms} */
+/* {link_id, from, to, humans, bots, total, unique_visitors, as_of, lag_ms} */
 struct json *stats_json_of_range(const struct statistics_query *question,
                                  const struct statistics_sums *sums,
                                  const struct stats_json_freshness *freshness);
 
-/* {interval, tz, from, to, points: [{start, visits, bots, unique_visitors}], as_of, lag_ms} */
+/* {interval, tz, from, to, points: [{start, humans, bots, total, unique_visitors}], as_of,
+ * lag_ms} */
 struct json *stats_json_of_series(const struct statistics_query *question,
                                   const struct stats_params *params, const int64_t *starts,
                                   const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness);
 
 /*
- * {dimension, from, to, items: [{value, visits, bots, unique_visitors}], total: {visits, bots,
- * unique_visitors}, as_of, lag_ms}
+ * {dimension, from, to, items: [{value, humans, bots, total, unique_visitors}],
+ * totals: {humans, bots, total, unique_visitors}, as_of, lag_ms}
  */
 struct json *stats_json_of_values(const struct statistics_query *question,
                                   enum visit_dimension dimension,
@@ -60,7 +60,8 @@ struct json *stats_json_of_values(const struct statistics_query *question,
                                   const struct stats_json_freshness *freshness);
 
 /*
- * {from, to, links: [{id, slug, short_url, title, visits, bots, unique_visitors}], as_of, lag_ms}
+ * {from, to, links: [{id, slug, short_url, title, humans, bots, total, unique_visitors}], as_of,
+ * lag_ms}
  */
 struct json *stats_json_of_top(const struct statistics_query *question,
                                const struct statistics_top *links, size_t count,

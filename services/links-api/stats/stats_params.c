@@ -180,13 +180,11 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 /* False: the name is not a filter that this endpoint accepts. */
 static bool read_filter(struct reading *reading, const char *name)
 {
-	char dimension_name[NAME_SIZE];
+	static const char not_prefix[] = "not_";
 	enum visit_dimension dimension;
-	size_t len = strlen(name);
-	bool is_not = len > 0 && name[len - 1] == '!';
-	snprintf(dimension_name, sizeof(dimension_name), "%.*s", (int)(len - is_not), name);
+	bool is_not = strncmp(name, not_prefix, strlen(not_prefix)) == 0;
 	if (!(reading->terms->parts & STATS_PARAMS_FILTERS) ||
-	    visit_dimension_parse(dimension_name, &dimension) != OK)
+	    visit_dimension_parse(is_not ? name + strlen(not_prefix) : name, &dimension) != OK)
 		return false;
 	read_term(reading, dimension, is_not);
 	return true;

@@ -169,7 +169,7 @@ def check(client, cursor, ids, dice):
             "SELECT coalesce(sum(humans), 0) FROM visit_rollup_quarter WHERE link_id = %s AND bucket >= %s AND bucket < %s",
             (link, answer["from"], answer["to"]),
         )
-        if len(answer["points"]) != 30 or sum(point["visits"] for point in answer["points"]) != cursor.fetchone()[0]:
+        if len(answer["points"]) != 30 or sum(point["humans"] for point in answer["points"]) != cursor.fetchone()[0]:
             raise SystemExit(f"bench: link {link} answers {answer}")
 
 

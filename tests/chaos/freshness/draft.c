@@ -62,7 +62,7 @@ static void write_body(const struct draft *d, enum history_act act, int64_t expi
 	else
 		snprintf(out, BODY_SIZE,
 		         "{\"original_url\":\"%s\",\"expires_at\":%s,\"state\":\"%s\"}", url,
-		         expires, act == HISTORY_DISABLE ? "DISABLED" : "ACTIVE");
+		         expires, act == HISTORY_DISABLE ? "disabled" : "active");
 }
 
 static bool writes_destination(enum history_act act)
@@ -88,7 +88,7 @@ static bool read_link(const struct api_client_answer *answer, struct draft *d)
 		snprintf(d->slug, sizeof(d->slug), "%s", json_text(json_get(link, "slug"), NULL));
 		/* expires_at decides whether the link has expired. */
 		bool is_disabled =
-			strcmp(json_text(json_get(link, "state"), NULL), "DISABLED") == 0;
+			strcmp(json_text(json_get(link, "state"), NULL), "disabled") == 0;
 		d->state = is_disabled ? DRAFT_DISABLED : DRAFT_ACTIVE;
 	}
 	json_free(root);

@@ -140,7 +140,7 @@ def test_account_deletion_erases_personal_data_and_deletes_links(new_user, datab
     user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
     database.run("UPDATE users SET name = 'Ann' WHERE id = %s", user_id)
     links = [user.create() for _ in range(3)]
-    assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{links[2]['id']}").status == 204
     key = Api(user.base)
     key.token = insert_api_key(database, user_id, ["links:read"])
@@ -498,8 +498,8 @@ def test_each_change_adds_one_audit_entry(service, database):
     host = admin.call("POST", "/api/admin/hosts", {"host": "audited.example"}).json["host"]
     steps = [
         (user, "PATCH", path, {"title": "t"}),
-        (user, "PATCH", path, {"state": "DISABLED"}),
-        (user, "PATCH", path, {"state": "ACTIVE"}),
+        (user, "PATCH", path, {"state": "disabled"}),
+        (user, "PATCH", path, {"state": "active"}),
         (user, "DELETE", path, None),
         (user, "POST", f"{path}/restore", None),
         (user, "DELETE", f"{path}?hard=true", None),

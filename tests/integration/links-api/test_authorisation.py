@@ -71,7 +71,7 @@ class Actor:
         if permission == "admin":
             return None if self.permission == "admin" else (403, "forbidden")
         if self.permission in SCOPES and permission != self.permission:
-            return 403, "scope"
+            return 403, "scope" if permission in SCOPES else "forbidden"
         return None
 
 
@@ -227,7 +227,7 @@ def test_bulk_changes_do_not_touch_resources_of_others(resources):
     bob = resources.by_kind["link"]["bob"][0]
     slug = resources.database.value("SELECT slug FROM links WHERE id = %s", bob)
     attempts = [
-        ("PATCH", "/api/links", f"?filter=id:{bob}", {"state": "DISABLED"}),
+        ("PATCH", "/api/links", f"?filter=id:{bob}", {"state": "disabled"}),
         ("PATCH", "/api/links", f"?filter=slug:'{slug}',id:>0", {"tags": ["caught"]}),
         ("POST", "/api/links/sync", "", {"links": [{"slug": slug, "claim_token": "wmc_" + "a" * 43}]}),
     ]

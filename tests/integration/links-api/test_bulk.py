@@ -225,7 +225,7 @@ def test_reuse_ignores_disabled_expired_and_deleted_links(ann, database):
     body = {"original_url": f"https://example.com/{unique()}", "reuse": True}
     expired = ann.create(**{**body, "reuse": False})
     database.run("UPDATE links SET expires_at = clock_timestamp() WHERE id = %s", expired["id"])
-    for end in (("PATCH", {"state": "DISABLED"}), ("DELETE", None)):
+    for end in (("PATCH", {"state": "disabled"}), ("DELETE", None)):
         link = ann.call("POST", "/api/links", body)
         assert link.status == 201
         assert ann.call(end[0], f"/api/links/{link.json['link']['id']}", end[1]).status in (200, 204)
@@ -311,7 +311,7 @@ def test_the_claim_token_transfers_an_anonymous_link_to_the_caller(ann, bob, ser
     answer = sync(ann, mine, {"original_url": URL})
     assert statuses(answer) == [200, 201]
     link = answer.json["results"][0]["link"]
-    assert (link["slug"], link["link_type"], link["expires_at"], link["title"], link["version"]) == (mine["slug"], "PERMANENT", None, "kept", 2)
+    assert (link["slug"], link["link_type"], link["expires_at"], link["title"], link["version"]) == (mine["slug"], "permanent", None, "kept", 2)
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
     again = sync(ann, mine)
     assert statuses(again) == [200] and again.json["results"][0]["link"]["version"] == 2, "a repeated claim returns the caller's link"

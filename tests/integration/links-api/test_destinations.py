@@ -80,8 +80,8 @@ def test_a_link_to_a_blocked_host_can_still_be_disabled(user, database):
     link = user.create(original_url="https://turned-bad.example/")
     database.run("INSERT INTO blocked_hosts (host) VALUES ('turned-bad.example')")
     wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, 60, "the host to be blocked")
-    answer = user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"})
-    assert (answer.status, answer.json["link"]["state"]) == (200, "DISABLED")
+    answer = user.call("PATCH", f"/api/links/{link['id']}", {"state": "disabled"})
+    assert (answer.status, answer.json["link"]["state"]) == (200, "disabled")
 
 
 def test_only_allowed_hosts_are_accepted_if_configured(start, new_user, tmp_path, expect):

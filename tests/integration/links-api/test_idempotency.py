@@ -176,7 +176,7 @@ def test_the_stored_responses_of_a_user_have_a_limit(start, database, expect):
     statuses = [answer.status for answer in answers]
     assert statuses[0] == 201 and statuses[-1] == 429 and statuses == sorted(statuses)
     assert stored(database)[1] - before <= 4500, "the last response may exceed the limit"
-    assert expect(answers[-1], 429)["detail"].endswith("Limit: idempotency-bytes.")
+    assert expect(answers[-1], 429)["detail"].find("Limit: idempotency-bytes, ") > 0
     assert answers[-1].headers["ratelimit-policy"] == '"idempotency-bytes";q=3000;w=86700'
     assert 86000 < int(answers[-1].headers["retry-after"]) <= 86700
     assert user.call("POST", "/api/links", LINK, first).headers["idempotency-replayed"] == "true"

@@ -66,7 +66,8 @@ def test_a_key_permits_what_its_scopes_say(user, expect):
                 if asked == scope:
                     assert answer.status == status, answer
                 else:
-                    assert expect(answer, 403)["type"] == "/problems/scope"
+                    problem = expect(answer, 403)
+                    assert problem["type"] == "/problems/scope" and asked in problem["detail"]
 
 
 def test_keys_cannot_manage_keys_or_the_account(user, expect):
@@ -79,7 +80,8 @@ def test_keys_cannot_manage_keys_or_the_account(user, expect):
         ("POST", "/api/auth/password", {"current_password": "x" * 8, "new_password": "y" * 8}),
         ("DELETE", "/api/auth/me", {"password": "x" * 8}),
     ):
-        assert expect(api.call(method, path, body), 403)["type"] == "/problems/scope"
+        problem = expect(api.call(method, path, body), 403)
+        assert problem["type"] == "/problems/forbidden" and "access token" in problem["detail"]
 
 
 def test_a_revoked_key_is_refused_at_once(user, expect):

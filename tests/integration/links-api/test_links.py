@@ -13,7 +13,7 @@ from waiting import wait_until
 
 FIELDS = [
     "id", "slug", "short_url", "original_url", "destination_host_display", "link_type", "state", "redirect_status", "expires_at", "expired_url",
-    "title", "tags", "version", "visit_count", "bot_count", "last_visited_at", "destination_status", "last_checked_at",
+    "title", "tags", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at",
 ]  # fmt: skip
 
@@ -38,9 +38,9 @@ def test_a_new_link_is_returned_with_all_fields(ann):
     assert len(link["slug"]) == 7 and link["slug"].isalnum()
     assert link["short_url"] == f"{BASE}/{link['slug']}"
     assert link["original_url"] == "https://example.com/a"
-    assert (link["link_type"], link["state"], link["redirect_status"]) == ("PERMANENT", "ACTIVE", 302)
+    assert (link["link_type"], link["state"], link["redirect_status"]) == ("permanent", "active", 302)
     assert (link["expires_at"], link["expired_url"], link["title"], link["tags"]) == (None, None, "", [])
-    assert (link["version"], link["visit_count"], link["bot_count"]) == (1, 0, 0)
+    assert (link["version"], link["humans"], link["bots"]) == (1, 0, 0)
 
     again = ann.call("GET", f"/api/links/{link['id']}")
     assert (again.status, again.json, again.headers["etag"]) == (200, answer.json, '"v1"')
@@ -82,7 +82,7 @@ def test_the_destination_status_is_shown_and_changes_no_version(new_user, databa
 def test_all_invalid_fields_are_reported_at_once(ann, expect):
     body = {
         "original_url": f"{BASE}/loop", "slug": "a b", "redirect_status": "302", "expires_at": in_seconds(-1),
-        "expired_url": "ftp://x/", "title": "x" * 201, "tags": ["", "a", "a"], "state": "ACTIVE", "colour": "red",
+        "expired_url": "ftp://x/", "title": "x" * 201, "tags": ["", "a", "a"], "state": "active", "colour": "red",
     }  # fmt: skip
     expect(
         ann.call("POST", "/api/links", body), 400, "/original_url", "/slug", "/redirect_status", "/expires_at",
@@ -181,7 +181,7 @@ def test_null_clears_optional_fields(ann):
 
 def test_a_change_without_effect_keeps_the_version(ann, database):
     link = ann.create(title="same")
-    for changes in ({}, {"title": "same"}, {"state": "ACTIVE", "tags": []}):
+    for changes in ({}, {"title": "same"}, {"state": "active", "tags": []}):
         answer = patch(ann, link, changes)
         assert (answer.status, answer.json["link"]) == (200, link)
 
@@ -189,7 +189,7 @@ def test_a_change_without_effect_keeps_the_version(ann, database):
 def test_invalid_changes_change_nothing(ann, expect):
     link = ann.create()
     expect(
-        patch(ann, link, {"title": "new", "slug": "other", "state": "DELETED", "version": 7}), 400, "/slug", "/state", "/version"
+        patch(ann, link, {"title": "new", "slug": "other", "state": "deleted", "version": 7}), 400, "/slug", "/state", "/version"
     )
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
 
@@ -202,8 +202,12 @@ def test_if_match_accepts_one_of_many_concurrent_changes(ann, expect):
     for answer in answers:
         if answer.status == 412:
             expect(answer, 412)
-    for tag in ('W/"v2"', '"v1"', "v2", "nonsense", ""):
+    for tag in ('W/"v2"', '"v1"', '"nonsense"'):
         assert patch(ann, link, {"title": "x"}, If_Match=tag).status == 412, tag
+    for tag in ("v2", '"v2', ""):
+        expect(patch(ann, link, {"title": "x"}, If_Match=tag), 400, "/If-Match")
+        expect(ann.call("DELETE", f"/api/links/{link['id']}", headers={"If-Match": tag}), 400, "/If-Match")
+        expect(ann.call("POST", f"/api/links/{link['id']}/restore", headers={"If-Match": tag}), 400, "/If-Match")
     assert ann.call("DELETE", f"/api/links/{link['id']}", headers={"If-Match": '"v1"'}).status == 412
     assert patch(ann, link, {"title": "x"}, If_Match='"v7", "v2"').status == 200
     assert patch(ann, link, {"title": "y"}, If_Match="*").status == 200
@@ -211,18 +215,18 @@ def test_if_match_accepts_one_of_many_concurrent_changes(ann, expect):
 
 def test_a_link_is_disabled_and_enabled(ann):
     link = ann.create()
-    assert patch(ann, link, {"state": "DISABLED"}).json["link"]["state"] == "DISABLED"
-    assert patch(ann, link, {"state": "ACTIVE"}).json["link"]["state"] == "ACTIVE"
+    assert patch(ann, link, {"state": "disabled"}).json["link"]["state"] == "disabled"
+    assert patch(ann, link, {"state": "active"}).json["link"]["state"] == "active"
 
 
 def test_an_expired_link_needs_a_new_expiry_to_become_active(ann, database, expect):
     link = ann.create(expires_at=in_seconds(3600))
     database.run("UPDATE links SET expires_at = now() - interval '1 s' WHERE id = %s", link["id"])
-    assert ann.call("GET", f"/api/links/{link['id']}").json["link"]["state"] == "EXPIRED"
-    expect(patch(ann, link, {"state": "ACTIVE"}), 409, "/state")
-    assert patch(ann, link, {"title": "still expired"}).json["link"]["state"] == "EXPIRED"
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"]["state"] == "expired"
+    expect(patch(ann, link, {"state": "active"}), 409, "/state")
+    assert patch(ann, link, {"title": "still expired"}).json["link"]["state"] == "expired"
     database.run("UPDATE links SET state = 'EXPIRED' WHERE id = %s", link["id"])
-    assert patch(ann, link, {"expires_at": in_seconds(60)}).json["link"]["state"] == "ACTIVE"
+    assert patch(ann, link, {"expires_at": in_seconds(60)}).json["link"]["state"] == "active"
 
 
 def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
@@ -234,7 +238,7 @@ def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
         expect(answer, 404)
     restored = ann.call("POST", f"{path}/restore")
     assert restored.status == 200
-    assert (restored.json["link"]["state"], restored.json["link"]["title"]) == ("ACTIVE", "kept")
+    assert (restored.json["link"]["state"], restored.json["link"]["title"]) == ("active", "kept")
     assert restored.headers["etag"] == '"v3"'
     expect(ann.call("POST", f"{path}/restore"), 409, "")
     ann.call("DELETE", path)
@@ -245,14 +249,14 @@ def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
 def test_a_restored_link_keeps_its_state_and_counts(ann, database):
     link = ann.create()
     path = f"/api/links/{link['id']}"
-    assert patch(ann, link, {"state": "DISABLED"}).json["link"]["state"] == "DISABLED"
+    assert patch(ann, link, {"state": "disabled"}).json["link"]["state"] == "disabled"
     database.run("INSERT INTO link_statistics (link_id, visit_count, bot_count) VALUES (%s, 7, 2)", link["id"])
     assert ann.call("DELETE", path).status == 204
     restored = ann.call("POST", f"{path}/restore").json["link"]
-    assert (restored["state"], restored["visit_count"], restored["bot_count"]) == ("DISABLED", 7, 2)
+    assert (restored["state"], restored["humans"], restored["bots"]) == ("disabled", 7, 2)
     assert ann.call("GET", path).json["link"] == restored
     stats = ann.call("GET", f"{path}/stats").json
-    assert (stats["visit_count"], stats["bot_count"]) == (7, 2)
+    assert (stats["humans"], stats["bots"]) == (7, 2)
 
 
 def test_each_change_is_in_redis_before_the_response(ann, database, service):
@@ -322,7 +326,7 @@ def test_an_anonymous_link_lives_eight_hours_and_has_a_claim_token(anonymous, da
     assert set(answer.json) == {"link", "claim_token"}
     link = answer.json["link"]
     assert answer.headers["location"] == link["short_url"]
-    assert (link["link_type"], link["title"]) == ("TEMPORARY", "t")
+    assert (link["link_type"], link["title"]) == ("temporary", "t")
     lifetime = datetime.datetime.fromisoformat(link["expires_at"][:-1]) - datetime.datetime.fromisoformat(link["created_at"][:-1])
     assert abs(lifetime - datetime.timedelta(hours=8)) < datetime.timedelta(seconds=5)
     stored = database.value("SELECT claim_token_hash FROM links WHERE id = %s", link["id"])
@@ -333,7 +337,7 @@ def test_an_anonymous_link_lives_eight_hours_and_has_a_claim_token(anonymous, da
 
 def test_an_anonymous_link_has_no_owner(ann, anonymous):
     ann_link = ann.call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json["link"]
-    assert ann_link["link_type"] == "TEMPORARY", "even if an access token is sent"
+    assert ann_link["link_type"] == "temporary", "even if an access token is sent"
     assert ann.call("GET", f"/api/links/{ann_link['id']}").status == 404
 
 
@@ -345,7 +349,7 @@ def test_statistics_show_the_stored_counts(ann, bob, database):
     path = f"/api/links/{link['id']}/stats"
     empty = ann.call("GET", path).json
     assert empty == {
-        "link_id": link["id"], "visit_count": 0, "bot_count": 0, "unique_visitors": 0, "last_visited_at": None,
+        "link_id": link["id"], "humans": 0, "bots": 0, "total": 0, "unique_visitors": 0, "last_visited_at": None,
         "latency": {"count": 0, "mean_ms": 0.0, "stddev_ms": 0.0}, "as_of": empty["as_of"], "lag_ms": empty["lag_ms"],
     }  # fmt: skip
     before = ann.call("GET", "/api/stats").json
@@ -361,18 +365,18 @@ def test_statistics_show_the_stored_counts(ann, bob, database):
            VALUES ('waymark.redirects.v1', 0, 7, clock_timestamp() - interval '2 s')"""
     )
     stats = ann.call("GET", path).json
-    assert (stats["visit_count"], stats["bot_count"], stats["unique_visitors"]) == (5, 2, 3)
+    assert (stats["humans"], stats["bots"], stats["unique_visitors"]) == (5, 2, 3)
     assert stats["last_visited_at"] == "2026-11-20T08:00:00.123Z"
     assert stats["latency"] == {"count": 7, "mean_ms": 1.5, "stddev_ms": 1.0}
     assert stats["as_of"] and stats["lag_ms"] >= 0
 
     shown = ann.call("GET", f"/api/links/{link['id']}").json["link"]
-    assert (shown["visit_count"], shown["bot_count"], shown["last_visited_at"]) == (5, 2, "2026-11-20T08:00:00.123Z")
+    assert (shown["humans"], shown["bots"], shown["last_visited_at"]) == (5, 2, "2026-11-20T08:00:00.123Z")
     assert ann.call("GET", "/api/links?limit=1").json["links"] == [shown]
 
     after = Api(bob.base).call("GET", "/api/stats").json
     assert after == {
-        "total_links": before["total_links"], "total_redirects": 7, "avg_latency_ms": 1.5, "as_of": stats["as_of"], "lag_ms": after["lag_ms"],
+        "total_links": before["total_links"], "humans": 5, "bots": 2, "total": 7, "avg_latency_ms": 1.5, "as_of": stats["as_of"], "lag_ms": after["lag_ms"],
     }  # fmt: skip
 
 

@@ -112,21 +112,21 @@ def test_a_change_through_another_instance_is_listed_at_once(user, start):
 
 def test_a_change_by_the_janitor_is_listed_at_once(user, database):
     links = [user.create() for _ in range(3)]
-    assert {link["state"] for link in shown(user)["links"]} == {"ACTIVE"}
+    assert {link["state"] for link in shown(user)["links"]} == {"active"}
     database.run("UPDATE links SET state = 'EXPIRED', version = 2 WHERE id = %s", links[1]["id"])
-    assert [link["state"] for link in shown(user)["links"]] == ["ACTIVE", "EXPIRED", "ACTIVE"]
+    assert [link["state"] for link in shown(user)["links"]] == ["active", "expired", "active"]
 
 
 def test_a_list_shows_current_counts(user, database):
     link = user.create()
-    assert shown(user)["links"][0]["visit_count"] == 0
+    assert shown(user)["links"][0]["humans"] == 0
     database.run(
         """INSERT INTO link_statistics (link_id, visit_count, bot_count, unique_visitors, last_visited_at)
            VALUES (%s, 41, 7, 1, now())""",
         link["id"],
     )
     listed = shown(user)["links"][0]
-    assert (listed["visit_count"], listed["bot_count"]) == (41, 7)
+    assert (listed["humans"], listed["bots"]) == (41, 7)
     assert listed["last_visited_at"]
 
 
@@ -139,8 +139,8 @@ def test_a_listed_link_expires_on_time(user):
         state = shown(user)["links"][0]["state"]
         if begun > end + 0.01:
             break
-        assert state == "ACTIVE" or time.time() >= end
-    assert state == "EXPIRED"
+        assert state == "active" or time.time() >= end
+    assert state == "expired"
 
 
 def freeze(redis):

@@ -137,7 +137,7 @@ def get_with_examples(ann, path, link, chosen, accept="application/json"):
     """Requests a path with the examples of the chosen parameters."""
     query, target = [], path.replace("{id}", str(link["id"]))
     for parameter in parameters_for("get", path):
-        example = parameter.get("example", parameter["schema"].get("default", (parameter["schema"].get("enum") or [None])[0]))
+        example = parameter.get("example", (parameter["schema"].get("enum") or ["true"])[0])
         if parameter["in"] == "path":
             target = target.replace("{" + parameter["name"] + "}", str(example))
         elif parameter["name"] in chosen:
@@ -157,7 +157,8 @@ MUTUALLY_EXCLUSIVE = {"cursor", "owner", "state"}
 def test_responses_match_the_description(ann, link, path, operation):
     names = [parameter["name"] for parameter in parameters_for("get", path) if parameter["in"] == "query"]
     schema = dereference(operation["responses"]["200"])["content"]["application/json"]["schema"]
-    together = [name for name in names if name not in MUTUALLY_EXCLUSIVE]
+    # At most 16 filters: those that exclude are tried one by one.
+    together = [name for name in names if name not in MUTUALLY_EXCLUSIVE and not name.startswith("not_")]
     for chosen in [[], *[[name] for name in names if name not in ("cursor", "owner")], together]:
         answer = get_with_examples(ann, path, link, chosen)
         assert answer.status == 200, (chosen, answer)
@@ -189,7 +190,7 @@ def test_a_client_that_excludes_json_gets_406(ann, link, method, path, operation
 
 def test_every_described_dimension_exists_and_is_a_filter(ann, link):
     for dimension in DESCRIPTION["components"]["schemas"]["Dimension"]["enum"]:
-        answer = ann.call("GET", f"/api/links/{link['id']}/stats/{dimension}?{dimension}!=xx&{dimension}=")
+        answer = ann.call("GET", f"/api/links/{link['id']}/stats/{dimension}?not_{dimension}=xx&{dimension}=")
         assert answer.status == 200 and answer.json["dimension"] == dimension, answer
 
 

@@ -123,7 +123,7 @@ def test_no_link_is_repeated_or_skipped_while_others_are_created_and_deleted(use
 def test_a_cursor_belongs_to_its_query_and_its_user(user, bob, expect):
     create_links(user, 2)
     cursor = shown(user, limit=1)["pagination"]["next_cursor"]
-    for query in ({"q": "a"}, {"order": "asc"}, {"sort": "visit_count"}, {"filter": "id:1"}, {"page": 1}):
+    for query in ({"q": "a"}, {"order": "asc"}, {"sort": "humans"}, {"filter": "id:1"}, {"page": 1}):
         expect(user.call("GET", path(limit=1, cursor=cursor, **query)), 400, "/cursor")
     expect(bob.call("GET", path(limit=1, cursor=cursor)), 400, "/cursor")
     expect(user.call("GET", path(cursor=cursor[:-1] + ("0" if cursor[-1] != "0" else "1"))), 400, "/cursor")
@@ -142,14 +142,14 @@ def test_links_are_sorted_by_visits(user, rank):
     rank(few, 3, "2026-11-02T00:00:00Z")
     rank(many, 50, "2026-11-01T00:00:00Z")
     rank(new, 1, "2026-11-03T00:00:00.000001Z")
-    assert slugs(user, sort="visit_count") == names([many, few, new, never])
-    assert slugs(user, sort="visit_count", order="asc") == names([never, new, few, many])
+    assert slugs(user, sort="humans") == names([many, few, new, never])
+    assert slugs(user, sort="humans", order="asc") == names([never, new, few, many])
     assert slugs(user, sort="last_visited_at") == names([new, few, many, never])
     assert slugs(user, sort="last_visited_at", order="asc") == names([never, many, few, new])
-    assert [link["visit_count"] for link in shown(user, sort="visit_count")["links"]] == [50, 3, 1, 0]
+    assert [link["humans"] for link in shown(user, sort="humans")["links"]] == [50, 3, 1, 0]
 
 
-@pytest.mark.parametrize("sort", ["visit_count", "last_visited_at"])
+@pytest.mark.parametrize("sort", ["humans", "last_visited_at"])
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_a_cursor_visits_links_with_equal_visits_once(user, rank, sort, order):
     links = create_links(user, 3 * LIMIT)
@@ -164,8 +164,8 @@ def test_search_results_can_be_sorted(user, rank):
     create_links(user, 2)
     rank(links[3], 9)
     expected = names([links[3], *links[:3], *links[4:]])
-    assert slugs(user, q="advent", sort="visit_count") == expected
-    assert slugs(user, q="advent", sort="visit_count", order="asc") == expected[::-1]
+    assert slugs(user, q="advent", sort="humans") == expected
+    assert slugs(user, q="advent", sort="humans", order="asc") == expected[::-1]
     assert slugs(user, q="advent", order="asc") == names(links[::-1])
 
 
@@ -197,20 +197,20 @@ def test_tag_and_state_filter_links(user, database):
         assert user.call("PATCH", f"/api/links/{link['id']}", {"tags": tags}).status == 200
     assert slugs(user, tag="x") == names([a, b])
     assert slugs(user, tag="X") == []
-    assert user.call("PATCH", f"/api/links/{a['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("PATCH", f"/api/links/{a['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{b['id']}").status == 204
     database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", c["id"])
-    assert slugs(user, state="DISABLED") == names([a])
-    assert slugs(user, state="DELETED") == names([b])
-    assert slugs(user, state="EXPIRED") == names([c]), "even before the janitor has marked it"
-    assert slugs(user, state="ACTIVE") == names([d])
+    assert slugs(user, state="disabled") == names([a])
+    assert slugs(user, state="deleted") == names([b])
+    assert slugs(user, state="expired") == names([c]), "even before the janitor has marked it"
+    assert slugs(user, state="active") == names([d])
     assert slugs(user) == names([a, c, d])
-    assert slugs(user, tag="x", state="DISABLED", q="http", filter="id:>0") == names([a])
+    assert slugs(user, tag="x", state="disabled", q="http", filter="id:>0") == names([a])
 
 
 def test_a_search_finds_no_links_of_others(user, bob):
     bob.create(title="secret plan", tags=["secret"])
-    for query in ({"q": "secret"}, {"tag": "secret"}, {"filter": "title:~secret,tag:secret,id:>0"}, {"state": "ACTIVE"}):
+    for query in ({"q": "secret"}, {"tag": "secret"}, {"filter": "title:~secret,tag:secret,id:>0"}, {"state": "active"}):
         assert slugs(user, **query) == []
 
 
@@ -284,11 +284,11 @@ def test_a_search_in_a_large_account_finds_all_matches(crowd, database):
 
 
 def test_a_search_in_a_large_account_has_a_total_if_the_index_helps(crowd, database):
-    for query in ({"q": "=c7&"}, {"q": "shop3."}, {"q": "shop3.", "sort": "visit_count"}, {"q": "sale 777"}, {"q": "no such thing 7"}, {"q": "~"},
+    for query in ({"q": "=c7&"}, {"q": "shop3."}, {"q": "shop3.", "sort": "humans"}, {"q": "sale 777"}, {"q": "no such thing 7"}, {"q": "~"},
                   {"q": "winter-sale"}):  # fmt: skip
         assert shown(crowd, **query)["pagination"]["total"] == matches(database, crowd, query["q"]), query
-    for query, total in (({"q": "Red-Shoes"}, None), ({"q": "winter"}, None), ({"q": "c"}, None), ({"tag": "even", "sort": "visit_count"}, 5500), ({"q": "c", "tag": "rare"}, 11), ({"q": "c", "filter": "tag:rare"}, 11),
-                         ({"q": "c", "state": "DELETED"}, 0)):  # fmt: skip
+    for query, total in (({"q": "Red-Shoes"}, None), ({"q": "winter"}, None), ({"q": "c"}, None), ({"tag": "even", "sort": "humans"}, 5500), ({"q": "c", "tag": "rare"}, 11), ({"q": "c", "filter": "tag:rare"}, 11),
+                         ({"q": "c", "state": "deleted"}, 0)):  # fmt: skip
         assert shown(crowd, **query)["pagination"]["total"] == total, query
 
 
@@ -310,7 +310,7 @@ def test_a_page_has_no_total_if_scanning_fills_it(crowd, database):
 @pytest.mark.parametrize("choice", [{"q": "shop3."}, {"q": "winter"}, {"q": "e"}, {"tag": "even"}], ids=["rare", "common", "short", "tag"])
 def test_a_filter_in_a_large_account_has_every_order_and_all_pages(crowd, database, choice):
     clause = "'even' = ANY (tags)" if "tag" in choice else f"position('{choice['q']}' IN {TEXT}) > 0"
-    for query in ({}, {"order": "asc"}, {"sort": "visit_count"}):
+    for query in ({}, {"order": "asc"}, {"sort": "humans"}):
         direction = "ASC" if query.get("order") == "asc" else "DESC"
         expected = database.run(f"SELECT slug FROM links WHERE owner_id = %s AND {clause} ORDER BY created_at {direction}, id {direction} LIMIT 300", crowd.id)
         found, cursor = [], {}
@@ -351,9 +351,9 @@ def test_filters_select_the_right_links(user, rank, database):
     for text, expected in (
         ("redirect_status:301", [a]),
         ("redirect_status:-301", [c, b]),
-        ("visit_count:>3", [a]),
-        ("visit_count:>=3+visit_count:<10", [b]),
-        ("visit_count:[3,10]", [b, a]),
+        ("humans:>3", [a]),
+        ("humans:>=3+humans:<10", [b]),
+        ("humans:[3,10]", [b, a]),
         ("last_visited_at:2026-11-01T10:00:00.123Z", [a]),
         ("last_visited_at:[2026-11-01T10:00:00.123Z,2026-11-02]", [b, a]),
         ("last_visited_at:>2026-11-01T10:00:00.123Z", [b]),
@@ -380,10 +380,10 @@ def test_filters_select_the_right_links(user, rank, database):
         (f"slug:[{a['slug']},{c['slug']}]", [c, a]),
         (f"id:{b['id']}", [b]),
         ("original_url:https://example.com/a", [a]),
-        ("state:ACTIVE+link_type:PERMANENT+version:1", everything),
-        ("state:-ACTIVE", []),
-        ("tag:us,tag:sale+visit_count:>5", [b, a]),
-        ("(tag:us,tag:sale)+visit_count:>5", [a]),
+        ("state:active+link_type:permanent+version:1", everything),
+        ("state:-active", []),
+        ("tag:us,tag:sale+humans:>5", [b, a]),
+        ("(tag:us,tag:sale)+humans:>5", [a]),
         ("tag:us tag:eu", []),
         (f"created_at:>={a['created_at']}", everything),
         (f"created_at:{a['created_at']}+id:{a['id']}", [a]),
@@ -394,6 +394,8 @@ def test_filters_select_the_right_links(user, rank, database):
 
 
 def test_an_invalid_filter_reports_the_position(user, expect):
+    problem = expect(user.call("GET", path(filter="state:deleted")), 400, "/filter")
+    assert "use the parameter state=" in problem["detail"]
     problem = expect(user.call("GET", path(filter="tag:x+owner_id:1")), 400, "/filter")
     assert problem["errors"][0]["detail"] == "at character 7: unknown field owner_id"
     for text in ("x'); DROP TABLE links; --", "title:'a' OR 1=1", "id:1) OR (1=1", "tag:'\\x'", "\U0001f517:1", "id:1\x00"):
@@ -450,16 +452,16 @@ def test_a_change_by_filter_changes_only_matching_links(user, bob, database):
 
 def test_a_change_by_filter_disables_and_enables_but_does_not_revive_expired_links(user, database):
     a, b, c = create_links(user, 3)
-    assert changed(user, f"id:[{a['id']},{b['id']}]", {"state": "DISABLED"}) == (2, 2)
+    assert changed(user, f"id:[{a['id']},{b['id']}]", {"state": "disabled"}) == (2, 2)
     database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", b["id"])
-    assert changed(user, "id:>0", {"state": "ACTIVE"}) == (3, 1)
+    assert changed(user, "id:>0", {"state": "active"}) == (3, 1)
     states = [user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in (a, b, c)]
-    assert states == ["ACTIVE", "DISABLED", "ACTIVE"]
+    assert states == ["active", "disabled", "active"]
 
 
 def test_each_change_by_filter_is_published(user, database):
     links = create_links(user, 3)
-    assert changed(user, "id:>0", {"state": "DISABLED"}) == (3, 3)
+    assert changed(user, "id:>0", {"state": "disabled"}) == (3, 3)
     for link in links:
         seen = database.redis.valid_entry(link["slug"])
         assert seen is None or seen[0] == 2, "no older entry is valid"
@@ -471,11 +473,11 @@ def test_a_change_of_too_many_links_changes_nothing(user, database, expect):
         "INSERT INTO links (slug, link_type, original_url, owner_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
         " FROM generate_series(1, 1001) AS i", user.id, user.id,
     )  # fmt: skip
-    problem = expect(change(user, "slug:~bulk", {"state": "DISABLED"}), 422)
+    problem = expect(change(user, "slug:~bulk", {"state": "disabled"}), 422)
     assert problem["type"].endswith("/problems/too-many-links")
-    assert slugs(user, state="DISABLED") == []
+    assert slugs(user, state="disabled") == []
     database.run("DELETE FROM links WHERE slug = %s", f"bulk-{user.id}-1")
-    assert changed(user, "slug:~bulk", {"state": "DISABLED"}) == (1000, 1000)
+    assert changed(user, "slug:~bulk", {"state": "disabled"}) == (1000, 1000)
     assert database.value("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the relay to publish them")
 
@@ -485,21 +487,21 @@ def test_a_search_that_takes_too_long_gets_422(user, start, database, expect):
     slow.token = user.token
     blocker = psycopg2.connect(database.url())
     blocker.cursor().execute("LOCK TABLE links")
-    answers = [slow.call("GET", path(q="rare")), change(slow, "slug:~rare", {"state": "DISABLED"})]
+    answers = [slow.call("GET", path(q="rare")), change(slow, "slug:~rare", {"state": "disabled"})]
     blocker.close()
     assert {expect(answer, 422)["type"] for answer in answers} == {"/problems/too-slow"}
 
 
 def test_a_change_by_filter_needs_a_filter_and_accepts_three_members(user, expect):
     user.create()
-    expect(user.call("PATCH", "/api/links", {"state": "DISABLED"}), 400, "/filter")
-    expect(change(user, "", {"state": "DISABLED"}), 400, "/filter")
-    expect(change(user, "id:>0", {"state": "EXPIRED", "title": "x", "slug": "y", "expires_at": None}), 400, "/state", "/title", "/slug", "/expires_at")
+    expect(user.call("PATCH", "/api/links", {"state": "disabled"}), 400, "/filter")
+    expect(change(user, "", {"state": "disabled"}), 400, "/filter")
+    expect(change(user, "id:>0", {"state": "expired", "title": "x", "slug": "y", "expires_at": None}), 400, "/state", "/title", "/slug", "/expires_at")
     expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
-    expect(change(user, "id:>0", {"state": "DISABLED"}, q="x"), 400, "/q")
-    expect(change(user, "id:>0", {"state": "DISABLED"}, owner="all"), 403)
+    expect(change(user, "id:>0", {"state": "disabled"}, q="x"), 400, "/q")
+    expect(change(user, "id:>0", {"state": "disabled"}, owner="all"), 403)
     expect(user.call("PATCH", path(filter="id:>0"), b"state=DISABLED", {"Content-Type": "text/plain"}), 415)
-    assert slugs(user, state="DISABLED") == []
+    assert slugs(user, state="disabled") == []
 
 
 def test_concurrent_changes_by_filter_all_take_effect(user):
@@ -532,7 +534,7 @@ def test_the_total_stays_exact_through_all_changes(user, database):
     database.run("UPDATE links SET owner_id = %s, link_type = 'PERMANENT' WHERE id = %s", user.id, claimed["id"])
     assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "and again"}).status == 200
     assert total() == 3
-    assert len(shown(user, sort="visit_count")["links"]) == 3
+    assert len(shown(user, sort="humans")["links"]) == 3
 
 
 def test_many_count_rows_are_merged(user, database):
@@ -559,10 +561,10 @@ def test_the_order_is_right_after_more_changes_than_the_journal_holds(user, data
     assert database.value("SELECT count(*) FROM link_statistics_changes") == 2, "further changes are not recorded"
     refresh(database)
     assert database.value("SELECT count(*) FROM link_statistics_changes") == 0
-    assert slugs(user, sort="visit_count") == names([b, a])
+    assert slugs(user, sort="humans") == names([b, a])
     database.run(count, a["id"], 7)
     refresh(database)
-    assert slugs(user, sort="visit_count") == names([a, b]), "changes are recorded again"
+    assert slugs(user, sort="humans") == names([a, b]), "changes are recorded again"
 
 
 def test_refreshing_the_order_skips_locked_rows_and_catches_up_later(user, database):
@@ -576,7 +578,7 @@ def test_refreshing_the_order_skips_locked_rows_and_catches_up_later(user, datab
     other.rollback()
     other.close()
     refresh(database)
-    assert slugs(user, sort="visit_count") == names([b, a])
+    assert slugs(user, sort="humans") == names([b, a])
     database.run("RESET statement_timeout")
 
 
@@ -606,7 +608,7 @@ def test_the_owner_parameter_is_for_administrators(service, bob, database, expec
     wait_until(lambda: link["slug"] in seen(bob.id), 60, "the role to take effect")
     assert own["slug"] not in seen(bob.id)
     assert {own["slug"], link["slug"]} <= set(seen("all", limit=100))
-    for query in ({"sort": "visit_count"}, {"q": link["slug"]}, {"state": "ACTIVE", "sort": "last_visited_at", "order": "desc"}):
+    for query in ({"sort": "humans"}, {"q": link["slug"]}, {"state": "active", "sort": "last_visited_at", "order": "desc"}):
         assert link["slug"] in seen(bob.id, **query)
     assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "only the administrator's own links"
     assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, owner=bob.id).json == {"matched": 1, "changed": 1}
@@ -622,8 +624,8 @@ def test_links_of_a_blocked_account_continue_until_an_administrator_disables_the
     account = f"/api/admin/users/{user.id}"
     assert admin.call("PATCH", account, {"blocked": True}).status == 200
     assert user.call("GET", "/api/auth/me").status == 403
-    assert {admin.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"ACTIVE"}
-    answer = admin.call("PATCH", f"/api/links?owner={user.id}&filter=state:ACTIVE", {"state": "DISABLED"})
+    assert {admin.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"active"}
+    answer = admin.call("PATCH", f"/api/links?owner={user.id}&filter=state:active", {"state": "disabled"})
     assert answer.json == {"matched": 3, "changed": 3}
     assert admin.call("PATCH", account, {"blocked": False}).status == 200
-    assert {user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"DISABLED"}
+    assert {user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"disabled"}

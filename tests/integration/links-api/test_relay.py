@@ -179,7 +179,7 @@ def change_while_redis_is_frozen(cache, service):
     cache.client.set(f"link:{looked_up_before}", f"? {cache.announced_generation()[0]}", ex=60)
     assert cache.valid_entry(looked_up_before) == "?"
     cache.freeze()
-    for change in ({"original_url": "https://example.com/new"}, {"state": "DISABLED"}):
+    for change in ({"original_url": "https://example.com/new"}, {"state": "disabled"}):
         assert user.call("PATCH", f"/api/links/{link['id']}", change).status == 200
     user.create(slug=looked_up_before)
     return link["slug"], looked_up_before
@@ -249,7 +249,7 @@ def test_a_raised_generation_survives_a_relay_killed_before_announcing_it(spawn,
     link = make_cached_link(cache, user, service)
     before = generation(database)
     cache.freeze()
-    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "disabled"}).status == 200
     wait_until(lambda: generation(database) > before, 60, "the generation to be raised")
     service.kill()
     cache.thaw()
@@ -277,7 +277,7 @@ def test_a_change_is_not_acknowledged_while_an_old_cache_entry_is_valid(spawn, c
     successor = spawn(REDIS_URL=cache.url)
     user.base = successor.url
     with concurrent.futures.ThreadPoolExecutor(1) as clients:
-        patch = clients.submit(user.call, "PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"})
+        patch = clients.submit(user.call, "PATCH", f"/api/links/{link['id']}", {"state": "disabled"})
         with pytest.raises(concurrent.futures.TimeoutError):
             patch.result(timeout=1.5)
         assert database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DISABLED"
@@ -307,7 +307,7 @@ def test_a_change_is_shown_only_after_it_is_in_redis(spawn, cache, database, Lin
     commit_without_cache_update(database, LinkEvent, link)
     assert cache.valid_entry(link["slug"]) == (1, ACTIVE)
     shown = user.call("GET", f"/api/links/{link['id']}").json["link"]
-    assert (shown["version"], shown["state"]) == (2, "DISABLED")
+    assert (shown["version"], shown["state"]) == (2, "disabled")
     assert cache.valid_entry(link["slug"]) == (2, DISABLED)
     block_relays(database, "0")
 
@@ -317,7 +317,7 @@ def test_a_redis_restored_from_an_old_snapshot_gets_a_new_generation(spawn, cach
     user = register_user(service)
     link = make_cached_link(cache, user, service)
     cache.client.save()
-    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "disabled"}).status == 200
     assert cache.valid_entry(link["slug"]) in ((2, DISABLED), None)
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
     cache.restart()
@@ -346,7 +346,7 @@ def test_a_full_redis_keeps_no_old_entry_and_accepts_announcements(spawn, cache,
     link = make_cached_link(cache, user, service)
     before = generation(database)
     cache.client.config_set("maxmemory", "1mb")
-    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "disabled"}).status == 200
     assert cache.valid_entry(link["slug"]) is None
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
     heartbeat = cache.client.get("link_cache:generation")

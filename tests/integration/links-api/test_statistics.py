@@ -34,7 +34,7 @@ def path(link, below="", **parameters):
     """filters: [(dimension, "=" or "!=", value)]"""
     filters = parameters.pop("filters", [])
     pairs = [("from" if name == "start" else name, value) for name, value in parameters.items()]
-    pairs += [(name + operator[:-1], value) for name, operator, value in filters]
+    pairs += [("not_" * (operator == "!=") + name, value) for name, operator, value in filters]
     return f"/api/links/{link['id']}/stats{below}?{urllib.parse.urlencode(pairs)}"
 
 
@@ -66,7 +66,7 @@ def plain(database, columns, link, start, to, filters=(), group=True):
 
 
 def sums_of(item):
-    return (item["visits"], item["bots"], item["unique_visitors"])
+    return (item["humans"], item["bots"], item["unique_visitors"])
 
 
 def sorted_values(rows):
@@ -92,7 +92,7 @@ def random_filters(dice):
 
 def check_total(ann, database, link, start, to, filters):
     answer = ann.call("GET", path(link, start=text(start), to=text(to), filters=filters)).json
-    found = (answer["visit_count"], answer["bot_count"], answer["unique_visitors"])
+    found = (answer["humans"], answer["bots"], answer["unique_visitors"])
     assert [found] == plain(database, "", link, start, to, filters, group=False)
 
 
@@ -101,7 +101,7 @@ def check_dimension(ann, database, link, start, to, filters, dimension):
     rows = plain(database, f"{DIMENSIONS[dimension]} AS value, ", link, start, to, filters)
     wanted = sorted_values((value, tuple(sums)) for value, *sums in rows if sums[0] > 0)
     assert [(item["value"], sums_of(item)) for item in answer["items"]] == wanted, answer
-    assert sums_of(answer["total"]) == tuple(sum(row[i] for row in rows) for i in (1, 2, 3))
+    assert sums_of(answer["totals"]) == tuple(sum(row[i] for row in rows) for i in (1, 2, 3))
 
 
 def check_series(ann, database, link, start, to, filters, interval, zone):
@@ -171,7 +171,7 @@ def test_unique_visitors_of_a_range_starting_at_a_utc_day_are_all_its_visitors(a
     days = points(ann, link, start=text(when[0]), to=text(when[1]))
     wanted = dict(visitors_by_day(database, "day AS day, ", link, *when))
     assert {moment_of(point["start"]).date(): point["unique_visitors"] for point in days} == wanted and max(wanted.values()) < VISITORS
-    visits = sum(point["visits"] for point in days)
+    visits = sum(point["humans"] for point in days)
     assert visits > 1.2 * sum(wanted.values()), "too few repeated visits for a meaningful test"
 
 
@@ -253,7 +253,7 @@ def test_weeks_begin_on_monday_and_months_on_the_first(ann, visited_links):
 
 def test_a_range_without_visits_has_zero_counts(ann, visited_links):
     answer = ann.call("GET", path(visited_links[0][0], "/timeseries", start="2025-01-01", to="2025-01-04", tz="Europe/Berlin")).json
-    zero = {"visits": 0, "bots": 0, "unique_visitors": 0}
+    zero = {"humans": 0, "bots": 0, "total": 0, "unique_visitors": 0}
     as_of, lag_ms = answer.pop("as_of"), answer.pop("lag_ms")
     assert answer == {
         "interval": "day", "tz": "Europe/Berlin", "from": "2024-12-31T23:00:00.000Z", "to": "2025-01-03T23:00:00.000Z",
@@ -261,7 +261,7 @@ def test_a_range_without_visits_has_zero_counts(ann, visited_links):
     }  # fmt: skip
     assert moment_of(as_of) < datetime.datetime.now(UTC) and 1000 < lag_ms < 600000
     values = ann.call("GET", path(visited_links[0][0], "/country", start="2025-01-01", to="2025-01-04")).json
-    assert (values["dimension"], values["items"], values["total"]) == ("country", [], zero)
+    assert (values["dimension"], values["items"], values["totals"]) == ("country", [], zero)
 
 
 def test_ranges_have_sensible_defaults(ann):
@@ -275,23 +275,25 @@ def test_ranges_have_sensible_defaults(ann):
     assert moment_of(answer["from"]) <= now - datetime.timedelta(days=29) and moment_of(answer["to"]) > now
     whole_life = ann.call("GET", path(link)).json
     assert list(whole_life) == [
-        "link_id", "visit_count", "bot_count", "unique_visitors", "last_visited_at", "latency", "as_of", "lag_ms",
+        "link_id", "humans", "bots", "total", "unique_visitors", "last_visited_at", "latency", "as_of", "lag_ms",
     ]  # fmt: skip
 
 
-def test_bots_parameter_selects_humans_all_or_bots(ann, database, visited_links):
+def test_bots_parameter_orders_lists_and_changes_no_count(ann, database, visited_links, expect):
     link, (start, to) = visited_links[0]
+    span = {"start": text(start), "to": text(to)}
     (humans, bots, _), *_ = plain(database, "", link, start, to, group=False)
-    for chosen, visits in (({}, humans), ({"bots": "include"}, humans + bots), ({"bots": "only"}, bots)):
-        span = {"start": text(start), "to": text(to), **chosen}
-        total = ann.call("GET", path(link, **span)).json
-        assert (total["visit_count"], total["bot_count"]) == (visits, bots)
-        assert sum(point["visits"] for point in points(ann, link, **span)) == visits
-        devices = ann.call("GET", path(link, "/device", **span)).json
-        assert devices["total"]["visits"] == visits == sum(item["visits"] for item in devices["items"])
-        assert [item["visits"] for item in devices["items"]] == sorted((item["visits"] for item in devices["items"]), reverse=True)
-        whole_life = ann.call("GET", path(link, **chosen)).json
-        assert (whole_life["visit_count"], whole_life["bot_count"]) == (visits, bots)
+    total = ann.call("GET", path(link, **span)).json
+    assert (total["humans"], total["bots"], total["total"]) == (humans, bots, humans + bots)
+    assert sum(point["total"] for point in points(ann, link, **span)) == humans + bots
+    for chosen, ordered_by in (({}, "humans"), ({"bots": "include"}, "total"), ({"bots": "only"}, "bots")):
+        devices = ann.call("GET", path(link, "/device", **span, **chosen)).json
+        assert (devices["totals"]["humans"], devices["totals"]["bots"]) == (humans, bots)
+        counts = [item[ordered_by] for item in devices["items"]]
+        assert counts == sorted(counts, reverse=True) and min(counts) > 0
+        assert all(item["total"] == item["humans"] + item["bots"] for item in devices["items"])
+    for below in ("", "/timeseries"):
+        expect(ann.call("GET", path(link, below, **span, bots="only")), 400, "/bots")
 
 
 def test_a_dimension_shows_its_most_frequent_values(ann, visited_links):
@@ -306,7 +308,7 @@ def test_a_dimension_shows_its_most_frequent_values(ann, visited_links):
 def test_a_country_may_be_lower_case(ann, visited_links):
     link, (start, to) = visited_links[0]
     found = [ann.call("GET", path(link, start=text(start), to=text(to), filters=[("country", "=", code)])).json for code in ("US", "us")]
-    assert found[0]["visit_count"] == found[1]["visit_count"] > 100
+    assert found[0]["humans"] == found[1]["humans"] > 100
 
 
 def test_referrer_sources_and_bot_reasons_are_read_from_the_log(ann, database, visited_links):
@@ -316,9 +318,9 @@ def test_referrer_sources_and_bot_reasons_are_read_from_the_log(ann, database, v
     assert sources["dimension"] == "referrer_source" and {item["value"] for item in sources["items"]} == {"Google", "Twitter", ""}
     reasons = ann.call("GET", path(link, "/bot_reason", bots="only", **span)).json
     bots = database.run("SELECT bot_reason, count(*) FROM visit_log WHERE link_id = %s AND is_bot GROUP BY 1", link["id"])
-    assert {item["value"]: item["visits"] for item in reasons["items"]} == dict(bots) and len(bots) == 3
+    assert {item["value"]: item["bots"] for item in reasons["items"]} == dict(bots) and len(bots) == 3
     google = ann.call("GET", path(link, **span, filters=[("referrer_source", "=", "Google")])).json
-    assert google["visit_count"] == next(item["visits"] for item in sources["items"] if item["value"] == "Google") > 1000
+    assert google["humans"] == next(item["humans"] for item in sources["items"] if item["value"] == "Google") > 1000
 
 
 # --- errors ---
@@ -333,8 +335,8 @@ def test_referrer_sources_and_bot_reasons_are_read_from_the_log(ann, database, v
         ("/timeseries", "from=2000-01-01&to=2026-01-01&interval=hour", ["/interval"]), ("/timeseries", "limit=3", ["/limit"]),
         ("/country", "limit=0", ["/limit"]), ("/country", "limit=1001", ["/limit"]), ("/country", "interval=day", ["/interval"]),
         ("/country", "country=%FF", ["/country"]), ("/country", "country=" + "x" * 301, ["/country"]), ("/country", "bots=yes", ["/bots"]),
-        ("", "&".join(f"os!=v{i}" for i in range(17)), ["/os!"]), ("", "from=2026-01-01&from=2026-01-02", ["/from"]),
-        ("/country", "country=US,DE", ["/country"]), ("/country", "country!=USA", ["/country!"]), ("", "from=2026-03-01T00:00:00+01:00", ["/from"]),
+        ("", "&".join(f"not_os=v{i}" for i in range(17)), ["/not_os"]), ("", "from=2026-01-01&from=2026-01-02", ["/from"]),
+        ("/country", "country=US,DE", ["/country"]), ("/country", "not_country=USA", ["/not_country"]), ("", "from=2026-03-01T00:00:00+01:00", ["/from"]),
         ("/country", "format=csv", ["/format"]), ("/country", "referrer_host=t.co", ["/referrer_host"]),
     ],
 )  # fmt: skip
@@ -378,12 +380,12 @@ def test_before_the_log_ranges_are_whole_buckets_and_filters_are_refused(ann, da
             answer = ann.call("GET", path(link, below, start=text(outside), to=text(outside + datetime.timedelta(minutes=minutes))))
             assert answer.status == 200, answer
             assert answer.json["from"] == answer.json["to"] == text(start + datetime.timedelta(hours=5)), answer
-            counted = answer.json.get("visit_count", answer.json.get("total", {}).get("visits", 0))
-            assert counted == sum(point["visits"] for point in answer.json.get("points", [])) == 0, answer
+            counted = answer.json.get("humans", answer.json.get("totals", {}).get("humans", 0))
+            assert counted == sum(point["humans"] for point in answer.json.get("points", [])) == 0, answer
         # Without from, the start of the log is used instead of an error.
         began = ann.call("GET", path(link, to=text(to), filters=[("country", "=", "DE")])).json
         assert began["from"] == text(kept_since)
-        assert [(began["visit_count"], began["bot_count"])] == [
+        assert [(began["humans"], began["bots"])] == [
             row[:2] for row in plain(database, "", link, kept_since, to, [("country", "=", "DE")], group=False)]  # fmt: skip
         assert ann.call("GET", path(link, to=text(to))).json["from"] < text(kept_since)
         expect(ann.call("GET", path(link, "/os", to=text(outside), filters=[("os", "=", "iOS")])), 422, "/to")
@@ -444,15 +446,15 @@ def test_top_lists_the_callers_most_visited_links_of_the_last_day(new_user, data
     answer = carol.call("GET", "/api/stats/top").json
     assert [link["id"] for link in answer["links"]] == [links[i]["id"] for i in (1, 2, 0)]
     for link in answer["links"]:
-        assert (link["visits"], link["bots"]) == plain(database, "", link, answer["from"], answer["to"], group=False)[0][:2]
+        assert (link["humans"], link["bots"]) == plain(database, "", link, answer["from"], answer["to"], group=False)[0][:2]
     assert answer["links"][0]["short_url"] == links[1]["short_url"] and answer["links"][0]["title"] == "link 1"
     assert list(answer) == ["from", "to", "links", "as_of", "lag_ms"]
     assert len(carol.call("GET", "/api/stats/top?limit=2").json["links"]) == 2
     week = carol.call("GET", f"/api/stats/top?from={text(now - datetime.timedelta(days=7))}").json["links"]
     assert [link["id"] for link in week] == [links[i]["id"] for i in (0, 1, 2)]
-    assert week[0]["visits"] == counts[0] + 500
+    assert week[0]["humans"] == counts[0] + 500
     assert dave.call("GET", "/api/stats/top").json["links"] == []
-    assert dave.call("GET", "/api/stats/top?bots=only").json["links"][0]["visits"] == 90
+    assert dave.call("GET", "/api/stats/top?bots=only").json["links"][0]["bots"] == 90
 
 
 def test_top_accepts_no_filter(ann, expect):

@@ -53,8 +53,11 @@ static void formats_and_parses_each_state(void **state)
 		enum link_state back;
 		assert_int_equal(link_state_parse(link_state_name(s), &back), OK);
 		assert_int_equal(back, s);
+		assert_int_equal(link_state_parse_stored(link_state_stored(s), &back), OK);
+		assert_int_equal(back, s);
 	}
-	assert_string_equal(link_state_name(LINK_STATE_DISABLED), "DISABLED");
+	assert_string_equal(link_state_name(LINK_STATE_DISABLED), "disabled");
+	assert_string_equal(link_state_stored(LINK_STATE_DISABLED), "DISABLED");
 }
 
 static void formats_and_parses_each_type(void **state)
@@ -64,20 +67,22 @@ static void formats_and_parses_each_type(void **state)
 		enum link_type back;
 		assert_int_equal(link_type_parse(link_type_name(t), &back), OK);
 		assert_int_equal(back, t);
+		assert_int_equal(link_type_parse_stored(link_type_stored(t), &back), OK);
+		assert_int_equal(back, t);
 	}
 }
 
 static void refuses_unknown_names(void **state)
 {
 	(void)state;
-	const char *const words[] = { "", "active", "ACTIVE ", "PURGED", "TEMPORARY" };
+	const char *const words[] = { "", "ACTIVE", "active ", "purged", "temporary" };
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		enum link_state out = LINK_STATE_DELETED;
 		assert_int_equal(link_state_parse(words[i], &out), ERR_INVALID);
 		assert_int_equal(out, LINK_STATE_DELETED);
 	}
 	enum link_type type = LINK_TYPE_PERMANENT;
-	assert_int_equal(link_type_parse("ACTIVE", &type), ERR_INVALID);
+	assert_int_equal(link_type_parse("active", &type), ERR_INVALID);
 }
 
 int main(void)

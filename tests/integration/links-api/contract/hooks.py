@@ -7,7 +7,7 @@ import schemathesis
 
 # Beyond 16 KiB libmicrohttpd itself responds 414 with HTML.
 TARGET_BYTES_MAX = 8000
-FILTER = "title:~'walk'+state:[ACTIVE,DISABLED]"
+FILTER = "title:~'walk'+state:[active,disabled]"
 LATER = "2031-01-01T00:00:00Z"
 SELF = os.environ.get("CONTRACT_SELF", "")
 
@@ -53,9 +53,9 @@ def fix_query(query):
 
 def limit_filters(query):
     """At most 16 filters in total."""
-    for name in ("country", "browser!"):
+    for name in list(query):
         if isinstance(query.get(name), list):
-            query[name] = query[name][:8]
+            query[name] = query[name][:1]
 
 
 def expire_later(body):

@@ -37,7 +37,7 @@ static void requires_only_stores_brokers_base_url_and_secret(void **state)
 	set_required();
 	assert_int_equal(program_read(&config_program, &config, &problems), 0);
 	assert_string_equal(problems.data, "");
-	assert_int_equal(config.links_per_day, 100);
+	assert_int_equal(config.links_per_day, 1000);
 	assert_int_equal(config.anonymous_links_per_hour, 20);
 	assert_int_equal(config.login_failures, 10);
 	assert_int_equal(config.password_hash_cost, 12);

@@ -40,6 +40,22 @@ static void if_match_rejects_every_other_tag(void **state)
 			fail_msg("passed: %s", others[i]);
 }
 
+static void a_list_of_tags_has_quotes_or_is_a_star(void **state)
+{
+	(void)state;
+	static const char *const valid[] = { "*", "\"v1\"", " \"v1\"\t", "\"v6\", W/\"v7\"",
+		                             "\"a,b\"" };
+	static const char *const invalid[] = { "",     ",",         "v1",           "\"v1",
+		                               "v1\"", "\"v1\" v2", "\"v1\"\"v2\"", "*, \"v1\"",
+		                               "W/v1", "w/\"v1\"",  "\"v1\", *" };
+	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
+		if (!etag_list_is_valid(valid[i]))
+			fail_msg("rejected: %s", valid[i]);
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
+		if (etag_list_is_valid(invalid[i]))
+			fail_msg("passed: %s", invalid[i]);
+}
+
 static void if_none_match_skips_the_body_that_the_client_has(void **state)
 {
 	(void)state;
@@ -57,6 +73,7 @@ int main(void)
 		cmocka_unit_test(formats_the_version_in_quotes),
 		cmocka_unit_test(if_match_allows_its_own_tag_a_star_or_no_header),
 		cmocka_unit_test(if_match_rejects_every_other_tag),
+		cmocka_unit_test(a_list_of_tags_has_quotes_or_is_a_star),
 		cmocka_unit_test(if_none_match_skips_the_body_that_the_client_has),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,12 +67,12 @@ static void reads_filters_and_sort_order(void **state)
 	            !params.is_ascending);
 	assert_int_equal(
 		read_query(
-			"q=a%20b&tag=t&state=EXPIRED&sort=visit_count&order=asc&owner=9&filter=id:1%2Bid:2"),
+			"q=a%20b&tag=t&state=expired&sort=humans&order=asc&owner=9&filter=id:1%2Bid:2"),
 		OK);
 	assert_string_equal(params.q, "a b");
 	assert_string_equal(params.tag, "t");
 	assert_int_equal(params.state, LINK_STATE_EXPIRED);
-	assert_int_equal(params.sort, LINK_LIST_PARAMS_VISIT_COUNT);
+	assert_int_equal(params.sort, LINK_LIST_PARAMS_HUMANS);
 	assert_true(params.is_ascending && params.has_owner && params.owner_id == 9);
 	assert_int_equal(params.filter.term_count, 2);
 	assert_int_equal(read_query("owner=999999999999999999"), OK);
@@ -92,7 +92,7 @@ static void rejects_invalid_values(void **state)
 		"q=%0a",
 		"tag=",
 		"tag=%7f",
-		"state=active",
+		"state=ACTIVE",
 		"state=",
 		"owner=0",
 		"owner=-1",
@@ -133,10 +133,10 @@ static void accepts_a_cursor_only_with_the_query_that_it_belongs_to(void **state
 	link_cursor_format(&position, params.query_key, cursor);
 	static const char *const others[] = { "q=b",
 		                              "tag=a",
-		                              "q=a&sort=visit_count",
+		                              "q=a&sort=humans",
 		                              "q=a&order=asc",
 		                              "q=a&owner=1",
-		                              "q=a&state=ACTIVE",
+		                              "q=a&state=active",
 		                              "q=a&filter=id:1",
 		                              "q=a&page=1" };
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -159,8 +159,8 @@ static void rejects_a_forged_cursor_with_impossible_values(void **state)
 		{ "q=a", { INT64_MAX, 1 }, ERR_INVALID },
 		{ "q=a", { -1, 1 }, ERR_INVALID },
 		{ "q=a", { 1, 0 }, ERR_INVALID },
-		{ "sort=visit_count", { INT64_MAX, 1 }, OK },
-		{ "sort=visit_count", { INT64_MIN, 1 }, ERR_INVALID },
+		{ "sort=humans", { INT64_MAX, 1 }, OK },
+		{ "sort=humans", { INT64_MIN, 1 }, ERR_INVALID },
 		{ "sort=last_visited_at", { INT64_MIN, 1 }, OK },
 		{ "sort=last_visited_at", { INT64_MAX, 1 }, ERR_INVALID },
 	};

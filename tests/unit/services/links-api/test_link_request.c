@@ -73,7 +73,7 @@ static void reports_all_invalid_members_at_once(void **state)
 			LINK_REQUEST_CREATE,
 			"{\"original_url\":\"javascript:alert(1)\",\"slug\":\"a b\",\"redirect_status\":418,"
 			"\"expires_at\":\"soon\",\"expired_url\":7,\"title\":[],\"tags\":[\"\",5],"
-			"\"state\":\"ACTIVE\",\"a/b~c\":1}"),
+			"\"state\":\"active\",\"a/b~c\":1}"),
 		ERR_INVALID);
 	static const char *const pointers[] = {
 		"/original_url", "/slug",   "/redirect_status", "/expires_at", "/expired_url",
@@ -213,12 +213,12 @@ static void rejects_members_that_a_request_kind_does_not_allow(void **state)
 	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"",
 	               "/expires_at");
 	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
-	assert_rejects(LINK_REQUEST_CREATE, "\"state\":\"DISABLED\"", "/state");
+	assert_rejects(LINK_REQUEST_CREATE, "\"state\":\"disabled\"", "/state");
 	assert_rejects(LINK_REQUEST_CREATE, "\"id\":7", "/id");
-	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"state\":\"DISABLED\"}"), OK);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"state\":\"disabled\"}"), OK);
 	assert_int_equal(request.state, LINK_STATE_DISABLED);
-	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":\"DELETED\"", "/state");
-	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":\"active\"", "/state");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":\"deleted\"", "/state");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":\"ACTIVE\"", "/state");
 	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":1", "/state");
 }
 

@@ -55,14 +55,13 @@ static void compares_numbers(void **state)
 	(void)state;
 	ASSERT_SQL("redirect_status:301", "(redirect_status = \"301\"::bigint)");
 	ASSERT_SQL("redirect_status:-301", "(redirect_status = \"301\"::bigint) IS NOT TRUE");
-	ASSERT_SQL("visit_count:>10", "(visits > \"10\"::bigint)");
-	ASSERT_SQL("visit_count:>=10", "(visits >= \"10\"::bigint)");
-	ASSERT_SQL("visit_count:<10", "(visits < \"10\"::bigint)");
-	ASSERT_SQL("visit_count:<='10'", "(visits <= \"10\"::bigint)");
+	ASSERT_SQL("humans:>10", "(visits > \"10\"::bigint)");
+	ASSERT_SQL("humans:>=10", "(visits >= \"10\"::bigint)");
+	ASSERT_SQL("humans:<10", "(visits < \"10\"::bigint)");
+	ASSERT_SQL("humans:<='10'", "(visits <= \"10\"::bigint)");
 	ASSERT_SQL("id:[1,2, 3 ]", "(id = ANY (\"{\"1\",\"2\",\"3\"}\"::bigint[]))");
 	ASSERT_SQL("id:-[1]", "(id = ANY (\"{\"1\"}\"::bigint[])) IS NOT TRUE");
-	assert_true(nql_parse("visit_count:1", &filter, reason) == OK &&
-	            nql_needs_ranking(&filter));
+	assert_true(nql_parse("humans:1", &filter, reason) == OK && nql_needs_ranking(&filter));
 	assert_true(nql_parse("id:1", &filter, reason) == OK && !nql_needs_ranking(&filter));
 }
 
@@ -167,9 +166,10 @@ static void reports_the_position_of_an_error(void **state)
 		{ "id:null", "id must be a whole number" },
 		{ "id:~1", "id does not support ~" },
 		{ "slug:>a", "slug cannot be compared" },
-		{ "state:active", "state must be ACTIVE" },
-		{ "state:[ACTIVE,GONE]", "at character 15: state must be" },
-		{ "link_type:x", "link_type must be TEMPORARY or PERMANENT" },
+		{ "state:gone", "state must be active" },
+		{ "state:deleted", "use the parameter state=deleted" },
+		{ "state:[active,GONE]", "at character 15: state must be" },
+		{ "link_type:x", "link_type must be temporary or permanent" },
 		{ "created_at:yesterday", "created_at must be a time like" },
 		{ "created_at:2026-13-01", "created_at must be a time like" },
 		{ "expires_at:>null", "expires_at must be a time like" },
