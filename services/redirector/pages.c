@@ -9,6 +9,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/http/http_accept.h"
 #include "lib/http/http_problem.h"
+#include "lib/links/link.h"
 
 #define STYLE                                                                                                                                                \
 	":root{color-scheme:light dark;--paper:#f4f2ee;--card:#fffefb;--edge:#e2ddd4;--ink:#1d2330;--soft:#555d6d;--mark:#a93f28;--glow:#f7e4dd}"            \
@@ -85,7 +86,8 @@ static void add_text(struct strbuf *b, const struct pages *pages, size_t languag
 	const char *text = page_texts_get(pages->config.texts, language, key);
 	while (text && *text) {
 		if (strncmp(text, "{host}", 6) == 0) {
-			add_escaped(b, pages->config.host);
+			add_escaped(b,
+			            strstr(pages->config.public_base_url, "://") + strlen("://"));
 			text += 6;
 		} else if (strncmp(text, "{operator}", 10) == 0) {
 			add_escaped(b, pages->config.operator_name);
@@ -260,10 +262,10 @@ enum http_progress pages_respond_start(const struct pages *pages, struct http_ex
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-cache");
 	if (send_page(pages, x, START))
 		return HTTP_COMPLETE;
-	char text[512];
+	char text[LINK_URL_SIZE + 128];
 	snprintf(text, sizeof(text),
 	         "This is Waymark, a URL shortener. Short links begin with %s/.\n",
-	         pages->config.host);
+	         pages->config.public_base_url);
 	http_exchange_set_body(x, "text/plain; charset=utf-8", text, strlen(text));
 	return HTTP_COMPLETE;
 }

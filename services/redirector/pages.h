@@ -16,7 +16,7 @@ struct pages;
 /* Everything is borrowed. */
 struct pages_config {
 	const struct page_texts *texts;
-	const char *host;             /* of short links: "sho.rt" */
+	const char *public_base_url;  /* of short links: "https://sho.rt" */
 	const char *operator_name;    /* "": not named */
 	const char *operator_contact; /* a mail address or a URL; "": none */
 };

@@ -230,7 +230,7 @@ static enum err create_pages(struct redirector *r)
 	if (e == OK)
 		r->pages = pages_new(&(struct pages_config){
 			.texts = r->texts,
-			.host = strstr(c->public_base_url, "://") + strlen("://"),
+			.public_base_url = c->public_base_url,
 			.operator_name = c->operator_name,
 			.operator_contact = c->operator_contact,
 		});

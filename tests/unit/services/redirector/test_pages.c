@@ -100,8 +100,10 @@ static int set_up(void **state)
 	strbuf_init(&problems, 1000);
 	assert_int_equal(page_texts_read("", &problems, &f->texts), OK);
 	strbuf_clear(&problems);
-	f->plain = pages_new(&(struct pages_config){
-		.texts = f->texts, .host = "sho.rt", .operator_name = "", .operator_contact = "" });
+	f->plain = pages_new(&(struct pages_config){ .texts = f->texts,
+	                                             .public_base_url = "https://sho.rt",
+	                                             .operator_name = "",
+	                                             .operator_contact = "" });
 	the_pages = f->plain;
 	http_fixture_start(&f->server, http_fixture_config(), respond_with_status_of_path);
 	*state = f;
@@ -337,7 +339,7 @@ static void names_the_operator_and_escapes_the_name(void **state)
 	assert_null(strstr(f->answer.body, "<footer>"));
 	struct pages *named =
 		pages_new(&(struct pages_config){ .texts = f->texts,
-	                                          .host = "sho.rt",
+	                                          .public_base_url = "https://sho.rt",
 	                                          .operator_name = "A & <B>",
 	                                          .operator_contact = "a@b.example" });
 	the_pages = named;
@@ -358,8 +360,9 @@ static void has_a_start_page_and_an_icon(void **state)
 	assert_non_null(strstr(f->answer.body, "sho.rt shortens links."));
 	assert_null(strstr(f->answer.body, "class=\"status\""));
 	http_fixture_request(&f->server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
-	assert_string_equal(f->answer.body,
-	                    "This is Waymark, a URL shortener. Short links begin with sho.rt/.\n");
+	assert_string_equal(
+		f->answer.body,
+		"This is Waymark, a URL shortener. Short links begin with https://sho.rt/.\n");
 	http_fixture_request(&f->server, "GET /favicon.ico HTTP/1.1\r\nHost: a\r\n\r\n",
 	                     &f->answer);
 	assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
