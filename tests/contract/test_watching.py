@@ -16,7 +16,7 @@ DASHBOARDS = sorted((ROOT / "deploy/grafana").glob("*.json"))
 RUNBOOK = (ROOT / "docs/runbook.md").read_text()
 # Prometheus adds these itself.
 OF_PROMETHEUS = {"up", "ALERTS"}
-LABELS_OF_PROMETHEUS = {"job", "instance", "le", "alertstate", "alertname"}
+LABELS_OF_PROMETHEUS = {"job", "instance", "namespace", "le", "alertstate", "alertname"}
 
 
 def promtool(*arguments):
@@ -201,3 +201,18 @@ def test_the_runbook_explains_every_task_of_the_janitor():
     assert {"expiry", "salts", "destinations"} <= tasks
     section = RUNBOOK.partition("## WaymarkJanitorTaskLate\n")[2].partition("\n## ")[0]
     assert {name for name in tasks if f"`{name}`" not in section} == set()
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_a_dashboard_can_show_one_namespace_and_one_instance(path):
+    board = json.loads(path.read_text())
+    assert {"namespace", "instance"} <= {each["name"] for each in board["templating"]["list"]}
+    for panel in board["panels"]:
+        for target in panel.get("targets", []):
+            for metric in re.findall(r"(?<![\w:])(?:waymark|process)_[a-z_]+(?![\w:])(?!\{[^}]*\$instance)", target["expr"]):
+                pytest.fail(f"{panel['title']}: {metric} is not narrowed by $instance")
+
+
+def test_the_overview_begins_with_single_figures():
+    first = [panel["type"] for panel in json.loads((ROOT / "deploy/grafana/overview.json").read_text())["panels"][:7]]
+    assert first == ["row"] + ["stat"] * 6
