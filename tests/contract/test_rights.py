@@ -159,7 +159,7 @@ def test_a_role_of_postgresql_has_the_rights_that_its_program_uses_and_no_others
 
 KAFKA_RIGHTS = [line.split() for line in (ROOT / "deploy/kafka-rights.conf").read_text().splitlines() if line and line[0] != "#"]
 HEADERS = "\n".join(path.read_text() for path in (ROOT / "lib").rglob("*.h"))
-TOPICS = dict(re.findall(r'#define (\w+_TOPIC) "(waymark\.[\w.]+)"', HEADERS))
+TOPICS = dict(re.findall(r'#define (\w+_TOPIC) "(waymark\.[\w.-]+)"', HEADERS))
 # No programs of this repository: an autoscaler, and an example for integrations.
 OTHER_USERS = {"keda", "subscriber"}
 ADMIN_CALLS = {"rd_kafka_CreateTopics": "create", "rd_kafka_metadata": "describe", "rd_kafka_DescribeConfigs": "describeconfigs"}

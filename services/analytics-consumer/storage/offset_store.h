@@ -16,8 +16,8 @@
 
 /*
  * Fills partition, stored, fingerprint, published, is_dated and halt_reason of each element of out,
- * in the order of partitions. Creates missing rows: from then on the store knows that the clicks of the
- * partition are to be counted.
+ * in the order of partitions. Creates missing rows: from then on the store knows that the clicks of
+ * the partition are to be counted.
  */
 enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions,
                            size_t count, struct offsets_partition *out) MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
- * Pure. A link as JSON for its owner: {id, slug, short_url, original_url,
- * destination_host_display, link_type, state, redirect_status, expires_at, expired_url, title, tags, version, visit_count, bot_count,
- * last_visited_at, destination_status, last_checked_at, created_at, updated_at}.
+ * Pure. A link as JSON for its owner: {id, slug, short_url, original_url, destination_host_display,
+ * link_type, state, redirect_status, expires_at, expired_url, title, tags, version, visit_count,
+ * bot_count, last_visited_at, destination_status, last_checked_at, created_at, updated_at}.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H

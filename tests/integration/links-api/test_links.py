@@ -12,7 +12,8 @@ from service import BASE
 from waiting import wait_until
 
 FIELDS = [
-    "id", "slug", "short_url", "original_url", "destination_host_display", "link_type", "state", "redirect_status", "expires_at", "expired_url",
+    "id", "slug", "short_url", "original_url", "destination_host_display", "link_type", "state",
+    "redirect_status", "expires_at", "expired_url",
     "title", "tags", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at",
 ]  # fmt: skip
