@@ -153,7 +153,7 @@ static void add_buckets(struct visit_sql *sql, const char *columns,
 	              columns, table, statement->link, from, to);
 	if (has_dimension)
 		visit_sql_add(sql, " AND dimension = '%s'",
-		              visit_dimension_name(statement->dimension));
+		              visit_dimension_stored(statement->dimension));
 }
 
 static void add_days(struct visit_sql *sql, const char *columns, const struct statement *statement,
@@ -168,7 +168,7 @@ static void add_days(struct visit_sql *sql, const char *columns, const struct st
 		from, to);
 	if (has_dimension)
 		visit_sql_add(sql, " AND dimension = '%s'",
-		              visit_dimension_name(statement->dimension));
+		              visit_dimension_stored(statement->dimension));
 }
 
 static void add_visits(struct visit_sql *sql, const char *columns,
@@ -354,7 +354,7 @@ static void add_counted(struct visit_sql *sql, const struct statement *statement
 	const struct statistics_query *query = statement->query;
 	char columns[64];
 	snprintf(columns, sizeof(columns), "%s AS value, ",
-	         visit_dimension_column(statement->dimension));
+	         visit_dimension_name(statement->dimension));
 	if (needs_log(statement)) {
 		visit_sql_add(sql, "WITH counted AS (");
 		add_visits(sql, columns, statement, query->counted);

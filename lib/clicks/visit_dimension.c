@@ -6,7 +6,7 @@ static const char *const names[VISIT_DIMENSION_COUNT] = {
 	[VISIT_DIMENSION_COUNTRY] = "country",
 	[VISIT_DIMENSION_CITY] = "city",
 	[VISIT_DIMENSION_REGION] = "region",
-	[VISIT_DIMENSION_REFERRER] = "referrer",
+	[VISIT_DIMENSION_REFERRER] = "referrer_host",
 	[VISIT_DIMENSION_BROWSER] = "browser",
 	[VISIT_DIMENSION_OS] = "os",
 	[VISIT_DIMENSION_DEVICE] = "device",
@@ -23,9 +23,9 @@ const char *visit_dimension_name(enum visit_dimension dimension)
 	return names[dimension];
 }
 
-const char *visit_dimension_column(enum visit_dimension dimension)
+const char *visit_dimension_stored(enum visit_dimension dimension)
 {
-	return dimension == VISIT_DIMENSION_REFERRER ? "referrer_host" : names[dimension];
+	return dimension == VISIT_DIMENSION_REFERRER ? "referrer" : names[dimension];
 }
 
 bool visit_dimension_is_rolled_up(enum visit_dimension dimension)

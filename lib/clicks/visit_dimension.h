@@ -27,11 +27,11 @@ enum visit_dimension {
 	VISIT_DIMENSION_COUNT,
 };
 
-/* "utm_source" */
+/* "utm_source": the name in the API, and of its column in visit_log. */
 const char *visit_dimension_name(enum visit_dimension dimension);
 
-/* The name of its column in visit_log. */
-const char *visit_dimension_column(enum visit_dimension dimension);
+/* The value of the type visit_dimension in the database, which roll-ups have. */
+const char *visit_dimension_stored(enum visit_dimension dimension);
 
 bool visit_dimension_is_rolled_up(enum visit_dimension dimension);
 

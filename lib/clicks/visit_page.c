@@ -10,12 +10,12 @@
 #define DAYS_FACTOR 8
 
 const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS] = {
-	[VISIT_PAGE_COLUMN_ID] = { "id", "event_id", VISIT_PAGE_TEXT },
+	[VISIT_PAGE_COLUMN_ID] = { "event_id", "event_id", VISIT_PAGE_TEXT },
 	[VISIT_PAGE_COLUMN_OCCURRED_AT] = { "occurred_at", "occurred_at", VISIT_PAGE_TIME },
 	{ "country", "country", VISIT_PAGE_TEXT },
 	{ "region", "region", VISIT_PAGE_TEXT },
 	{ "city", "city", VISIT_PAGE_TEXT },
-	{ "referrer", "referrer_host", VISIT_PAGE_TEXT },
+	{ "referrer_host", "referrer_host", VISIT_PAGE_TEXT },
 	{ "referrer_source", "referrer_source", VISIT_PAGE_TEXT },
 	{ "browser", "browser", VISIT_PAGE_TEXT },
 	{ "browser_version", "browser_version", VISIT_PAGE_TEXT },

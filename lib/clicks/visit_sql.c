@@ -59,7 +59,7 @@ static void add_alternatives(struct visit_sql *sql, const struct visit_filter *f
 			continue;
 		int value = visit_sql_text(sql, term->value);
 		if (is_first)
-			visit_sql_add(sql, " AND %s IN ($%d", visit_dimension_column(dimension),
+			visit_sql_add(sql, " AND %s IN ($%d", visit_dimension_name(dimension),
 			              value);
 		else
 			visit_sql_add(sql, ", $%d", value);
@@ -76,8 +76,7 @@ static void add_terms(struct visit_sql *sql, const struct visit_filter *filter)
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct visit_filter_term *term = &filter->terms[i];
 		if (term->is_not)
-			visit_sql_add(sql, " AND %s <> $%d",
-			              visit_dimension_column(term->dimension),
+			visit_sql_add(sql, " AND %s <> $%d", visit_dimension_name(term->dimension),
 			              visit_sql_text(sql, term->value));
 	}
 }

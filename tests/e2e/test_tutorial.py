@@ -44,7 +44,7 @@ def test_each_command_works_as_described(env, tmp_path):
     assert status == 0, shown
     assert f'"slug": "{slug}"' in shown
     assert re.search(r"^HTTP/1.1 302 .*^Location: https://example.com/spring\r?$", shown, re.MULTILINE | re.DOTALL)
-    assert '"bots": 1' in shown and '"interval": "day"' in shown and '"dimension": "referrer"' in shown
+    assert '"bots": 1' in shown and '"interval": "day"' in shown and '"dimension": "referrer_host"' in shown
     assert len((tmp_path / "visits.csv").read_text().splitlines()) == 2
     assert (tmp_path / "spring.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(r'"original_url": "https://example.com/summer",\s+"version": 2', shown)

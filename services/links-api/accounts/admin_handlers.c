@@ -10,6 +10,7 @@
 #include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
+#include "services/links-api/pagination.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 
@@ -22,7 +23,7 @@ struct user_list {
 static enum err read_users(const struct request *r, const struct admin_params_users *query,
                            struct user_list *list)
 {
-	const struct user_page page = { query->q, query->page, query->limit };
+	const struct user_page page = { query->q, query->page, query->after, query->limit };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
@@ -32,21 +33,27 @@ static enum err read_users(const struct request *r, const struct admin_params_us
 	return err;
 }
 
+/* last_id: the cursor of the next page; 0 = there is none. */
+static struct json *page_json(int64_t page, int64_t limit, int64_t total, int64_t last_id)
+{
+	char cursor[NUMBER_TEXT_SIZE];
+	snprintf(cursor, sizeof(cursor), "%" PRId64, last_id);
+	const struct pagination pagination = { page, limit, total, last_id ? cursor : NULL };
+	return pagination_json(&pagination);
+}
+
 static struct json *users_json(const struct admin_params_users *query, const struct user_list *list)
 {
 	struct json *users = json_new_array();
 	for (size_t i = 0; i < list->count; i++)
 		json_append(users, user_json_for_admin(&list->users[i]));
 
-	struct json *pagination = json_new_object();
-	json_set_int(pagination, "page", query->page);
-	json_set_int(pagination, "limit", query->limit);
-	json_set_int(pagination, "total", list->total);
-	json_set_int(pagination, "total_pages", (list->total + query->limit - 1) / query->limit);
-
+	bool has_more = (int64_t)list->count == query->limit;
 	struct json *response = json_new_object();
 	json_set(response, "users", users);
-	json_set(response, "pagination", pagination);
+	json_set(response, "pagination",
+	         page_json(query->page, query->limit, list->total,
+	                   has_more ? list->users[list->count - 1].id : 0));
 	return response;
 }
 
@@ -172,10 +179,8 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 	pg_pool_release(r->api->pg, conn);
 	if (err != OK)
 		return response_failure(r, err);
-	char cursor[NUMBER_TEXT_SIZE];
-	snprintf(cursor, sizeof(cursor), "%" PRId64, last_id);
 	struct json *response = json_new_object();
 	json_set(response, "entries", entries);
-	json_set_text(response, "next_cursor", last_id ? cursor : NULL);
+	json_set(response, "pagination", page_json(0, query.limit, PAGINATION_UNCOUNTED, last_id));
 	return response_json(r, 200, response);
 }

@@ -72,13 +72,21 @@ static enum err read_all(const char *query, struct parameter *parameters, size_t
 enum err admin_params_parse_users(const char *query, struct admin_params_users *out,
                                   struct http_problem_fields *wrong)
 {
-	*out = (struct admin_params_users){ .page = 1, .limit = ADMIN_PARAMS_LIMIT_DEFAULT };
+	*out = (struct admin_params_users){ .limit = ADMIN_PARAMS_LIMIT_DEFAULT };
 	struct parameter parameters[] = {
 		{ .name = "q", .text = out->q, .text_size = sizeof(out->q) },
 		{ .name = "page", .number = &out->page, .max = ADMIN_PARAMS_PAGE_MAX },
+		{ .name = "cursor", .number = &out->after, .max = INT64_MAX },
 		{ .name = "limit", .number = &out->limit, .max = ADMIN_PARAMS_LIMIT_MAX },
 	};
-	return read_all(query, parameters, ARRAY_SIZE(parameters), wrong);
+	enum err err = read_all(query, parameters, ARRAY_SIZE(parameters), wrong);
+	if (out->page > 0 && out->after > 0) {
+		http_problem_add_field(wrong, "/cursor", "use page or cursor, not both");
+		err = ERR_INVALID;
+	}
+	if (out->after == 0 && out->page == 0)
+		out->page = 1;
+	return err;
 }
 
 enum err admin_params_parse_audit(const char *query, struct audit_query *out,

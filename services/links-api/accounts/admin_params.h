@@ -17,10 +17,12 @@
 #define ADMIN_PARAMS_PAGE_MAX INT64_C(1000000)
 #define ADMIN_PARAMS_TEXT_SIZE 256
 
-/* ?q=&page=&limit= */
+/* ?q=&page=&cursor=&limit= */
 struct admin_params_users {
 	char q[ADMIN_PARAMS_TEXT_SIZE]; /* "" = all */
-	int64_t page, limit;
+	int64_t page;                   /* 0 = after is given instead */
+	int64_t after; /* the id of the last account of the previous page; 0 = page is given */
+	int64_t limit;
 };
 
 enum err admin_params_parse_users(const char *query, struct admin_params_users *out,

@@ -300,10 +300,11 @@ static enum err read_page(struct pg_conn *conn, const struct user_page *page, st
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, page->q);
 	pg_params_int(&params, page->limit);
-	pg_params_int(&params, (page->page - 1) * page->limit);
+	pg_params_int(&params, page->page > 0 ? (page->page - 1) * page->limit : 0);
+	pg_params_int(&params, page->after);
 	enum err err = pg_conn_query(conn,
 	                             "SELECT " COLUMNS " FROM users WHERE " MATCHES_SEARCH
-	                             " ORDER BY id LIMIT $2 OFFSET $3",
+	                             " AND id > $4 ORDER BY id LIMIT $2 OFFSET $3",
 	                             &params, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
 		err = read_user(rows, i, &users[i]);

@@ -119,7 +119,8 @@ enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_
 
 struct user_page {
 	const char *q; /* substring of the address or the name, case-insensitive; "" = all */
-	int64_t page;  /* from 1 */
+	int64_t page;  /* from 1; 0 = those after an id */
+	int64_t after; /* 0 = by page */
 	int64_t limit; /* 1 to USER_STORE_LIMIT_MAX */
 };
 

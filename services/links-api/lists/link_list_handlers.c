@@ -6,6 +6,7 @@
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/pagination.h"
 #include "services/links-api/response.h"
 
 /* One request: its parameters and the page found. */
@@ -60,30 +61,20 @@ static enum err read_page(const struct request *r, struct page *page)
 
 /* --- answering --- */
 
-static struct json *pagination_json(const struct page *page)
+static struct json *page_json(const struct page *page)
 {
 	const struct link_list_params *params = &page->params;
-	int64_t total = page->list.total;
+	bool is_counted = page->list.total != LINK_LIST_STORE_UNCOUNTED;
 	char cursor[LINK_CURSOR_SIZE];
-	struct json *pagination = json_new_object();
-	if (params->page > 0)
-		json_set_int(pagination, "page", params->page);
-	else
-		json_set_null(pagination, "page");
-	json_set_int(pagination, "limit", params->limit);
-	if (total != LINK_LIST_STORE_UNCOUNTED)
-		json_set_int(pagination, "total", total);
-	else
-		json_set_null(pagination, "total");
-	if (params->page > 0 && total != LINK_LIST_STORE_UNCOUNTED)
-		json_set_int(pagination, "total_pages",
-		             (total + params->limit - 1) / params->limit);
-	else
-		json_set_null(pagination, "total_pages");
 	if (page->list.has_more)
 		link_cursor_format(&page->list.last, params->query_key, cursor);
-	json_set_text(pagination, "next_cursor", page->list.has_more ? cursor : NULL);
-	return pagination;
+	const struct pagination pagination = {
+		.page = params->page,
+		.limit = params->limit,
+		.total = is_counted ? page->list.total : PAGINATION_UNCOUNTED,
+		.next_cursor = page->list.has_more ? cursor : NULL,
+	};
+	return pagination_json(&pagination);
 }
 
 static enum http_progress answer_page(struct request *r, const struct page *page)
@@ -95,7 +86,7 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 		                          &r->api->base, request_now_us(r)));
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
-	json_set(answer, "pagination", pagination_json(page));
+	json_set(answer, "pagination", page_json(page));
 	return response_json(r, 200, answer);
 }
 

@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
 #include "services/links-api/media_type.h"
+#include "services/links-api/pagination.h"
 #include "services/links-api/response.h"
 #include "services/links-api/stats/stats_request.h"
 #include "services/links-api/stats/visit_cursor.h"
@@ -81,18 +82,16 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 	struct json *visits = json_new_array();
 	for (size_t i = 0; i < count; i++)
 		json_append(visits, visit_lines_object(rows, i));
-	struct json *pagination = json_new_object();
-	json_set_int(pagination, "limit", stats->params.limit);
-	if (count < (size_t)stats->params.limit) {
-		json_set_null(pagination, "next_cursor");
-	} else {
+	struct pagination pagination = { .limit = stats->params.limit,
+		                         .total = PAGINATION_UNCOUNTED };
+	if (count == (size_t)stats->params.limit) {
 		struct visit_page_cursor last = visit_page_cursor_of(rows, count - 1);
 		visit_cursor_format(&last, cursor);
-		json_set_text(pagination, "next_cursor", cursor);
+		pagination.next_cursor = cursor;
 	}
 	struct json *answer = json_new_object();
 	json_set(answer, "visits", visits);
-	json_set(answer, "pagination", pagination);
+	json_set(answer, "pagination", pagination_json(&pagination));
 	json_set_time(answer, "log_since", stats->question.log_since_us);
 	stats_json_add_freshness(answer, &stats->freshness);
 	return answer;

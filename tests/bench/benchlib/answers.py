@@ -154,7 +154,7 @@ def add_values(cursor, buckets, visits):
 
 def concrete(question, ids, dice):
     since = datetime.datetime.now(datetime.timezone.utc).date() - datetime.timedelta(days=29)
-    chosen = {"{id}": dice.choices(ids, weights())[0], "{dimension}": dice.choice(sorted(VALUES)), "{from}": since}
+    chosen = {"{id}": dice.choices(ids, weights())[0], "{dimension}": dice.choice(sorted(VALUES)).replace("referrer", "referrer_host"), "{from}": since}
     path = question.path
     for hole, value in chosen.items():
         path = path.replace(hole, str(value))

@@ -399,10 +399,18 @@ def test_admins_find_accounts(admin, service, database, expect):
     users = admin.call("GET", f"/api/admin/users?q={part}").json
     assert [user["id"] for user in users["users"]] == [found[0].id]
     assert set(users["users"][0]) == {"id", "email", "name", "role", "blocked", "links_per_day", "created_at"}
-    assert users["pagination"] == {"page": 1, "limit": 20, "total": 1, "total_pages": 1}
+    assert users["pagination"] == {"page": 1, "limit": 20, "total": 1, "total_pages": 1, "next_cursor": None}
     assert admin.call("GET", "/api/admin/users?q=%25").json["users"] == [], "q is not a pattern"
     page = admin.call("GET", "/api/admin/users?page=2&limit=2").json
     assert len(page["users"]) == 2 and page["pagination"]["page"] == 2
+    by_page = [user["id"] for n in (1, 2, 3) for user in admin.call("GET", f"/api/admin/users?page={n}&limit=2").json["users"]]
+    by_cursor, cursor = [], ""
+    for _ in range(3):
+        page = admin.call("GET", f"/api/admin/users?limit=2{cursor}").json
+        by_cursor += [user["id"] for user in page["users"]]
+        cursor = f"&cursor={page['pagination']['next_cursor']}"
+    assert by_cursor == by_page and page["pagination"]["page"] is None
+    expect(admin.call("GET", f"/api/admin/users?page=1{cursor}"), 400, "/cursor")
     expect(admin.call("GET", "/api/admin/users?page=0&limit=101&x=1&q=a&q=b"), 400, "/page", "/limit", "/x", "/q")
 
 
@@ -475,14 +483,14 @@ def test_the_audit_log_shows_admins_who_did_what(admin, service, database, expec
         ("link.restore", admin.id, None), ("link.delete", admin.id, None),
         ("link.update", user.id, None), ("link.create", user.id, shown["id"]),
     ]  # fmt: skip
-    assert log["next_cursor"] is None and log["entries"][2]["request_id"] == "the-request"
+    assert log["pagination"]["next_cursor"] is None and log["entries"][2]["request_id"] == "the-request"
     assert log["entries"][0]["details"] == {"slug": link["slug"], "version": 4, "owner_id": user.id}
     assert "hidden" not in str(database.run("SELECT * FROM audit_log"))
 
     mine = admin.call("GET", f"/api/admin/audit?actor_id={user.id}&limit=2").json
     assert [entry["action"] for entry in mine["entries"]] == ["link.update", "link.create"]
-    rest = admin.call("GET", f"/api/admin/audit?actor_id={user.id}&limit=2&cursor={mine['next_cursor']}").json
-    assert [entry["action"] for entry in rest["entries"]] == ["key.create"] and rest["next_cursor"] is None
+    rest = admin.call("GET", f"/api/admin/audit?actor_id={user.id}&limit=2&cursor={mine['pagination']['next_cursor']}").json
+    assert [entry["action"] for entry in rest["entries"]] == ["key.create"] and rest["pagination"]["next_cursor"] is None
     only = admin.call("GET", f"/api/admin/audit?action=key.create&actor_id={user.id}").json
     assert [entry["subject_id"] for entry in only["entries"]] == [shown["id"]]
     expect(admin.call("GET", "/api/admin/audit?cursor=x&action=a&action=b&who=1"), 400, "/cursor", "/action", "/who")

@@ -337,7 +337,7 @@ def test_referrer_sources_and_bot_reasons_are_read_from_the_log(ann, database, v
         ("/country", "country=%FF", ["/country"]), ("/country", "country=" + "x" * 301, ["/country"]), ("/country", "bots=yes", ["/bots"]),
         ("", "&".join(f"not_os=v{i}" for i in range(17)), ["/not_os"]), ("", "from=2026-01-01&from=2026-01-02", ["/from"]),
         ("/country", "country=US,DE", ["/country"]), ("/country", "not_country=USA", ["/not_country"]), ("", "from=2026-03-01T00:00:00+01:00", ["/from"]),
-        ("/country", "format=csv", ["/format"]), ("/country", "referrer_host=t.co", ["/referrer_host"]),
+        ("/country", "format=csv", ["/format"]), ("/country", "referrer=t.co", ["/referrer"]),
     ],
 )  # fmt: skip
 def test_all_invalid_parameters_are_reported(ann, visited_links, expect, below, query, pointers):
@@ -346,7 +346,7 @@ def test_all_invalid_parameters_are_reported(ann, visited_links, expect, below, 
 
 def test_unknown_dimensions_and_foreign_links_are_404(ann, bob, visited_links, expect):
     link = visited_links[0][0]
-    for below in ("/total", "/referrer_host", "/timeseries/x"):
+    for below in ("/total", "/referrer", "/timeseries/x"):
         expect(ann.call("GET", f"/api/links/{link['id']}/stats{below}"), 404)
     for below in ("", "/timeseries", "/country"):
         expect(bob.call("GET", path(link, below)), 404)

@@ -21,7 +21,7 @@ UTC = datetime.timezone.utc
 LAST = datetime.datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 FIRST = LAST - datetime.timedelta(days=40)
 MEMBERS = [
-    "id", "occurred_at", "country", "region", "city", "referrer", "referrer_source", "browser", "browser_version", "os", "os_version",
+    "event_id", "occurred_at", "country", "region", "city", "referrer_host", "referrer_source", "browser", "browser_version", "os", "os_version",
     "device", "language", "utm_source", "utm_medium", "utm_campaign", "is_bot", "bot_reason", "is_unique", "slug", "status", "latency_ms",
 ]  # fmt: skip
 BIG = 25000
@@ -83,13 +83,13 @@ def test_pages_show_each_visit_once_the_newest_first(ann, database, link, limit)
         assert len(wanted) > 200
     else:
         span, wanted = {}, ids_of(database, link, "AND NOT is_bot")
-    assert [visit["id"] for visit in all_pages(ann, link, limit=limit, **span)] == wanted
+    assert [visit["event_id"] for visit in all_pages(ann, link, limit=limit, **span)] == wanted
 
 
 def test_a_visit_is_shown_without_its_visitor(ann, database, link):
     visit = ann.call("GET", path(link, limit=1, bots="only")).json["visits"][0]
     assert list(visit) == MEMBERS
-    row = database.run("SELECT to_json(v) FROM visit_log v WHERE event_id = %s", visit["id"])[0][0]
+    row = database.run("SELECT to_json(v) FROM visit_log v WHERE event_id = %s", visit["event_id"])[0][0]
     assert visit["is_bot"] is True and visit["latency_ms"] == 1.5 and visit["status"] == 302
     assert {name: visit[name] for name in MEMBERS if name in row and name != "occurred_at"} == {
         name: row[name] for name in MEMBERS if name in row and name != "occurred_at"
@@ -97,15 +97,15 @@ def test_a_visit_is_shown_without_its_visitor(ann, database, link):
 
 
 def test_bots_ranges_and_filters_select_visits(ann, database, link):
-    assert [v["id"] for v in all_pages(ann, link, limit=1000, bots="include")] == ids_of(database, link)
-    assert [v["id"] for v in all_pages(ann, link, limit=1000, bots="only")] == ids_of(database, link, "AND is_bot")
-    filtered = all_pages(ann, link, **{"limit": 1000, "country": "DE", "browser!": "Chrome", "from": "2026-01-01", "tz": "Asia/Kolkata"})
-    assert [v["id"] for v in filtered] == ids_of(database, link, "AND NOT is_bot AND country = 'DE' AND browser <> 'Chrome'")
+    assert [v["event_id"] for v in all_pages(ann, link, limit=1000, bots="include")] == ids_of(database, link)
+    assert [v["event_id"] for v in all_pages(ann, link, limit=1000, bots="only")] == ids_of(database, link, "AND is_bot")
+    filtered = all_pages(ann, link, **{"limit": 1000, "country": "DE", "not_browser": "Chrome", "from": "2026-01-01", "tz": "Asia/Kolkata"})
+    assert [v["event_id"] for v in filtered] == ids_of(database, link, "AND NOT is_bot AND country = 'DE' AND browser <> 'Chrome'")
 
 
 def test_a_link_without_visits_has_an_empty_list(ann):
     answer = ann.call("GET", path(ann.create())).json
-    assert (answer["visits"], answer["pagination"], answer["log_since"]) == ([], {"limit": 100, "next_cursor": None}, None)
+    assert (answer["visits"], answer["pagination"], answer["log_since"]) == ([], {"page": None, "limit": 100, "total": None, "total_pages": None, "next_cursor": None}, None)
 
 
 def test_a_malformed_cursor_is_refused(ann, bob, link, expect):
@@ -123,7 +123,7 @@ def test_exports_contain_the_same_visits_as_pages(ann, link):
     assert answer.headers["content-type"] == NDJSON and answer.headers["transfer-encoding"] == "chunked"
     assert answer.headers["content-disposition"] == f'attachment; filename="visits-{link["id"]}.ndjson"'
     assert [json.loads(line) for line in answer.body.decode().splitlines()] == visits
-    assert [json.loads(line)["id"] for line in export(ann, link, NDJSON, limit=601).body.splitlines()] == [v["id"] for v in visits[:601]]
+    assert [json.loads(line)["event_id"] for line in export(ann, link, NDJSON, limit=601).body.splitlines()] == [v["event_id"] for v in visits[:601]]
 
 
 def test_the_format_parameter_overrides_accept(ann, link, expect):
@@ -295,7 +295,7 @@ def test_an_interrupted_export_does_not_look_complete(spawn, database, ann, big)
 def test_http_1_0_clients_read_until_the_connection_closes(service, ann, link):
     reader = Reader(service, ann, link, "HTTP/1.0")
     parts = reader.to_end()
-    assert b"chunked" not in parts and parts.count(b'"id":') == len(all_pages(ann, link, limit=1000))
+    assert b"chunked" not in parts and parts.count(b'"event_id":') == len(all_pages(ann, link, limit=1000))
 
 
 def test_the_service_drains_while_exports_are_running(spawn, ann, big):

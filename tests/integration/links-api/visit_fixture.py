@@ -3,10 +3,16 @@
 import itertools
 
 DIMENSIONS = {
-    "country": "country", "city": "city", "region": "region", "referrer": "referrer_host", "browser": "browser", "os": "os",
+    "country": "country", "city": "city", "region": "region", "referrer_host": "referrer_host", "browser": "browser", "os": "os",
     "device": "device", "language": "language", "utm_source": "utm_source", "utm_medium": "utm_medium",
     "utm_campaign": "utm_campaign", "referrer_source": "referrer_source", "bot_reason": "bot_reason",
 }  # fmt: skip
+
+
+def stored_as(dimension):
+    """The value of the database's type visit_dimension."""
+    return "referrer" if dimension == "referrer_host" else dimension
+
 
 NOT_ROLLED_UP = ["referrer_source", "bot_reason"]
 
@@ -94,7 +100,7 @@ def roll_up(database, dimensions=True):
             name = "bucket" if table == "hour" else "day"
             database.run(
                 f"""INSERT INTO visit_rollup_{table} (link_id, dimension, {name}, value, humans, bots, uniques)
-                    SELECT link_id, '{dimension}'::visit_dimension, {bucket}, {column}, {sums} FROM visit_log WHERE {column} <> '' AND {days}
+                    SELECT link_id, '{stored_as(dimension)}'::visit_dimension, {bucket}, {column}, {sums} FROM visit_log WHERE {column} <> '' AND {days}
                     GROUP BY 1, 2, 3, 4"""
             )
     database.run("TRUNCATE link_statistics")

@@ -11,9 +11,9 @@ static void every_dimension_is_found_by_its_name(void **state)
 		enum visit_dimension found = VISIT_DIMENSION_COUNT;
 		assert_int_equal(visit_dimension_parse(visit_dimension_name(d), &found), OK);
 		assert_int_equal(found, d);
-		assert_non_null(visit_dimension_column(d));
+		assert_non_null(visit_dimension_stored(d));
 	}
-	assert_string_equal(visit_dimension_column(VISIT_DIMENSION_REFERRER), "referrer_host");
+	assert_string_equal(visit_dimension_stored(VISIT_DIMENSION_REFERRER), "referrer");
 }
 
 static void all_dimensions_but_two_are_rolled_up(void **state)
@@ -29,7 +29,7 @@ static void refuses_other_names(void **state)
 {
 	(void)state;
 	static const char *const others[] = { "",       "total",    "Country",
-		                              "countr", "country ", "referrer_host" };
+		                              "countr", "country ", "referrer" };
 	enum visit_dimension found;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_int_equal(visit_dimension_parse(others[i], &found), ERR_NOT_FOUND);
