@@ -123,9 +123,15 @@ static void set_base(struct fixture *f, const char *url)
 static bool is_public(const struct http_route *route)
 {
 	static const char *const list[] = {
-		"POST /api/auth/register", "POST /api/auth/login", "POST /api/auth/password-reset",
-		"POST /api/links/public",  "GET /api/stats",       "GET /openapi.json",
-		"GET /docs",               "GET /docs/{file}",     "GET /problems/{kind}",
+		"POST /api/auth/register",
+		"POST /api/auth/login",
+		"POST /api/auth/password-reset",
+		"POST /api/links/public",
+		"GET /api/stats",
+		"GET /openapi.json",
+		"GET /docs",
+		"GET /docs/{file}",
+		"GET /problems/{kind}",
 	};
 	char name[128];
 	snprintf(name, sizeof(name), "%s %s", method_of(route), route->pattern);
