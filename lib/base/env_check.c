@@ -82,7 +82,8 @@ size_t env_check_directory(const char *path, const char *name, struct strbuf *pr
 	if (stat(path, &found) == 0) {
 		if (!S_ISDIR(found.st_mode))
 			return reject_path(path, name, "cannot be used", ENOTDIR, problems);
-		if (access(path, W_OK | X_OK) != 0)
+		/* A file system that is read-only for now is an outage and no wrong value. */
+		if (access(path, W_OK | X_OK) != 0 && errno != EROFS)
 			return reject_path(path, name, "cannot be written", errno, problems);
 		return 0;
 	}

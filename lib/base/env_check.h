@@ -28,7 +28,10 @@ size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), 
 /* path must be a file that can be read; "" is valid. */
 size_t env_check_file(const char *path, const char *name, struct strbuf *problems);
 
-/* path must be a directory that can be written, or be missing in one that can be written. */
+/*
+ * path must be a directory that can be written, or be missing in one that can be written. A
+ * read-only file system is accepted: it may become writable again.
+ */
 size_t env_check_directory(const char *path, const char *name, struct strbuf *problems);
 
 /* http or https, a host, and a port from 1 to 65535 if there is one; no user and no password. */

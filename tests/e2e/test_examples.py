@@ -190,7 +190,7 @@ def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, pr
     for link in (kept, gone):
         wait_until(lambda link=link: links.of(link["slug"]), SECONDS, "both links")
     assert links.of(kept["slug"])[0]["tags"] == ["a"]
-    assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
     wait_until(lambda: len(links.of(kept["slug"])) == 2, SECONDS, "the disabled link")
     wait_until(lambda: len(links.of(gone["slug"])) > 1, SECONDS, "the purge")

@@ -98,7 +98,7 @@ class Pod:
 
     def _rights(self, container):
         context = self.workload.pod.get("securityContext", {}) | container.get("securityContext", {})
-        known = {"runAsNonRoot", "runAsUser", "runAsGroup", "fsGroup", "seccompProfile", "allowPrivilegeEscalation", "readOnlyRootFilesystem", "capabilities"}
+        known = {"runAsNonRoot", "runAsUser", "runAsGroup", "fsGroup", "fsGroupChangePolicy", "seccompProfile", "allowPrivilegeEscalation", "readOnlyRootFilesystem", "capabilities"}
         if set(context) - known or context["seccompProfile"] != {"type": "RuntimeDefault"} or context["fsGroup"] != USER:
             raise Unknown(f"securityContext: {context}")
         arguments = ["--user", f"{context['runAsUser']}:{context['runAsGroup']}"]

@@ -66,6 +66,33 @@ static bool has_read(void *ctx)
 	       reading->count;
 }
 
+struct marking {
+	const struct consumer_fixture *fixture;
+	int64_t before_us;
+};
+
+static int64_t newest_mark_us(const struct consumer_fixture *fixture)
+{
+	return test_database_ask(fixture->database, "SELECT (extract(epoch FROM max(as_of)) * "
+	                                            "1000000)::bigint FROM consumer_offsets");
+}
+
+static bool has_marked(void *ctx)
+{
+	const struct marking *marking = ctx;
+	return newest_mark_us(marking->fixture) > marking->before_us;
+}
+
+/*
+ * Every second the consumer stores that it has reached the ends. Frozen in that statement it would
+ * read nothing more.
+ */
+static void wait_for_mark(const struct consumer_fixture *fixture)
+{
+	struct marking marking = { fixture, newest_mark_us(fixture) };
+	backend_fixture_wait(has_marked, &marking, CONSUMER_FIXTURE_DEADLINE_MS);
+}
+
 static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
 {
 	enum { BATCH = 200 };
@@ -77,6 +104,7 @@ static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
 	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 1);
 	consumer_fixture_await_counted(fixture, 1);
+	wait_for_mark(fixture);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
 	produce_clicks(fixture, 4 * BATCH);
 	/*

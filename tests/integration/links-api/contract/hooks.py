@@ -52,10 +52,13 @@ def fix_query(query):
 
 
 def limit_filters(query):
-    """At most 16 filters in total."""
+    """At most 16 filters in total. The excluding ones show which dimensions there are."""
     for name in list(query):
         if isinstance(query.get(name), list):
             query[name] = query[name][:1]
+    excluding = [name for name in query if name.startswith("not_")]
+    for name in excluding[3:]:
+        del query[name]
 
 
 def expire_later(body):
