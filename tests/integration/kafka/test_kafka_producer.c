@@ -100,53 +100,6 @@ static void delivers_key_value_and_headers(void **state)
 	assert_string_equal(got[1].value, "(tombstone)");
 }
 
-struct acks {
-	_Atomic int count;
-	_Atomic int64_t last_offset[2];
-};
-
-static void record_ack(void *ctx, const struct kafka_record *record, int32_t partition,
-                       int64_t offset)
-{
-	struct acks *acks = ctx;
-	assert_non_null(record->opaque);
-	atomic_fetch_add(&acks->count, 1);
-	atomic_store(&acks->last_offset[partition], offset);
-}
-
-static void acks_name_their_offsets_and_a_query_the_ends(void **state)
-{
-	const struct backend_fixture *f = *state;
-	struct acks acks = { 0 };
-	kafka_fixture_create_topic(f, 2);
-	struct kafka_producer_config config = config_of(f, NULL);
-	config.delivered = NULL;
-	config.acked = record_ack;
-	config.ctx = &acks;
-	struct kafka_producer *p = new_producer(&config);
-	int64_t ends[2] = { -1, -1 };
-	int32_t partitions = 0;
-	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions),
-	                 OK);
-	assert_int_equal(partitions, 2);
-	assert_int_equal(ends[0] + ends[1], 0);
-	for (uintptr_t i = 1; i <= 20; i++) {
-		char key[8];
-		snprintf(key, sizeof(key), "%d", (int)i);
-		assert_int_equal(send_text(p, f->unique, key, "value", i), OK);
-	}
-	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
-	assert_int_equal(atomic_load(&acks.count), 20);
-	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions),
-	                 OK);
-	assert_int_equal(ends[0] + ends[1], 20);
-	for (int part = 0; part < 2; part++)
-		assert_int_equal(atomic_load(&acks.last_offset[part]) + 1, ends[part]);
-	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 1, &partitions),
-	                 ERR_LIMIT);
-	kafka_producer_free(p);
-}
-
 /* librdkafka looks for unknown topics only once a second. */
 static void queries_its_topics_before_the_first_record(void **state)
 {
@@ -527,7 +480,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(delivers_key_value_and_headers),
-		WITH_FIXTURE(acks_name_their_offsets_and_a_query_the_ends),
 		WITH_FIXTURE(queries_its_topics_before_the_first_record),
 		WITH_FIXTURE(chooses_the_partition_that_java_chooses),
 		WITH_FIXTURE(rejects_records_beyond_the_queue_limit),

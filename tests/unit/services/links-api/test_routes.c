@@ -122,23 +122,13 @@ static void set_base(struct fixture *f, const char *url)
 
 static bool is_public(const struct http_route *route)
 {
-	static const char *const list[] = {
-		"POST /api/auth/register",
-		"POST /api/auth/login",
-		"POST /api/auth/password-reset",
-		"POST /api/links/public",
-		"GET /api/stats",
-		"GET /openapi.json",
-		"GET /docs",
-		"GET /docs/{file}",
-		"GET /problems/{kind}",
-	};
+	static const char list[] = ",POST /api/auth/register,POST /api/auth/login,"
+				   "POST /api/auth/password-reset,POST /api/links/public,"
+				   "GET /api/stats,GET /openapi.json,GET /docs,GET /docs/{file},"
+				   "GET /problems/{kind},";
 	char name[128];
-	snprintf(name, sizeof(name), "%s %s", method_of(route), route->pattern);
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (strcmp(list[i], name) == 0)
-			return true;
-	return false;
+	snprintf(name, sizeof(name), ",%s %s,", method_of(route), route->pattern);
+	return strstr(list, name) != NULL;
 }
 
 static void only_public_routes_work_without_a_token(void **state)

@@ -1,0 +1,79 @@
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "lib/kafka/kafka_producer.h"
+#include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/support/test.h"
+
+#define TIMEOUT_MS TEST_DEADLINE_MS
+
+struct acks {
+	_Atomic int count;
+	_Atomic int64_t last_offset[2];
+};
+
+static void record_ack(void *ctx, const struct kafka_record *record, int32_t partition,
+                       int64_t offset)
+{
+	struct acks *acks = ctx;
+	assert_non_null(record->opaque);
+	atomic_fetch_add(&acks->count, 1);
+	atomic_store(&acks->last_offset[partition], offset);
+}
+
+static void acks_name_their_offsets_and_a_query_the_ends(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct acks acks = { 0 };
+	kafka_fixture_create_topic(f, 2);
+	const struct kafka_producer_config config = {
+		.kafka = &f->kafka,
+		.queue_max = 100,
+		.queue_bytes_max = 1 << 20,
+		.acked = record_ack,
+		.ctx = &acks,
+		.log = f->log,
+	};
+	struct kafka_producer *p = NULL;
+	assert_int_equal(kafka_producer_new(&config, &p), OK);
+	int64_t ends[2] = { -1, -1 };
+	int32_t partitions = 0;
+	/* A new topic has no leaders for a moment. */
+	while (kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions) != OK)
+		poll(NULL, 0, 10);
+	assert_int_equal(partitions, 2);
+	assert_int_equal(ends[0] + ends[1], 0);
+	for (uintptr_t i = 1; i <= 20; i++) {
+		char key[8];
+		snprintf(key, sizeof(key), "%d", (int)i);
+		const struct kafka_record record = { .topic = f->unique,
+			                             .key = key,
+			                             .key_len = strlen(key),
+			                             .value = "value",
+			                             .value_len = 5,
+			                             .opaque = (void *)i };
+		assert_int_equal(kafka_producer_send(p, &record), OK);
+	}
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	assert_int_equal(atomic_load(&acks.count), 20);
+	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 2, &partitions),
+	                 OK);
+	assert_int_equal(ends[0] + ends[1], 20);
+	for (int part = 0; part < 2; part++)
+		assert_int_equal(atomic_load(&acks.last_offset[part]) + 1, ends[part]);
+	assert_int_equal(kafka_producer_query_ends(p, f->unique, TIMEOUT_MS, ends, 1, &partitions),
+	                 ERR_LIMIT);
+	kafka_producer_free(p);
+}
+
+#define WITH_FIXTURE(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(acks_name_their_offsets_and_a_query_the_ends),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
