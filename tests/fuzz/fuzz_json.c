@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 #include "lib/http/http_internal.h"
 #include "lib/json/json.h"
 #include "services/links-api/access/key_request.h"
@@ -133,7 +134,7 @@ static void try_user_change(const struct json *body)
 static bool is_password(const char *text)
 {
 	size_t len = strlen(text);
-	return len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX;
+	return utf8_length(text, len) >= PASSWORD_CHARS_MIN && len <= PASSWORD_BYTES_MAX;
 }
 
 /* For a new password and for closing an account. */

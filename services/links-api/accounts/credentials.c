@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/utf8.h"
 #include "services/links-api/member.h"
 
 #define EMAIL_LOCAL_MAX 64
@@ -45,11 +46,14 @@ static void read_password(const struct json *object, const char *name,
 		return;
 	size_t len = strlen(password);
 	member_pointer(name, pointer);
-	if (len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX)
-		memcpy(out, password, len + 1);
+	if (utf8_length(password, len) < PASSWORD_CHARS_MIN)
+		http_problem_add_field(wrong, pointer, "must have at least %d characters",
+		                       PASSWORD_CHARS_MIN);
+	else if (len > PASSWORD_BYTES_MAX)
+		http_problem_add_field(wrong, pointer, "must have at most %d bytes",
+		                       PASSWORD_BYTES_MAX);
 	else
-		http_problem_add_field(wrong, pointer, "must have %d to %d bytes",
-		                       PASSWORD_BYTES_MIN, PASSWORD_BYTES_MAX);
+		memcpy(out, password, len + 1);
 }
 
 enum err credentials_read_password(const struct json *object, const char *name,

@@ -21,8 +21,9 @@ struct credentials {
 
 /*
  * ERR_INVALID: wrong lists every invalid field. email: printable ASCII with exactly one "@" and
- * text on both sides. password: PASSWORD_BYTES_MIN to PASSWORD_BYTES_MAX bytes; JSON strings never
- * contain a NUL here. name: allowed only if has_name, at most USER_NAME_CHARS_MAX characters.
+ * text on both sides. password: at least PASSWORD_CHARS_MIN characters and at most
+ * PASSWORD_BYTES_MAX bytes; JSON strings never contain a NUL here. name: allowed only if has_name,
+ * at most USER_NAME_CHARS_MAX characters.
  */
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;

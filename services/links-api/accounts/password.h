@@ -12,7 +12,7 @@
 
 #include "lib/base/err.h"
 
-#define PASSWORD_BYTES_MIN 8
+#define PASSWORD_CHARS_MIN 8
 /* bcrypt ignores further bytes, so a longer password would match by its prefix. */
 #define PASSWORD_BYTES_MAX 72
 #define PASSWORD_SIZE (PASSWORD_BYTES_MAX + 1)

@@ -40,13 +40,14 @@ static void parses_register_and_login(void **state)
 	assert_string_equal(credentials.name, "");
 }
 
-static void limits_passwords_by_bytes_not_characters(void **state)
+static void needs_8_characters_and_takes_72_bytes(void **state)
 {
 	(void)state;
 	char password[PASSWORD_SIZE + 1] = "";
 	assert_int_equal(read_password("1234567"), ERR_INVALID);
 	assert_int_equal(read_password("12345678"), OK);
-	assert_int_equal(read_password("äöüß"), OK);
+	assert_int_equal(read_password("äöüßäöü"), ERR_INVALID);
+	assert_int_equal(read_password("äöüßäöüß"), OK);
 	memset(password, 'x', PASSWORD_BYTES_MAX);
 	assert_int_equal(read_password(password), OK);
 	password[PASSWORD_BYTES_MAX] = 'x';
@@ -139,7 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parses_register_and_login),
-		cmocka_unit_test(limits_passwords_by_bytes_not_characters),
+		cmocka_unit_test(needs_8_characters_and_takes_72_bytes),
 		cmocka_unit_test(refuses_malformed_addresses),
 		cmocka_unit_test(refuses_addresses_that_are_too_long),
 		cmocka_unit_test(reports_all_invalid_fields_at_once),
