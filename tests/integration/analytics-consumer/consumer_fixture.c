@@ -32,7 +32,7 @@ static void set_config(struct consumer_fixture *fixture)
 		                                  .topic = fixture->redirects,
 		                                  .dead_letter_topic = fixture->dead_letters,
 		                                  .visits_topic = fixture->visits,
-		                                  .session_timeout_ms = 6000,
+		                                  .session_timeout_ms = 30000,
 		                                  .batch_events = 1000,
 		                                  .batch_ms = 20,
 		                                  .sources = fixture->sources,
@@ -287,7 +287,7 @@ size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic
 		.kafka = &fixture->backend->kafka,
 		.group = group,
 		.topic = topic,
-		.session_timeout_ms = 6000,
+		.session_timeout_ms = 30000,
 		.events = kafka_fixture_from_the_beginning,
 		.log = fixture->backend->log,
 	};
@@ -307,4 +307,27 @@ size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic
 	}
 	kafka_consumer_free(consumer);
 	return n;
+}
+
+static bool has_position_of(const struct consumer_fixture_record *a,
+                            const struct consumer_fixture_record *b)
+{
+	return strcmp(a->partition, b->partition) == 0 && strcmp(a->offset, b->offset) == 0;
+}
+
+size_t consumer_fixture_read_letters(struct consumer_fixture *fixture, size_t count)
+{
+	struct consumer_fixture_record *records = fixture->records;
+	size_t n = consumer_fixture_read(fixture, fixture->dead_letters, count);
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t first = 0;
+		while (first < kept && !has_position_of(&records[first], &records[i]))
+			first++;
+		if (first < kept)
+			assert_string_equal(records[first].reason, records[i].reason);
+		else
+			records[kept++] = records[i];
+	}
+	return kept;
 }

@@ -105,4 +105,10 @@ void consumer_fixture_assert_ledger(struct consumer_fixture *fixture, int64_t co
  */
 size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic, size_t count);
 
+/*
+ * Reads the dead letters as consumer_fixture_read does and keeps the first one of each position. A
+ * batch that is repeated, because it was fenced or took too long, sends its letters again.
+ */
+size_t consumer_fixture_read_letters(struct consumer_fixture *fixture, size_t count);
+
 #endif

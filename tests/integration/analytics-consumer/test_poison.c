@@ -94,7 +94,7 @@ static void assert_letter(struct consumer_fixture *fixture,
 	assert_true(strlen(letter->partition) == 1 && strlen(letter->offset) > 0);
 }
 
-static void sends_each_poison_message_to_the_dead_letters_once_and_counts_the_rest(void **state)
+static void sends_each_poison_message_to_the_dead_letters_and_counts_the_rest(void **state)
 {
 	struct consumer_fixture *fixture = *state;
 	struct poison poison[16];
@@ -124,7 +124,7 @@ static void sends_each_poison_message_to_the_dead_letters_once_and_counts_the_re
 	consumer_fixture_produce(fixture, &last);
 	consumer_fixture_flush(fixture);
 	consumer_fixture_await_counted(fixture, 20 * (int64_t)count + 1);
-	size_t letters = consumer_fixture_read(fixture, fixture->dead_letters, count);
+	size_t letters = consumer_fixture_read_letters(fixture, count);
 	assert_int_equal(letters, count);
 	for (size_t i = 0; i < count; i++) {
 		char key[32];
@@ -154,7 +154,7 @@ static void survives_a_topic_full_of_poison(void **state)
 	test_database_await(fixture->database,
 	                    "SELECT sum(next_offset)::bigint FROM consumer_offsets", 261,
 	                    CONSUMER_FIXTURE_DEADLINE_MS);
-	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 260), 260);
+	assert_int_equal(consumer_fixture_read_letters(fixture, 260), 260);
 	consumer_fixture_stop(fixture, ingest);
 	free(large);
 }
@@ -180,7 +180,7 @@ static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 	test_database_await(fixture->database,
 	                    "SELECT sum(next_offset)::bigint FROM consumer_offsets", 200,
 	                    CONSUMER_FIXTURE_DEADLINE_MS);
-	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 100), 100);
+	assert_int_equal(consumer_fixture_read_letters(fixture, 100), 100);
 	consumer_fixture_stop(fixture, first);
 	consumer_fixture_stop(fixture, second);
 }
@@ -257,8 +257,7 @@ int main(void)
 #define WITH_FIXTURE(test)                                                                         \
 	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(
-			sends_each_poison_message_to_the_dead_letters_once_and_counts_the_rest),
+		WITH_FIXTURE(sends_each_poison_message_to_the_dead_letters_and_counts_the_rest),
 		WITH_FIXTURE(survives_a_topic_full_of_poison),
 		WITH_FIXTURE(sends_no_dead_letter_for_a_fenced_batch),
 		WITH_FIXTURE(reports_that_it_waits_for_the_dead_letter_topic),

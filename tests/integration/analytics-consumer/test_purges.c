@@ -89,7 +89,7 @@ static void start(struct fixture *f)
 	const struct purge_consumer_config config = { .kafka = &f->backend->kafka,
 		                                      .group = f->backend->unique,
 		                                      .topic = f->backend->unique,
-		                                      .session_timeout_ms = 6000,
+		                                      .session_timeout_ms = 30000,
 		                                      .pool = f->pool,
 		                                      .clock = clock_system(),
 		                                      .log = f->backend->log };

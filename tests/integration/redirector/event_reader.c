@@ -15,7 +15,7 @@ void event_reader_read(struct fixture *f, const char *name, struct redirect_even
 		.kafka = &f->config.kafka,
 		.group = slug,
 		.topic = REDIRECT_EVENT_TOPIC,
-		.session_timeout_ms = 6000,
+		.session_timeout_ms = 30000,
 		.events = kafka_fixture_from_the_beginning,
 		.log = f->log,
 	};
