@@ -106,7 +106,7 @@ static bool is_same(const struct user *a, const struct user *b)
 static enum err change_on(void *ctx, struct pg_conn *conn)
 {
 	struct update *u = ctx;
-	struct user before;
+	struct user before = { 0 };
 	enum err err = user_store_lock_admin(conn, u->request->user_id, u->id);
 	u->caller_was_demoted = err == ERR_NOT_FOUND;
 	if (err == OK)

@@ -6,7 +6,7 @@
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
-#define LARGE 60000
+#define LARGE 60000U
 #define HELD_MAX 48
 
 static enum http_progress echo(void *ctx, struct http_exchange *x)
