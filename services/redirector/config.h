@@ -49,6 +49,7 @@ struct config {
 	int64_t memory_ttl_ms;
 	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: no feed */
 	char link_watermark_topic[250];
+	int64_t feed_fresh_us; /* no variable; 0: WATERMARK_TRACKER_FRESH_US */
 	int64_t slug_bloom_filter_slugs;
 	int64_t unknown_queries_per_second; /* to PostgreSQL, for slugs missing from the Bloom
 	                                       filter */

@@ -274,7 +274,9 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 	r->clock = &r->corrected.clock;
 	r->log = log;
 	r->metrics = metrics;
-	watermark_tracker_init(&r->watermark, r->clock);
+	watermark_tracker_init(&r->watermark, r->clock,
+	                       config->feed_fresh_us ? config->feed_fresh_us
+	                                             : WATERMARK_TRACKER_FRESH_US);
 	enum err e = create_stores(r);
 	if (e != OK)
 		goto out;

@@ -4,10 +4,12 @@
 
 #define UNKNOWN_POSITION (-1)
 
-void watermark_tracker_init(struct watermark_tracker *tracker, const struct clock *clock)
+void watermark_tracker_init(struct watermark_tracker *tracker, const struct clock *clock,
+                            int64_t fresh_us)
 {
 	memset(tracker, 0, sizeof(*tracker));
 	tracker->clock = clock;
+	tracker->fresh_us = fresh_us;
 	tracker->started_us = clock_now_us(clock);
 	atomic_init(&tracker->fresh_until_us, INT64_MIN);
 	atomic_init(&tracker->continuous_since_us, WATERMARK_TRACKER_NOT_CONTINUOUS);
@@ -31,7 +33,7 @@ static void advance(struct watermark_tracker *tracker, int64_t watermark_us)
 	atomic_store(&tracker->watermark_us, watermark_us);
 	if (atomic_load(&tracker->continuous_since_us) == WATERMARK_TRACKER_NOT_CONTINUOUS)
 		atomic_store(&tracker->continuous_since_us, steady_us);
-	atomic_store(&tracker->fresh_until_us, steady_us + WATERMARK_TRACKER_FRESH_US - lag_us);
+	atomic_store(&tracker->fresh_until_us, steady_us + tracker->fresh_us - lag_us);
 }
 
 static bool is_reached(const struct watermark_tracker *tracker, const struct watermark *watermark)

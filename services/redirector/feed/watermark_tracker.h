@@ -7,10 +7,10 @@
  * waits until the position of the reader has reached every end.
  *
  *   watermark   every change committed before it (by PostgreSQL's clock) has been read
- *   fresh       the watermark lags the wall clock by at most WATERMARK_TRACKER_FRESH_US
+ *   fresh       the watermark lags the wall clock by at most fresh_us
  *   continuous  no event has been missed since a point in time. An entry that was read from a store
  *               after that point, and that no event has changed, is current while the feed is
- * fresh.
+ *               fresh.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_FEED_WATERMARK_TRACKER_H
 #define WAYMARK_SERVICES_REDIRECTOR_FEED_WATERMARK_TRACKER_H
@@ -30,6 +30,7 @@
 
 struct watermark_tracker {
 	const struct clock *clock;
+	int64_t fresh_us;                    /* constant */
 	_Atomic int64_t fresh_until_us;      /* steady */
 	_Atomic int64_t continuous_since_us; /* steady; or WATERMARK_TRACKER_NOT_CONTINUOUS */
 	_Atomic int64_t watermark_us;        /* wall; 0: unknown */
@@ -45,7 +46,9 @@ struct watermark_tracker {
 	size_t waiting_count;
 };
 
-void watermark_tracker_init(struct watermark_tracker *tracker, const struct clock *clock);
+/* fresh_us: WATERMARK_TRACKER_FRESH_US in production. */
+void watermark_tracker_init(struct watermark_tracker *tracker, const struct clock *clock,
+                            int64_t fresh_us);
 
 /* --- the writer --- */
 

@@ -24,6 +24,9 @@
 #define PARTITIONS 2
 #define WATERMARK_MS 50
 #define TIMEOUT_MS TEST_DEADLINE_MS
+/* A busy machine delays a watermark by more than the 700 ms of production. */
+#define FRESH_US (60 * CLOCK_US_PER_S)
+#define SHORT_FRESH_US (3 * CLOCK_US_PER_S)
 
 /* A fixture with its own topics. A thread writes watermarks in place of the relay. */
 struct feed_fixture {
@@ -85,6 +88,7 @@ static int set_up(void **state)
 	kafka_fixture_create_topic(&s->watermarks, 1);
 	snprintf(s->fixture->config.link_watermark_topic,
 	         sizeof(s->fixture->config.link_watermark_topic), "%s", s->watermarks.unique);
+	s->fixture->config.feed_fresh_us = FRESH_US;
 	const struct kafka_producer_config config = { .kafka = &s->net->kafka,
 		                                      .queue_max = 1000,
 		                                      .queue_bytes_max = 10 << 20,
@@ -178,12 +182,15 @@ static void memory_outlives_its_ttl_and_applies_changes(void **state)
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), 0);
 	assert_int_equal(fixture_metric(s->fixture, "waymark_feed_events_total"), 1);
-	assert_true(fixture_metric(s->fixture, "waymark_feed_lag_seconds") < 1);
+	until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (fixture_metric(s->fixture, "waymark_feed_lag_seconds") >= 1)
+		assert_true(http_fixture_now_ms() < until_ms);
 }
 
 static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 {
 	struct feed_fixture *s = *state;
+	s->fixture->config.feed_fresh_us = SHORT_FRESH_US;
 	fixture_add_link(s->fixture, "paused");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);

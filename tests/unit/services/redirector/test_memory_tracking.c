@@ -38,7 +38,7 @@ static int set_up(void **state)
 	static struct fixture f;
 	clock_fake_init(&f.clock, NOW_US);
 	clock_fake_advance(&f.clock, CLOCK_US_PER_HOUR);
-	watermark_tracker_init(&f.watermark, &f.clock.clock);
+	watermark_tracker_init(&f.watermark, &f.clock.clock, WATERMARK_TRACKER_FRESH_US);
 	watermark_tracker_set_partitions(&f.watermark, 1);
 	f.changes = recent_changes_new();
 	f.memory = memory_cache_new(MIB, TTL_US);

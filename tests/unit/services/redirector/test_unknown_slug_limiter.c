@@ -53,7 +53,7 @@ static int set_up(void **state)
 {
 	static struct fixture f;
 	clock_fake_init(&f.clock, NOW_US);
-	watermark_tracker_init(&f.watermark, &f.clock.clock);
+	watermark_tracker_init(&f.watermark, &f.clock.clock, WATERMARK_TRACKER_FRESH_US);
 	watermark_tracker_set_partitions(&f.watermark, 1);
 	set_watermark(&f, NOW_US);
 	f.filter = slug_bloom_filter_new(1000);

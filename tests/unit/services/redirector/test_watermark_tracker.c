@@ -16,7 +16,7 @@ static int set_up(void **state)
 {
 	static struct fixture fixture;
 	clock_fake_init(&fixture.clock, NOW_US);
-	watermark_tracker_init(&fixture.tracker, &fixture.clock.clock);
+	watermark_tracker_init(&fixture.tracker, &fixture.clock.clock, WATERMARK_TRACKER_FRESH_US);
 	*state = &fixture;
 	return 0;
 }
