@@ -84,7 +84,7 @@ class RedirectorStack(Stack):
 
     def metrics(self):
         """All series of the redirector's /metrics by their name with labels."""
-        with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/metrics", timeout=120) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
@@ -92,7 +92,7 @@ class RedirectorStack(Stack):
     def readiness(self):
         """Status and text of /readyz."""
         try:
-            with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/readyz", timeout=10) as answer:
+            with urllib.request.urlopen(self.env["REDIRECTOR_OPS_URL"] + "/readyz", timeout=120) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
@@ -269,7 +269,7 @@ class Events:
             parts = [confluent_kafka.TopicPartition(self.TOPIC, p, 0) for p in range(self._partitions(consumer))]
             left = {}
             for part in parts:
-                low, high = consumer.get_watermark_offsets(part, timeout=20)
+                low, high = consumer.get_watermark_offsets(part, timeout=120)
                 assert low == 0, "the broker has deleted events"
                 left[part.partition] = high
             consumer.assign(parts)
@@ -278,7 +278,7 @@ class Events:
             consumer.close()
 
     def _partitions(self, consumer):
-        return len(consumer.list_topics(self.TOPIC, timeout=20).topics[self.TOPIC].partitions)
+        return len(consumer.list_topics(self.TOPIC, timeout=120).topics[self.TOPIC].partitions)
 
     def _consume(self, consumer, ends):
         last_seen_at = time.monotonic()

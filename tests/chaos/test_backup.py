@@ -113,7 +113,7 @@ def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property)
 
 def readiness(url):
     try:
-        with urllib.request.urlopen(url + "/readyz", timeout=10) as answer:
+        with urllib.request.urlopen(url + "/readyz", timeout=120) as answer:
             return answer.status, json.load(answer)["failing"]
     except urllib.error.HTTPError as answer:
         return answer.code, json.load(answer)["failing"]

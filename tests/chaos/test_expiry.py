@@ -95,7 +95,7 @@ class ExpiryStack(RedirectorStack):
 
 
 def page(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return answer.read().decode()
 
 

@@ -43,7 +43,7 @@ class Follower:
 
     def __init__(self, base):
         url = urllib.parse.urlsplit(base)
-        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
 
     def follow(self, slug):
         self.connection.request("GET", f"/{slug}")
@@ -57,7 +57,7 @@ class Follower:
             now = time.monotonic()
             if answer == (302, target):
                 return now - since
-            assert now - since < 60, f"{slug} still leads to {answer}"
+            assert now - since < 300, f"{slug} still leads to {answer}"
 
 
 def test_every_change_reaches_every_redirector(stack, user, record_property, promise):

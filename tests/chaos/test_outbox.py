@@ -109,7 +109,7 @@ class Topic(threading.Thread):
             {"bootstrap.servers": brokers, "group.id": f"chaos-outbox-{os.getpid()}", "enable.auto.commit": False}
         )
         name = "waymark.links.v1"
-        parts = self.consumer.list_topics(name, timeout=20).topics[name].partitions
+        parts = self.consumer.list_topics(name, timeout=120).topics[name].partitions
         self.consumer.assign([confluent_kafka.TopicPartition(name, p, confluent_kafka.OFFSET_BEGINNING) for p in parts])
         self.start()
 

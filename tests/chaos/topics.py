@@ -23,12 +23,12 @@ def reader(brokers, group=None):
 
 
 def partitions_of(consumer, topic):
-    return [confluent_kafka.TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=10).topics[topic].partitions]
+    return [confluent_kafka.TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=120).topics[topic].partitions]
 
 
 def spans(consumer, topic):
     """Partition → its first offset and its next one."""
-    return {p.partition: consumer.get_watermark_offsets(p, timeout=10) for p in partitions_of(consumer, topic)}
+    return {p.partition: consumer.get_watermark_offsets(p, timeout=120) for p in partitions_of(consumer, topic)}
 
 
 def ends(brokers, topic):
@@ -39,7 +39,7 @@ def ends(brokers, topic):
 def committed(brokers, topic, group):
     """Partition → the offset that a group has committed to Kafka."""
     with reader(brokers, group) as consumer:
-        return {p.partition: p.offset for p in consumer.committed(partitions_of(consumer, topic), timeout=10)}
+        return {p.partition: p.offset for p in consumer.committed(partitions_of(consumer, topic), timeout=120)}
 
 
 def commit_ends(brokers, topic, group):

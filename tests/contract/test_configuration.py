@@ -120,7 +120,7 @@ def run(program, changes, journal, *arguments):
     sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
     return subprocess.run(
         [BUILD / "bin" / program, *arguments], env=VALID[program] | journal | sanitizers | changes,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

@@ -39,14 +39,14 @@ class Kafka:
         self.kafka = confluent_kafka
         own = {"group.id": secrets.token_hex(6), "enable.auto.commit": False}
         self.consumer = confluent_kafka.Consumer(kafka_settings(env) | own)
-        topics = self.consumer.list_topics(timeout=10).topics
+        topics = self.consumer.list_topics(timeout=120).topics
         places = [(name, p) for name, topic in topics.items() if not name.startswith("__") for p in topic.partitions]
         self.places = [confluent_kafka.TopicPartition(name, p, self.end(name, p)) for name, p in places]
         assert len({place.topic for place in self.places}) >= 4
         self.consumer.assign(self.places)
 
     def end(self, name, partition):
-        return self.consumer.get_watermark_offsets(self.kafka.TopicPartition(name, partition), timeout=10)[1]
+        return self.consumer.get_watermark_offsets(self.kafka.TopicPartition(name, partition), timeout=120)[1]
 
     def read_all(self):
         """Key, headers and value of each record up to the present ends."""

@@ -40,7 +40,7 @@ class Answer:
 def ask(base, method, path, headers=None, body=None):
     """Sends one request on a new connection. Does not follow redirects."""
     url = urllib.parse.urlsplit(base)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
     try:
         connection.request(method, path, body=body, headers=headers or {})
         response = connection.getresponse()
@@ -125,11 +125,11 @@ class Topic:
         self.kafka = confluent_kafka
         settings = {"group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
         self.consumer = confluent_kafka.Consumer(kafka_settings(env) | settings)
-        partitions = self.consumer.list_topics(name, timeout=10).topics[name].partitions
+        partitions = self.consumer.list_topics(name, timeout=120).topics[name].partitions
         self.consumer.assign(
             [
                 confluent_kafka.TopicPartition(
-                    name, p, self.consumer.get_watermark_offsets(confluent_kafka.TopicPartition(name, p), timeout=10)[1]
+                    name, p, self.consumer.get_watermark_offsets(confluent_kafka.TopicPartition(name, p), timeout=120)[1]
                 )
                 for p in partitions
             ]

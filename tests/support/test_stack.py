@@ -238,7 +238,7 @@ def test_the_embedded_broker_has_the_topics_and_refuses_a_restart(embedded, fold
 
     found = addresses(folder)
     assert found["BROKER"] == "embedded"
-    topics = AdminClient({"bootstrap.servers": found["KAFKA_BROKERS"]}).list_topics(timeout=10).topics
+    topics = AdminClient({"bootstrap.servers": found["KAFKA_BROKERS"]}).list_topics(timeout=120).topics
     lines = [line.split() for line in (ROOT / "deploy/topics.conf").read_text().splitlines()]
     for name, partitions in ((words[0], words[1]) for words in lines if words and not words[0].startswith("#")):
         assert len(topics[name].partitions) == int(partitions), name

@@ -84,8 +84,8 @@ class Stage:
 
         reader = Consumer({"bootstrap.servers": self.stores["KAFKA_BROKERS"], "group.id": "bench"})
         try:
-            partitions = reader.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
-            return sum(reader.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=10)[1] for each in partitions)
+            partitions = reader.list_topics(TOPIC, timeout=120).topics[TOPIC].partitions
+            return sum(reader.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=120)[1] for each in partitions)
         finally:
             reader.close()
 
@@ -93,10 +93,10 @@ class Stage:
         from confluent_kafka.admin import AdminClient, NewTopic
 
         admin = AdminClient({"bootstrap.servers": self.stores["KAFKA_BROKERS"]})
-        partitions = len(admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions)
+        partitions = len(admin.list_topics(TOPIC, timeout=120).topics[TOPIC].partitions)
         admin.delete_topics([TOPIC])[TOPIC].result()
         deadline = time.monotonic() + 60
-        while TOPIC in admin.list_topics(timeout=10).topics:
+        while TOPIC in admin.list_topics(timeout=120).topics:
             if time.monotonic() > deadline:
                 raise SystemExit(f"bench: {TOPIC} does not go away")
             time.sleep(0.2)

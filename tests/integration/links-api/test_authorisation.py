@@ -46,7 +46,7 @@ class Actor:
     def __init__(self, name, api, owner=None, permission=None):
         self.name, self.token, self.owner, self.permission = name, api.token, owner, permission
         url = urllib.parse.urlsplit(api.base)
-        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
 
     def request(self, method, path, body=None):
         """(status, headers, body) without the parts that differ between any two responses."""

@@ -13,7 +13,7 @@ from waiting import wait_until
 
 def run(*arguments, **environment):
     return subprocess.run(
-        [BUILD / "bin/links-api", *arguments], env=environment, capture_output=True, text=True, timeout=30, check=False
+        [BUILD / "bin/links-api", *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
 
 

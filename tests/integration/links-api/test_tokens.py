@@ -139,7 +139,7 @@ def status_of(connection, token):
 
 def test_no_hostile_token_is_accepted(service, database, user):
     url = urllib.parse.urlsplit(service.url)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
     key = insert_api_key(database, user.id, ["links:read"])
     good = sign(HEADER, make_claims(user.id))
     tokens = sorted(set(hostile(user.id, key)) - {good})
@@ -158,7 +158,7 @@ def test_no_hostile_token_is_accepted(service, database, user):
 
 def test_two_credentials_in_one_request_are_refused(service, user):
     url = urllib.parse.urlsplit(service.url)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
     connection.putrequest("GET", "/api/auth/me")
     for token in (user.token, make_token(user.id)):
         connection.putheader("Authorization", f"Bearer {token}")

@@ -246,7 +246,7 @@ def test_memory_does_not_grow_with_the_export(spawn, database, ann, big):
     export(api, big, NDJSON, limit=1000)
     before, most, lines = memory_of(service), 0, 0
     url = urllib.parse.urlsplit(service.url)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
     connection.request("GET", path(big), headers={"Accept": NDJSON, "Authorization": f"Bearer {ann.token}"})
     answer, size = connection.getresponse(), 0
     while part := answer.read(1 << 20):
