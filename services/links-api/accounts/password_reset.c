@@ -1,5 +1,6 @@
 #include "services/links-api/accounts/password_reset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ struct creation {
 static void make_token(char out[static TOKEN_SIZE])
 {
 	const size_t prefix = strlen(TOKEN_PREFIX);
-	memcpy(out, TOKEN_PREFIX, prefix);
+	snprintf(out, TOKEN_SIZE, "%s", TOKEN_PREFIX);
 	entropy_text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", out + prefix,
 	             TOKEN_RANDOM_LENGTH);
 }

@@ -62,8 +62,10 @@ static size_t encode_value(const char *value, char *out)
 			out[len++] = '%';
 			out[len++] = digits[c >> 4];
 			out[len++] = digits[c & 15];
+		} else if (c == ' ') {
+			out[len++] = '+';
 		} else {
-			out[len++] = c == ' ' ? '+' : (char)c;
+			out[len++] = *value;
 		}
 	}
 	out[len] = '\0';

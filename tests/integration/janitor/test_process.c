@@ -205,13 +205,15 @@ static void is_not_delayed_by_a_task_that_hangs(void **state)
 /* Whether the process has begun to wait for SIGTERM; before, the signal would kill it. */
 static bool blocks_sigterm(pid_t pid)
 {
+	static const char name[] = "SigBlk:";
 	char path[64], line[256];
 	unsigned long long blocked = 0;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	FILE *status = fopen(path, "re");
 	assert_non_null(status);
-	while (fgets(line, sizeof(line), status) && sscanf(line, "SigBlk: %llx", &blocked) != 1)
-		continue;
+	while (fgets(line, sizeof(line), status))
+		if (strncmp(line, name, strlen(name)) == 0)
+			blocked = strtoull(line + strlen(name), NULL, 16);
 	fclose(status);
 	return (blocked >> (SIGTERM - 1)) & 1;
 }

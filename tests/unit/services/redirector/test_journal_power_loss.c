@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,10 +50,14 @@ static ino_t inode_of_mapping(const void *addr)
 	char line[1024];
 	unsigned long inode = 0;
 	while (inode == 0 && fgets(line, sizeof(line), maps)) {
-		unsigned long begin = 0, end = 0, found = 0;
-		sscanf(line, "%lx-%lx %*s %*s %*s %lu", &begin, &end, &found);
+		/* begin-end permissions offset device inode path */
+		char *rest = NULL;
+		unsigned long begin = strtoul(line, &rest, 16);
+		unsigned long end = strtoul(rest + 1, &rest, 16);
+		for (int field = 0; field < 3; field++)
+			rest += strspn(rest, " ") + strcspn(rest + strspn(rest, " "), " ");
 		if (begin <= (uintptr_t)addr && (uintptr_t)addr < end)
-			inode = found;
+			inode = strtoul(rest, NULL, 10);
 	}
 	fclose(maps);
 	assert_true(inode != 0);
