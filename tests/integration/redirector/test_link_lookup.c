@@ -96,10 +96,10 @@ static void works_without_redis(void **state)
 	set_redis(f, FIXTURE_UNREACHABLE_REDIS);
 	fixture_add_link(f, "noredis");
 	fixture_start(f);
+	fixture_await_ready(f, true);
 	for (int i = 0; i < 3; i++)
 		assert_redirects(f, "noredis", "https://example.com/noredis");
 	assert_int_equal(fixture_get_link(f, "noredis-unknown", ""), 404);
-	fixture_await_ready(f, true);
 }
 
 static void a_hung_redis_delays_only_briefly(void **state)
@@ -111,6 +111,7 @@ static void a_hung_redis_delays_only_briefly(void **state)
 	set_redis(f, url);
 	fixture_add_link(f, "frozen");
 	fixture_start(f);
+	fixture_await_ready(f, true);
 	int64_t began_ms = http_fixture_now_ms();
 	assert_redirects(f, "frozen", "https://example.com/frozen");
 	test_speed_at_most(http_fixture_now_ms() - began_ms, 3000, "ms");
