@@ -141,8 +141,7 @@ static void reject_waiting(void *arg)
 	http_exchange_resume(x);
 }
 
-static enum err submit(struct http_exchange *x, struct worker_pool *workers,
-                       worker_pool_job job)
+static enum err submit(struct http_exchange *x, struct worker_pool *workers, worker_pool_job job)
 {
 	x->queued_us = clock_steady_us(config_of(x)->clock);
 	return worker_pool_submit_for(workers, x->flow, job, reject_waiting, x);

@@ -16,7 +16,7 @@
 
 #define EXPORT_LIMITER_MAX 32
 #define EXPORT_LIMITER_MAX_PER_USER 4
-/* An export must have had this average rate after the first minute in which its client took it. */
+/* The average rate that an export needs after the first minute of its client. */
 #define EXPORT_LIMITER_BYTES_PER_S_MIN 16384
 
 struct export_limiter;
@@ -30,8 +30,8 @@ enum err export_limiter_acquire(struct export_limiter *limiter, int64_t user_id)
 void export_limiter_release(struct export_limiter *limiter, int64_t user_id);
 
 /*
- * bytes: that the client has taken in taking_us. Time in which a chunk was being read, or waited for
- * a worker, is not the client's.
+ * bytes: that the client has taken in taking_us. The time in which chunks are read, or wait for a
+ * worker, is not its own.
  */
 bool export_limiter_is_too_slow(int64_t taking_us, size_t bytes);
 

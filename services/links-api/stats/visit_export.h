@@ -16,8 +16,8 @@ enum visit_export_format { VISIT_EXPORT_CSV, VISIT_EXPORT_NDJSON };
 struct visit_export;
 
 /*
- * Borrows the exchange of r. Copies question with its filter. question->limit applies to the whole export, 0 = no limit.
- * ERR_LIMIT: too many exports are running (export_limiter.h).
+ * Borrows the exchange of r. Copies question with its filter. question->limit applies to the whole
+ * export, 0 = no limit. ERR_LIMIT: too many exports are running (export_limiter.h).
  */
 enum err visit_export_new(const struct request *r, enum visit_export_format format,
                           const struct visit_page_query *question,
