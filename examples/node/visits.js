@@ -3,7 +3,7 @@
  * Prints each visit on waymark.visits.v1 once, as one line of JSON. docs/integrations.md has the
  * guarantees that it relies on.
  *
- *   npm ci
+ *   npm ci --ignore-scripts
  *   KAFKA_BROKERS=127.0.0.1:9092 node visits.js
  *
  * It commits an offset only after it has printed the visit, so a crash loses no visit. It recognises

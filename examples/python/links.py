@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keeps a copy of all links from waymark.links.v1, and prints each change of it as one line of JSON.
 
-    pip install -r requirements.txt        # in a venv; or Debian's python3-confluent-kafka, python3-protobuf
+    pip install --require-hashes -r requirements.txt  # in a venv; or Debian's python3-confluent-kafka, python3-protobuf
     protoc -I ../../proto --python_out=. ../../proto/waymark/v1/link_event.proto
     KAFKA_BROKERS=127.0.0.1:9092 ./links.py
 

@@ -82,6 +82,7 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 	x->flow = 0;
 	x->workers = x->loop->shared->workers;
 	x->worker_turns = 0;
+	x->waited_us = 0;
 	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
 	x->arrived_steady_us = clock_steady_us(clock);
 	x->arrived_us = clock_now_us(clock);
@@ -411,6 +412,13 @@ void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader rea
 	x->body_reader_arg = arg;
 	x->chunk = HTTP_CHUNK_MORE;
 	x->chunk_sent = 0;
+	x->chunk_ready_us = clock_steady_us(x->loop->shared->config.clock);
+	x->taking_us = 0;
+}
+
+int64_t http_exchange_taking_us(const struct http_exchange *x)
+{
+	return x->taking_us;
 }
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)

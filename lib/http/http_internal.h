@@ -89,6 +89,8 @@ struct http_exchange {
 	uint64_t flow;
 	struct worker_pool *workers; /* that run the handler and the body reader */
 	unsigned worker_turns;       /* how often a handler has asked for a worker */
+	int64_t queued_us;           /* steady time at which it began to wait for a worker */
+	int64_t waited_us;           /* for workers, in all turns so far */
 	size_t body_reserved;        /* bytes reserved in the server's body budget, for body_flow */
 	uint64_t body_flow;
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
@@ -110,6 +112,8 @@ struct http_exchange {
 	void *body_reader_arg;
 	enum http_chunk chunk; /* with a body_reader: what response_body holds */
 	size_t chunk_sent;
+	int64_t chunk_ready_us; /* steady time at which the chunk began to be sent */
+	int64_t taking_us;      /* the client's, for all chunks before */
 };
 
 void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max);
@@ -221,6 +225,7 @@ struct http_metrics {
 	struct metric *evicted;
 	struct metric *late;
 	struct metric *queued;
+	struct metric *overdue;
 };
 
 /*

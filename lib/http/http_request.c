@@ -141,13 +141,37 @@ static void reject_waiting(void *arg)
 	http_exchange_resume(x);
 }
 
+static enum err submit(struct http_exchange *x, struct worker_pool *workers, worker_pool_job job)
+{
+	x->queued_us = clock_steady_us(config_of(x)->clock);
+	return worker_pool_submit_for(workers, x->flow, job, reject_waiting, x);
+}
+
+/*
+ * On a worker. False: the error response is written. The client of an overdue request has probably
+ * given up, and the requests behind it have a better chance.
+ */
+static bool may_start(struct http_exchange *x)
+{
+	const struct http_server_config *config = config_of(x);
+	const char *reason = NULL;
+	x->waited_us += clock_steady_us(config->clock) - x->queued_us;
+	if (atomic_load(&x->loop->shared->drain_expired)) {
+		reason = "The server is shutting down.";
+	} else if (config->worker_wait_ms > 0 &&
+	           x->waited_us > config->worker_wait_ms * CLOCK_US_PER_MS) {
+		reason = "The request waited too long for a worker. Try again later.";
+		metrics_add(x->loop->shared->metrics.overdue, 1);
+	}
+	if (reason != NULL)
+		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, reason);
+	return reason == NULL;
+}
+
 static void decide_admission(void *arg)
 {
 	struct http_exchange *x = arg;
-	if (atomic_load(&x->loop->shared->drain_expired))
-		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-		                     "The server is shutting down.");
-	else
+	if (may_start(x))
 		x->is_admitted = config_of(x)->admission(config_of(x)->ctx, x);
 	http_exchange_resume(x);
 }
@@ -158,8 +182,7 @@ static bool ask_for_admission(struct http_connection *c)
 	struct http_exchange *x = &c->exchange;
 	x->is_asking = true;
 	http_connection_move(c, &x->loop->busy, x->loop->now_us);
-	if (worker_pool_submit_for(x->loop->shared->workers, x->flow, decide_admission,
-	                           reject_waiting, x) != OK)
+	if (submit(x, x->loop->shared->workers, decide_admission) != OK)
 		return reject_unread(c, MHD_HTTP_SERVICE_UNAVAILABLE,
 		                     "Too many requests are waiting. Try again later.");
 	http_exchange_await_resume(x);
@@ -308,7 +331,7 @@ static bool submit_to_worker(struct http_exchange *x, enum http_progress progres
 	}
 	x->workers = workers;
 	x->worker_turns++;
-	if (worker_pool_submit_for(workers, x->flow, run_on_worker, reject_waiting, x) == OK)
+	if (submit(x, workers, run_on_worker) == OK)
 		return true;
 	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 	                     "Too many requests are waiting. Try again later.");
@@ -322,10 +345,7 @@ static void run_on_worker(void *arg)
 	const struct http_server_config *config = config_of(x);
 	x->on_worker = true;
 	enum http_progress progress = HTTP_COMPLETE;
-	if (atomic_load(&x->loop->shared->drain_expired))
-		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-		                     "The server is shutting down.");
-	else
+	if (may_start(x))
 		progress = config->handler(config->ctx, x);
 	if (progress == HTTP_PENDING)
 		return;

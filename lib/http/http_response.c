@@ -18,6 +18,7 @@ static void read_chunk(void *arg)
 		x->chunk = x->body_reader(x->body_reader_arg, &x->response_body);
 	if (strbuf_status(&x->response_body) != OK)
 		x->chunk = HTTP_CHUNK_FAILED;
+	x->chunk_ready_us = clock_steady_us(x->loop->shared->config.clock);
 	http_exchange_resume(x);
 }
 
@@ -58,8 +59,10 @@ static ssize_t read_body(void *arg, uint64_t position, char *out, size_t room)
 		return (ssize_t)copy_chunk(x, out, room);
 	if (x->chunk == HTTP_CHUNK_LAST)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (!x->is_polled)
+	if (!x->is_polled) {
 		http_connection_move(http_connection_of(x), &x->loop->streaming, x->loop->now_us);
+		x->taking_us += clock_steady_us(x->loop->shared->config.clock) - x->chunk_ready_us;
+	}
 	request_chunk(x);
 	return 0;
 }

@@ -50,6 +50,9 @@ static void register_metrics(struct http_metrics *m, struct metrics *metrics)
 		"Connections closed because a request or its reader was too slow.", NULL);
 	m->queued = metrics_gauge(metrics, "waymark_http_queued_requests",
 	                          "Requests waiting for a worker.", NULL);
+	m->overdue = metrics_counter(
+		metrics, "waymark_http_overdue_requests_total",
+		"Requests answered 503 because they waited too long for a worker.", NULL);
 }
 
 static void free_server(struct http_server *s)

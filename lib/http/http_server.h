@@ -83,9 +83,9 @@ typedef bool (*http_admission)(void *ctx, struct http_exchange *x);
 
 /*
  * Writes the response to a request that the server itself rejects: 400, 408, 411, 413, 414, 431,
- * 500 or 503. 503 means that the worker queue is full, too many large bodies arrive at once, or the
- * server is shutting down; Retry-After is set already. detail is a sentence for people. Must not
- * block.
+ * 500 or 503. 503 means that the worker queue is full, the request waited too long in it, too
+ * many large bodies arrive at once, or the server is shutting down; Retry-After is set already.
+ * detail is a sentence for people. Must not block.
  */
 typedef void (*http_error_response)(void *ctx, struct http_exchange *x, unsigned status,
                                     const char *detail);
@@ -119,7 +119,9 @@ struct http_server_config {
 	size_t heavy_workers; /* threads for HTTP_NEEDS_HEAVY_WORKER; may be 0 */
 	size_t worker_queue; /* requests that may wait for each kind of worker; beyond, those of the
 	                         flow that waits with most get 503 with Retry-After: 1 */
-	size_t connections;  /* ceiling overall; beyond it, an idle or slow one is evicted */
+	int64_t worker_wait_ms;    /* a request that waits longer for workers gets 503 as soon
+	                           as one is free; 0: no bound */
+	size_t connections;        /* ceiling overall; beyond it, an idle or slow one is evicted */
 	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */
 	size_t head_bytes_max;   /* request line and headers; 0: 8192. A connection takes twice that
 	                            plus 2.5 KiB */
@@ -269,6 +271,11 @@ typedef enum http_chunk (*http_body_reader)(void *arg, struct strbuf *out);
  * exchange ends, which may happen between two calls of the reader.
  */
 void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader reader, void *arg);
+/*
+ * In a body reader: how long the client has taken for all chunks so far. The time in which chunks
+ * were read, or waited for a worker, does not count.
+ */
+int64_t http_exchange_taking_us(const struct http_exchange *x);
 
 /*
  * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING. The

@@ -280,6 +280,11 @@ void json_append_text(struct json *array, const char *text)
 	json_append(array, new_text(text));
 }
 
+void json_append_int(struct json *array, int64_t value)
+{
+	json_append(array, check_allocated(json_integer(value)));
+}
+
 static int write_part(const char *bytes, size_t len, void *out)
 {
 	strbuf_add(out, bytes, len);

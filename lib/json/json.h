@@ -64,6 +64,7 @@ void json_set_null(struct json *object, const char *name);
 void json_set_time(struct json *object, const char *name, int64_t time_us);
 void json_append(struct json *array, struct json *value);
 void json_append_text(struct json *array, const char *text);
+void json_append_int(struct json *array, int64_t value);
 
 /* Compact, members in the order they were set. */
 void json_write(const struct json *value, struct strbuf *out);

@@ -40,6 +40,8 @@ static const struct env_var vars[] = {
 	        "account"),
 	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
 	        "requests that may wait for each kind of worker; beyond, the account that waits with most gets 503"),
+	ENV_INT("HTTP_WORKER_WAIT_MS", struct config, http_worker_wait_ms, "10000", 100, 600000,
+	        "how long a request may wait for a worker; beyond, it gets 503"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536,
 	        "largest number of open connections; beyond it, an idle or slow one is closed for a new one"),
 	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "128", 0, 65536,

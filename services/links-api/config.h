@@ -22,6 +22,7 @@ struct config {
 	int64_t http_workers;
 	int64_t http_heavy_workers;
 	int64_t http_worker_queue;
+	int64_t http_worker_wait_ms;
 	int64_t http_connections;
 	int64_t http_connections_per_ip; /* 0: no limit */
 	int64_t http_bodies_max_bytes;

@@ -75,6 +75,7 @@ static enum err start_http(struct links_api *service)
 		.workers = (size_t)config->http_workers,
 		.heavy_workers = (size_t)config->http_heavy_workers,
 		.worker_queue = (size_t)config->http_worker_queue,
+		.worker_wait_ms = config->http_worker_wait_ms,
 		.connections = (size_t)config->http_connections,
 		.connections_per_ip = (size_t)config->http_connections_per_ip,
 		.head_bytes_max = HEAD_BYTES_MAX,

@@ -131,6 +131,18 @@ struct local_limiter_state local_limiter_add(struct local_limiter *limiter, cons
 	return state;
 }
 
+void local_limiter_set(struct local_limiter *limiter, const char *key, int64_t counted,
+                       int64_t window_s)
+{
+	int64_t now_us = clock_steady_us(limiter->clock);
+	struct entry *entry = lock_entry(limiter, key, counted > 0, now_us);
+	if (entry) {
+		entry->counted = counted;
+		entry->window_end_us = now_us + window_s * CLOCK_US_PER_S;
+	}
+	pthread_mutex_unlock(&limiter->lock);
+}
+
 void local_limiter_refund(struct local_limiter *limiter, const char *key)
 {
 	struct entry *entry = lock_entry(limiter, key, false, clock_steady_us(limiter->clock));

@@ -1,6 +1,6 @@
 /*
- * Counts limits in the memory of this process, for events that Redis did not count. Safe from any
- * thread.
+ * Counts limits in the memory of this process, for events that Redis did not count, and to
+ * notice counters that Redis loses. Safe from any thread.
  *
  * The table has a fixed size of about 650 KB. A new key replaces the one with the fewest events in
  * its set, so that a flood of keys does not erase the count of a key under attack. Keys are kept as
@@ -31,6 +31,10 @@ struct local_limiter_state local_limiter_get(struct local_limiter *limiter, cons
 /* Counts events. A window of window_s begins with the first one. Returns the state afterwards. */
 struct local_limiter_state local_limiter_add(struct local_limiter *limiter, const char *key,
                                              int64_t events, int64_t window_s);
+
+/* Replaces what is counted, until the window ends in window_s. */
+void local_limiter_set(struct local_limiter *limiter, const char *key, int64_t counted,
+                       int64_t window_s);
 
 /* Uncounts one event. */
 void local_limiter_refund(struct local_limiter *limiter, const char *key);

@@ -13,53 +13,75 @@
 #define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
 
 /*
- * KEYS[1]: the counter. ARGV[1]: the maximum. ARGV[2]: the window in ms. ARGV[3]: the cost. Returns
- * {count including this event, ms until the window ends}; count 0 means not counted.
+ * How each script begins. KEYS[1]: the counter. ARGV[1] and ARGV[2]: its last value that this
+ * process has seen, and the ms that are left of its window, or 0 and 0. If Redis lost the counter
+ * before its time, the script continues from there.
  */
-static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-				  "local left = redis.call('PTTL', KEYS[1])\n"
-				  "if left <= 0 then count = 0; left = tonumber(ARGV[2]) end\n"
-				  "if count >= tonumber(ARGV[1]) then return {0, left} end\n"
-				  "count = count + tonumber(ARGV[3])\n"
-				  "redis.call('SET', KEYS[1], count, 'PX', left)\n"
-				  "return {count, left}\n";
+#define READ_COUNTER                                                                               \
+	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"                              \
+	"local left = redis.call('PTTL', KEYS[1])\n"                                               \
+	"local lost = 0\n"                                                                         \
+	"if left <= 0 then\n"                                                                      \
+	"  count = tonumber(ARGV[1])\n"                                                            \
+	"  left = tonumber(ARGV[2])\n"                                                             \
+	"  if left > 0 then\n"                                                                     \
+	"    lost = 1\n"                                                                           \
+	"    redis.call('SET', KEYS[1], count, 'PX', left)\n"                                      \
+	"  end\n"                                                                                  \
+	"end\n"
+
+/*
+ * ARGV[3]: the maximum. ARGV[4]: the window in ms. ARGV[5]: the cost. Returns {count including this
+ * event, ms until the window ends, 1 if the counter was lost}; count 0 means not counted.
+ */
+static const char take_script[] =
+	READ_COUNTER "if left <= 0 then left = tonumber(ARGV[4]) end\n"
+		     "if count >= tonumber(ARGV[3]) then return {0, left, lost} end\n"
+		     "count = count + tonumber(ARGV[5])\n"
+		     "redis.call('SET', KEYS[1], count, 'PX', left)\n"
+		     "return {count, left, lost}\n";
 
 static const char refund_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
 				    "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
 				    "return 0\n";
 
 /*
- * KEYS[1]: the counter. KEYS[2]: the reservations, scored by their expiry in ms. ARGV[1]: the
- * maximum. ARGV[2]: the id. ARGV[3]: the lifetime of a reservation in ms. Returns {1, other running
- * events} if reserved, {0, ms until the window ends} if the counter is full, {-1, 0} if
+ * KEYS[2]: the reservations, scored by their expiry in ms. ARGV[3]: the maximum. ARGV[4]: the id.
+ * ARGV[5]: the lifetime of a reservation in ms. Returns {1, other running events, lost} if
+ * reserved, {0, ms until the window ends, lost} if the counter is full, {-1, 0, lost} if
  * reservations fill the rest.
  */
 static const char reserve_script[] =
-	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-	"local left = redis.call('PTTL', KEYS[1])\n"
-	"if left <= 0 then count = 0 end\n"
-	"if count >= tonumber(ARGV[1]) then return {0, left} end\n"
-	"local time = redis.call('TIME')\n"
-	"local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
-	"redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)\n"
-	"local held = redis.call('ZCARD', KEYS[2])\n"
-	"if count + held >= tonumber(ARGV[1]) then return {-1, 0} end\n"
-	"redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])\n"
-	"redis.call('PEXPIRE', KEYS[2], ARGV[3])\n"
-	"return {1, held}\n";
+	READ_COUNTER "if count >= tonumber(ARGV[3]) then return {0, left, lost} end\n"
+		     "local time = redis.call('TIME')\n"
+		     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+		     "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)\n"
+		     "local held = redis.call('ZCARD', KEYS[2])\n"
+		     "if count + held >= tonumber(ARGV[3]) then return {-1, 0, lost} end\n"
+		     "redis.call('ZADD', KEYS[2], now + tonumber(ARGV[5]), ARGV[4])\n"
+		     "redis.call('PEXPIRE', KEYS[2], ARGV[5])\n"
+		     "return {1, held, lost}\n";
 
-/* KEYS: as above. ARGV[1]: the id. ARGV[2]: the window in ms if the event counts, otherwise 0. */
+/*
+ * KEYS: as above. ARGV[3]: the id. ARGV[4]: the window in ms if the event counts, otherwise 0.
+ * Returns {count, ms until the window ends, lost}.
+ */
 static const char end_reservation_script[] =
-	"redis.call('ZREM', KEYS[2], ARGV[1])\n"
-	"if tonumber(ARGV[2]) == 0 then return 0 end\n"
-	"if redis.call('PTTL', KEYS[1]) > 0 then return redis.call('INCR', KEYS[1]) end\n"
-	"redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
-	"return 1\n";
+	READ_COUNTER "redis.call('ZREM', KEYS[2], ARGV[3])\n"
+		     "if tonumber(ARGV[4]) == 0 then return {count, left, lost} end\n"
+		     "if left <= 0 then left = tonumber(ARGV[4]) end\n"
+		     "count = count + 1\n"
+		     "redis.call('SET', KEYS[1], count, 'PX', left)\n"
+		     "return {count, left, lost}\n";
+
+#define RESULTS 3
 
 struct rate_limit {
 	struct redis_pool *redis;
-	struct local_limiter *local;
+	struct local_limiter *local; /* what Redis did not count */
+	struct local_limiter *seen;  /* what Redis counted, when this process last saw it */
 	struct metric *fallbacks;
+	struct metric *lost;
 };
 
 struct rate_limit *rate_limit_new(struct redis_pool *redis, const struct clock *clock,
@@ -68,11 +90,16 @@ struct rate_limit *rate_limit_new(struct redis_pool *redis, const struct clock *
 	struct rate_limit *limits = mem_zero(sizeof(*limits));
 	limits->redis = redis;
 	limits->local = local_limiter_new(clock);
-	if (metrics)
-		limits->fallbacks = metrics_counter(
-			metrics, "waymark_rate_limit_fallbacks_total",
-			"Events that a limit counted in this process, because Redis did not.",
-			NULL);
+	limits->seen = local_limiter_new(clock);
+	if (!metrics)
+		return limits;
+	limits->fallbacks = metrics_counter(
+		metrics, "waymark_rate_limit_fallbacks_total",
+		"Events that a limit counted in this process, because Redis did not.", NULL);
+	limits->lost = metrics_counter(metrics, "waymark_rate_limit_lost_counters_total",
+	                               "Counters of limits that Redis had lost, and that this "
+	                               "process restored.",
+	                               NULL);
 	return limits;
 }
 
@@ -81,6 +108,7 @@ void rate_limit_free(struct rate_limit *limits)
 	if (!limits)
 		return;
 	local_limiter_free(limits->local);
+	local_limiter_free(limits->seen);
 	free(limits);
 }
 
@@ -95,17 +123,37 @@ static int64_t seconds(int64_t ms)
 	return (ms + 999) / 1000;
 }
 
-/* Runs a script that returns two numbers. Any other result is an error. */
+/* Every script begins with these two arguments. */
+struct seen_counter {
+	char count[24], left_ms[24];
+};
+
+/*
+ * The last two seconds of a window count as its end: what this process knows of it is rounded, and
+ * the counter of a window that has ended must not come back.
+ */
+static void read_seen(const struct rate_limit *limits, const char *key, struct seen_counter *seen)
+{
+	struct local_limiter_state state = local_limiter_get(limits->seen, key);
+	bool is_open = state.reset_s > 2;
+	snprintf(seen->count, sizeof(seen->count), "%" PRId64, is_open ? state.counted : 0);
+	snprintf(seen->left_ms, sizeof(seen->left_ms), "%" PRId64,
+	         is_open ? (state.reset_s - 2) * 1000 : 0);
+}
+
+/* Runs a script. Another result than three numbers is an error. */
 static enum err call(const struct rate_limit *limits, const char *script, size_t key_count,
-                     const struct redis_arg *args, size_t count, int64_t result[static 2])
+                     const struct redis_arg *args, size_t count, int64_t result[static RESULTS])
 {
 	struct redis_reply *reply = NULL;
 	enum err err = redis_pool_script(limits->redis, script, key_count, args, count, &reply);
-	if (err == OK && redis_reply_count(reply) != 2)
+	if (err == OK && redis_reply_count(reply) != RESULTS)
 		err = ERR_INTERNAL;
-	for (size_t i = 0; err == OK && i < 2; i++)
+	for (size_t i = 0; err == OK && i < RESULTS; i++)
 		result[i] = redis_reply_int(redis_reply_at(reply, i));
 	redis_reply_free(reply);
+	if (err == OK)
+		metrics_add(limits->lost, result[2]);
 	return err;
 }
 
@@ -114,18 +162,22 @@ static enum err take_in_redis(const struct rate_limit *limits, const struct rate
                               bool *is_counted)
 {
 	char max[24], window_ms[24], events[24];
-	int64_t result[2];
+	struct seen_counter seen;
+	int64_t result[RESULTS];
+	read_seen(limits, key, &seen);
 	snprintf(max, sizeof(max), "%" PRId64, rule->max);
 	snprintf(window_ms, sizeof(window_ms), "%" PRId64, rule->window_s * 1000);
 	snprintf(events, sizeof(events), "%" PRId64, cost);
-	const struct redis_arg args[] = { REDIS_TEXT(key), REDIS_TEXT(max), REDIS_TEXT(window_ms),
-		                          REDIS_TEXT(events) };
-	enum err err = call(limits, take_script, 1, args, 4, result);
+	const struct redis_arg args[] = { REDIS_TEXT(key),          REDIS_TEXT(seen.count),
+		                          REDIS_TEXT(seen.left_ms), REDIS_TEXT(max),
+		                          REDIS_TEXT(window_ms),    REDIS_TEXT(events) };
+	enum err err = call(limits, take_script, 1, args, 6, result);
 	if (err != OK)
 		return err;
 	*is_counted = result[0] > 0;
 	state->left = *is_counted && result[0] < rule->max ? rule->max - result[0] : 0;
 	state->reset_s = seconds(result[1]);
+	local_limiter_set(limits->seen, key, *is_counted ? result[0] : rule->max, state->reset_s);
 	return OK;
 }
 
@@ -160,8 +212,8 @@ void rate_limit_refund(struct rate_limit *limits, const struct rate_limit_rule *
 	char key[KEY_SIZE];
 	make_key(rule, subject, key);
 	const struct redis_arg args[] = { REDIS_TEXT(key) };
-	if (redis_pool_script(limits->redis, refund_script, 1, args, 1, NULL) != OK)
-		local_limiter_refund(limits->local, key);
+	bool is_in_redis = redis_pool_script(limits->redis, refund_script, 1, args, 1, NULL) == OK;
+	local_limiter_refund(is_in_redis ? limits->seen : limits->local, key);
 }
 
 /* The keys of both reservation scripts. */
@@ -190,13 +242,16 @@ static bool reserve_in_redis(const struct rate_limit *limits, const struct rate_
                              struct rate_limit_reservation *out, int64_t *reset_s, enum err *err)
 {
 	char max[24], hold_ms[24];
-	int64_t result[2];
+	struct seen_counter seen;
+	int64_t result[RESULTS];
+	read_seen(limits, keys->counter, &seen);
 	snprintf(max, sizeof(max), "%" PRId64, rule->max);
 	snprintf(hold_ms, sizeof(hold_ms), "%" PRId64, hold_s * 1000);
 	const struct redis_arg args[] = { REDIS_TEXT(keys->counter), REDIS_TEXT(keys->held),
-		                          REDIS_TEXT(max), REDIS_TEXT(out->id),
+		                          REDIS_TEXT(seen.count),    REDIS_TEXT(seen.left_ms),
+		                          REDIS_TEXT(max),           REDIS_TEXT(out->id),
 		                          REDIS_TEXT(hold_ms) };
-	if (call(limits, reserve_script, 2, args, 5, result) != OK)
+	if (call(limits, reserve_script, 2, args, 7, result) != OK)
 		return false;
 	*err = result[0] > 0 ? OK : result[0] == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
 	if (*err == OK)
@@ -237,10 +292,17 @@ static bool end_in_redis(const struct rate_limit *limits, const struct rate_limi
                          const struct rate_limit_reservation *reservation, bool counts)
 {
 	char window_ms[24];
+	struct seen_counter seen;
+	int64_t result[RESULTS];
+	read_seen(limits, keys->counter, &seen);
 	snprintf(window_ms, sizeof(window_ms), "%" PRId64, counts ? rule->window_s * 1000 : 0);
-	const struct redis_arg args[] = { REDIS_TEXT(keys->counter), REDIS_TEXT(keys->held),
+	const struct redis_arg args[] = { REDIS_TEXT(keys->counter),   REDIS_TEXT(keys->held),
+		                          REDIS_TEXT(seen.count),      REDIS_TEXT(seen.left_ms),
 		                          REDIS_TEXT(reservation->id), REDIS_TEXT(window_ms) };
-	return redis_pool_script(limits->redis, end_reservation_script, 2, args, 4, NULL) == OK;
+	if (call(limits, end_reservation_script, 2, args, 6, result) != OK)
+		return false;
+	local_limiter_set(limits->seen, keys->counter, result[0], seconds(result[1]));
+	return true;
 }
 
 void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_limit_rule *rule,

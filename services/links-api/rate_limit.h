@@ -6,6 +6,9 @@
  * Events that Redis does not count, because it is down or refuses the command, are counted in the
  * memory of this process (local_limiter.h) with the same rule. Each instance then allows max, so
  * the limit is weaker, but never absent. waymark_rate_limit_fallbacks_total counts these events.
+ *
+ * A counter that Redis loses before its time, by eviction or a restart, continues from what this
+ * process saw of it last. waymark_rate_limit_lost_counters_total counts these counters.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H
 #define WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H

@@ -35,6 +35,7 @@
 #define PARAMETER_SIZE 64
 #define OPTIONS ", OPTIONS"
 #define TOO_LARGE 413
+#define OVERLOADED 503
 
 /*
  * One row per endpoint; rows with the same path are adjacent. The last column: the handler reads
@@ -322,8 +323,9 @@ static bool reject_anonymous_large_body(const struct api *api, struct http_excha
 void routes_send_error(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
 	add_headers(ctx, x);
-	if (status != TOO_LARGE || !reject_anonymous_large_body(ctx, x))
-		http_problem_error_response(ctx, x, status, detail);
+	if (status == TOO_LARGE && reject_anonymous_large_body(ctx, x))
+		return;
+	http_problem_respond(x, status, status == OVERLOADED ? "overloaded" : NULL, detail, NULL);
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)

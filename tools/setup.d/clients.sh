@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# The generators of API clients, for tests/e2e/test_generated_clients.py. The versions are those of its package-lock.json
-# and requirements.txt.
+# The generators of API clients, for tests/e2e/test_generated_clients.py. The versions and checksums are those of its
+# package-lock.json and requirements.txt.
 
 clients_install() {
 	local wanted=$here/../tests/e2e/generated_clients folder=$cache/generated-clients
@@ -21,7 +21,7 @@ clients_install() {
 clients_fetch() { # clients_fetch FOLDER WANTED
 	mkdir -p "$1"
 	cp "$2/package.json" "$2/package-lock.json" "$1"
-	(cd "$1" && npm ci --no-audit --no-fund --loglevel error) >>"$log" 2>&1 || return 1
+	(cd "$1" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error) >>"$log" 2>&1 || return 1
 	/usr/bin/python3 -m venv "$1/python" >>"$log" 2>&1 || return 1
-	"$1/python/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$2/requirements.txt" >>"$log" 2>&1
+	"$1/python/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2/requirements.txt" >>"$log" 2>&1
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Schemathesis, which tests the API against its OpenAPI description. The versions are those of
+# Schemathesis, which tests the API against its OpenAPI description. The versions and checksums are those of
 # tests/integration/links-api/contract/requirements.txt, in a virtual environment of Debian's Python.
 
 schemathesis_install() {
@@ -17,5 +17,5 @@ schemathesis_install() {
 
 schemathesis_fetch() { # schemathesis_fetch FOLDER REQUIREMENTS
 	/usr/bin/python3 -m venv "$1" >>"$log" 2>&1 || return 1
-	"$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$2" >>"$log" 2>&1
+	"$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2" >>"$log" 2>&1
 }

@@ -179,14 +179,12 @@ static enum err audit(const struct bulk_write *bulk, struct pg_conn *conn,
                       enum bulk_write_outcome outcome, enum link_change change)
 {
 	const struct request *r = bulk->request;
-	int64_t count = 0, last_id = 0;
+	struct link_audit_bulk links = { 0 };
 	for (size_t i = 0; i < bulk->count; i++) {
-		if (bulk->items[i].outcome != outcome)
-			continue;
-		last_id = bulk->items[i].link.entry.id;
-		count++;
+		if (bulk->items[i].outcome == outcome)
+			link_audit_bulk_include(&links, bulk->items[i].link.entry.id);
 	}
-	return link_audit_add_bulk(r, conn, change, r->user_id, last_id, count);
+	return link_audit_add_bulk(r, conn, change, r->user_id, &links);
 }
 
 static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)

@@ -30,16 +30,33 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 	return err;
 }
 
+void link_audit_bulk_include(struct link_audit_bulk *bulk, int64_t link_id)
+{
+	if (bulk->count < LINK_AUDIT_IDS_MAX)
+		bulk->ids[bulk->count] = link_id;
+	bulk->count++;
+}
+
+static struct json *details_of(const struct link_audit_bulk *bulk)
+{
+	struct json *details = json_new_object();
+	struct json *ids = json_new_array();
+	for (int64_t i = 0; i < bulk->count && i < LINK_AUDIT_IDS_MAX; i++)
+		json_append_int(ids, bulk->ids[i]);
+	json_set_int(details, "links", bulk->count);
+	json_set(details, "link_ids", ids);
+	return details;
+}
+
 enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             int64_t owner_id, int64_t link_id, int64_t count)
+                             int64_t owner_id, const struct link_audit_bulk *bulk)
 {
 	const char *action = link_audit_action(change);
-	if (count == 0)
+	if (bulk->count == 0)
 		return OK;
-	if (count == 1)
-		return request_audit(r, conn, action, LINK_AUDIT_SUBJECT, link_id, NULL);
-	struct json *details = json_new_object();
-	json_set_int(details, "links", count);
+	if (bulk->count == 1)
+		return request_audit(r, conn, action, LINK_AUDIT_SUBJECT, bulk->ids[0], NULL);
+	struct json *details = details_of(bulk);
 	int64_t owner = owner_id == LINK_STORE_ANY_OWNER ? 0 : owner_id;
 	enum err err = request_audit(r, conn, action, AUDIT_STORE_USER, owner, details);
 	json_free(details);

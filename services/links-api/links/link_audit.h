@@ -17,13 +17,24 @@ const char *link_audit_action(enum link_change change);
 enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link_change change,
                         const struct link *link) MUST_CHECK;
 
+/* An entry names so many links of a bulk request at most; an id has up to 19 digits. */
+#define LINK_AUDIT_IDS_MAX 100
+
+/* The links of a bulk request with the same change. Begin with { 0 }. */
+struct link_audit_bulk {
+	int64_t count;
+	int64_t ids[LINK_AUDIT_IDS_MAX]; /* of the first ones */
+};
+
+void link_audit_bulk_include(struct link_audit_bulk *bulk, int64_t link_id);
+
 /*
- * Records the same change of count links of a bulk request as one entry. Of one link it says which;
- * of several the subject is their owner, and the details have their number. owner_id: also
- * LINK_STORE_ANY_OWNER, which is recorded as 0. Writes nothing if count is 0. Errors of
+ * Records the same change of all these links as one entry. One link is the subject; of several the
+ * subject is their owner, and the details have their number and the ids. owner_id: also
+ * LINK_STORE_ANY_OWNER, which is recorded as 0. Writes nothing without links. Errors of
  * audit_store_add.
  */
 enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
-                             int64_t owner_id, int64_t link_id, int64_t count) MUST_CHECK;
+                             int64_t owner_id, const struct link_audit_bulk *bulk) MUST_CHECK;
 
 #endif

@@ -91,14 +91,12 @@ static void edit_links(const struct request *r, struct bulk_update *update)
 static enum err audit_change(const struct request *r, struct pg_conn *conn,
                              const struct bulk_update *update, enum link_change change)
 {
-	int64_t last_id = 0, count = 0;
+	struct link_audit_bulk links = { 0 };
 	for (size_t i = 0; i < update->changed; i++) {
-		if (update->changes[i].change != change)
-			continue;
-		last_id = update->changes[i].link.entry.id;
-		count++;
+		if (update->changes[i].change == change)
+			link_audit_bulk_include(&links, update->changes[i].link.entry.id);
 	}
-	return link_audit_add_bulk(r, conn, change, update->params.owner_id, last_id, count);
+	return link_audit_add_bulk(r, conn, change, update->params.owner_id, &links);
 }
 
 static enum err audit(const struct request *r, struct pg_conn *conn,

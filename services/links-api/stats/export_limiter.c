@@ -66,8 +66,8 @@ void export_limiter_release(struct export_limiter *limiter, int64_t user_id)
 	pthread_mutex_unlock(&limiter->lock);
 }
 
-bool export_limiter_is_too_slow(int64_t elapsed_us, size_t bytes)
+bool export_limiter_is_too_slow(int64_t taking_us, size_t bytes)
 {
-	return elapsed_us > SETTLING_US &&
-	       (int64_t)bytes < elapsed_us / CLOCK_US_PER_S * EXPORT_LIMITER_BYTES_PER_S_MIN;
+	return taking_us > SETTLING_US &&
+	       (int64_t)bytes < taking_us / CLOCK_US_PER_S * EXPORT_LIMITER_BYTES_PER_S_MIN;
 }

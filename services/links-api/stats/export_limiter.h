@@ -16,7 +16,7 @@
 
 #define EXPORT_LIMITER_MAX 32
 #define EXPORT_LIMITER_MAX_PER_USER 4
-/* An export must have had this average rate after its first minute. */
+/* The average rate that an export needs after the first minute of its client. */
 #define EXPORT_LIMITER_BYTES_PER_S_MIN 16384
 
 struct export_limiter;
@@ -29,7 +29,10 @@ void export_limiter_free(struct export_limiter *limiter);
 enum err export_limiter_acquire(struct export_limiter *limiter, int64_t user_id) MUST_CHECK;
 void export_limiter_release(struct export_limiter *limiter, int64_t user_id);
 
-/* bytes: that the client has taken elapsed_us after the export began. */
-bool export_limiter_is_too_slow(int64_t elapsed_us, size_t bytes);
+/*
+ * bytes: that the client has taken in taking_us. The time in which chunks are read, or wait for a
+ * worker, is not its own.
+ */
+bool export_limiter_is_too_slow(int64_t taking_us, size_t bytes);
 
 #endif

@@ -11,6 +11,7 @@
 
 struct visit_export {
 	const struct api *api;
+	const struct http_exchange *exchange;
 	int64_t user_id;
 	enum visit_export_format format;
 	struct visit_filter filter;
@@ -18,20 +19,19 @@ struct visit_export {
 	bool is_limited;
 	size_t left; /* visits to send, if is_limited */
 	bool has_begun;
-	int64_t begun_us; /* steady */
-	size_t bytes;     /* of all chunks so far */
+	size_t bytes; /* of all chunks so far */
 };
 
-enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
+enum err visit_export_new(const struct request *r, enum visit_export_format format,
                           const struct visit_page_query *question, struct visit_export **out)
 {
-	enum err err = export_limiter_acquire(api->exports, user_id);
+	enum err err = export_limiter_acquire(r->api->exports, r->user_id);
 	if (err != OK)
 		return err;
 	struct visit_export *export = mem_zero(sizeof(*export));
-	export->api = api;
-	export->begun_us = clock_steady_us(api->clock);
-	export->user_id = user_id;
+	export->api = r->api;
+	export->exchange = r->exchange;
+	export->user_id = r->user_id;
 	export->format = format;
 	export->filter = *question->filter;
 	export->question = *question;
@@ -102,8 +102,7 @@ enum http_chunk visit_export_body_reader(void *state, struct strbuf *out)
 {
 	struct visit_export *export = state;
 	bool is_last = false;
-	int64_t elapsed_us = clock_steady_us(export->api->clock) - export->begun_us;
-	if (export_limiter_is_too_slow(elapsed_us, export->bytes)) {
+	if (export_limiter_is_too_slow(http_exchange_taking_us(export->exchange), export->bytes)) {
 		log_info(export->api->log, "export_too_slow",
 		         LOG_INT("bytes", (int64_t) export->bytes));
 		return HTTP_CHUNK_FAILED;

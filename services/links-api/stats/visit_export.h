@@ -9,17 +9,17 @@
 
 #include "lib/clicks/visit_page.h"
 #include "lib/http/http_server.h"
-#include "services/links-api/api.h"
+#include "services/links-api/request.h"
 
 enum visit_export_format { VISIT_EXPORT_CSV, VISIT_EXPORT_NDJSON };
 
 struct visit_export;
 
 /*
- * Copies question with its filter. question->limit applies to the whole export, 0 = no limit.
- * ERR_LIMIT: too many exports are running (export_limiter.h).
+ * Borrows the exchange of r. Copies question with its filter. question->limit applies to the whole
+ * export, 0 = no limit. ERR_LIMIT: too many exports are running (export_limiter.h).
  */
-enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
+enum err visit_export_new(const struct request *r, enum visit_export_format format,
                           const struct visit_page_query *question,
                           struct visit_export **out) MUST_CHECK;
 /* export: a struct visit_export, or NULL. */

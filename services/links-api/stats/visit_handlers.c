@@ -144,9 +144,9 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 	struct visit_export *export = NULL;
 	if (!stats->params.has_limit)
 		question.limit = 0;
-	enum err err = visit_export_new(
-		r->api, r->user_id, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON,
-		&question, &export);
+	enum err err =
+		visit_export_new(r, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON,
+	                         &question, &export);
 	if (err != OK)
 		return answer_busy(r);
 	r->handler_state = export;

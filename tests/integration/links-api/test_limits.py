@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 import socket
+import time
 import urllib.parse
 
 import psycopg2
@@ -257,6 +258,18 @@ def test_an_account_has_a_request_rate_that_its_keys_share(start, expect):
     assert other.call("GET", "/api/links").status == 200, "other accounts are not limited"
 
 
+def test_a_rate_continues_when_redis_loses_its_counter(start, database, expect):
+    service = start(REQUESTS_PER_MINUTE=5)
+    user = Api(service.url)
+    user.register_and_login(unique_email())
+    assert [limits_of(user.call("GET", "/api/links"), "requests")[2] for _ in range(3)] == [4, 3, 2]
+    database.redis.client.flushdb()
+    assert [limits_of(user.call("GET", "/api/links"), "requests")[2] for _ in range(2)] == [1, 0]
+    expect(user.call("GET", "/api/links"), 429)
+    assert metric(service, "waymark_rate_limit_lost_counters_total") == 1
+    assert metric(service, "waymark_rate_limit_fallbacks_total") == 0
+
+
 def test_bulk_requests_count_by_links(start, expect):
     service = start(BULK_LINKS_PER_MINUTE=10)
     user = Api(service.url)
@@ -335,6 +348,25 @@ def test_statistics_of_one_account_never_keep_another_waiting(start, database):
     assert status_of(statistics) == 200
     statuses = [status_of(connection) for connection in flood]
     assert statuses[-2:] == [200, 200] and set(statuses) == {200, 503}
+
+
+def test_a_request_that_waits_too_long_for_a_worker_gets_503(start, database, expect):
+    service = start(HTTP_HEAVY_WORKERS=1, HTTP_WORKER_WAIT_MS=1000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
+    users = [User(service, database) for _ in range(2)]
+    paths = [f"/api/links/{user.create()['id']}/visits" for user in users]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
+            running = pool.submit(users[0].call, "GET", paths[0])
+            waits(database, 1)
+            overdue = pool.submit(users[1].call, "GET", paths[1])
+            wait_until(lambda: metric(service, "waymark_http_queued_requests") == 1, 60, "a request to wait for the worker")
+            queued = time.monotonic()
+            wait_until(lambda: time.monotonic() - queued > 1, 60, "the request to be overdue")
+        assert running.result().status == 200
+    problem = expect(overdue.result(), 503)
+    assert problem["type"] == "/problems/overloaded" and overdue.result().headers["retry-after"] == "1"
+    assert metric(service, "waymark_http_overdue_requests_total") == 1
+    assert users[1].call("GET", paths[1]).status == 200
 
 
 def test_changes_of_one_account_never_keep_another_waiting(start, database):

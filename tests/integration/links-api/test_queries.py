@@ -447,7 +447,8 @@ def test_a_change_by_filter_changes_only_matching_links(user, bob, database):
     assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
     assert [link["version"] for link in shown(user)["links"]] == [1, 2, 2], "the list is current"
     entries = "SELECT details FROM audit_log WHERE actor_id = %s AND action = 'link.update' AND subject_type = 'user' AND id > %s"
-    assert database.run(entries, user.id, newest) == [({"links": 2},)], "one entry for the bulk, none without a change"
+    (entry,) = database.run(entries, user.id, newest)
+    assert (entry[0]["links"], sorted(entry[0]["link_ids"])) == (2, [a["id"], b["id"]]), "one entry for the bulk, none without a change"
 
 
 def test_a_change_by_filter_disables_and_enables_but_does_not_revive_expired_links(user, database):

@@ -17,6 +17,17 @@
 #define QUEUED "waymark_events_queued"
 #define DROPPED "waymark_events_dropped_total"
 
+/* How often the journal was written to disk. The linker leads the call here (--wrap). */
+static _Atomic unsigned syncs;
+int __real_msync(void *addr, size_t len, int flags);
+int __wrap_msync(void *addr, size_t len, int flags);
+
+int __wrap_msync(void *addr, size_t len, int flags)
+{
+	atomic_fetch_add(&syncs, 1);
+	return __real_msync(addr, len, flags);
+}
+
 static void makes_one_event_per_redirect_and_none_for_other_responses(void **state)
 {
 	struct fixture *f = *state;
@@ -97,6 +108,7 @@ static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_fu
 	f->config.journal_max_bytes = (int64_t)256 * 1024;
 	f->config.drain_ms = 0;
 	f->config.memory_ttl_ms = 60000;
+	f->config.trusted_proxies[0] = '\0'; /* the visitor is who connects */
 	fixture_add_link(f, "nokafka");
 	fixture_start(f);
 	get_link_repeatedly(f, "nokafka", 100);
@@ -110,7 +122,22 @@ static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_fu
 	assert_int_equal(fixture_metric(f, ACCEPTED), 3100);
 	assert_true(fixture_metric(f, DROPPED) > 0);
 	assert_int_equal(fixture_metric(f, ACKED), 0);
+	assert_true(fixture_metric(f, "waymark_busiest_address_ratio") == 1);
+	assert_int_equal(atomic_load(&syncs), 0);
 	fixture_await_ready(f, true);
+}
+
+static void syncs_the_journal_while_clicks_wait_for_kafka(void **state)
+{
+	struct fixture *f = *state;
+	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
+	         FIXTURE_UNREACHABLE_KAFKA);
+	f->config.journal_fsync_ms = 10;
+	f->config.drain_ms = 0;
+	fixture_add_link(f, "synced");
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "synced", ""), 302);
+	assert_true(http_fixture_wait_for(&syncs, 1));
 }
 
 #define LINKS 12
@@ -313,6 +340,7 @@ int main(void)
 		TEST(makes_one_event_per_redirect_and_none_for_other_responses),
 		TEST(ships_every_event_before_it_ends),
 		TEST(redirects_without_kafka_and_drops_events_only_when_the_journal_is_full),
+		TEST(syncs_the_journal_while_clicks_wait_for_kafka),
 		TEST(one_visitor_does_not_take_the_journal_from_all_others),
 		TEST(the_next_redirector_ships_unacknowledged_events),
 		TEST(counts_add_up_at_every_scrape),

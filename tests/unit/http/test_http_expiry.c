@@ -195,7 +195,8 @@ static struct http_server_config config_with_few_places(void)
 {
 	struct http_server_config config = http_fixture_config();
 	config.connections = PLACES;
-	config.header_deadline_ms = config.idle_ms = 10L * HTTP_FIXTURE_DEADLINE_MS;
+	config.header_deadline_ms = config.idle_ms = config.send_check_ms =
+		10L * HTTP_FIXTURE_DEADLINE_MS;
 	return config;
 }
 

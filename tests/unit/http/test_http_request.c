@@ -92,6 +92,42 @@ static void sends_503_when_too_many_requests_wait_for_a_worker(void **state)
 	http_fixture_stop(&g.f, 1000);
 }
 
+/* The second request waits for 1.2 s and the third for 0.6 s until the worker is free. */
+static void sends_503_to_a_request_that_waited_too_long_for_a_worker(void **state)
+{
+	(void)state;
+	struct blocking_fixture g = { 0 };
+	struct clock_fake clock;
+	clock_fake_init(&clock, 0);
+	struct http_server_config config = http_fixture_config();
+	config.workers = 1;
+	config.worker_wait_ms = 1000;
+	config.clock = &clock.clock;
+	http_fixture_start(&g.f, config, work_until_open);
+	int fds[3];
+	for (unsigned i = 0; i < 3; i++) {
+		fds[i] = http_fixture_connect(&g.f);
+		assert_true(http_fixture_send_text(fds[i], ASK));
+		assert_true(http_fixture_wait_for(i == 0 ? &g.working : &g.f.calls,
+		                                  i == 0 ? 1 : i + 2));
+		clock_fake_advance(&clock, i == 0 ? 0 : 600 * CLOCK_US_PER_MS);
+	}
+	atomic_store(&g.open, 1);
+	static const unsigned statuses[] = { 200, 503, 200 };
+	for (unsigned i = 0; i < 3; i++) {
+		struct http_fixture_response response;
+		char value[64];
+		http_fixture_read_response(fds[i], true, &response);
+		assert_int_equal(response.status, statuses[i]);
+		assert_string_equal(
+			http_fixture_header(&response, "Retry-After", value, sizeof(value)),
+			i == 1 ? "1" : "");
+		close(fds[i]);
+	}
+	assert_int_equal(atomic_load(&g.working), 2); /* the handler never saw the overdue one */
+	http_fixture_stop(&g.f, 1000);
+}
+
 static enum http_progress return_pending(void *ctx, struct http_exchange *x)
 {
 	struct blocking_fixture *g = ctx;
@@ -225,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_blocking_handlers_on_workers),
 		cmocka_unit_test(sends_503_when_too_many_requests_wait_for_a_worker),
+		cmocka_unit_test(sends_503_to_a_request_that_waited_too_long_for_a_worker),
 		cmocka_unit_test(sends_a_pending_response_when_another_thread_resumes_it),
 		cmocka_unit_test(sends_a_response_that_was_resumed_before_it_was_pending),
 		cmocka_unit_test(survives_clients_that_close_while_they_wait),

@@ -23,10 +23,13 @@ struct stream_fixture {
 	bool starts_on_worker;
 	_Atomic bool is_blocked; /* the body reader waits while this is true */
 	_Atomic unsigned made, started, ended;
+	struct clock_fake *clock; /* the body reader takes 10 s of it; may be NULL */
+	_Atomic int64_t taking_us;
 };
 
 struct stream {
 	struct stream_fixture *stream_fixture;
+	const struct http_exchange *exchange;
 	int next;
 };
 
@@ -44,6 +47,10 @@ static enum http_chunk read_chunk(void *arg, struct strbuf *out)
 	while (atomic_load(&stream_fixture->is_blocked))
 		poll(NULL, 0, 1);
 	atomic_fetch_add(&stream_fixture->made, 1);
+	if (stream_fixture->clock) {
+		atomic_store(&stream_fixture->taking_us, http_exchange_taking_us(stream->exchange));
+		clock_fake_advance(stream_fixture->clock, 10 * CLOCK_US_PER_S);
+	}
 	int n = ++stream->next;
 	if (stream_fixture->chunk_bytes > 0) {
 		char *bytes = mem_zero(stream_fixture->chunk_bytes);
@@ -65,6 +72,7 @@ static enum http_progress start_stream(void *ctx, struct http_exchange *x)
 		return HTTP_NEEDS_WORKER;
 	struct stream *stream = mem_zero(sizeof(*stream));
 	stream->stream_fixture = stream_fixture;
+	stream->exchange = x;
 	atomic_fetch_add(&stream_fixture->started, 1);
 	http_exchange_set_state(x, stream, end_stream);
 	http_exchange_set_body(x, "text/plain", "0\n", 2);
@@ -281,6 +289,50 @@ static void bodies_wait_when_the_worker_queue_is_full(void **state)
 	assert_int_equal(atomic_load(&stream_fixture.ended), CROWD);
 }
 
+static void the_time_to_read_chunks_is_not_the_clients(void **state)
+{
+	(void)state;
+	struct clock_fake clock;
+	struct stream_fixture stream_fixture = { .chunks = 5, .clock = &clock };
+	struct http_server_config config = http_fixture_config();
+	char response[16384];
+	clock_fake_init(&clock, 0);
+	config.clock = &clock.clock;
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture,
+	                             "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.made), 5);
+	assert_int_equal(atomic_load(&stream_fixture.taking_us), 0);
+}
+
+/* While the clock goes on, the client reads some of a body that is larger than all buffers. */
+static void counts_the_time_in_which_the_client_takes_chunks(void **state)
+{
+	(void)state;
+	static char bytes[BIG_CHUNK];
+	struct clock_fake clock;
+	struct stream_fixture stream_fixture = { .chunks = 1000000, .chunk_bytes = BIG_CHUNK };
+	struct http_server_config config = http_fixture_config();
+	clock_fake_init(&clock, 0);
+	stream_fixture.clock = &clock;
+	config.clock = &clock.clock;
+	config.idle_ms = INT64_C(1000000000);
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, ASK);
+	int64_t begun_ms = http_fixture_now_ms();
+	while (atomic_load(&stream_fixture.taking_us) < 5 * CLOCK_US_PER_S) {
+		assert_true(http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS);
+		clock_fake_advance(&clock, CLOCK_US_PER_S);
+		assert_true(recv(fd, bytes, sizeof(bytes), 0) > 0);
+	}
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 0);
+}
+
 static void reads_no_chunk_for_head(void **state)
 {
 	(void)state;
@@ -321,6 +373,8 @@ int main(void)
 		cmocka_unit_test(allows_a_long_transfer_if_each_chunk_is_read_in_time),
 		cmocka_unit_test(survives_a_client_that_closes_while_a_chunk_is_read),
 		cmocka_unit_test(bodies_wait_when_the_worker_queue_is_full),
+		cmocka_unit_test(the_time_to_read_chunks_is_not_the_clients),
+		cmocka_unit_test(counts_the_time_in_which_the_client_takes_chunks),
 		cmocka_unit_test(reads_no_chunk_for_head),
 		cmocka_unit_test(draining_cuts_bodies_that_take_too_long),
 	};
