@@ -43,7 +43,7 @@ void visit_event_encode(const struct visit_event *event, struct strbuf *out)
 	message.utm_campaign = BORROW(event->utm_campaign);
 	message.is_bot = event->is_bot;
 	message.bot_reason = BORROW(event->bot_reason);
-	message.unique = event->unique;
+	message.is_unique = event->is_unique;
 	message.language = BORROW(event->language);
 	message.region = BORROW(event->region);
 	message.browser_version = BORROW(event->browser_version);
@@ -104,7 +104,7 @@ static bool decode_fields(const Waymark__V1__VisitEvent *from, struct visit_even
 	out->occurred_at_us = from->occurred_at_us;
 	out->link_id = from->link_id;
 	out->is_bot = from->is_bot;
-	out->unique = from->unique;
+	out->is_unique = from->is_unique;
 	out->status = from->status;
 	out->latency_us = from->latency_us;
 	out->owner_id = from->owner_id;

@@ -40,7 +40,7 @@ struct visit_event {
 	char utm_campaign[128];
 	bool is_bot;
 	char bot_reason[32];
-	bool unique;
+	bool is_unique;
 	uint32_t status;
 	uint32_t latency_us;
 	char destination_host[254];

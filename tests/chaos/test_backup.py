@@ -1,6 +1,6 @@
 """The database is restored from a dump that was made under load, and counting goes on from the dump's offsets.
 
-Then Kafka is lost as well, which the services report. The steps are the operator's (docs/operations.md, Backup and restore).
+Then Kafka is lost as well, which the services report. The steps are the operator's (docs/recovery.md).
 """
 
 import json
@@ -142,7 +142,7 @@ def test_a_lost_kafka_is_reported_and_counting_goes_on_with_the_new_one(fleet, r
     logs = "".join((fleet.folder / f"logs/{name}.log").read_text(errors="replace") for name in consumers)
     assert "partition_halted" in logs
 
-    for name in consumers:  # Kafka has lost their group, so not each ends by itself (docs/operations.md)
+    for name in consumers:  # Kafka has lost their group, so not each ends by itself (docs/recovery.md)
         fleet.run("kill", "-KILL", name)
     assert "partitions are counted from their beginning" in backup(fleet, "kafka-lost")
     after = counted_clicks(fleet, ANSWERS).redirects()

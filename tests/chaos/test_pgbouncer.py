@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode between PostgreSQL and the services that support it (docs/operations.md, PgBouncer)."""
+"""PgBouncer in transaction mode between PostgreSQL and the services that support it (docs/stores.md, PgBouncer)."""
 
 import contextlib
 import os

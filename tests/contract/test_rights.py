@@ -38,7 +38,7 @@ def test_the_local_stack_grants_what_is_used():
 
 
 def test_the_operations_guide_grants_what_is_used():
-    assert granted((ROOT / "docs/operations.md").read_text()) == used()
+    assert granted((ROOT / "docs/stores.md").read_text()) == used()
 
 
 # --- PostgreSQL: the rights that the migrations grant, and the SQL that each program can reach from main() ---

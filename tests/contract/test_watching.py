@@ -138,8 +138,27 @@ def test_each_alert_has_a_section_of_the_runbook_and_each_section_an_alert():
     sections = dict(re.findall(r"^## (Waymark\w+)\n\n(page|ticket) ·", RUNBOOK, re.MULTILINE))
     assert sections == {name: rule["labels"]["severity"] for name, rule in ALERTS.items()}
     for name, rule in ALERTS.items():
-        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{name.lower()}"
         assert rule["annotations"]["summary"].endswith(".")
+
+
+def rendered_alerts(folder, external_labels):
+    """What Prometheus sends of each alert when it fires: its runbook_url."""
+    firing = [{"alert": name, "expr": "vector(1)", "annotations": {"runbook_url": rule["annotations"]["runbook_url"]}} for name, rule in ALERTS.items()]
+    (folder / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": firing}]}))
+    return firing, {"rule_files": ["rules.yml"], "tests": [{"interval": "1m", "input_series": [], "external_labels": external_labels}]}
+
+
+@pytest.mark.parametrize("labels, base", [({"waymark_docs": "https://git.example.com/waymark/docs"}, "https://git.example.com/waymark/docs"), ({}, "docs")])
+def test_the_link_of_an_alert_leads_to_its_section(tmp_path, labels, base):
+    firing, check = rendered_alerts(tmp_path, labels)
+    anchors = {"".join(each for each in heading.lower().replace(" ", "-") if each.isalnum() or each == "-") for heading in re.findall(r"^#+ (.+)$", RUNBOOK, re.M)}
+    assert {name.lower() for name in ALERTS} <= anchors
+    check["tests"][0]["alert_rule_test"] = [
+        {"eval_time": "1m", "alertname": each["alert"], "exp_alerts": [{"exp_annotations": {"runbook_url": f"{base}/runbook.md#{each['alert'].lower()}"}}]}
+        for each in firing
+    ]
+    (tmp_path / "test.yml").write_text(yaml.safe_dump(check))
+    assert "SUCCESS" in promtool("test", "rules", tmp_path / "test.yml")
 
 
 @pytest.mark.parametrize("where, expression", EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])

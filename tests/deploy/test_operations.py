@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md select the right objects of the manifests."""
+"""The commands of docs/operations.md and docs/recovery.md select the right objects of the manifests."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ from manifestlib import description, networks, programs, references, rendering, 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
 
-OPERATIONS = (ROOT / "docs/operations.md").read_text()
+OPERATIONS = "".join((ROOT / "docs" / name).read_text() for name in ("operations.md", "recovery.md"))
 OVERLAYS = sorted((tree.MANIFESTS / "overlays").iterdir())
 
 
@@ -39,6 +39,24 @@ def test_all_deployments_are_rolled_back_together(rendered):
     (selector,) = re.findall(r"rollout undo deployment --selector ([^\s`]+)", OPERATIONS)
     name, _, value = selector.partition("=")
     assert [each["metadata"]["name"] for each in rendered.all("Deployment") if labels_of(each).get(name) != value] == []
+
+
+def requested(rendered, name, unit):
+    """What the pods request of a resource, Jobs apart, with the least replicas of their autoscalers."""
+    least = {each["spec"]["scaleTargetRef"]["name"]: each["spec"]["minReplicas"] for each in rendered.all("HorizontalPodAutoscaler")}
+    lasting = [each for each in rendered.workloads if each.thing["kind"] != "Job"]
+    requests = [(each, container["resources"]["requests"][name]) for each in lasting for container in each.pod["containers"]]
+    return sum(unit(quantity) * least.get(each.name, each.thing["spec"].get("replicas", 1)) for each, quantity in requests)
+
+
+def cores_of(quantity):
+    return int(quantity[:-1]) / 1000 if str(quantity).endswith("m") else float(quantity)
+
+
+def test_one_machine_needs_what_the_document_says():
+    local = rendering.render(tree.MANIFESTS / "overlays/local")
+    cores, gib = map(float, re.search(r"The pods request ([\d.]+) CPUs and ([\d.]+) GiB", OPERATIONS).groups())
+    assert (round(requested(local, "cpu", cores_of), 2), round(requested(local, "memory", description.bytes_of) / 2**30, 1)) == (cores, gib)
 
 
 def as_the_cluster_shows_it(job):

@@ -88,7 +88,7 @@ def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
     )
     (message,) = visits.wait_for(lambda m: m.key() == link["slug"].encode())
     visit = messages.VisitEvent.FromString(message.value())
-    assert (visit.slug, visit.link_id, visit.is_bot, visit.unique) == (link["slug"], link["id"], False, True)
+    assert (visit.slug, visit.link_id, visit.is_bot, visit.is_unique) == (link["slug"], link["id"], False, True)
     assert (visit.browser, visit.os, visit.device) == ("Firefox", "Linux", "desktop")
     assert (visit.referrer_host, visit.language, visit.country) == ("news.example", "de", "US")
     assert (visit.utm_source, visit.utm_medium, visit.utm_campaign) == ("letter", "mail", "may")

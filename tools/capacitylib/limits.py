@@ -48,7 +48,7 @@ LIMITS = [
     Limit("cores of PostgreSQL", False, lambda n: n.postgres_cores / SERVER_CORES, "[Citus](#citus), or [a column store](#a-column-store)"),
     Limit("write-ahead log of PostgreSQL", False, lambda n: n.wal_bytes_per_s / SERVER_WAL, "[Citus](#citus), or [a column store](#a-column-store)"),
     Limit("clicks of the hottest link", False, lambda n: n.hottest / (model.few_links_rate() * of.utilisation), "[a decision](#the-hottest-link) about their order"),
-    Limit("connections of PostgreSQL", True, lambda n: n.connections / SERVER_CONNECTIONS, "[PgBouncer](operations.md#stores)"),
+    Limit("connections of PostgreSQL", True, lambda n: n.connections / SERVER_CONNECTIONS, "[PgBouncer](stores.md#pgbouncer)"),
     Limit("maximum of redirectors", True, lambda n: n.redirectors / of.pods_max, "`maxReplicas`"),
     Limit("cores of Kafka", True, lambda n: n.kafka_cores / (BROKERS * BROKER_CORES), "more brokers"),
     Limit("main thread of Redis", True, lambda n: n.busy_redis / of.utilisation, "more memory for redirectors, or a Redis per region"),

@@ -111,7 +111,7 @@ def check_copies(rendering):
 
 
 def check_kafka_rights(rendering):
-    """Each Kafka user of the overlays has rights, which name existing topics and groups, and docs/operations.md lists the same rights."""
+    """Each Kafka user of the overlays has rights, which name existing topics and groups, and docs/stores.md lists the same rights."""
     rights, group = tree.kafka_rights(), programs.table("analytics-consumer")["CONSUMER_GROUP"]
     users = {right[0] for right in rights}
     known = {"topic": set(tree.topics()), "group": {group, f"{group}-purges"}}
@@ -123,7 +123,7 @@ def check_kafka_rights(rendering):
         if pattern == "literal" and name not in known[kind]:
             yield f"deploy/kafka-rights.conf: {user} {operation}: there is no {kind} {name}"
     for right in set(rights) ^ set(given.kafka_rights()):
-        yield f"deploy/kafka-rights.conf and {given.DOCUMENT} differ: {' '.join(right)}"
+        yield f"deploy/kafka-rights.conf and {given.STORES} differ: {' '.join(right)}"
 
 
 def check_consumers(rendering):

@@ -11,7 +11,7 @@ from .member import Member
 ADMIN = "admin"
 SERVICE = "waymark"
 STUNNEL = "stunnel4"
-# The same ACL as in docs/operations.md.
+# The same ACL as in docs/stores.md.
 SERVICE_ACL = (
     "~link:* ~link_cache:generation ~limit:* resetchannels"
     " +get +set +del +incr +decr +pexpire +pttl +zadd +zcard +zrem +zremrangebyscore"

@@ -27,7 +27,7 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 	out->event.occurred_at_us = click->occurred_at_us;
 	out->event.link_id = click->link_id;
 	copy_text(out->event.slug, sizeof(out->event.slug), click->slug);
-	out->event.unique = false;
+	out->event.is_unique = false;
 	out->event.status = click->status;
 	out->event.latency_us = click->latency_us;
 	copy_text(out->event.destination_host, sizeof(out->event.destination_host),

@@ -17,8 +17,8 @@ struct enrich_sources {
 };
 
 /*
- * Fills out. The store decides event.unique and finds event.owner_id and event.tags; disposition is
- * VISIT_NEW.
+ * Fills out. The store decides event.is_unique and finds event.owner_id and event.tags; disposition
+ * is VISIT_NEW.
  */
 void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click,
                   struct visit *out);

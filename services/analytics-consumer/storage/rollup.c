@@ -192,7 +192,7 @@ static void add_visit(struct rollup *rollup, const struct visit_event *event)
 		                  .dimension = ROLLUP_TOTAL,
 		                  .humans = !event->is_bot,
 		                  .bots = event->is_bot,
-		                  .uniques = event->unique };
+		                  .uniques = event->is_unique };
 	add(&rollup->quarters, rollup->seed, &row);
 	row.bucket_us = bucket_start(event->occurred_at_us, CLOCK_US_PER_HOUR);
 	for (row.dimension = ROLLUP_COUNTRY; row.dimension < ROLLUP_DIMENSIONS; row.dimension++) {

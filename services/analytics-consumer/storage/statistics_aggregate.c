@@ -40,7 +40,7 @@ static void add(struct statistics *row, const struct visit *visit)
 {
 	row->visit_count += !visit->event.is_bot;
 	row->bot_count += visit->event.is_bot;
-	row->unique_visitors += visit->event.unique;
+	row->unique_visitors += visit->event.is_unique;
 	if (visit->event.occurred_at_us > row->last_visited_at_us)
 		row->last_visited_at_us = visit->event.occurred_at_us;
 	welford_add(&row->latency_ms, (double)visit->event.latency_us / (double)CLOCK_US_PER_MS);

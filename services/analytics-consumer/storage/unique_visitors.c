@@ -46,7 +46,7 @@ static void find_firsts(struct unique_visitors *visitors, const struct visit_ord
 	visitors->firsts_count = 0;
 	for (size_t i = 0; i < order->count; i++) {
 		struct visit *visit = order->visits[i];
-		visit->event.unique = false;
+		visit->event.is_unique = false;
 		if (!visit->has_visitor_hash || visit->event.is_bot)
 			continue;
 		if (visitors->firsts_count == 0 ||
@@ -62,8 +62,8 @@ static size_t find_unknown(struct unique_visitors *visitors)
 	size_t count = 0;
 	for (size_t i = 0; i < visitors->firsts_count; i++) {
 		struct visit *visit = visitors->firsts[i];
-		visit->event.unique = !visitor_cache_contains(visitors->cache, visit);
-		if (visit->event.unique)
+		visit->event.is_unique = !visitor_cache_contains(visitors->cache, visit);
+		if (visit->event.is_unique)
 			visitors->unknown[count++] = visit;
 	}
 	return count;
@@ -81,7 +81,7 @@ enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log
 	for (size_t i = 0; err == OK && i < count; i++) {
 		if (!visitors->seen[i])
 			continue;
-		visitors->unknown[i]->event.unique = false;
+		visitors->unknown[i]->event.is_unique = false;
 		visitors->lookup_batches_left = LOOKUP_BATCHES;
 	}
 	return err;

@@ -25,9 +25,9 @@ struct unique_visitors *unique_visitors_new(size_t visits_max);
 void unique_visitors_free(struct unique_visitors *visitors);
 
 /*
- * Sets event.unique of the visits: true for the first visit of a human visitor to a link on a day,
- * false without a visitor hash. Call it in the transaction that stores the visits, after the fence,
- * so that it sees what the previous owner counted.
+ * Sets event.is_unique of the visits: true for the first visit of a human visitor to a link on a
+ * day, false without a visitor hash. Call it in the transaction that stores the visits, after the
+ * fence, so that it sees what the previous owner counted.
  */
 enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log_store *visit_log,
                               struct pg_conn *conn, const struct visit_order *order) MUST_CHECK;

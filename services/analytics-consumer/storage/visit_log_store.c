@@ -177,7 +177,7 @@ static void add_row(struct sql_copy *rows, const struct visit *visit)
 	sql_copy_add_text(rows, event->bot_reason);
 	sql_copy_add_bytes(rows, visit->visitor_hash,
 	                   visit->has_visitor_hash ? sizeof(visit->visitor_hash) : 0);
-	sql_copy_add_bool(rows, event->unique);
+	sql_copy_add_bool(rows, event->is_unique);
 	sql_copy_add_text(rows, visit->client_network);
 	sql_copy_add_text(rows, event->country);
 	sql_copy_add_text(rows, event->city);
@@ -281,7 +281,7 @@ static void read_event(const struct pg_result *rows, size_t row, struct visit_ev
 	copy_text(rows, row, 12, out->utm_campaign, sizeof(out->utm_campaign));
 	out->is_bot = pg_result_bool(rows, row, 13);
 	copy_text(rows, row, 14, out->bot_reason, sizeof(out->bot_reason));
-	out->unique = pg_result_bool(rows, row, 15);
+	out->is_unique = pg_result_bool(rows, row, 15);
 	copy_text(rows, row, 16, out->region, sizeof(out->region));
 	copy_text(rows, row, 17, out->browser_version, sizeof(out->browser_version));
 	copy_text(rows, row, 18, out->os_version, sizeof(out->os_version));

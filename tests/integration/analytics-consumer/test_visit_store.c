@@ -366,8 +366,8 @@ static void returns_already_counted_visits_as_they_were_stored(void **state)
 	assert_string_equal(owner.batch.visits[0].event.country, "DE");
 	assert_string_equal(owner.batch.visits[0].event.region, "DE-BE");
 	assert_string_equal(owner.batch.visits[0].event.referrer_source, "Then");
-	assert_false(owner.batch.visits[0].event.unique);
-	assert_true(owner.batch.visits[1].event.unique);
+	assert_false(owner.batch.visits[0].event.is_unique);
+	assert_true(owner.batch.visits[1].event.is_unique);
 	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id,
 	                    sizeof(unique.event_id));
 	assert_string_equal(owner.batch.visits[2].event.browser, "Chrome");

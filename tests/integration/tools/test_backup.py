@@ -1,4 +1,4 @@
-"""What tools/backup copies, who may read the copy, and what a restored database issues next (docs/operations.md, Backup and restore)."""
+"""What tools/backup copies, who may read the copy, and what a restored database issues next (docs/recovery.md)."""
 
 import os
 import pathlib

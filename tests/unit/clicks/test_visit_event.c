@@ -56,7 +56,7 @@ static void fill_all(struct visit_event *event)
 	fill(event->utm_campaign, sizeof(event->utm_campaign), 'o');
 	fill(event->bot_reason, sizeof(event->bot_reason), 'p');
 	event->link_id = INT64_MAX;
-	event->is_bot = event->unique = true;
+	event->is_bot = event->is_unique = true;
 	event->status = 308;
 	event->latency_us = INT32_MAX;
 	fill(event->destination_host, sizeof(event->destination_host), 'q');

@@ -60,7 +60,7 @@ static void derives_every_fact_about_a_click(void **state)
 	assert_string_equal(visit.event.utm_campaign, "spring sale");
 	assert_false(visit.event.is_bot);
 	assert_string_equal(visit.event.bot_reason, "");
-	assert_false(visit.event.unique);
+	assert_false(visit.event.is_unique);
 	assert_int_equal(visit.disposition, VISIT_NEW);
 	assert_int_equal(visit.day, DAY);
 	assert_int_equal(visit.event.latency_us, 1500);

@@ -63,7 +63,7 @@ static void sums_totals_per_quarter_of_an_hour(void **state)
 		                  visit_at(1, EVENING + 15 * MINUTE - 1, ""),
 		                  visit_at(1, EVENING + 15 * MINUTE, ""),
 		                  visit_at(2, EVENING + 59 * MINUTE, "") };
-	visits[0].event.unique = true;
+	visits[0].event.is_unique = true;
 	visits[1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(4);
 	struct rollup_sums sums = rollup_sum(rollup, visits, 4);
@@ -82,8 +82,8 @@ static void sums_values_per_hour_and_day(void **state)
 		visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING + 2 * HOUR, "DE"),
 		visit_at(1, EVENING, "FR"),        visit_at(2, EVENING, "DE")
 	};
-	visits[0].event.unique = true;
-	visits[2].event.unique = true;
+	visits[0].event.is_unique = true;
+	visits[2].event.is_unique = true;
 	visits[1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(6);
 	struct rollup_sums sums = rollup_sum(rollup, visits, 6);

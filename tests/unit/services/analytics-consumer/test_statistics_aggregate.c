@@ -41,12 +41,12 @@ static void adds_up_visits_per_link_and_for_the_platform(void **state)
 	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000),
 		                  visit_of(7, 60, 4000), visit_of(7, 99, 9000),
 		                  visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
-	visits[0].event.unique = true;
-	visits[1].event.unique = true;
+	visits[0].event.is_unique = true;
+	visits[1].event.is_unique = true;
 	visits[2].event.is_bot = true;
 	visits[3].disposition = VISIT_DUPLICATE;
 	visits[4].disposition = VISIT_ALREADY_COUNTED;
-	visits[4].event.unique = true;
+	visits[4].event.is_unique = true;
 	struct statistics_aggregate *aggregate = statistics_aggregate_new(6);
 	size_t rows = 0;
 	const struct statistics *sums = sum(aggregate, visits, 6, &rows);
