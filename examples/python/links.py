@@ -6,8 +6,7 @@
     KAFKA_BROKERS=127.0.0.1:9092 ./links.py
 
 The topic is compacted: its records are the current state of every link, so the program reads them from the beginning at
-each start and commits nothing. A record without a value means that its key is gone: the link was purged. The watermarks,
-several a second with the key "~", have no value either; no link has that slug, so they change nothing here.
+each start and commits nothing. A record without a value means that its key is gone: the link was purged.
 docs/integrations.md has the guarantees that it relies on.
 """
 

@@ -36,7 +36,8 @@ class Subscriber:
 
     def read(self):
         for line in self.process.stdout:
-            self.lines.append(json.loads(line))
+            if line.startswith("{"):  # make writes its commands before
+                self.lines.append(json.loads(line))
 
     def of(self, slug):
         return [line for line in list(self.lines) if line["slug"] == slug]
@@ -180,6 +181,34 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
         assert each.stop() == 0, language
         # In the order of the topic, without repeats, and nothing that was printed before the stop.
         assert running[language].of(slug) + each.of(slug) == expected, language
+
+
+def commands_of_the_page():
+    """Language → the command of docs/integrations.md that builds and starts its example."""
+    page = (ROOT / "docs/integrations.md").read_text()
+    block = page.partition("Then any of these.")[2].split("```")[1].strip()
+    commands = (command.strip("()").replace("\n", " ") for command in block.split("\n\n"))
+    return {command.split()[1].removeprefix("examples/"): command for command in commands}
+
+
+def test_the_page_starts_every_example():
+    commands = commands_of_the_page()
+    assert set(commands) == {folder.name for folder in EXAMPLES.iterdir() if folder.is_dir()}
+    for language, command in commands.items():
+        named = [word for word in command.split() if word.startswith("visits.") or word.endswith(".txt") or word.startswith("../../")]
+        assert all(list((EXAMPLES / language).glob(word)) for word in named), command
+
+
+def test_the_command_of_the_page_prints_visits(user, visitor, start_one, tmp_path):
+    """In C, which downloads nothing. The others were run by hand: their packages come from PyPI, npm and the Go module proxy."""
+    for folder in ("examples", "proto"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    build, _, start = commands_of_the_page()["c"].rpartition(" && ")
+    running = start_one("page", ["bash", "-c", f"cd {tmp_path} && {build} && exec {start}"], {})
+    link = user.create()
+    click(user, visitor, link, [CHROME])
+    wait_for({"c": running}, link["slug"], 1)
+    assert running.stop() == 0
 
 
 def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, programs):
