@@ -82,6 +82,8 @@ def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user
 def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(stack, user, visitor, env):
     cached = user.create("https://example.com/cached")
     assert visitor.follow(cached["slug"]).status == 302
+    user.wait_for_visits(cached["id"], 1)
+    wait_until(lambda: lag(env) == 0, 120, "no click to wait")
     stack.run("stop", "postgres")
     try:
         for _ in range(40):
