@@ -83,10 +83,11 @@ static enum err start_lag(const struct service *s, struct kafka_lag **out)
 		.kafka = &s->config.kafka,
 		.group = s->config.consumer_group,
 		.topic = REDIRECT_EVENT_TOPIC,
-		.gauge = metrics_gauge(s->metrics, "waymark_consumer_lag",
-		                       "Records of waymark.redirects.v1 that no consumer has counted yet; "
-		                       "every consumer reports the whole topic",
-		                       NULL),
+		.gauge = metrics_gauge(
+			s->metrics, "waymark_consumer_lag",
+			"Records of waymark.redirects.v1 that no consumer has counted yet; "
+			"every consumer reports the whole topic",
+			NULL),
 		.log = s->log,
 	};
 	return kafka_lag_start(&config, out);
