@@ -59,7 +59,7 @@ static const struct env_var vars[] = {
 	ENV_SECRET(
 		"JWT_SECRET", struct config, jwt_secret, NULL, JWT_SECRETS_EACH_BYTES_MIN,
 		"keys of access tokens, at least 32 bytes each, separated by commas or newlines: the first signs, "
-		"all verify"),
+		"all verify; a new key is added last and moves to the front after each links-api has it"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,

@@ -70,6 +70,19 @@ def metrics_in(expression):
     return [(each.group(1), set(re.findall(r"(\w+)\s*(?:=|!)", each.group(2) or ""))) for each in names]
 
 
+def logged_events():
+    """The events that a service logs as a warning or an error."""
+    files = [*(ROOT / "lib").rglob("*.c"), *(ROOT / "services").rglob("*.c"), *(ROOT / "tools/topics").rglob("*.c")]
+    call = re.compile(r'log_(?:error|warning)\(\s*[^,"]+,\s*"(\w+)"')
+    return {event for file in files for event in call.findall(file.read_text())}
+
+
+def test_the_runbook_leads_from_each_warning_and_error_to_its_meaning():
+    events = logged_events()
+    assert len(events) > 60
+    assert sorted(event for event in events if f"`{event}`" not in RUNBOOK) == []
+
+
 def test_prometheus_accepts_the_rules_and_the_configuration():
     assert "SUCCESS" in promtool("check", "rules", *RULES)
     promtool("check", "config", PROMETHEUS / "prometheus.yml")

@@ -211,13 +211,27 @@ def test_the_command_of_the_page_prints_visits(user, visitor, start_one, tmp_pat
     assert running.stop() == 0
 
 
-def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, programs):
+def publish_states(env, purged, messages):
+    """After the purge of a link: its first state again, as a sender that was frozen would, and then a newer one."""
+    producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
+    event = messages.LinkEvent.FromString(purged.value())
+    event.change = messages.LinkChange.LINK_CHANGE_UPDATED
+    for version in (1, event.link.version + 5):
+        event.link.version = version
+        producer.produce(purged.topic(), key=purged.key(), value=event.SerializeToString(), headers=purged.headers())
+    assert producer.flush(30) == 0
+    return event.link.version
+
+
+def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):
     environment = programs["python"][1]
+    records = topic("waymark.links.v1")
     kept, gone = user.create(tags=["a"]), user.create()
     argv = [sys.executable, "-B", EXAMPLES / "python/links.py"]
-    links = start_one("links", argv, environment)
+    links, second = (start_one("links", argv, environment) for _ in range(2))
     for link in (kept, gone):
-        wait_until(lambda link=link: links.of(link["slug"]), SECONDS, "both links")
+        for each in (links, second):  # they do not share the partitions
+            wait_until(lambda link=link, each=each: each.of(link["slug"]), SECONDS, "both links")
     assert links.of(kept["slug"])[0]["tags"] == ["a"]
     assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
@@ -225,8 +239,11 @@ def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, pr
     wait_until(lambda: len(links.of(gone["slug"])) > 1, SECONDS, "the purge")
     assert [line["state"] for line in links.of(kept["slug"])] == ["ACTIVE", "DISABLED"]
     assert links.of(gone["slug"])[-1] == {"slug": gone["slug"], "purged": True}
+    purge = records.wait_for(lambda record: record.key() == gone["slug"].encode() and record.value(), count=2)[1]
+    newest = publish_states(env, purge, messages)
+    wait_until(lambda: links.of(gone["slug"])[-1].get("version") == newest, SECONDS, "the newer version")
     assert links.stop() == 0
-    assert sum("purged" in line for line in links.of(gone["slug"])) == 1, "the tombstone repeats nothing"
+    assert len(links.of(gone["slug"])) == 3, "neither the tombstone nor the late version changes anything"
     again = start_one("links", argv, environment)  # reads the topic from its beginning
     wait_until(lambda: again.of(kept["slug"]), SECONDS, "the link again")
     wait_until(lambda: again.of(kept["slug"])[-1]["state"] == "DISABLED", SECONDS, "its last state")

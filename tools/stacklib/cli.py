@@ -65,7 +65,9 @@ def parse(arguments):
     up.add_argument("--tied-to", type=int, metavar="PID", help="stop the stack when this process ends")
     command("down", "stop everything; exit status 1 if a sanitizer reported an error")
     command("status", "state of each process; exit status 0 if all are ready")
-    command("env", "NAME=VALUE lines for a shell")
+    command("env", "NAME=VALUE lines for a shell").add_argument(
+        "--kafka-user", metavar="USER", help="a user of deploy/kafka-rights.conf instead of admin, like subscriber"
+    )
     command("ps", "name, pid and ports of each process (HTTP, then operations)")
     for name, help_text in (
         ("kill", "send a signal: kill [-SIGNAL] NAME (default TERM)"),
@@ -229,7 +231,7 @@ def ps(options):
 
 
 def env(options):
-    for name, value in request(options):
+    for name, value in request(options, user=options.kafka_user):
         print(f"{name}={shlex.quote(value)}")
 
 

@@ -375,12 +375,9 @@ def test_the_first_of_several_secrets_signs_and_all_verify(start, database, expe
 def test_the_operator_promotes_an_admin(service, database, expect):
     user = User(service, database)
     assert expect(user.call("GET", "/api/admin/users"), 403)["type"] == "/problems/forbidden"
-    environment = {
-        "PG_URL": database.url("waymark_links_api"), "REDIS_URL": database.redis.url, "KAFKA_BROKERS": "127.0.0.1:1",
-        "PUBLIC_BASE_URL": "https://wm.example", "JWT_SECRET": SECRET,
-    }  # fmt: skip
+    environment = {"PG_URL": database.url("waymark_links_api")}
 
-    def make(email):
+    def make(email, environment=environment):
         return subprocess.run([BUILD / "bin/links-api", "--make-admin", email], env=environment, capture_output=True, text=True)  # fmt: skip
 
     assert make(unique_email()).returncode == 1
@@ -391,6 +388,8 @@ def test_the_operator_promotes_an_admin(service, database, expect):
         "SELECT count(*) FROM audit_log WHERE action = 'user.update' AND subject_id = %s AND actor_id IS NULL", user.id
     ) == 1  # fmt: skip
     assert make("nobody").returncode == 1
+    refused = make(user.email, {})
+    assert refused.returncode == 64 and refused.stderr.splitlines()[1:] == ["PG_URL: is required"], refused
 
 
 def test_admins_find_accounts(admin, service, database, expect):
