@@ -1,6 +1,7 @@
 #include "services/links-api/api.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 
@@ -106,6 +107,11 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->zones = zone_names_new();
 	api->exports = export_limiter_new();
 	api->route_metrics = route_metrics_new(routes, route_count, metrics);
+	api->cross_site_requests = metrics_counter(
+		metrics, "waymark_cross_site_requests_total",
+		"Requests with a session, or logins for one, that were refused because "
+		"another site sent them.",
+		NULL);
 	err = load_policies(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -114,6 +120,11 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	}
 	*out = api;
 	return OK;
+}
+
+bool api_is_https(const struct api *api)
+{
+	return strncmp(api->base.url, "https:", 6) == 0;
 }
 
 void api_free(struct api *api)

@@ -10,6 +10,7 @@
 #include "services/links-api/access/account_rate.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/access/key_handlers.h"
+#include "services/links-api/access/session_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
 #include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/auth_handlers.h"
@@ -24,6 +25,7 @@
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
+#include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/stats_handlers.h"
@@ -49,6 +51,10 @@
 static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_POST,   "/api/auth/session",        auth_handlers_start_session, PERMISSION_NONE,     BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/session",        session_handlers_end,    PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/auth/sessions",       session_handlers_list,   PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/sessions/{id}",  session_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_rename, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
@@ -137,7 +143,7 @@ static void add_headers(const struct api *api, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
-	if (strncmp(api->base.url, "https:", 6) == 0)
+	if (api_is_https(api))
 		http_exchange_add_fixed_header(x, "Strict-Transport-Security", "max-age=31536000");
 	cors_add_headers(&api->cors, x);
 }
@@ -204,6 +210,9 @@ static enum http_progress dispatch(struct request *r)
 		return reject_query(r);
 	if (modifies(r->match.route) && !response_accepts_json(r))
 		return HTTP_COMPLETE;
+	/* Forms of other sites cannot send JSON, also where the handler ignores the body. */
+	if (r->session_id && !request_body_check_type(r))
+		return HTTP_COMPLETE;
 	return r->match.route->handler(r, r->exchange);
 }
 
@@ -257,8 +266,8 @@ static bool is_heavy(const struct request *r)
 }
 
 /*
- * On a worker. A request with an API key has waited in the flow of its network, so it waits again,
- * in the flow of its account: otherwise many keys would be many flows.
+ * On a worker. A request with an API key or a session has waited in the flow of its network, so it
+ * waits again, in the flow of its account: otherwise many keys would be many flows.
  */
 static enum http_progress resume(struct request *r)
 {
@@ -270,7 +279,7 @@ static enum http_progress resume(struct request *r)
 	r->is_heavy = is_heavy(r);
 	if (r->is_heavy)
 		return HTTP_NEEDS_HEAVY_WORKER;
-	return r->credentials.is_key ? HTTP_NEEDS_WORKER : dispatch(r);
+	return r->credentials.kind == REQUEST_ACCESS_TOKEN ? dispatch(r) : HTTP_NEEDS_WORKER;
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)

@@ -5,6 +5,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/access/session_cookie.h"
+#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
@@ -59,6 +61,8 @@ static enum err write_password_on(void *ctx, struct pg_conn *conn)
 	const struct password_check *c = ctx;
 	int64_t id = c->request->user_id;
 	enum err err = user_store_set_password(conn, id, c->hash, c->new_hash);
+	if (err == OK)
+		err = session_store_delete_all(conn, id);
 	return err == OK ? request_audit(c->request, conn, "user.password", AUDIT_STORE_USER, id,
 	                                 NULL)
 	                 : err;
@@ -74,6 +78,14 @@ static enum err set_password(struct password_check *c)
 static enum http_progress send_wrong_password(struct request *r)
 {
 	return response_problem(r, 403, "wrong-password", "Wrong password.");
+}
+
+/* Sessions have ended, also the one of this request. */
+static void send_done(struct request *r)
+{
+	if (r->session_id)
+		session_cookie_clear(r);
+	response_no_content(r);
 }
 
 static void check_job(void *arg)
@@ -93,7 +105,7 @@ static void check_job(void *arg)
 				r, "last-admin", "",
 				"You are the last administrator. Promote another account first.");
 		else if (err == OK)
-			response_no_content(r);
+			send_done(r);
 		else
 			response_failure(r, err);
 	} else {

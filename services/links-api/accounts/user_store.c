@@ -101,6 +101,17 @@ enum err user_store_lock(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
+enum err user_store_lock_for_login(struct pg_conn *conn, int64_t id, int64_t generation)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, generation);
+	return pg_conn_query_int(conn,
+	                         "SELECT id FROM users WHERE id = $1 AND token_generation = $2 "
+	                         "AND NOT blocked AND deleted_at IS NULL FOR NO KEY UPDATE",
+	                         &params, &id);
+}
+
 static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id,
                             int64_t *links_per_day)
 {

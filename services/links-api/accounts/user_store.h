@@ -110,6 +110,11 @@ enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
  * stay exact. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
+/*
+ * The same before a session starts. ERR_NOT_FOUND also: the account is blocked, or has a new
+ * password since generation was read.
+ */
+enum err user_store_lock_for_login(struct pg_conn *conn, int64_t id, int64_t generation) MUST_CHECK;
 /* user_store_lock and user_store_get_quota in one statement. */
 enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
