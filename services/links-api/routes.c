@@ -56,7 +56,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/auth/sessions",       session_handlers_list,   PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/sessions/{id}",  session_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_rename, PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_change, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },
