@@ -16,6 +16,7 @@
 #include "services/links-api/accounts/auth_handlers.h"
 #include "services/links-api/accounts/password_reset.h"
 #include "services/links-api/destinations/host_handlers.h"
+#include "services/links-api/documents/dashboard_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
@@ -90,6 +91,9 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/",                        dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app/{path...}",           dashboard_handlers_file,   PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */
