@@ -115,7 +115,7 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	                                      : "Bearer realm=\"waymark\"");
 	return response_problem(
 		r, 401, NULL,
-		is_bad ? "The access token or API key is invalid or has expired."
+		is_bad ? "The access token, API key or session is invalid or has expired."
 		       : "Authentication required. Send Authorization: Bearer <access token>.");
 }
 
