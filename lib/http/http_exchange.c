@@ -68,6 +68,7 @@ void http_exchange_reset_response(struct http_exchange *x)
 	x->fixed_body = NULL;
 	x->fixed_body_len = 0;
 	x->body_reader = NULL;
+	x->is_pushed = false;
 	empty_buffer(&x->header_bytes);
 	empty_buffer(&x->response_body);
 }
@@ -461,6 +462,12 @@ void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader rea
 int64_t http_exchange_taking_us(const struct http_exchange *x)
 {
 	return x->taking_us;
+}
+
+void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader reader, void *arg)
+{
+	http_exchange_set_body_reader(x, reader, arg);
+	x->is_pushed = true;
 }
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)

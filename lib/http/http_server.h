@@ -284,8 +284,16 @@ void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader rea
 int64_t http_exchange_taking_us(const struct http_exchange *x);
 
 /*
- * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING. The
- * server owns x from here on.
+ * The same for a body that waits for what another thread brings, without a worker and without a
+ * system call. The reader runs in the loop thread and must not block. If it adds nothing and
+ * returns HTTP_CHUNK_MORE, the connection is suspended until http_exchange_resume, which it then
+ * owes: call it once, at the latest when the server stops.
+ */
+void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader reader, void *arg);
+
+/*
+ * Ends HTTP_PENDING, and the wait of a push reader. Safe from any thread, also before the handler
+ * has returned HTTP_PENDING. The server owns x from here on.
  */
 void http_exchange_resume(struct http_exchange *x);
 

@@ -20,6 +20,7 @@
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/links/reserved_slugs.h"
+#include "services/links-api/live/live_feed.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/export_limiter.h"
@@ -43,6 +44,7 @@ struct api {
 	struct export_limiter *exports;
 	struct route_metrics *route_metrics;
 	struct metric *cross_site_requests;
+	struct live_feed *live;
 	struct host_policy *own_hosts; /* base borrows these three */
 	struct host_guard *hosts;
 	struct reserved_slugs *reserved_slugs;

@@ -24,6 +24,7 @@
 #include "services/links-api/lists/bulk_update.h"
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
+#include "services/links-api/live/live_handlers.h"
 #include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
 #include "services/links-api/request_body.h"
@@ -83,6 +84,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
