@@ -87,7 +87,7 @@ class Scenario:
         is_permanent = self.link["link_type"] == "permanent" and self.link["state"] == "active"
         expect(is_permanent, f"not a permanent link: {self.link}")
         shown = pick(self.link, "id", "slug", "short_url", "original_url", "link_type", "state")
-        self.console.response("201 Created", shown)
+        self.console.response("201 Created (excerpt)", {"link": shown})
 
     def create_anonymous_link(self):
         self.console.step("Create an anonymous link, which the claim token lets a user take over")
@@ -98,7 +98,7 @@ class Scenario:
         expect(link["link_type"] == "temporary" and link["expires_at"], f"not a temporary link: {link}")
         expect(response.get("claim_token"), "no claim_token")
         shown = pick(link, "id", "slug", "short_url", "link_type", "expires_at")
-        self.console.response("201 Created", {**shown, "claim_token": response["claim_token"]})
+        self.console.response("201 Created (excerpt)", {"link": shown, "claim_token": response["claim_token"]})
 
     def follow_five_times(self):
         self.console.step("Follow the permanent link five times, as five visitors behind a trusted proxy")
