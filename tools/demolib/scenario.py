@@ -46,6 +46,7 @@ class Scenario:
         self.api = addresses["LINKS_API_URL"]
         self.redirector = addresses["REDIRECTOR_URL"]
         self.headers = {}
+        self.credentials = {}
         self.link = None
 
     def run(self):
@@ -142,11 +143,11 @@ def pick(values, *names):
     return {name: values[name] for name in names}
 
 
-def stay_up(console, stack):
+def stay_up(console, stack, scenario):
     console.title("Waymark stays up until Ctrl-C")
     for name, text in (
         ("REDIRECTOR_URL", "short links"),
-        ("LINKS_API_URL", "REST API"),
+        ("LINKS_API_URL", "links-api"),
         ("REDIRECTOR_OPS_URL", "redirector*"),
         ("LINKS_API_OPS_URL", "links-api*"),
         ("CONSUMER_OPS_URL", "analytics-consumer*"),
@@ -156,6 +157,9 @@ def stay_up(console, stack):
         ("PG_URL", "PostgreSQL"),
     ):
         console.row(text, stack.addresses[name])
+    console.row("API in a browser", stack.addresses["LINKS_API_URL"] + "/docs")
+    console.row("e-mail address", scenario.credentials["email"])
+    console.row("password", scenario.credentials["password"])
     console.line("* /livez, /readyz and /metrics")
     console.line(f'In another shell: eval "$(tools/stack env --state {stack.folder})"')
     try:
@@ -170,10 +174,11 @@ def main():
     try:
         console.step("Start a private PostgreSQL, Redis and Kafka and the four services")
         with DemoStack(console) as stack:
-            Scenario(console, stack.addresses).run()
+            scenario = Scenario(console, stack.addresses)
+            scenario.run()
             console.success("every step succeeded")
             if not os.environ.get("DEMO_ONCE"):
-                stay_up(console, stack)
+                stay_up(console, stack, scenario)
     except (UnexpectedResponse, DemoStackError, OSError, ValueError, KeyError) as error:
         console.failure(str(error) if isinstance(error, (UnexpectedResponse, DemoStackError)) else f"{type(error).__name__}: {error}")
         return 1
