@@ -56,6 +56,7 @@ class Scenario:
         self.create_anonymous_link()
         self.follow_five_times()
         self.wait_for_the_count()
+        self.list_countries()
         self.look_at_the_totals()
 
     def request(self, method, path, status, body=None, shown_body=None):
@@ -131,6 +132,13 @@ class Scenario:
         expect(totals["humans"] == len(VISITORS), f"counted {totals['humans']}, not {len(VISITORS)}")
         expect(totals["bots"] == 0, f"counted {totals['bots']} of the visitors as bots")
         self.console.success(f"5 visits counted, {time.monotonic() - began:.1f} s after the last click")
+
+    def list_countries(self):
+        self.console.step("List the countries of the visitors")
+        countries = self.request("GET", f"/api/links/{self.link['id']}/stats/country", 200)
+        for item in countries["items"]:
+            self.console.row(item["value"] or "unknown", f"{item['humans']} visits")
+        expect(countries["totals"]["humans"] == len(VISITORS), f"counted {countries['totals']}, not {len(VISITORS)}")
 
     def look_at_the_totals(self):
         self.console.step("Read the public totals of this Waymark")
