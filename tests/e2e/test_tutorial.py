@@ -35,7 +35,7 @@ def test_each_command_works_as_described(env, tmp_path):
         text = text.replace(word, other)
     # The last request is refused on purpose. The visit is counted a moment after it was made.
     text = text.replace("curl -s -X DELETE", "command curl -s -X DELETE")
-    waits = 'for _ in $(seq 1000); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .bots)" = 1 ] && break; sleep 0.1; done\n'
+    waits = 'for _ in $(seq 1000); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .total)" = 3 ] && break; sleep 0.1; done\n'
     stats = 'curl -s "$LINKS_API_URL/api/links/$ID/stats" -H'
     assert text.count(stats) == 1
     text = text.replace(stats, waits + stats)
@@ -44,10 +44,11 @@ def test_each_command_works_as_described(env, tmp_path):
     assert status == 0, shown
     assert f'"slug": "{slug}"' in shown
     assert re.search(r"^HTTP/1.1 302 .*^Location: https://example.com/spring\r?$", shown, re.MULTILINE | re.DOTALL)
-    assert '"bots": 1' in shown and '"interval": "day"' in shown and '"dimension": "referrer_host"' in shown
-    assert len((tmp_path / "visits.csv").read_text().splitlines()) == 2
+    assert '"humans": 2,\n  "bots": 1' in shown and '"interval": "day"' in shown
+    assert re.search(r'"dimension": "referrer_host".*?"value": "news.example",\s+"humans": 2', shown, re.DOTALL)
+    assert len((tmp_path / "visits.csv").read_text().splitlines()) == 4
     assert (tmp_path / "spring.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(r'"original_url": "https://example.com/summer",\s+"version": 2', shown)
     assert '{"status":201,"short_url":"http' in shown and '"problem":"/problems/validation"}' in shown
-    assert json.dumps({"slug": slug, "total": 1}, separators=(",", ":")) in shown
+    assert json.dumps({"slug": slug, "total": 3}, separators=(",", ":")) in shown
     assert '{"type":"/problems/scope","status":403,' in shown
