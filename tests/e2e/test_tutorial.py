@@ -49,6 +49,7 @@ def test_each_command_works_as_described(env, tmp_path):
     assert len((tmp_path / "visits.csv").read_text().splitlines()) == 4
     assert (tmp_path / "spring.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(r'"original_url": "https://example.com/summer",\s+"version": 2', shown)
+    assert '"expires_at": "2099-12-31T22:00:00.000Z"' in shown
     assert '{"status":201,"short_url":"http' in shown and '"problem":"/problems/validation"}' in shown
     assert json.dumps({"slug": slug, "total": 3}, separators=(",", ":")) in shown
     assert '{"type":"/problems/scope","status":403,' in shown
