@@ -1,6 +1,7 @@
 """docs/api/openapi.yaml against the service: same endpoints, valid examples, matching responses."""
 
 import datetime
+import json
 import re
 import urllib.parse
 
@@ -214,3 +215,6 @@ def test_exports_match_the_description(ann, link):
         assert answer.status == 200 and answer.headers["content-type"].split(";")[0] == form
         if form == "text/csv":
             assert answer.body.decode().splitlines()[0] == forms[form]["example"].splitlines()[0]
+        if form == "application/x-ndjson":
+            lines = [json.loads(text.splitlines()[0]) for text in (answer.body.decode(), forms[form]["example"])]
+            assert list(lines[0]) == list(lines[1])
