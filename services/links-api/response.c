@@ -138,6 +138,13 @@ void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
 	add_header(r, "RateLimit", value);
 }
 
+void response_add_retry_after(struct request *r, int64_t seconds)
+{
+	char value[HEADER_SIZE];
+	snprintf(value, sizeof(value), "%" PRId64, seconds);
+	add_header(r, "Retry-After", value);
+}
+
 void response_limit_detail(const struct rate_limit_rule *rule,
                            char out[static RESPONSE_DETAIL_SIZE])
 {
@@ -148,13 +155,11 @@ void response_limit_detail(const struct rate_limit_rule *rule,
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
                                          int64_t reset_s)
 {
-	char value[HEADER_SIZE];
 	char detail[RESPONSE_DETAIL_SIZE];
 	response_limit_detail(rule, detail);
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
 	response_add_limit(r, rule, &state);
-	snprintf(value, sizeof(value), "%" PRId64, state.reset_s);
-	add_header(r, "Retry-After", value);
+	response_add_retry_after(r, state.reset_s);
 	return response_problem(r, 429, "rate-limit", detail);
 }
 

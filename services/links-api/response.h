@@ -53,6 +53,9 @@ enum http_progress response_not_found(struct request *r);
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state);
 
+/* Adds Retry-After to the response that follows. */
+void response_add_retry_after(struct request *r, int64_t seconds);
+
 /* Writes the rule's detail with the name, size and window of the limit. */
 void response_limit_detail(const struct rate_limit_rule *rule,
                            char out[static RESPONSE_DETAIL_SIZE]);
