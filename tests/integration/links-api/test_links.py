@@ -203,6 +203,7 @@ def test_if_match_accepts_one_of_many_concurrent_changes(ann, expect):
     for answer in answers:
         if answer.status == 412:
             expect(answer, 412)
+            assert answer.headers["etag"] == '"v2"'
     for tag in ('W/"v2"', '"v1"', '"nonsense"'):
         assert patch(ann, link, {"title": "x"}, If_Match=tag).status == 412, tag
     for tag in ("v2", '"v2', ""):
@@ -228,6 +229,14 @@ def test_an_expired_link_needs_a_new_expiry_to_become_active(ann, database, expe
     assert patch(ann, link, {"title": "still expired"}).json["link"]["state"] == "expired"
     database.run("UPDATE links SET state = 'EXPIRED' WHERE id = %s", link["id"])
     assert patch(ann, link, {"expires_at": in_seconds(60)}).json["link"]["state"] == "active"
+
+
+def test_a_refused_restore_shows_the_version_to_retry_with(ann, expect):
+    path = f"/api/links/{ann.create()['id']}"
+    assert ann.call("DELETE", path).status == 204
+    refused = ann.call("POST", path + "/restore", headers={"If-Match": '"v9"'})
+    expect(refused, 412)
+    assert ann.call("POST", path + "/restore", headers={"If-Match": refused.headers["etag"]}).status == 200
 
 
 def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
