@@ -77,7 +77,7 @@ void response_fields_detail(const struct http_problem_fields *fields,
 		const char *pointer = fields->field[i].pointer;
 		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s%s%s",
 		                        i > 0 ? "; " : "", *pointer ? pointer + 1 : "",
-		                        *pointer ? " " : "", fields->field[i].detail);
+		                        *pointer ? ": " : "", fields->field[i].detail);
 	}
 	if (fields->count > named)
 		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "; and %zu more",
