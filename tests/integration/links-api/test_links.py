@@ -398,6 +398,20 @@ def test_platform_statistics_exclude_deleted_links(ann):
     assert ann.call("GET", "/api/stats").json["total_links"] == before
 
 
+def test_a_wrong_path_differs_from_a_missing_link(ann, bob, expect):
+    def detail(path, api=ann):
+        return expect(api.call("GET", path), 404)["detail"]
+
+    link = ann.create()
+    for path in ("/api/link", "/api/links/1/2/3", "/nothing"):
+        assert detail(path).startswith("No endpoint has this path."), path
+    assert "do not end with /" in detail("/api/links/")
+    assert "filter=slug:" in detail("/api/links/my-slug")
+    assert detail("/api/links/99999999999999999999") == detail("/api/links/my-slug/stats")
+    assert "country" in detail(f"/api/links/{link['id']}/stats/countries")
+    assert detail(f"/api/links/{link['id']}", bob) == detail("/api/links/999999999") == "Resource not found."
+
+
 @pytest.mark.parametrize("spelling", ["0{}", "00{}", "+{}", "{}.0", "%3{}", "0x{}", "-{}", "{}%20"])
 def test_an_id_has_a_single_spelling(ann, expect, spelling):
     link = ann.create()
