@@ -109,14 +109,17 @@ enum http_progress response_conflict(struct request *r, const char *kind, const 
 
 enum http_progress response_unauthorized(struct request *r, enum request_auth login)
 {
+	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
+				      "token or API key>, or X-Api-Key: <API key>.";
+	static const char bad_token[] = "The access token is invalid or has expired.";
+	static const char bad_key[] = "The API key is invalid or has expired. X-Api-Key takes API "
+				      "keys only; send access tokens as Authorization: Bearer.";
 	bool is_bad = login == REQUEST_AUTH_INVALID;
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
-	return response_problem(
-		r, 401, NULL,
-		is_bad ? "The access token or API key is invalid or has expired."
-		       : "Authentication required. Send Authorization: Bearer <access token>.");
+	const char *bad = r->credentials.is_key ? bad_key : bad_token;
+	return response_problem(r, 401, NULL, is_bad ? bad : missing);
 }
 
 enum http_progress response_not_found(struct request *r)
