@@ -26,6 +26,13 @@ static bool has_length(const struct request *r)
 	       http_exchange_header(r->exchange, "Transfer-Encoding");
 }
 
+static bool is_empty(const struct request *r)
+{
+	size_t len;
+	http_exchange_body(r->exchange, &len);
+	return len == 0;
+}
+
 static bool is_encoded(const struct request *r)
 {
 	const char *encoding = http_exchange_header(r->exchange, "Content-Encoding");
@@ -43,6 +50,12 @@ static bool check_body_headers(struct request *r)
 	if (is_encoded(r)) {
 		http_exchange_add_fixed_header(r->exchange, "Accept-Encoding", "identity");
 		response_problem(r, 415, NULL, "Send the body without Content-Encoding.");
+		return false;
+	}
+	if (is_empty(r)) {
+		response_problem(r, 400, "json",
+		                 "The body is empty. Send a JSON object with Content-Type: "
+		                 "application/json.");
 		return false;
 	}
 	if (is_json(http_exchange_header(r->exchange, "Content-Type")))

@@ -161,10 +161,34 @@ static enum http_progress send_options(struct request *r, const char *methods)
 	return response_no_content(r);
 }
 
+static enum http_progress send_no_path(struct request *r)
+{
+	const char *path = http_exchange_path(r->exchange);
+	bool ends_with_slash = path[0] && path[1] && path[strlen(path) - 1] == '/';
+	return response_problem(r, 404, NULL,
+	                        ends_with_slash ? "No endpoint has this path. Paths do not end with /."
+	                                        : "No endpoint has this path. /openapi.json has all.");
+}
+
+/* An id that is no number says nothing about what exists, so the response may explain it. */
+static bool has_malformed_id(const struct request *r)
+{
+	return strstr(r->match.route->pattern, "/{id}") && request_path_id(r) == 0;
+}
+
+static enum http_progress send_malformed_id(struct request *r)
+{
+	bool is_link = strncmp(r->match.route->pattern, "/api/links/", 11) == 0;
+	return response_problem(
+		r, 404, NULL,
+		is_link ? "The id of a link is a number. GET /api/links?filter=slug:SLUG finds it."
+			: "The id is a number.");
+}
+
 static enum http_progress send_no_route(struct request *r, enum err err)
 {
 	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
+		return send_no_path(r);
 	char methods[HTTP_ROUTER_ALLOW_SIZE + sizeof(OPTIONS)];
 	snprintf(methods, sizeof(methods), "%s" OPTIONS, r->match.allow);
 	if (http_exchange_add_header(r->exchange, "Allow", methods) != OK)
@@ -212,6 +236,8 @@ static enum http_progress reject_query(struct request *r)
 
 static enum http_progress dispatch(struct request *r)
 {
+	if (has_malformed_id(r))
+		return send_malformed_id(r);
 	if (!r->match.route->queries && has_query(r))
 		return reject_query(r);
 	if (modifies(r->match.route) && !response_accepts_json(r))

@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import json
 import re
 import subprocess
 import urllib.parse
@@ -135,15 +136,28 @@ def test_each_endpoint_accepts_exactly_the_described_parameters(admin, method, p
     assert answer.status == 400, answer
 
 
+def example_of(parameter):
+    """A valid value. The example of an optional parameter is in its description: a page that sends requests fills in all others."""
+    described = re.search(r"For example `([^`]+)`", parameter.get("description", ""))
+    schema = parameter["schema"]
+    return parameter.get("example") or (described and described[1]) or schema.get("minimum") or (schema.get("enum") or ["true"])[0]
+
+
+def test_a_page_that_sends_requests_fills_in_required_parameters_only():
+    for method, path, _ in OPERATIONS:
+        for parameter in parameters_for(method, path):
+            filled_in = [where for where in (parameter, parameter["schema"]) for key in ("example", "examples", "default") if key in where]
+            assert bool(filled_in) == parameter.get("required", False), (method, path, parameter["name"])
+
+
 def get_with_examples(ann, path, link, chosen, accept="application/json"):
     """Requests a path with the examples of the chosen parameters."""
     query, target = [], path.replace("{id}", str(link["id"]))
     for parameter in parameters_for("get", path):
-        example = parameter.get("example", (parameter["schema"].get("enum") or ["true"])[0])
         if parameter["in"] == "path":
-            target = target.replace("{" + parameter["name"] + "}", str(example))
+            target = target.replace("{" + parameter["name"] + "}", str(example_of(parameter)))
         elif parameter["name"] in chosen:
-            query += [(parameter["name"], value) for value in (example if isinstance(example, list) else [example])]
+            query.append((parameter["name"], example_of(parameter)))
     return ann.call("GET", f"{target}?{urllib.parse.urlencode(query)}" if query else target, headers={"Accept": accept})
 
 
@@ -203,6 +217,9 @@ def test_exports_match_the_description(ann, link):
         assert answer.status == 200 and answer.headers["content-type"].split(";")[0] == form
         if form == "text/csv":
             assert answer.body.decode().splitlines()[0] == forms[form]["example"].splitlines()[0]
+        if form == "application/x-ndjson":
+            lines = [json.loads(text.splitlines()[0]) for text in (answer.body.decode(), forms[form]["example"])]
+            assert list(lines[0]) == list(lines[1])
 
 
 # --- the dashboard ---
