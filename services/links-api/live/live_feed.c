@@ -14,6 +14,8 @@
 #define BATCH_MAX 1000
 #define WAKE_US (100 * CLOCK_US_PER_MS)
 #define HEARTBEAT_US (10 * CLOCK_US_PER_S)
+/* How long a stream waits for records that another instance has already sent to its client. */
+#define CATCH_UP_US (2 * CLOCK_US_PER_S)
 #define LINGER_US (60 * CLOCK_US_PER_S)
 #define IDLE_MS 100
 #define REOPEN_MS 1000
@@ -26,8 +28,8 @@ struct live_stream {
 	struct live_stream *previous, *next;
 	struct http_exchange *exchange;
 	int64_t owner_id;
-	int64_t ends_us, heartbeat_us; /* steady */
-	uint64_t cursor;               /* the number of the next visit to look at */
+	int64_t began_us, ends_us, heartbeat_us; /* steady */
+	uint64_t cursor;                         /* the number of the next visit to look at */
 	struct live_position position;
 	uint64_t generation; /* of the feed that cursor belongs to; 0 = not placed yet */
 	bool has_begun;
@@ -89,15 +91,24 @@ static void add_visit(struct live_feed *feed, const struct kafka_message *m)
 		s->has_news = s->has_news || s->owner_id == owner_id;
 }
 
+/* True if the client has seen records that this instance has not read. */
+static bool is_ahead(const struct live_feed *feed, const struct live_position *seen)
+{
+	for (int32_t p = 0; p < feed->partitions; p++)
+		if (seen->next[p] > feed->position.next[p])
+			return true;
+	return false;
+}
+
 static bool has_missed(const struct live_feed *feed, const struct live_position *seen)
 {
-	for (int32_t p = 0; p < feed->partitions && p < LIVE_POSITION_PARTITIONS_MAX; p++) {
+	for (int32_t p = 0; p < feed->partitions; p++) {
 		int64_t next = seen->next[p];
-		if (next >= 0 && (next < feed->begin.next[p] || next > feed->position.next[p] ||
-		                  live_visits_dropped(feed->visits, p, next)))
+		if (next >= 0 &&
+		    (next < feed->begin.next[p] || live_visits_dropped(feed->visits, p, next)))
 			return true;
 	}
-	return false;
+	return is_ahead(feed, seen);
 }
 
 /* --- a stream, with the lock --- */
@@ -176,7 +187,8 @@ static void fill(struct live_stream *s, int64_t now_us, struct strbuf *out)
 	if (!s->has_begun)
 		strbuf_add_text(out, RETRY);
 	s->has_begun = true;
-	if (is_ready(feed) && s->generation != feed->generation)
+	bool may_catch_up = is_ahead(feed, &s->position) && now_us < s->began_us + CATCH_UP_US;
+	if (is_ready(feed) && s->generation != feed->generation && !may_catch_up)
 		place(s, out);
 	bool is_placed = is_ready(feed) && s->generation == feed->generation;
 	if (is_placed && s->has_news)
@@ -211,6 +223,7 @@ enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchan
 	struct live_stream *s = mem_zero(sizeof(*s));
 	int64_t now_us = clock_steady_us(feed->config.clock);
 	*s = (struct live_stream){ .feed = feed, .exchange = x, .owner_id = owner_id };
+	s->began_us = now_us;
 	s->ends_us = now_us + feed->config.stream_us;
 	s->heartbeat_us = now_us + HEARTBEAT_US;
 	live_position_clear(&s->position);
@@ -273,12 +286,24 @@ static void on_partitions_found(void *ctx, int topic, int32_t count)
 	pthread_mutex_unlock(&feed->lock);
 }
 
+static void count_ends(struct live_feed *feed)
+{
+	feed->partitions_at_end = 0;
+	for (int32_t p = 0; p < feed->partitions; p++)
+		feed->partitions_at_end += feed->begin.next[p] >= 0;
+}
+
+/* Streams wait until the new end of the partition is known, and then say that they miss visits. */
 static void on_position_lost(void *ctx, int topic, int32_t partition)
 {
 	(void)topic;
-	(void)partition;
 	struct live_feed *feed = ctx;
 	pthread_mutex_lock(&feed->lock);
+	live_visits_clear(feed->visits);
+	feed->begin = feed->position;
+	if (partition < LIVE_POSITION_PARTITIONS_MAX)
+		feed->begin.next[partition] = feed->position.next[partition] = -1;
+	count_ends(feed);
 	feed->generation++;
 	pthread_mutex_unlock(&feed->lock);
 }
@@ -291,9 +316,7 @@ static void on_end(void *ctx, int topic, int32_t partition, int64_t offset)
 		return;
 	pthread_mutex_lock(&feed->lock);
 	advance(feed, partition, offset, offset);
-	feed->partitions_at_end = 0;
-	for (int32_t p = 0; p < feed->partitions; p++)
-		feed->partitions_at_end += feed->begin.next[p] >= 0;
+	count_ends(feed);
 	pthread_mutex_unlock(&feed->lock);
 }
 

@@ -181,7 +181,8 @@ def test_a_new_stream_begins_with_the_latest_visits(service, user, listen, publi
     assert sorted(listener.seen) == sorted(before)
 
 
-def test_a_client_that_may_have_missed_visits_is_notified(service, user, publish):
+def test_a_client_that_may_have_missed_visits_is_notified(start, user, publish):
+    service = start(LIVE_STREAM_S=6)
     publish(user, 1)
     headers = {"Authorization": f"Bearer {user.token}", "Last-Event-ID": "0:999999999999"}
     events = [event for event, _, _ in Stream(service.url, headers) if event]
