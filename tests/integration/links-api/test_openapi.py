@@ -65,7 +65,7 @@ def test_each_problem_has_exactly_one_explanation(service):
     assert sorted(explained) == sorted(listed) and len(explained) == len(set(explained))
     for kind in explained:
         answer = ask(service.url, "GET", f"/problems/{kind}")
-        assert answer.status == 200 and answer.body.decode().startswith(f"## {kind}\n\n4"), answer
+        assert answer.status == 200 and re.match(rf"## {kind}\n\n[45]\d\d ", answer.body.decode()), answer
 
 
 def test_the_service_returns_the_description_as_json(service):
