@@ -66,6 +66,13 @@ static bool check_body_headers(struct request *r)
 	return false;
 }
 
+bool request_body_check_type(struct request *r)
+{
+	size_t len;
+	http_exchange_body(r->exchange, &len);
+	return len == 0 || check_body_headers(r);
+}
+
 struct json *request_body_read(struct request *r)
 {
 	if (!check_body_headers(r))

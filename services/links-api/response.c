@@ -111,15 +111,18 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 {
 	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
 				      "token or API key>, or X-Api-Key: <API key>.";
-	static const char bad_token[] = "The access token is invalid or has expired.";
-	static const char bad_key[] = "The API key is invalid or has expired. X-Api-Key takes API "
-				      "keys only; send access tokens as Authorization: Bearer.";
+	static const char *const bad[] = {
+		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired.",
+		[REQUEST_API_KEY] =
+			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
+			"send access tokens as Authorization: Bearer.",
+		[REQUEST_SESSION] = "The session is invalid or has expired.",
+	};
 	bool is_bad = login == REQUEST_AUTH_INVALID;
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
-	const char *bad = r->credentials.is_key ? bad_key : bad_token;
-	return response_problem(r, 401, NULL, is_bad ? bad : missing);
+	return response_problem(r, 401, NULL, is_bad ? bad[r->credentials.kind] : missing);
 }
 
 enum http_progress response_not_found(struct request *r)

@@ -104,6 +104,8 @@ def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(s
         stack.run("start", "postgres")
     wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 120, "links-api to recover by itself")
     assert user.create()
+    stats = f"/api/links/{cached['id']}/stats"
+    wait_until(lambda: user.call("GET", stats).status == 200, 120, "the connections of statistics to recover")
     user.wait_for_visits(cached["id"], 41, seconds=180)
     wait_until(lambda: lag(env) == 0, 120, "no click to wait")
 

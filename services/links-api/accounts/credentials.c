@@ -70,21 +70,12 @@ enum err credentials_read_password(const struct json *object, const char *name,
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
-static void read_name(const struct json *object, bool is_required, char out[static USER_NAME_SIZE],
+static void read_name(const struct json *object, char out[static USER_NAME_SIZE],
                       struct http_problem_fields *wrong)
 {
-	const char *name = member_text_of(object, "name", is_required, wrong);
+	const char *name = member_text_of(object, "name", false, wrong);
 	if (name && member_is_line(name, 0, USER_NAME_CHARS_MAX, "/name", wrong))
 		snprintf(out, USER_NAME_SIZE, "%s", name);
-}
-
-enum err credentials_read_name(const struct json *object, char name[static USER_NAME_SIZE],
-                               struct http_problem_fields *wrong)
-{
-	static const char *const names[] = { "name" };
-	member_reject_unknown(object, names, 1, wrong);
-	read_name(object, true, name, wrong);
-	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
@@ -96,7 +87,7 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
 	read_email(object, &read, wrong);
 	read_password(object, "password", has_name ? PASSWORD_CHARS_MIN : 1, read.password, wrong);
 	if (has_name)
-		read_name(object, false, read.name, wrong);
+		read_name(object, read.name, wrong);
 	if (wrong->count == 0)
 		*out = read;
 	credentials_wipe(&read);

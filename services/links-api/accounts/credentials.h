@@ -39,10 +39,6 @@ enum err credentials_read_password(const struct json *object, const char *name,
                                    char new_password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong) MUST_CHECK;
 
-/* Parses {name}, which is required. ERR_INVALID: wrong lists every invalid member. */
-enum err credentials_read_name(const struct json *object, char name[static USER_NAME_SIZE],
-                               struct http_problem_fields *wrong) MUST_CHECK;
-
 /* Overwrites the memory. */
 void credentials_wipe(struct credentials *credentials);
 
