@@ -166,8 +166,9 @@ static enum http_progress send_no_path(struct request *r)
 	const char *path = http_exchange_path(r->exchange);
 	bool ends_with_slash = path[0] && path[1] && path[strlen(path) - 1] == '/';
 	return response_problem(r, 404, NULL,
-	                        ends_with_slash ? "No endpoint has this path. Paths do not end with /."
-	                                        : "No endpoint has this path. /openapi.json has all.");
+	                        ends_with_slash
+	                                ? "No endpoint has this path. Paths do not end with /."
+	                                : "No endpoint has this path. /openapi.json has all.");
 }
 
 /* An id that is no number says nothing about what exists, so the response may explain it. */

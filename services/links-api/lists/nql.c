@@ -134,8 +134,7 @@ static enum err read_values(struct parser *p, struct nql_node *term)
 static const char *hint_at(const struct parser *p, size_t at)
 {
 	bool follows_space = at > 0 && p->out->term_count > 0 && p->lexer.text[at - 1] == ' ';
-	return follows_space ? "; quote a value that contains a space, join terms with + or ,"
-	                     : "";
+	return follows_space ? "; quote a value that contains a space, join terms with + or ," : "";
 }
 
 static enum err read_field(struct parser *p, struct nql_node *term)

@@ -249,8 +249,7 @@ static void bodies_must_be_json_objects_with_the_right_content_type(void **state
 		if (f->answer.status == 415)
 			assert_header(f, "Accept", "application/json");
 		bool is_empty = examples[i].body[0] == '\0';
-		assert_int_equal(is_empty,
-		                 strstr(f->answer.body, "The body is empty.") != NULL);
+		assert_int_equal(is_empty, strstr(f->answer.body, "The body is empty.") != NULL);
 	}
 }
 
