@@ -195,14 +195,10 @@ static void invalid_tokens_are_refused_and_valid_ones_reach_the_handler(void **s
 static void unknown_paths_are_404_and_unknown_methods_are_405_with_allow(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const unknown[] = { "/apps",
-		                               "/api",
-		                               "/api/",
-		                               "/api/links/",
-		                               "/api/links//stats",
-		                               "/api/links/7/x",
-		                               "/API/links",
-		                               "/api/%6cinks" };
+	static const char *const unknown[] = {
+		"/apps",          "/api",       "/api/",       "/api/links/", "/api/links//stats",
+		"/api/links/7/x", "/API/links", "/api/%6cinks"
+	};
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		assert_int_equal(send_request(f, "GET", unknown[i], "")->status, 404);
 		assert_header(f, "Content-Type", "application/problem+json");
