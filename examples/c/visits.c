@@ -225,7 +225,8 @@ static void subscribe(rd_kafka_t *rk)
 
 int main(void)
 {
-	struct sigaction action = { .sa_handler = stop };
+	/* A signal must not end a write to a full pipe: the visit in it would be lost. */
+	struct sigaction action = { .sa_handler = stop, .sa_flags = SA_RESTART };
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	rd_kafka_t *rk = connect_group();

@@ -211,6 +211,35 @@ def test_the_command_of_the_page_prints_visits(user, visitor, start_one, tmp_pat
     assert running.stop() == 0
 
 
+def blocked_in_write(process):
+    """Whether the pipe of the process is full, and it waits for the reader."""
+    return "pipe_write" in pathlib.Path(f"/proc/{process.pid}/wchan").read_text()
+
+
+def delivered(process):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return all(int(line.split()[1], 16) == 0 for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd")))
+
+
+def test_a_stop_waits_for_a_slow_reader(env, user, visitor, programs):
+    """In C, where a signal can end a write; the other languages repeat it by themselves."""
+    link = user.create()
+    click(user, visitor, link, [CHROME] * 20)
+    kafka = {name: value for name, value in env.items() if name.startswith("KAFKA_")}
+    settings = {**kafka, "KAFKA_GROUP": f"examples-{secrets.token_hex(4)}", "PATH": os.environ["PATH"]}
+    process = popen(programs["c"][0], env=settings, stdout=subprocess.PIPE, text=True, pipesize=4096)
+    try:
+        wait_until(lambda: blocked_in_write(process), SECONDS, "a full pipe")
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: delivered(process), SECONDS, "the signal")
+        lines = process.stdout.read().splitlines()
+        assert process.wait(timeout=SECONDS) == 0
+        assert all(json.loads(line)["slug"] for line in lines)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def publish_states(env, purged, messages):
     """After the purge of a link: its first state again, as a sender that was frozen would, and then a newer one."""
     producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
