@@ -24,12 +24,16 @@ class Machine:
         (self.cache / "geoip" / "country.mmdb").touch()
         self.packages("build coreutils # always installed")
         self.fake("mvn", "exit 1")
+        self.archive_classes("exit 0")
         self.checksums("")
 
     def fake(self, name, script):
         path = self.bin / name
         path.write_text(f"#!/bin/bash\n{script}\n")
         path.chmod(0o755)
+
+    def archive_classes(self, script):
+        (self.tools / "kafka/archive-classes").write_text(f"#!/bin/bash\n{script}\n")
 
     def packages(self, lines):
         (self.tools / "packages.txt").write_text(lines + "\n")
@@ -101,6 +105,29 @@ def test_continues_without_kafka_and_names_the_consequence(machine):
     done = machine.setup("demo")
     assert done.returncode == 0
     assert "the stack will use the embedded broker. Later: tools/setup" in done.stdout
+
+
+def test_continues_without_the_archive_of_classes_and_names_the_consequence(machine):
+    (machine.cache / "kafka").mkdir()
+    (machine.cache / "kafka/verified").touch()
+    for program, said in (("exit 1", True), ("exit 0", False)):
+        machine.archive_classes(program)
+        done = machine.setup("demo")
+        assert done.returncode == 0, done.stderr
+        assert ("Kafka: it will start more slowly" in done.stdout) is said
+
+
+def test_the_classes_of_kafka_can_be_archived(tmp_path):
+    """A second run of tools/setup replaces the archive only if it is unusable, so this test makes a new one."""
+    jars = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark") / "kafka"
+    if not (jars / "verified").exists():
+        pytest.skip(f"Apache Kafka is not in {jars}; run tools/setup")
+    (tmp_path / "kafka").mkdir()
+    for file in jars.iterdir():
+        if file.suffix != ".jsa":
+            (tmp_path / "kafka" / file.name).symlink_to(file)
+    subprocess.run([TOOLS / "kafka/archive-classes"], env=os.environ | {"WAYMARK_CACHE": str(tmp_path)}, check=True)
+    assert (tmp_path / "kafka/classes.jsa").stat().st_size > 0
 
 
 def test_names_packages_and_command_without_permission_to_install(machine):

@@ -374,6 +374,28 @@ static void switches_to_the_server_of_the_newest_connection(void **state)
 	test_redis_free(new);
 }
 
+static bool has_accepted(void *proxy)
+{
+	return tcp_proxy_accepted(proxy) > 0;
+}
+
+/* The pool's check may be connecting to the old server when the failover is noticed. */
+static void ignores_a_connection_begun_before_a_reconnect(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
+	struct redis_pool *pool = new_pool(f, 1);
+	backend_fixture_wait(has_accepted, proxy, TEST_DEADLINE_MS);
+	redis_pool_reconnect(pool);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	backend_fixture_wait(is_reachable, pool, TEST_DEADLINE_MS);
+	/* A second connection, after a timeout of the first, would count. */
+	assert_true(redis_pool_run_id(pool) == 0 || tcp_proxy_accepted(proxy) > 1);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
 #define WITH_FIXTURE(test)                                                                         \
 	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
@@ -395,6 +417,7 @@ int main(void)
 		WITH_FIXTURE(detects_a_dead_redis_without_callers),
 		WITH_FIXTURE(distinguishes_a_server_from_its_next_run),
 		WITH_FIXTURE(switches_to_the_server_of_the_newest_connection),
+		WITH_FIXTURE(ignores_a_connection_begun_before_a_reconnect),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
