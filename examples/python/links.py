@@ -96,6 +96,7 @@ def main():
         elif record.partition() in unread:
             unread.remove(record.partition())
             if not unread:
+                # Deleted links, which the API lists only with state=deleted, are in it until they are purged.
                 print(f"the copy is complete: {len(links)} links", file=sys.stderr)
     consumer.close()
 
