@@ -80,7 +80,7 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     expect(row(page, slug)).not_to_contain_text("Disabled")
     act(page, slug, "Delete")
     expect(row(page, slug)).to_have_count(0)
-    page.get_by_role("button", name="Undo").last.click()
+    page.get_by_role("button", name="Undo").click()
     expect(row(page, slug)).to_have_count(1)
     assert visitor.follow(slug).status == 302
 
@@ -94,6 +94,7 @@ def test_the_same_works_by_keyboard_alone(page, window, user):
     keys.type("https://example.com/by-keyboard")
     keys.press("Enter")
     expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    expect(page.get_by_role("dialog")).to_have_count(0)
     keys.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
     keys.type("keyboard")
@@ -106,6 +107,7 @@ def test_the_same_works_by_keyboard_alone(page, window, user):
     keys.press("End")
     keys.press("Enter")
     expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(0)
+    expect(page.get_by_role("status")).to_contain_text("Undo")
     keys.press("z")
     expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
     keys.press("?")
@@ -171,10 +173,25 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     slug = page.locator(".newest-url").inner_text().rsplit("/", 1)[-1]
     page.reload()
     expect(page.get_by_role("link", name=slug)).to_be_visible()
-    window.register(unique_email())
-    expect(page.get_by_text("1 temporary link is yours now.")).to_be_visible()
+    window.register(unique_email(), message="1 temporary link is yours now.")
     window.goto("/links")
     expect(row(page, slug)).to_have_count(1)
+
+
+def test_a_page_loads_itself_again_after_an_update_of_the_server(page, window, user):
+    window.goto("/links")
+    page.evaluate("window.before = true")
+    asset = re.compile(r"/app/assets/live-")
+    page.route(asset, lambda route: route.fulfill(status=404), times=1)
+    page.get_by_role("link", name="Live", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    page.get_by_role("link", name="Links", exact=True).click()
+    index = re.compile(r"/app/$")
+    page.route(asset, lambda route: route.fulfill(status=404), times=1)
+    page.route(index, lambda route: route.fulfill(content_type="text/html", body="<script type=module src=/app/assets/index-new.js></script>"))
+    page.get_by_role("link", name="Live", exact=True).click()
+    expect(page.get_by_text("Connected")).to_be_visible()
+    assert page.evaluate("window.before") is None
 
 
 def test_logging_out_ends_the_session(page, window, user):

@@ -58,11 +58,14 @@ class Window:
         self.page.goto(f"{self.base}/app{path}")
         expect(self.page.locator("h1")).to_be_visible()
 
-    def register(self, email):
+    def register(self, email, message=None):
+        """Through the form. message: one that the page then shows for a moment."""
         self.goto("/register")
         self.page.get_by_label("E-mail address", exact=True).fill(email)
         self.page.get_by_label("Password", exact=True).fill(PASSWORD)
         self.page.get_by_role("button", name="Create account").click()
+        if message:
+            expect(self.page.get_by_text(message)).to_be_visible()
         expect(self.page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
 
     def login(self, email):
