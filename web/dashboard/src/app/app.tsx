@@ -1,7 +1,9 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Empty, Skeleton } from "../components/feedback";
+import { type ApiError, asApiError } from "../api/client";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { t, useLanguage } from "../i18n";
+import { loadCode } from "../lib/load_code";
 import { HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentPlace, href, navigate, usePlace } from "./router";
 import { type PageProps, ROUTES } from "./routes";
@@ -12,7 +14,8 @@ import { Toasts } from "./toasts";
 
 interface Loaded {
   route: (typeof ROUTES)[number];
-  Page: ComponentType<PageProps>;
+  Page?: ComponentType<PageProps>;
+  error?: ApiError;
 }
 
 /** Where a visitor goes who is not logged in. The login returns to the page that was asked for. */
@@ -43,7 +46,10 @@ export function App() {
   useEffect(() => {
     if (!route || !isAllowed) return;
     let isCurrent = true;
-    void route.load().then(({ default: Page }) => isCurrent && setLoaded({ route, Page }));
+    loadCode(route.load).then(
+      ({ default: Page }) => isCurrent && setLoaded({ route, Page }),
+      (cause) => isCurrent && setLoaded({ route, error: asApiError(cause) }),
+    );
     return () => void (isCurrent = false);
   }, [route, isAllowed]);
 
@@ -51,7 +57,7 @@ export function App() {
     document.title = route ? `${t(route.title)} · Waymark` : "Waymark";
   });
 
-  const Page = loaded?.route === route ? loaded?.Page : undefined;
+  const { Page, error } = loaded?.route === route && loaded ? loaded : {};
   const id = route?.pattern.exec(path)?.[1] ?? "";
   return (
     <>
@@ -64,6 +70,8 @@ export function App() {
           </Empty>
         ) : Page && isAllowed ? (
           <Page id={id} key={path} />
+        ) : error ? (
+          <ErrorBox error={error} retry={() => location.reload()} />
         ) : (
           <Skeleton lines={6} height={24} />
         )}

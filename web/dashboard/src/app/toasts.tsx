@@ -8,8 +8,7 @@ interface Toast {
   undo?: () => void;
 }
 
-const PLAIN_MS = 5_000;
-const UNDO_MS = 12_000;
+const SHOWN_MS = 5_000;
 
 const toasts = createStore<readonly Toast[]>([]);
 let lastId = 0;
@@ -18,15 +17,17 @@ function dismiss(id: number): void {
   toasts.set(toasts.get().filter((toast) => toast.id !== id));
 }
 
+/** A message that offers to undo something stays until it is closed or the next such message replaces it. */
 export function notify(text: string, options: { undo?: () => void; isError?: boolean } = {}): void {
   const id = ++lastId;
-  toasts.set([...toasts.get().slice(-2), { id, text, isError: options.isError ?? false, undo: options.undo }]);
-  setTimeout(() => dismiss(id), options.undo ? UNDO_MS : PLAIN_MS);
+  const others = options.undo ? toasts.get().filter((toast) => !toast.undo) : toasts.get();
+  toasts.set([...others.slice(-2), { id, text, isError: options.isError ?? false, undo: options.undo }]);
+  if (!options.undo) setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
-/** Undoes what the newest message offers to undo. */
+/** Undoes what the message offers to undo. */
 export function undoLast(): void {
-  const toast = [...toasts.get()].reverse().find((each) => each.undo);
+  const toast = toasts.get().find((each) => each.undo);
   if (!toast) return;
   dismiss(toast.id);
   toast.undo?.();
