@@ -165,6 +165,7 @@ def stay_up(console, stack, scenario):
         ("PG_URL", "PostgreSQL"),
     ):
         console.row(text, stack.addresses[name])
+    console.row("dashboard", stack.addresses["LINKS_API_URL"] + "/app/")
     console.row("API in a browser", stack.addresses["LINKS_API_URL"] + "/docs")
     console.row("e-mail address", scenario.credentials["email"])
     console.row("password", scenario.credentials["password"])
