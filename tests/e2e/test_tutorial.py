@@ -48,7 +48,7 @@ def test_each_command_works_as_described(env, tmp_path):
     slug = "spring-" + secrets.token_hex(4)
     mine = {"you@example.com": f"you-{secrets.token_hex(6)}@example.com", '"slug":"spring"': f'"slug":"{slug}"', "URL/spring": f"URL/{slug}"}
     blocks = commands()
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     text = "\n".join(blocks)
     for word, other in mine.items():
         assert word in text, word
@@ -64,6 +64,7 @@ def test_each_command_works_as_described(env, tmp_path):
     assert status == 0, shown
     assert f'"slug": "{slug}"' in shown
     assert re.search(r"^HTTP/1.1 302 .*^Location: https://example.com/spring\r?$", shown, re.MULTILINE | re.DOTALL)
+    assert f"{env['LINKS_API_URL']}/app/\n" in shown
     assert '"humans": 2,\n  "bots": 1' in shown and '"interval": "day"' in shown
     assert re.search(r'"dimension": "referrer_host".*?"value": "news.example",\s+"humans": 2', shown, re.DOTALL)
     assert len((tmp_path / "visits.csv").read_text().splitlines()) == 4
