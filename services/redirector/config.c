@@ -66,6 +66,8 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Redis"),
 	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
 	           "redis://[user:password@]host:port[/db]"),
+	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "30", 1, 60000,
+	        "timeout of one Redis command; a lookup then goes on to PostgreSQL"),
 	ENV_GROUP("Kafka"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,

@@ -26,6 +26,7 @@ struct config {
 	char pg_url[1024];
 	int64_t pg_pooled; /* 1: through a pooler in transaction mode */
 	char redis_url[512];
+	int64_t redis_timeout_ms;
 	struct kafka_config kafka;
 
 	char public_base_url[LINK_URL_SIZE];

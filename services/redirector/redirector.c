@@ -16,7 +16,6 @@
  * Short, because Redis has to be faster than PostgreSQL. A hung Redis costs this once; then it is
  * not queried until it replies again.
  */
-#define REDIS_TIMEOUT_MS 30
 #define PG_CONNECT_TIMEOUT_MS 1000
 /* On a busy day, a wait of two seconds is better than a 503. */
 #define PG_STATEMENT_TIMEOUT_MS 2000
@@ -85,7 +84,7 @@ static enum err create_stores(struct redirector *r)
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
 			.max = 2 * workers + 1, /* queries, fills, and the validity check */
-			.timeout_ms = REDIS_TIMEOUT_MS,
+			.timeout_ms = r->config->redis_timeout_ms,
 			.clock = r->clock,
 			.log = r->log,
 			.metrics = r->metrics,
@@ -340,7 +339,7 @@ static enum err serve_visitors(struct redirector *r)
 {
 	r->pipeline = (struct redis_pipeline_config){
 		.url = r->config->redis_url,
-		.timeout_ms = REDIS_TIMEOUT_MS,
+		.timeout_ms = r->config->redis_timeout_ms,
 		.in_flight_max = LOOKUPS_MAX,
 		.clock = r->clock,
 		.log = r->log,
