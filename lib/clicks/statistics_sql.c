@@ -4,6 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
+#include "lib/clicks/rollup_sql.h"
 #include "lib/clicks/visit_sql.h"
 
 /*
@@ -33,20 +34,21 @@ enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us)
 
 /* --- running a query --- */
 
-/* Finished days never become unfinished, so a later statement finds them as this one reports. */
+/* The days of rollup_progress only move forward. A later statement finds what this one reports. */
 static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
-		"next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, daily_rollup_progress",
+		"SELECT since::timestamp AT TIME ZONE 'UTC', nullif(hours_since, '-infinity')::timestamp AT TIME ZONE 'UTC', "
+		"next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, rollup_progress",
 		NULL, &rows);
-	if (err == OK) {
-		query->log_since_us = pg_result_time(rows, 0, 0);
-		query->finished = (struct statistics_span){ pg_result_time(rows, 0, 1),
-			                                    pg_result_time(rows, 0, 2) };
-	}
+	if (err == OK)
+		query->reach = (struct statistics_reach){
+			.log_since_us = pg_result_time(rows, 0, 0),
+			.hours_since_us = pg_result_time(rows, 0, 1),
+			.finished_us = pg_result_time(rows, 0, 2),
+		};
 	pg_result_free(rows);
 	return err;
 }
@@ -55,6 +57,7 @@ static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 struct statement {
 	const struct statistics_query *query;
 	const char *link; /* an SQL expression */
+	enum statistics_unit unit;
 	enum visit_dimension dimension;
 	size_t limit;
 	const char *starts; /* an array literal */
@@ -92,31 +95,30 @@ static enum err run_once(struct pg_conn *conn, statement_writer write,
  * NULL, which reads as zeros, if nothing is left of the range because both ends moved down to the
  * start of one bucket.
  */
-static enum err run(struct pg_conn *conn, struct statistics_query *query, int64_t bucket_us,
-                    statement_writer write, const struct statement *statement,
-                    struct pg_result **rows)
+static enum err run(struct pg_conn *conn, struct statistics_query *query, statement_writer write,
+                    const struct statement *statement, struct pg_result **rows)
 {
 	enum err err = read_reach(conn, query);
 	for (int i = 0; err == OK && i < ATTEMPTS_MAX; i++) {
-		if (needs_log(statement) && query->requested.from_us < query->log_since_us)
+		if (needs_log(statement) && query->requested.from_us < query->reach.log_since_us)
 			return ERR_NOT_FOUND;
-		query->counted = statistics_range_countable(query->requested, bucket_us,
-		                                            query->log_since_us);
+		query->counted = statistics_range_countable(query->requested, statement->unit,
+		                                            &query->reach);
 		*rows = NULL;
 		if (statistics_range_is_empty(&query->counted))
 			return OK;
 		bool reads_log = false;
 		struct pg_result *found = NULL;
 		err = run_once(conn, write, statement, &reads_log, &found);
-		int64_t since_us = query->log_since_us;
+		int64_t since_us = query->reach.log_since_us;
 		if (err == OK && reads_log)
 			err = statistics_sql_log_since(conn, &since_us);
-		if (err == OK && since_us == query->log_since_us) {
+		if (err == OK && since_us == query->reach.log_since_us) {
 			*rows = found;
 			return OK;
 		}
 		pg_result_free(found);
-		query->log_since_us = since_us;
+		query->reach.log_since_us = since_us;
 	}
 	return err == OK ? ERR_UNAVAILABLE : err;
 }
@@ -141,36 +143,6 @@ static const char *union_all(bool *is_first)
 }
 
 /* columns: leading columns with a trailing comma, or "". */
-static void add_buckets(struct visit_sql *sql, const char *columns,
-                        const struct statement *statement, struct statistics_span span,
-                        const char *table, bool has_dimension)
-{
-	int from = visit_sql_time(sql, span.from_us);
-	int to = visit_sql_time(sql, span.to_us);
-	visit_sql_add(sql,
-	              "SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s "
-	              "AND bucket >= $%d::timestamptz AND bucket < $%d::timestamptz",
-	              columns, table, statement->link, from, to);
-	if (has_dimension)
-		visit_sql_add(sql, " AND dimension = '%s'",
-		              visit_dimension_stored(statement->dimension));
-}
-
-static void add_days(struct visit_sql *sql, const char *columns, const struct statement *statement,
-                     struct statistics_span span, bool has_dimension)
-{
-	int from = visit_sql_day(sql, clock_utc_day(span.from_us));
-	int to = visit_sql_day(sql, clock_utc_day(span.to_us));
-	visit_sql_add(
-		sql,
-		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
-		columns, has_dimension ? "visit_rollup_day" : "visit_total_day", statement->link,
-		from, to);
-	if (has_dimension)
-		visit_sql_add(sql, " AND dimension = '%s'",
-		              visit_dimension_stored(statement->dimension));
-}
-
 static void add_visits(struct visit_sql *sql, const char *columns,
                        const struct statement *statement, struct statistics_span span)
 {
@@ -179,38 +151,7 @@ static void add_visits(struct visit_sql *sql, const char *columns,
 }
 
 /*
- * Adds the days and quarter hours of the range. Returns true if there are none. columns as above.
- */
-static bool add_rolled_totals(struct visit_sql *sql, const char *columns,
-                              const struct statement *statement,
-                              const struct statistics_range *range)
-{
-	bool is_first = true;
-	if (!statistics_range_is_empty(&range->days)) {
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_days(sql, columns, statement, range->days, false);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range->buckets[i]))
-			continue;
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_buckets(sql, columns, statement, range->buckets[i], "visit_rollup_quarter",
-		            false);
-	}
-	return is_first;
-}
-
-static struct statistics_range range_of_totals(const struct statement *statement,
-                                               struct statistics_span span)
-{
-	struct statistics_span none = { 0, 0 };
-	/* A series cannot use whole UTC days, because days begin at other times in other zones. */
-	return statistics_range_split(span, STATISTICS_RANGE_QUARTER_US,
-	                              statement->starts ? none : statement->query->finished);
-}
-
-/*
- * Adds everything in the range, one row per day, quarter hour or visit. bucket_columns and
+ * Adds everything in the range, one row per day, hour, quarter or visit. bucket_columns and
  * visit_columns are leading columns with a trailing comma, or "".
  */
 static void add_everything(struct visit_sql *sql, const char *bucket_columns,
@@ -221,13 +162,18 @@ static void add_everything(struct visit_sql *sql, const char *bucket_columns,
 		add_visits(sql, visit_columns, statement, query->counted);
 		return;
 	}
-	struct statistics_range range = range_of_totals(statement, query->counted);
-	bool is_first = add_rolled_totals(sql, bucket_columns, statement, &range);
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range.log[i]))
-			continue;
+	struct statistics_pieces pieces =
+		statistics_range_split(query->counted, statement->unit, &query->reach);
+	bool is_first = true;
+	for (size_t i = 0; i < pieces.count; i++) {
+		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_visits(sql, visit_columns, statement, range.log[i]);
+		if (piece->source == STATISTICS_LOG)
+			add_visits(sql, visit_columns, statement, piece->span);
+		else if (piece->source == STATISTICS_HOURS || piece->source == STATISTICS_DAYS)
+			rollup_sql_add_totals(sql, bucket_columns, statement->link, piece);
+		else
+			rollup_sql_add_quarters(sql, bucket_columns, statement->link, piece);
 	}
 }
 
@@ -255,10 +201,11 @@ static void write_total(struct visit_sql *sql, const struct statement *statement
 enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
                               struct statistics_sums *out)
 {
-	struct statement statement = { .query = query, .link = ONE_LINK };
+	struct statement statement = { .query = query,
+		                       .link = ONE_LINK,
+		                       .unit = STATISTICS_TOTALS };
 	struct pg_result *rows = NULL;
-	enum err err =
-		run(conn, query, STATISTICS_RANGE_QUARTER_US, write_total, &statement, &rows);
+	enum err err = run(conn, query, write_total, &statement, &rows);
 	if (err == OK)
 		*out = read_sums(rows, 0, 0);
 	pg_result_free(rows);
@@ -299,10 +246,11 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 		return ERR_INTERNAL;
 	struct strbuf text;
 	write_starts(&text, starts, count);
-	struct statement statement = { .query = query, .link = ONE_LINK, .starts = text.data };
+	struct statement statement = {
+		.query = query, .link = ONE_LINK, .unit = STATISTICS_SERIES, .starts = text.data
+	};
 	struct pg_result *rows = NULL;
-	enum err err =
-		run(conn, query, STATISTICS_RANGE_QUARTER_US, write_series, &statement, &rows);
+	enum err err = run(conn, query, write_series, &statement, &rows);
 	for (size_t i = 0; err == OK && i < count; i++)
 		out[i] = (struct statistics_sums){ 0 };
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
@@ -317,35 +265,39 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 
 /* --- values of a dimension --- */
 
-/* Adds the table rolled: the sums of days and hours per value. */
-static void add_rolled(struct visit_sql *sql, const struct statement *statement,
-                       const struct statistics_range *range)
+/* Adds the table rolled, the sums of days and hours per value. Returns false if there are none. */
+static bool add_rolled(struct visit_sql *sql, const struct statement *statement,
+                       const struct statistics_pieces *pieces)
 {
 	bool is_first = true;
-	visit_sql_add(sql, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
-	if (!statistics_range_is_empty(&range->days)) {
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_days(sql, "value, ", statement, range->days, true);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range->buckets[i]))
+	for (size_t i = 0; i < pieces->count; i++) {
+		if (pieces->of[i].source == STATISTICS_LOG)
 			continue;
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_buckets(sql, "value, ", statement, range->buckets[i], "visit_rollup_hour",
-		            true);
+		visit_sql_add(sql, "%s",
+		              is_first ? "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM ("
+		                       : " UNION ALL ");
+		rollup_sql_add_values(sql, statement->dimension, statement->link, &pieces->of[i]);
+		is_first = false;
 	}
-	visit_sql_add(sql, ") AS buckets GROUP BY value), ");
+	if (!is_first)
+		visit_sql_add(sql, ") AS buckets GROUP BY value), ");
+	return !is_first;
 }
 
 /* Adds the visits without a value: the total minus all values in the roll-ups. */
 static void add_unnamed(struct visit_sql *sql, const struct statement *statement,
-                        struct statistics_span span)
+                        const struct statistics_pieces *pieces)
 {
+	bool is_first = true;
 	visit_sql_add(sql,
 	              "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
 	              "(SELECT " SUMS_OR_ZERO " FROM (");
-	struct statistics_range range = range_of_totals(statement, span);
-	(void)add_rolled_totals(sql, "", statement, &range);
+	for (size_t i = 0; i < pieces->count; i++) {
+		if (pieces->of[i].source == STATISTICS_LOG)
+			continue;
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		rollup_sql_add_totals(sql, "", statement->link, &pieces->of[i]);
+	}
 	visit_sql_add(sql, ") AS everything) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
 }
 
@@ -360,24 +312,21 @@ static void add_counted(struct visit_sql *sql, const struct statement *statement
 		add_visits(sql, columns, statement, query->counted);
 		return;
 	}
-	struct statistics_span finished = { 0, query->finished.to_us };
-	struct statistics_range range =
-		statistics_range_split(query->counted, CLOCK_US_PER_HOUR, finished);
+	struct statistics_pieces pieces =
+		statistics_range_split(query->counted, statement->unit, &query->reach);
 	bool is_first = true;
 	visit_sql_add(sql, "WITH ");
-	if (!statistics_range_is_empty(&range.rolled)) {
-		add_rolled(sql, statement, &range);
-		visit_sql_add(sql, "counted AS (%sSELECT * FROM rolled UNION ALL ",
-		              union_all(&is_first));
-		add_unnamed(sql, statement, range.rolled);
-	} else {
-		visit_sql_add(sql, "counted AS (");
+	bool has_rolled = add_rolled(sql, statement, &pieces);
+	visit_sql_add(sql, "counted AS (");
+	if (has_rolled) {
+		visit_sql_add(sql, "%sSELECT * FROM rolled UNION ALL ", union_all(&is_first));
+		add_unnamed(sql, statement, &pieces);
 	}
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range.log[i]))
+	for (size_t i = 0; i < pieces.count; i++) {
+		if (pieces.of[i].source != STATISTICS_LOG)
 			continue;
 		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_visits(sql, columns, statement, range.log[i]);
+		add_visits(sql, columns, statement, pieces.of[i].span);
 	}
 }
 
@@ -402,11 +351,13 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_value *values, size_t *count,
                                struct statistics_sums *total)
 {
-	struct statement statement = {
-		.query = query, .link = ONE_LINK, .dimension = dimension, .limit = limit
-	};
+	struct statement statement = { .query = query,
+		                       .link = ONE_LINK,
+		                       .unit = STATISTICS_VALUES,
+		                       .dimension = dimension,
+		                       .limit = limit };
 	struct pg_result *rows = NULL;
-	enum err err = run(conn, query, CLOCK_US_PER_HOUR, write_values, &statement, &rows);
+	enum err err = run(conn, query, write_values, &statement, &rows);
 	if (err != OK)
 		return err;
 	*total = read_sums(rows, 0, 0);
@@ -449,11 +400,13 @@ static void write_top(struct visit_sql *sql, const struct statement *statement)
 enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
                             size_t limit, struct statistics_top *links, size_t *count)
 {
-	struct statement statement = {
-		.query = query, .link = ANY_OWNED_LINK, .owner_id = owner_id, .limit = limit
-	};
+	struct statement statement = { .query = query,
+		                       .link = ANY_OWNED_LINK,
+		                       .unit = STATISTICS_TOTALS,
+		                       .owner_id = owner_id,
+		                       .limit = limit };
 	struct pg_result *rows = NULL;
-	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_top, &statement, &rows);
+	enum err err = run(conn, query, write_top, &statement, &rows);
 	if (err != OK)
 		return err;
 	*count = pg_result_count(rows);

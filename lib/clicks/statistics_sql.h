@@ -1,16 +1,15 @@
 /*
  * Visit counts of a link over a time range, exact for any range. Finished days come from
- * visit_rollup_day and visit_total_day, other whole buckets from visit_rollup_hour and
- * visit_rollup_quarter, and the edges of the range from visit_log. Counts with a filter, and counts
- * by a dimension that is not rolled up, come from visit_log alone. Each result is one statement, so
- * it is a consistent snapshot.
+ * rollup_day, other whole hours and quarters of an hour from rollup_hour, and the edges of the
+ * range from visit_log. What is not folded yet comes from rollup_delta. Counts with a filter, and
+ * counts by a dimension that is not rolled up, come from visit_log alone. Each result is one
+ * statement, so it is a consistent snapshot.
  *
- * Where visit_log no longer reaches back, the ends of the range move down to whole buckets (a
- * quarter hour for totals and series, an hour for dimensions). counted returns the range that was
- * really counted.
+ * Where visit_log no longer reaches back, the ends of the range move down to what is stored
+ * (statistics_range.h). counted returns the range that was really counted.
  *
  * Errors besides those of pg_conn_query. ERR_NOT_FOUND: the query needs visit_log, which does not
- * reach back to the start of the range; log_since_us says how far it does. ERR_LIMIT also means
+ * reach back to the start of the range; reach.log_since_us says how far. ERR_LIMIT also means
  * that the range has too many visits to be read in time.
  *
  * One thread at a time per connection.
@@ -48,9 +47,7 @@ struct statistics_query {
 
 	/* Outputs. */
 	struct statistics_span counted;
-	int64_t log_since_us; /* 0: the log is complete */
-	/* The days that have totals. Values exist for all days before its end. */
-	struct statistics_span finished;
+	struct statistics_reach reach;
 };
 
 enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
@@ -66,7 +63,8 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_sums *out) MUST_CHECK;
 
 struct statistics_value {
-	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
+	/* "": unknown; "(other)": beyond the values that roll-ups keep */
+	char value[VISIT_FILTER_VALUE_SIZE];
 	struct statistics_sums sums;
 };
 

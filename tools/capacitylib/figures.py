@@ -117,7 +117,7 @@ FIGURES = {
 # {dimension: (number of values, share of clicks with a value)}. Values as in tests/bench/benchlib/answers.py, shares as tests/bench/flood.c
 # produces them, with a country database.
 DIMENSIONS = {
-    "country": (60, 1), "city": (150, 0), "region": (60, 0), "referrer": (60, 1 / 2), "browser": (15, 1), "os": (10, 1), "device": (4, 1),
+    "country": (60, 1), "city": (150, 0), "region": (60, 0), "referrer_host": (60, 1 / 2), "browser": (15, 1), "os": (10, 1), "device": (4, 1),
     "language": (25, 1), "utm_source": (8, 1 / 6), "utm_medium": (4, 1 / 6), "utm_campaign": (20, 1 / 6),
 }  # fmt: skip
 

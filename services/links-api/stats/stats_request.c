@@ -113,7 +113,7 @@ enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *c
 static enum http_progress answer_beyond_log(struct stats_request *stats)
 {
 	char since[TIMESTAMP_TEXT_SIZE];
-	timestamp_format_ms(stats->question.log_since_us, since);
+	timestamp_format_ms(stats->question.reach.log_since_us, since);
 	if (stats->params.from.is_given)
 		http_problem_add_field(&stats->wrong, "/from",
 		                       "is before %s, the start of the visit log", since);
