@@ -261,13 +261,17 @@ static void a_fold_that_is_cut_off_changes_nothing(void **state)
 	assert_consistent(t);
 }
 
-static void *purge(void *conn)
+struct purger {
+	struct pg_conn *conn;
+	enum err err;
+	int64_t rows;
+};
+
+static void *purge(void *arg)
 {
-	int64_t rows = 0;
-	assert_int_equal(pg_conn_query_int(conn, "SELECT statistics_delete_links(ARRAY[77], 1000)",
-	                                   NULL, &rows),
-	                 OK);
-	assert_int_equal(rows, 2);
+	struct purger *p = arg;
+	p->err = pg_conn_query_int(p->conn, "SELECT statistics_delete_links(ARRAY[77], 1000)", NULL,
+	                           &p->rows);
 	return NULL;
 }
 
@@ -288,9 +292,9 @@ static void a_purge_finds_what_a_fold_has_just_moved(void **state)
 		pg_conn_query_int(t->reader, "SELECT rollup_fold('infinity', 1000)", NULL, &folded),
 		OK);
 	assert_int_equal(folded, 1);
-	struct pg_conn *purger = test_database_connect(t->world->database, NULL);
+	struct purger purger = { .conn = test_database_connect(t->world->database, NULL) };
 	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, purge, purger), 0);
+	assert_int_equal(pthread_create(&thread, NULL, purge, &purger), 0);
 	test_database_await(
 		t->world->database,
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -298,7 +302,9 @@ static void a_purge_finds_what_a_fold_has_just_moved(void **state)
 		1, AWAIT_MS);
 	assert_int_equal(pg_conn_commit(t->reader), OK);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	pg_conn_close(purger);
+	pg_conn_close(purger.conn);
+	assert_int_equal(purger.err, OK);
+	assert_int_equal(purger.rows, 2);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_hour"), 0);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM link_statistics"), 0);
 }
@@ -311,8 +317,23 @@ struct roller {
 	int64_t wrong;
 };
 
-/* Folds and finishes in the smallest steps. */
-static void *roll_up(void *arg)
+/* Two janitors in the smallest steps: one folds, the other finishes days. */
+static void *fold_deltas(void *arg)
+{
+	struct roller *r = arg;
+	struct pg_conn *conn = test_database_connect(r->t->world->database, "waymark_janitor");
+	while (!atomic_load(&r->is_stopped)) {
+		int64_t done = 0;
+		assert_int_equal(
+			pg_conn_query_int(conn, "SELECT rollup_fold('infinity', 7)", NULL, &done),
+			OK);
+		r->folded += done;
+	}
+	pg_conn_close(conn);
+	return NULL;
+}
+
+static void *finish_days(void *arg)
 {
 	struct roller *r = arg;
 	struct pg_conn *conn = test_database_connect(r->t->world->database, "waymark_janitor");
@@ -321,10 +342,6 @@ static void *roll_up(void *arg)
 	         r->last_day);
 	while (!atomic_load(&r->is_stopped)) {
 		int64_t done = 0;
-		assert_int_equal(
-			pg_conn_query_int(conn, "SELECT rollup_fold('infinity', 7)", NULL, &done),
-			OK);
-		r->folded += done;
 		assert_int_equal(pg_conn_query_int(conn, sql, NULL, &done), OK);
 	}
 	pg_conn_close(conn);
@@ -359,9 +376,10 @@ static void counts_every_click_once_while_it_is_folded_and_read(void **state)
 	for (int i = 0; i < DAYS; i++)
 		count_clicks(t, day + i, 60);
 	struct roller roller = { .t = t, .last_day = day + DAYS - 1 };
-	pthread_t threads[2];
-	assert_int_equal(pthread_create(&threads[0], NULL, roll_up, &roller), 0);
-	assert_int_equal(pthread_create(&threads[1], NULL, read_counts, &roller), 0);
+	pthread_t threads[3];
+	assert_int_equal(pthread_create(&threads[0], NULL, fold_deltas, &roller), 0);
+	assert_int_equal(pthread_create(&threads[1], NULL, finish_days, &roller), 0);
+	assert_int_equal(pthread_create(&threads[2], NULL, read_counts, &roller), 0);
 	for (int i = 0; i < BATCHES; i++) {
 		for (int j = 0; j < DAYS; j++)
 			(void)time_fixture_click(t, day + (i + j) % DAYS);
@@ -373,8 +391,8 @@ static void counts_every_click_once_while_it_is_folded_and_read(void **state)
 	test_database_await(t->world->database, sql, DAYS, AWAIT_MS);
 	test_database_await(t->world->database, DELTAS, 0, AWAIT_MS);
 	atomic_store(&roller.is_stopped, true);
-	pthread_join(threads[0], NULL);
-	pthread_join(threads[1], NULL);
+	for (size_t i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
 	print_message("%lld rows folded while %d batches were counted\n", (long long)roller.folded,
 	              BATCHES);
 	assert_int_equal(roller.wrong, 0);
