@@ -19,7 +19,7 @@ help:
 	@echo '  make lint     packages, words, sentences, format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo
-	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them (as root)'
+	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them, under compose and as systemd units (as root)'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
 
@@ -52,9 +52,10 @@ images:
 	@tools/setup images
 	@tools/images
 
-e2e-images: images
+e2e-images: images build
 	@tools/setup test
 	@tests/images/run
+	@tests/images/one-machine
 
 lint:
 	@tools/setup lint

@@ -195,7 +195,7 @@ static rd_kafka_t *connect_group(void)
 	char why[256];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	configure(conf, "bootstrap.servers", "KAFKA_BROKERS", "127.0.0.1:9092");
-	configure(conf, "group.id", "KAFKA_GROUP", "example-c");
+	configure(conf, "group.id", "KAFKA_GROUP", "subscriber-c");
 	configure(conf, "security.protocol", "KAFKA_SECURITY_PROTOCOL", NULL);
 	configure(conf, "sasl.mechanism", "KAFKA_SASL_MECHANISM", NULL);
 	configure(conf, "sasl.username", "KAFKA_SASL_USERNAME", NULL);
@@ -225,7 +225,8 @@ static void subscribe(rd_kafka_t *rk)
 
 int main(void)
 {
-	struct sigaction action = { .sa_handler = stop };
+	/* A signal must not end a write to a full pipe: the visit in it would be lost. */
+	struct sigaction action = { .sa_handler = stop, .sa_flags = SA_RESTART };
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	rd_kafka_t *rk = connect_group();

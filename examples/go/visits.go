@@ -47,7 +47,7 @@ func env(name, otherwise string) string {
 func settings() ([]kgo.Opt, error) {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(env("KAFKA_BROKERS", "127.0.0.1:9092"), ",")...),
-		kgo.ConsumerGroup(env("KAFKA_GROUP", "example-go")),
+		kgo.ConsumerGroup(env("KAFKA_GROUP", "subscriber-go")),
 		kgo.ConsumeTopics(topic),
 		// A new group begins at the oldest visit that Kafka still has.
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),

@@ -104,7 +104,7 @@ async function main() {
     ...credentials(),
   });
   // kafkajs stops when its last fetch has ended, so no fetch may take longer than half a second.
-  const consumer = kafka.consumer({ groupId: env('KAFKA_GROUP', 'example-node'), maxWaitTimeInMs: 500 });
+  const consumer = kafka.consumer({ groupId: env('KAFKA_GROUP', 'subscriber-node'), maxWaitTimeInMs: 500 });
   const take = makeTaker();
   await consumer.connect();
   // A new group begins at the oldest visit that Kafka still has.

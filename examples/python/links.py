@@ -5,17 +5,17 @@
     protoc -I ../../proto --python_out=. ../../proto/waymark/v1/link_event.proto
     KAFKA_BROKERS=127.0.0.1:9092 ./links.py
 
-The topic is compacted: its records are the current state of every link, so the program reads them from the beginning at
-each start and commits nothing. A record without a value means that its key is gone: the link was purged. The watermarks,
-several a second with the key "~", have no value either; no link has that slug, so they change nothing here.
-docs/integrations.md has the guarantees that it relies on.
+The topic is compacted: its records are the current state of every link. The program reads all partitions from the
+beginning at each start and commits nothing. It belongs to no consumer group, so each process has a complete copy. A
+record without a value means that its key is gone: the link was purged. docs/integrations.md has the guarantees that it
+relies on, and says how to keep the copy in a database.
 """
 
 import json
 import signal
 import sys
 
-import confluent_kafka
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from google.protobuf.message import DecodeError
 from visits import settings
 from waymark.v1.link_event_pb2 import LinkChange, LinkEvent, LinkState
@@ -37,11 +37,12 @@ def as_dict(link):
 
 
 def remove(links, slug):
+    """Forgets the link but not its version: a late record must not bring it back."""
     if links.pop(slug, None):
         print(json.dumps({"slug": slug, "purged": True}), flush=True)
 
 
-def take(record, links):
+def take(record, links, versions):
     slug = record.key().decode()
     if record.value() is None:
         remove(links, slug)
@@ -54,29 +55,49 @@ def take(record, links):
     except DecodeError as error:
         print(f"not a link: partition {record.partition()}, offset {record.offset()}: {error}", file=sys.stderr)
         return
+    # A repeated or late record has a version that is not newer.
+    if event.link.version <= versions.get(slug, 0):
+        return
+    versions[slug] = event.link.version
     if event.change == LinkChange.LINK_CHANGE_PURGED:
         remove(links, slug)
-    # A repeated or late record has a version that is not newer.
-    elif slug not in links or event.link.version > links[slug]["version"]:
+    else:
         links[slug] = as_dict(event.link)
         print(json.dumps(links[slug], ensure_ascii=False), flush=True)
+
+
+def assign_all(consumer):
+    """Reads every partition from its beginning, without a group. Returns the partitions."""
+    partitions = consumer.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions
+    if not partitions:
+        sys.exit(f"kafka: there is no topic {TOPIC}, or this user may not read it")
+    consumer.assign([TopicPartition(TOPIC, partition, OFFSET_BEGINNING) for partition in partitions])
+    return set(partitions)
 
 
 def main():
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
-    consumer = confluent_kafka.Consumer(settings() | {"enable.auto.commit": False})
-    consumer.subscribe([TOPIC])
+    # The client wants a name of a group, but assign_all joins none.
+    own = {"group.id": "subscriber-links", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer(settings() | own)
+    unread = assign_all(consumer)  # partitions whose end was not reached yet
     links = {}  # by slug
+    versions = {}  # the highest version seen, by slug, also of purged links
     while not stopping:
         record = consumer.poll(0.2)
         if record is None:
             continue
-        if record.error():
+        if record.error() is None:
+            take(record, links, versions)
+        elif record.error().code() != KafkaError._PARTITION_EOF:
             print(f"kafka: {record.error()}", file=sys.stderr)  # the client recovers by itself
-            continue
-        take(record, links)
+        elif record.partition() in unread:
+            unread.remove(record.partition())
+            if not unread:
+                # Deleted links, which the API lists only with state=deleted, are in it until they are purged.
+                print(f"the copy is complete: {len(links)} links", file=sys.stderr)
     consumer.close()
 
 

@@ -30,7 +30,7 @@ REMEMBERED = 100_000
 def settings():
     chosen = {
         "bootstrap.servers": os.environ.get("KAFKA_BROKERS", "127.0.0.1:9092"),
-        "group.id": os.environ.get("KAFKA_GROUP", "example-python"),
+        "group.id": os.environ.get("KAFKA_GROUP", "subscriber-python"),
         # A new group begins at the oldest visit that Kafka still has.
         "auto.offset.reset": "earliest",
         # The client commits, every few seconds, only the offsets passed to store_offsets.

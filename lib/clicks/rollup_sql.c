@@ -38,7 +38,7 @@ void rollup_sql_add_totals(struct visit_sql *sql, const char *columns, const cha
 #define COUNT(field) "split_part(entry, E'\\x1f', " field ")::bigint"
 #define COUNTS COUNT("1") " AS humans, " COUNT("2") " AS bots, " COUNT("3") " AS uniques"
 #define VALUE "split_part(entry, E'\\x1f', 4)"
-/* Takes the packed list of a column apart (db/migrations/0013_packed_rollups.sql). */
+/* Takes the packed list of a column apart (db/migrations/0015_packed_rollups.sql). */
 #define FROM_ENTRIES(list) COUNTS " FROM %s, string_to_table(" list ", E'\\x1e') AS entry"
 #define QUARTER_START(midnight) midnight " + " VALUE "::integer * interval '15 minutes' AS bucket, "
 

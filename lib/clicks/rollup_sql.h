@@ -1,5 +1,5 @@
 /*
- * SELECTs on the packed roll-ups (db/migrations/0013_packed_rollups.sql). Each one reads a piece of
+ * SELECTs on the packed roll-ups (db/migrations/0015_packed_rollups.sql). Each one reads a piece of
  * a time range from rollup_hour or rollup_day, and what is not folded yet from rollup_delta. Rows
  * have humans, bots and uniques; several rows may have the same key, so the caller adds them up.
  *

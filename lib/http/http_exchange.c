@@ -68,6 +68,7 @@ void http_exchange_reset_response(struct http_exchange *x)
 	x->fixed_body = NULL;
 	x->fixed_body_len = 0;
 	x->body_reader = NULL;
+	x->is_pushed = false;
 	empty_buffer(&x->header_bytes);
 	empty_buffer(&x->response_body);
 }
@@ -219,6 +220,48 @@ const char *http_exchange_joined_header(struct http_exchange *x, const char *nam
 	struct join join = { .name = name, .out = &x->joined };
 	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, append_if_wanted, &join);
 	return join.first == NULL || strbuf_status(&x->joined) != OK ? NULL : x->joined.data;
+}
+
+struct cookie_search {
+	const char *name;
+	struct strbuf *value; /* of the first cookie found */
+	unsigned count;
+};
+
+static void search_cookies(struct cookie_search *search, const char *cookies)
+{
+	size_t name_len = strlen(search->name);
+	while (*(cookies += strspn(cookies, " \t;"))) {
+		size_t len = strcspn(cookies, ";");
+		bool is_found = len > name_len && cookies[name_len] == '=' &&
+		                memcmp(cookies, search->name, name_len) == 0;
+		if (is_found && search->count++ == 0)
+			strbuf_add(search->value, cookies + name_len + 1, len - name_len - 1);
+		cookies += len;
+	}
+}
+
+/* The guard's own Cookie header (http_guard_skip_parsing) holds no cookie. */
+static enum MHD_Result search_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                     const char *value)
+{
+	(void)kind;
+	if (strcasecmp(name, MHD_HTTP_HEADER_COOKIE) == 0)
+		search_cookies(arg, value);
+	return MHD_YES;
+}
+
+enum err http_exchange_cookie(struct http_exchange *x, const char *name, const char **value)
+{
+	strbuf_reset(&x->joined);
+	struct cookie_search search = { .name = name, .value = &x->joined };
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, search_header, &search);
+	if (search.count == 0)
+		return ERR_NOT_FOUND;
+	if (search.count > 1 || strbuf_status(&x->joined) != OK)
+		return ERR_CONFLICT;
+	*value = x->joined.data;
+	return OK;
 }
 
 const char *http_exchange_body(const struct http_exchange *x, size_t *len)
@@ -419,6 +462,12 @@ void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader rea
 int64_t http_exchange_taking_us(const struct http_exchange *x)
 {
 	return x->taking_us;
+}
+
+void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader reader, void *arg)
+{
+	http_exchange_set_body_reader(x, reader, arg);
+	x->is_pushed = true;
 }
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)

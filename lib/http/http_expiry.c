@@ -1,3 +1,5 @@
+#include <sys/socket.h>
+
 #include "lib/http/http_internal.h"
 
 /* How many of the oldest connections of a list are asked for unread input. */
@@ -8,6 +10,18 @@ static void cut(struct http_loop *loop, struct http_connection *c, struct metric
 	metrics_add(reason, 1);
 	http_connection_move(c, &loop->busy, loop->now_us);
 	http_connection_cut(c);
+}
+
+/*
+ * A reset drops what the reader has not taken. Otherwise the kernel keeps it, up to megabytes for
+ * each reader, until it is read.
+ */
+static void cut_reader(struct http_loop *loop, struct http_connection *c, struct metric *reason)
+{
+	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	if (setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) != 0)
+		log_debug(loop->shared->config.log, "http_linger_failed");
+	cut(loop, c, reason);
 }
 
 static void expire_requests(struct http_loop *loop)
@@ -35,7 +49,7 @@ static void check_readers(struct http_loop *loop)
 		c->is_measured = true;
 		c->acked_bytes = acked;
 		if (is_slow)
-			cut(loop, c, loop->shared->metrics.late);
+			cut_reader(loop, c, loop->shared->metrics.late);
 		else
 			http_connection_move(c, &loop->sending, loop->now_us);
 	}
@@ -50,7 +64,7 @@ void http_expiry_run(struct http_loop *loop)
 	while ((c = http_connection_oldest(&loop->idle, oldest_us)) != NULL)
 		cut(loop, c, NULL);
 	while ((c = http_connection_oldest(&loop->streaming, oldest_us)) != NULL)
-		cut(loop, c, loop->shared->metrics.late);
+		cut_reader(loop, c, loop->shared->metrics.late);
 }
 
 static int64_t min_us(int64_t a, int64_t b)
@@ -97,6 +111,9 @@ bool http_expiry_evict_one(struct http_loop *loop)
 	}
 	if (slowest == NULL)
 		return false;
-	cut(loop, slowest, loop->shared->metrics.evicted);
+	if (slowest->list == &loop->sending)
+		cut_reader(loop, slowest, loop->shared->metrics.evicted);
+	else
+		cut(loop, slowest, loop->shared->metrics.evicted);
 	return true;
 }

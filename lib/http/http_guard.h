@@ -42,8 +42,8 @@ struct http_guard_result {
 };
 
 /*
- * Keeps the library from parsing queries and cookies, which nobody asks it for: its records of a
- * few hundred take the memory that the response needs. Call it in the callback of the request line,
+ * Keeps the library from parsing queries and cookies, which we read ourselves: its records of a few
+ * hundred take the memory that the response needs. Call it in the callback of the request line,
  * with the raw target. It cuts the library's copy of the target after "?", and adds a header Cookie
  * of its own, which the library finds first.
  */

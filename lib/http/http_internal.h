@@ -110,6 +110,7 @@ struct http_exchange {
 	struct strbuf response_body;
 	http_body_reader body_reader; /* NULL: the body is complete */
 	void *body_reader_arg;
+	bool is_pushed;        /* the loop runs the body_reader */
 	enum http_chunk chunk; /* with a body_reader: what response_body holds */
 	size_t chunk_sent;
 	int64_t chunk_ready_us; /* steady time at which the chunk began to be sent */

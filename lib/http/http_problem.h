@@ -15,7 +15,7 @@
 
 #define HTTP_PROBLEM_FIELDS_MAX 64
 #define HTTP_PROBLEM_POINTER_SIZE 96
-#define HTTP_PROBLEM_DETAIL_SIZE 160
+#define HTTP_PROBLEM_DETAIL_SIZE 200
 
 /* All invalid fields of one request, collected before the response is written. */
 struct http_problem_fields {

@@ -23,6 +23,20 @@ static void read_chunk(void *arg)
 }
 
 /*
+ * Runs a push reader here. The phase says that it is running before the reader lets another thread
+ * know of x, which may resume x at once.
+ */
+static void push_chunk(struct http_exchange *x)
+{
+	atomic_store(&x->phase, HTTP_PHASE_RUNNING);
+	strbuf_reset(&x->response_body);
+	x->chunk_sent = 0;
+	x->chunk = x->body_reader(x->body_reader_arg, &x->response_body);
+	if (strbuf_status(&x->response_body) != OK)
+		x->chunk = HTTP_CHUNK_FAILED;
+}
+
+/*
  * Submits read_chunk to a worker and suspends the connection. If the worker queue is full, x is
  * polled instead, so the library asks again soon. The worker may finish before the connection is
  * suspended; then this thread resumes it.
@@ -53,6 +67,8 @@ static ssize_t read_body(void *arg, uint64_t position, char *out, size_t room)
 {
 	(void)position;
 	struct http_exchange *x = arg;
+	if (x->is_pushed && x->chunk == HTTP_CHUNK_MORE && x->chunk_sent == x->response_body.len)
+		push_chunk(x);
 	if (x->chunk == HTTP_CHUNK_FAILED)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	if (x->chunk_sent < x->response_body.len)
@@ -63,14 +79,17 @@ static ssize_t read_body(void *arg, uint64_t position, char *out, size_t room)
 		http_connection_move(http_connection_of(x), &x->loop->streaming, x->loop->now_us);
 		x->taking_us += clock_steady_us(x->loop->shared->config.clock) - x->chunk_ready_us;
 	}
-	request_chunk(x);
+	if (x->is_pushed)
+		http_exchange_await_resume(x);
+	else
+		request_chunk(x);
 	return 0;
 }
 
 /* NULL: the server has no workers to run the body reader. */
 static struct MHD_Response *new_streamed_response(struct http_exchange *x)
 {
-	if (x->loop->shared->workers == NULL)
+	if (x->loop->shared->workers == NULL && !x->is_pushed)
 		return NULL;
 	http_connection_move(http_connection_of(x), &x->loop->streaming, x->loop->now_us);
 	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_body, x, NULL);

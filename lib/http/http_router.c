@@ -28,6 +28,15 @@ static bool segment_matches(const char *pattern, size_t pattern_len, const char 
 	return true;
 }
 
+/* Whether the rest of a pattern is a "{name...}". */
+static bool matches_rest(const char *pattern)
+{
+	static const char ending[] = "...}";
+	size_t len = strlen(pattern);
+	return pattern[0] == '{' && len >= sizeof(ending) &&
+	       strcmp(pattern + len - (sizeof(ending) - 1), ending) == 0 && !strchr(pattern, '/');
+}
+
 static bool path_matches(const char *pattern, const char *path,
                          char params[][HTTP_ROUTER_PARAM_SIZE])
 {
@@ -35,6 +44,8 @@ static bool path_matches(const char *pattern, const char *path,
 	while (*pattern == '/' && *path == '/') {
 		pattern++;
 		path++;
+		if (matches_rest(pattern))
+			return true;
 		size_t pattern_len = strcspn(pattern, "/");
 		size_t path_len = strcspn(path, "/");
 		if (!segment_matches(pattern, pattern_len, path, path_len, &param, params))

@@ -1,7 +1,8 @@
 /*
  * Pure. Finds the route of a request in a table. A pattern has literal and `{name}` segments:
- * "/api/links/{id}". A `{name}` matches one non-empty raw segment (no percent-decoding). HEAD uses
- * the route of GET.
+ * "/api/links/{id}". A `{name}` matches one non-empty raw segment (no percent-decoding). A last
+ * segment `{name...}` matches the rest of the path, also an empty one; it is no parameter, so read
+ * it from http_exchange_path. HEAD uses the route of GET.
  */
 #ifndef WAYMARK_LIB_HTTP_HTTP_ROUTER_H
 #define WAYMARK_LIB_HTTP_HTTP_ROUTER_H

@@ -183,8 +183,8 @@ const char *http_exchange_path(const struct http_exchange *x);
 /* Raw bytes after "?"; "" if there are none. */
 const char *http_exchange_query(const struct http_exchange *x);
 /*
- * The first header with that name (case-insensitive), or NULL. Cookie is the exception: cookies are
- * not read (http_guard.h).
+ * The first header with that name (case-insensitive), or NULL. For cookies see
+ * http_exchange_cookie.
  */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
@@ -198,6 +198,12 @@ void http_exchange_find_headers(const struct http_exchange *x, const char *const
  * proxies add a line of their own below the one the client sent. Valid until the next call.
  */
 const char *http_exchange_joined_header(struct http_exchange *x, const char *name);
+/*
+ * The value of a cookie; names are case-sensitive. Valid until the next call, also of
+ * http_exchange_joined_header. ERR_NOT_FOUND: no such cookie. ERR_CONFLICT: there are several.
+ */
+enum err http_exchange_cookie(struct http_exchange *x, const char *name,
+                              const char **value) MUST_CHECK;
 /* The request's body, followed by a NUL; len 0 if there is none. */
 const char *http_exchange_body(const struct http_exchange *x, size_t *len);
 /* The other end of the connection, which may be a proxy: see client_ip_of_request. */
@@ -278,8 +284,16 @@ void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader rea
 int64_t http_exchange_taking_us(const struct http_exchange *x);
 
 /*
- * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING. The
- * server owns x from here on.
+ * The same for a body that waits for what another thread brings, without a worker and without a
+ * system call. The reader runs in the loop thread and must not block. If it adds nothing and
+ * returns HTTP_CHUNK_MORE, the connection is suspended until http_exchange_resume, which it then
+ * owes: call it once, at the latest when the server stops.
+ */
+void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader reader, void *arg);
+
+/*
+ * Ends HTTP_PENDING, and the wait of a push reader. Safe from any thread, also before the handler
+ * has returned HTTP_PENDING. The server owns x from here on.
  */
 void http_exchange_resume(struct http_exchange *x);
 

@@ -213,12 +213,13 @@ enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_ka
 	return known ? OK : ERR_UNAVAILABLE;
 }
 
-enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
-                                 int64_t timeout_ms, int64_t *ends)
+/* wanted: RD_KAFKA_OFFSET_END or RD_KAFKA_OFFSET_BEGINNING */
+static enum err query_offsets(rd_kafka_t *rk, const char *topic, int32_t count, int64_t wanted,
+                              int64_t timeout_ms, int64_t *offsets)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(count);
 	for (int32_t p = 0; p < count; p++)
-		rd_kafka_topic_partition_list_add(list, topic, p)->offset = RD_KAFKA_OFFSET_END;
+		rd_kafka_topic_partition_list_add(list, topic, p)->offset = wanted;
 	enum err err =
 		rd_kafka_offsets_for_times(rk, list, (int)timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR
 			? OK
@@ -228,8 +229,20 @@ enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32
 		if (found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->offset < 0)
 			err = ERR_UNAVAILABLE;
 		else
-			ends[found->partition] = found->offset;
+			offsets[found->partition] = found->offset;
 	}
 	rd_kafka_topic_partition_list_destroy(list);
 	return err;
+}
+
+enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
+                                 int64_t timeout_ms, int64_t *ends)
+{
+	return query_offsets(rk, topic, count, RD_KAFKA_OFFSET_END, timeout_ms, ends);
+}
+
+enum err kafka_client_query_beginnings(struct rd_kafka_s *rk, const char *topic, int32_t count,
+                                       int64_t timeout_ms, int64_t *beginnings)
+{
+	return query_offsets(rk, topic, count, RD_KAFKA_OFFSET_BEGINNING, timeout_ms, beginnings);
 }

@@ -1,7 +1,7 @@
 /*
  * Safe from any thread. What all librdkafka instances of this room share: the settings that reach
  * the brokers, librdkafka's log lines (forwarded to our log), and whether a broker is connected.
- * Used by kafka_producer, kafka_consumer, kafka_topic_reader and kafka_topics.
+ * Used by kafka_producer, kafka_consumer, kafka_lag, kafka_topic_reader and kafka_topics.
  */
 #ifndef WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
 #define WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
@@ -74,5 +74,8 @@ enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_ka
  */
 enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
                                  int64_t timeout_ms, int64_t *ends) MUST_CHECK;
+/* The same for the beginnings: the offsets of the first records, or the ends where none is. */
+enum err kafka_client_query_beginnings(struct rd_kafka_s *rk, const char *topic, int32_t count,
+                                       int64_t timeout_ms, int64_t *beginnings) MUST_CHECK;
 
 #endif

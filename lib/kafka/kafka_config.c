@@ -34,8 +34,8 @@ static bool is_broker(const char *text, size_t len)
 	size_t host = host_len(text);
 	if (host == 0 || host > len)
 		return false;
-	return host == len ||
-	       (text[host] == ':' && env_check_is_port(text + host + 1, len - host - 1));
+	return host < len && text[host] == ':' &&
+	       env_check_is_port(text + host + 1, len - host - 1);
 }
 
 static size_t check_brokers(const char *brokers, struct strbuf *problems)
@@ -82,6 +82,18 @@ static size_t check_login(const struct kafka_config *config, bool uses_sasl,
 	return wrong;
 }
 
+/* As librdkafka: SASL_SSL, the form of Kafka's documents, is sasl_ssl. */
+static bool is_protocol(const char *text)
+{
+	static const char *const protocols[] = { "", "plaintext", "ssl", "sasl_plaintext",
+		                                 "sasl_ssl" };
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		if (strcasecmp(text, protocols[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Whether OpenSSL accepts the file, as librdkafka will at the start. */
 static bool is_authority(const char *path)
 {
@@ -121,18 +133,16 @@ static size_t check_authority(const char *path, bool uses_ssl, struct strbuf *pr
 
 size_t kafka_config_check(const struct kafka_config *config, struct strbuf *problems)
 {
-	static const char *const protocols[] = { "", "plaintext", "ssl", "sasl_plaintext",
-		                                 "sasl_ssl" };
 	const char *protocol = config->security_protocol;
 	size_t wrong = check_brokers(config->brokers, problems);
-	if (!is_one_of(protocol, protocols, ARRAY_SIZE(protocols)))
+	if (!is_protocol(protocol))
 		return wrong +
 		       env_check_reject("KAFKA_SECURITY_PROTOCOL", protocol, strlen(protocol),
 		                        "is not one of plaintext, ssl, sasl_plaintext, sasl_ssl",
 		                        problems);
-	wrong += check_login(config, strncmp(protocol, "sasl", 4) == 0, problems);
+	wrong += check_login(config, strncasecmp(protocol, "sasl", 4) == 0, problems);
 	return wrong +
-	       check_authority(config->ssl_ca_file, strstr(protocol, "ssl") != NULL, problems);
+	       check_authority(config->ssl_ca_file, strcasestr(protocol, "ssl") != NULL, problems);
 }
 
 size_t kafka_config_check_name(const char *text, const char *name, struct strbuf *problems)

@@ -20,6 +20,7 @@
 struct topic {
 	rd_kafka_topic_t *handle; /* NULL: there is no such topic in the configuration */
 	int32_t partitions;       /* number of partitions that are read */
+	bool has_found;           /* all partitions of the first look are read */
 	int64_t refresh_us;       /* steady */
 };
 
@@ -128,6 +129,29 @@ static bool start_partition(struct kafka_topic_reader *reader, int topic, int32_
 	return false;
 }
 
+/* ERR_UNAVAILABLE: the brokers did not say. */
+static enum err find_tail(struct kafka_topic_reader *reader, int topic, int32_t partition,
+                          int64_t *offset)
+{
+	int64_t low, high;
+	if (rd_kafka_query_watermark_offsets(reader->rk, reader->config.topics[topic], partition,
+	                                     &low, &high, METADATA_TIMEOUT_MS) != 0)
+		return ERR_UNAVAILABLE;
+	*offset = high - low > reader->config.tail ? high - reader->config.tail : low;
+	return OK;
+}
+
+/* Where reading begins: at the first look at the end or before it, later at the beginning. */
+static bool start_found(struct kafka_topic_reader *reader, int topic, int32_t partition,
+                        bool is_first_look)
+{
+	int64_t offset = is_first_look ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
+	if (is_first_look && reader->config.tail > 0 &&
+	    find_tail(reader, topic, partition, &offset) != OK)
+		return false;
+	return start_partition(reader, topic, partition, offset);
+}
+
 static void refresh_partitions(struct kafka_topic_reader *reader, int topic)
 {
 	struct topic *t = &reader->topics[topic];
@@ -141,11 +165,14 @@ static void refresh_partitions(struct kafka_topic_reader *reader, int topic)
 	t->refresh_us = now_us + pause_ms * CLOCK_US_PER_MS;
 	if (err != OK || count <= t->partitions)
 		return;
-	int64_t offset = t->partitions == 0 ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
-	while (t->partitions < count && start_partition(reader, topic, t->partitions, offset))
+	bool is_first_look = !t->has_found;
+	while (t->partitions < count && start_found(reader, topic, t->partitions, is_first_look))
 		t->partitions++;
-	if (t->partitions < count)
+	if (t->partitions < count) {
+		t->refresh_us = now_us + REFRESH_RETRY_MS * CLOCK_US_PER_MS;
 		return;
+	}
+	t->has_found = true;
 	log_info(reader->client.log, "kafka_topic_reader_started",
 	         LOG_TEXT("topic", reader->config.topics[topic]), LOG_INT("partitions", count));
 	reader->config.events.found(reader->config.ctx, topic, count);

@@ -1,7 +1,7 @@
 /*
  * One thread at a time. Reads all partitions of some topics without a consumer group, for processes
  * that mirror topics in memory. Every process reads everything itself, from the ends of the
- * partitions at its start, and stores no offsets.
+ * partitions at its start, or from some records before them, and stores no offsets.
  *
  * Partitions that are added later are read from their beginning, because all their records are new.
  * If an offset is gone (retention overtook the reader, or the topic was created again), the reader
@@ -42,6 +42,7 @@ struct kafka_topic_reader_events {
 struct kafka_topic_reader_config {
 	const struct kafka_config *kafka; /* borrowed while kafka_topic_reader_new runs */
 	const char *topics[KAFKA_TOPIC_READER_TOPICS_MAX]; /* borrowed; at least one */
+	int64_t tail; /* how many records before the end of each partition are read first */
 	struct kafka_topic_reader_events events;
 	void *ctx;
 	const struct log *log;

@@ -22,12 +22,30 @@ struct redis_pool {
 	struct redis_pool_config config;
 	struct redis_url url;
 	struct conn_pool *conns;
-	pthread_mutex_t mutex; /* protects scripts */
+	pthread_mutex_t mutex; /* protects scripts and reconnects */
 	size_t script_count;
 	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
 	_Atomic int64_t error_logged_us; /* steady */
-	_Atomic uint64_t run_id;         /* of the server that the newest connection leads to */
+	uint64_t reconnects;
+	_Atomic uint64_t run_id; /* of the server that the newest connection leads to */
 };
+
+static uint64_t count_reconnects(struct redis_pool *pool)
+{
+	pthread_mutex_lock(&pool->mutex);
+	uint64_t reconnects = pool->reconnects;
+	pthread_mutex_unlock(&pool->mutex);
+	return reconnects;
+}
+
+/* A connection that was begun before a reconnect may lead to the former server. */
+static void store_run_id(struct redis_pool *pool, uint64_t run_id, uint64_t reconnects)
+{
+	pthread_mutex_lock(&pool->mutex);
+	if (pool->reconnects == reconnects)
+		atomic_store(&pool->run_id, run_id);
+	pthread_mutex_unlock(&pool->mutex);
+}
 
 static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **out)
 {
@@ -35,11 +53,12 @@ static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **o
 	struct redis_pool *pool = ctx;
 	struct redis_conn *conn = NULL;
 	char why[128] = "";
+	uint64_t reconnects = count_reconnects(pool);
 	enum err err =
 		redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
 	if (err == OK) {
 		*out = conn;
-		atomic_store(&pool->run_id, redis_conn_run_id(conn));
+		store_run_id(pool, redis_conn_run_id(conn), reconnects);
 	} else if (!quiet) {
 		log_limited_warning(pool->config.log, "redis_cannot_connect",
 		                    LOG_TEXT("message", why));
@@ -137,7 +156,10 @@ uint64_t redis_pool_run_id(const struct redis_pool *pool)
 
 void redis_pool_reconnect(struct redis_pool *pool)
 {
+	pthread_mutex_lock(&pool->mutex);
+	pool->reconnects++;
 	atomic_store(&pool->run_id, 0);
+	pthread_mutex_unlock(&pool->mutex);
 }
 
 bool redis_pool_is_reachable(void *ctx)

@@ -4,6 +4,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/http/ops_server.h"
+#include "lib/kafka/kafka_lag.h"
 #include "lib/links/link_event.h"
 #include "services/analytics-consumer/config.h"
 #include "services/analytics-consumer/ingest/purge_consumer.h"
@@ -76,6 +77,22 @@ static enum err start_purge_consumer(const struct service *s, struct purge_consu
 	return purge_consumer_start(&config, out);
 }
 
+static enum err start_lag(const struct service *s, struct kafka_lag **out)
+{
+	const struct kafka_lag_config config = {
+		.kafka = &s->config.kafka,
+		.group = s->config.consumer_group,
+		.topic = REDIRECT_EVENT_TOPIC,
+		.gauge = metrics_gauge(
+			s->metrics, "waymark_consumer_lag",
+			"Records of waymark.redirects.v1 that no consumer has counted yet; "
+			"every consumer reports the whole topic",
+			NULL),
+		.log = s->log,
+	};
+	return kafka_lag_start(&config, out);
+}
+
 /* checks is borrowed until ops_server_stop. */
 static enum err start_ops_server(const struct service *s, const struct ops_server_check *checks,
                                  size_t count, struct ops_server **out)
@@ -105,10 +122,13 @@ int main(int argc, char **argv)
 
 	struct workers *workers = NULL;
 	struct purge_consumer *purges = NULL;
+	struct kafka_lag *lag = NULL;
 	struct ops_server *ops = NULL;
 	enum err err = start_workers(&s, &workers);
 	if (err == OK)
 		err = start_purge_consumer(&s, &purges);
+	if (err == OK)
+		err = start_lag(&s, &lag);
 	const struct ops_server_check checks[] = {
 		{ .name = "postgres", .ready = pg_pool_is_reachable, .ctx = s.pool },
 		{ .name = "schema", .ready = pg_pool_is_schema_supported, .ctx = s.pool },
@@ -127,6 +147,7 @@ int main(int argc, char **argv)
 	}
 
 	ops_server_stop(ops);
+	kafka_lag_stop(lag);
 	purge_consumer_stop(purges);
 	workers_stop(workers);
 	pg_pool_free(s.pool);

@@ -1,6 +1,7 @@
 #include "services/links-api/api.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 
@@ -43,6 +44,19 @@ static enum err make_redis_pool(struct api *api, struct metrics *metrics)
 		.metrics = metrics,
 	};
 	return redis_pool_new(&redis, &api->redis);
+}
+
+static struct live_feed *start_live_feed(const struct api *api, struct metrics *metrics)
+{
+	return live_feed_start(&(struct live_feed_config){
+		.kafka = &api->config->kafka,
+		.streams_max = (size_t)api->config->live_streams,
+		.streams_per_account = (size_t)api->config->live_streams_per_account,
+		.stream_us = api->config->live_stream_s * CLOCK_US_PER_S,
+		.clock = api->clock,
+		.log = api->log,
+		.metrics = metrics,
+	});
 }
 
 static enum err load_policies(struct api *api, struct metrics *metrics)
@@ -106,6 +120,12 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->zones = zone_names_new();
 	api->exports = export_limiter_new();
 	api->route_metrics = route_metrics_new(routes, route_count, metrics);
+	api->cross_site_requests = metrics_counter(
+		metrics, "waymark_cross_site_requests_total",
+		"Requests with a session, or logins for one, that were refused because "
+		"another site sent them.",
+		NULL);
+	api->live = start_live_feed(api, metrics);
 	err = load_policies(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -116,10 +136,16 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	return OK;
 }
 
+bool api_is_https(const struct api *api)
+{
+	return strncmp(api->base.url, "https:", 6) == 0;
+}
+
 void api_free(struct api *api)
 {
 	if (!api)
 		return;
+	live_feed_stop(api->live);
 	worker_pool_free(api->password_workers);
 	host_guard_stop(api->hosts);
 	reserved_slugs_free(api->reserved_slugs);

@@ -20,6 +20,7 @@
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/links/reserved_slugs.h"
+#include "services/links-api/live/live_feed.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/export_limiter.h"
@@ -42,6 +43,8 @@ struct api {
 	struct zone_names *zones;
 	struct export_limiter *exports;
 	struct route_metrics *route_metrics;
+	struct metric *cross_site_requests;
+	struct live_feed *live;
 	struct host_policy *own_hosts; /* base borrows these three */
 	struct host_guard *hosts;
 	struct reserved_slugs *reserved_slugs;
@@ -53,6 +56,9 @@ struct api {
  */
 enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
                  const struct log *log, struct metrics *metrics, struct api **out) MUST_CHECK;
+
+/* True if PUBLIC_BASE_URL uses https, so that browsers may keep secrets for us. */
+bool api_is_https(const struct api *api);
 
 /*
  * Call after the HTTP server has stopped. Waits for running password jobs, which use the other

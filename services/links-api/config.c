@@ -59,7 +59,7 @@ static const struct env_var vars[] = {
 	ENV_SECRET(
 		"JWT_SECRET", struct config, jwt_secret, NULL, JWT_SECRETS_EACH_BYTES_MIN,
 		"keys of access tokens, at least 32 bytes each, separated by commas or newlines: the first signs, "
-		"all verify"),
+		"all verify; a new key is added last and moves to the front after each links-api has it"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
@@ -105,6 +105,12 @@ static const struct env_var vars[] = {
 	        1000000000, "anonymous links per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("ACCOUNTS_PER_HOUR", struct config, accounts_per_hour, "20", 0, 1000000000,
 	        "registrations per network (/24, /48) and hour; 0 = no limit"),
+	ENV_INT("LIVE_STREAMS", struct config, live_streams, "600", 0, 65536,
+	        "open streams of visits (GET /api/live); each holds a connection of HTTP_CONNECTIONS"),
+	ENV_INT("LIVE_STREAMS_PER_ACCOUNT", struct config, live_streams_per_account, "8", 1, 65536,
+	        "open streams of visits per account"),
+	ENV_INT("LIVE_STREAM_S", struct config, live_stream_s, "30", 1, 3600,
+	        "seconds until a stream ends and its client connects again, which checks its credentials"),
 	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
 	        "wrong passwords per account, network (/24, /48) and 15 minutes; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES_PER_ACCOUNT", struct config, login_failures_per_account, "100", 0,

@@ -48,8 +48,9 @@ struct config {
 	int64_t links_per_day;         /* links that a user may create in 24 hours; 0 = no limit */
 	int64_t requests_per_minute;   /* per account; 0 = no limit */
 	int64_t bulk_links_per_minute; /* per account; 0 = no limit */
-	int64_t idempotency_bytes_per_day;  /* per account; 0 = no limit */
-	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
+	int64_t idempotency_bytes_per_day; /* per account; 0 = no limit */
+	int64_t anonymous_links_per_hour;  /* per network; 0 = no limit */
+	int64_t live_streams, live_streams_per_account, live_stream_s;
 	int64_t accounts_per_hour;          /* per network; 0 = no limit */
 	int64_t login_failures;             /* per account, network and 15 minutes; 0 = no limit */
 	int64_t login_failures_per_account; /* per 15 minutes; 0 = no limit */

@@ -1,7 +1,8 @@
 /*
  * Decides which web pages may read our responses (CORS, Fetch Standard): those whose origin is
- * listed, compared byte for byte. Tokens travel in headers, never in cookies, so no response allows
- * credentials. Safe from any thread after cors_init.
+ * listed, compared byte for byte. Those pages send tokens in headers. No response allows
+ * credentials, so sessions, which are cookies, work on our own pages only. Safe from any thread
+ * after cors_init.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_CORS_H
 #define WAYMARK_SERVICES_LINKS_API_CORS_H

@@ -141,6 +141,7 @@ void links_api_drain(struct links_api *service)
 {
 	if (service->ops)
 		ops_server_set_draining(service->ops);
+	live_feed_end_streams(service->api->live);
 	if (service->http && service->ops)
 		http_server_enter_lame_duck(service->http, service->api->config->drain_notice_ms);
 	if (service->http)

@@ -10,11 +10,11 @@ int main(int argc, char **argv)
 	/* configure */
 	struct config config;
 	const char *admin = make_admin_wanted(argc, argv);
-	int status = program_start(&config_program, admin ? 1 : argc, argv, &config);
+	if (admin)
+		return make_admin_run(admin);
+	int status = program_start(&config_program, argc, argv, &config);
 	if (status != PROGRAM_RUN)
 		return status;
-	if (admin)
-		return make_admin_run(&config, admin);
 
 	/* create */
 	struct shutdown *shutdown = shutdown_new();

@@ -21,15 +21,22 @@ enum request_auth {
 	REQUEST_AUTH_VALID,
 	REQUEST_AUTH_MISSING,
 	REQUEST_AUTH_INVALID,
-	REQUEST_AUTH_BLOCKED, /* by an administrator */
+	REQUEST_AUTH_BLOCKED,    /* by an administrator */
+	REQUEST_AUTH_CROSS_SITE, /* a session, and another site may have sent the request */
+};
+
+enum request_credentials_kind {
+	REQUEST_ACCESS_TOKEN,
+	REQUEST_API_KEY,
+	REQUEST_SESSION,
 };
 
 /* The credentials that a request carries, before the database confirms them. */
 struct request_credentials {
-	bool is_key;
-	int64_t user_id, generation; /* of an access token */
-	char token_id[ENTROPY_UUID_TEXT_SIZE];
-	uint8_t key_hash[DIGEST_SIZE]; /* of an API key */
+	enum request_credentials_kind kind;
+	int64_t user_id, generation;           /* of an access token */
+	char token_id[ENTROPY_UUID_TEXT_SIZE]; /* "" = an API key */
+	uint8_t hash[DIGEST_SIZE];             /* of an API key or of a session */
 };
 
 struct request {
@@ -37,9 +44,10 @@ struct request {
 	struct http_exchange *exchange;
 	struct http_match match; /* route is NULL if no route matched */
 	int64_t user_id;         /* 0 = anonymous, or not authenticated yet */
-	int64_t key_id;          /* the API key that was used; 0 = an access token */
+	int64_t key_id;          /* the API key that was used; 0 = an access token or a session */
+	int64_t session_id;      /* 0 = an access token or an API key */
 	enum user_role role;     /* of user_id */
-	unsigned scopes;         /* SCOPE_…; an access token has all of them */
+	unsigned scopes;         /* SCOPE_…; access tokens and sessions have all of them */
 	struct request_credentials credentials;
 	bool is_authorized;  /* the database has confirmed the credentials and the permission */
 	bool is_heavy;       /* runs on a heavy worker */
@@ -65,8 +73,8 @@ struct pg_pool *request_pg(const struct request *r);
 void request_set_flow(const struct request *r, int64_t user_id);
 
 /*
- * True for an access token of an administrator. API keys never have administrator rights: they act
- * for the links of their owner only.
+ * True for an access token or a session of an administrator. API keys never have administrator
+ * rights: they act for the links of their owner only.
  */
 bool request_is_admin(const struct request *r);
 

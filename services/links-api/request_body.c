@@ -26,6 +26,13 @@ static bool has_length(const struct request *r)
 	       http_exchange_header(r->exchange, "Transfer-Encoding");
 }
 
+static bool is_empty(const struct request *r)
+{
+	size_t len;
+	http_exchange_body(r->exchange, &len);
+	return len == 0;
+}
+
 static bool is_encoded(const struct request *r)
 {
 	const char *encoding = http_exchange_header(r->exchange, "Content-Encoding");
@@ -45,12 +52,25 @@ static bool check_body_headers(struct request *r)
 		response_problem(r, 415, NULL, "Send the body without Content-Encoding.");
 		return false;
 	}
+	if (is_empty(r)) {
+		response_problem(r, 400, "json",
+		                 "The body is empty. Send a JSON object with Content-Type: "
+		                 "application/json.");
+		return false;
+	}
 	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
 		return true;
 	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
 	response_problem(r, 415, NULL,
 	                 "The body must be JSON with Content-Type: application/json.");
 	return false;
+}
+
+bool request_body_check_type(struct request *r)
+{
+	size_t len;
+	http_exchange_body(r->exchange, &len);
+	return len == 0 || check_body_headers(r);
 }
 
 struct json *request_body_read(struct request *r)

@@ -4,6 +4,8 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_REQUEST_BODY_H
 #define WAYMARK_SERVICES_LINKS_API_REQUEST_BODY_H
 
+#include <stdbool.h>
+
 #include "lib/json/json.h"
 
 struct request;
@@ -13,5 +15,10 @@ struct request;
  * invalid and the response is already complete (400, 411 or 415).
  */
 struct json *request_body_read(struct request *r);
+
+/*
+ * True if there is no body, or its type is JSON. If false, the response is already complete (415).
+ */
+bool request_body_check_type(struct request *r);
 
 #endif

@@ -77,7 +77,7 @@ void response_fields_detail(const struct http_problem_fields *fields,
 		const char *pointer = fields->field[i].pointer;
 		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s%s%s",
 		                        i > 0 ? "; " : "", *pointer ? pointer + 1 : "",
-		                        *pointer ? " " : "", fields->field[i].detail);
+		                        *pointer ? ": " : "", fields->field[i].detail);
 	}
 	if (fields->count > named)
 		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "; and %zu more",
@@ -109,14 +109,20 @@ enum http_progress response_conflict(struct request *r, const char *kind, const 
 
 enum http_progress response_unauthorized(struct request *r, enum request_auth login)
 {
+	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
+				      "token or API key>, or X-Api-Key: <API key>.";
+	static const char *const bad[] = {
+		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired.",
+		[REQUEST_API_KEY] =
+			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
+			"send access tokens as Authorization: Bearer.",
+		[REQUEST_SESSION] = "The session is invalid or has expired.",
+	};
 	bool is_bad = login == REQUEST_AUTH_INVALID;
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
-	return response_problem(
-		r, 401, NULL,
-		is_bad ? "The access token or API key is invalid or has expired."
-		       : "Authentication required. Send Authorization: Bearer <access token>.");
+	return response_problem(r, 401, NULL, is_bad ? bad[r->credentials.kind] : missing);
 }
 
 enum http_progress response_not_found(struct request *r)
@@ -138,6 +144,13 @@ void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
 	add_header(r, "RateLimit", value);
 }
 
+void response_add_retry_after(struct request *r, int64_t seconds)
+{
+	char value[HEADER_SIZE];
+	snprintf(value, sizeof(value), "%" PRId64, seconds);
+	add_header(r, "Retry-After", value);
+}
+
 void response_limit_detail(const struct rate_limit_rule *rule,
                            char out[static RESPONSE_DETAIL_SIZE])
 {
@@ -148,13 +161,11 @@ void response_limit_detail(const struct rate_limit_rule *rule,
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
                                          int64_t reset_s)
 {
-	char value[HEADER_SIZE];
 	char detail[RESPONSE_DETAIL_SIZE];
 	response_limit_detail(rule, detail);
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
 	response_add_limit(r, rule, &state);
-	snprintf(value, sizeof(value), "%" PRId64, state.reset_s);
-	add_header(r, "Retry-After", value);
+	response_add_retry_after(r, state.reset_s);
 	return response_problem(r, 429, "rate-limit", detail);
 }
 

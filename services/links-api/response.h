@@ -27,7 +27,7 @@ enum http_progress response_problem(struct request *r, unsigned status, const ch
 
 #define RESPONSE_DETAIL_SIZE 1024
 
-/* Writes "Invalid request: slug is reserved; tags/1 duplicate." After 3 fields: "; and 2 more". */
+/* Writes "Invalid request: slug: is reserved; tags/1: duplicate." After 3: "; and 2 more". */
 void response_fields_detail(const struct http_problem_fields *fields,
                             char out[static RESPONSE_DETAIL_SIZE]);
 
@@ -52,6 +52,9 @@ enum http_progress response_not_found(struct request *r);
  */
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state);
+
+/* Adds Retry-After to the response that follows. */
+void response_add_retry_after(struct request *r, int64_t seconds);
 
 /* Writes the rule's detail with the name, size and window of the limit. */
 void response_limit_detail(const struct rate_limit_rule *rule,

@@ -10,11 +10,13 @@
 #include "services/links-api/access/account_rate.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/access/key_handlers.h"
+#include "services/links-api/access/session_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
 #include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/auth_handlers.h"
 #include "services/links-api/accounts/password_reset.h"
 #include "services/links-api/destinations/host_handlers.h"
+#include "services/links-api/documents/dashboard_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
@@ -22,8 +24,10 @@
 #include "services/links-api/lists/bulk_update.h"
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
+#include "services/links-api/live/live_handlers.h"
 #include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
+#include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/stats_handlers.h"
@@ -49,8 +53,12 @@
 static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_POST,   "/api/auth/session",        auth_handlers_start_session, PERMISSION_NONE,     BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/session",        session_handlers_end,    PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/auth/sessions",       session_handlers_list,   PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/sessions/{id}",  session_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_rename, PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_change, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },
@@ -76,6 +84,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
@@ -84,6 +93,9 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/",                        dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app/{path...}",           dashboard_handlers_file,   PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */
@@ -137,7 +149,7 @@ static void add_headers(const struct api *api, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
-	if (strncmp(api->base.url, "https:", 6) == 0)
+	if (api_is_https(api))
 		http_exchange_add_fixed_header(x, "Strict-Transport-Security", "max-age=31536000");
 	cors_add_headers(&api->cors, x);
 }
@@ -149,10 +161,35 @@ static enum http_progress send_options(struct request *r, const char *methods)
 	return response_no_content(r);
 }
 
+static enum http_progress send_no_path(struct request *r)
+{
+	const char *path = http_exchange_path(r->exchange);
+	bool ends_with_slash = path[0] && path[1] && path[strlen(path) - 1] == '/';
+	return response_problem(r, 404, NULL,
+	                        ends_with_slash
+	                                ? "No endpoint has this path. Paths do not end with /."
+	                                : "No endpoint has this path. /openapi.json has all.");
+}
+
+/* An id that is no number says nothing about what exists, so the response may explain it. */
+static bool has_malformed_id(const struct request *r)
+{
+	return strstr(r->match.route->pattern, "/{id}") && request_path_id(r) == 0;
+}
+
+static enum http_progress send_malformed_id(struct request *r)
+{
+	bool is_link = strncmp(r->match.route->pattern, "/api/links/", 11) == 0;
+	return response_problem(
+		r, 404, NULL,
+		is_link ? "The id of a link is a number. GET /api/links?filter=slug:SLUG finds it."
+			: "The id is a number.");
+}
+
 static enum http_progress send_no_route(struct request *r, enum err err)
 {
 	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
+		return send_no_path(r);
 	char methods[HTTP_ROUTER_ALLOW_SIZE + sizeof(OPTIONS)];
 	snprintf(methods, sizeof(methods), "%s" OPTIONS, r->match.allow);
 	if (http_exchange_add_header(r->exchange, "Allow", methods) != OK)
@@ -200,9 +237,14 @@ static enum http_progress reject_query(struct request *r)
 
 static enum http_progress dispatch(struct request *r)
 {
+	if (has_malformed_id(r))
+		return send_malformed_id(r);
 	if (!r->match.route->queries && has_query(r))
 		return reject_query(r);
 	if (modifies(r->match.route) && !response_accepts_json(r))
+		return HTTP_COMPLETE;
+	/* Forms of other sites cannot send JSON, also where the handler ignores the body. */
+	if (r->session_id && !request_body_check_type(r))
 		return HTTP_COMPLETE;
 	return r->match.route->handler(r, r->exchange);
 }
@@ -257,8 +299,8 @@ static bool is_heavy(const struct request *r)
 }
 
 /*
- * On a worker. A request with an API key has waited in the flow of its network, so it waits again,
- * in the flow of its account: otherwise many keys would be many flows.
+ * On a worker. A request with an API key or a session has waited in the flow of its network, so it
+ * waits again, in the flow of its account: otherwise many keys would be many flows.
  */
 static enum http_progress resume(struct request *r)
 {
@@ -270,7 +312,7 @@ static enum http_progress resume(struct request *r)
 	r->is_heavy = is_heavy(r);
 	if (r->is_heavy)
 		return HTTP_NEEDS_HEAVY_WORKER;
-	return r->credentials.is_key ? HTTP_NEEDS_WORKER : dispatch(r);
+	return r->credentials.kind == REQUEST_ACCESS_TOKEN ? dispatch(r) : HTTP_NEEDS_WORKER;
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)

@@ -106,8 +106,10 @@ class Consumer:
     def __init__(self, command, environment, log):
         self.command, self.environment, self.log = command, environment, pathlib.Path(log)
         self.process = None
+        self.runs_before = 0  # that have logged "started" before the present one
 
     def start(self):
+        self.runs_before = len(self.events("started"))
         with open(self.log, "ab") as log:
             self.process = popen(self.command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -119,10 +121,17 @@ class Consumer:
         self.process.wait()
 
     def stop(self):
-        """Ends the process, also a frozen one, and returns its exit status."""
+        """Ends the process, also a frozen one, and returns its exit status.
+
+        A process that is not ready for SIGTERM yet would die of it, so that a start that is under way is waited for.
+        """
+        wait_until(self.has_started_or_ended, 300, f"{self.log.stem} to have started")
         self.process.terminate()
         self.process.send_signal(signal.SIGCONT)
         return self.process.wait(timeout=180)
+
+    def has_started_or_ended(self):
+        return len(self.events("started")) > self.runs_before or self.process.poll() is not None
 
     def events(self, name):
         """The lines of its log with this event."""

@@ -5,6 +5,7 @@ import os
 import time
 
 import confluent_kafka
+from waiting import wait_until
 
 REDIRECTS = "waymark.redirects.v1"
 VISITS = "waymark.visits.v1"
@@ -26,9 +27,22 @@ def partitions_of(consumer, topic):
     return [confluent_kafka.TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=120).topics[topic].partitions]
 
 
+def span_of(consumer, place):
+    """The first offset of a partition and its next one; None as long as the broker has not learned that it leads it."""
+    try:
+        return consumer.get_watermark_offsets(place, timeout=120)
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].code() != confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION:
+            raise
+        return None
+
+
 def spans(consumer, topic):
     """Partition → its first offset and its next one."""
-    return {p.partition: consumer.get_watermark_offsets(p, timeout=120) for p in partitions_of(consumer, topic)}
+    return {
+        p.partition: wait_until(lambda p=p: span_of(consumer, p), 120, f"a leader of {topic}/{p.partition}")
+        for p in partitions_of(consumer, topic)
+    }
 
 
 def ends(brokers, topic):

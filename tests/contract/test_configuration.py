@@ -40,6 +40,7 @@ OF_KAFKA = [
     ({"KAFKA_BROKERS": "a:1, b:2"}, "KAFKA_BROKERS", '" b:2"'),
     ({"KAFKA_BROKERS": "a:1,,b:2"}, "KAFKA_BROKERS", '""'),
     ({"KAFKA_BROKERS": "a:0"}, "KAFKA_BROKERS", '"a:0"'),
+    ({"KAFKA_BROKERS": "a:1,b"}, "KAFKA_BROKERS", '"b" is not host:port'),
     ({"KAFKA_BROKERS": "kafka://a:1"}, "KAFKA_BROKERS", '"kafka://a:1"'),
     ({"KAFKA_SECURITY_PROTOCOL": "tls"}, "KAFKA_SECURITY_PROTOCOL", '"tls"'),
     ({**SASL, "KAFKA_SASL_USERNAME": ""}, "KAFKA_SASL_USERNAME", "is required"),
@@ -129,6 +130,12 @@ def test_a_valid_environment_is_accepted_and_nothing_is_created(program, tmp_pat
     done = run(program, {}, tmp_path, "--check-config")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("program", [program for program, table in TABLES.items() if OF_KAFKA[0] in table])
+def test_the_protocol_may_be_written_as_in_the_documents_of_kafka(program, tmp_path):
+    done = run(program, SASL | {"KAFKA_SECURITY_PROTOCOL": "SASL_SSL"}, tmp_path, "--check-config")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
 @pytest.mark.parametrize(("program", "changes", "name", "part"), CASES)

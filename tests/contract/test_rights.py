@@ -168,11 +168,13 @@ ADMIN_CALLS = {"rd_kafka_CreateTopics": "create", "rd_kafka_metadata": "describe
 
 
 def kafka_rights_of(text):
-    """The topics of a producer, of a record and of the other members named …_topic are written, all others are read."""
+    """The topics of a producer, of a record and of the other members named …_topic are written; those of readers and all others are read."""
     is_record = "struct kafka_record" in text
+    is_reader = "struct kafka_topic_reader_config" in text
     for member, name in re.findall(r"\.(\w*topics?) = (?:\{ )?(\w+_TOPIC)\b", text):
         if name in TOPICS:
-            yield ("read" if member == "topic" and not is_record else "write", "topic", TOPICS[name])
+            is_read = is_reader or member == "topic" and not is_record
+            yield ("read" if is_read else "write", "topic", TOPICS[name])
     for name in re.findall(r'ENV_TEXT\(\s*"\w+_TOPIC"[^"]*?(\w+_TOPIC)\b', text):
         yield ("read", "topic", TOPICS[name])
 

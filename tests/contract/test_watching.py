@@ -1,6 +1,7 @@
 """Rules, alerts and dashboards are valid and name existing metrics, and each alert is tested and in the runbook."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -67,6 +68,19 @@ def metrics_in(expression):
     bare = re.sub(r'"[^"]*"', '""', expression)
     names = re.finditer(r"(?<![\w:])((?:waymark[\w:]+|process_\w+|up|ALERTS))(?![\w:(])(?:\{([^}]*)\})?", bare)
     return [(each.group(1), set(re.findall(r"(\w+)\s*(?:=|!)", each.group(2) or ""))) for each in names]
+
+
+def logged_events():
+    """The events that a service logs as a warning or an error."""
+    files = [*(ROOT / "lib").rglob("*.c"), *(ROOT / "services").rglob("*.c"), *(ROOT / "tools/topics").rglob("*.c")]
+    call = re.compile(r'log_(?:error|warning)\(\s*[^,"]+,\s*"(\w+)"')
+    return {event for file in files for event in call.findall(file.read_text())}
+
+
+def test_the_runbook_leads_from_each_warning_and_error_to_its_meaning():
+    events = logged_events()
+    assert len(events) > 60
+    assert sorted(event for event in events if f"`{event}`" not in RUNBOOK) == []
 
 
 def test_prometheus_accepts_the_rules_and_the_configuration():
@@ -177,6 +191,31 @@ def test_prometheus_accepts_each_expression_of_the_dashboards(tmp_path):
     rules_of_them = tmp_path / "dashboards.yml"
     rules_of_them.write_text(yaml.safe_dump({"groups": [{"name": "dashboards", "rules": found}]}))
     promtool("check", "rules", rules_of_them)
+
+
+@pytest.fixture(scope="module")
+def grafana_python():
+    """The Python with Grafana's description of dashboards, which tools/setup installs."""
+    python = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark") / "grafana-sdk/bin/python"
+    if not python.exists():
+        pytest.skip("no description of dashboards; tools/setup fetches it")
+    return python
+
+
+def unknown_to_grafana(python, *paths):
+    run = subprocess.run([python, ROOT / "tests/contract/dashboards.py", *paths], capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
+def test_grafana_knows_every_field_of_the_dashboards(grafana_python):
+    assert unknown_to_grafana(grafana_python, *DASHBOARDS) == []
+
+
+@pytest.mark.parametrize("right, wrong", [('"fillOpacity"', '"opacity"'), ('"multi"', '"many"'), ('"timeseries"', '"lines"'), ('"gridPos"', '"place"')])
+def test_a_mistake_in_a_dashboard_is_noticed(grafana_python, tmp_path, right, wrong):
+    mistaken = tmp_path / "overview.json"
+    mistaken.write_text((ROOT / "deploy/grafana/overview.json").read_text().replace(right, wrong, 1))
+    assert unknown_to_grafana(grafana_python, mistaken)
 
 
 def test_panels_have_unique_places_and_titles():

@@ -72,9 +72,14 @@ def test_a_unit_waits_for_the_drain(service):
     assert stop_s >= max(drain_s, statement_s) + 5
 
 
+def defaults(environment):
+    """The values where no variable of the shell is set: ${NAME:-8080} is 8080."""
+    return {name: re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value) for name, value in environment.items()}
+
+
 @pytest.mark.parametrize("name", ("redirector", "links-api", "analytics-consumer", "janitor", "migrate", "topics"))
 def test_compose_sets_variables_that_the_program_accepts(name):
-    values, program = COMPOSE["services"][name]["environment"], programs.PROGRAMS[name]
+    values, program = defaults(COMPOSE["services"][name]["environment"]), programs.PROGRAMS[name]
     assert [each for each in values if not programs.is_known(program, each)] == []
     assert programs.check_config(program, {key: value for key, value in values.items() if key != "GEOIP_DB"}) == []
 
@@ -86,8 +91,9 @@ def test_compose_uses_the_images_of_this_version():
 
 
 def test_compose_publishes_the_ports_that_the_services_listen_on():
-    for name in ("redirector", "links-api"):
-        assert COMPOSE["services"][name]["ports"] == [f"127.0.0.1:{port}:{port}" for port in [programs.table(name)["HTTP_PORT"]]]
+    for name, variable in (("redirector", "REDIRECTOR_PORT"), ("links-api", "LINKS_API_PORT")):
+        port = programs.table(name)["HTTP_PORT"]
+        assert COMPOSE["services"][name]["ports"] == [f"127.0.0.1:${{{variable}:-{port}}}:{port}"]
 
 
 def test_compose_uses_the_stores_of_the_local_overlay():

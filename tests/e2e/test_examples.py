@@ -36,7 +36,8 @@ class Subscriber:
 
     def read(self):
         for line in self.process.stdout:
-            self.lines.append(json.loads(line))
+            if line.startswith("{"):  # make writes its commands before
+                self.lines.append(json.loads(line))
 
     def of(self, slug):
         return [line for line in list(self.lines) if line["slug"] == slug]
@@ -182,13 +183,84 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
         assert running[language].of(slug) + each.of(slug) == expected, language
 
 
-def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, programs):
+def commands_of_the_page():
+    """Language → the command of docs/integrations.md that builds and starts its example."""
+    page = (ROOT / "docs/integrations.md").read_text()
+    block = page.partition("Then any of these.")[2].split("```")[1].strip()
+    commands = (command.strip("()").replace("\n", " ") for command in block.split("\n\n"))
+    return {command.split()[1].removeprefix("examples/"): command for command in commands}
+
+
+def test_the_page_starts_every_example():
+    commands = commands_of_the_page()
+    assert set(commands) == {folder.name for folder in EXAMPLES.iterdir() if folder.is_dir()}
+    for language, command in commands.items():
+        named = [word for word in command.split() if word.startswith("visits.") or word.endswith(".txt") or word.startswith("../../")]
+        assert all(list((EXAMPLES / language).glob(word)) for word in named), command
+
+
+def test_the_command_of_the_page_prints_visits(user, visitor, start_one, tmp_path):
+    """In C, which downloads nothing. The others were run by hand: their packages come from PyPI, npm and the Go module proxy."""
+    for folder in ("examples", "proto"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    build, _, start = commands_of_the_page()["c"].rpartition(" && ")
+    running = start_one("page", ["bash", "-c", f"cd {tmp_path} && {build} && exec {start}"], {})
+    link = user.create()
+    click(user, visitor, link, [CHROME])
+    wait_for({"c": running}, link["slug"], 1)
+    assert running.stop() == 0
+
+
+def blocked_in_write(process):
+    """Whether the pipe of the process is full, and it waits for the reader."""
+    return "pipe_write" in pathlib.Path(f"/proc/{process.pid}/wchan").read_text()
+
+
+def delivered(process):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return all(int(line.split()[1], 16) == 0 for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd")))
+
+
+def test_a_stop_waits_for_a_slow_reader(env, user, visitor, programs):
+    """In C, where a signal can end a write; the other languages repeat it by themselves."""
+    link = user.create()
+    click(user, visitor, link, [CHROME] * 20)
+    kafka = {name: value for name, value in env.items() if name.startswith("KAFKA_")}
+    settings = {**kafka, "KAFKA_GROUP": f"examples-{secrets.token_hex(4)}", "PATH": os.environ["PATH"]}
+    process = popen(programs["c"][0], env=settings, stdout=subprocess.PIPE, text=True, pipesize=4096)
+    try:
+        wait_until(lambda: blocked_in_write(process), SECONDS, "a full pipe")
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: delivered(process), SECONDS, "the signal")
+        lines = process.stdout.read().splitlines()
+        assert process.wait(timeout=SECONDS) == 0
+        assert all(json.loads(line)["slug"] for line in lines)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def publish_states(env, purged, messages):
+    """After the purge of a link: its first state again, as a sender that was frozen would, and then a newer one."""
+    producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
+    event = messages.LinkEvent.FromString(purged.value())
+    event.change = messages.LinkChange.LINK_CHANGE_UPDATED
+    for version in (1, event.link.version + 5):
+        event.link.version = version
+        producer.produce(purged.topic(), key=purged.key(), value=event.SerializeToString(), headers=purged.headers())
+    assert producer.flush(30) == 0
+    return event.link.version
+
+
+def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):
     environment = programs["python"][1]
+    records = topic("waymark.links.v1")
     kept, gone = user.create(tags=["a"]), user.create()
     argv = [sys.executable, "-B", EXAMPLES / "python/links.py"]
-    links = start_one("links", argv, environment)
+    links, second = (start_one("links", argv, environment) for _ in range(2))
     for link in (kept, gone):
-        wait_until(lambda link=link: links.of(link["slug"]), SECONDS, "both links")
+        for each in (links, second):  # they do not share the partitions
+            wait_until(lambda link=link, each=each: each.of(link["slug"]), SECONDS, "both links")
     assert links.of(kept["slug"])[0]["tags"] == ["a"]
     assert user.call("PATCH", f"/api/links/{kept['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{gone['id']}?hard=true").status == 204
@@ -196,8 +268,11 @@ def test_the_example_of_links_follows_each_link_to_its_purge(user, start_one, pr
     wait_until(lambda: len(links.of(gone["slug"])) > 1, SECONDS, "the purge")
     assert [line["state"] for line in links.of(kept["slug"])] == ["ACTIVE", "DISABLED"]
     assert links.of(gone["slug"])[-1] == {"slug": gone["slug"], "purged": True}
+    purge = records.wait_for(lambda record: record.key() == gone["slug"].encode() and record.value(), count=2)[1]
+    newest = publish_states(env, purge, messages)
+    wait_until(lambda: links.of(gone["slug"])[-1].get("version") == newest, SECONDS, "the newer version")
     assert links.stop() == 0
-    assert sum("purged" in line for line in links.of(gone["slug"])) == 1, "the tombstone repeats nothing"
+    assert len(links.of(gone["slug"])) == 3, "neither the tombstone nor the late version changes anything"
     again = start_one("links", argv, environment)  # reads the topic from its beginning
     wait_until(lambda: again.of(kept["slug"]), SECONDS, "the link again")
     wait_until(lambda: again.of(kept["slug"])[-1]["state"] == "DISABLED", SECONDS, "its last state")

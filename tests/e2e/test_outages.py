@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -58,6 +59,11 @@ def is_ready(env, server):
     return ask(env[server], "GET", "/readyz").status == 200
 
 
+def lag(env):
+    text = ask(env["CONSUMER_OPS_URL"], "GET", "/metrics").body.decode()
+    return int(re.search(r"^waymark_consumer_lag (\d+)$", text, re.M)[1])
+
+
 def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user, visitor, env):
     known, fresh = user.create(), user.create()
     assert visitor.follow(known["slug"]).status == 302
@@ -76,6 +82,8 @@ def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user
 def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(stack, user, visitor, env):
     cached = user.create("https://example.com/cached")
     assert visitor.follow(cached["slug"]).status == 302
+    user.wait_for_visits(cached["id"], 1)
+    wait_until(lambda: lag(env) == 0, 120, "no click to wait")
     stack.run("stop", "postgres")
     try:
         for _ in range(40):
@@ -88,11 +96,18 @@ def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(s
         wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), 60, "links-api to report that it is not ready")
         assert ask(env["LINKS_API_OPS_URL"], "GET", "/livez").status == 200
         assert is_ready(env, "REDIRECTOR_OPS_URL"), "it still redirects links that it knows"
+        wait_until(lambda: lag(env) == 40, 120, "the clicks of the outage to be shown as waiting")
+        stack.run("kill", "-KILL", "consumer-1")
+        stack.run("start", "consumer-1")
+        wait_until(lambda: lag(env) == 40, 120, "a consumer that owns no partition to show them too")
     finally:
         stack.run("start", "postgres")
     wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 120, "links-api to recover by itself")
     assert user.create()
+    stats = f"/api/links/{cached['id']}/stats"
+    wait_until(lambda: user.call("GET", stats).status == 200, 120, "the connections of statistics to recover")
     user.wait_for_visits(cached["id"], 41, seconds=180)
+    wait_until(lambda: lag(env) == 0, 120, "no click to wait")
 
 
 def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, visitor):

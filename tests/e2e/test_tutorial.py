@@ -6,6 +6,7 @@ import re
 import secrets
 import subprocess
 
+import yaml
 from conftest import ROOT
 
 SAFE = "set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 120 \"$@\"; }\n"
@@ -15,6 +16,25 @@ def commands():
     """The blocks of the page, without those that start or stop a stack."""
     blocks = re.findall(r"^```\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.MULTILINE | re.DOTALL)
     return [block for block in blocks if "tools/stack" not in block]
+
+
+def listed_endpoints():
+    """("GET", "/docs") for each endpoint of the last table. A method is valid for the paths that follow it."""
+    for cell in re.findall(r"^\| (`.*?) \|", (ROOT / "docs/tutorial.md").read_text(), re.MULTILINE):
+        methods, is_used = [], False
+        for words in map(str.split, re.findall("`([^`]+)`", cell)):
+            if words[0].isupper():
+                methods = [words[0]] if is_used else [*methods, words[0]]
+            is_used = words[-1].startswith("/")
+            if is_used:
+                yield from ((method, words[-1]) for method in methods)
+
+
+def test_the_table_has_every_endpoint():
+    described = yaml.safe_load((ROOT / "docs/api/openapi.yaml").read_text())["paths"]
+    endpoints = {(method.upper(), path) for path, item in described.items() for method in item if method != "parameters"}
+    assert len(endpoints) > 30
+    assert set(listed_endpoints()) == endpoints
 
 
 def run(script, env, folder):
@@ -28,14 +48,14 @@ def test_each_command_works_as_described(env, tmp_path):
     slug = "spring-" + secrets.token_hex(4)
     mine = {"you@example.com": f"you-{secrets.token_hex(6)}@example.com", '"slug":"spring"': f'"slug":"{slug}"', "URL/spring": f"URL/{slug}"}
     blocks = commands()
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     text = "\n".join(blocks)
     for word, other in mine.items():
         assert word in text, word
         text = text.replace(word, other)
     # The last request is refused on purpose. The visit is counted a moment after it was made.
     text = text.replace("curl -s -X DELETE", "command curl -s -X DELETE")
-    waits = 'for _ in $(seq 1000); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .bots)" = 1 ] && break; sleep 0.1; done\n'
+    waits = 'for _ in $(seq 1000); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .total)" = 3 ] && break; sleep 0.1; done\n'
     stats = 'curl -s "$LINKS_API_URL/api/links/$ID/stats" -H'
     assert text.count(stats) == 1
     text = text.replace(stats, waits + stats)
@@ -44,10 +64,13 @@ def test_each_command_works_as_described(env, tmp_path):
     assert status == 0, shown
     assert f'"slug": "{slug}"' in shown
     assert re.search(r"^HTTP/1.1 302 .*^Location: https://example.com/spring\r?$", shown, re.MULTILINE | re.DOTALL)
-    assert '"bots": 1' in shown and '"interval": "day"' in shown and '"dimension": "referrer_host"' in shown
-    assert len((tmp_path / "visits.csv").read_text().splitlines()) == 2
+    assert f"{env['LINKS_API_URL']}/app/\n" in shown
+    assert '"humans": 2,\n  "bots": 1' in shown and '"interval": "day"' in shown
+    assert re.search(r'"dimension": "referrer_host".*?"value": "news.example",\s+"humans": 2', shown, re.DOTALL)
+    assert len((tmp_path / "visits.csv").read_text().splitlines()) == 4
     assert (tmp_path / "spring.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(r'"original_url": "https://example.com/summer",\s+"version": 2', shown)
+    assert '"expires_at": "2099-12-31T22:00:00.000Z"' in shown
     assert '{"status":201,"short_url":"http' in shown and '"problem":"/problems/validation"}' in shown
-    assert json.dumps({"slug": slug, "total": 1}, separators=(",", ":")) in shown
+    assert json.dumps({"slug": slug, "total": 3}, separators=(",", ":")) in shown
     assert '{"type":"/problems/scope","status":403,' in shown

@@ -1,5 +1,6 @@
 """tools/setup reports what it cannot install, and skips what is installed. No test uses the network."""
 
+import hashlib
 import os
 import pathlib
 import shutil
@@ -24,12 +25,30 @@ class Machine:
         (self.cache / "geoip" / "country.mmdb").touch()
         self.packages("build coreutils # always installed")
         self.fake("mvn", "exit 1")
+        self.archive_classes("exit 0")
+        self.swagger_ui()
+        self.fake("npm", NPM)
+        self.dashboard = folder / "web/dashboard"
+        for file in (self.dashboard / "package-lock.json", folder / "docs/api/openapi.yaml"):
+            file.parent.mkdir(parents=True)
+            file.touch()
         self.checksums("")
 
     def fake(self, name, script):
         path = self.bin / name
         path.write_text(f"#!/bin/bash\n{script}\n")
         path.chmod(0o755)
+
+    def swagger_ui(self):
+        """In the cache, so that only the dashboard needs npm."""
+        folder = self.cache / "swagger-ui"
+        folder.mkdir()
+        (folder / "page").write_text("a page\n")
+        checksum = hashlib.sha256(b"a page\n").hexdigest()
+        (self.tools / "setup.d/reader.sha256").write_text(f"{checksum}  page\n")
+
+    def archive_classes(self, script):
+        (self.tools / "kafka/archive-classes").write_text(f"#!/bin/bash\n{script}\n")
 
     def packages(self, lines):
         (self.tools / "packages.txt").write_text(lines + "\n")
@@ -46,6 +65,15 @@ class Machine:
         }
         argv = [str(self.tools / "setup"), *arguments]
         return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+
+
+# A successful npm: installs nothing, and builds one page.
+NPM = """
+case $1 in
+ci) mkdir node_modules ;;
+run) mkdir dist && touch dist/index.html ;;
+esac
+"""
 
 
 # A successful Maven: writes one jar into the folder of -DoutputDirectory.
@@ -101,6 +129,46 @@ def test_continues_without_kafka_and_names_the_consequence(machine):
     done = machine.setup("demo")
     assert done.returncode == 0
     assert "the stack will use the embedded broker. Later: tools/setup" in done.stdout
+
+
+def test_continues_without_the_archive_of_classes_and_names_the_consequence(machine):
+    (machine.cache / "kafka").mkdir()
+    (machine.cache / "kafka/verified").touch()
+    for program, said in (("exit 1", True), ("exit 0", False)):
+        machine.archive_classes(program)
+        done = machine.setup("demo")
+        assert done.returncode == 0, done.stderr
+        assert ("Kafka: it will start more slowly" in done.stdout) is said
+
+
+def test_the_classes_of_kafka_can_be_archived(tmp_path):
+    """A second run of tools/setup replaces the archive only if it is unusable, so this test makes a new one."""
+    jars = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark") / "kafka"
+    if not (jars / "verified").exists():
+        pytest.skip(f"Apache Kafka is not in {jars}; run tools/setup")
+    (tmp_path / "kafka").mkdir()
+    for file in jars.iterdir():
+        if file.suffix != ".jsa":
+            (tmp_path / "kafka" / file.name).symlink_to(file)
+    subprocess.run([TOOLS / "kafka/archive-classes"], env=os.environ | {"WAYMARK_CACHE": str(tmp_path)}, check=True)
+    assert (tmp_path / "kafka/classes.jsa").stat().st_size > 0
+
+
+def test_continues_without_npm_and_names_the_consequence(machine):
+    machine.fake("npm", "exit 1")
+    done = machine.setup("demo")
+    assert done.returncode == 0, done.stderr
+    assert "cannot download from npm: /app/ of the API will be a plain page. Later: tools/setup" in done.stdout
+
+
+def test_builds_the_dashboard_again_when_a_source_changed(machine):
+    assert machine.setup("demo").returncode == 0
+    machine.fake("npm", "[ $1 != run ] || exit 1")
+    assert machine.setup("demo").returncode == 0
+    (machine.dashboard / "index.html").write_text("changed")
+    done = machine.setup("demo")
+    assert done.returncode == 1
+    assert "the dashboard does not build" in done.stderr
 
 
 def test_names_packages_and_command_without_permission_to_install(machine):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -214,6 +215,12 @@ def test_stops_a_frozen_process(shared):
     stack("stop", "redis", "--state", shared)
     assert listing(shared)["redis"][0] == "-"
     stack("start", "redis", "--state", shared)
+
+
+def test_help_names_each_limit_that_a_stack_switches_off():
+    switched_off = re.findall(r'"(\w+)": 0,', (ROOT / "tools/stacklib/services.py").read_text())
+    shown = stack("up", "--help").stdout
+    assert len(switched_off) == 3 and [name for name in switched_off if name not in shown] == []
 
 
 def test_lists_the_processes_when_asked_for_an_unknown_one(shared):

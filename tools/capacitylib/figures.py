@@ -80,7 +80,7 @@ FIGURES = {
     # Statistics
     "rollup_row_bytes": derived(115, "bytes", "roll-up row, with index", "243 bytes with 9 entries, less theirs"),
     "rollup_entry_bytes": derived(14, "bytes", "entry of a roll-up, a value of 7 bytes", "three counts, separators and the value; long lists are compressed"),
-    "fold_entry_us": derived(1.7, "µs", "CPU of PostgreSQL to fold an entry into its hour", "15.8 µs per click with 9.3 entries, on a busy machine ([0056](decisions/0056-packed-rollups.md))"),
+    "fold_entry_us": derived(1.7, "µs", "CPU of PostgreSQL to fold an entry into its hour", "15.8 µs per click with 9.3 entries, on a busy machine ([0059](decisions/0059-packed-rollups.md))"),
     "finish_entry_us": derived(1.2, "µs", "the same, from an hour into its day", "11.0 µs per click, as above"),
     # links-api
     "create_us": derived(1830, "µs", "CPU per created link at most, all processes", "1,093/s on two cores ([performance](performance.md#making-and-reading-links)); includes the CPU of wrk"),

@@ -46,6 +46,7 @@ class Scenario:
         self.api = addresses["LINKS_API_URL"]
         self.redirector = addresses["REDIRECTOR_URL"]
         self.headers = {}
+        self.credentials = {}
         self.link = None
 
     def run(self):
@@ -55,6 +56,7 @@ class Scenario:
         self.create_anonymous_link()
         self.follow_five_times()
         self.wait_for_the_count()
+        self.list_countries()
         self.look_at_the_totals()
 
     def request(self, method, path, status, body=None, shown_body=None):
@@ -87,7 +89,7 @@ class Scenario:
         is_permanent = self.link["link_type"] == "permanent" and self.link["state"] == "active"
         expect(is_permanent, f"not a permanent link: {self.link}")
         shown = pick(self.link, "id", "slug", "short_url", "original_url", "link_type", "state")
-        self.console.response("201 Created", shown)
+        self.console.response("201 Created (excerpt)", {"link": shown})
 
     def create_anonymous_link(self):
         self.console.step("Create an anonymous link, which the claim token lets a user take over")
@@ -98,7 +100,7 @@ class Scenario:
         expect(link["link_type"] == "temporary" and link["expires_at"], f"not a temporary link: {link}")
         expect(response.get("claim_token"), "no claim_token")
         shown = pick(link, "id", "slug", "short_url", "link_type", "expires_at")
-        self.console.response("201 Created", {**shown, "claim_token": response["claim_token"]})
+        self.console.response("201 Created (excerpt)", {"link": shown, "claim_token": response["claim_token"]})
 
     def follow_five_times(self):
         self.console.step("Follow the permanent link five times, as five visitors behind a trusted proxy")
@@ -131,6 +133,13 @@ class Scenario:
         expect(totals["bots"] == 0, f"counted {totals['bots']} of the visitors as bots")
         self.console.success(f"5 visits counted, {time.monotonic() - began:.1f} s after the last click")
 
+    def list_countries(self):
+        self.console.step("List the countries of the visitors")
+        countries = self.request("GET", f"/api/links/{self.link['id']}/stats/country", 200)
+        for item in countries["items"]:
+            self.console.row(item["value"] or "unknown", f"{item['humans']} visits")
+        expect(countries["totals"]["humans"] == len(VISITORS), f"counted {countries['totals']}, not {len(VISITORS)}")
+
     def look_at_the_totals(self):
         self.console.step("Read the public totals of this Waymark")
         totals = self.request("GET", "/api/stats", 200)
@@ -142,11 +151,11 @@ def pick(values, *names):
     return {name: values[name] for name in names}
 
 
-def stay_up(console, stack):
+def stay_up(console, stack, scenario):
     console.title("Waymark stays up until Ctrl-C")
     for name, text in (
         ("REDIRECTOR_URL", "short links"),
-        ("LINKS_API_URL", "REST API"),
+        ("LINKS_API_URL", "links-api"),
         ("REDIRECTOR_OPS_URL", "redirector*"),
         ("LINKS_API_OPS_URL", "links-api*"),
         ("CONSUMER_OPS_URL", "analytics-consumer*"),
@@ -156,6 +165,10 @@ def stay_up(console, stack):
         ("PG_URL", "PostgreSQL"),
     ):
         console.row(text, stack.addresses[name])
+    console.row("dashboard", stack.addresses["LINKS_API_URL"] + "/app/")
+    console.row("API in a browser", stack.addresses["LINKS_API_URL"] + "/docs")
+    console.row("e-mail address", scenario.credentials["email"])
+    console.row("password", scenario.credentials["password"])
     console.line("* /livez, /readyz and /metrics")
     console.line(f'In another shell: eval "$(tools/stack env --state {stack.folder})"')
     try:
@@ -170,10 +183,11 @@ def main():
     try:
         console.step("Start a private PostgreSQL, Redis and Kafka and the four services")
         with DemoStack(console) as stack:
-            Scenario(console, stack.addresses).run()
+            scenario = Scenario(console, stack.addresses)
+            scenario.run()
             console.success("every step succeeded")
             if not os.environ.get("DEMO_ONCE"):
-                stay_up(console, stack)
+                stay_up(console, stack, scenario)
     except (UnexpectedResponse, DemoStackError, OSError, ValueError, KeyError) as error:
         console.failure(str(error) if isinstance(error, (UnexpectedResponse, DemoStackError)) else f"{type(error).__name__}: {error}")
         return 1

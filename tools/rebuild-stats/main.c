@@ -29,7 +29,8 @@ static const struct program program = {
 	.name = "rebuild-stats",
 	.summary =
 		"makes the statistics and roll-ups of one link or of all links equal to the visit log, while consumers count;\n"
-		"exit status: 0 = equal, 1 = different, 2 = could not be determined",
+		"exit status: 0 = equal, 1 = different, 2 = could not be determined, 64 = wrong arguments or "
+		"environment",
 	.options = "[--check] --link ID | [--check] --all",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),

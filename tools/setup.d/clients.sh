@@ -22,6 +22,5 @@ clients_fetch() { # clients_fetch FOLDER WANTED
 	mkdir -p "$1"
 	cp "$2/package.json" "$2/package-lock.json" "$1"
 	(cd "$1" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error) >>"$log" 2>&1 || return 1
-	/usr/bin/python3 -m venv "$1/python" >>"$log" 2>&1 || return 1
-	"$1/python/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2/requirements.txt" >>"$log" 2>&1
+	pypi_fetch "$1/python" "$2/requirements.txt"
 }

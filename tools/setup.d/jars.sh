@@ -3,8 +3,9 @@
 
 kafka_install() {
 	jars_install kafka "Apache Kafka (46 MB, through Maven)" "the stack will use the embedded broker" org/apache/kafka
-	# Optional: without the archive Kafka starts more slowly.
-	[ ! -e "$cache/kafka/verified" ] || "$here/kafka/archive-classes" >>"$log" 2>&1 || true
+	if [ -e "$cache/kafka/verified" ] && ! "$here/kafka/archive-classes" >>"$log" 2>&1; then
+		echo "    cannot archive the classes of Kafka: it will start more slowly. Reason: $log"
+	fi
 }
 
 shedlock_install() {

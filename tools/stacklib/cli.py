@@ -26,6 +26,12 @@ A private Waymark on this machine: PostgreSQL, Redis, Kafka and the four service
   tools/stack kill -9 consumer-1 --state /tmp/waymark && tools/stack start consumer-1 --state /tmp/waymark
   tools/stack down --state /tmp/waymark      stops all; the folder keeps data and logs
 
+Limits of requests, links in bulk requests and registrations are off, because all clients here share
+one network. With --set NAME=VALUE they are as in production:
+
+  tools/stack up --state /tmp/waymark --set REQUESTS_PER_MINUTE=600 \\
+      --set BULK_LINKS_PER_MINUTE=3000 --set ACCOUNTS_PER_HOUR=20
+
 BROKER=kafka requires Apache Kafka. BROKER=embedded uses the in-memory broker.
 STACK_FSYNC=off: PostgreSQL does not wait for the disk, and a power failure may lose data."""
 
@@ -60,12 +66,20 @@ def parse(arguments):
     for noun in ("redirectors", "links-apis", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
     up.add_argument(
-        "--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="set an environment variable of the services"
+        "--set",
+        action="append",
+        default=[],
+        type=variable,
+        metavar="NAME=VALUE",
+        help="set an environment variable of the services; REQUESTS_PER_MINUTE, BULK_LINKS_PER_MINUTE and "
+        "ACCOUNTS_PER_HOUR are 0 (no limit) otherwise",
     )
     up.add_argument("--tied-to", type=int, metavar="PID", help="stop the stack when this process ends")
     command("down", "stop everything; exit status 1 if a sanitizer reported an error")
     command("status", "state of each process; exit status 0 if all are ready")
-    command("env", "NAME=VALUE lines for a shell")
+    command("env", "NAME=VALUE lines for a shell").add_argument(
+        "--kafka-user", metavar="USER", help="a user of deploy/kafka-rights.conf instead of admin, like subscriber"
+    )
     command("ps", "name, pid and ports of each process (HTTP, then operations)")
     for name, help_text in (
         ("kill", "send a signal: kill [-SIGNAL] NAME (default TERM)"),
@@ -229,7 +243,7 @@ def ps(options):
 
 
 def env(options):
-    for name, value in request(options):
+    for name, value in request(options, user=options.kafka_user):
         print(f"{name}={shlex.quote(value)}")
 
 

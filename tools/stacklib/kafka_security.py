@@ -10,6 +10,7 @@ import os
 import secrets
 
 from . import paths, tool
+from .errors import StackError
 from .librdkafka import Client
 
 MECHANISM = "SCRAM-SHA-512"
@@ -35,7 +36,9 @@ class KafkaSecurity:
         return self.state.secret(f"kafka {user}")
 
     def variables(self, user):
-        """The environment variables of a Waymark client."""
+        """The environment variables of a client."""
+        if user not in self.users:
+            raise StackError(f"no Kafka user {user} in deploy/kafka-rights.conf")
         return {
             "KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
             "KAFKA_SASL_MECHANISM": MECHANISM,

@@ -156,14 +156,14 @@ class Stack:
 
         return await asyncio.gather(*map(one, self.members))
 
-    def environment(self):
+    def environment(self, kafka_user=None):
         values = {
             "PG_URL": self.postgres.url(),
             "ADMIN_PG_URL": self.postgres.url(),
             "REDIS_URL": self.redis.url(),
             "BROKER": self.kafka.kind,
         }
-        values |= self.kafka.variables(ADMIN)
+        values |= self.kafka.variables(kafka_user or ADMIN)
         for name, members in (
             ("REDIRECTOR", self.redirectors),
             ("LINKS_API", self.links_apis),

@@ -142,7 +142,7 @@ class Supervisor:
         except OSError:
             pass  # the client has closed its end
 
-    async def _execute(self, command, name=None, number=None, build=None, email=None):
+    async def _execute(self, command, name=None, number=None, build=None, email=None, user=None):
         if command == "down":
             self.stop_requested.set()
             await self.ended.wait()
@@ -152,7 +152,7 @@ class Supervisor:
         if command == "status":
             return await self.stack.status()
         if command == "env":
-            return list(self.stack.environment().items())
+            return list(self.stack.environment(user).items())
         if command == "admin":
             return await self.stack.make_admin(email)
         if command == "start":

@@ -80,6 +80,9 @@ static int ensure(const struct config *config, const struct topic_file *file)
 	};
 	enum err result = kafka_topics_ensure(&wanted, file->topics, file->count);
 	log_free(log);
+	if (result == OK)
+		printf("%s: all %zu topics of %s exist\n", program.name, file->count,
+		       config->topics_file);
 	return exit_status(result);
 }
 

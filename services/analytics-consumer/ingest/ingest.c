@@ -107,11 +107,28 @@ static void interrupt_write(struct ingest *in)
 
 /* --- events of the consumer, during a poll --- */
 
+/*
+ * Tells lag monitors what the store has. After a restore of PostgreSQL that is less than what was
+ * committed before.
+ */
+static void commit_stored(const struct ingest *in)
+{
+	const struct offsets *offsets = &in->assignment.offsets;
+	for (size_t i = 0; i < offsets->count; i++) {
+		const struct offsets_partition *p = &offsets->partitions[i];
+		if (p->stored > 0)
+			kafka_consumer_commit_offset(in->consumer, p->partition, p->stored);
+	}
+}
+
 static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
 {
 	struct ingest *in = ctx;
 	interrupt_write(in);
-	return assignment_events.assigned(&in->assignment, partitions, count, offsets);
+	enum err err = assignment_events.assigned(&in->assignment, partitions, count, offsets);
+	if (err == OK)
+		commit_stored(in);
+	return err;
 }
 
 static void on_revoked(void *ctx, bool lost)
@@ -192,7 +209,6 @@ static enum state gather(struct ingest *in)
 		if (err != OK && batch_is_empty(&in->batch))
 			break;
 	}
-	ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
 	return STATE_WRITE;
 }
 

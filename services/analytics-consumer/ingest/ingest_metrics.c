@@ -44,9 +44,6 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	out->visits_published =
 		metrics_counter(metrics, "waymark_visits_published_total",
 	                        "Visits that Kafka acknowledged, repeated ones included", NULL);
-	out->lag.sum =
-		metrics_gauge(metrics, "waymark_consumer_lag",
-	                      "Records in the assigned partitions that are not read yet", NULL);
 	out->last_counted = metrics_gauge(metrics, "waymark_last_counted_timestamp_seconds",
 	                                  "Time of the last stored batch", NULL);
 	out->partitions.sum = metrics_gauge(metrics, "waymark_partitions_assigned",

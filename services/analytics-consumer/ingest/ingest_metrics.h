@@ -28,7 +28,6 @@ struct ingest_metrics {
 	struct metric *batches_retried;
 	struct metric *visits_published;
 	struct metric *last_counted;
-	struct ingest_gauge lag;
 	struct ingest_gauge partitions;
 	struct ingest_gauge halted;
 };

@@ -161,6 +161,14 @@ static enum err delete_idempotency_uses(const struct run *run, int64_t *changed)
 	                   changed);
 }
 
+static enum err delete_sessions(const struct run *run, int64_t *changed)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, RUN_BATCH_ROWS);
+	return delete_rows(run, DELETE_OLDER_SQL("sessions", "last_used_at", "24"), &params,
+	                   changed);
+}
+
 enum err retention_run(struct run *run, int64_t *changed)
 {
 	enum err err = calendar_check_skew(run);
@@ -178,5 +186,7 @@ enum err retention_run(struct run *run, int64_t *changed)
 		err = run_batches(run, delete_link_quota_uses, changed);
 	if (err == OK && !run->is_interrupted)
 		err = run_batches(run, delete_idempotency_uses, changed);
+	if (err == OK && !run->is_interrupted)
+		err = run_batches(run, delete_sessions, changed);
 	return err;
 }

@@ -11,9 +11,8 @@
  * platform's totals keep the clicks of purged links;
  * 3. audit log entries older than AUDIT_LOG_KEEP_DAYS, then those beyond AUDIT_LOG_ENTRIES_MAX,
  *    oldest first;
- * 4. stored responses of idempotent requests, and used quotas, older than a day. PostgreSQL's
- * clock
- *    decides, because it wrote their times or is close to the clock that did.
+ * 4. stored responses of idempotent requests, used quotas, and sessions, older than a day.
+ *    PostgreSQL's clock decides, because it wrote their times or is close to the clock that did.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H

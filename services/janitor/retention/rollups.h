@@ -1,6 +1,6 @@
 /*
  * One thread at a time. Two tasks that keep the roll-ups small; the SQL functions are in
- * db/migrations/0013_packed_rollups.sql. Neither makes a consumer or a reader wait, and each of
+ * db/migrations/0015_packed_rollups.sql. Neither makes a consumer or a reader wait, and each of
  * their steps ends in a fraction of a second. A rebuild of statistics that is under way stops both
  * without an error.
  *

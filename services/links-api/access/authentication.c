@@ -1,5 +1,6 @@
 #include "services/links-api/access/authentication.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -7,11 +8,15 @@
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/api_key_store.h"
 #include "services/links-api/access/permission.h"
+#include "services/links-api/access/same_origin.h"
 #include "services/links-api/access/scope.h"
+#include "services/links-api/access/session_cookie.h"
+#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/response.h"
 
 #define DETAIL_SIZE 128
+#define FETCH_SITE_SIZE 32
 
 /* The token of a Bearer header, or NULL. */
 static const char *bearer_token(const char *header)
@@ -25,9 +30,8 @@ static const char *bearer_token(const char *header)
 
 static enum request_auth read_key(struct request *r, const char *text)
 {
-	r->credentials.is_key = true;
-	return api_key_hash(text, r->credentials.key_hash) ? REQUEST_AUTH_VALID
-	                                                   : REQUEST_AUTH_INVALID;
+	r->credentials.kind = REQUEST_API_KEY;
+	return api_key_hash(text, r->credentials.hash) ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
 }
 
 static enum request_auth read_token(struct request *r, const char *text)
@@ -46,19 +50,46 @@ static enum request_auth read_token(struct request *r, const char *text)
 	return REQUEST_AUTH_INVALID;
 }
 
+static bool is_same_origin(const struct request *r)
+{
+	struct http_exchange *x = r->exchange;
+	enum http_method method = http_exchange_method(x);
+	const char *joined = http_exchange_joined_header(x, "Sec-Fetch-Site");
+	char fetch_site[FETCH_SITE_SIZE]; /* truncated: not a value that permits */
+	snprintf(fetch_site, sizeof(fetch_site), "%s", joined ? joined : "");
+	const struct same_origin_headers headers = {
+		.fetch_site = joined ? fetch_site : NULL,
+		.origin = http_exchange_joined_header(x, "Origin"),
+		.host = http_exchange_header(x, "Host"),
+	};
+	return same_origin_permits(&headers, method == HTTP_GET || method == HTTP_HEAD,
+	                           api_is_https(r->api));
+}
+
+static enum request_auth read_session(struct request *r)
+{
+	enum err err = session_cookie_read(r, r->credentials.hash);
+	if (err == ERR_NOT_FOUND)
+		return REQUEST_AUTH_MISSING;
+	r->credentials.kind = REQUEST_SESSION;
+	if (!is_same_origin(r))
+		return REQUEST_AUTH_CROSS_SITE;
+	return err == OK ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
+}
+
 enum request_auth authentication_read(struct request *r)
 {
 	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
 	if (text)
 		return api_key_has_prefix(text) ? read_key(r, text) : read_token(r, text);
 	text = http_exchange_joined_header(r->exchange, "X-Api-Key");
-	return text ? read_key(r, text) : REQUEST_AUTH_MISSING;
+	return text ? read_key(r, text) : read_session(r);
 }
 
 static enum err load_key(struct request *r, struct pg_conn *conn)
 {
 	struct api_key key;
-	enum err err = api_key_store_use(conn, r->credentials.key_hash, request_now_us(r), &key);
+	enum err err = api_key_store_use(conn, r->credentials.hash, request_now_us(r), &key);
 	if (err != OK)
 		return err;
 	r->user_id = key.user_id;
@@ -67,20 +98,46 @@ static enum err load_key(struct request *r, struct pg_conn *conn)
 	return OK;
 }
 
+/* Wrong passwords that are sent with a session count for it. */
+static enum err load_session(struct request *r, struct pg_conn *conn)
+{
+	struct session session;
+	enum err err = session_store_use(conn, r->credentials.hash, &session);
+	if (err != OK)
+		return err;
+	r->user_id = session.user_id;
+	r->session_id = session.id;
+	snprintf(r->credentials.token_id, sizeof(r->credentials.token_id), "session:%" PRId64,
+	         session.id);
+	return OK;
+}
+
+static enum err load_credentials(struct request *r, struct pg_conn *conn)
+{
+	switch (r->credentials.kind) {
+	case REQUEST_API_KEY:
+		return load_key(r, conn);
+	case REQUEST_SESSION:
+		return load_session(r, conn);
+	case REQUEST_ACCESS_TOKEN:
+		break;
+	}
+	r->user_id = r->credentials.user_id;
+	return OK;
+}
+
 static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_auth *login)
 {
 	struct user_status status;
-	enum err err = OK;
-	r->user_id = r->credentials.user_id;
 	r->scopes = SCOPE_ALL;
-	if (r->credentials.is_key)
-		err = load_key(r, conn);
+	enum err err = load_credentials(r, conn);
 	if (err == OK)
 		err = user_store_get_status(conn, r->user_id, &status);
 	if (err != OK)
 		return err;
 	r->role = status.role;
-	if (!r->credentials.is_key && r->credentials.generation != status.token_generation)
+	if (r->credentials.kind == REQUEST_ACCESS_TOKEN &&
+	    r->credentials.generation != status.token_generation)
 		return ERR_NOT_FOUND;
 	*login = status.blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
 	return OK;
@@ -128,22 +185,45 @@ bool authentication_authorize(struct request *r, unsigned permission)
 {
 	if (permission == PERMISSION_ADMIN) {
 		if (!request_is_admin(r))
-			response_problem(r, 403, "forbidden",
-			                 "This endpoint requires an administrator's access token.");
+			response_problem(
+				r, 403, "forbidden",
+				"This endpoint requires an administrator, without an API key.");
 		return request_is_admin(r);
 	}
 	unsigned scope = scope_of(permission);
 	bool permitted = r->key_id == 0 || (r->scopes & scope);
 	if (!permitted && scope == 0)
-		response_problem(r, 403, "forbidden",
-		                 "This endpoint requires an access token, not an API key.");
+		response_problem(
+			r, 403, "forbidden",
+			"This endpoint requires an access token or a session, not an API key.");
 	else if (!permitted)
 		send_scope_missing(r, scope);
 	return permitted;
 }
 
+static enum http_progress send_cross_site(struct request *r)
+{
+	metrics_add(r->api->cross_site_requests, 1);
+	return response_problem(
+		r, 403, "cross-site",
+		"A request with a session must come from a page of this server: Sec-Fetch-Site must "
+		"be same-origin, or Origin must name the Host. Programs use an access token.");
+}
+
+bool authentication_is_same_origin(struct request *r)
+{
+	bool is_own = is_same_origin(r);
+	if (!is_own)
+		send_cross_site(r);
+	return is_own;
+}
+
 enum http_progress authentication_send_error(struct request *r, enum request_auth login)
 {
+	if (login == REQUEST_AUTH_CROSS_SITE)
+		return send_cross_site(r);
+	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
+		session_cookie_clear(r);
 	if (login == REQUEST_AUTH_BLOCKED)
 		return response_problem(r, 403, "blocked",
 		                        "An administrator has blocked this account.");

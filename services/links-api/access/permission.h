@@ -7,11 +7,11 @@
 
 enum permission {
 	PERMISSION_NONE,        /* anyone */
-	PERMISSION_ACCOUNT,     /* account management: access token only */
+	PERMISSION_ACCOUNT,     /* account management: no API key */
 	PERMISSION_LINKS_READ,  /* "links:read" */
 	PERMISSION_LINKS_WRITE, /* "links:write" */
 	PERMISSION_STATS_READ,  /* "stats:read" */
-	PERMISSION_ADMIN,       /* the platform: access token of an administrator only */
+	PERMISSION_ADMIN,       /* the platform: an administrator, no API key */
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/access/api_key_store.h"
+#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/links/link_audit.h"
@@ -121,6 +122,8 @@ static enum err delete_account_on(void *ctx, struct pg_conn *conn)
 	enum err err = erase(deletion, conn);
 	if (err == OK)
 		err = api_key_store_delete_all(conn, r->user_id);
+	if (err == OK)
+		err = session_store_delete_all(conn, r->user_id);
 	if (err == OK)
 		err = request_audit(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id, NULL);
 	return err;

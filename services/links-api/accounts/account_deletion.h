@@ -1,8 +1,8 @@
 /*
- * Deletes accounts. The users row stays, without personal data. API keys and access tokens stop
- * working at once. Links become DELETED in batches. Each batch has its own transaction and reaches
- * Redis before the next one starts, so a million links do not delay other users' changes. Safe from
- * any thread.
+ * Deletes accounts. The users row stays, without personal data. API keys, sessions and access
+ * tokens stop working at once. Links become DELETED in batches. Each batch has its own transaction
+ * and reaches Redis before the next one starts, so a million links do not delay other users'
+ * changes. Safe from any thread.
  *
  * The request itself deletes the first ACCOUNT_DELETION_SYNC_LINKS links; a background thread in
  * every instance deletes the rest. The thread checks the account again until

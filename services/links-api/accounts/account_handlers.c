@@ -5,15 +5,19 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/access/session_cookie.h"
+#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
+#include "services/links-api/accounts/settings_request.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
+#include "services/links-api/stats/zone_names.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
@@ -59,6 +63,8 @@ static enum err write_password_on(void *ctx, struct pg_conn *conn)
 	const struct password_check *c = ctx;
 	int64_t id = c->request->user_id;
 	enum err err = user_store_set_password(conn, id, c->hash, c->new_hash);
+	if (err == OK)
+		err = session_store_delete_all(conn, id);
 	return err == OK ? request_audit(c->request, conn, "user.password", AUDIT_STORE_USER, id,
 	                                 NULL)
 	                 : err;
@@ -74,6 +80,14 @@ static enum err set_password(struct password_check *c)
 static enum http_progress send_wrong_password(struct request *r)
 {
 	return response_problem(r, 403, "wrong-password", "Wrong password.");
+}
+
+/* Sessions have ended, also the one of this request. */
+static void send_done(struct request *r)
+{
+	if (r->session_id)
+		session_cookie_clear(r);
+	response_no_content(r);
 }
 
 static void check_job(void *arg)
@@ -93,7 +107,7 @@ static void check_job(void *arg)
 				r, "last-admin", "",
 				"You are the last administrator. Promote another account first.");
 		else if (err == OK)
-			response_no_content(r);
+			send_done(r);
 		else
 			response_failure(r, err);
 	} else {
@@ -150,41 +164,53 @@ enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 	return c ? submit(c) : HTTP_COMPLETE;
 }
 
-struct renaming {
+struct update {
 	const struct request *request;
-	char name[USER_NAME_SIZE];
+	struct settings_change change;
 	struct user user; /* after the change */
+	bool has_unknown_zone;
 };
 
-static enum err rename_on(void *ctx, struct pg_conn *conn)
+/* The lock keeps another request from changing other members meanwhile. */
+static enum err change_on(void *ctx, struct pg_conn *conn)
 {
-	struct renaming *n = ctx;
-	int64_t id = n->request->user_id;
-	struct user before;
-	enum err err = user_store_get(conn, id, &before);
+	struct update *u = ctx;
+	const struct request *r = u->request;
+	const char *tz = u->change.settings.tz;
+	enum err err = *tz ? zone_names_check(r->api->zones, conn, tz) : OK;
+	u->has_unknown_zone = err == ERR_NOT_FOUND;
 	if (err == OK)
-		err = user_store_set_name(conn, id, n->name, &n->user);
-	if (err != OK || strcmp(before.name, n->name) == 0)
+		err = user_store_lock(conn, r->user_id);
+	if (err == OK)
+		err = user_store_get(conn, r->user_id, &u->user);
+	if (err != OK || !settings_request_apply(&u->change, &u->user))
 		return err;
-	return request_audit(n->request, conn, "user.rename", AUDIT_STORE_USER, id, NULL);
+	err = user_store_set_settings(conn, &u->user);
+	return err == OK
+	               ? request_audit(r, conn, "user.settings", AUDIT_STORE_USER, r->user_id, NULL)
+	               : err;
 }
 
-enum http_progress account_handlers_rename(void *ctx, struct http_exchange *x)
+enum http_progress account_handlers_change(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct renaming renaming = { .request = r };
+	struct update update = { .request = r };
 	struct http_problem_fields wrong = { 0 };
 	struct json *body = request_body_read(r);
 	if (!body)
 		return HTTP_COMPLETE;
-	enum err err = credentials_read_name(body, renaming.name, &wrong);
+	enum err err = settings_request_read(body, &update.change, &wrong);
 	json_free(body);
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
-	err = pg_transaction_run(r->api->pg, rename_on, &renaming);
+	err = pg_transaction_run(r->api->pg, change_on, &update);
+	if (update.has_unknown_zone) {
+		http_problem_add_field(&wrong, "/tz", USER_SETTINGS_TZ_DETAIL);
+		return response_invalid_fields(r, &wrong);
+	}
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
-	return err == OK ? response_json(r, 200, user_json_new(&renaming.user))
+	return err == OK ? response_json(r, 200, user_json_new(&update.user))
 	                 : response_failure(r, err);
 }

@@ -7,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
@@ -113,6 +114,8 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 		err = user_store_get(conn, u->id, &before);
 	if (err == OK)
 		err = user_store_change(conn, u->id, &u->change, &u->user);
+	if (err == OK && u->user.blocked)
+		err = session_store_delete_all(conn, u->id);
 	if (err != OK || is_same(&before, &u->user))
 		return err;
 	return audit_change(u->request, conn, u->id, &u->change);

@@ -17,12 +17,13 @@
 #define AUDIT_STORE_USER "user"
 #define AUDIT_STORE_KEY "key"
 #define AUDIT_STORE_HOST "host"
+#define AUDIT_STORE_SESSION "session"
 
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096
 
 struct audit_entry {
 	int64_t actor_id;         /* a user; 0 = an anonymous caller or the operator */
-	int64_t key_id;           /* the API key that was used; 0 = an access token */
+	int64_t key_id;           /* the API key that was used; 0 = an access token or a session */
 	const char *action;       /* "link.create" */
 	const char *subject_type; /* "link" */
 	int64_t subject_id;

@@ -6,6 +6,7 @@
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/authentication.h"
+#include "services/links-api/access/session_handlers.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
@@ -23,6 +24,7 @@ struct attempt {
 	struct credentials credentials;
 	char hash[PASSWORD_HASH_SIZE]; /* at login: the stored hash; "" = no such account */
 	struct login_attempt limit;    /* at login */
+	bool wants_session;            /* at login: a session, not an access token */
 	struct user user;
 };
 
@@ -158,6 +160,22 @@ static enum http_progress send_token(struct request *r, const struct user *user)
 	return response_json(r, 200, response);
 }
 
+static void send_wrong_credentials(struct request *r)
+{
+	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
+	response_problem(r, 401, "wrong-credentials",
+	                 "The e-mail address or the password is wrong.");
+}
+
+static void start_session(struct request *r, const struct user *user)
+{
+	enum err err = session_handlers_start(r, user);
+	if (err == ERR_NOT_FOUND)
+		send_wrong_credentials(r); /* the account has changed since find_user */
+	else if (err != OK)
+		response_failure(r, err);
+}
+
 /* Only a caller with the right password learns that the account is blocked. */
 static void login_job(void *arg)
 {
@@ -166,17 +184,14 @@ static void login_job(void *arg)
 	bool is_correct = password_matches(a->credentials.password, *a->hash ? a->hash : NULL,
 	                                   a->request->api->config->password_hash_cost);
 	login_limiter_end(r, &a->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
-	if (is_correct) {
-		if (a->user.blocked)
-			authentication_send_error(r, REQUEST_AUTH_BLOCKED);
-		else
-			send_token(r, &a->user);
-	} else {
-		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
-		                               "Bearer realm=\"waymark\"");
-		response_problem(r, 401, "wrong-credentials",
-		                 "The e-mail address or the password is wrong.");
-	}
+	if (!is_correct)
+		send_wrong_credentials(r);
+	else if (a->user.blocked)
+		authentication_send_error(r, REQUEST_AUTH_BLOCKED);
+	else if (a->wants_session)
+		start_session(r, &a->user);
+	else
+		send_token(r, &a->user);
 	finish(a);
 }
 
@@ -201,13 +216,12 @@ static enum http_progress abandon(struct attempt *a)
 	return HTTP_COMPLETE;
 }
 
-enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
+static enum http_progress log_in(struct request *r, bool wants_session)
 {
-	(void)x;
-	struct request *r = ctx;
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
 		return HTTP_COMPLETE;
+	a->wants_session = wants_session;
 	if (login_limiter_begin(r, a->credentials.email, &a->limit) != OK) {
 		attempt_free(a);
 		return HTTP_COMPLETE;
@@ -220,6 +234,19 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 	enum password_queue_kind kind =
 		a->limit.has_priority ? PASSWORD_QUEUE_PRIORITY : PASSWORD_QUEUE_LOGIN;
 	return password_queue_submit(r, kind, login_job, a) ? HTTP_PENDING : abandon(a);
+}
+
+enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return log_in(ctx, false);
+}
+
+/* Another site must not log its visitors in to an account of its own. */
+enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return authentication_is_same_origin(ctx) ? log_in(ctx, true) : HTTP_COMPLETE;
 }
 
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)

@@ -1,5 +1,5 @@
 /*
- * HTTP handlers for registration and login; ctx is the struct request. Passwords are hashed in
+ * HTTP handlers for registration and logins; ctx is the struct request. Passwords are hashed in
  * separate threads: the handlers return HTTP_PENDING, and those threads complete the response.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H
@@ -12,6 +12,11 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
 
 /* POST /api/auth/login → 200 {access_token, token_type, expires_in}, 400, 401, 429 */
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x);
+
+/*
+ * POST /api/auth/session → 201 {user} and the cookie of a session, 400, 401, 403 "cross-site", 429
+ */
+enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *x);
 
 /* GET /api/auth/me → 200 {user} */
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x);

@@ -35,8 +35,8 @@ static void read_email(const struct json *object, struct credentials *out,
 		                       USER_EMAIL_MAX);
 }
 
-/* Writes "" if the member is invalid. */
-static void read_password(const struct json *object, const char *name,
+/* Writes "" if the member is invalid. min: characters. */
+static void read_password(const struct json *object, const char *name, size_t min,
                           char out[static PASSWORD_SIZE], struct http_problem_fields *wrong)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
@@ -46,9 +46,10 @@ static void read_password(const struct json *object, const char *name,
 		return;
 	size_t len = strlen(password);
 	member_pointer(name, pointer);
-	if (utf8_length(password, len) < PASSWORD_CHARS_MIN)
-		http_problem_add_field(wrong, pointer, "must have at least %d characters",
-		                       PASSWORD_CHARS_MIN);
+	if (len == 0)
+		http_problem_add_field(wrong, pointer, "must not be empty");
+	else if (utf8_length(password, len) < min)
+		http_problem_add_field(wrong, pointer, "must have at least %zu characters", min);
 	else if (len > PASSWORD_BYTES_MAX)
 		http_problem_add_field(wrong, pointer, "must have at most %d bytes",
 		                       PASSWORD_BYTES_MAX);
@@ -63,27 +64,18 @@ enum err credentials_read_password(const struct json *object, const char *name,
 {
 	const char *const names[] = { name, new_name };
 	member_reject_unknown(object, names, new_name ? 2 : 1, wrong);
-	read_password(object, name, password, wrong);
+	read_password(object, name, PASSWORD_CHARS_MIN, password, wrong);
 	if (new_name)
-		read_password(object, new_name, new_password, wrong);
+		read_password(object, new_name, PASSWORD_CHARS_MIN, new_password, wrong);
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
-static void read_name(const struct json *object, bool is_required, char out[static USER_NAME_SIZE],
+static void read_name(const struct json *object, char out[static USER_NAME_SIZE],
                       struct http_problem_fields *wrong)
 {
-	const char *name = member_text_of(object, "name", is_required, wrong);
+	const char *name = member_text_of(object, "name", false, wrong);
 	if (name && member_is_line(name, 0, USER_NAME_CHARS_MAX, "/name", wrong))
 		snprintf(out, USER_NAME_SIZE, "%s", name);
-}
-
-enum err credentials_read_name(const struct json *object, char name[static USER_NAME_SIZE],
-                               struct http_problem_fields *wrong)
-{
-	static const char *const names[] = { "name" };
-	member_reject_unknown(object, names, 1, wrong);
-	read_name(object, true, name, wrong);
-	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
@@ -93,9 +85,9 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
 	struct credentials read = { 0 };
 	member_reject_unknown(object, names, has_name ? 3 : 2, wrong);
 	read_email(object, &read, wrong);
-	read_password(object, "password", read.password, wrong);
+	read_password(object, "password", has_name ? PASSWORD_CHARS_MIN : 1, read.password, wrong);
 	if (has_name)
-		read_name(object, false, read.name, wrong);
+		read_name(object, read.name, wrong);
 	if (wrong->count == 0)
 		*out = read;
 	credentials_wipe(&read);

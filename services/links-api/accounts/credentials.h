@@ -23,7 +23,8 @@ struct credentials {
  * ERR_INVALID: wrong lists every invalid field. email: printable ASCII with exactly one "@" and
  * text on both sides. password: at least PASSWORD_CHARS_MIN characters and at most
  * PASSWORD_BYTES_MAX bytes; JSON strings never contain a NUL here. name: allowed only if has_name,
- * at most USER_NAME_CHARS_MAX characters.
+ * at most USER_NAME_CHARS_MAX characters. Without has_name, at login, a short password is not
+ * invalid but wrong, and only an empty one is invalid.
  */
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;
@@ -37,10 +38,6 @@ enum err credentials_read_password(const struct json *object, const char *name,
                                    const char *new_name, char password[static PASSWORD_SIZE],
                                    char new_password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong) MUST_CHECK;
-
-/* Parses {name}, which is required. ERR_INVALID: wrong lists every invalid member. */
-enum err credentials_read_name(const struct json *object, char name[static USER_NAME_SIZE],
-                               struct http_problem_fields *wrong) MUST_CHECK;
 
 /* Overwrites the memory. */
 void credentials_wipe(struct credentials *credentials);

@@ -67,7 +67,8 @@ static void add_token(const struct request *r, struct login_attempt *attempt)
 {
 	const struct rate_limit_rule rule = {
 		.name = "password",
-		.detail = "Too many wrong passwords with this access token. Try again later.",
+		.detail =
+			"Too many wrong passwords with this access token or session. Try again later.",
 		.max = r->api->config->login_failures,
 		.window_s = ACCOUNT_WINDOW_S,
 	};

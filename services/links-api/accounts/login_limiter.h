@@ -7,7 +7,7 @@
  * - From a network where the account has not logged in lately, it also counts for the network alone
  *   (LOGIN_FAILURES_PER_NETWORK in an hour) and for the account alone (LOGIN_FAILURES_PER_ACCOUNT
  *   in 15 minutes).
- * - A password that is sent with an access token counts for that token only.
+ * - A password that is sent with an access token or a session counts for that only.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_LOGIN_LIMITER_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_LOGIN_LIMITER_H
@@ -28,13 +28,16 @@ struct login_limiter_place {
 
 /* One attempt; a plain value. */
 struct login_attempt {
-	/* Digest of the e-mail address, to keep it out of Redis; "" with an access token. */
+	/*
+	 * Digest of the e-mail address, to keep it out of Redis; "" with an access token or a
+	 * session.
+	 */
 	char account[2 * DIGEST_SIZE + 1];
 	struct login_limiter_place places[LOGIN_LIMITER_RULES_MAX];
 	size_t count;
 	/*
-	 * The only running attempt with this access token, or for this account from a network where
-	 * it has logged in lately.
+	 * The only running attempt with this token or session, or for this account from a network
+	 * where it has logged in lately.
 	 */
 	bool has_priority;
 };
@@ -47,7 +50,7 @@ struct login_attempt {
 enum err login_limiter_begin(struct request *r, const char *email,
                              struct login_attempt *out) MUST_CHECK;
 
-/* The same for a password that is sent with an access token. */
+/* The same for a password that is sent with an access token or a session. */
 enum err login_limiter_begin_with_token(struct request *r, struct login_attempt *out) MUST_CHECK;
 
 enum login_result {

@@ -1,10 +1,9 @@
 /*
- * The option --make-admin EMAIL: promotes an account to the first administrator. Not thread-safe.
+ * The option --make-admin EMAIL: promotes an account to the first administrator. It reads PG_URL
+ * and no other variable of the service. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_MAKE_ADMIN_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_MAKE_ADMIN_H
-
-#include "services/links-api/config.h"
 
 #define MAKE_ADMIN_OPTION "--make-admin"
 
@@ -12,6 +11,6 @@
 const char *make_admin_wanted(int argc, char **argv);
 
 /* Prints the result on stdout or stderr. Returns the exit status. */
-int make_admin_run(const struct config *config, const char *email);
+int make_admin_run(const char *email);
 
 #endif

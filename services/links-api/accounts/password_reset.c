@@ -8,6 +8,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_queue.h"
@@ -113,6 +114,8 @@ static enum err use_on(void *ctx, struct pg_conn *conn)
 	struct use *u = ctx;
 	int64_t id = 0;
 	enum err err = user_store_use_reset(conn, u->token_hash, u->new_hash, &id);
+	if (err == OK)
+		err = session_store_delete_all(conn, id);
 	if (err != OK)
 		return err;
 	u->request->user_id = id;

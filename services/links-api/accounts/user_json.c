@@ -8,6 +8,14 @@ static void set_links_per_day(struct json *object, const struct user *user)
 		json_set_null(object, "links_per_day");
 }
 
+static void set_text_or_null(struct json *object, const char *name, const char *text)
+{
+	if (*text)
+		json_set_text(object, name, text);
+	else
+		json_set_null(object, name);
+}
+
 static struct json *new_object(const struct user *user)
 {
 	struct json *object = json_new_object();
@@ -22,6 +30,9 @@ struct json *user_json_new(const struct user *user)
 {
 	struct json *object = new_object(user);
 	set_links_per_day(object, user);
+	set_text_or_null(object, "tz", user->settings.tz);
+	set_text_or_null(object, "locale", user->settings.locale);
+	json_set_text(object, "theme", user->settings.theme);
 	json_set_time(object, "created_at", user->created_at_us);
 
 	struct json *response = json_new_object();

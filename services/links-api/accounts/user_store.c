@@ -2,8 +2,9 @@
 
 #include <stdio.h>
 
-#define COLUMNS "id, email, name, role, created_at, blocked, links_per_day, token_generation"
-#define PASSWORD_HASH_COLUMN 8
+#define COLUMNS                                                                                    \
+	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, theme"
+#define PASSWORD_HASH_COLUMN 11
 
 static enum err read_user(const struct pg_result *rows, size_t row, struct user *out)
 {
@@ -15,6 +16,10 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 	out->has_links_per_day = !pg_result_is_null(rows, row, 6);
 	out->links_per_day = pg_result_int(rows, row, 6);
 	out->token_generation = pg_result_int(rows, row, 7);
+	struct user_settings *settings = &out->settings;
+	snprintf(settings->tz, sizeof(settings->tz), "%s", pg_result_text(rows, row, 8));
+	snprintf(settings->locale, sizeof(settings->locale), "%s", pg_result_text(rows, row, 9));
+	snprintf(settings->theme, sizeof(settings->theme), "%s", pg_result_text(rows, row, 10));
 	return user_role_parse(pg_result_text(rows, row, 3), &out->role);
 }
 
@@ -101,6 +106,17 @@ enum err user_store_lock(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
+enum err user_store_lock_for_login(struct pg_conn *conn, int64_t id, int64_t generation)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, generation);
+	return pg_conn_query_int(conn,
+	                         "SELECT id FROM users WHERE id = $1 AND token_generation = $2 "
+	                         "AND NOT blocked AND deleted_at IS NULL FOR NO KEY UPDATE",
+	                         &params, &id);
+}
+
 static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id,
                             int64_t *links_per_day)
 {
@@ -163,15 +179,20 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 		&params);
 }
 
-enum err user_store_set_name(struct pg_conn *conn, int64_t id, const char *name, struct user *out)
+enum err user_store_set_settings(struct pg_conn *conn, const struct user *user)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, id);
-	pg_params_text(&params, name);
-	return query_one(conn,
-	                 "UPDATE users SET name = $2, updated_at = clock_timestamp() "
-	                 "WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
-	                 &params, out, NULL);
+	pg_params_int(&params, user->id);
+	pg_params_text(&params, user->name);
+	pg_params_text(&params, user->settings.tz);
+	pg_params_text(&params, user->settings.locale);
+	pg_params_text(&params, user->settings.theme);
+	return change_one(
+		conn,
+		"UPDATE users SET name = $2, tz = NULLIF($3, ''), locale = NULLIF($4, ''), "
+		"theme = $5, updated_at = clock_timestamp() "
+		"WHERE id = $1 AND deleted_at IS NULL",
+		&params);
 }
 
 enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
@@ -250,6 +271,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 		conn,
 		END_RESET
 		"UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+		"tz = NULL, locale = NULL, theme = 'system', "
 		"deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
 		"token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "
 		"RETURNING " IS_ACTING_ADMIN,

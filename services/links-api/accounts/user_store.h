@@ -19,6 +19,18 @@
 #define USER_NAME_CHARS_MAX 100
 #define USER_NAME_SIZE (USER_NAME_CHARS_MAX * 4 + 1)
 
+#define USER_TZ_SIZE 48 /* as LOCAL_CALENDAR_ZONE_SIZE */
+#define USER_LOCALE_SIZE 12
+#define USER_THEME_SIZE 7
+#define USER_SETTINGS_TZ_DETAIL "must be null or an IANA time zone like Europe/Berlin"
+
+/* What a user has chosen for the dashboard. "" = as the browser says. */
+struct user_settings {
+	char tz[USER_TZ_SIZE];
+	char locale[USER_LOCALE_SIZE];
+	char theme[USER_THEME_SIZE]; /* "system", "light" or "dark" */
+};
+
 struct user {
 	int64_t id;
 	char email[USER_EMAIL_SIZE];
@@ -29,6 +41,7 @@ struct user {
 	int64_t links_per_day; /* 0 = no limit */
 	int64_t token_generation;
 	int64_t created_at_us;
+	struct user_settings settings;
 };
 
 /* What authentication needs for every request. */
@@ -69,9 +82,8 @@ enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user 
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash) MUST_CHECK;
 
-/* Returns the changed account. */
-enum err user_store_set_name(struct pg_conn *conn, int64_t id, const char *name,
-                             struct user *out) MUST_CHECK;
+/* Writes name and settings of user. */
+enum err user_store_set_settings(struct pg_conn *conn, const struct user *user) MUST_CHECK;
 
 /*
  * --- password resets: the holder of a token may set the password once. An account has at most one
@@ -110,6 +122,11 @@ enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
  * stay exact. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
+/*
+ * The same before a session starts. ERR_NOT_FOUND also: the account is blocked, or has a new
+ * password since generation was read.
+ */
+enum err user_store_lock_for_login(struct pg_conn *conn, int64_t id, int64_t generation) MUST_CHECK;
 /* user_store_lock and user_store_get_quota in one statement. */
 enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 

@@ -215,14 +215,23 @@ enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn)
 	return err == OK ? read_statistics(bulk, conn) : err;
 }
 
-bool bulk_write_has_effect(const struct bulk_write *bulk)
+static bool has_outcome(const struct bulk_write *bulk, enum bulk_write_outcome outcome)
 {
 	for (size_t i = 0; i < bulk->count; i++) {
-		if (bulk->items[i].outcome == BULK_CREATED ||
-		    bulk->items[i].outcome == BULK_CLAIMED)
+		if (bulk->items[i].outcome == outcome)
 			return true;
 	}
 	return false;
+}
+
+bool bulk_write_has_effect(const struct bulk_write *bulk)
+{
+	return has_outcome(bulk, BULK_CREATED) || has_outcome(bulk, BULK_CLAIMED);
+}
+
+bool bulk_write_is_over_quota(const struct bulk_write *bulk)
+{
+	return has_outcome(bulk, BULK_OVER_QUOTA);
 }
 
 const struct link_quota *bulk_write_quota(const struct bulk_write *bulk)

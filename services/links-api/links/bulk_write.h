@@ -42,6 +42,9 @@ enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHEC
  */
 bool bulk_write_has_effect(const struct bulk_write *bulk);
 
+/* True if the quota refused an item. */
+bool bulk_write_is_over_quota(const struct bulk_write *bulk);
+
 /* The user's quota after bulk_write_run. */
 const struct link_quota *bulk_write_quota(const struct bulk_write *bulk);
 

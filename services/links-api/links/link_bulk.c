@@ -99,6 +99,8 @@ static enum http_progress run(struct request *r, struct bulk_write *bulk)
 		const struct link_quota *quota = bulk_write_quota(bulk);
 		publish(r, bulk);
 		response_add_limit(r, &quota->rule, &quota->state);
+		if (bulk_write_is_over_quota(bulk))
+			response_add_retry_after(r, quota->state.reset_s);
 		progress = stored_response_send(r, &tx.response);
 	}
 	idempotent_transaction_clear(&tx);

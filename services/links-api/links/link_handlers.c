@@ -30,11 +30,16 @@ struct handled_link {
 	struct link_cache_reservation place; /* in Redis, reserved before the commit */
 };
 
-static enum http_progress answer_link(struct request *r, const struct handled_link *s)
+static enum err add_etag(struct request *r, const struct handled_link *s)
 {
 	char etag[ETAG_SIZE];
 	etag_format(s->link.entry.version, etag);
-	if (http_exchange_add_header(r->exchange, "ETag", etag) != OK)
+	return http_exchange_add_header(r->exchange, "ETag", etag);
+}
+
+static enum http_progress answer_link(struct request *r, const struct handled_link *s)
+{
+	if (add_etag(r, s) != OK)
 		return response_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
 	json_set(answer, "link",
@@ -43,13 +48,21 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 	return response_json(r, 200, answer);
 }
 
+/* With the current ETag: a deleted link cannot be fetched. */
+static enum http_progress answer_stale(struct request *r, const struct handled_link *s)
+{
+	if (add_etag(r, s) != OK)
+		return response_failure(r, ERR_INTERNAL);
+	return response_problem(
+		r, 412, "stale",
+		"The link was modified. The ETag of this response is its current version.");
+}
+
 static enum http_progress answer_error(struct request *r, const struct handled_link *s,
                                        enum err err)
 {
 	if (s->is_stale)
-		return response_problem(
-			r, 412, "stale",
-			"The link was modified. Fetch it and retry with the new ETag.");
+		return answer_stale(r, s);
 	if (err == ERR_NOT_FOUND)
 		return response_not_found(r);
 	if (err == ERR_CONFLICT)
@@ -162,8 +175,10 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	if (err == ERR_NOT_FOUND)
 		return err;
 	s->is_stale = !etag_if_match(if_match, version);
-	if (s->is_stale)
+	if (s->is_stale) {
+		s->link.entry.version = version;
 		return ERR_CONFLICT;
+	}
 	if (err == OK && change != LINK_CHANGE_NOTHING)
 		err = write_change(r, conn, change, s);
 	return err == OK ? read_statistics(conn, s) : err;

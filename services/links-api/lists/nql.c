@@ -10,6 +10,8 @@
 #include "services/links-api/lists/nql_lexer.h"
 #include "services/links-api/lists/nql_value.h"
 
+#define SHOWN_SIZE 33
+
 struct parser {
 	struct nql_lexer lexer;
 	struct nql *out;
@@ -76,6 +78,18 @@ static enum err check_operator(struct parser *p, size_t at, const struct nql_nod
 	return OK;
 }
 
+/* Shows the value: without quotes it ends at a space or a "+", where the writer may not expect it. */
+static enum err fail_value(struct parser *p, size_t at, const struct nql_node *term,
+                           const char *expected, const char *text)
+{
+	char shown[SHOWN_SIZE];
+	char next = nql_lexer_peek(&p->lexer);
+	bool is_cut = term->field->type == NQL_FIELD_TIME && (next == '+' || next == ' ');
+	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
+	return fail(p, at, "%s must be %s, not '%s'%s", term->field->name, expected, shown,
+	            is_cut ? "; quote a time with an offset" : "");
+}
+
 static enum err read_value(struct parser *p, struct nql_node *term)
 {
 	struct nql *out = p->out;
@@ -94,7 +108,7 @@ static enum err read_value(struct parser *p, struct nql_node *term)
 		            "the value has no closing quote or contains an invalid character");
 	const char *expected = nql_value_read(term, text, form == NQL_LEXER_BARE, value);
 	if (expected)
-		return fail(p, start, "%s must be %s", term->field->name, expected);
+		return fail_value(p, start, term, expected, text);
 	p->texts_len += len + 1;
 	out->value_count++;
 	term->value_count++;
@@ -116,15 +130,23 @@ static enum err read_values(struct parser *p, struct nql_node *term)
 	return nql_lexer_take(&p->lexer, "]") ? OK : fail(p, p->lexer.at, "expected ]");
 }
 
+/* For an error at a field: after a space, it may be the rest of a value, or a word such as AND. */
+static const char *hint_at(const struct parser *p, size_t at)
+{
+	bool follows_space = at > 0 && p->out->term_count > 0 && p->lexer.text[at - 1] == ' ';
+	return follows_space ? "; quote a value that contains a space, join terms with + or ," : "";
+}
+
 static enum err read_field(struct parser *p, struct nql_node *term)
 {
 	size_t start = p->lexer.at, len;
 	const char *name = nql_lexer_name(&p->lexer, &len);
 	if (len == 0)
-		return fail(p, start, "expected a field or (");
+		return fail(p, start, "expected a field or (%s", hint_at(p, start));
 	term->field = nql_field_find(name, len);
 	if (!term->field)
-		return fail(p, start, "unknown field %.*s", len > 40 ? 40 : (int)len, name);
+		return fail(p, start, "unknown field %.*s%s", len > 40 ? 40 : (int)len, name,
+		            hint_at(p, start));
 	if (!nql_lexer_take(&p->lexer, ":"))
 		return fail(p, p->lexer.at, "expected :");
 	return OK;

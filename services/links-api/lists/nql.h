@@ -21,7 +21,7 @@
 #define NQL_TERMS_MAX 15 /* each term uses up to two of PG_PARAMS_MAX parameters */
 #define NQL_VALUES_MAX 100
 #define NQL_NODES_MAX (2 * NQL_TERMS_MAX - 1)
-#define NQL_REASON_SIZE 128
+#define NQL_REASON_SIZE 200
 
 enum nql_operator {
 	NQL_EQUAL,

@@ -26,9 +26,11 @@ static const char *read_time(const char *text, int64_t *time_us)
 static const char *read_state(const char *text)
 {
 	enum link_state state;
-	return link_state_parse(text, &state) == OK && state != LINK_STATE_DELETED
-	               ? NULL
-	               : "active, disabled or expired; for deleted links use the parameter state=deleted";
+	if (link_state_parse(text, &state) != OK)
+		return "active, disabled or expired";
+	return state == LINK_STATE_DELETED
+	               ? "active, disabled or expired (use the parameter state=deleted)"
+	               : NULL;
 }
 
 static const char *read_link_type(const char *text)

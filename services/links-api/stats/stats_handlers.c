@@ -1,5 +1,6 @@
 #include "services/links-api/stats/stats_handlers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
@@ -166,6 +167,17 @@ static struct json *render_values(const struct stats_request *stats, const void 
 	                            values->count, &values->total, &stats->freshness);
 }
 
+static enum http_progress answer_unknown_dimension(struct request *r)
+{
+	char detail[RESPONSE_DETAIL_SIZE];
+	size_t len = (size_t)snprintf(detail, sizeof(detail), "Unknown dimension. There are");
+	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
+		len += (size_t)snprintf(detail + len, sizeof(detail) - len, "%s %s",
+		                        d > 0 ? "," : "", visit_dimension_name(d));
+	snprintf(detail + len, sizeof(detail) - len, ".");
+	return response_problem(r, 404, NULL, detail);
+}
+
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
 	struct endpoint endpoint = {
@@ -179,7 +191,8 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 	struct values *values = mem_zero(sizeof(*values));
 	bool is_there = visit_dimension_parse(r->match.params[1], &values->dimension) == OK;
 	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
-	enum http_progress progress = is_there ? run(r, &endpoint, values) : response_not_found(r);
+	enum http_progress progress =
+		is_there ? run(r, &endpoint, values) : answer_unknown_dimension(r);
 	free(values);
 	return progress;
 }

@@ -18,7 +18,7 @@ from .report import table
 READERS, READER_BYTES_PER_S = 1_100, 200  # links-api has HTTP_CONNECTIONS=1024
 IDLE = 10_100  # the redirector has HTTP_CONNECTIONS=10000
 NETWORKS = 64  # of the flood of logins; each has one login under way
-SECONDS = 60
+RUNS = 6  # of options.seconds for each crowd
 BIG_DOCUMENT = "/docs/swagger-ui-bundle.js"
 BUFFER_BYTES = 4096  # of each reader, so that its system does not take the document in its stead
 
@@ -96,9 +96,9 @@ def ask(url, method, path, body=None, headers=None):
         connection.close()
 
 
-def others(send, wanted):
+def others(send, wanted, options):
     """Sends one request after the other; returns (good, failed)."""
-    statuses, end = [], time.monotonic() + SECONDS
+    statuses, end = [], time.monotonic() + RUNS * options.seconds
     while time.monotonic() < end:
         statuses.append(send())
         time.sleep(0.05)
@@ -110,23 +110,23 @@ def log_in(url, email, network):
     return ask(url, "POST", "/api/auth/login", body, {"Content-Type": "application/json", "X-Forwarded-For": network})
 
 
-def measure_readers(stage):
+def measure_readers(stage, options):
     url = stage.stores["LINKS_API_URL"]
     request = f"GET {BIG_DOCUMENT} HTTP/1.1\r\nHost: a\r\n\r\n"
     with Crowd(url, READERS, request, READER_BYTES_PER_S) as crowd:
-        return (*others(lambda: ask(url, "GET", "/api/stats"), 200), crowd.closed)
+        return (*others(lambda: ask(url, "GET", "/api/stats"), 200, options), crowd.closed)
 
 
 def measure_idle(folder, stage, options):
     redirector = Redirector(folder, options.build, stage.stores, HTTP_LOOPS=2, TRUSTED_PROXIES="127.1.0.0/16")
     try:
         with Crowd(redirector.url, IDLE, "") as crowd:
-            return (*others(lambda: ask(redirector.url, "GET", "/robots.txt"), 200), crowd.closed)
+            return (*others(lambda: ask(redirector.url, "GET", "/robots.txt"), 200, options), crowd.closed)
     finally:
         redirector.stop()
 
 
-def measure_logins(stage):
+def measure_logins(stage, options):
     """The account has logged in from its network before, as users have."""
     url, account, is_over, refused = stage.stores["LINKS_API_URL"], shares.account(stage, "crowds"), threading.Event(), []
 
@@ -139,7 +139,7 @@ def measure_logins(stage):
     for thread in threads:
         thread.start()
     try:
-        return (*others(lambda: log_in(url, account.email, "100.127.1.1"), 200), sum(refused))
+        return (*others(lambda: log_in(url, account.email, "100.127.1.1"), 200, options), sum(refused))
     finally:
         is_over.set()
         for thread in threads:
@@ -149,10 +149,10 @@ def measure_logins(stage):
 def measure(folder, stage, options):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return measure_readers(stage), measure_idle(folder, stage, options), measure_logins(stage)
+    return measure_readers(stage, options), measure_idle(folder, stage, options), measure_logins(stage, options)
 
 
-def report(seen):
+def report(seen, options):
     names = (
         f"{READERS:,} readers at {READER_BYTES_PER_S} bytes/s on links-api",
         f"{IDLE:,} idle connections to a redirector",
@@ -163,4 +163,4 @@ def report(seen):
         wanted.append(judge(f"requests of others that fail beside {name}", failed, 0))
         rows.append([name, f"{good:,}", f"{failed:,}", f"{given_up:,}"])
     head = ["crowd", "good requests of others", "failed", "crowd closed or refused"]
-    return f"{SECONDS} s each; failed requests of others{wanted[0]}.\n\n" + table(head, rows)
+    return f"{RUNS * options.seconds} s each; failed requests of others{wanted[0]}.\n\n" + table(head, rows)

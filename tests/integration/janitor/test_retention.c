@@ -271,7 +271,7 @@ static void deletes_orphan_statistics_that_a_late_click_created_again(void **sta
 	}
 }
 
-static void deletes_idempotency_keys_and_quota_uses_older_than_a_day(void **state)
+static void deletes_keys_uses_and_sessions_older_than_a_day(void **state)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(
@@ -284,7 +284,14 @@ static void deletes_idempotency_keys_and_quota_uses_older_than_a_day(void **stat
 		f->db,
 		"INSERT INTO link_quota_uses VALUES (1, clock_timestamp() - interval '26 h', 3), "
 		"(1, clock_timestamp() - interval '24 h 4 min', 2), (1, clock_timestamp(), 1)");
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1501);
+	test_database_run(
+		f->db,
+		"WITH owner AS (INSERT INTO users (email, password_hash) VALUES ('a@b', '') RETURNING id) "
+		"INSERT INTO sessions (user_id, secret_hash, last_used_at) "
+		"SELECT id, sha256(hours::text::bytea), clock_timestamp() - hours * interval '1 h' "
+		"FROM owner, generate_series(22, 26) AS hours");
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1504);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM sessions"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
 }
@@ -296,7 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(drops_whole_days_older_than_the_retention),
 		TEST(keeps_the_statistics_of_dropped_days),
-		TEST(deletes_idempotency_keys_and_quota_uses_older_than_a_day),
+		TEST(deletes_keys_uses_and_sessions_older_than_a_day),
 		TEST(stores_the_first_complete_day_of_the_log),
 		TEST(deletes_old_audit_log_entries),
 		TEST(keeps_the_newest_audit_log_entries_up_to_the_limit),

@@ -49,12 +49,13 @@ static void on_lost(void *ctx, int topic, int32_t partition)
 }
 
 static void start_reader_of(const struct backend_fixture *f, const struct kafka_config *kafka,
-                            const char *second_topic, struct recorder *r)
+                            const char *second_topic, int64_t tail, struct recorder *r)
 {
 	assert_int_equal(kafka_topic_reader_new(
 				 &(struct kafka_topic_reader_config){
 					 .kafka = kafka,
 					 .topics = { f->unique, second_topic },
+					 .tail = tail,
 					 .events = { on_found, on_lost, on_end },
 					 .ctx = r,
 					 .log = f->log,
@@ -66,7 +67,7 @@ static void start_reader_of(const struct backend_fixture *f, const struct kafka_
 static void start_reader(const struct backend_fixture *f, const struct kafka_config *kafka,
                          struct recorder *r)
 {
-	start_reader_of(f, kafka, NULL, r);
+	start_reader_of(f, kafka, NULL, 0, r);
 }
 
 static void poll_once(struct recorder *r, int64_t timeout_ms)
@@ -300,7 +301,7 @@ static void reads_two_topics(void **state)
 	kafka_fixture_create_topic(f, 1);
 	kafka_fixture_create_topic(&second, 1);
 	struct recorder r = { 0 };
-	start_reader_of(f, &f->kafka, second.unique, &r);
+	start_reader_of(f, &f->kafka, second.unique, 0, &r);
 	poll_until(&r, has_reached_an_end, 2);
 	kafka_fixture_fill(f, "a", 1);
 	poll_until(&r, has_got, 1);
@@ -310,6 +311,25 @@ static void reads_two_topics(void **state)
 	assert_int_equal(r.last_topic, 1);
 	assert_string_equal(r.last_value, "b0");
 	kafka_topic_reader_free(r.reader);
+}
+
+static void begins_with_the_last_records_if_it_should(void **state)
+{
+	const struct backend_fixture *f = *state;
+	kafka_fixture_create_topic(f, 1);
+	kafka_fixture_fill(f, "old", 10);
+	struct recorder r = { 0 };
+	start_reader_of(f, &f->kafka, NULL, 3, &r);
+	poll_until(&r, has_reached_an_end, 1);
+	assert_int_equal(r.received, 3);
+	assert_string_equal(r.last_value, "old9");
+	kafka_topic_reader_free(r.reader);
+	struct recorder all = { 0 };
+	start_reader_of(f, &f->kafka, NULL, 100, &all);
+	poll_until(&all, has_reached_an_end, 1);
+	assert_int_equal(all.received, 10);
+	assert_int_equal(all.lost, 0);
+	kafka_topic_reader_free(all.reader);
 }
 
 #define WITH_FIXTURE(test)                                                                         \
@@ -324,6 +344,7 @@ int main(void)
 		WITH_FIXTURE(reports_a_lost_offset_and_continues_at_the_end),
 		WITH_FIXTURE(names_the_ends_that_it_reaches),
 		WITH_FIXTURE(reads_two_topics),
+		WITH_FIXTURE(begins_with_the_last_records_if_it_should),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,7 @@ class Service:
             "REQUESTS_PER_MINUTE": "0",
             "BULK_LINKS_PER_MINUTE": "0",
             "PASSWORD_HASH_COST": "4",
+            "LIVE_STREAM_S": "1",
         }
         environment |= {name: str(value) for name, value in variables.items()}
         self.process = processes.popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)

@@ -121,8 +121,27 @@ def test_users_change_their_own_name(new_user, database, expect):
     assert user.call("PATCH", "/api/auth/me", {"name": "Änn"}).status == 200
     assert user.call("GET", "/api/auth/me").json == changed.json
     expect(user.call("PATCH", "/api/auth/me", {"name": "x" * 101, "email": "a@example.com"}), 400, "/name", "/email")
-    expect(user.call("PATCH", "/api/auth/me", {}), 400, "/name")
-    assert audited(database, "user.rename", before["id"]) == [before["id"]], "only the change has an entry"
+    assert user.call("PATCH", "/api/auth/me", {}).json == changed.json
+    assert audited(database, "user.settings", before["id"]) == [before["id"]], "only the change has an entry"
+
+
+def test_users_keep_settings_for_all_their_browsers(new_user, expect):
+    user = new_user()
+    before = user.call("GET", "/api/auth/me").json["user"]
+    assert (before["tz"], before["locale"], before["theme"]) == (None, None, "system")
+    for change in ({"tz": "Europe/Berlin"}, {"locale": "pt-BR", "theme": "dark"}, {"tz": "CET"}, {"locale": None}, {"tz": None, "theme": "light"}):
+        before |= change
+        assert user.call("PATCH", "/api/auth/me", change).json == {"user": before}, change
+    assert user.call("GET", "/api/auth/me").json == {"user": before}
+    for locale in ("de", "fil", "zh-Hans", "zh-Hans-CN", "es-419"):
+        assert user.call("PATCH", "/api/auth/me", {"locale": locale}).status == 200, locale
+    for locale in ("", "d", "DE", "de_DE", "de-de", "de-D", "de-DEU", "german", "de-", "de-Latn-", "zh-hans", "de-DE-DE", "es-41", "../de", 7):
+        expect(user.call("PATCH", "/api/auth/me", {"locale": locale}), 400, "/locale")
+    for tz in ("", "Europe/Nowhere", "europe/berlin", "+01:00", "x" * 48, "'; --", 1):
+        expect(user.call("PATCH", "/api/auth/me", {"tz": tz, "theme": "dark"}), 400, "/tz")
+    expect(user.call("PATCH", "/api/auth/me", {"theme": "blue", "tz": 1, "locale": 2}), 400, "/theme", "/tz", "/locale")
+    expect(user.call("PATCH", "/api/auth/me", {"theme": None}), 400, "/theme")
+    assert user.call("GET", "/api/auth/me").json == {"user": before | {"locale": "es-419"}}
 
 
 def test_one_of_two_concurrent_password_changes_wins(new_user):
@@ -138,7 +157,7 @@ def test_one_of_two_concurrent_password_changes_wins(new_user):
 def test_account_deletion_erases_personal_data_and_deletes_links(new_user, database, expect):
     user = new_user()
     user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
-    database.run("UPDATE users SET name = 'Ann' WHERE id = %s", user_id)
+    database.run("UPDATE users SET name = 'Ann', tz = 'CET', locale = 'de', theme = 'dark' WHERE id = %s", user_id)
     links = [user.create() for _ in range(3)]
     assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"state": "disabled"}).status == 200
     assert user.call("DELETE", f"/api/links/{links[2]['id']}").status == 204
@@ -153,8 +172,8 @@ def test_account_deletion_erases_personal_data_and_deletes_links(new_user, datab
     key.token = insert_api_key(database, user_id, ["links:read"])
     expect(key.call("GET", "/api/links"), 401)
     expect(login(Api(user.base), user.email, PASSWORD), 401)
-    row = database.run("SELECT email, password_hash, name FROM users WHERE id = %s", user_id)[0]
-    assert row == (None, None, "")
+    row = database.run("SELECT email, password_hash, name, tz, locale, theme FROM users WHERE id = %s", user_id)[0]
+    assert row == (None, None, "", None, None, "system")
     states = dict(database.run("SELECT id, state FROM links WHERE owner_id = %s", user_id))
     assert set(states.values()) == {"DELETED"} and len(states) == 3
     versions = dict(database.run("SELECT id, version FROM links WHERE owner_id = %s", user_id))
@@ -375,12 +394,9 @@ def test_the_first_of_several_secrets_signs_and_all_verify(start, database, expe
 def test_the_operator_promotes_an_admin(service, database, expect):
     user = User(service, database)
     assert expect(user.call("GET", "/api/admin/users"), 403)["type"] == "/problems/forbidden"
-    environment = {
-        "PG_URL": database.url("waymark_links_api"), "REDIS_URL": database.redis.url, "KAFKA_BROKERS": "127.0.0.1:1",
-        "PUBLIC_BASE_URL": "https://wm.example", "JWT_SECRET": SECRET,
-    }  # fmt: skip
+    environment = {"PG_URL": database.url("waymark_links_api")}
 
-    def make(email):
+    def make(email, environment=environment):
         return subprocess.run([BUILD / "bin/links-api", "--make-admin", email], env=environment, capture_output=True, text=True)  # fmt: skip
 
     assert make(unique_email()).returncode == 1
@@ -391,6 +407,8 @@ def test_the_operator_promotes_an_admin(service, database, expect):
         "SELECT count(*) FROM audit_log WHERE action = 'user.update' AND subject_id = %s AND actor_id IS NULL", user.id
     ) == 1  # fmt: skip
     assert make("nobody").returncode == 1
+    refused = make(user.email, {})
+    assert refused.returncode == 64 and refused.stderr.splitlines()[1:] == ["PG_URL: is required"], refused
 
 
 def test_admins_find_accounts(admin, service, database, expect):

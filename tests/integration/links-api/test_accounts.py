@@ -34,7 +34,7 @@ def test_an_account_can_be_registered_and_used(anonymous):
     made = register(anonymous, email, name="Änn")
     assert made.status == 201
     user = made.json["user"]
-    assert set(user) == {"id", "email", "name", "role", "links_per_day", "created_at"}
+    assert set(user) == {"id", "email", "name", "role", "links_per_day", "tz", "locale", "theme", "created_at"}
     assert (user["email"], user["name"], user["role"]) == (email, "Änn", "user")
 
     answer = login(anonymous, email.upper())
@@ -75,6 +75,8 @@ def test_all_invalid_fields_are_reported(anonymous, expect):
     expect(register(anonymous, "nobody", "short", name=7, role="admin"), 400, "/email", "/password", "/name", "/role")
     expect(anonymous.call("POST", "/api/auth/register", {}), 400, "/email", "/password")
     expect(register(anonymous, unique_email(), "é" * 37), 400, "/password")
+    expect(login(anonymous, unique_email(), ""), 400, "/password")
+    assert expect(login(anonymous, unique_email(), "short"), 401)["type"] == "/problems/wrong-credentials"
     expect(register(anonymous, unique_email(), "12345678\0"), 400)
     assert register(anonymous, unique_email(), "é" * 36).status == 201
 

@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 from clients import Api
-from users import User, insert_api_key
+from users import COOKIE, User, insert_api_key, insert_session
 from service import BUILD
 
 MISSING = 999_999_999_999
@@ -22,8 +22,8 @@ ROUTES = [
     ).stdout.splitlines()
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
-RESOURCE_KINDS = {"/api/links/": "link", "/api/keys/": "key", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js"}
+RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7"}
 
 
 def resource_kind(pattern):
@@ -41,18 +41,21 @@ def make_path(pattern, subject=None):
 
 
 class Actor:
-    """A caller with its own connection."""
+    """A caller with its own connection, and a token, a session or neither."""
 
-    def __init__(self, name, api, owner=None, permission=None):
-        self.name, self.token, self.owner, self.permission = name, api.token, owner, permission
+    def __init__(self, name, api, owner=None, permission=None, session=None):
+        self.name, self.owner, self.permission = name, owner, permission
+        self.token, self.session = None if session else api.token, session
         url = urllib.parse.urlsplit(api.base)
         self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
 
     def request(self, method, path, body=None):
         """(status, headers, body) without the parts that differ between any two responses."""
-        headers = {"Accept": "*/*"}
+        headers = {"Accept": "*/*", "Sec-Fetch-Site": "same-origin"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
+        if self.session:
+            headers["Cookie"] = f"{COOKIE}={self.session}"
         if body is not None:
             headers["Content-Type"] = "application/json"
         self.connection.request(method, path, body=body, headers=headers)
@@ -66,7 +69,7 @@ class Actor:
         """The (status, problem kind) that this actor gets before the resource is looked up; None: allowed."""
         if permission == "none":
             return None
-        if self.token is None:
+        if self.token is None and self.session is None:
             return 401, None
         if permission == "admin":
             return None if self.permission == "admin" else (403, "forbidden")
@@ -82,7 +85,7 @@ class Resources:
         self.database = database
         self.users = {name: User(service, database) for name in ("ann", "bob", "cid")}
         self.admin = User(service, database, "admin")
-        self.by_kind = {"link": {}, "key": {}, "user": {}, "host": {}}
+        self.by_kind = {"link": {}, "key": {}, "session": {}, "user": {}, "host": {}}
         self.marks = {}
         for name, user in self.users.items():
             self.marks[name] = f"mark-of-{name}-{user.id}"
@@ -94,6 +97,8 @@ class Resources:
             self.by_kind["link"][name] = [link["id"], gone["id"]]
             self.by_kind["key"][name] = [key["id"]]
             self.by_kind["user"][name] = [user.id]
+            insert_session(database, user.id)
+            self.by_kind["session"][name] = [database.value("SELECT id FROM sessions WHERE user_id = %s", user.id)]
         public = Api(service.url).call("POST", "/api/links/public", {"original_url": "https://example.com/nobody"})
         self.by_kind["link"]["nobody"] = [public.json["link"]["id"]]
         host = self.admin.call("POST", "/api/admin/hosts", {"host": "blocked.example"})
@@ -101,6 +106,10 @@ class Resources:
         self.actors = [Actor(name, user, owner=name) for name, user in self.users.items()]
         self.actors.append(Actor("anonymous", Api(service.url)))
         self.actors.append(Actor("admin", self.admin, permission="admin"))
+        for name, user in (("ann", self.users["ann"]), ("admin", self.admin)):
+            permission = "admin" if user is self.admin else None
+            owner = None if user is self.admin else name
+            self.actors.append(Actor(f"{name}'s session", user, owner, permission, insert_session(database, user.id)))
         for scope in SCOPES:
             api = Api(service.url)
             api.token = insert_api_key(database, self.users["ann"].id, [scope])
@@ -112,6 +121,7 @@ class Resources:
             "links": "id, version, state, original_url, title, tags, owner_id",
             "users": "id, email, name, role, blocked, links_per_day, token_generation, deleted_at",
             "api_keys": "id, user_id, name, scopes, expires_at",
+            "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
             "password_resets": "user_id AS id, token_hash",
         }
@@ -175,6 +185,8 @@ def check_all(resources, actor, routes):
     cells, breaches = 0, []
     for route in routes:
         kind = resource_kind(route[1])
+        if actor.session and route[:2] == ("DELETE", "/api/auth/session"):
+            continue  # would succeed and end the actor's session
         subjects = [MISSING, 0, "x"] + [s for each in resources.by_kind.get(kind, {}).values() for s in each]
         for subject in subjects if kind else [None]:
             cells += 1
@@ -256,8 +268,8 @@ def test_owners_and_admins_reach_their_resources(resources):
                 status, _, data = actor.request(method, make_path(pattern, gone if "restore" in pattern else live), body_for(method))
                 assert status not in (401, 403, 404), (actor.name, method, pattern, status, data)
                 reached += 1
-        if kind == "key":
-            status, _, data = ann.request(method, make_path(pattern, resources.by_kind["key"]["ann"][0]), body_for(method))
+        if kind in ("key", "session"):
+            status, _, data = ann.request(method, make_path(pattern, resources.by_kind[kind]["ann"][0]), body_for(method))
             assert status < 300, (method, pattern, status, data)
         if kind == "user":
             status, _, data = admin.request(method, make_path(pattern, resources.by_kind["user"]["bob"][0]), body_for(method))

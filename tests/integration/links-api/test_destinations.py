@@ -9,7 +9,7 @@ from service import BASE, BUILD, SECRET
 from waiting import wait_until
 
 CHECK_MS = 100
-GOOD = {"PG_URL": "postgresql://localhost/x", "REDIS_URL": "redis://localhost", "KAFKA_BROKERS": "localhost",
+GOOD = {"PG_URL": "postgresql://localhost/x", "REDIS_URL": "redis://localhost", "KAFKA_BROKERS": "localhost:9092",
         "PUBLIC_BASE_URL": BASE, "JWT_SECRET": SECRET}  # fmt: skip
 
 

@@ -43,7 +43,10 @@ def test_a_key_is_accepted_as_bearer_or_in_x_api_key(user):
     other = Api(api.base)
     assert other.call("GET", "/api/links", headers={"X-Api-Key": api.token}).status == 200
     assert other.call("GET", "/api/links", headers={"X-Api-Key": api.token, "Authorization": "Basic eA=="}).status == 200
-    assert other.call("GET", "/api/links", headers={"X-Api-Key": user.token}).status == 401
+    refused = other.call("GET", "/api/links", headers={"X-Api-Key": user.token})
+    assert refused.status == 401 and "X-Api-Key takes API keys only" in refused.json["detail"]
+    assert "X-Api-Key: <API key>" in other.call("GET", "/api/links").json["detail"]
+    assert user.call("GET", "/api/links", headers={"X-Api-Key": "wm_x"}).status == 200, "the token counts"
     used = [each for each in user.call("GET", "/api/keys").json["keys"] if each["id"] == key["id"]]
     assert used[0]["last_used_at"] is not None
 

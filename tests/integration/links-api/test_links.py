@@ -138,7 +138,7 @@ def test_foreign_and_missing_links_get_identical_responses(ann, bob, anonymous):
     ]  # fmt: skip
     for method, suffix, body in requests:
         seen = []
-        for id_ in (link["id"], 999_999_999, "nonsense", "-1", "99999999999999999999"):
+        for id_ in (link["id"], 999_999_999, 2**63 - 1):
             answer = bob.call(method, f"/api/links/{id_}{suffix}", body, {"X-Request-Id": "same"})
             headers = {name: value for name, value in answer.headers.items() if name != "date"}
             seen.append((answer.status, headers, answer.body))
@@ -203,6 +203,7 @@ def test_if_match_accepts_one_of_many_concurrent_changes(ann, expect):
     for answer in answers:
         if answer.status == 412:
             expect(answer, 412)
+            assert answer.headers["etag"] == '"v2"'
     for tag in ('W/"v2"', '"v1"', '"nonsense"'):
         assert patch(ann, link, {"title": "x"}, If_Match=tag).status == 412, tag
     for tag in ("v2", '"v2', ""):
@@ -228,6 +229,14 @@ def test_an_expired_link_needs_a_new_expiry_to_become_active(ann, database, expe
     assert patch(ann, link, {"title": "still expired"}).json["link"]["state"] == "expired"
     database.run("UPDATE links SET state = 'EXPIRED' WHERE id = %s", link["id"])
     assert patch(ann, link, {"expires_at": in_seconds(60)}).json["link"]["state"] == "active"
+
+
+def test_a_refused_restore_shows_the_version_to_retry_with(ann, expect):
+    path = f"/api/links/{ann.create()['id']}"
+    assert ann.call("DELETE", path).status == 204
+    refused = ann.call("POST", path + "/restore", headers={"If-Match": '"v9"'})
+    expect(refused, 412)
+    assert ann.call("POST", path + "/restore", headers={"If-Match": refused.headers["etag"]}).status == 200
 
 
 def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
@@ -387,6 +396,20 @@ def test_platform_statistics_exclude_deleted_links(ann):
     assert ann.call("GET", "/api/stats").json["total_links"] == before + 1
     ann.call("DELETE", f"/api/links/{link['id']}")
     assert ann.call("GET", "/api/stats").json["total_links"] == before
+
+
+def test_a_wrong_path_differs_from_a_missing_link(ann, bob, expect):
+    def detail(path, api=ann):
+        return expect(api.call("GET", path), 404)["detail"]
+
+    link = ann.create()
+    for path in ("/api/link", "/api/links/1/2/3", "/nothing"):
+        assert detail(path).startswith("No endpoint has this path."), path
+    assert "do not end with /" in detail("/api/links/")
+    assert "filter=slug:" in detail("/api/links/my-slug")
+    assert detail("/api/links/99999999999999999999") == detail("/api/links/my-slug/stats")
+    assert "country" in detail(f"/api/links/{link['id']}/stats/countries")
+    assert detail(f"/api/links/{link['id']}", bob) == detail("/api/links/999999999") == "Resource not found."
 
 
 @pytest.mark.parametrize("spelling", ["0{}", "00{}", "+{}", "{}.0", "%3{}", "0x{}", "-{}", "{}%20"])

@@ -1,10 +1,11 @@
-"""Users without the cost of bcrypt: accounts inserted into the database, and tokens signed by the test."""
+"""Users without the cost of bcrypt: accounts and sessions inserted into the database, and tokens signed by the test."""
 
 import base64
 import hashlib
 import hmac
 import json
 import secrets
+import string
 import time
 import uuid
 
@@ -51,6 +52,37 @@ class User(Api):
         api = Api(self.base)
         api.token = answer.json["secret"]
         return api, answer.json["key"]
+
+
+COOKIE = "__Host-waymark"
+
+
+class Browser(Api):
+    """Keeps the cookie of a session, and says that our own page sends its requests."""
+
+    def __init__(self, base, secret=None, cookie=COOKIE):
+        super().__init__(base)
+        self.secret, self.cookie = secret, cookie
+
+    def call(self, method, path, body=None, headers=None):
+        sent = {"Sec-Fetch-Site": "same-origin", **({"Cookie": f"{self.cookie}={self.secret}"} if self.secret else {}), **(headers or {})}
+        answer = super().call(method, path, body, sent)
+        if "set-cookie" in answer.headers:
+            pair = answer.headers["set-cookie"].partition(";")[0]
+            self.secret = pair.removeprefix(f"{self.cookie}=") or None
+        return answer
+
+    def log_in(self, email, password="correct horse battery"):
+        answer = self.call("POST", "/api/auth/session", {"email": email, "password": password})
+        assert answer.status == 201, answer
+        return answer
+
+
+def insert_session(database, user_id):
+    """Inserts a session: its secret."""
+    secret = "wms_" + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(43))
+    database.run("INSERT INTO sessions (user_id, secret_hash) VALUES (%s, %s)", user_id, hashlib.sha256(secret.encode()).digest())
+    return secret
 
 
 def insert_api_key(database, user_id, scopes, expires="1 hour"):

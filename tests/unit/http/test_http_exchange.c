@@ -203,6 +203,21 @@ static void sends_500_when_the_response_has_too_many_headers(void **state)
 	close(nowhere);
 }
 
+static void check_cookies(struct http_exchange *x)
+{
+	const char *value;
+	assert_int_equal(http_exchange_cookie(x, "a", &value), OK);
+	assert_string_equal(value, "1=2");
+	assert_int_equal(http_exchange_cookie(x, "empty", &value), OK);
+	assert_string_equal(value, "");
+	assert_int_equal(http_exchange_cookie(x, "last", &value), OK);
+	assert_string_equal(value, "\"x y\"");
+	assert_int_equal(http_exchange_cookie(x, "twice", &value), ERR_CONFLICT);
+	static const char *const missing[] = { "A", "b", "flag", "1", "aa", "-", "x" };
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		assert_int_equal(http_exchange_cookie(x, missing[i], &value), ERR_NOT_FOUND);
+}
+
 static enum http_progress check_request(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
@@ -212,6 +227,7 @@ static enum http_progress check_request(void *ctx, struct http_exchange *x)
 	                    "203.0.113.1, 10.0.0.1, 10.0.0.2");
 	assert_string_equal(http_exchange_joined_header(x, "Accept"), "text/html");
 	assert_null(http_exchange_joined_header(x, "X-Nothing"));
+	check_cookies(x);
 	char ip[CLIENT_IP_TEXT_SIZE];
 	struct client_ip peer = http_exchange_peer(x);
 	client_ip_format(&peer, ip);
@@ -232,7 +248,8 @@ static void shows_the_request_to_the_handler(void **state)
 	http_fixture_request(
 		&f,
 		"GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nX-Forwarded-For: 203.0.113.1\r\n"
-		"X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n\r\n",
+		"X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n"
+		"Cookie: a=1=2; twice=1;empty=; flag\r\ncookie: ;; twice=2; last=\"x y\"\r\n\r\n",
 		&response);
 	assert_int_equal(response.status, 200);
 	http_fixture_stop(&f, 1000);

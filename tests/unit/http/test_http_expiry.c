@@ -284,6 +284,10 @@ static void evicts_a_slow_reader_for_a_new_connection(void **state)
 	take_every_place(&f, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n", fds);
 	assert_true(http_fixture_wait_for(&f.observed, PLACES));
 	assert_serves_others(&f);
+	/* A reset, before it has read anything: the system keeps no response for it. */
+	struct pollfd evicted = { .fd = fds[0] };
+	assert_int_equal(poll(&evicted, 1, HTTP_FIXTURE_DEADLINE_MS), 1);
+	assert_true((evicted.revents & POLLERR) != 0);
 	close_all(fds);
 	http_fixture_stop(&f, 0);
 }

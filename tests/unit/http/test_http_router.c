@@ -14,6 +14,8 @@ static const struct http_route routes[] = {
 	{ .method = HTTP_DELETE, .pattern = "/api/links/{id}", .right = 7 },
 	{ .method = HTTP_GET, .pattern = "/api/links/{id}/stats/{dimension}", .right = 8 },
 	{ .method = HTTP_PUT, .pattern = "/{a}/{b}/{c}", .right = 9 },
+	{ .method = HTTP_GET, .pattern = "/app/{path...}", .right = 10 },
+	{ .method = HTTP_GET, .pattern = "/odd/{path...}/more", .right = 11 },
 };
 
 static enum err find(enum http_method method, const char *path, struct http_match *match)
@@ -39,6 +41,23 @@ static void finds_the_route_of_a_path_and_method(void **state)
 	check(HTTP_POST, "/api/links/public", 4);
 	check(HTTP_GET, "/api/links/public", 5);
 	check(HTTP_DELETE, "/api/links/12", 7);
+}
+
+static void finds_the_route_of_a_path_of_any_depth(void **state)
+{
+	(void)state;
+	struct http_match match;
+	char deep[200] = "/app/";
+	memset(deep + 5, 'x', sizeof(deep) - 6);
+	check(HTTP_GET, "/app/", 10);
+	check(HTTP_HEAD, "/app/links", 10);
+	check(HTTP_GET, "/app/a/b//c/", 10);
+	check(HTTP_GET, deep, 10);
+	assert_int_equal(find(HTTP_GET, "/app", &match), ERR_NOT_FOUND);
+	assert_int_equal(find(HTTP_GET, "/apps/", &match), ERR_NOT_FOUND);
+	assert_int_equal(find(HTTP_POST, "/app/x", &match), ERR_CONFLICT);
+	check(HTTP_GET, "/odd/x/more", 11);
+	assert_int_equal(find(HTTP_GET, "/odd/x", &match), ERR_NOT_FOUND);
 }
 
 static void returns_raw_parameters_in_order(void **state)
@@ -109,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_route_of_a_path_and_method),
+		cmocka_unit_test(finds_the_route_of_a_path_of_any_depth),
 		cmocka_unit_test(returns_raw_parameters_in_order),
 		cmocka_unit_test(reports_unknown_paths),
 		cmocka_unit_test(bounds_parameters),

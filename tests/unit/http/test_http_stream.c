@@ -1,5 +1,6 @@
-/* http_exchange_set_body_reader: bodies that workers read chunk by chunk while they are sent. */
+/* Bodies that are read chunk by chunk while they are sent, by workers or by the loop. */
 #include <poll.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,6 +362,107 @@ static void draining_cuts_bodies_that_take_too_long(void **state)
 	close(fd);
 }
 
+/* What a push reader shares with the thread that brings its chunks. */
+struct push_fixture {
+	struct http_fixture f;       /* first: the handler's ctx */
+	struct http_exchange *waits; /* suspended, or about to be; NULL: not */
+	pthread_mutex_t lock;
+	int brought, last; /* chunks; the last one ends the body */
+	_Atomic unsigned reads, ended;
+};
+
+static void end_push(void *state)
+{
+	struct push_fixture *push = state;
+	atomic_fetch_add(&push->ended, 1);
+}
+
+/* Sends the number of each chunk that was brought, once. */
+static enum http_chunk push_chunk(void *arg, struct strbuf *out)
+{
+	struct http_exchange *x = arg;
+	struct push_fixture *push = http_exchange_state(x);
+	atomic_fetch_add(&push->reads, 1);
+	pthread_mutex_lock(&push->lock);
+	if (push->brought > 0)
+		strbuf_add_format(out, "%d\n", push->last);
+	push->last += push->brought > 0;
+	push->brought -= push->brought > 0;
+	bool is_last = push->last > 100;
+	push->waits = out->len == 0 && !is_last ? x : NULL;
+	pthread_mutex_unlock(&push->lock);
+	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
+}
+
+static enum http_progress start_push(void *ctx, struct http_exchange *x)
+{
+	http_exchange_set_state(x, ctx, end_push);
+	http_exchange_set_body(x, "text/plain", "", 0);
+	http_exchange_set_push_reader(x, push_chunk, x);
+	return HTTP_COMPLETE;
+}
+
+static void bring(struct push_fixture *push, int chunks)
+{
+	pthread_mutex_lock(&push->lock);
+	push->brought += chunks;
+	if (push->waits)
+		http_exchange_resume(push->waits);
+	push->waits = NULL;
+	pthread_mutex_unlock(&push->lock);
+}
+
+static void a_push_reader_sends_what_another_thread_brings(void **state)
+{
+	(void)state;
+	struct push_fixture push = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct http_server_config config = http_fixture_config();
+	char response[16384];
+	config.workers = 0;
+	http_fixture_start(&push.f, config, start_push);
+	int fd = http_fixture_connect(&push.f);
+	assert_true(http_fixture_send_text(
+		fd, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+	assert_true(http_fixture_wait_for(&push.reads, 1));
+	for (int i = 0; i < 101; i++)
+		bring(&push, 1);
+	assert_true(
+		http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	char *body = strstr(response, "\r\n\r\n") + 4;
+	assert_true(decode_chunks(body));
+	char wanted[1024] = "";
+	for (int n = 0, len = 0; n <= 100; n++)
+		len += snprintf(wanted + len, sizeof(wanted) - (size_t)len, "%d\n", n);
+	assert_string_equal(body, wanted);
+	close(fd);
+	http_fixture_stop(&push.f, 1000);
+	assert_int_equal(atomic_load(&push.ended), 1);
+}
+
+static void a_push_reader_is_not_asked_while_nothing_comes(void **state)
+{
+	(void)state;
+	struct push_fixture push = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	http_fixture_start(&push.f, http_fixture_config(), start_push);
+	int fd = http_fixture_connect(&push.f);
+	assert_true(http_fixture_send_text(fd, ASK));
+	assert_true(http_fixture_wait_for(&push.reads, 1));
+	struct stream_fixture other = { .chunks = 3 };
+	start(&other, http_fixture_config());
+	char answers[16384];
+	int other_fd = connect_and_request(
+		&other, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(http_fixture_read_to_end(other_fd, answers, sizeof(answers),
+	                                     HTTP_FIXTURE_DEADLINE_MS));
+	close(other_fd);
+	http_fixture_stop(&other.f, 1000);
+	assert_int_equal(atomic_load(&push.reads), 1);
+	close(fd);
+	bring(&push, 200); /* a client that has gone is noticed when bytes are sent */
+	assert_true(http_fixture_wait_for(&push.ended, 1));
+	http_fixture_stop(&push.f, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +479,8 @@ int main(void)
 		cmocka_unit_test(counts_the_time_in_which_the_client_takes_chunks),
 		cmocka_unit_test(reads_no_chunk_for_head),
 		cmocka_unit_test(draining_cuts_bodies_that_take_too_long),
+		cmocka_unit_test(a_push_reader_sends_what_another_thread_brings),
+		cmocka_unit_test(a_push_reader_is_not_asked_while_nothing_comes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

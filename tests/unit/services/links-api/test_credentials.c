@@ -22,7 +22,15 @@ static enum err read_password(const char *password)
 {
 	char text[512];
 	snprintf(text, sizeof(text), "{\"email\":\"a@b.example\",\"password\":\"%s\"}", password);
-	return read_json(text, false);
+	return read_json(text, true);
+}
+
+static void a_short_password_is_not_invalid_at_login(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"short\"}", false), OK);
+	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"\"}", false), ERR_INVALID);
+	assert_true(json_fixture_names(&wrong, "/password"));
 }
 
 static void parses_register_and_login(void **state)
@@ -140,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parses_register_and_login),
+		cmocka_unit_test(a_short_password_is_not_invalid_at_login),
 		cmocka_unit_test(needs_8_characters_and_takes_72_bytes),
 		cmocka_unit_test(refuses_malformed_addresses),
 		cmocka_unit_test(refuses_addresses_that_are_too_long),

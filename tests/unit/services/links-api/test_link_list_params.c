@@ -111,7 +111,8 @@ static void rejects_invalid_values(void **state)
 	}
 	assert_int_equal(read_query("filter=id:x"), ERR_INVALID);
 	assert_string_equal(wrong.field[0].pointer, "/filter");
-	assert_string_equal(wrong.field[0].detail, "at character 4: id must be a whole number");
+	assert_string_equal(wrong.field[0].detail,
+	                    "at character 4: id must be a whole number, not 'x'");
 }
 
 static enum err read_with_cursor(const struct link_cursor *position, const char *text)

@@ -82,6 +82,7 @@ struct fixture {
 	struct http_fixture_response answer;
 	struct page_texts *texts;
 	struct pages *plain;
+	struct pages *named; /* or NULL; the server may still be sending one of its pages */
 };
 
 static void get_status_page(struct fixture *f, unsigned status, const char *accept)
@@ -115,6 +116,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	http_fixture_stop(&f->server, 1000);
 	pages_free(f->plain);
+	pages_free(f->named);
 	page_texts_free(f->texts);
 	free(f);
 	return 0;
@@ -337,15 +339,13 @@ static void names_the_operator_and_escapes_the_name(void **state)
 	struct fixture *f = *state;
 	get_status_page(f, 404, "text/html");
 	assert_null(strstr(f->answer.body, "<footer>"));
-	struct pages *named =
-		pages_new(&(struct pages_config){ .texts = f->texts,
-	                                          .public_base_url = "https://sho.rt",
-	                                          .operator_name = "A & <B>",
-	                                          .operator_contact = "a@b.example" });
-	the_pages = named;
+	f->named = pages_new(&(struct pages_config){ .texts = f->texts,
+	                                             .public_base_url = "https://sho.rt",
+	                                             .operator_name = "A & <B>",
+	                                             .operator_contact = "a@b.example" });
+	the_pages = f->named;
 	get_status_page(f, 404, "text/html");
 	the_pages = f->plain;
-	pages_free(named);
 	assert_non_null(strstr(f->answer.body, "<footer>Operated by A &amp; &lt;B&gt;. <a "
 	                                       "href=\"mailto:a@b.example\">Contact</a></footer>"));
 }

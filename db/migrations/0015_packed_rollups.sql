@@ -1,4 +1,4 @@
--- Roll-ups that stay small (docs/decisions/0056-packed-rollups.md). A batch inserts one row per link
+-- Roll-ups that stay small (docs/decisions/0059-packed-rollups.md). A batch inserts one row per link
 -- and hour into rollup_delta. The janitor folds these rows into rollup_hour, and the hours of a
 -- finished UTC day into rollup_day. A count of anything is the sum of what is folded and of the
 -- deltas that are not.

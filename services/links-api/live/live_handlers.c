@@ -1,0 +1,61 @@
+#include "services/links-api/live/live_handlers.h"
+
+#include "services/links-api/live/live_feed.h"
+#include "services/links-api/media_type.h"
+#include "services/links-api/response.h"
+
+#define MEDIA_TYPE "text/event-stream"
+
+/* OK also: the client has sent none. */
+static enum err read_position(struct http_exchange *x, struct live_position *out,
+                              bool *has_position)
+{
+	const char *text = http_exchange_joined_header(x, "Last-Event-ID");
+	*has_position = text != NULL;
+	return *has_position ? live_position_parse(text, out) : OK;
+}
+
+static enum http_progress send_full(struct request *r, enum live_feed_refusal refusal)
+{
+	http_exchange_add_fixed_header(r->exchange, "Retry-After", "10");
+	if (refusal == LIVE_FEED_ACCOUNT_FULL)
+		return response_problem(
+			r, 429, "busy",
+			"Your account has too many open streams of visits. Close one of them.");
+	return response_problem(r, 503, NULL, "Too many streams of visits are open.");
+}
+
+static enum http_progress send_stream(struct request *r, struct live_stream *stream)
+{
+	struct http_exchange *x = r->exchange;
+	r->handler_state = stream;
+	r->release_handler_state = live_feed_close;
+	/* Proxies such as nginx would otherwise collect a buffer first. */
+	http_exchange_add_fixed_header(x, "X-Accel-Buffering", "no");
+	http_exchange_set_body(x, MEDIA_TYPE, "", 0);
+	http_exchange_set_push_reader(x, live_feed_read_stream, stream);
+	return HTTP_COMPLETE;
+}
+
+enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
+{
+	struct request *r = ctx;
+	static const char *const types[] = { MEDIA_TYPE };
+	struct live_position after;
+	bool has_position;
+	size_t chosen;
+	if (media_type_choose(http_exchange_joined_header(x, "Accept"), types, 1, &chosen) != OK)
+		return response_problem(
+			r, 406, NULL,
+			"This endpoint responds with text/event-stream, which the Accept header excludes.");
+	if (read_position(x, &after, &has_position) != OK) {
+		struct http_problem_fields wrong = { 0 };
+		http_problem_add_field(&wrong, "/Last-Event-ID",
+		                       "must be the id of an event of this stream");
+		return response_invalid_fields(r, &wrong);
+	}
+	struct live_stream *stream = NULL;
+	enum live_feed_refusal refusal =
+		live_feed_open(r->api->live, x, r->user_id, has_position ? &after : NULL, &stream);
+	return refusal == LIVE_FEED_OPENED ? send_stream(r, stream) : send_full(r, refusal);
+}

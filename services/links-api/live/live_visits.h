@@ -1,0 +1,53 @@
+/*
+ * The latest visits of waymark.visits.v1 in memory: a ring in the order of their arrival. Visits
+ * have numbers, which only rise. Not thread-safe.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LIVE_LIVE_VISITS_H
+#define WAYMARK_SERVICES_LINKS_API_LIVE_LIVE_VISITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "services/links-api/live/live_position.h"
+
+#define LIVE_VISITS_MAX 16384
+#define LIVE_VISITS_BYTES_MAX ((size_t)16 << 20)
+
+struct live_visit {
+	int64_t owner_id;
+	int32_t partition;
+	int64_t offset;
+	char *json; /* made when it is first sent; NULL = not yet */
+	size_t len;
+	uint8_t event[]; /* a VisitEvent */
+};
+
+struct live_visits;
+
+struct live_visits *live_visits_new(void);
+/* NULL may be freed. */
+void live_visits_free(struct live_visits *visits);
+void live_visits_clear(struct live_visits *visits);
+
+/*
+ * Adds a VisitEvent, and drops the oldest visits beyond the limits. Returns its owner. 0: it has
+ * none, or is malformed; it was not added.
+ */
+int64_t live_visits_add(struct live_visits *visits, int32_t partition, int64_t offset,
+                        const void *event, size_t len);
+
+/* The numbers of the oldest visit, and of the next one that is added. */
+uint64_t live_visits_first(const struct live_visits *visits);
+uint64_t live_visits_end(const struct live_visits *visits);
+
+/* number: from live_visits_first up to live_visits_end. */
+struct live_visit *live_visits_get(const struct live_visits *visits, uint64_t number);
+
+/* {event_id, occurred_at, link_id, slug, …} and a NUL, borrowed until the next live_visits_add. */
+const char *live_visits_json(struct live_visits *visits, struct live_visit *visit);
+
+/* True if a visit of somebody at or after next in this partition was dropped. */
+bool live_visits_dropped(const struct live_visits *visits, int32_t partition, int64_t next);
+
+#endif

@@ -1,0 +1,94 @@
+"""A browser for the tests of the dashboard: what a page must never do is checked on every one."""
+
+import os
+import pathlib
+
+from playwright.sync_api import expect, sync_playwright
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+TIMEOUT_MS = 60_000
+PASSWORD = "correct horse battery"
+AXE = pathlib.Path(os.environ["AXE"]).read_text() if "AXE" in os.environ else ""
+
+expect.set_options(timeout=TIMEOUT_MS)
+
+
+class Browser:
+    """One Chromium. Each user has a context of their own, and so cookies and storage of their own."""
+
+    def __init__(self, base):
+        self.base = base
+        self.playwright = sync_playwright().start()
+        # The tests run as root, which Chromium's sandbox does not allow.
+        self.chromium = self.playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+
+    def open(self, **options):
+        settings = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", "timezone_id": "Europe/Berlin"}
+        context = self.chromium.new_context(**{**settings, **options})
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=self.base)
+        context.set_default_timeout(TIMEOUT_MS)
+        return Window(self.base, context)
+
+    def close(self):
+        self.chromium.close()
+        self.playwright.stop()
+
+
+class Window:
+    def __init__(self, base, context):
+        self.base = base
+        self.context = context
+        self.page = context.new_page()
+        self.faults = []
+        self.page.on("request", self._check_origin)
+        self.page.on("console", self._check_console)
+        self.page.on("pageerror", lambda error: self.faults.append(f"exception: {error}"))
+        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def _check_origin(self, request):
+        if not request.url.startswith((self.base + "/", "data:", "blob:")):
+            self.faults.append(f"request to {request.url}")
+
+    def _check_console(self, message):
+        # A status of the API is shown to the user; the browser logs it too.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.faults.append(f"console: {message.text}")
+
+    def goto(self, path):
+        self.page.goto(f"{self.base}/app{path}")
+        expect(self.page.locator("h1")).to_be_visible()
+
+    def register(self, email, message=None):
+        """Through the form. message: one that the page then shows for a moment."""
+        self.goto("/register")
+        self.page.get_by_label("E-mail address", exact=True).fill(email)
+        self.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        self.page.get_by_role("button", name="Create account").click()
+        if message:
+            expect(self.page.get_by_text(message)).to_be_visible()
+        expect(self.page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
+
+    def login(self, email):
+        """Without the form: the journey through it has a test of its own."""
+        answer = self.context.request.post(
+            f"{self.base}/api/auth/session",
+            data={"email": email, "password": PASSWORD},
+            headers={"Origin": self.base},
+        )
+        assert answer.status == 201, answer.text()
+
+    def settle(self):
+        """Until nothing is loading any more."""
+        expect(self.page.locator(".skeleton, .is-loading")).to_have_count(0)
+        expect(self.page.locator("h1")).to_be_visible()
+
+    def violations(self):
+        # Not through a script element, which the policy of the page rejects.
+        session = self.context.new_cdp_session(self.page)
+        session.send("Runtime.evaluate", {"expression": AXE})
+        found = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+        return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+
+    def close(self):
+        self.context.close()
+        assert self.faults == []

@@ -1,0 +1,288 @@
+"""The dashboard as people use it: in Chromium, on the real services."""
+
+import re
+import subprocess
+
+import pytest
+from clients import CHROME, GOOGLEBOT, unique_email
+
+from dashboard.browser import ROOT, Browser, expect
+
+BERLIN = "85.214.132.117"
+GOOGLE = "8.8.8.8"
+
+
+@pytest.fixture(scope="module")
+def browser(env):
+    chromium = Browser(env["LINKS_API_URL"])
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def window(browser):
+    opened = browser.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(window, user):
+    """The page of a logged-in user. The fixture user calls the API as the same account."""
+    window.login(user.email)
+    return window.page
+
+
+def make_admin(env, email):
+    subprocess.run([ROOT / "tools/stack", "admin", email, "--state", env["STACK_STATE"]], check=True, stdout=subprocess.DEVNULL)
+
+
+def row(page, slug):
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=slug))
+
+
+def act(page, slug, action):
+    row(page, slug).get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name=action).click()
+
+
+def test_a_new_user_creates_a_link_and_sees_its_visits_without_reloading(window, visitor):
+    page = window.page
+    window.register(unique_email())
+    page.get_by_role("link", name="Links", exact=True).click()
+    page.get_by_role("button", name="Create link").first.click()
+    page.get_by_label("Destination", exact=True).fill("example.com/landing")
+    page.get_by_label("Title", exact=True).fill("Landing page")
+    page.get_by_label("Tags", exact=True).fill("spring,")
+    page.get_by_role("dialog").get_by_role("button", name="Create link").click()
+    created = page.get_by_role("row").filter(has_text="Landing page")
+    expect(created).to_contain_text("spring")
+    slug = created.get_by_role("link").inner_text().rsplit("/", 1)[-1]
+    assert visitor.follow(slug).headers["location"] == "https://example.com/landing"
+    expect(created.get_by_role("cell").nth(2)).to_have_text("1")
+    created.get_by_role("link").click()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    visitor.follow(slug)
+    expect(page.locator(".tile-count").first).to_have_text("2")
+
+
+def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, window, user, visitor):
+    slug = user.create()["slug"]
+    window.goto("/links")
+    act(page, slug, "Edit")
+    page.get_by_label("Title", exact=True).fill("New title")
+    page.get_by_role("button", name="Save").click()
+    expect(row(page, slug)).to_contain_text("New title")
+    act(page, slug, "Disable")
+    expect(row(page, slug)).to_contain_text("Disabled")
+    assert visitor.follow(slug).status == 404
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, slug)).not_to_contain_text("Disabled")
+    act(page, slug, "Delete")
+    expect(row(page, slug)).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, slug)).to_have_count(1)
+    assert visitor.follow(slug).status == 302
+
+
+def test_the_same_works_by_keyboard_alone(page, window, user):
+    window.goto("/links")
+    window.settle()
+    keys = page.keyboard
+    keys.press("c")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    keys.type("https://example.com/by-keyboard")
+    keys.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    keys.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    keys.type("keyboard")
+    expect(page).to_have_url(re.compile(r"q=keyboard"))
+    for _ in range(40):
+        if page.evaluate("document.activeElement.getAttribute('aria-haspopup') === 'menu'"):
+            break
+        keys.press("Tab")
+    keys.press("Enter")
+    keys.press("End")
+    keys.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(0)
+    expect(page.get_by_role("status")).to_contain_text("Undo")
+    keys.press("z")
+    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    keys.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Keyboard shortcuts")
+    keys.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_500_links_come_from_a_csv_file(page, window, user):
+    lines = ["Destination;Title;Tags"] + [f"https://example.com/{i};Page {i};many" for i in range(500)] + ["not an address;;"]
+    window.goto("/links/bulk")
+    page.get_by_label("choose a CSV file").set_input_files({"name": "links.csv", "mimeType": "text/csv", "buffer": "\r\n".join(lines).encode()})
+    expect(page.get_by_text("This is not a web address.").or_(page.get_by_text("and 451 more lines"))).to_be_visible()
+    expect(page.get_by_text("1 line is not valid")).to_be_visible()
+    page.get_by_role("button", name="Create 500 links").click()
+    expect(page.get_by_text("500 links created.")).to_be_visible()
+    assert user.call("GET", "/api/links?tag=many&limit=1").json["pagination"]["total"] == 500
+
+
+def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
+    link = user.create()
+    for address in (BERLIN, BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 3)
+    window.goto(f"/links/{link['id']}")
+    page.locator("path[data-country=DE]").click()
+    expect(page).to_have_url(re.compile(r"country=DE"))
+    expect(page.locator(".tile-count").first).to_have_text("2")
+    page.get_by_role("button", name="Remove filter Country = Germany").click()
+    expect(page.locator(".tile-count").first).to_have_text("3")
+    page.get_by_role("button", name="Germany", exact=True).press("Enter")
+    expect(page.locator(".tile-count").first).to_have_text("2")
+
+
+def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):
+    link = user.create()
+    window.goto(f"/links/{link['id']}")
+    window.settle()
+    for key, preset in (("d", "today"), ("w", "7d"), ("t", "30d"), ("m", "month"), ("y", "year")):
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(rf"range={preset}\b"))
+    page.keyboard.press("x")
+    expect(page).to_have_url(re.compile(r"compare=1"))
+    page.locator(".chart-plot").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".chart-cursor")).to_contain_text("Visits 0")
+
+
+def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
+    link = user.create()
+    window.goto("/live")
+    expect(page.get_by_text("Connected")).to_be_visible()
+    visitor.follow(link["slug"])
+    expect(page.get_by_role("row").filter(has_text=link["slug"])).to_have_count(1)
+
+
+def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
+    page = window.page
+    window.goto("/start")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/temporary")
+    page.get_by_role("button", name="Shorten").click()
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    slug = page.locator(".newest-url").inner_text().rsplit("/", 1)[-1]
+    page.reload()
+    expect(page.get_by_role("link", name=slug)).to_be_visible()
+    window.register(unique_email(), message="1 temporary link is yours now.")
+    window.goto("/links")
+    expect(row(page, slug)).to_have_count(1)
+
+
+def test_a_page_loads_itself_again_after_an_update_of_the_server(page, window, user):
+    window.goto("/links")
+    page.evaluate("window.before = true")
+    asset = re.compile(r"/app/assets/live-")
+    page.route(asset, lambda route: route.fulfill(status=404), times=1)
+    page.get_by_role("link", name="Live", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    page.get_by_role("link", name="Links", exact=True).click()
+    index = re.compile(r"/app/$")
+    page.route(asset, lambda route: route.fulfill(status=404), times=1)
+    page.route(index, lambda route: route.fulfill(content_type="text/html", body="<script type=module src=/app/assets/index-new.js></script>"))
+    page.get_by_role("link", name="Live", exact=True).click()
+    expect(page.get_by_text("Connected")).to_be_visible()
+    assert page.evaluate("window.before") is None
+
+
+def test_logging_out_ends_the_session(page, window, user):
+    window.goto("/links")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    assert page.evaluate("document.cookie") == ""
+    window.goto("/links")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Welcome back")
+
+
+def test_an_administrator_blocks_a_host_and_an_account(env, page, window, user, anonymous):
+    make_admin(env, user.email)
+    anonymous.register_and_login(unique_email())
+    window.goto("/admin/hosts")
+    page.get_by_label("Host", exact=True).fill("evil.example")
+    page.get_by_role("button", name="Block a host").click()
+    expect(page.get_by_role("row").filter(has_text="evil.example")).to_be_visible()
+    page.get_by_role("button", name="Unblock evil.example").click()
+    expect(page.get_by_role("row").filter(has_text="evil.example")).to_have_count(0)
+    window.goto("/admin/users?q=" + anonymous.email)
+    act_on = page.get_by_role("row").filter(has_text=anonymous.email)
+    act_on.get_by_role("button").click()
+    page.get_by_role("menuitem", name="Block").click()
+    expect(act_on).to_contain_text("Blocked")
+    assert anonymous.call("GET", "/api/links").status == 403
+    window.goto("/admin/audit")
+    expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
+
+
+PAYLOADS = [
+    "<script>window.hit=1</script>", '"><img src=x onerror="window.hit=1">', "<svg onload=window.hit=1>", "javascript:window.hit=1",
+    "{{constructor.constructor('window.hit=1')()}}", "${window.hit=1}", "</title><script>window.hit=1</script>",
+]  # fmt: skip
+
+
+def test_what_users_and_visitors_write_is_never_executed(page, window, user, visitor):
+    for payload in PAYLOADS:
+        link = user.create("https://example.com/?q=" + payload.replace(" ", "%20").replace('"', "%22"), title=payload, tags=[payload[:50]])
+        visitor.follow(link["slug"], agent=payload, Referer=f"https://example.com/{payload}", path=f"/{link['slug']}?utm_source=%3Cimg%20src%3Dx%20onerror%3Dwindow.hit%3D1%3E")
+    for path in ("/links", "/links?q=<script>window.hit=1</script>", f"/links/{link['id']}?bots=include&utm_source=<script>window.hit=1</script>", "/", "/login?next=javascript:window.hit=1", "/login?next=//evil.example"):
+        window.goto(path)
+        window.settle()
+        assert page.evaluate("window.hit") is None, path
+
+
+PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/live", "/keys", "/account", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+GUEST_PAGES = ["/start", "/login", "/register", "/reset"]
+
+
+@pytest.fixture(scope="module")
+def administrator(env):
+    from clients import Api, Visitor
+
+    api = Api(env["LINKS_API_URL"])
+    api.register_and_login(unique_email())
+    make_admin(env, api.email)
+    links = [api.create(f"https://example.com/a-rather-long-address/number/{i}?with=parameters", title=f"Link {i}", tags=["spring", "mail"]) for i in range(12)]
+    for agent, address in ((CHROME, BERLIN), (CHROME, GOOGLE), (GOOGLEBOT, GOOGLE)):
+        Visitor(env["REDIRECTOR_URL"]).follow(links[0]["slug"], agent=agent, address=address)
+    api.wait_for_visits(links[0]["id"], 2, bots=1)
+    api.link_id = links[0]["id"]
+    return api
+
+
+# 640 pixels with two device pixels each are what 1,280 pixels become at 200 % zoom.
+SIZES = {"wide": {"width": 1280, "height": 900}, "zoom": {"width": 640, "height": 450}, "phone": {"width": 320, "height": 640}}
+
+
+@pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("wide", "dark"), ("zoom", "light"), ("phone", "dark")])
+def test_every_page_is_accessible_and_nothing_is_cut_off(env, browser, administrator, scheme, size):
+    shots = ROOT / "build" / "screenshots"
+    shots.mkdir(parents=True, exist_ok=True)
+    for paths, email in ((GUEST_PAGES, None), (PAGES, administrator.email)):
+        window = browser.open(viewport=SIZES[size], color_scheme=scheme, device_scale_factor=2 if size == "zoom" else 1)
+        if email:
+            window.login(email)
+        for path in paths:
+            window.goto(path.format(id=administrator.link_id))
+            window.settle()
+            name = re.sub(r"\W+", "-", path.split("?")[0].format(id="link")).strip("-") or "overview"
+            window.page.screenshot(path=shots / f"{name}-{scheme}-{size}.png", full_page="edit" not in path)
+            assert window.violations() == [], path
+            assert window.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+        window.close()
+
+
+def test_german_is_complete(browser, administrator):
+    window = browser.open(locale="de-DE")
+    window.login(administrator.email)
+    window.goto("/links")
+    expect(window.page.get_by_role("button", name="Link erstellen").first).to_be_visible()
+    assert window.page.evaluate("document.documentElement.lang") == "de"
+    window.close()

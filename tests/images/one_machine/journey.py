@@ -1,0 +1,73 @@
+"""journey.py API REDIRECTOR: registers, creates a link, follows it as a person, and waits until the visit is counted."""
+
+import json
+import secrets
+import sys
+import time
+import urllib.error
+import urllib.request
+
+TIMEOUT_S = 300
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+TARGET = "https://example.com/spring"
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *arguments):
+        return None
+
+
+opener = urllib.request.build_opener(NoRedirect)
+
+
+def call(url, body=None, token=None):
+    headers = {"Content-Type": "application/json", "User-Agent": BROWSER}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with opener.open(urllib.request.Request(url, data, headers), timeout=30) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+def until(wanted, ask):
+    """Asks until the answer is as wanted; a server that does not listen yet is asked again."""
+    deadline, last = time.monotonic() + TIMEOUT_S, None
+    while time.monotonic() < deadline:
+        try:
+            last = ask()
+            if wanted(last):
+                return last
+        except OSError as error:
+            last = error
+        time.sleep(0.2)
+    raise SystemExit(f"journey: not in {TIMEOUT_S} s: {last}")
+
+
+def wait_for_visits(visits, url, token):
+    counted = until(lambda stats: stats["total"] >= visits, lambda: json.loads(call(url, token=token)[2]))
+    assert (counted["humans"], counted["total"]) == (visits, visits), counted
+    return counted
+
+
+def main(api, redirector):
+    account = {"email": f"{secrets.token_hex(4)}@example.com", "password": "correct horse battery"}
+    until(lambda answer: answer[0] == 201, lambda: call(f"{api}/api/auth/register", account))
+    token = json.loads(call(f"{api}/api/auth/login", account)[2])["access_token"]
+    status, _, body = call(f"{api}/api/links", {"original_url": TARGET}, token)
+    assert status == 201, (status, body)
+    link = json.loads(body)["link"]
+    counted, visits = {"unique_visitors": 0}, 0
+    # A visit before the janitor's first salt is counted, but not as that of a unique visitor.
+    while counted["unique_visitors"] == 0:
+        status, headers, _ = until(lambda answer: answer[0] != 503, lambda: call(f"{redirector}/{link['slug']}"))
+        assert (status, headers["Location"]) == (302, TARGET), (status, dict(headers))
+        visits += 1
+        counted = wait_for_visits(visits, f"{api}/api/links/{link['id']}/stats", token)
+    assert counted["unique_visitors"] == 1, counted
+    print(link["short_url"])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,85 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "services/links-api/live/live_position.h"
+#include "tests/support/test.h"
+
+static void writes_and_reads_the_partitions_that_are_known(void **state)
+{
+	static const char *const texts[] = { "0:0", "0:812,1:790", "3:9223372036854775807",
+		                             "0:1,2:3,63:4" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct live_position position;
+		struct strbuf text;
+		strbuf_init(&text, 4096);
+		if (live_position_parse(texts[i], &position) != OK)
+			fail_msg("%s", texts[i]);
+		live_position_add_text(&position, &text);
+		assert_string_equal(text.data, texts[i]);
+		strbuf_clear(&text);
+	}
+}
+
+static void ignores_partitions_that_are_not_read(void **state)
+{
+	(void)state;
+	struct live_position position;
+	assert_int_equal(live_position_parse("88:5,1:007,0:3", &position), OK);
+	assert_int_equal(position.next[0], 3);
+	assert_int_equal(position.next[1], 7);
+	assert_int_equal(position.next[2], -1);
+}
+
+static void refuses_other_texts(void **state)
+{
+	static const char *const texts[] = { "",
+		                             "0",
+		                             "0:",
+		                             ":0",
+		                             "0:1,",
+		                             ",0:1",
+		                             "100:1",
+		                             "-1:0",
+		                             "0:-1",
+		                             "0:1;1:2",
+		                             "0:1 ",
+		                             " 0:1",
+		                             "0:x",
+		                             "0:1:2",
+		                             "0:1,,1:2",
+		                             "a:1",
+		                             "0:+1",
+		                             "0:1,1",
+		                             "0:9223372036854775808" };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct live_position position;
+		if (live_position_parse(texts[i], &position) != ERR_INVALID)
+			fail_msg("%s", texts[i]);
+	}
+}
+
+static void writes_nothing_if_no_partition_is_known(void **state)
+{
+	(void)state;
+	struct live_position position;
+	struct strbuf text;
+	strbuf_init(&text, 64);
+	live_position_clear(&position);
+	live_position_add_text(&position, &text);
+	assert_int_equal(text.len, 0);
+	strbuf_clear(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_and_reads_the_partitions_that_are_known),
+		cmocka_unit_test(ignores_partitions_that_are_not_read),
+		cmocka_unit_test(refuses_other_texts),
+		cmocka_unit_test(writes_nothing_if_no_partition_is_known),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

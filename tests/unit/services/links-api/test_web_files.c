@@ -1,0 +1,124 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "services/links-api/documents/web_files.h"
+#include "tests/support/test.h"
+
+static const struct web_file table[] = {
+	{ "assets/a-1.js",
+	  "text/javascript",
+	  { { "plain", 5, "\"p\"" }, { "gzip", 4, "\"g\"" }, { "br", 2, "\"b\"" } } },
+	{ "assets/b-2.png", "image/png", { { "png", 3, "\"i\"" }, { 0 }, { 0 } } },
+	{ "index.html", "text/html", { { "page", 4, "\"x\"" }, { "z", 1, "\"z\"" }, { 0 } } },
+	{ "robots.txt", "text/plain", { { "text", 4, "\"t\"" }, { 0 }, { 0 } } },
+};
+static const struct web_files files = { table, ARRAY_SIZE(table) };
+
+static void finds_files_and_shows_the_index_for_pages(void **state)
+{
+	static const struct {
+		const char *path, *found; /* NULL = not found */
+	} cases[] = {
+		{ "", "index.html" },
+		{ "index.html", "index.html" },
+		{ "links", "index.html" },
+		{ "links/", "index.html" },
+		{ "links/7/stats", "index.html" },
+		{ "v1.2/links", "index.html" },
+		{ "assets/", "index.html" },
+		{ "assets/a-1.js", "assets/a-1.js" },
+		{ "robots.txt", "robots.txt" },
+		{ "a-1.js", NULL },
+		{ "assets/a-2.js", NULL },
+		{ "assets/../index.html", NULL },
+		{ "../etc/pass.wd", NULL },
+		{ "/index.html", NULL },
+		{ ".", NULL },
+		{ "links/7.", NULL },
+		{ "Index.html", NULL },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct web_response found;
+		enum err err = web_files_find(&files, cases[i].path, NULL, &found);
+		if (err != (cases[i].found ? OK : ERR_NOT_FOUND))
+			fail_msg("%s: %s", cases[i].path, err_name(err));
+		if (cases[i].found)
+			assert_string_equal(found.document.name, cases[i].found);
+	}
+}
+
+static void sends_the_coding_that_the_client_prefers(void **state)
+{
+	static const struct {
+		const char *accept, *coding; /* NULL = none */
+	} cases[] = {
+		{ NULL, NULL },
+		{ "", NULL },
+		{ "identity", NULL },
+		{ "deflate", NULL },
+		{ "gzip", "gzip" },
+		{ "br", "br" },
+		{ "gzip, deflate, br, zstd", "br" },
+		{ "GZIP, BR", "br" },
+		{ "*", "br" },
+		{ "gzip;q=1.0, br;q=0.5", "gzip" },
+		{ "gzip;q=0.2, br;q=0.5", "br" },
+		{ "br;q=0, gzip", "gzip" },
+		{ "br;q=0, gzip;q=0", NULL },
+		{ "br;q=0, *", "gzip" },
+		{ "*;q=0", NULL },
+		{ "br;q=x", NULL },
+		{ "bro, gzipped", NULL },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct web_response found;
+		assert_int_equal(web_files_find(&files, "assets/a-1.js", cases[i].accept, &found),
+		                 OK);
+		const char *wanted = cases[i].coding ? cases[i].coding : "plain";
+		if (strcmp(found.document.bytes, wanted) != 0)
+			fail_msg("%s: %s", cases[i].accept, found.document.bytes);
+		assert_int_equal(found.document.len, strlen(wanted));
+		if (cases[i].coding)
+			assert_string_equal(found.coding, cases[i].coding);
+		else
+			assert_null(found.coding);
+	}
+}
+
+static void sends_a_file_as_it_is_if_it_has_no_compressed_form(void **state)
+{
+	(void)state;
+	struct web_response found;
+	assert_int_equal(web_files_find(&files, "assets/b-2.png", "br, gzip", &found), OK);
+	assert_null(found.coding);
+	assert_string_equal(found.document.etag, "\"i\"");
+	assert_int_equal(web_files_find(&files, "", "br, gzip", &found), OK);
+	assert_string_equal(found.coding, "gzip");
+	assert_string_equal(found.document.etag, "\"z\"");
+}
+
+static void only_hashed_names_are_immutable(void **state)
+{
+	(void)state;
+	struct web_response found;
+	assert_int_equal(web_files_find(&files, "assets/a-1.js", NULL, &found), OK);
+	assert_true(found.is_immutable);
+	assert_int_equal(web_files_find(&files, "assets/x", NULL, &found), OK);
+	assert_false(found.is_immutable);
+	assert_int_equal(web_files_find(&files, "robots.txt", NULL, &found), OK);
+	assert_false(found.is_immutable);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_files_and_shows_the_index_for_pages),
+		cmocka_unit_test(sends_the_coding_that_the_client_prefers),
+		cmocka_unit_test(sends_a_file_as_it_is_if_it_has_no_compressed_form),
+		cmocka_unit_test(only_hashed_names_are_immutable),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

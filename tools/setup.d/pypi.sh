@@ -1,0 +1,39 @@
+# shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
+# Python tools of the tests, each in a virtual environment of Debian's Python. Versions and checksums are those of a
+# requirements.txt beside the test.
+
+pypi_install() { # pypi_install FOLDER REQUIREMENTS TITLE OTHERWISE: what happens without it
+	local folder=$cache/$1 wanted=$here/../$2
+	! cmp -s "$wanted" "$folder/requirements.txt" || return 0
+	step "$3 (through pip)"
+	rm -rf "$folder"
+	if ! pypi_fetch "$folder" "$wanted"; then
+		rm -rf "$folder"
+		echo "    cannot download from PyPI: $4"
+		return 0
+	fi
+	cp "$wanted" "$folder/requirements.txt"
+}
+
+pypi_fetch() { # pypi_fetch FOLDER REQUIREMENTS
+	/usr/bin/python3 -m venv "$1" >>"$log" 2>&1 || return 1
+	"$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2" >>"$log" 2>&1
+}
+
+# It tests the API against its OpenAPI description.
+schemathesis_install() {
+	pypi_install schemathesis tests/integration/links-api/contract/requirements.txt Schemathesis \
+		"the Schemathesis test of the API will be skipped. Later: tools/setup"
+}
+
+# It starts deploy/compose/compose.yaml in tests/images/one-machine.
+compose_install() {
+	pypi_install podman-compose tests/images/requirements.txt podman-compose \
+		"the test of compose.yaml will be skipped. Later: tools/setup images"
+}
+
+# tests/contract/dashboards.py compares deploy/grafana with it.
+grafana_install() {
+	pypi_install grafana-sdk tests/contract/requirements.txt "Grafana's description of dashboards" \
+		"the schema of dashboards will not be checked. Later: tools/setup"
+}

@@ -1,0 +1,57 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, asApiError, isAbort } from "./client";
+
+export interface Query<T> {
+  /** The last result. While another key loads, it is that of the previous key. */
+  data: T | undefined;
+  error: ApiError | undefined;
+  isLoading: boolean;
+  reload: () => void;
+}
+
+interface State<T> {
+  key: string | null;
+  data?: T;
+  error?: ApiError;
+}
+
+/**
+ * Loads what the key names, and again when it changes. With pollMs it loads again while the page is visible, and keeps showing
+ * the last result if that fails. A key of null loads nothing.
+ */
+export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, pollMs = 0): Query<T> {
+  const [state, setState] = useState<State<T>>({ key: null });
+  const [turn, setTurn] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+
+  useEffect(() => {
+    if (key === null) return;
+    const controller = new AbortController();
+    let timer = 0;
+    const run = async (isPoll: boolean) => {
+      try {
+        const data = await latest.current(controller.signal);
+        if (!controller.signal.aborted) setState({ key, data });
+      } catch (error) {
+        if (controller.signal.aborted || isAbort(error)) return;
+        const apiError = asApiError(error);
+        if (!isPoll) setState((last) => ({ key, data: last.data, error: apiError }));
+      }
+      if (pollMs > 0 && !controller.signal.aborted) timer = window.setTimeout(poll, pollMs);
+    };
+    const poll = () => {
+      if (document.visibilityState === "visible") void run(true);
+      else timer = window.setTimeout(poll, pollMs);
+    };
+    void run(false);
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+    };
+  }, [key, turn, pollMs]);
+
+  const reload = useCallback(() => setTurn((count) => count + 1), []);
+  const isCurrent = state.key === key;
+  return { data: state.data, error: isCurrent ? state.error : undefined, isLoading: key !== null && !isCurrent, reload };
+}

@@ -1,0 +1,76 @@
+import { useEffect } from "preact/hooks";
+import { Dialog } from "../components/dialog";
+import { type Key, t } from "../i18n";
+import { currentPlace, href, navigate } from "./router";
+import { currentUser } from "./session";
+import { undoLast } from "./toasts";
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+}
+
+/** Calls the handler of a key that is pressed outside of fields and dialogs. */
+export function useKeys(keys: Record<string, () => void>): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector("dialog[open]")) return;
+      const run = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      if (!run) return;
+      event.preventDefault();
+      run();
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  });
+}
+
+/** To the list of links with its search, or to the field at once if it is shown. */
+function search(): void {
+  const field = document.querySelector<HTMLInputElement>("input[type=search]");
+  if (field) field.focus();
+  else if (currentUser()) navigate(href("/links", { focus: "search" }));
+}
+
+function create(): void {
+  if (!currentUser()) return document.querySelector<HTMLInputElement>("#new-url")?.focus();
+  if (currentPlace().path !== "/links") navigate(href("/links", { edit: "new" }));
+}
+
+export function useGlobalKeys(onHelp: () => void): void {
+  useKeys({ "/": search, "?": onHelp, c: create, z: undoLast });
+}
+
+const KEYS: readonly (readonly [string, Key])[] = [
+  ["/", "keys.search"],
+  ["C", "keys.create"],
+  ["Z", "keys.undo"],
+  ["D", "range.today"],
+  ["W", "range.7d"],
+  ["T", "range.30d"],
+  ["M", "range.month"],
+  ["Y", "range.year"],
+  ["X", "keys.compare"],
+  ["← →", "keys.chart"],
+  ["?", "keys.help"],
+];
+
+export function HelpDialog({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog title={t("keys.title")} onClose={onClose}>
+      <dl class="key-list">
+        {KEYS.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{t(text)}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="hint">
+        <a href="/docs">{t("help.api")}</a> · <a href="/app/licences.txt">{t("help.licences")}</a>
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,71 @@
+import { createStore, useStore } from "../lib/store";
+
+const BASE = "/app";
+
+export interface Place {
+  /** Without the base: "/links". */
+  path: string;
+  params: URLSearchParams;
+}
+
+function here(): Place {
+  const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : "/";
+  return { path: path === "" ? "/" : path, params: new URLSearchParams(location.search) };
+}
+
+const place = createStore(here());
+
+export const usePlace = (): Place => useStore(place);
+export const currentPlace = (): Place => place.get();
+
+/** The address of a page: href("/links", { state: "active" }). Empty values are left out. */
+export function href(path: string, params: Params = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) append(search, name, value);
+  const text = search.toString();
+  return BASE + path + (text ? `?${text}` : "");
+}
+
+export type Params = Record<string, string | string[] | number | undefined | null>;
+
+function append(search: URLSearchParams, name: string, value: Params[string]): void {
+  const values = Array.isArray(value) ? value : [value];
+  for (const each of values) if (each !== undefined && each !== null && each !== "") search.append(name, String(each));
+}
+
+export function navigate(to: string, { replace = false } = {}): void {
+  if (to === location.pathname + location.search) return;
+  const isOtherPage = new URL(to, location.origin).pathname !== location.pathname;
+  history[replace ? "replaceState" : "pushState"](null, "", to);
+  place.set(here());
+  if (isOtherPage && !replace) scrollTo(0, 0);
+}
+
+/** Changes parameters of this page. An empty value removes one; an array repeats it. */
+export function setParams(changes: Params, options = { replace: false }): void {
+  const params = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    params.delete(name);
+    append(params, name, value);
+  }
+  const text = params.toString();
+  navigate(location.pathname + (text ? `?${text}` : ""), options);
+}
+
+/** Links of pages are plain <a href>; a click stays inside the program unless the user wants another tab. */
+function followInside(event: MouseEvent): void {
+  const target = event.target instanceof Element ? event.target.closest("a") : null;
+  if (!target || event.defaultPrevented || event.button !== 0) return;
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const isOurs = target.origin === location.origin && `${target.pathname}/`.startsWith(`${BASE}/`);
+  const isFile = /\.\w+$/.test(target.pathname);
+  if (!isOurs || isFile || target.hasAttribute("download") || (target.target !== "" && target.target !== "_self")) return;
+  if (target.hash !== "") return;
+  event.preventDefault();
+  navigate(target.pathname + target.search);
+}
+
+export function startRouter(): void {
+  addEventListener("popstate", () => place.set(here()));
+  document.addEventListener("click", followInside);
+}

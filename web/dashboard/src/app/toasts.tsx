@@ -1,0 +1,62 @@
+import { t } from "../i18n";
+import { createStore, useStore } from "../lib/store";
+
+interface Toast {
+  id: number;
+  text: string;
+  isError: boolean;
+  undo?: () => void;
+}
+
+const SHOWN_MS = 5_000;
+
+const toasts = createStore<readonly Toast[]>([]);
+let lastId = 0;
+
+function dismiss(id: number): void {
+  toasts.set(toasts.get().filter((toast) => toast.id !== id));
+}
+
+/** A message that offers to undo something stays until it is closed or the next such message replaces it. */
+export function notify(text: string, options: { undo?: () => void; isError?: boolean } = {}): void {
+  const id = ++lastId;
+  const others = options.undo ? toasts.get().filter((toast) => !toast.undo) : toasts.get();
+  toasts.set([...others.slice(-2), { id, text, isError: options.isError ?? false, undo: options.undo }]);
+  if (!options.undo) setTimeout(() => dismiss(id), SHOWN_MS);
+}
+
+/** Undoes what the message offers to undo. */
+export function undoLast(): void {
+  const toast = toasts.get().find((each) => each.undo);
+  if (!toast) return;
+  dismiss(toast.id);
+  toast.undo?.();
+}
+
+export function Toasts() {
+  const shown = useStore(toasts);
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {shown.map((toast) => (
+        <div class={toast.isError ? "toast toast-error" : "toast"} key={toast.id}>
+          <span>{toast.text}</span>
+          {toast.undo && (
+            <button
+              type="button"
+              class="toast-undo"
+              onClick={() => {
+                dismiss(toast.id);
+                toast.undo?.();
+              }}
+            >
+              {t("undo")} <kbd>Z</kbd>
+            </button>
+          )}
+          <button type="button" class="toast-close" aria-label={t("close")} onClick={() => dismiss(toast.id)}>
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Schemas } from "../api/client";
+import { currentZone } from "../app/settings";
+import { t } from "../i18n";
+import { formatCompact, formatCount } from "../lib/format";
+import type { Interval } from "../lib/range";
+import { formatStart } from "../lib/starts";
+
+type Point = Schemas["TimeSeries"]["points"][number];
+
+export interface ChartProps {
+  interval: Interval;
+  points: Point[];
+  /** Of the range before, aligned by number. */
+  previous?: Point[];
+  withBots: boolean;
+}
+
+const HEIGHT = 260;
+
+const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function sentence({ interval, points, previous, withBots }: ChartProps, at: number): string {
+  const point = points[at];
+  if (!point) return "";
+  const parts = [`${formatStart(interval, point.start)}: ${t("visits")} ${formatCount(point.humans)}`, `${t("unique")} ${formatCount(point.unique_visitors)}`];
+  if (withBots) parts.push(`${t("bots")} ${formatCount(point.bots)}`);
+  const before = previous?.[at];
+  if (before) parts.push(`${t("before")} ${formatCount(before.humans)}`);
+  return parts.join(", ");
+}
+
+function optionsFor(props: ChartProps, width: number, onCursor: (at: number | null) => void): uPlot.Options {
+  const axis = { stroke: colour("--text-muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+  const accent = colour("--accent");
+  const series: uPlot.Series[] = [
+    {},
+    { stroke: accent, width: 2, fill: colour("--accent-soft"), points: { show: props.points.length < 3 } },
+    { stroke: colour("--series-2"), width: 1.5, points: { show: false } },
+  ];
+  if (props.withBots) series.push({ stroke: colour("--series-3"), width: 1.5, points: { show: false } });
+  if (props.previous) series.push({ stroke: colour("--text-muted"), width: 1.5, dash: [4, 4], points: { show: false } });
+  return {
+    width,
+    height: HEIGHT,
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), currentZone()),
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] } },
+    axes: [
+      { ...axis, grid: { show: false }, space: 72, size: 32, values: (_, ticks) => ticks.map((tick) => label(props.interval, tick)) },
+      { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8], values: (_, ticks) => ticks.map(formatCompact) },
+    ],
+    series,
+    hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)] },
+  };
+}
+
+function label(interval: Interval, seconds: number): string {
+  const text = formatStart(interval, new Date(seconds * 1000).toISOString());
+  return interval === "hour" ? text.replace(/^\S+\s/, "") : text;
+}
+
+function dataOf({ points, previous, withBots }: ChartProps): uPlot.AlignedData {
+  // The future is empty, not zero.
+  const now = Date.now();
+  const value = (point: Point, count: number) => (Date.parse(point.start) > now ? null : count);
+  const data: uPlot.AlignedData = [
+    points.map((point) => Date.parse(point.start) / 1000),
+    points.map((point) => value(point, point.humans)),
+    points.map((point) => value(point, point.unique_visitors)),
+  ];
+  if (withBots) data.push(points.map((point) => value(point, point.bots)));
+  if (previous) data.push(points.map((_, at) => previous[at]?.humans ?? null));
+  return data;
+}
+
+function useTheme(): number {
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const redraw = () => setTurn((count) => count + 1);
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    system.addEventListener("change", redraw);
+    addEventListener("waymark-theme", redraw);
+    return () => {
+      system.removeEventListener("change", redraw);
+      removeEventListener("waymark-theme", redraw);
+    };
+  }, []);
+  return turn;
+}
+
+/** A series over time. Arrow keys move the cursor, and what it shows is read aloud. */
+export default function Chart(props: ChartProps) {
+  const holder = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const [at, setAt] = useState<number | null>(null);
+  const theme = useTheme();
+  const data = useMemo(() => dataOf(props), [props.points, props.previous, props.withBots]);
+  const shape = `${props.interval} ${props.withBots} ${props.previous !== undefined} ${theme} ${props.points.length < 3}`;
+
+  useEffect(() => {
+    const element = holder.current;
+    if (!element) return;
+    const chart = new uPlot(optionsFor(props, element.clientWidth, setAt), data, element);
+    plot.current = chart;
+    const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      chart.destroy();
+      plot.current = null;
+    };
+  }, [shape]);
+
+  useEffect(() => plot.current?.setData(data), [data]);
+
+  const moveTo = (index: number) => {
+    const chart = plot.current;
+    const x = data[0][index];
+    if (chart && x !== undefined) chart.setCursor({ left: chart.valToPos(x, "x"), top: 0 });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const last = props.points.length - 1;
+    const here = at ?? (event.key === "ArrowLeft" ? last + 1 : -1);
+    const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    moveTo(Math.max(0, Math.min(last, to)));
+  };
+
+  const shown = at === null ? "" : sentence(props, at);
+  return (
+    <div class="chart">
+      <div class="chart-plot" ref={holder} tabIndex={0} role="group" aria-roledescription={t("chart")} aria-label={t("chart.label")} onKeyDown={onKeyDown} />
+      <p class="chart-cursor" aria-live="polite">
+        {shown || t("chart.hint")}
+      </p>
+    </div>
+  );
+}

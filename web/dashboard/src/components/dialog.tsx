@@ -1,0 +1,81 @@
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { t } from "../i18n";
+import { Icon } from "./icons";
+
+interface Props {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  /** A sheet stands at the right edge and takes the height of the window. */
+  isSheet?: boolean;
+  isWide?: boolean;
+}
+
+/** A modal dialog. The browser keeps the focus inside and returns it afterwards. Escape closes. */
+export function Dialog({ title, onClose, children, isSheet = false, isWide = false }: Props) {
+  const element = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+
+  // Before the next key press is handled, however quick it is.
+  useLayoutEffect(() => {
+    const dialog = element.current;
+    const opener = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+
+  return (
+    <dialog
+      ref={element}
+      class={`dialog${isSheet ? " sheet" : ""}${isWide ? " dialog-wide" : ""}`}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      <header class="dialog-head">
+        <h2 id={titleId}>{title}</h2>
+        <button type="button" class="icon-button" aria-label={t("close")} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  text: string;
+  action: string;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+export function Confirm({ title, text, action, onConfirm, onClose }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{text}</p>
+      <footer class="dialog-foot">
+        <button type="button" class="button" onClick={onClose}>
+          {t("cancel")}
+        </button>
+        <button
+          type="button"
+          class="button button-danger"
+          onClick={() => {
+            onConfirm();
+            onClose();
+          }}
+        >
+          {action}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

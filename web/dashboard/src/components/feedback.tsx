@@ -1,0 +1,61 @@
+import type { ComponentChildren } from "preact";
+import type { ApiError } from "../api/client";
+import { t, tMaybe } from "../i18n";
+
+/** What went wrong, in the user's language if the catalogue knows the problem, and what to do. */
+export function explain(error: ApiError): string {
+  const known = tMaybe(`problem.${error.kind}`);
+  if (known && error.retryAfterS > 0) return `${known} ${t("retry.after", { seconds: error.retryAfterS })}`;
+  if (known) return known;
+  if (error.status >= 500) return t("problem.server");
+  return error.message;
+}
+
+export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {
+  return (
+    <div class="error-box" role="alert">
+      <p>{explain(error)}</p>
+      {error.requestId && (
+        <p class="request-id">
+          {t("request.id")} <code>{error.requestId}</code>
+        </p>
+      )}
+      {retry && (
+        <button type="button" class="button" onClick={retry}>
+          {t("retry")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Grey lines in the place of content that is loading. */
+export function Skeleton({ lines = 3, height = 16 }: { lines?: number; height?: number }) {
+  return (
+    <div class="skeleton" aria-busy="true">
+      <span class="visually-hidden">{t("loading")}</span>
+      {Array.from({ length: lines }, (_, line) => (
+        <span class="skeleton-line" key={line} style={{ height: `${height}px` }} />
+      ))}
+    </div>
+  );
+}
+
+interface EmptyProps {
+  title: string;
+  /** The empty state is the whole page. */
+  isPage?: boolean;
+  text: string;
+  children?: ComponentChildren;
+}
+
+/** An empty list says what belongs into it and how to begin. */
+export function Empty({ title, text, isPage = false, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
+      <p>{text}</p>
+      {children}
+    </div>
+  );
+}

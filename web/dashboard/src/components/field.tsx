@@ -1,0 +1,104 @@
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { t } from "../i18n";
+
+interface FieldProps {
+  label: string;
+  hint?: string;
+  error?: string;
+  /** Renders the control, which must take id and aria attributes. */
+  children: (control: ControlProps) => ComponentChildren;
+}
+
+export interface ControlProps {
+  id: string;
+  "aria-describedby"?: string;
+  "aria-invalid"?: boolean;
+}
+
+/** A labelled control with a hint and its error. */
+export function Field({ label, hint, error, children }: FieldProps) {
+  const id = useId();
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
+  const control = { id, "aria-describedby": described || undefined, "aria-invalid": error ? true : undefined };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children(control)}
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p class="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface InputProps {
+  label: string;
+  hint?: string;
+  error?: string;
+  value: string;
+  onInput: (value: string) => void;
+  type?: "text" | "email" | "password" | "number" | "date" | "datetime-local";
+  inputMode?: "url";
+  autocomplete?: string;
+  autocapitalize?: string;
+  autofocus?: boolean;
+  spellcheck?: boolean;
+  required?: boolean;
+  placeholder?: string;
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  min?: number;
+  max?: number;
+}
+
+export function TextField({ label, hint, error, value, onInput, ...rest }: InputProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => <input {...(rest as object)} {...control} class="input" value={value} onInput={(event) => onInput(event.currentTarget.value)} />}
+    </Field>
+  );
+}
+
+type SelectProps = {
+  label: string;
+  hint?: string;
+  value: string;
+  options: readonly (readonly [value: string, text: string])[];
+  onChange: (value: string) => void;
+  isLabelHidden?: boolean;
+};
+
+export function SelectField({ label, hint, value, options, onChange, isLabelHidden = false }: SelectProps) {
+  const select = (control: Partial<ControlProps>) => (
+    <select class="input select" value={value} aria-label={isLabelHidden ? label : undefined} onChange={(event) => onChange(event.currentTarget.value)} {...control}>
+      {options.map(([each, text]) => (
+        <option value={each} key={each} selected={each === value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+  if (isLabelHidden) return select({});
+  return (
+    <Field label={label} hint={hint}>
+      {select}
+    </Field>
+  );
+}
+
+export function SubmitButton({ isBusy, children }: { isBusy: boolean; children: ComponentChildren }) {
+  return (
+    <button type="submit" class="button button-primary" disabled={isBusy}>
+      {isBusy ? t("working") : children}
+    </button>
+  );
+}

@@ -1,0 +1,49 @@
+/** Outlines of 20 by 20, drawn in the colour of the text. Decoration: the name of a button is its text or aria-label. */
+const PATHS = {
+  search: "M9 15A6 6 0 1 0 9 3a6 6 0 0 0 0 12Zm4.5-1.5L17 17",
+  plus: "M10 4v12M4 10h12",
+  copy: "M7 7V4h9v9h-3M4 7h9v9H4z",
+  check: "m4 10.5 4 4 8-9",
+  qr: "M3 3h5v5H3zM12 3h5v5h-5zM3 12h5v5H3zM12 12h2v2h-2zM15 15h2v2h-2zM12 17h1M17 12h.01",
+  edit: "m12 5 3 3M4 16l1-4 8-8 3 3-8 8-4 1Z",
+  trash: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.6L14 6",
+  more: "M4 10a.7.7 0 1 0 1.4 0a.7.7 0 1 0-1.4 0M9.3 10a.7.7 0 1 0 1.4 0a.7.7 0 1 0-1.4 0M14.6 10a.7.7 0 1 0 1.4 0a.7.7 0 1 0-1.4 0",
+  close: "m5 5 10 10M15 5 5 15",
+  external: "M8 5H4v11h11v-4M11 4h5v5M16 4l-7 7",
+  chart: "M4 16V9M8 16V5M12 16v-4M16 16V7",
+  link: "M8.5 11.5 11.5 8.5M9 6l2-2a3.5 3.5 0 0 1 5 5l-2 2M11 14l-2 2a3.5 3.5 0 0 1-5-5l2-2",
+  key: "M12.5 11a4 4 0 1 0-3.7-2.4L3 14.3V17h3v-2h2v-2h1.5l1-2.1c.6.1 1.3.1 2 .1ZM13.5 6.5h.01",
+  user: "M10 10a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7ZM3.5 17c.8-3 3.3-4.5 6.5-4.5s5.7 1.5 6.5 4.5",
+  users: "M8 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM2.5 16.5C3 13.8 5.2 12.5 8 12.5s5 1.3 5.5 4M13 4.3a3 3 0 0 1 0 5.4M15 12.8c1.5.6 2.3 1.9 2.6 3.7",
+  shield: "M10 3 4 5.5V10c0 3.5 2.5 6 6 7 3.5-1 6-3.5 6-7V5.5L10 3Z",
+  list: "M7 5h10M7 10h10M7 15h10M3.5 5h.01M3.5 10h.01M3.5 15h.01",
+  menu: "M3 6h14M3 10h14M3 14h14",
+  download: "M10 3v9M6.5 9l3.5 3.5L13.5 9M4 16h12",
+  upload: "M10 13V4M6.5 7 10 3.5 13.5 7M4 16h12",
+  clock: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM10 6v4l2.5 2",
+  help: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM8 8a2 2 0 1 1 2.8 1.9c-.5.2-.8.6-.8 1.1v.5M10 14h.01",
+  logout: "M8 4H4v12h4M9 10h8M14 7l3 3-3 3",
+  filter: "M3 5h14M6 10h8M8.5 15h3",
+  pause: "M7 5v10M13 5v10",
+  play: "m7 4.5 8 5.5-8 5.5z",
+  home: "M3.5 9 10 3.5 16.5 9v7.5h-4.5V12H8v4.5H3.5z",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
+  return (
+    <svg class="icon" width={size} height={size} viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+export function Logo() {
+  return (
+    <svg class="logo" width="28" height="28" viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="currentColor" />
+      <path d="M7 10.5 12 22l4-9 4 9 5-11.5" fill="none" stroke="var(--surface)" stroke-width="3.2" stroke-linecap="round" stroke-linejoin="round" />
+    </svg>
+  );
+}

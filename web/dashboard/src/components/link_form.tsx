@@ -1,0 +1,142 @@
+import { useState } from "preact/hooks";
+import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { t } from "../i18n";
+import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
+import { Dialog } from "./dialog";
+import { ErrorBox } from "./feedback";
+import { SelectField, SubmitButton, TextField } from "./field";
+import { TagInput } from "./tag_input";
+
+type RedirectStatus = Schemas["RedirectStatus"];
+
+interface Draft {
+  original_url: string;
+  slug: string;
+  title: string;
+  tags: string[];
+  redirect_status: RedirectStatus;
+  /** As <input type=datetime-local> has it, in the browser's zone. */
+  expires: string;
+  expired_url: string;
+}
+
+/** 2026-11-20T08:00 in the browser's zone. */
+function toLocalInput(time: string | null): string {
+  if (time === null) return "";
+  const date = new Date(time);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function draftOf(link: Link | null): Draft {
+  return {
+    original_url: link?.original_url ?? "",
+    slug: link?.slug ?? "",
+    title: link?.title ?? "",
+    tags: link?.tags ?? [],
+    redirect_status: link?.redirect_status ?? 302,
+    expires: toLocalInput(link?.expires_at ?? null),
+    expired_url: link?.expired_url ?? "",
+  };
+}
+
+function bodyOf(draft: Draft, link: Link | null) {
+  // An unchanged time keeps its seconds.
+  const isSameTime = link !== null && draft.expires === toLocalInput(link.expires_at);
+  const expires_at = isSameTime ? link.expires_at : draft.expires === "" ? null : new Date(draft.expires).toISOString();
+  return {
+    original_url: normalizeUrl(draft.original_url),
+    title: draft.title,
+    tags: draft.tags,
+    redirect_status: draft.redirect_status,
+    ...(isSameTime && link.state === "expired" ? {} : { expires_at }),
+    expired_url: draft.expired_url === "" ? null : normalizeUrl(draft.expired_url),
+  };
+}
+
+async function save(draft: Draft, link: Link | null): Promise<Link> {
+  const body = bodyOf(draft, link);
+  if (link) {
+    const header = { "If-Match": `"v${link.version}"` };
+    return (await unwrap(api.PATCH("/api/links/{id}", { params: { path: { id: link.id }, header }, body }))).link;
+  }
+  const header = { "Idempotency-Key": newIdempotencyKey() };
+  const withSlug = draft.slug === "" ? body : { ...body, slug: draft.slug };
+  return (await unwrap(api.POST("/api/links", { params: { header }, body: withSlug }))).link;
+}
+
+function UtmBuilder({ url, onChange }: { url: string; onChange: (url: string) => void }) {
+  const values = utmOf(normalizeUrl(url));
+  return (
+    <details class="disclosure" open={Object.values(values).some((value) => value !== "")}>
+      <summary>{t("utm.title")}</summary>
+      <p class="hint">{t("utm.hint")}</p>
+      <div class="field-grid">
+        {UTM_FIELDS.map((field) => (
+          <TextField key={field} label={t(`dimension.${field}`)} value={values[field]} autocomplete="off" onInput={(value) => onChange(withUtm(url, field, value))} />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+function More({ draft, change, error }: { draft: Draft; change: (part: Partial<Draft>) => void; error: ApiError | undefined }) {
+  const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
+  return (
+    <details class="disclosure" open={draft.expires !== "" || draft.redirect_status !== 302}>
+      <summary>{t("link.more")}</summary>
+      <div class="field-row">
+        <TextField label={t("expires")} hint={t("expires.hint")} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
+        <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
+      </div>
+      <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
+    </details>
+  );
+}
+
+interface Props {
+  /** null: a new link. */
+  link: Link | null;
+  onSaved: (link: Link) => void;
+  onClose: () => void;
+}
+
+export function LinkForm({ link, onSaved, onClose }: Props) {
+  const [draft, setDraft] = useState(() => draftOf(link));
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      onSaved(await save(draft, link));
+    } catch (cause) {
+      setError(asApiError(cause));
+      setBusy(false);
+    }
+  };
+
+  return (
+    <Dialog isSheet title={link ? t("link.edit") : t("link.create")} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {error && <ErrorBox error={error} />}
+        <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder="https://example.com/a-long-address" value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
+        {!link && (
+          <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
+        )}
+        <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
+        <TagInput label={t("tags")} hint={t("tags.hint")} tags={draft.tags} onChange={(tags) => change({ tags })} />
+        <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
+        <More draft={draft} change={change} error={error} />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <SubmitButton isBusy={isBusy}>{link ? t("save") : t("link.create")}</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

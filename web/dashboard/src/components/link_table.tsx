@@ -1,0 +1,135 @@
+import { useState } from "preact/hooks";
+import type { Link } from "../api/client";
+import { href } from "../app/router";
+import { type Key, t } from "../i18n";
+import { formatCount, formatDate, formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { remove, restore, setState } from "../lib/link_actions";
+import { CopyButton } from "./copy_button";
+import { Menu, type MenuItem } from "./menu";
+import { QrDialog } from "./qr_dialog";
+
+export function StateBadge({ link }: { link: Link }) {
+  return <span class={`badge badge-${link.state}`}>{t(`state.${link.state}` as Key)}</span>;
+}
+
+interface ActionProps {
+  link: Link;
+  /** Without the button that copies the address, where the page has one of its own. */
+  isMenuOnly?: boolean;
+  onEdit: (link: Link) => void;
+  onChanged: () => void;
+}
+
+export function LinkActions({ link, isMenuOnly = false, onEdit, onChanged }: ActionProps) {
+  const [isQrOpen, setQrOpen] = useState(false);
+  const url = hostAndSlug(link.short_url);
+  const items: MenuItem[] =
+    link.state === "deleted"
+      ? [{ text: t("restore"), icon: "play", run: () => void restore([link], onChanged) }]
+      : [
+          { text: t("edit"), icon: "edit", run: () => onEdit(link) },
+          { text: t("qr.title"), icon: "qr", run: () => setQrOpen(true) },
+          link.state === "disabled"
+            ? { text: t("enable"), icon: "play", run: () => void setState(link, "active", onChanged) }
+            : { text: t("disable"), icon: "pause", run: () => void setState(link, "disabled", onChanged) },
+          { text: t("delete"), icon: "trash", isDanger: true, run: () => void remove([link], onChanged) },
+        ];
+  return (
+    <div class="row-actions">
+      {!isMenuOnly && <CopyButton text={link.short_url} label={t("copy.link", { url })} />}
+      <Menu label={t("actions.of", { url })} items={items} />
+      {isQrOpen && <QrDialog shortUrl={link.short_url} slug={link.slug} onClose={() => setQrOpen(false)} />}
+    </div>
+  );
+}
+
+interface Props {
+  links: Link[];
+  selected: ReadonlySet<number>;
+  onSelect: (ids: Set<number>) => void;
+  onEdit: (link: Link) => void;
+  onTag: (tag: string) => void;
+  onChanged: () => void;
+}
+
+function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void }) {
+  return (
+    <>
+      <div class="link-line">
+        <a class="short" href={href(`/links/${link.id}`)}>
+          <span class="short-host">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
+          {link.slug}
+        </a>
+        {link.state !== "active" && <StateBadge link={link} />}
+      </div>
+      {link.title && <div class="link-title">{link.title}</div>}
+      <div class="ellipsis muted" title={link.original_url}>
+        {shortenUrl(link.original_url)}
+      </div>
+      {link.tags.length > 0 && (
+        <div class="tags">
+          {link.tags.map((tag) => (
+            <button type="button" class="tag" key={tag} title={t("tag.filter", { tag })} onClick={() => onTag(tag)}>
+              {tag}
+            </button>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged }: Props) {
+  const toggle = (id: number, isOn: boolean) => {
+    const next = new Set(selected);
+    if (isOn) next.add(id);
+    else next.delete(id);
+    onSelect(next);
+  };
+  const areAll = links.length > 0 && links.every((link) => selected.has(link.id));
+  return (
+    <table class="table link-table">
+      <caption class="visually-hidden">{t("links")}</caption>
+      <thead>
+        <tr>
+          <th class="cell-check">
+            <input type="checkbox" aria-label={t("select.all")} checked={areAll} onChange={(event) => onSelect(event.currentTarget.checked ? new Set(links.map((link) => link.id)) : new Set())} />
+          </th>
+          <th scope="col">{t("link")}</th>
+          <th scope="col" class="number">
+            {t("visits")}
+          </th>
+          <th scope="col" class="wide-only">
+            {t("last.visit")}
+          </th>
+          <th scope="col" class="wide-only">
+            {t("created")}
+          </th>
+          <th class="cell-actions">
+            <span class="visually-hidden">{t("actions")}</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {links.map((link) => (
+          <tr key={link.id} class={selected.has(link.id) ? "is-selected" : undefined}>
+            <td class="cell-check">
+              <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />
+            </td>
+            <td class="cell-link">
+              <LinkCell link={link} onTag={onTag} />
+            </td>
+            <td class="number strong">{formatCount(link.humans)}</td>
+            <td class="wide-only muted nowrap" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
+              {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
+            </td>
+            <td class="wide-only muted nowrap">{formatDate(link.created_at)}</td>
+            <td class="cell-actions">
+              <LinkActions link={link} onEdit={onEdit} onChanged={onChanged} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,81 @@
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icons";
+
+export interface MenuItem {
+  text: string;
+  icon: IconName;
+  run: () => void;
+  isDanger?: boolean;
+}
+
+interface Props {
+  label: string;
+  items: MenuItem[];
+  children?: ComponentChildren;
+}
+
+/** A button with a list of actions. Arrow keys move, Escape closes, and the focus returns to the button. */
+export function Menu({ label, items, children }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const id = useId();
+
+  // Before the next key press is handled, however quick it is.
+  useLayoutEffect(() => {
+    if (!isOpen) return;
+    root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    const closeOutside = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", closeOutside);
+    return () => document.removeEventListener("pointerdown", closeOutside);
+  }, [isOpen]);
+
+  const close = () => {
+    setOpen(false);
+    button.current?.focus();
+  };
+
+  const move = (event: KeyboardEvent) => {
+    const entries = [...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+    const at = entries.indexOf(document.activeElement as HTMLElement);
+    const last = entries.length - 1;
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: last }[event.key];
+    if (event.key === "Escape") close();
+    else if (event.key === "Tab") setOpen(false);
+    else if (to !== undefined) entries[(to + entries.length) % entries.length]?.focus();
+    else return;
+    if (event.key !== "Tab") event.preventDefault();
+    event.stopPropagation();
+  };
+
+  return (
+    <div class="menu" ref={root}>
+      <button ref={button} type="button" class={children ? "button" : "icon-button"} aria-label={children ? undefined : label} aria-haspopup="menu" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+        {children ?? <Icon name="more" />}
+      </button>
+      {isOpen && (
+        <div class="menu-list" role="menu" id={id} aria-label={label} onKeyDown={move}>
+          {items.map((item) => (
+            <button
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              key={item.text}
+              class={item.isDanger ? "menu-item menu-danger" : "menu-item"}
+              onClick={() => {
+                close();
+                item.run();
+              }}
+            >
+              <Icon name={item.icon} />
+              {item.text}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+import { useState } from "preact/hooks";
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { t } from "../i18n";
+import { type Dimension, type Filter, filterQuery } from "../lib/filters";
+import { formatCount, formatShare, formatValue } from "../lib/format";
+import { lazy } from "../lib/lazy";
+import type { Range } from "../lib/range";
+import { currentZone } from "../app/settings";
+import { ErrorBox, Skeleton } from "./feedback";
+
+const WorldMap = lazy(() => import("./world_map"), 6);
+const SHORT = 8;
+const LONG = 100;
+
+export type Bots = "" | "include" | "only";
+type Item = Schemas["DimensionStatistics"]["items"][number];
+
+export interface PanelProps {
+  linkId: number;
+  title: string;
+  dimensions: readonly Dimension[];
+  range: Range;
+  filters: Filter[];
+  bots: Bots;
+  /** Changes when there are new visits. */
+  turn: string;
+  onPick: (filter: Filter) => void;
+}
+
+const shownCount = (item: Item, bots: Bots) => (bots === "only" ? item.bots : bots === "include" ? item.total : item.humans);
+
+function Bars({ dimension, items, bots, onPick }: { dimension: Dimension; items: Item[]; bots: Bots; onPick: PanelProps["onPick"] }) {
+  const max = Math.max(1, ...items.map((item) => shownCount(item, bots)));
+  const sum = Math.max(1, items.reduce((all, item) => all + shownCount(item, bots), 0));
+  return (
+    <table class="bars">
+      <colgroup>
+        <col />
+        <col class="col-count" />
+        <col class="col-share" />
+      </colgroup>
+      <thead>
+        <tr>
+          <th scope="col">{t(`dimension.${dimension}`)}</th>
+          <th scope="col" class="number">
+            {t("visits")}
+          </th>
+          <th scope="col" class="number">
+            {t("share")}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={item.value}>
+            <th scope="row">
+              <span class="bar" style={{ width: `${(shownCount(item, bots) / max) * 100}%` }} />
+              <button type="button" class="bar-name" title={t("filter.by", { value: formatValue(dimension, item.value) })} onClick={() => onPick({ dimension, value: item.value, isExcluded: false })}>
+                {formatValue(dimension, item.value)}
+              </button>
+            </th>
+            <td class="number">{formatCount(shownCount(item, bots))}</td>
+            <td class="number muted">{formatShare(shownCount(item, bots) / sum)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The values of some dimensions, one at a time. A click on a value filters the whole page by it. */
+export function Panel({ linkId, title, dimensions, range, filters, bots, turn, onPick }: PanelProps) {
+  const [dimension, setDimension] = useState<Dimension>(dimensions[0] as Dimension);
+  const [isLong, setLong] = useState(false);
+  const limit = dimension === "country" ? 250 : isLong ? LONG : SHORT + 1;
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, ...filterQuery(filters) };
+  const key = JSON.stringify([linkId, dimension, query, turn]);
+  const { data, error, reload } = useQuery(key, (signal) => unwrap(api.GET("/api/links/{id}/stats/{dimension}", { params: { path: { id: linkId, dimension }, query }, signal })));
+
+  const isCurrent = data?.dimension === dimension;
+  const items = isCurrent ? data.items : [];
+  const shown = isLong ? items : items.slice(0, SHORT);
+  return (
+    <section class={dimension === "country" ? "card panel panel-map" : "card panel"} aria-label={title}>
+      <div class="panel-head">
+        <h2>{title}</h2>
+        {dimensions.length > 1 && (
+          <div class="segments segments-small" role="group" aria-label={title}>
+            {dimensions.map((each) => (
+              <button type="button" key={each} aria-pressed={each === dimension} onClick={() => setDimension(each)}>
+                {t(`dimension.${each}`)}
+              </button>
+            ))}
+          </div>
+        )}
+      </div>
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!isCurrent && !error && <Skeleton lines={SHORT} height={28} />}
+      {isCurrent && (
+        <div class="panel-body">
+          {dimension === "country" && <WorldMap items={items} onPick={(value) => onPick({ dimension, value, isExcluded: false })} />}
+          {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} bots={bots} onPick={onPick} />}
+        </div>
+      )}
+      {isCurrent && (items.length > SHORT || isLong) && (
+        <button type="button" class="button button-quiet panel-more" onClick={() => setLong(!isLong)}>
+          {isLong ? t("less") : t("more")}
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,172 @@
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { setParams, usePlace } from "../app/router";
+import { currentZone } from "../app/settings";
+import { t } from "../i18n";
+import { type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
+import { formatChange, formatCompact, formatCount, formatValue } from "../lib/format";
+import { lazy } from "../lib/lazy";
+import { type Range, rangeOf } from "../lib/range";
+import { formatStart } from "../lib/starts";
+import { useThrottled } from "../lib/use_throttled";
+import { ErrorBox, Skeleton } from "./feedback";
+import { SelectField } from "./field";
+import { type Bots, Panel } from "./panel";
+import { RangeBar } from "./range_bar";
+
+const Chart = lazy(() => import("./chart"), 6);
+const POLL_MS = 2_000;
+const PANEL_MS = 10_000; // a busy link must not use up the account's requests
+
+type Totals = Schemas["RangeStatistics"];
+type Series = Schemas["TimeSeries"];
+
+const pathOf = (linkId: number) => ({ id: linkId });
+
+function useFigures(linkId: number, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
+  const common = { tz: currentZone(), ...filterQuery(filters) };
+  const now = { from: range.from, to: range.to, ...common };
+  const before = { from: range.previousFrom, to: range.previousTo, ...common };
+  const key = JSON.stringify([linkId, now, turn, isCompared]);
+  return useQuery(key, async (signal) => {
+    const totals = (query: typeof now) => unwrap(api.GET("/api/links/{id}/stats", { params: { path: pathOf(linkId), query }, signal })) as Promise<Totals>;
+    const series = (query: typeof now) =>
+      unwrap(api.GET("/api/links/{id}/stats/timeseries", { params: { path: pathOf(linkId), query: { ...query, interval: range.interval } }, signal }));
+    const whole = { ...before, to: range.from };
+    const [current, points, previous, previousPoints] = await Promise.all([
+      totals(now),
+      series(now),
+      totals(before).catch(() => undefined), // the visit log may begin later
+      isCompared ? series(whole).catch(() => undefined) : undefined,
+    ]);
+    return { current, points, previous, previousPoints, interval: range.interval };
+  });
+}
+
+function Tile({ label, count, before }: { label: string; count: number; before: number | undefined }) {
+  const change = before ? (count - before) / before : undefined;
+  return (
+    <div class="tile">
+      <dt>{label}</dt>
+      <dd>
+        <span class="tile-count" title={formatCount(count)}>
+          {count < 100_000 ? formatCount(count) : formatCompact(count)}
+        </span>
+        {change !== undefined && (
+          <span class={change < 0 ? "change change-down" : "change"} title={t("before.was", { count: formatCount(before ?? 0) })}>
+            {formatChange(change)}
+          </span>
+        )}
+      </dd>
+    </div>
+  );
+}
+
+function Tiles({ current, previous }: { current: Totals; previous: Totals | undefined }) {
+  return (
+    <dl class="tiles">
+      <Tile label={t("visits")} count={current.humans} before={previous?.humans} />
+      <Tile label={t("unique")} count={current.unique_visitors} before={previous?.unique_visitors} />
+      <Tile label={t("bots")} count={current.bots} before={previous?.bots} />
+    </dl>
+  );
+}
+
+function SeriesTable({ series }: { series: Series }) {
+  return (
+    <details class="disclosure as-table">
+      <summary>{t("as.table")}</summary>
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">{t("time")}</th>
+            <th scope="col" class="number">{t("visits")}</th>
+            <th scope="col" class="number">{t("unique")}</th>
+            <th scope="col" class="number">{t("bots")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {series.points.map((point) => (
+            <tr key={point.start}>
+              <th scope="row">{formatStart(series.interval, point.start)}</th>
+              <td class="number">{formatCount(point.humans)}</td>
+              <td class="number">{formatCount(point.unique_visitors)}</td>
+              <td class="number">{formatCount(point.bots)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function FilterChips({ filters }: { filters: Filter[] }) {
+  if (filters.length === 0) return null;
+  const without = (filter: Filter) => filters.filter((each) => !isSame(each, filter));
+  const apply = (next: Filter[]) => setParams(filterParams(next));
+  return (
+    <div class="chips" role="group" aria-label={t("filters")}>
+      {filters.map((filter) => {
+        const name = `${t(`dimension.${filter.dimension}`)} ${filter.isExcluded ? "≠" : "="} ${formatValue(filter.dimension, filter.value)}`;
+        return (
+          <span class="chip" key={name}>
+            <button type="button" title={t("filter.invert")} onClick={() => apply([...without(filter), { ...filter, isExcluded: !filter.isExcluded }])}>
+              {name}
+            </button>
+            <button type="button" aria-label={t("filter.remove", { name })} onClick={() => apply(without(filter))}>
+              ×
+            </button>
+          </span>
+        );
+      })}
+      <button type="button" class="button button-quiet" onClick={() => apply([])}>
+        {t("filters.clear")}
+      </button>
+    </div>
+  );
+}
+
+/** The statistics of a link in the range and with the filters of the address. They follow new visits. */
+export function Statistics({ linkId }: { linkId: number }) {
+  const { params } = usePlace();
+  const range = rangeOf(params);
+  const filters = filtersOf(params);
+  const isCompared = params.get("compare") === "1";
+  const bots = (["include", "only"].find((each) => each === params.get("bots")) ?? "") as Bots;
+  // The totals of all time are cheap to ask for. Only if they change is everything else loaded again.
+  const live = useQuery(`live ${linkId}`, (signal) => unwrap(api.GET("/api/links/{id}/stats", { params: { path: pathOf(linkId) }, signal })), POLL_MS);
+  const turn = String(live.data?.total ?? "");
+  const { data, error, reload } = useFigures(linkId, range, filters, isCompared, turn);
+  const panelTurn = useThrottled(turn, PANEL_MS);
+  const pick = (filter: Filter) => setParams(filterParams([...filters.filter((each) => !isSame(each, filter)), filter]));
+  const shared = { linkId, range, filters, bots, turn: panelTurn, onPick: pick };
+  return (
+    <div class="statistics">
+      <div class="stat-controls">
+        <RangeBar range={range} />
+        <SelectField isLabelHidden label={t("bots.label")} value={bots} options={[["", t("bots.none")], ["include", t("bots.include")], ["only", t("bots.only")]]} onChange={(value) => setParams({ bots: value })} />
+      </div>
+      <FilterChips filters={filters} />
+      {error && <ErrorBox error={error} retry={reload} />}
+      <section class="card" aria-label={t("chart.label")}>
+        {data ? (
+          <>
+            <Tiles current={data.current} previous={data.previous} />
+            <Chart interval={data.interval} points={data.points.points} previous={data.previousPoints?.points} withBots={bots !== ""} />
+            <SeriesTable series={data.points} />
+          </>
+        ) : (
+          !error && <Skeleton lines={5} height={48} />
+        )}
+      </section>
+      <div class="panels">
+        <Panel {...shared} title={t("places")} dimensions={["country", "region", "city"]} />
+        <Panel {...shared} title={t("sources")} dimensions={["referrer_host", "referrer_source"]} />
+        <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os"]} />
+        <Panel {...shared} title={t("languages")} dimensions={["language"]} />
+        <Panel {...shared} title={t("campaigns")} dimensions={["utm_source", "utm_medium", "utm_campaign"]} />
+        {bots !== "" && <Panel {...shared} bots="only" title={t("dimension.bot_reason")} dimensions={["bot_reason"]} />}
+      </div>
+    </div>
+  );
+}

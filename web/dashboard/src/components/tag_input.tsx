@@ -1,0 +1,61 @@
+import { useId, useState } from "preact/hooks";
+import { t } from "../i18n";
+import { Field } from "./field";
+
+const knownTags = new Set<string>();
+
+/** Tags that the user has seen on this page view are suggested. */
+export function rememberTags(tags: readonly string[]): void {
+  for (const tag of tags) knownTags.add(tag);
+}
+
+export const rememberedTags = (): string[] => [...knownTags].sort();
+
+interface Props {
+  label: string;
+  hint?: string;
+  tags: string[];
+  onChange: (tags: string[]) => void;
+}
+
+/** Enter or a comma adds the tag that is written, Backspace removes the last one. */
+export function TagInput({ label, hint, tags, onChange }: Props) {
+  const [draft, setDraft] = useState("");
+  const list = useId();
+
+  const add = (text: string) => {
+    const added = text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "" && !tags.includes(tag));
+    if (added.length > 0) onChange([...tags, ...new Set(added)]);
+    setDraft("");
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if ((event.key === "Enter" || event.key === ",") && draft.trim() !== "") {
+      event.preventDefault();
+      add(draft);
+    } else if (event.key === "Backspace" && draft === "") {
+      onChange(tags.slice(0, -1));
+    }
+  };
+
+  return (
+    <Field label={label} hint={hint}>
+      {(control) => (
+        <div class="tag-input">
+          {tags.map((tag) => (
+            <span class="tag" key={tag}>
+              {tag}
+              <button type="button" aria-label={t("tag.remove", { tag })} onClick={() => onChange(tags.filter((each) => each !== tag))}>
+                ×
+              </button>
+            </span>
+          ))}
+          <input value={draft} maxLength={50} list={list} autocomplete="off" onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={() => add(draft)} {...control} />
+          <datalist id={list}>
+            {rememberedTags().filter((tag) => !tags.includes(tag)).map((tag) => <option value={tag} key={tag} />)}
+          </datalist>
+        </div>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,103 @@
+import { useState } from "preact/hooks";
+import { api, asApiError, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { usePlace } from "../app/router";
+import { currentZone } from "../app/settings";
+import { notify } from "../app/toasts";
+import { t } from "../i18n";
+import { saveFile } from "../lib/download";
+import { filterQuery, filtersOf } from "../lib/filters";
+import { formatRelative, formatTime, formatValue } from "../lib/format";
+import { rangeOf } from "../lib/range";
+import { ErrorBox, explain, Skeleton } from "./feedback";
+import { Icon } from "./icons";
+
+const POLL_MS = 3_000;
+const LATEST = 20;
+
+type Visit = Schemas["Visit"];
+
+function VisitRow({ visit }: { visit: Visit }) {
+  const place = [visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ");
+  return (
+    <tr>
+      <td class="nowrap" title={formatTime(visit.occurred_at)}>
+        {formatRelative(visit.occurred_at)}
+      </td>
+      <td>{place}</td>
+      <td>
+        {visit.is_bot ? <span class="badge">{t("bot")}</span> : [visit.browser, visit.os].filter(Boolean).join(" · ") || t("unknown")}
+      </td>
+      <td class="wide-only">{visit.referrer_source || visit.referrer_host || t("direct")}</td>
+      <td class="wide-only">{[visit.utm_source, visit.utm_campaign].filter(Boolean).join(" · ")}</td>
+    </tr>
+  );
+}
+
+/** The latest visits as they come, and the export of those in the range. */
+export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
+  const { params } = usePlace();
+  const [isBusy, setBusy] = useState(false);
+  const filters = filterQuery(filtersOf(params));
+  const query = { limit: LATEST, bots: "include" as const, ...filters };
+  const path = { id: linkId };
+  const { data, error, reload } = useQuery(
+    JSON.stringify(["visits", linkId, query]),
+    async (signal) => (await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query }, signal }))) as Schemas["VisitList"], // without format it is JSON
+    POLL_MS,
+  );
+
+  const save = async (format: "csv" | "ndjson") => {
+    const range = rangeOf(params);
+    const wanted = { from: range.from, to: range.to, tz: currentZone(), format, bots: "include" as const, ...filters };
+    setBusy(true);
+    try {
+      const content = await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query: wanted }, parseAs: "blob" }));
+      saveFile(content as unknown as Blob, `${slug}-${range.from}.${format}`);
+    } catch (cause) {
+      notify(explain(asApiError(cause)), { isError: true });
+    }
+    setBusy(false);
+  };
+
+  return (
+    <section class="card table-card" aria-label={t("visits.latest")}>
+      <div class="card-head">
+        <h2>{t("visits.latest")}</h2>
+        <div class="button-row">
+          <button type="button" class="button" disabled={isBusy} onClick={() => save("csv")}>
+            <Icon name="download" /> CSV
+          </button>
+          <button type="button" class="button" disabled={isBusy} onClick={() => save("ndjson")}>
+            <Icon name="download" /> JSON
+          </button>
+        </div>
+      </div>
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={5} height={28} />}
+      {data?.visits.length === 0 && <p class="muted panel-empty">{t("visits.none")}</p>}
+      {data && data.visits.length > 0 && (
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">{t("time")}</th>
+              <th scope="col">{t("place")}</th>
+              <th scope="col">{t("device")}</th>
+              <th scope="col" class="wide-only">
+                {t("source")}
+              </th>
+              <th scope="col" class="wide-only">
+                {t("campaign")}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.visits.map((visit) => (
+              <VisitRow visit={visit} key={visit.event_id} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

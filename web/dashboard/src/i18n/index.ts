@@ -1,0 +1,64 @@
+import { readLocal, writeLocal } from "../lib/local";
+import { createStore, useStore } from "../lib/store";
+import { en } from "./en";
+
+export type Key = keyof typeof en;
+/** A catalogue has every key of English. Keys that end in _one and _other are forms of a number. */
+export type Catalogue = Record<Key, string>;
+
+/** A further language is a file of this folder and a line here. */
+const catalogues: Record<string, () => Promise<{ default: Catalogue }>> = {
+  de: () => import("./de"),
+};
+export const languages: Record<string, string> = { en: "English", de: "Deutsch" };
+
+interface Loaded {
+  locale: string;
+  texts: Catalogue;
+}
+
+const loaded = createStore<Loaded>({ locale: "en", texts: en });
+
+/** Renders the caller again when the language changes. */
+export const useLanguage = (): string => useStore(loaded).locale;
+export const currentLocale = (): string => {
+  const { locale } = loaded.get();
+  // The browser's region decides about dates and numbers, if its language is the chosen one.
+  return navigator.language.startsWith(locale) ? navigator.language : locale;
+};
+
+function preferred(): string {
+  const chosen = readLocal("language", "");
+  return [chosen, ...navigator.languages].map((tag) => tag.slice(0, 2)).find((tag) => tag in languages) ?? "en";
+}
+
+export async function loadLanguage(language = preferred()): Promise<void> {
+  const texts = language === "en" ? en : (await catalogues[language]?.())?.default;
+  document.documentElement.lang = language;
+  loaded.set({ locale: language, texts: texts ?? en });
+}
+
+export async function setLanguage(language: string): Promise<void> {
+  writeLocal("language", language);
+  await loadLanguage(language);
+}
+
+type Values = Record<string, string | number>;
+
+/** The text of a key, with {names} replaced by values. */
+export function t(key: Key, values: Values = {}): string {
+  return loaded.get().texts[key].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+type PluralKey = Key extends infer K ? (K extends `${infer Stem}_other` ? Stem : never) : never;
+
+/** Like t, in the form that the language has for the number: tn("links", 3). */
+export function tn(stem: PluralKey, count: number, values: Values = {}): string {
+  const form = new Intl.PluralRules(loaded.get().locale).select(count) === "one" ? "one" : "other";
+  return t(`${stem}_${form}` as Key, { count: new Intl.NumberFormat(currentLocale()).format(count), ...values });
+}
+
+/** The text for a server's problem or value, or undefined if the catalogue has none. */
+export function tMaybe(key: string): string | undefined {
+  return (loaded.get().texts as Record<string, string>)[key];
+}

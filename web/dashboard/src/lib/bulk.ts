@@ -1,0 +1,80 @@
+import { api, ApiError, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { parseCsv } from "./csv";
+import { normalizeUrl } from "./urls";
+
+export type NewLink = Schemas["NewLink"];
+
+export interface BulkItem {
+  link: NewLink;
+  /** What this page already knows to be wrong. */
+  fault?: "url" | "slug";
+}
+
+export interface BulkResult {
+  item: BulkItem;
+  shortUrl?: string;
+  problem?: string;
+}
+
+const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at"] as const;
+const ALIASES: Record<string, (typeof COLUMNS)[number]> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags" };
+const CHUNK = 100;
+const RETRIES = 5;
+
+function columnsOf(row: string[]): (typeof COLUMNS)[number][] | undefined {
+  const names = row.map((cell) => cell.toLowerCase()).map((name) => ALIASES[name] ?? COLUMNS.find((each) => each === name));
+  return names.includes("original_url") ? names.map((name, at) => name ?? COLUMNS[at] ?? "title") : undefined;
+}
+
+/** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or spaces. */
+export function parseBulk(text: string): BulkItem[] {
+  const rows = parseCsv(text);
+  const header = rows[0] && columnsOf(rows[0]);
+  const columns = header ?? COLUMNS;
+  return rows.slice(header ? 1 : 0).map((row) => {
+    const cell = (name: (typeof COLUMNS)[number]) => row[columns.indexOf(name)] ?? "";
+    const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
+    if (cell("slug")) link.slug = cell("slug");
+    if (cell("title")) link.title = cell("title");
+    if (cell("tags")) link.tags = [...new Set(cell("tags").split(/[|\s]+/).filter(Boolean))];
+    if (cell("expires_at")) link.expires_at = cell("expires_at");
+    return { link, fault: faultOf(link) };
+  });
+}
+
+function faultOf(link: NewLink): BulkItem["fault"] {
+  // Browsers accept a space in a host.
+  if (/\s/.test(link.original_url) || !URL.canParse(link.original_url) || !/^https?:\/\//i.test(link.original_url)) return "url";
+  return link.slug && !/^[A-Za-z0-9_-]{1,32}$/.test(link.slug) ? "slug" : undefined;
+}
+
+const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+
+/** One request. A limit of requests passes by itself; the key makes the repeat safe. */
+async function createChunk(items: BulkItem[]): Promise<BulkResult[]> {
+  const params = { header: { "Idempotency-Key": newIdempotencyKey() } };
+  const body = { links: items.map((item) => item.link) };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const { results } = await unwrap(api.POST("/api/links/bulk", { params, body }));
+      return items.map((item, at) => {
+        const { link, problem } = results[at] ?? {};
+        const details = problem?.errors?.map((each) => `${each.pointer.slice(1)} ${each.detail}`).join("; ");
+        return { item, shortUrl: link?.short_url, problem: link ? undefined : details || problem?.detail || problem?.title || "?" };
+      });
+    } catch (error) {
+      const canRepeat = error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status === 503);
+      if (!canRepeat || attempt === RETRIES || error.retryAfterS > 60) throw error;
+      await wait(error.retryAfterS || attempt);
+    }
+  }
+}
+
+/** Creates all items in chunks, so that progress can be seen. */
+export async function createBulk(items: BulkItem[], onProgress: (results: BulkResult[]) => void): Promise<void> {
+  const results: BulkResult[] = [];
+  for (let at = 0; at < items.length; at += CHUNK) {
+    results.push(...(await createChunk(items.slice(at, at + CHUNK))));
+    onProgress([...results]);
+  }
+}

@@ -1,0 +1,78 @@
+import { currentZone } from "../app/settings";
+import { currentLocale, t } from "../i18n";
+
+export const formatCount = (count: number): string => new Intl.NumberFormat(currentLocale()).format(count);
+
+/** 12.3K: for places where the exact number stands beside or below. */
+export const formatCompact = (count: number): string =>
+  new Intl.NumberFormat(currentLocale(), { notation: "compact", maximumFractionDigits: 1 }).format(count);
+
+export const formatShare = (share: number): string =>
+  new Intl.NumberFormat(currentLocale(), { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
+
+export const formatChange = (share: number): string =>
+  new Intl.NumberFormat(currentLocale(), { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" }).format(share);
+
+const dates = (options: Intl.DateTimeFormatOptions) => (time: string | number) =>
+  new Intl.DateTimeFormat(currentLocale(), { timeZone: currentZone(), ...options }).format(new Date(time));
+
+export const formatDate = dates({ day: "numeric", month: "short", year: "numeric" });
+export const formatDay = dates({ weekday: "short", day: "numeric", month: "short" });
+export const formatMonth = dates({ month: "long", year: "numeric" });
+export const formatTime = dates({ dateStyle: "medium", timeStyle: "short" });
+export const formatClock = dates({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+export const formatHour = dates({ weekday: "short", hour: "2-digit", minute: "2-digit" });
+
+const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+
+/** "3 minutes ago", "in 7 hours". */
+export function formatRelative(time: string, now = Date.now()): string {
+  const seconds = (Date.parse(time) - now) / 1000;
+  const step = STEPS.find(([, size]) => Math.abs(seconds) >= size);
+  if (!step) return t("now");
+  const format = new Intl.RelativeTimeFormat(currentLocale(), { numeric: "auto" });
+  return format.format(Math.trunc(seconds / step[1]), step[0]);
+}
+
+function named(type: "region" | "language", code: string): string {
+  try {
+    return new Intl.DisplayNames(currentLocale(), { type }).of(code) ?? code;
+  } catch {
+    return code; // not a code that the browser knows
+  }
+}
+
+/** A visit's fact as people read it. */
+export function formatValue(dimension: string, value: string): string {
+  if (value === "") return dimension.startsWith("referrer") ? t("direct") : t("unknown");
+  if (dimension === "country") return named("region", value);
+  if (dimension === "language") return named("language", value);
+  if (dimension === "device") return deviceNames()[value] ?? value;
+  return value;
+}
+
+function deviceNames(): Record<string, string> {
+  return { desktop: t("device.desktop"), mobile: t("device.mobile"), tablet: t("device.tablet"), bot: t("device.bot"), other: t("device.other") };
+}
+
+/** A destination without what every one has. */
+export function shortenUrl(url: string): string {
+  return url.replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
+}
+
+export function hostAndSlug(shortUrl: string): string {
+  return shortUrl.replace(/^https?:\/\//, "");
+}
+
+/** "Firefox, Linux" for a User-Agent, as far as people can recognize their own devices by it. */
+export function browserName(userAgent: string): string {
+  const browser = [["Firefox/", "Firefox"], ["Edg/", "Edge"], ["OPR/", "Opera"], ["Chrome/", "Chrome"], ["Safari/", "Safari"]].find(([mark]) => userAgent.includes(mark as string));
+  const system = ["Android", "iPhone", "iPad", "Windows", "Mac OS", "Linux"].find((name) => userAgent.includes(name));
+  return [browser?.[1], system].filter(Boolean).join(", ") || userAgent || t("unknown");
+}

@@ -1,0 +1,14 @@
+import "./styles/base.css";
+import "./styles/components.css";
+import { render } from "preact";
+import { App } from "./app/app";
+import { startRouter } from "./app/router";
+import { startSession } from "./app/session";
+import { applyTheme } from "./app/settings";
+import { loadLanguage } from "./i18n";
+
+applyTheme();
+startRouter();
+await Promise.all([loadLanguage(), startSession()]);
+const root = document.getElementById("app");
+if (root) render(<App />, root);

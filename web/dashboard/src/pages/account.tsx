@@ -1,0 +1,162 @@
+import { useState } from "preact/hooks";
+import { api, unwrap } from "../api/client";
+import { href, navigate } from "../app/router";
+import { useQuery } from "../api/use_query";
+import { currentUser, setUser } from "../app/session";
+import { keepSetting, showZone, useZoneSetting } from "../app/settings";
+import { Preferences } from "../app/shell";
+import { notify } from "../app/toasts";
+import { ErrorBox, Skeleton } from "../components/feedback";
+import { SelectField, SubmitButton, TextField } from "../components/field";
+import { useAction } from "../components/use_action";
+import { t } from "../i18n";
+import { browserName, formatRelative, formatTime } from "../lib/format";
+
+function Profile() {
+  const [name, setName] = useState(currentUser()?.name ?? "");
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      setUser((await unwrap(api.PATCH("/api/auth/me", { body: { name } }))).user);
+      notify(t("saved"));
+    });
+  };
+  return (
+    <form class="card form" onSubmit={submit}>
+      <h2>{t("profile")}</h2>
+      {error && <ErrorBox error={error} />}
+      <p class="muted">{currentUser()?.email}</p>
+      <TextField label={t("name")} autocomplete="name" maxLength={100} value={name} error={error?.fields.name} onInput={setName} />
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+function Display() {
+  const zone = useZoneSetting();
+  const zones = Intl.supportedValuesOf("timeZone").map((each) => [each, each.replaceAll("_", " ")] as const);
+  const choose = (next: string) => {
+    showZone(next);
+    void keepSetting({ tz: next === "" ? null : next });
+  };
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return (
+    <section class="card form">
+      <h2>{t("display")}</h2>
+      <Preferences />
+      <SelectField label={t("zone")} hint={t("zone.hint")} value={zone} options={[["", t("zone.browser", { zone: own })], ...zones]} onChange={choose} />
+    </section>
+  );
+}
+
+function Password() {
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await unwrap(api.POST("/api/auth/password", { body: { current_password: current, new_password: next } }));
+      notify(t("password.changed"));
+      setUser(null);
+      navigate(href("/login"));
+    });
+  };
+  return (
+    <form class="card form" onSubmit={submit}>
+      <h2>{t("password.change")}</h2>
+      {error && <ErrorBox error={error} />}
+      <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={current} error={error?.fields.current_password} onInput={setCurrent} />
+      <TextField label={t("password.new")} hint={t("password.hint")} type="password" autocomplete="new-password" required minLength={8} value={next} error={error?.fields.new_password} onInput={setNext} />
+      <p class="hint">{t("password.revokes")}</p>
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t("password.change")}</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+function Sessions() {
+  const { data, error, reload } = useQuery("sessions", (signal) => unwrap(api.GET("/api/auth/sessions", { signal })));
+  const action = useAction();
+  const revoke = (id: number) =>
+    void action.run(async () => {
+      await unwrap(api.DELETE("/api/auth/sessions/{id}", { params: { path: { id } } }));
+      notify(t("session.revoked"));
+      reload();
+    });
+  const shownError = error ?? action.error;
+  return (
+    <section class="card">
+      <h2 class="card-head">{t("sessions")}</h2>
+      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {!data && !error && <Skeleton lines={2} height={40} />}
+      <ul class="rows">
+        {data?.sessions.map((session) => (
+          <li class="row" key={session.id}>
+            <span class="row-main">
+              <span title={session.user_agent}>{browserName(session.user_agent)}</span>
+              <span class="muted" title={formatTime(session.last_used_at)}>
+                {t("session.used", { time: formatRelative(session.last_used_at) })}
+              </span>
+            </span>
+            {session.current ? (
+              <span class="badge badge-admin">{t("session.current")}</span>
+            ) : (
+              <button type="button" class="button" aria-label={t("session.end", { name: browserName(session.user_agent) })} onClick={() => revoke(session.id)}>
+                {t("revoke")}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Deletion() {
+  const [password, setPassword] = useState("");
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await unwrap(api.DELETE("/api/auth/me", { body: { password } }));
+      setUser(null);
+      notify(t("account.deleted"));
+      navigate(href("/start"));
+    });
+  };
+  return (
+    <form class="card form card-danger" onSubmit={submit}>
+      <h2>{t("account.delete")}</h2>
+      <p>{t("account.delete.text")}</p>
+      {error && <ErrorBox error={error} />}
+      <TextField label={t("password")} type="password" autocomplete="current-password" required value={password} error={error?.fields.password} onInput={setPassword} />
+      <div class="button-row">
+        <button type="submit" class="button button-danger" disabled={isBusy}>
+          {t("account.delete")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export default function AccountPage() {
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("account")}</h1>
+      </header>
+      <div class="stack">
+        <Profile />
+        <Display />
+        <Sessions />
+        <Password />
+        <Deletion />
+      </div>
+    </>
+  );
+}

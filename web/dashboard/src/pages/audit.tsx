@@ -1,0 +1,80 @@
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { setParams, usePlace } from "../app/router";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { t } from "../i18n";
+import { formatTime } from "../lib/format";
+
+const PAGE_SIZE = 50;
+
+type Entry = Schemas["AuditEntry"];
+
+const describe = (details: Entry["details"]) =>
+  Object.entries(details as Record<string, unknown>)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+
+function numberOf(text: string | null): number | undefined {
+  const value = Number(text);
+  return text && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+export default function AuditPage() {
+  const { params } = usePlace();
+  const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, actor_id: numberOf(params.get("actor")), limit: PAGE_SIZE };
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/audit", { params: { query }, signal })));
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("audit")}</h1>
+      </header>
+      <div class="filter-bar">
+        <input class="input" aria-label={t("action")} placeholder={t("audit.action")} value={query.action ?? ""} onChange={(event) => setParams({ action: event.currentTarget.value.trim(), cursor: "" })} />
+        <input class="input" type="number" min={1} aria-label={t("actor")} placeholder={t("audit.actor")} value={query.actor_id ?? ""} onChange={(event) => setParams({ actor: event.currentTarget.value, cursor: "" })} />
+      </div>
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={8} height={36} />}
+      {data?.entries.length === 0 && <Empty title={t("audit.none")} text={t("links.nomatch.text")} />}
+      {data && data.entries.length > 0 && (
+        <div class="card table-card">
+          <table class="table">
+            <caption class="visually-hidden">{t("audit")}</caption>
+            <thead>
+              <tr>
+                <th scope="col">{t("time")}</th>
+                <th scope="col">{t("action")}</th>
+                <th scope="col">{t("actor")}</th>
+                <th scope="col" class="wide-only">{t("details")}</th>
+                <th scope="col" class="wide-only">{t("request.id")}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.entries.map((entry) => (
+                <tr key={entry.id}>
+                  <td class="muted">{formatTime(entry.at)}</td>
+                  <td>
+                    <code>{entry.action}</code>
+                    <div class="muted">
+                      {entry.subject_type} {entry.subject_id}
+                    </div>
+                  </td>
+                  <td>{entry.actor_id ?? t("audit.nobody")}</td>
+                  <td class="wide-only muted">{describe(entry.details)}</td>
+                  <td class="wide-only mono muted">{entry.request_id}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <nav class="pages" aria-label={t("pages")}>
+        <button type="button" class="button" disabled={!query.cursor} onClick={() => setParams({ cursor: "" })}>
+          {t("first")}
+        </button>
+        <button type="button" class="button" disabled={!data?.pagination.next_cursor} onClick={() => setParams({ cursor: data?.pagination.next_cursor })}>
+          {t("next")}
+        </button>
+      </nav>
+    </>
+  );
+}

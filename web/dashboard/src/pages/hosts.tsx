@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import { api, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { notify } from "../app/toasts";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { SubmitButton, TextField } from "../components/field";
+import { useAction } from "../components/use_action";
+import { t } from "../i18n";
+import { formatDate } from "../lib/format";
+
+function BlockForm({ onBlocked }: { onBlocked: () => void }) {
+  const [host, setHost] = useState("");
+  const [reason, setReason] = useState("");
+  const [withSubdomains, setWithSubdomains] = useState(true);
+  const { error, isBusy, run } = useAction();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const isDone = await run(() => unwrap(api.POST("/api/admin/hosts", { body: { host: host.trim(), reason, with_subdomains: withSubdomains } })));
+    if (!isDone) return;
+    notify(t("host.blocked", { host }));
+    setHost("");
+    setReason("");
+    onBlocked();
+  };
+  return (
+    <form class="card form" onSubmit={submit}>
+      <h2>{t("host.block")}</h2>
+      {error && <ErrorBox error={error} />}
+      <div class="field-row">
+        <TextField label={t("host")} hint={t("host.hint")} required autocomplete="off" value={host} error={error?.fields.host} onInput={setHost} />
+        <TextField label={t("reason")} hint={t("reason.hint")} maxLength={200} value={reason} error={error?.fields.reason} onInput={setReason} />
+      </div>
+      <label class="check">
+        <input type="checkbox" checked={withSubdomains} onChange={(event) => setWithSubdomains(event.currentTarget.checked)} /> {t("subdomains")}
+      </label>
+      <div class="button-row">
+        <SubmitButton isBusy={isBusy}>{t("host.block")}</SubmitButton>
+      </div>
+    </form>
+  );
+}
+
+export default function HostsPage() {
+  const { data, error, reload } = useQuery("hosts", (signal) => unwrap(api.GET("/api/admin/hosts", { signal })));
+  const action = useAction();
+  const unblock = (id: number, host: string) =>
+    void action.run(async () => {
+      await unwrap(api.DELETE("/api/admin/hosts/{id}", { params: { path: { id } } }));
+      notify(t("host.unblocked", { host }));
+      reload();
+    });
+  const shownError = error ?? action.error;
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("hosts")}</h1>
+      </header>
+      <BlockForm onBlocked={reload} />
+      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {!data && !error && <Skeleton lines={4} height={44} />}
+      {data?.hosts.length === 0 && <Empty title={t("hosts.none")} text={t("hosts.none.text")} />}
+      {data && data.hosts.length > 0 && (
+        <div class="card table-card">
+          <table class="table">
+            <caption class="visually-hidden">{t("hosts")}</caption>
+            <thead>
+              <tr>
+                <th scope="col">{t("host")}</th>
+                <th scope="col">{t("reason")}</th>
+                <th scope="col" class="wide-only">{t("created")}</th>
+                <th class="cell-actions"><span class="visually-hidden">{t("actions")}</span></th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.hosts.map((host) => (
+                <tr key={host.id}>
+                  <td class="mono">{host.with_subdomains ? `*.${host.host}` : host.host}</td>
+                  <td>{host.reason}</td>
+                  <td class="wide-only muted">{formatDate(host.created_at)}</td>
+                  <td class="cell-actions">
+                    <button type="button" class="button" aria-label={t("host.unblock", { host: host.host })} onClick={() => unblock(host.id, host.host)}>
+                      {t("unblock")}
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,62 @@
+import { useState } from "preact/hooks";
+import { api, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { href } from "../app/router";
+import type { PageProps } from "../app/routes";
+import { notify } from "../app/toasts";
+import { CopyButton } from "../components/copy_button";
+import { ErrorBox, Skeleton } from "../components/feedback";
+import { LinkForm } from "../components/link_form";
+import { LinkActions, StateBadge } from "../components/link_table";
+import { Statistics } from "../components/statistics";
+import { Visits } from "../components/visits";
+import { t } from "../i18n";
+import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+
+export default function LinkPage({ id }: PageProps) {
+  const linkId = Number(id);
+  const { data, error, reload } = useQuery(`link ${id}`, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: linkId } }, signal })));
+  const [isEditing, setEditing] = useState(false);
+  if (error && !data) return <ErrorBox error={error} retry={reload} />;
+  if (!data) return <Skeleton lines={8} height={40} />;
+  const { link } = data;
+  return (
+    <>
+      <nav class="crumbs" aria-label={t("breadcrumb")}>
+        <a href={href("/links")}>{t("links")}</a>
+      </nav>
+      <header class="page-head link-head">
+        <div class="link-head-text">
+          <h1>
+            {hostAndSlug(link.short_url)} {link.state !== "active" && <StateBadge link={link} />}
+          </h1>
+          {link.title && <p class="link-title">{link.title}</p>}
+          <p class="muted ellipsis">
+            →{" "}
+            <a href={link.original_url} target="_blank" rel="noreferrer">
+              {shortenUrl(link.original_url)}
+            </a>
+          </p>
+          {link.expires_at && <p class="muted">{t("expires.at", { time: formatTime(link.expires_at) })}</p>}
+        </div>
+        <div class="page-actions">
+          <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
+          <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
+        </div>
+      </header>
+      <Statistics linkId={linkId} />
+      <Visits linkId={linkId} slug={link.slug} />
+      {isEditing && (
+        <LinkForm
+          link={link}
+          onClose={() => setEditing(false)}
+          onSaved={() => {
+            setEditing(false);
+            notify(t("link.saved", { url: hostAndSlug(link.short_url) }));
+            reload();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,235 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { api, type Link, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { useKeys } from "../app/keyboard";
+import { href, setParams, usePlace } from "../app/router";
+import { notify } from "../app/toasts";
+import { Dialog } from "../components/dialog";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { SelectField } from "../components/field";
+import { Icon } from "../components/icons";
+import { LinkForm } from "../components/link_form";
+import { LinkTable } from "../components/link_table";
+import { rememberedTags, rememberTags, TagInput } from "../components/tag_input";
+import { t, tn } from "../i18n";
+import { hostAndSlug } from "../lib/format";
+import { changeAll, remove } from "../lib/link_actions";
+
+const PAGE_SIZE = 50;
+const POLL_MS = 2_500;
+const SEARCH_DELAY_MS = 250;
+const STATES = ["active", "disabled", "expired", "deleted"] as const;
+const SORTS = ["created_at", "humans", "last_visited_at"] as const;
+
+type Choice<T extends readonly string[]> = T[number] | undefined;
+
+function pick<T extends readonly string[]>(choices: T, value: string | null): Choice<T> {
+  return choices.find((each) => each === value);
+}
+
+function useLinks() {
+  const { params } = usePlace();
+  const query = {
+    q: params.get("q") ?? undefined,
+    tag: params.get("tag") ?? undefined,
+    state: pick(STATES, params.get("state")),
+    sort: pick(SORTS, params.get("sort")),
+    order: pick(["asc", "desc"] as const, params.get("order")),
+    page: Math.max(1, Number.parseInt(params.get("page") ?? "1", 10) || 1),
+    limit: PAGE_SIZE,
+  };
+  const load = async (signal: AbortSignal) => {
+    const answer = await unwrap(api.GET("/api/links", { params: { query }, signal }));
+    rememberTags(answer.links.flatMap((link) => link.tags));
+    return answer;
+  };
+  return { query, ...useQuery(JSON.stringify(query), load, POLL_MS) };
+}
+
+type Filters = ReturnType<typeof useLinks>["query"];
+
+function SearchField({ value }: { value: string }) {
+  const { params } = usePlace();
+  const [text, setText] = useState(value);
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  useEffect(() => {
+    if (document.activeElement !== field.current) setText(value);
+  }, [value]);
+  useEffect(() => {
+    if (params.get("focus") !== "search") return;
+    field.current?.focus();
+    setParams({ focus: "" }, { replace: true });
+  }, []);
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input
+        ref={field}
+        type="search"
+        class="input"
+        aria-label={t("search.links")}
+        placeholder={t("search.links")}
+        maxLength={200}
+        value={text}
+        onInput={(event) => {
+          const next = event.currentTarget.value;
+          setText(next);
+          clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => setParams({ q: next.trim(), page: "" }, { replace: true }), SEARCH_DELAY_MS);
+        }}
+      />
+      <kbd>/</kbd>
+    </div>
+  );
+}
+
+function FilterBar({ query }: { query: Filters }) {
+  const tags = [...new Set([...rememberedTags(), ...(query.tag ? [query.tag] : [])])];
+  const order = `${query.sort ?? "created_at"}.${query.order ?? "desc"}`;
+  return (
+    <div class="filter-bar">
+      <SearchField value={query.q ?? ""} />
+      <SelectField isLabelHidden label={t("state")} value={query.state ?? ""} options={[["", t("state.all")], ...STATES.map((state) => [state, t(`state.${state}`)] as const)]} onChange={(state) => setParams({ state, page: "" })} />
+      <SelectField isLabelHidden label={t("tag")} value={query.tag ?? ""} options={[["", t("tag.all")], ...tags.map((tag) => [tag, tag] as const)]} onChange={(tag) => setParams({ tag, page: "" })} />
+      <SelectField
+        isLabelHidden
+        label={t("sort")}
+        value={order}
+        options={[
+          ["created_at.desc", t("sort.newest")],
+          ["created_at.asc", t("sort.oldest")],
+          ["humans.desc", t("sort.most")],
+          ["humans.asc", t("sort.least")],
+          ["last_visited_at.desc", t("sort.recent")],
+        ]}
+        onChange={(value) => {
+          const [sort, direction] = value.split(".");
+          setParams({ sort, order: direction, page: "" });
+        }}
+      />
+    </div>
+  );
+}
+
+function SelectionBar({ links, onDone }: { links: Link[]; onDone: () => void }) {
+  const [tags, setTags] = useState<string[]>();
+  return (
+    <div class="selection-bar" role="region" aria-label={t("selection")}>
+      <strong>{tn("selected", links.length)}</strong>
+      <button type="button" class="button" onClick={() => void changeAll(links, { state: "active" }, onDone)}>
+        {t("enable")}
+      </button>
+      <button type="button" class="button" onClick={() => void changeAll(links, { state: "disabled" }, onDone)}>
+        {t("disable")}
+      </button>
+      <button type="button" class="button" onClick={() => setTags([])}>
+        {t("tags.set")}
+      </button>
+      <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
+        {t("delete")}
+      </button>
+      {tags && (
+        <Dialog title={t("tags.set")} onClose={() => setTags(undefined)}>
+          <p>{tn("tags.replace", links.length)}</p>
+          <TagInput label={t("tags")} hint={t("tags.hint")} tags={tags} onChange={setTags} />
+          <footer class="dialog-foot">
+            <button type="button" class="button button-primary" onClick={() => void changeAll(links, { tags }, onDone).then(() => setTags(undefined))}>
+              {t("save")}
+            </button>
+          </footer>
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function Pages({ page, next, total }: { page: number; next: boolean; total: number | null }) {
+  return (
+    <nav class="pages" aria-label={t("pages")}>
+      <button type="button" class="button" disabled={page <= 1} onClick={() => setParams({ page: page > 2 ? page - 1 : "" })}>
+        {t("previous")}
+      </button>
+      <span class="muted">
+        {t("page", { page })}
+        {total !== null && ` · ${tn("links", total)}`}
+      </span>
+      <button type="button" class="button" disabled={!next} onClick={() => setParams({ page: page + 1 })}>
+        {t("next")}
+      </button>
+    </nav>
+  );
+}
+
+function Nothing({ query, onCreate }: { query: Filters; onCreate: () => void }) {
+  if (query.q || query.tag || query.state || query.page > 1) {
+    return (
+      <Empty title={t("links.nomatch")} text={t("links.nomatch.text")}>
+        <a class="button" href={href("/links")}>
+          {t("filters.clear")}
+        </a>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={t("links.none")} text={t("links.none.text")}>
+      <button type="button" class="button button-primary" onClick={onCreate}>
+        <Icon name="plus" /> {t("link.create")}
+      </button>
+    </Empty>
+  );
+}
+
+export default function LinksPage() {
+  const { params } = usePlace();
+  const { query, data, error, isLoading, reload } = useLinks();
+  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  const [editing, setEditing] = useState<Link>();
+  const isCreating = params.get("edit") === "new";
+  const create = () => setParams({ edit: "new" });
+  const close = () => (isCreating ? setParams({ edit: "" }, { replace: true }) : setEditing(undefined));
+  useKeys({ c: create });
+
+  const links = data?.links ?? [];
+  const chosen = links.filter((link) => selected.has(link.id));
+  const saved = (link: Link) => {
+    close();
+    notify(t(isCreating ? "link.created" : "link.saved", { url: hostAndSlug(link.short_url) }));
+    reload();
+  };
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("links")}</h1>
+        <div class="page-actions">
+          <a class="button" href={href("/links/bulk")}>
+            <Icon name="upload" /> {t("bulk")}
+          </a>
+          <button type="button" class="button button-primary" onClick={create}>
+            <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
+          </button>
+        </div>
+      </header>
+      <FilterBar query={query} />
+      {chosen.length > 0 && (
+        <SelectionBar
+          links={chosen}
+          onDone={() => {
+            setSelected(new Set());
+            reload();
+          }}
+        />
+      )}
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={8} height={44} />}
+      {data && links.length === 0 && !isLoading && <Nothing query={query} onCreate={create} />}
+      {links.length > 0 && (
+        <div class={isLoading ? "card table-card is-loading" : "card table-card"}>
+          <LinkTable links={links} selected={selected} onSelect={setSelected} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={reload} />
+        </div>
+      )}
+      {data && (links.length > 0 || query.page > 1) && <Pages page={query.page} next={data.pagination.next_cursor !== null} total={data.pagination.total} />}
+      {(isCreating || editing) && <LinkForm link={editing ?? null} onSaved={saved} onClose={close} />}
+    </>
+  );
+}

@@ -1,0 +1,69 @@
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../api/client";
+import { href, navigate, usePlace } from "../app/router";
+import { login, register, useUser } from "../app/session";
+import { notify } from "../app/toasts";
+import { ErrorBox } from "../components/feedback";
+import { SubmitButton, TextField } from "../components/field";
+import { claimTemporaryLinks } from "../lib/temporary_links";
+import { t, tn } from "../i18n";
+
+/** A page of this program only: "next" comes from the address bar. */
+function safeNext(next: string | null): string {
+  return next && /^\/(?![/\\])/.test(next) ? `/app${next}` : href("/");
+}
+
+export default function LoginPage() {
+  const { path, params } = usePlace();
+  const isNew = path === "/register";
+  const user = useUser();
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [name, setName] = useState("");
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const next = params.get("next");
+
+  useEffect(() => {
+    if (user && !isBusy) navigate(safeNext(next), { replace: true });
+  }, [user, isBusy]);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await (isNew ? register(email, password, name) : login(email, password));
+      const claimed = await claimTemporaryLinks();
+      if (claimed > 0) notify(tn("claimed", claimed));
+    } catch (cause) {
+      setError(asApiError(cause));
+    }
+    setBusy(false);
+  };
+
+  return (
+    <form class="card auth" onSubmit={submit}>
+      <h1>{isNew ? t("register.title") : t("login.title")}</h1>
+      {error && <ErrorBox error={error} />}
+      {isNew && <TextField label={t("name")} hint={t("optional")} autocomplete="name" value={name} onInput={setName} error={error?.fields.name} maxLength={100} />}
+      <TextField label={t("email")} type="email" autocomplete="username" required value={email} onInput={setEmail} error={error?.fields.email} />
+      <TextField
+        label={t("password")}
+        hint={isNew ? t("password.hint") : undefined}
+        type="password"
+        autocomplete={isNew ? "new-password" : "current-password"}
+        required
+        minLength={8}
+        value={password}
+        onInput={setPassword}
+        error={error?.fields.password}
+      />
+      <SubmitButton isBusy={isBusy}>{isNew ? t("register") : t("login")}</SubmitButton>
+      <p class="hint">
+        {isNew ? t("register.other") : t("login.other")}{" "}
+        <a href={href(isNew ? "/login" : "/register", { next })}>{isNew ? t("login") : t("register")}</a>
+      </p>
+    </form>
+  );
+}

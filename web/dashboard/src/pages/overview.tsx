@@ -1,0 +1,94 @@
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { href, usePlace } from "../app/router";
+import { currentZone } from "../app/settings";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { Icon } from "../components/icons";
+import { RangeBar } from "../components/range_bar";
+import { t } from "../i18n";
+import { formatCount, formatShare, hostAndSlug } from "../lib/format";
+import { rangeOf } from "../lib/range";
+
+const POLL_MS = 3_000;
+const TOP = 20;
+
+type Top = Schemas["TopLinks"]["links"];
+
+function TopTable({ links }: { links: Top }) {
+  const { params } = usePlace();
+  const sum = links.reduce((all, link) => all + link.humans, 0);
+  const max = Math.max(1, ...links.map((link) => link.humans));
+  const range = { range: params.get("range"), from: params.get("from"), to: params.get("to") };
+  return (
+    <table class="bars bars-large">
+      <colgroup>
+        <col />
+        <col class="col-wide" />
+        <col class="col-wide wide-only" />
+        <col class="col-wide wide-only" />
+      </colgroup>
+      <thead>
+        <tr>
+          <th scope="col">{t("link")}</th>
+          <th scope="col" class="number">
+            {t("visits")}
+          </th>
+          <th scope="col" class="number wide-only">
+            {t("unique")}
+          </th>
+          <th scope="col" class="number wide-only">
+            {t("share")}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {links.map((link) => (
+          <tr key={link.id}>
+            <th scope="row">
+              <span class="bar" style={{ width: `${(link.humans / max) * 100}%` }} />
+              <a class="bar-name" href={href(`/links/${link.id}`, range)}>
+                {hostAndSlug(link.short_url)} {link.title && <span class="muted">{link.title}</span>}
+              </a>
+            </th>
+            <td class="number strong">{formatCount(link.humans)}</td>
+            <td class="number wide-only">{formatCount(link.unique_visitors)}</td>
+            <td class="number muted wide-only">{formatShare(sum > 0 ? link.humans / sum : 0)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export default function OverviewPage() {
+  const { params } = usePlace();
+  const range = rangeOf(params);
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit: TOP };
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/stats/top", { params: { query }, signal })), POLL_MS);
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("overview")}</h1>
+        <a class="button button-primary" href={href("/links", { edit: "new" })}>
+          <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
+        </a>
+      </header>
+      <RangeBar range={range} withCompare={false} />
+      {error && <ErrorBox error={error} retry={reload} />}
+      {!data && !error && <Skeleton lines={8} height={36} />}
+      {data?.links.length === 0 && (
+        <Empty title={t("overview.none")} text={t("overview.none.text")}>
+          <a class="button" href={href("/links")}>
+            {t("overview.none.action")}
+          </a>
+        </Empty>
+      )}
+      {data && data.links.length > 0 && (
+        <section class="card" aria-label={t("top")}>
+          <h2 class="card-head">{t("top")}</h2>
+          <TopTable links={data.links} />
+        </section>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+import { useState } from "preact/hooks";
+import { api, type ApiError, asApiError, unwrap } from "../api/client";
+import { href, navigate } from "../app/router";
+import { notify } from "../app/toasts";
+import { ErrorBox } from "../components/feedback";
+import { SubmitButton, TextField } from "../components/field";
+import { t } from "../i18n";
+
+export default function ResetPage() {
+  const [token, setToken] = useState("");
+  const [password, setPassword] = useState("");
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await unwrap(api.POST("/api/auth/password-reset", { body: { token: token.trim(), new_password: password } }));
+      notify(t("password.changed"));
+      navigate(href("/login"));
+    } catch (cause) {
+      setError(asApiError(cause));
+      setBusy(false);
+    }
+  };
+
+  return (
+    <form class="card auth" onSubmit={submit}>
+      <h1>{t("reset.title")}</h1>
+      {error && <ErrorBox error={error} />}
+      <TextField label={t("reset.token")} hint={t("reset.hint")} required value={token} onInput={setToken} error={error?.fields.token} autocomplete="off" />
+      <TextField label={t("password.new")} hint={t("password.hint")} type="password" autocomplete="new-password" required minLength={8} value={password} onInput={setPassword} error={error?.fields.new_password} />
+      <SubmitButton isBusy={isBusy}>{t("password.change")}</SubmitButton>
+    </form>
+  );
+}

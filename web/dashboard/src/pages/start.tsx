@@ -1,0 +1,122 @@
+import { useMemo, useState } from "preact/hooks";
+import { api, type ApiError, asApiError, newIdempotencyKey, unwrap } from "../api/client";
+import { href } from "../app/router";
+import { CopyButton } from "../components/copy_button";
+import { ErrorBox } from "../components/feedback";
+import { Icon } from "../components/icons";
+import { QrDialog, QrImage } from "../components/qr_dialog";
+import { t } from "../i18n";
+import { formatRelative, hostAndSlug, shortenUrl } from "../lib/format";
+import { drawQr } from "../lib/qr";
+import { forgetTemporaryLink, keepTemporaryLink, type TemporaryLink, temporaryLinks } from "../lib/temporary_links";
+import { normalizeUrl } from "../lib/urls";
+
+function Newest({ link }: { link: TemporaryLink }) {
+  const drawing = useMemo(() => drawQr(link.short_url), [link.short_url]);
+  return (
+    <section class="card newest" aria-label={t("start.made")}>
+      <QrImage drawing={drawing} colour="#000000" label={t("qr.of", { url: link.short_url })} />
+      <div class="newest-text">
+        <p class="hint">{t("start.made")}</p>
+        <a class="newest-url" href={link.short_url} target="_blank" rel="noreferrer">
+          {hostAndSlug(link.short_url)}
+        </a>
+        <p class="ellipsis">{shortenUrl(link.original_url)}</p>
+        <CopyButton withText text={link.short_url} label={t("copy.link", { url: link.short_url })} />
+      </div>
+    </section>
+  );
+}
+
+function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () => void }) {
+  const [qr, setQr] = useState<TemporaryLink>();
+  return (
+    <section class="card">
+      <div class="card-head">
+        <h2>{t("start.yours")}</h2>
+        <a class="button" href={href("/register")}>
+          {t("start.keep")}
+        </a>
+      </div>
+      <ul class="rows">
+        {links.map((link) => (
+          <li key={link.slug} class="row">
+            <div class="row-main">
+              <a href={link.short_url} target="_blank" rel="noreferrer" class="short">
+                {hostAndSlug(link.short_url)}
+              </a>
+              <span class="ellipsis muted">{shortenUrl(link.original_url)}</span>
+            </div>
+            <span class="muted nowrap">
+              <Icon name="clock" size={14} /> {t("start.ends", { time: formatRelative(link.expires_at) })}
+            </span>
+            <div class="row-actions">
+              <CopyButton text={link.short_url} label={t("copy.link", { url: link.short_url })} />
+              <button type="button" class="icon-button" aria-label={t("qr.of", { url: link.short_url })} onClick={() => setQr(link)}>
+                <Icon name="qr" />
+              </button>
+              <button
+                type="button"
+                class="icon-button"
+                aria-label={t("start.forget", { url: link.short_url })}
+                onClick={() => {
+                  forgetTemporaryLink(link.slug);
+                  onChange();
+                }}
+              >
+                <Icon name="close" />
+              </button>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {qr && <QrDialog shortUrl={qr.short_url} slug={qr.slug} onClose={() => setQr(undefined)} />}
+    </section>
+  );
+}
+
+export default function StartPage() {
+  const [url, setUrl] = useState("");
+  const [links, setLinks] = useState(temporaryLinks());
+  const [made, setMade] = useState<TemporaryLink>();
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+
+  const refresh = () => setLinks(temporaryLinks());
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      const headers = { "Idempotency-Key": newIdempotencyKey() };
+      const { link, claim_token } = await unwrap(api.POST("/api/links/public", { params: { header: headers }, body: { original_url: normalizeUrl(url) } }));
+      if (claim_token) keepTemporaryLink(link, claim_token);
+      setMade(temporaryLinks()[0]);
+      setUrl("");
+      refresh();
+    } catch (cause) {
+      setError(asApiError(cause));
+    }
+    setBusy(false);
+  };
+
+  return (
+    <div class="start">
+      <h1 class="hero">{t("start.title")}</h1>
+      <p class="lead">{t("start.text")}</p>
+      <form class="shorten" onSubmit={submit}>
+        <label class="visually-hidden" for="new-url">
+          {t("destination")}
+        </label>
+        <input id="new-url" class="input" inputMode="url" required autocomplete="off" placeholder="https://example.com/a-long-address" value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
+        <button type="submit" class="button button-primary" disabled={isBusy}>
+          {isBusy ? t("working") : t("shorten")}
+        </button>
+      </form>
+      {error && <ErrorBox error={error} />}
+      {error?.fields.original_url && <p class="field-error">{error.fields.original_url}</p>}
+      {made && <Newest link={made} key={made.slug} />}
+      {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}
+    </div>
+  );
+}

@@ -1,0 +1,141 @@
+import { useState } from "preact/hooks";
+import { api, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { setParams, usePlace } from "../app/router";
+import { currentUser } from "../app/session";
+import { notify } from "../app/toasts";
+import { CopyButton } from "../components/copy_button";
+import { Dialog } from "../components/dialog";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { SubmitButton, TextField } from "../components/field";
+import { Icon } from "../components/icons";
+import { Menu, type MenuItem } from "../components/menu";
+import { useAction } from "../components/use_action";
+import { t } from "../i18n";
+import { formatCount, formatDate, formatTime } from "../lib/format";
+
+type Account = Schemas["AdministeredUser"];
+type Reset = Schemas["PasswordResetAnswer"];
+
+const PAGE_SIZE = 50;
+const nameOf = (user: Account) => user.email ?? user.name;
+
+function QuotaDialog({ user, onClose, onSaved }: { user: Account; onClose: () => void; onSaved: () => void }) {
+  const [limit, setLimit] = useState(user.links_per_day === null ? "" : String(user.links_per_day));
+  const { error, isBusy, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      const links_per_day = limit === "" ? null : Number(limit);
+      await unwrap(api.PATCH("/api/admin/users/{id}", { params: { path: { id: user.id } }, body: { links_per_day } }));
+      onSaved();
+    });
+  };
+  return (
+    <Dialog title={t("quota.title", { name: nameOf(user) })} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {error && <ErrorBox error={error} />}
+        <TextField label={t("quota")} hint={t("quota.hint")} type="number" min={0} max={1_000_000_000} autofocus value={limit} error={error?.fields.links_per_day} onInput={setLimit} />
+        <footer class="dialog-foot">
+          <SubmitButton isBusy={isBusy}>{t("save")}</SubmitButton>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function ResetDialog({ reset, onClose }: { reset: Reset; onClose: () => void }) {
+  return (
+    <Dialog title={t("reset.made")} onClose={onClose}>
+      <p>{t("reset.made.text", { time: formatTime(reset.expires_at) })}</p>
+      <p class="secret mono">{reset.token}</p>
+      <footer class="dialog-foot">
+        <CopyButton withText text={reset.token} label={t("reset.copy")} />
+      </footer>
+    </Dialog>
+  );
+}
+
+function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
+  return (
+    <tr>
+      <td class="cell-link">
+        <strong>{user.email ?? <span class="muted">{t("user.deleted")}</span>}</strong>
+        <div class="muted">{user.name}</div>
+      </td>
+      <td>
+        {user.role === "admin" && <span class="badge badge-admin">{t("role.admin")}</span>} {user.blocked && <span class="badge badge-disabled">{t("blocked")}</span>}
+      </td>
+      <td class="number wide-only">{user.links_per_day === null ? t("default") : user.links_per_day === 0 ? t("unlimited") : formatCount(user.links_per_day)}</td>
+      <td class="wide-only muted nowrap">{formatDate(user.created_at)}</td>
+      <td class="cell-actions">{user.email !== null && user.id !== currentUser()?.id && <Menu label={t("actions.of", { url: nameOf(user) })} items={items} />}</td>
+    </tr>
+  );
+}
+
+export default function UsersPage() {
+  const { params } = usePlace();
+  const q = params.get("q") ?? "";
+  const cursor = params.get("cursor") ?? undefined;
+  const query = { q: q || undefined, cursor, limit: PAGE_SIZE };
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/users", { params: { query }, signal })));
+  const [quotaOf, setQuotaOf] = useState<Account>();
+  const [reset, setReset] = useState<Reset>();
+  const action = useAction();
+
+  const change = (user: Account, body: Schemas["UserChange"]) =>
+    void action.run(async () => {
+      await unwrap(api.PATCH("/api/admin/users/{id}", { params: { path: { id: user.id } }, body }));
+      notify(t("saved"));
+      reload();
+    });
+  const makeReset = (user: Account) =>
+    void action.run(async () => setReset(await unwrap(api.POST("/api/admin/users/{id}/password-reset", { params: { path: { id: user.id } } }))));
+  const itemsOf = (user: Account): MenuItem[] => [
+    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => change(user, { role: "admin" }) },
+    { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
+    { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
+    user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => change(user, { blocked: true }) },
+  ];
+  const shownError = error ?? action.error;
+  return (
+    <>
+      <header class="page-head">
+        <h1>{t("users")}</h1>
+      </header>
+      <div class="filter-bar">
+        <div class="search">
+          <Icon name="search" />
+          <input type="search" class="input" aria-label={t("search.users")} placeholder={t("search.users")} value={q} onChange={(event) => setParams({ q: event.currentTarget.value.trim(), cursor: "" }, { replace: true })} />
+        </div>
+      </div>
+      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {!data && !error && <Skeleton lines={6} height={44} />}
+      {data?.users.length === 0 && <Empty title={t("users.none")} text={t("links.nomatch.text")} />}
+      {data && data.users.length > 0 && (
+        <div class="card table-card">
+          <table class="table">
+            <caption class="visually-hidden">{t("users")}</caption>
+            <thead>
+              <tr>
+                <th scope="col">{t("account")}</th>
+                <th scope="col">{t("state")}</th>
+                <th scope="col" class="number wide-only">{t("quota")}</th>
+                <th scope="col" class="wide-only">{t("created")}</th>
+                <th class="cell-actions"><span class="visually-hidden">{t("actions")}</span></th>
+              </tr>
+            </thead>
+            <tbody>{data.users.map((user) => <UserRow user={user} items={itemsOf(user)} key={user.id} />)}</tbody>
+          </table>
+        </div>
+      )}
+      {data?.pagination.next_cursor && (
+        <button type="button" class="button" onClick={() => setParams({ cursor: data.pagination.next_cursor })}>
+          {t("next")}
+        </button>
+      )}
+      {quotaOf && <QuotaDialog user={quotaOf} onClose={() => setQuotaOf(undefined)} onSaved={() => (setQuotaOf(undefined), notify(t("saved")), reload())} />}
+      {reset && <ResetDialog reset={reset} onClose={() => setReset(undefined)} />}
+    </>
+  );
+}

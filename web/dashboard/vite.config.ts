@@ -1,0 +1,20 @@
+import { defineConfig } from "vite";
+import { budget } from "./build/budget.mjs";
+import { licences } from "./build/licences.mjs";
+import { world } from "./build/world.mjs";
+
+const api = process.env.LINKS_API_URL ?? "http://127.0.0.1:8080";
+
+export default defineConfig({
+  base: "/app/",
+  plugins: [world(), licences(), budget()],
+  esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+  build: {
+    target: "es2022",
+    assetsInlineLimit: 0, // a data: URL of a script or font is not allowed by the policy of the page
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  // `LINKS_API_URL=… npm run dev`: cookies and Sec-Fetch-Site work, because the browser sees one origin.
+  server: { proxy: { "/api": { target: api, changeOrigin: true } } },
+});
