@@ -1,6 +1,7 @@
 #include "lib/clicks/statistics_sql.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
@@ -60,7 +61,8 @@ struct statement {
 	enum statistics_unit unit;
 	enum visit_dimension dimension;
 	size_t limit;
-	const char *starts; /* an array literal */
+	struct sql_column *values; /* SQL_COLUMN_TEXT: list only these; NULL: the most frequent */
+	const char *starts;        /* an array literal */
 	int64_t owner_id;
 };
 
@@ -71,8 +73,26 @@ static bool needs_log(const struct statement *statement)
 	       !visit_dimension_is_rolled_up(statement->dimension);
 }
 
-/* The first parameter. A statement about one link adds the link ID first. */
+/*
+ * The links are the first parameter. The planner would compare each element of an array with its
+ * statistics, but not those of a subquery's.
+ */
 #define ONE_LINK "$1::bigint"
+#define SOME_LINKS "ANY ((SELECT $1::bigint[])::bigint[])"
+
+static const char *links_of(const struct statistics_query *query)
+{
+	return query->link_ids ? SOME_LINKS : ONE_LINK;
+}
+
+/* Adds the parameter of links_of. */
+static void add_links(struct visit_sql *sql, const struct statistics_query *query)
+{
+	if (query->link_ids)
+		visit_sql_column(sql, query->link_ids);
+	else
+		visit_sql_int(sql, query->link_id);
+}
 
 typedef void (*statement_writer)(struct visit_sql *sql, const struct statement *statement);
 
@@ -192,7 +212,7 @@ static const char *rank_of(enum visit_filter_traffic traffic)
 
 static void write_total(struct visit_sql *sql, const struct statement *statement)
 {
-	visit_sql_int(sql, statement->query->link_id);
+	add_links(sql, statement->query);
 	visit_sql_add(sql, "SELECT " SUMS_OR_ZERO " FROM (");
 	add_everything(sql, "", "", statement);
 	visit_sql_add(sql, ") AS everything");
@@ -202,7 +222,7 @@ enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *que
                               struct statistics_sums *out)
 {
 	struct statement statement = { .query = query,
-		                       .link = ONE_LINK,
+		                       .link = links_of(query),
 		                       .unit = STATISTICS_TOTALS };
 	struct pg_result *rows = NULL;
 	enum err err = run(conn, query, write_total, &statement, &rows);
@@ -217,7 +237,7 @@ enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *que
 static void write_series(struct visit_sql *sql, const struct statement *statement)
 {
 	char bucket[64], visit[64];
-	visit_sql_int(sql, statement->query->link_id);
+	add_links(sql, statement->query);
 	int starts = visit_sql_text(sql, statement->starts);
 	snprintf(bucket, sizeof(bucket), "width_bucket(bucket, $%d::timestamptz[]) AS point, ",
 	         starts);
@@ -246,9 +266,10 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 		return ERR_INTERNAL;
 	struct strbuf text;
 	write_starts(&text, starts, count);
-	struct statement statement = {
-		.query = query, .link = ONE_LINK, .unit = STATISTICS_SERIES, .starts = text.data
-	};
+	struct statement statement = { .query = query,
+		                       .link = links_of(query),
+		                       .unit = STATISTICS_SERIES,
+		                       .starts = text.data };
 	struct pg_result *rows = NULL;
 	enum err err = run(conn, query, write_series, &statement, &rows);
 	for (size_t i = 0; err == OK && i < count; i++)
@@ -333,17 +354,27 @@ static void add_counted(struct visit_sql *sql, const struct statement *statement
 static void write_values(struct visit_sql *sql, const struct statement *statement)
 {
 	const char *rank = rank_of(statement->query->filter->traffic);
-	visit_sql_int(sql, statement->query->link_id);
+	add_links(sql, statement->query);
 	add_counted(sql, statement);
-	int limit = visit_sql_int(sql, (int64_t)statement->limit);
 	visit_sql_add(
 		sql,
 		"), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS
 		" FROM counted GROUP BY 1) "
 		"SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
-		"(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
-		"WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
-		rank, rank, limit);
+		"(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums ");
+	if (statement->values)
+		visit_sql_add(sql, "WHERE value = ANY ($%d::text[])",
+		              visit_sql_column(sql, statement->values));
+	else
+		visit_sql_add(sql, "WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint", rank,
+		              rank, visit_sql_int(sql, (int64_t)statement->limit));
+	visit_sql_add(sql, ") AS v ON true");
+}
+
+/* Without a value to list, one row has the totals alone. */
+static size_t count_values(const struct pg_result *rows)
+{
+	return pg_result_is_null(rows, 0, 3) ? 0 : pg_result_count(rows);
 }
 
 enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *query,
@@ -352,7 +383,7 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_sums *total)
 {
 	struct statement statement = { .query = query,
-		                       .link = ONE_LINK,
+		                       .link = links_of(query),
 		                       .unit = STATISTICS_VALUES,
 		                       .dimension = dimension,
 		                       .limit = limit };
@@ -361,11 +392,53 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
 	if (err != OK)
 		return err;
 	*total = read_sums(rows, 0, 0);
-	*count = pg_result_is_null(rows, 0, 3) ? 0 : pg_result_count(rows);
+	*count = count_values(rows);
 	for (size_t i = 0; i < *count; i++) {
 		snprintf(values[i].value, sizeof(values[i].value), "%s",
 		         pg_result_text(rows, i, 3));
 		values[i].sums = read_sums(rows, i, 4);
+	}
+	pg_result_free(rows);
+	return OK;
+}
+
+static const struct statistics_value *find_value(const struct statistics_value *values,
+                                                 size_t count, const char *value)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(values[i].value, value) == 0)
+			return &values[i];
+	return NULL;
+}
+
+enum err statistics_sql_values_of(struct pg_conn *conn, struct statistics_query *query,
+                                  enum visit_dimension dimension,
+                                  const struct statistics_value *values, size_t count,
+                                  struct statistics_sums *out, struct statistics_sums *total)
+{
+	struct sql_column listed;
+	sql_column_init(&listed, SQL_COLUMN_TEXT,
+	                STATISTICS_SQL_VALUES_MAX * (VISIT_FILTER_VALUE_SIZE + 4));
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_text(&listed, values[i].value);
+	struct statement statement = { .query = query,
+		                       .link = links_of(query),
+		                       .unit = STATISTICS_VALUES,
+		                       .dimension = dimension,
+		                       .values = &listed };
+	struct pg_result *rows = NULL;
+	enum err err = run(conn, query, write_values, &statement, &rows);
+	sql_column_clear(&listed);
+	if (err != OK)
+		return err;
+	*total = read_sums(rows, 0, 0);
+	for (size_t i = 0; i < count; i++)
+		out[i] = (struct statistics_sums){ 0 };
+	for (size_t i = 0; i < count_values(rows); i++) {
+		const struct statistics_value *value =
+			find_value(values, count, pg_result_text(rows, i, 3));
+		if (value)
+			out[value - values] = read_sums(rows, i, 4);
 	}
 	pg_result_free(rows);
 	return OK;

@@ -1,9 +1,9 @@
 /*
- * Visit counts of a link over a time range, exact for any range. Finished days come from
- * rollup_day, other whole hours and quarters of an hour from rollup_hour, and the edges of the
- * range from visit_log. What is not folded yet comes from rollup_delta. Counts with a filter, and
- * counts by a dimension that is not rolled up, come from visit_log alone. Each result is one
- * statement, so it is a consistent snapshot.
+ * Visit counts of a link, or of several together, over a time range, exact for any range. Finished
+ * days come from rollup_day, other whole hours and quarters of an hour from rollup_hour, and the
+ * edges of the range from visit_log. What is not folded yet comes from rollup_delta. Counts with
+ * a filter, and counts by a dimension that is not rolled up, come from visit_log alone. Each
+ * result is one statement, so it is a consistent snapshot.
  *
  * Where visit_log no longer reaches back, the ends of the range move down to what is stored
  * (statistics_range.h). counted returns the range that was really counted.
@@ -25,6 +25,7 @@
 #include "lib/clicks/visit_filter.h"
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 
 #define STATISTICS_SQL_POINTS_MAX 2000
 #define STATISTICS_SQL_VALUES_MAX 1000
@@ -33,12 +34,17 @@
 struct statistics_sums {
 	int64_t humans;
 	int64_t bots;
-	int64_t uniques; /* first visits of a visitor to the link on a UTC day; never those of bots
-	                  */
+	/*
+	 * First visits of a visitor to a link on a UTC day, never those of bots. Of several
+	 * links it is their sum: who visits two of them counts twice.
+	 */
+	int64_t uniques;
 };
 
 struct statistics_query {
 	int64_t link_id;
+	struct sql_column
+		*link_ids; /* SQL_COLUMN_INT8: these links together; NULL: link_id alone */
 	struct statistics_span requested; /* from_us < to_us */
 	/*
 	 * Its terms select what is counted; its traffic decides what is listed and in which order.
@@ -77,6 +83,16 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_value *values, size_t *count,
                                struct statistics_sums *total) MUST_CHECK;
 
+/*
+ * The sums of the first count values, in their order, zeros for those without visits; total as
+ * above.
+ */
+enum err statistics_sql_values_of(struct pg_conn *conn, struct statistics_query *query,
+                                  enum visit_dimension dimension,
+                                  const struct statistics_value *values, size_t count,
+                                  struct statistics_sums *out,
+                                  struct statistics_sums *total) MUST_CHECK;
+
 struct statistics_top {
 	int64_t link_id;
 	char slug[SLUG_SIZE];
@@ -87,7 +103,8 @@ struct statistics_top {
 /*
  * The owner's most visited links, at most limit (up to STATISTICS_SQL_TOP_MAX); links must have
  * room for them. Deleted links, and links without visits of the filter's traffic, are not listed.
- * Ties are ordered by ID. The filter must have no terms; link_id is ignored.
+ * Ties are ordered by ID. The filter must have no terms; link_id and link_ids are
+ * ignored.
  */
 enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
                             size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;

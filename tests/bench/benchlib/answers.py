@@ -18,6 +18,7 @@ from .bounds import judge
 from .report import table
 
 LINKS = 1000
+TAGGED = LINKS // 10  # every tenth of them
 DAYS = 31
 ASKED = 1000
 DEFAULT_VISITS = 100_000_000
@@ -45,6 +46,10 @@ QUESTIONS = [
     Question("total of 30 days", "/api/links/{id}/stats?tz=Europe/Berlin&from={from}", False),
     Question(f"top 10 of {LINKS:,} links, 24 hours", "/api/stats/top", False, 100),
     Question(f"top 10 of {LINKS:,} links, 30 days", "/api/stats/top?from={from}", False, 100),
+    Question(f"total of {LINKS:,} links together, 30 days", "/api/stats/summary?tz=Europe/Berlin", False, 100),
+    Question(f"total of {TAGGED} links with a tag, 30 days", "/api/stats/summary?tz=Europe/Berlin&tag=tenth", False, 100),
+    Question(f"30 days by day, {TAGGED} links with a tag", "/api/stats/timeseries?tz=Europe/Berlin&tag=tenth", False, 100),
+    Question(f"top 10 of a dimension, 30 days, {TAGGED} links with a tag", "/api/stats/{dimension}?tz=Europe/Berlin&tag=tenth", False, 100),
 ]
 
 
@@ -83,8 +88,9 @@ def weights():
 def fill(cursor, visits):
     """Links and their roll-ups, up to the end of the present hour."""
     cursor.execute(
-        "INSERT INTO links (slug, link_type, original_url, owner_id)"
-        " SELECT 'stat' || i, 'PERMANENT', 'https://example.com/', (SELECT max(id) FROM users) FROM generate_series(1, %s) AS i RETURNING id",
+        "INSERT INTO links (slug, link_type, original_url, owner_id, tags)"
+        " SELECT 'stat' || i, 'PERMANENT', 'https://example.com/', (SELECT max(id) FROM users), CASE WHEN i %% 10 = 0 THEN '{tenth}'::text[] ELSE '{}' END"
+        " FROM generate_series(1, %s) AS i RETURNING id",
         (LINKS,),
     )
     ids = [row[0] for row in cursor.fetchall()]
