@@ -127,6 +127,39 @@ enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char
 		&params, start_us);
 }
 
+enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span span,
+                                  const char *zone, enum local_calendar_interval interval,
+                                  int64_t back, struct statistics_span *moved)
+{
+	if (interval == LOCAL_CALENDAR_HOUR) {
+		moved->from_us = span.from_us - back * CLOCK_US_PER_HOUR;
+		moved->to_us = span.to_us - back * CLOCK_US_PER_HOUR;
+		return moved->from_us < 0 ? ERR_INVALID : OK;
+	}
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_time(&params, span.from_us);
+	pg_params_time(&params, span.to_us);
+	pg_params_text(&params, zone_in_sql(zone));
+	pg_params_text(&params, local_calendar_interval_name(interval));
+	pg_params_int(&params, back);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT begins, ends FROM (SELECT $5::int * ('1 ' || $4::text)::interval AS move) AS moves, "
+		"local_start(($1::timestamptz AT TIME ZONE $3::text) - move, $3::text) AS begins, "
+		"local_start(($2::timestamptz AT TIME ZONE $3::text) - move, $3::text) AS ends "
+		"WHERE begins >= 'epoch'",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) == 0)
+		err = ERR_INVALID;
+	if (err == OK) {
+		moved->from_us = pg_result_time(rows, 0, 0);
+		moved->to_us = pg_result_time(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
 static const char starts_sql[] =
 	"SELECT local_start(local, $3::text) FROM generate_series(date_trunc($4::text, $1::timestamptz AT TIME ZONE $3::text), "
 	"$2::timestamptz AT TIME ZONE $3::text, ('1 ' || $4::text)::interval) AS local";

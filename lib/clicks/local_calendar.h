@@ -49,6 +49,14 @@ enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char
                                  int64_t *start_us) MUST_CHECK;
 
 /*
+ * Moves both ends of a span back by so many intervals of local time. ERR_INVALID: it would begin
+ * before 1970.
+ */
+enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span span,
+                                  const char *zone, enum local_calendar_interval interval,
+                                  int64_t back, struct statistics_span *moved) MUST_CHECK;
+
+/*
  * The starts of all intervals that overlap span; the first one may be before it. Where the local
  * offset changes by less than an hour, a new hour begins, so that each hour has one offset.
  * ERR_LIMIT: there are more than max.

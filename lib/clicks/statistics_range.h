@@ -1,7 +1,7 @@
 /*
- * Splits a time range into the stored pieces that make it up: whole finished days, hours (or
- * quarter hours for totals) where days are not finished, and single visits of the log at the edges.
- * Times are in microseconds since 1970-01-01T00:00:00Z; ends are exclusive. Pure.
+ * Splits a time range into the stored pieces that make it up: whole finished days, whole hours,
+ * quarters of an hour for totals, and single visits of the log at the edges. Times are in
+ * microseconds since 1970-01-01T00:00:00Z; ends are exclusive. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_RANGE_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_RANGE_H
@@ -11,36 +11,58 @@
 #include <stdint.h>
 
 #define STATISTICS_RANGE_QUARTER_US INT64_C(900000000)
+#define STATISTICS_RANGE_PIECES_MAX 8
 
 struct statistics_span {
 	int64_t from_us, to_us; /* from_us >= to_us: empty */
 };
 
-/*
- * Every moment of the range is either in log or in rolled. Every moment of rolled is either in
- * buckets or in days.
- */
-struct statistics_range {
-	struct statistics_span log[2];
-	struct statistics_span rolled;     /* everything outside log */
-	struct statistics_span buckets[2]; /* hours, or quarter hours for totals */
-	struct statistics_span days;
+/* How far the stored data reach. */
+struct statistics_reach {
+	int64_t log_since_us;   /* visit_log has everything from here on; 0: it is complete */
+	int64_t hours_since_us; /* rollup_hour has; a midnight (UTC), no later than finished_us */
+	int64_t finished_us;    /* rollup_day has all days before this midnight (UTC) */
+};
+
+enum statistics_unit {
+	STATISTICS_VALUES, /* of a dimension: hours and days have them */
+	STATISTICS_TOTALS,
+	STATISTICS_SERIES, /* totals by points that may begin at any quarter of an hour */
+};
+
+enum statistics_source {
+	STATISTICS_LOG,
+	STATISTICS_QUARTERS_OF_HOURS, /* some quarters, which the rows of hours have */
+	STATISTICS_QUARTERS_OF_DAYS,
+	STATISTICS_HOURS, /* whole ones */
+	STATISTICS_DAYS,
+};
+
+struct statistics_piece {
+	enum statistics_source source;
+	struct statistics_span span; /* not empty */
+};
+
+/* In the order of time, without gaps. */
+struct statistics_pieces {
+	struct statistics_piece of[STATISTICS_RANGE_PIECES_MAX];
+	size_t count;
 };
 
 bool statistics_range_is_empty(const struct statistics_span *span);
 
 /*
  * The range that can be counted. Before log_since_us only roll-ups exist, so an end before it moves
- * down to the start of its bucket. Adjacent ranges stay adjacent. bucket_us must divide a day.
+ * down: to a quarter of an hour for totals, and to the hour (before hours_since_us, the day) for
+ * values. Adjacent ranges stay adjacent.
  */
-struct statistics_span statistics_range_countable(struct statistics_span span, int64_t bucket_us,
-                                                  int64_t log_since_us);
+struct statistics_span statistics_range_countable(struct statistics_span span,
+                                                  enum statistics_unit unit,
+                                                  const struct statistics_reach *reach);
 
-/*
- * finished spans the finished days, from midnight to midnight (UTC); only these are put into days.
- * bucket_us is an hour for counts by a dimension, STATISTICS_RANGE_QUARTER_US for totals.
- */
-struct statistics_range statistics_range_split(struct statistics_span span, int64_t bucket_us,
-                                               struct statistics_span finished);
+/* span is countable. No piece of the log begins before log_since_us. */
+struct statistics_pieces statistics_range_split(struct statistics_span span,
+                                                enum statistics_unit unit,
+                                                const struct statistics_reach *reach);
 
 #endif

@@ -1,9 +1,11 @@
 #include "lib/clicks/statistics_sql.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
+#include "lib/clicks/rollup_sql.h"
 #include "lib/clicks/visit_sql.h"
 
 /*
@@ -33,20 +35,21 @@ enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us)
 
 /* --- running a query --- */
 
-/* Finished days never become unfinished, so a later statement finds them as this one reports. */
+/* The days of rollup_progress only move forward. A later statement finds what this one reports. */
 static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
-		"next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, daily_rollup_progress",
+		"SELECT since::timestamp AT TIME ZONE 'UTC', nullif(hours_since, '-infinity')::timestamp AT TIME ZONE 'UTC', "
+		"next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, rollup_progress",
 		NULL, &rows);
-	if (err == OK) {
-		query->log_since_us = pg_result_time(rows, 0, 0);
-		query->finished = (struct statistics_span){ pg_result_time(rows, 0, 1),
-			                                    pg_result_time(rows, 0, 2) };
-	}
+	if (err == OK)
+		query->reach = (struct statistics_reach){
+			.log_since_us = pg_result_time(rows, 0, 0),
+			.hours_since_us = pg_result_time(rows, 0, 1),
+			.finished_us = pg_result_time(rows, 0, 2),
+		};
 	pg_result_free(rows);
 	return err;
 }
@@ -55,9 +58,11 @@ static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 struct statement {
 	const struct statistics_query *query;
 	const char *link; /* an SQL expression */
+	enum statistics_unit unit;
 	enum visit_dimension dimension;
 	size_t limit;
-	const char *starts; /* an array literal */
+	struct sql_column *values; /* SQL_COLUMN_TEXT: list only these; NULL: the most frequent */
+	const char *starts;        /* an array literal */
 	int64_t owner_id;
 };
 
@@ -68,8 +73,26 @@ static bool needs_log(const struct statement *statement)
 	       !visit_dimension_is_rolled_up(statement->dimension);
 }
 
-/* The first parameter. A statement about one link adds the link ID first. */
+/*
+ * The links are the first parameter. The planner would compare each element of an array with its
+ * statistics, but not those of a subquery's.
+ */
 #define ONE_LINK "$1::bigint"
+#define SOME_LINKS "ANY ((SELECT $1::bigint[])::bigint[])"
+
+static const char *links_of(const struct statistics_query *query)
+{
+	return query->link_ids ? SOME_LINKS : ONE_LINK;
+}
+
+/* Adds the parameter of links_of. */
+static void add_links(struct visit_sql *sql, const struct statistics_query *query)
+{
+	if (query->link_ids)
+		visit_sql_column(sql, query->link_ids);
+	else
+		visit_sql_int(sql, query->link_id);
+}
 
 typedef void (*statement_writer)(struct visit_sql *sql, const struct statement *statement);
 
@@ -92,31 +115,30 @@ static enum err run_once(struct pg_conn *conn, statement_writer write,
  * NULL, which reads as zeros, if nothing is left of the range because both ends moved down to the
  * start of one bucket.
  */
-static enum err run(struct pg_conn *conn, struct statistics_query *query, int64_t bucket_us,
-                    statement_writer write, const struct statement *statement,
-                    struct pg_result **rows)
+static enum err run(struct pg_conn *conn, struct statistics_query *query, statement_writer write,
+                    const struct statement *statement, struct pg_result **rows)
 {
 	enum err err = read_reach(conn, query);
 	for (int i = 0; err == OK && i < ATTEMPTS_MAX; i++) {
-		if (needs_log(statement) && query->requested.from_us < query->log_since_us)
+		if (needs_log(statement) && query->requested.from_us < query->reach.log_since_us)
 			return ERR_NOT_FOUND;
-		query->counted = statistics_range_countable(query->requested, bucket_us,
-		                                            query->log_since_us);
+		query->counted = statistics_range_countable(query->requested, statement->unit,
+		                                            &query->reach);
 		*rows = NULL;
 		if (statistics_range_is_empty(&query->counted))
 			return OK;
 		bool reads_log = false;
 		struct pg_result *found = NULL;
 		err = run_once(conn, write, statement, &reads_log, &found);
-		int64_t since_us = query->log_since_us;
+		int64_t since_us = query->reach.log_since_us;
 		if (err == OK && reads_log)
 			err = statistics_sql_log_since(conn, &since_us);
-		if (err == OK && since_us == query->log_since_us) {
+		if (err == OK && since_us == query->reach.log_since_us) {
 			*rows = found;
 			return OK;
 		}
 		pg_result_free(found);
-		query->log_since_us = since_us;
+		query->reach.log_since_us = since_us;
 	}
 	return err == OK ? ERR_UNAVAILABLE : err;
 }
@@ -141,36 +163,6 @@ static const char *union_all(bool *is_first)
 }
 
 /* columns: leading columns with a trailing comma, or "". */
-static void add_buckets(struct visit_sql *sql, const char *columns,
-                        const struct statement *statement, struct statistics_span span,
-                        const char *table, bool has_dimension)
-{
-	int from = visit_sql_time(sql, span.from_us);
-	int to = visit_sql_time(sql, span.to_us);
-	visit_sql_add(sql,
-	              "SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s "
-	              "AND bucket >= $%d::timestamptz AND bucket < $%d::timestamptz",
-	              columns, table, statement->link, from, to);
-	if (has_dimension)
-		visit_sql_add(sql, " AND dimension = '%s'",
-		              visit_dimension_stored(statement->dimension));
-}
-
-static void add_days(struct visit_sql *sql, const char *columns, const struct statement *statement,
-                     struct statistics_span span, bool has_dimension)
-{
-	int from = visit_sql_day(sql, clock_utc_day(span.from_us));
-	int to = visit_sql_day(sql, clock_utc_day(span.to_us));
-	visit_sql_add(
-		sql,
-		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
-		columns, has_dimension ? "visit_rollup_day" : "visit_total_day", statement->link,
-		from, to);
-	if (has_dimension)
-		visit_sql_add(sql, " AND dimension = '%s'",
-		              visit_dimension_stored(statement->dimension));
-}
-
 static void add_visits(struct visit_sql *sql, const char *columns,
                        const struct statement *statement, struct statistics_span span)
 {
@@ -179,38 +171,7 @@ static void add_visits(struct visit_sql *sql, const char *columns,
 }
 
 /*
- * Adds the days and quarter hours of the range. Returns true if there are none. columns as above.
- */
-static bool add_rolled_totals(struct visit_sql *sql, const char *columns,
-                              const struct statement *statement,
-                              const struct statistics_range *range)
-{
-	bool is_first = true;
-	if (!statistics_range_is_empty(&range->days)) {
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_days(sql, columns, statement, range->days, false);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range->buckets[i]))
-			continue;
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_buckets(sql, columns, statement, range->buckets[i], "visit_rollup_quarter",
-		            false);
-	}
-	return is_first;
-}
-
-static struct statistics_range range_of_totals(const struct statement *statement,
-                                               struct statistics_span span)
-{
-	struct statistics_span none = { 0, 0 };
-	/* A series cannot use whole UTC days, because days begin at other times in other zones. */
-	return statistics_range_split(span, STATISTICS_RANGE_QUARTER_US,
-	                              statement->starts ? none : statement->query->finished);
-}
-
-/*
- * Adds everything in the range, one row per day, quarter hour or visit. bucket_columns and
+ * Adds everything in the range, one row per day, hour, quarter or visit. bucket_columns and
  * visit_columns are leading columns with a trailing comma, or "".
  */
 static void add_everything(struct visit_sql *sql, const char *bucket_columns,
@@ -221,13 +182,18 @@ static void add_everything(struct visit_sql *sql, const char *bucket_columns,
 		add_visits(sql, visit_columns, statement, query->counted);
 		return;
 	}
-	struct statistics_range range = range_of_totals(statement, query->counted);
-	bool is_first = add_rolled_totals(sql, bucket_columns, statement, &range);
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range.log[i]))
-			continue;
+	struct statistics_pieces pieces =
+		statistics_range_split(query->counted, statement->unit, &query->reach);
+	bool is_first = true;
+	for (size_t i = 0; i < pieces.count; i++) {
+		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_visits(sql, visit_columns, statement, range.log[i]);
+		if (piece->source == STATISTICS_LOG)
+			add_visits(sql, visit_columns, statement, piece->span);
+		else if (piece->source == STATISTICS_HOURS || piece->source == STATISTICS_DAYS)
+			rollup_sql_add_totals(sql, bucket_columns, statement->link, piece);
+		else
+			rollup_sql_add_quarters(sql, bucket_columns, statement->link, piece);
 	}
 }
 
@@ -246,7 +212,7 @@ static const char *rank_of(enum visit_filter_traffic traffic)
 
 static void write_total(struct visit_sql *sql, const struct statement *statement)
 {
-	visit_sql_int(sql, statement->query->link_id);
+	add_links(sql, statement->query);
 	visit_sql_add(sql, "SELECT " SUMS_OR_ZERO " FROM (");
 	add_everything(sql, "", "", statement);
 	visit_sql_add(sql, ") AS everything");
@@ -255,10 +221,11 @@ static void write_total(struct visit_sql *sql, const struct statement *statement
 enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
                               struct statistics_sums *out)
 {
-	struct statement statement = { .query = query, .link = ONE_LINK };
+	struct statement statement = { .query = query,
+		                       .link = links_of(query),
+		                       .unit = STATISTICS_TOTALS };
 	struct pg_result *rows = NULL;
-	enum err err =
-		run(conn, query, STATISTICS_RANGE_QUARTER_US, write_total, &statement, &rows);
+	enum err err = run(conn, query, write_total, &statement, &rows);
 	if (err == OK)
 		*out = read_sums(rows, 0, 0);
 	pg_result_free(rows);
@@ -270,7 +237,7 @@ enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *que
 static void write_series(struct visit_sql *sql, const struct statement *statement)
 {
 	char bucket[64], visit[64];
-	visit_sql_int(sql, statement->query->link_id);
+	add_links(sql, statement->query);
 	int starts = visit_sql_text(sql, statement->starts);
 	snprintf(bucket, sizeof(bucket), "width_bucket(bucket, $%d::timestamptz[]) AS point, ",
 	         starts);
@@ -299,10 +266,12 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 		return ERR_INTERNAL;
 	struct strbuf text;
 	write_starts(&text, starts, count);
-	struct statement statement = { .query = query, .link = ONE_LINK, .starts = text.data };
+	struct statement statement = { .query = query,
+		                       .link = links_of(query),
+		                       .unit = STATISTICS_SERIES,
+		                       .starts = text.data };
 	struct pg_result *rows = NULL;
-	enum err err =
-		run(conn, query, STATISTICS_RANGE_QUARTER_US, write_series, &statement, &rows);
+	enum err err = run(conn, query, write_series, &statement, &rows);
 	for (size_t i = 0; err == OK && i < count; i++)
 		out[i] = (struct statistics_sums){ 0 };
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
@@ -317,35 +286,39 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 
 /* --- values of a dimension --- */
 
-/* Adds the table rolled: the sums of days and hours per value. */
-static void add_rolled(struct visit_sql *sql, const struct statement *statement,
-                       const struct statistics_range *range)
+/* Adds the table rolled, the sums of days and hours per value. Returns false if there are none. */
+static bool add_rolled(struct visit_sql *sql, const struct statement *statement,
+                       const struct statistics_pieces *pieces)
 {
 	bool is_first = true;
-	visit_sql_add(sql, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
-	if (!statistics_range_is_empty(&range->days)) {
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_days(sql, "value, ", statement, range->days, true);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range->buckets[i]))
+	for (size_t i = 0; i < pieces->count; i++) {
+		if (pieces->of[i].source == STATISTICS_LOG)
 			continue;
-		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_buckets(sql, "value, ", statement, range->buckets[i], "visit_rollup_hour",
-		            true);
+		visit_sql_add(sql, "%s",
+		              is_first ? "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM ("
+		                       : " UNION ALL ");
+		rollup_sql_add_values(sql, statement->dimension, statement->link, &pieces->of[i]);
+		is_first = false;
 	}
-	visit_sql_add(sql, ") AS buckets GROUP BY value), ");
+	if (!is_first)
+		visit_sql_add(sql, ") AS buckets GROUP BY value), ");
+	return !is_first;
 }
 
 /* Adds the visits without a value: the total minus all values in the roll-ups. */
 static void add_unnamed(struct visit_sql *sql, const struct statement *statement,
-                        struct statistics_span span)
+                        const struct statistics_pieces *pieces)
 {
+	bool is_first = true;
 	visit_sql_add(sql,
 	              "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
 	              "(SELECT " SUMS_OR_ZERO " FROM (");
-	struct statistics_range range = range_of_totals(statement, span);
-	(void)add_rolled_totals(sql, "", statement, &range);
+	for (size_t i = 0; i < pieces->count; i++) {
+		if (pieces->of[i].source == STATISTICS_LOG)
+			continue;
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		rollup_sql_add_totals(sql, "", statement->link, &pieces->of[i]);
+	}
 	visit_sql_add(sql, ") AS everything) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
 }
 
@@ -360,41 +333,48 @@ static void add_counted(struct visit_sql *sql, const struct statement *statement
 		add_visits(sql, columns, statement, query->counted);
 		return;
 	}
-	struct statistics_span finished = { 0, query->finished.to_us };
-	struct statistics_range range =
-		statistics_range_split(query->counted, CLOCK_US_PER_HOUR, finished);
+	struct statistics_pieces pieces =
+		statistics_range_split(query->counted, statement->unit, &query->reach);
 	bool is_first = true;
 	visit_sql_add(sql, "WITH ");
-	if (!statistics_range_is_empty(&range.rolled)) {
-		add_rolled(sql, statement, &range);
-		visit_sql_add(sql, "counted AS (%sSELECT * FROM rolled UNION ALL ",
-		              union_all(&is_first));
-		add_unnamed(sql, statement, range.rolled);
-	} else {
-		visit_sql_add(sql, "counted AS (");
+	bool has_rolled = add_rolled(sql, statement, &pieces);
+	visit_sql_add(sql, "counted AS (");
+	if (has_rolled) {
+		visit_sql_add(sql, "%sSELECT * FROM rolled UNION ALL ", union_all(&is_first));
+		add_unnamed(sql, statement, &pieces);
 	}
-	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range.log[i]))
+	for (size_t i = 0; i < pieces.count; i++) {
+		if (pieces.of[i].source != STATISTICS_LOG)
 			continue;
 		visit_sql_add(sql, "%s", union_all(&is_first));
-		add_visits(sql, columns, statement, range.log[i]);
+		add_visits(sql, columns, statement, pieces.of[i].span);
 	}
 }
 
 static void write_values(struct visit_sql *sql, const struct statement *statement)
 {
 	const char *rank = rank_of(statement->query->filter->traffic);
-	visit_sql_int(sql, statement->query->link_id);
+	add_links(sql, statement->query);
 	add_counted(sql, statement);
-	int limit = visit_sql_int(sql, (int64_t)statement->limit);
 	visit_sql_add(
 		sql,
 		"), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS
 		" FROM counted GROUP BY 1) "
 		"SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
-		"(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
-		"WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
-		rank, rank, limit);
+		"(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums ");
+	if (statement->values)
+		visit_sql_add(sql, "WHERE value = ANY ($%d::text[])",
+		              visit_sql_column(sql, statement->values));
+	else
+		visit_sql_add(sql, "WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint", rank,
+		              rank, visit_sql_int(sql, (int64_t)statement->limit));
+	visit_sql_add(sql, ") AS v ON true");
+}
+
+/* Without a value to list, one row has the totals alone. */
+static size_t count_values(const struct pg_result *rows)
+{
+	return pg_result_is_null(rows, 0, 3) ? 0 : pg_result_count(rows);
 }
 
 enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *query,
@@ -402,19 +382,63 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_value *values, size_t *count,
                                struct statistics_sums *total)
 {
-	struct statement statement = {
-		.query = query, .link = ONE_LINK, .dimension = dimension, .limit = limit
-	};
+	struct statement statement = { .query = query,
+		                       .link = links_of(query),
+		                       .unit = STATISTICS_VALUES,
+		                       .dimension = dimension,
+		                       .limit = limit };
 	struct pg_result *rows = NULL;
-	enum err err = run(conn, query, CLOCK_US_PER_HOUR, write_values, &statement, &rows);
+	enum err err = run(conn, query, write_values, &statement, &rows);
 	if (err != OK)
 		return err;
 	*total = read_sums(rows, 0, 0);
-	*count = pg_result_is_null(rows, 0, 3) ? 0 : pg_result_count(rows);
+	*count = count_values(rows);
 	for (size_t i = 0; i < *count; i++) {
 		snprintf(values[i].value, sizeof(values[i].value), "%s",
 		         pg_result_text(rows, i, 3));
 		values[i].sums = read_sums(rows, i, 4);
+	}
+	pg_result_free(rows);
+	return OK;
+}
+
+static const struct statistics_value *find_value(const struct statistics_value *values,
+                                                 size_t count, const char *value)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(values[i].value, value) == 0)
+			return &values[i];
+	return NULL;
+}
+
+enum err statistics_sql_values_of(struct pg_conn *conn, struct statistics_query *query,
+                                  enum visit_dimension dimension,
+                                  const struct statistics_value *values, size_t count,
+                                  struct statistics_sums *out, struct statistics_sums *total)
+{
+	struct sql_column listed;
+	sql_column_init(&listed, SQL_COLUMN_TEXT,
+	                STATISTICS_SQL_VALUES_MAX * (VISIT_FILTER_VALUE_SIZE + 4));
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_text(&listed, values[i].value);
+	struct statement statement = { .query = query,
+		                       .link = links_of(query),
+		                       .unit = STATISTICS_VALUES,
+		                       .dimension = dimension,
+		                       .values = &listed };
+	struct pg_result *rows = NULL;
+	enum err err = run(conn, query, write_values, &statement, &rows);
+	sql_column_clear(&listed);
+	if (err != OK)
+		return err;
+	*total = read_sums(rows, 0, 0);
+	for (size_t i = 0; i < count; i++)
+		out[i] = (struct statistics_sums){ 0 };
+	for (size_t i = 0; i < count_values(rows); i++) {
+		const struct statistics_value *value =
+			find_value(values, count, pg_result_text(rows, i, 3));
+		if (value)
+			out[value - values] = read_sums(rows, i, 4);
 	}
 	pg_result_free(rows);
 	return OK;
@@ -449,11 +473,13 @@ static void write_top(struct visit_sql *sql, const struct statement *statement)
 enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
                             size_t limit, struct statistics_top *links, size_t *count)
 {
-	struct statement statement = {
-		.query = query, .link = ANY_OWNED_LINK, .owner_id = owner_id, .limit = limit
-	};
+	struct statement statement = { .query = query,
+		                       .link = ANY_OWNED_LINK,
+		                       .unit = STATISTICS_TOTALS,
+		                       .owner_id = owner_id,
+		                       .limit = limit };
 	struct pg_result *rows = NULL;
-	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_top, &statement, &rows);
+	enum err err = run(conn, query, write_top, &statement, &rows);
 	if (err != OK)
 		return err;
 	*count = pg_result_count(rows);

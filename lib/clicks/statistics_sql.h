@@ -1,16 +1,15 @@
 /*
- * Visit counts of a link over a time range, exact for any range. Finished days come from
- * visit_rollup_day and visit_total_day, other whole buckets from visit_rollup_hour and
- * visit_rollup_quarter, and the edges of the range from visit_log. Counts with a filter, and counts
- * by a dimension that is not rolled up, come from visit_log alone. Each result is one statement, so
- * it is a consistent snapshot.
+ * Visit counts of a link, or of several together, over a time range, exact for any range. Finished
+ * days come from rollup_day, other whole hours and quarters of an hour from rollup_hour, and the
+ * edges of the range from visit_log. What is not folded yet comes from rollup_delta. Counts with
+ * a filter, and counts by a dimension that is not rolled up, come from visit_log alone. Each
+ * result is one statement, so it is a consistent snapshot.
  *
- * Where visit_log no longer reaches back, the ends of the range move down to whole buckets (a
- * quarter hour for totals and series, an hour for dimensions). counted returns the range that was
- * really counted.
+ * Where visit_log no longer reaches back, the ends of the range move down to what is stored
+ * (statistics_range.h). counted returns the range that was really counted.
  *
  * Errors besides those of pg_conn_query. ERR_NOT_FOUND: the query needs visit_log, which does not
- * reach back to the start of the range; log_since_us says how far it does. ERR_LIMIT also means
+ * reach back to the start of the range; reach.log_since_us says how far. ERR_LIMIT also means
  * that the range has too many visits to be read in time.
  *
  * One thread at a time per connection.
@@ -26,6 +25,7 @@
 #include "lib/clicks/visit_filter.h"
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 
 #define STATISTICS_SQL_POINTS_MAX 2000
 #define STATISTICS_SQL_VALUES_MAX 1000
@@ -34,12 +34,17 @@
 struct statistics_sums {
 	int64_t humans;
 	int64_t bots;
-	int64_t uniques; /* first visits of a visitor to the link on a UTC day; never those of bots
-	                  */
+	/*
+	 * First visits of a visitor to a link on a UTC day, never those of bots. Of several
+	 * links it is their sum: who visits two of them counts twice.
+	 */
+	int64_t uniques;
 };
 
 struct statistics_query {
 	int64_t link_id;
+	struct sql_column
+		*link_ids; /* SQL_COLUMN_INT8: these links together; NULL: link_id alone */
 	struct statistics_span requested; /* from_us < to_us */
 	/*
 	 * Its terms select what is counted; its traffic decides what is listed and in which order.
@@ -48,9 +53,7 @@ struct statistics_query {
 
 	/* Outputs. */
 	struct statistics_span counted;
-	int64_t log_since_us; /* 0: the log is complete */
-	/* The days that have totals. Values exist for all days before its end. */
-	struct statistics_span finished;
+	struct statistics_reach reach;
 };
 
 enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
@@ -66,7 +69,8 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_sums *out) MUST_CHECK;
 
 struct statistics_value {
-	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
+	/* "": unknown; "(other)": beyond the values that roll-ups keep */
+	char value[VISIT_FILTER_VALUE_SIZE];
 	struct statistics_sums sums;
 };
 
@@ -79,6 +83,16 @@ enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *qu
                                struct statistics_value *values, size_t *count,
                                struct statistics_sums *total) MUST_CHECK;
 
+/*
+ * The sums of the first count values, in their order, zeros for those without visits; total as
+ * above.
+ */
+enum err statistics_sql_values_of(struct pg_conn *conn, struct statistics_query *query,
+                                  enum visit_dimension dimension,
+                                  const struct statistics_value *values, size_t count,
+                                  struct statistics_sums *out,
+                                  struct statistics_sums *total) MUST_CHECK;
+
 struct statistics_top {
 	int64_t link_id;
 	char slug[SLUG_SIZE];
@@ -89,7 +103,8 @@ struct statistics_top {
 /*
  * The owner's most visited links, at most limit (up to STATISTICS_SQL_TOP_MAX); links must have
  * room for them. Deleted links, and links without visits of the filter's traffic, are not listed.
- * Ties are ordered by ID. The filter must have no terms; link_id is ignored.
+ * Ties are ordered by ID. The filter must have no terms; link_id and link_ids are
+ * ignored.
  */
 enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
                             size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;

@@ -23,11 +23,6 @@ const char *visit_dimension_name(enum visit_dimension dimension)
 	return names[dimension];
 }
 
-const char *visit_dimension_stored(enum visit_dimension dimension)
-{
-	return dimension == VISIT_DIMENSION_REFERRER ? "referrer" : names[dimension];
-}
-
 bool visit_dimension_is_rolled_up(enum visit_dimension dimension)
 {
 	return dimension < VISIT_DIMENSION_REFERRER_SOURCE;

@@ -1,7 +1,7 @@
 /*
  * Dimensions by which visits are grouped and filtered. SQL, the paths of the API and its filters
- * use the same names. Dimensions that are rolled up form the PostgreSQL type visit_dimension; the
- * others are only columns of the visit log. Pure.
+ * use the same names. Dimensions that are rolled up are also columns of the roll-ups; the others
+ * are only columns of the visit log. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_DIMENSION_H
 #define WAYMARK_LIB_CLICKS_VISIT_DIMENSION_H
@@ -27,11 +27,8 @@ enum visit_dimension {
 	VISIT_DIMENSION_COUNT,
 };
 
-/* "utm_source": the name in the API, and of its column in visit_log. */
+/* "utm_source": the name in the API, and of its columns in SQL. */
 const char *visit_dimension_name(enum visit_dimension dimension);
-
-/* The value of the type visit_dimension in the database, which roll-ups have. */
-const char *visit_dimension_stored(enum visit_dimension dimension);
 
 bool visit_dimension_is_rolled_up(enum visit_dimension dimension);
 

@@ -8,6 +8,7 @@ void visit_sql_init(struct visit_sql *sql)
 {
 	sql->params = (struct pg_params){ 0 };
 	sql->reads_log = false;
+	sql->err = OK;
 	strbuf_init(&sql->text, SQL_BYTES_MAX);
 }
 
@@ -45,6 +46,14 @@ int visit_sql_day(struct visit_sql *sql, int32_t day)
 int visit_sql_text(struct visit_sql *sql, const char *text)
 {
 	pg_params_text(&sql->params, text);
+	return sql->params.count;
+}
+
+int visit_sql_column(struct visit_sql *sql, struct sql_column *column)
+{
+	enum err err = sql_column_param(column, &sql->params);
+	if (sql->err == OK)
+		sql->err = err;
 	return sql->params.count;
 }
 
@@ -100,6 +109,6 @@ void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistic
 
 enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn, struct pg_result **rows)
 {
-	enum err err = strbuf_status(&sql->text);
+	enum err err = sql->err == OK ? strbuf_status(&sql->text) : sql->err;
 	return err == OK ? pg_conn_query_once(conn, sql->text.data, &sql->params, rows) : err;
 }

@@ -14,11 +14,13 @@
 #include "lib/clicks/statistics_range.h"
 #include "lib/clicks/visit_filter.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 
 struct visit_sql {
 	struct strbuf text;
 	struct pg_params params;
 	bool reads_log;
+	enum err err; /* the first error of building the statement */
 };
 
 /* The struct points into itself and must not be copied. */
@@ -36,6 +38,7 @@ int visit_sql_int(struct visit_sql *sql, int64_t value);
 int visit_sql_time(struct visit_sql *sql, int64_t time_us);
 int visit_sql_day(struct visit_sql *sql, int32_t day);
 int visit_sql_text(struct visit_sql *sql, const char *text);
+int visit_sql_column(struct visit_sql *sql, struct sql_column *column);
 
 /*
  * Adds "FROM visit_log WHERE …": the visits of the link in span that match the terms of the filter,
@@ -45,7 +48,7 @@ int visit_sql_text(struct visit_sql *sql, const char *text);
 void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistics_span span,
                        const struct visit_filter *filter);
 
-/* Errors as pg_conn_query. */
+/* Errors as pg_conn_query. ERR_LIMIT also: a column is larger than its bound. */
 enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn,
                        struct pg_result **rows) MUST_CHECK;
 

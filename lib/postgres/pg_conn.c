@@ -8,8 +8,6 @@
 #include "lib/postgres/pg_error.h"
 #include "lib/postgres/pg_libpq.h"
 
-#define BYTEA_OID 17
-
 void pg_conn_close(struct pg_conn *conn)
 {
 	if (!conn)
@@ -209,10 +207,7 @@ enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct 
 	enum err err = pg_conn_prepare_send(conn, p);
 	if (err != OK)
 		return err;
-	Oid types[PG_PARAMS_MAX];
-	for (int i = 0; i < p->count; i++)
-		types[i] = p->formats[i] ? BYTEA_OID : 0;
-	err = pg_conn_check_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, types,
+	err = pg_conn_check_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, p->types,
 	                                                 p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }

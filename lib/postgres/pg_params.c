@@ -4,6 +4,8 @@
 
 #include "lib/base/timestamp.h"
 
+#define BYTEA_OID 17
+
 static const int text_format = 0;
 static const int binary_format = 1;
 
@@ -25,6 +27,7 @@ static void pg_params_add(struct pg_params *p, const char *value, int length, in
 	p->values[i] = value;
 	p->lengths[i] = length;
 	p->formats[i] = format;
+	p->types[i] = 0;
 }
 
 /* The buffer for the text of the next parameter. */
@@ -50,13 +53,20 @@ void pg_params_bool(struct pg_params *p, bool value)
 	pg_params_add(p, value ? "t" : "f", 0, text_format);
 }
 
-void pg_params_bytes(struct pg_params *p, const void *bytes, size_t len)
+void pg_params_binary(struct pg_params *p, const void *bytes, size_t len)
 {
 	if (len > INT_MAX) {
 		p->count = PG_PARAMS_MAX + 1;
 		return;
 	}
 	pg_params_add(p, bytes, (int)len, binary_format);
+}
+
+void pg_params_bytes(struct pg_params *p, const void *bytes, size_t len)
+{
+	pg_params_binary(p, bytes, len);
+	if (p->count <= PG_PARAMS_MAX)
+		p->types[p->count - 1] = BYTEA_OID;
 }
 
 void pg_params_time(struct pg_params *p, int64_t time_us)

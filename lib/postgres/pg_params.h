@@ -18,6 +18,7 @@ struct pg_params {
 	const char *values[PG_PARAMS_MAX];
 	int lengths[PG_PARAMS_MAX];
 	int formats[PG_PARAMS_MAX];
+	unsigned types[PG_PARAMS_MAX]; /* oids; 0: PostgreSQL finds it in the statement */
 	char numbers[PG_PARAMS_MAX][40];
 };
 
@@ -26,6 +27,8 @@ void pg_params_int(struct pg_params *p, int64_t value);
 void pg_params_bool(struct pg_params *p, bool value);
 void pg_params_bytes(struct pg_params *p, const void *bytes,
                      size_t len); /* bytea; NULL: SQL NULL */
+/* Of another type in its binary format, which the statement names: $1::bigint[]. */
+void pg_params_binary(struct pg_params *p, const void *bytes, size_t len);
 /* A timestamptz: microseconds since 1970-01-01T00:00:00Z, exact. */
 void pg_params_time(struct pg_params *p, int64_t time_us);
 /* The same; 0: SQL NULL. */

@@ -86,6 +86,6 @@ enum err sql_column_param(struct sql_column *column, struct pg_params *params)
 	if (err != OK)
 		return err;
 	memcpy(column->bytes.data + HEADER_LENGTH_WORD * sizeof(length), &length, sizeof(length));
-	pg_params_bytes(params, column->bytes.data, column->bytes.len);
+	pg_params_binary(params, column->bytes.data, column->bytes.len);
 	return OK;
 }

@@ -90,6 +90,12 @@ void sql_copy_add_bytes(struct sql_copy *copy, const void *bytes, size_t len)
 	add(copy, bytes, (uint32_t)len);
 }
 
+void sql_copy_add_null(struct sql_copy *copy)
+{
+	uint32_t length = htonl(UINT32_MAX);
+	put(copy, &length, sizeof(length));
+}
+
 void sql_copy_add_day(struct sql_copy *copy, int32_t day)
 {
 	sql_copy_add_int4(copy, day - EPOCH_DAYS);

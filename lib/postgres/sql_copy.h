@@ -34,7 +34,8 @@ void sql_copy_add_int4(struct sql_copy *copy, int32_t value);
 void sql_copy_add_int8(struct sql_copy *copy, int64_t value);
 void sql_copy_add_bool(struct sql_copy *copy, bool value);
 void sql_copy_add_text(struct sql_copy *copy, const char *text);
-/* bytea, and uuid (16 bytes). */
+void sql_copy_add_null(struct sql_copy *copy);
+/* bytea, uuid (16 bytes), and text with a length. */
 void sql_copy_add_bytes(struct sql_copy *copy, const void *bytes, size_t len);
 /* date: days since 1970-01-01. */
 void sql_copy_add_day(struct sql_copy *copy, int32_t day);

@@ -80,11 +80,15 @@ static const struct env_var vars[] = {
 	        "days of the audit log to keep; 0 = forever"),
 	ENV_INT("AUDIT_LOG_ENTRIES_MAX", struct config, audit_log_entries_max, "10000000", 0,
 	        1000000000000, "entries of the audit log to keep, the newest; 0 = no limit"),
-	ENV_GROUP("Daily roll-ups"),
+	ENV_GROUP("Roll-ups"),
+	TASK_TIMES("ROLLUPS", rollups, "20", "10", "5", SHORT_AT_MOST,
+	           "run that folds roll-ups into hours"),
 	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST,
 	           "daily roll-up run"),
 	SECONDS("DAILY_ROLLUPS_DELAY_S", daily_rollups_delay_s, "3600", 0,
 	        "how long after the end of a UTC day its roll-ups are made; later clicks cost more, but are counted"),
+	ENV_INT("ROLLUP_HOURS_KEEP_DAYS", struct config, rollup_hours_keep_days, "90", 8, 36500,
+	        "days of roll-ups by hour to keep; roll-ups by day, and totals by quarter of an hour, are kept for ever"),
 	ENV_GROUP("Checks of destinations"),
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
 	         "true = request the destinations of links to find dead ones"),
@@ -132,6 +136,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->rollups, "ROLLUPS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->daily_rollups, "DAILY_ROLLUPS_LOCK_AT_LEAST_S",
 	                    problems);
 	wrong +=
@@ -153,7 +158,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 const struct program config_program = {
 	.name = "janitor",
 	.summary =
-		"runs the maintenance tasks: link expiry and purge, partitions, salts, retention, daily roll-ups, "
+		"runs the maintenance tasks: link expiry and purge, partitions, salts, retention, roll-ups, "
 		"destination checks; --once runs each task once and exits",
 	.options = "--once",
 	.vars = vars,

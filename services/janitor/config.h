@@ -34,6 +34,7 @@ struct config {
 	struct task_times salts;
 	struct task_times retention;
 	struct task_times link_lists;
+	struct task_times rollups;
 	struct task_times daily_rollups;
 	struct task_times destinations;
 
@@ -45,7 +46,8 @@ struct config {
 	int64_t audit_log_entries_max; /* 0 = no limit */
 	int64_t audit_log_keep_days;   /* 0 = forever */
 	int64_t daily_rollups_delay_s; /* after the end of the day */
-	int64_t clock_skew_max_s;      /* 0 = not checked */
+	int64_t rollup_hours_keep_days;
+	int64_t clock_skew_max_s; /* 0 = not checked */
 
 	bool destination_checks;
 	int64_t destinations_per_s; /* requests */

@@ -12,9 +12,9 @@
 #include "services/janitor/destinations/destinations.h"
 #include "services/janitor/links/expiry.h"
 #include "services/janitor/links/link_lists.h"
-#include "services/janitor/retention/daily_rollups.h"
 #include "services/janitor/retention/partitions.h"
 #include "services/janitor/retention/retention.h"
+#include "services/janitor/retention/rollups.h"
 #include "services/janitor/retention/salts.h"
 #include "services/janitor/task.h"
 
@@ -32,7 +32,8 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 		TASK("expiry", expiry, expiry_run),
 		TASK("retention", retention, retention_run),
 		TASK("lists", link_lists, link_lists_run),
-		TASK("daily-rollups", daily_rollups, daily_rollups_run),
+		TASK("rollups", rollups, rollups_fold),
+		TASK("daily-rollups", daily_rollups, rollups_finish),
 		/* Last, because it is left out when DESTINATION_CHECKS is off. */
 		TASK("destinations", destinations, destinations_run),
 	};

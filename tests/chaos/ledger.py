@@ -12,7 +12,7 @@ DIMENSIONS = {
     "country": "country",
     "city": "city",
     "region": "region",
-    "referrer": "referrer_host",
+    "referrer_host": "referrer_host",
     "browser": "browser",
     "os": "os",
     "device": "device",
@@ -21,7 +21,10 @@ DIMENSIONS = {
     "utm_medium": "utm_medium",
     "utm_campaign": "utm_campaign",
 }
-FACTS = ", ".join(f"('{name}', {column})" for name, column in DIMENSIONS.items())
+FACTS = ", ".join(
+    ["('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text)"]
+    + [f"('{name}', {column})" for name, column in DIMENSIONS.items()]
+)
 SUMS = (
     "count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,"
     " count(*) FILTER (WHERE is_unique) AS uniques"
@@ -49,23 +52,41 @@ def differs(wanted, stored, key, columns):
 
 def finished(rows, predicate):
     """Restricts rows to finished days. Only those have roll-ups by day."""
-    return f"SELECT r.* FROM ({rows}) r, daily_rollup_progress f WHERE {predicate}"
+    return f"SELECT r.* FROM ({rows}) r, rollup_progress p WHERE {predicate}"
 
 
-HAS_VALUE = "daily_rollup_has_value(f, link_id, day, dimension::visit_dimension, value)"
-HAS_TOTAL = "daily_rollup_has_total(f, link_id, day)"
+HAS_DAY = "rollup_has_day(p, link_id, day)"
 
 
-def rollup(table, key, bucket, predicate="true"):
+def rollup(view, key, bucket, predicate="true"):
+    """Compares the entries of all lists. The list of quarters has the totals."""
     wanted = (
         f"SELECT link_id, {bucket} AS {key}, dimension, value COLLATE \"C\" AS value, {SUMS} FROM visit_log"
         f" CROSS JOIN LATERAL (VALUES {FACTS}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4"
     )
-    stored = f"SELECT link_id, {key}, dimension::text, value, humans, bots, uniques FROM {table}"
+    sums = ", ".join(f"sum({name})::bigint AS {name}" for name in ("humans", "bots", "uniques"))
+    stored = f"SELECT link_id, {key}, dimension, value, {sums} FROM {view} GROUP BY 1, 2, 3, 4"
     key = f"link_id, {key}, dimension, value"
     return differs(finished(wanted, predicate), finished(stored, predicate), key, ("humans", "bots", "uniques"))
 
 
+def totals(rows, key, bucket, predicate="true"):
+    """Compares the totals that the rows have beside their lists."""
+    sums = ", ".join(f"sum({name})::bigint AS {name}" for name in ("humans", "bots", "uniques"))
+    return differs(
+        finished(f"SELECT link_id, {bucket} AS {key}, {SUMS} FROM visit_log GROUP BY 1, 2", predicate),
+        finished(f"SELECT link_id, {key}, {sums} FROM ({rows}) t GROUP BY 1, 2", predicate),
+        f"link_id, {key}",
+        ("humans", "bots", "uniques"),
+    )
+
+
+HOUR = "date_trunc('hour', occurred_at, 'UTC')"
+HOURS = "SELECT link_id, hour, humans, bots, uniques FROM rollup_hour UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta"
+DAYS = (
+    "SELECT link_id, day, humans, bots, uniques FROM rollup_day"
+    " UNION ALL SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta"
+)
 CLOSE = "abs(w.{0} - s.{0}) > 1e-9 * greatest(1, abs(w.{0}))"
 
 
@@ -100,20 +121,10 @@ MISTAKES = {
         f"SELECT 0::bigint AS link_id, sum(uniques)::bigint AS uniques FROM ({UNIQUES}) u",
         "link_id = 0",
     ),
-    "quarters": differs(
-        f"SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, {SUMS} FROM visit_log GROUP BY 1, 2",
-        "SELECT * FROM visit_rollup_quarter",
-        "link_id, bucket",
-        ("humans", "bots", "uniques"),
-    ),
-    "hours": rollup("visit_rollup_hour", "bucket", "date_bin('1 hour', occurred_at, 'epoch')"),
-    "days": rollup("visit_rollup_day", "day", DAY, HAS_VALUE),
-    "totals of days": differs(
-        finished(f"SELECT link_id, {DAY} AS day, {SUMS} FROM visit_log GROUP BY 1, 2", HAS_TOTAL),
-        finished("SELECT * FROM visit_total_day", HAS_TOTAL),
-        "link_id, day",
-        ("humans", "bots", "uniques"),
-    ),
+    "hours": rollup("rollup_hour_entries", "hour", HOUR),
+    "totals of hours": totals(HOURS, "hour", HOUR),
+    "days": rollup("rollup_day_entries", "day", DAY, HAS_DAY),
+    "totals of days": totals(DAYS, "day", DAY, HAS_DAY),
 }
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 # Everything that a batch may change. as_of and the published offset may move without a batch.
@@ -123,10 +134,9 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
         for rows in (
             "SELECT * FROM visit_log",
             "SELECT * FROM link_statistics",
-            "SELECT * FROM visit_rollup_quarter",
-            "SELECT * FROM visit_rollup_hour",
-            "SELECT * FROM visit_rollup_day",
-            "SELECT * FROM visit_total_day",
+            "SELECT * FROM rollup_delta",
+            "SELECT * FROM rollup_hour",
+            "SELECT * FROM rollup_day",
             "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )
@@ -197,7 +207,10 @@ class Ledger:
         return {
             "statistics": self.counted(),
             "platform": self.ask("SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0"),
-            "quarters": self.ask("SELECT sum(humans + bots)::bigint FROM visit_rollup_quarter"),
+            # During an upgrade, the previous version counts in a table that the janitor empties.
+            "hours": self.ask(
+                f"SELECT sum(humans + bots)::bigint FROM ({HOURS} UNION ALL SELECT link_id, bucket, humans, bots, uniques FROM visit_rollup_quarter) h"
+            ),
             "visit log": self.ask("SELECT count(*) FROM visit_log"),
         }
 

@@ -39,9 +39,9 @@ ZOMBIE_CLICKS = 5000 if FULL else 500
 REBUILD_CLICKS = 2_000 if FULL else 500
 REBUILD_RATE = 200  # until the rebuild is over
 SPOILERS = (
-    "UPDATE visit_rollup_quarter SET humans = humans + 3 WHERE link_id % 2 = 0",
-    "DELETE FROM visit_rollup_hour WHERE dimension = 'browser' AND link_id % 3 = 0",
-    "UPDATE visit_rollup_day SET uniques = 0",
+    "DELETE FROM rollup_delta WHERE link_id % 2 = 0",
+    "UPDATE rollup_delta SET browser = NULL WHERE link_id % 3 = 0",
+    "UPDATE rollup_hour SET humans = humans + 3, os = NULL",
     "UPDATE link_statistics SET visit_count = visit_count + 1, latency_mean_ms = 0 WHERE link_id > 0",
 )
 

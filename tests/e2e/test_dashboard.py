@@ -142,6 +142,25 @@ def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
     expect(page.locator(".tile-count").first).to_have_text("2")
 
 
+def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window, user, visitor):
+    links = [user.create(tags=["spring"]), user.create()]
+    for link, address in ((links[0], BERLIN), (links[0], GOOGLE), (links[1], BERLIN)):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(links[0]["id"], 2)
+    user.wait_for_visits(links[1]["id"], 1)
+    window.goto("/links")
+    window.settle()
+    window.goto("/")
+    expect(page.locator(".tile-count").first).to_have_text("3")
+    page.get_by_label("Tag", exact=True).select_option("spring")
+    expect(page).to_have_url(re.compile(r"tag=spring"))
+    expect(page.locator(".tile-count").first).to_have_text("2")
+    page.locator("path[data-country=DE]").click()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    visitor.follow(links[0]["slug"], address=BERLIN, agent=CHROME)
+    expect(page.locator(".tile-count").first).to_have_text("2")
+
+
 def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):
     link = user.create()
     window.goto(f"/links/{link['id']}")

@@ -62,16 +62,17 @@ ROWS = [
     ("**cores to provision:** PostgreSQL", lambda n: number(n.postgres_cores)),
     ("Kafka brokers, total", lambda n: number(n.kafka_cores)),
     ("**disk per day:** visit log", lambda n: size(n.log_bytes_a_day)),
-    ("roll-ups (kept for ever)", lambda n: size(n.rollup_bytes_a_day)),
+    ("roll-ups by hour (kept for 90 days)", lambda n: size(n.hour_bytes_a_day)),
+    ("roll-ups by day (kept for ever)", lambda n: size(n.day_bytes_a_day)),
     ("Kafka, all replicas", lambda n: size(n.kafka_bytes_a_day)),
     ("**disk, total:** visit log", lambda n: size(n.log_bytes)),
-    ("roll-ups of a year", lambda n: size(n.rollup_bytes_a_day * model.YEAR_DAYS)),
+    ("roll-ups after a year", lambda n: size(n.rollup_bytes_of_a_year)),
     ("Kafka, seven days, all replicas", lambda n: size(n.kafka_bytes)),
     ("journal of a redirector, 15 minutes", lambda n: size(n.journal_bytes)),
     ("**per second:** write-ahead log", lambda n: size(n.wal_bytes_per_s)),
     ("HTTP of visitors, both directions", lambda n: size(n.visitors_bytes_per_s)),
     ("into Kafka, before replication", lambda n: size(n.kafka_bytes_per_s)),
-    ("**hours per day** for the daily roll-ups", lambda n: number(n.daily_rollup_hours)),
+    ("**hours per day** to fold roll-ups", lambda n: number(n.fold_hours)),
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ TOLERANCE = {MEASURED: 0.1, SETTING: 0}
 PERFORMANCE = "docs/performance.md"
 REDIRECTOR = "services/redirector/config.c"
 CONSUMER = "services/analytics-consumer/config.c"
+JANITOR = "services/janitor/config.c"
 MiB = 1 << 20
 
 
@@ -77,10 +78,10 @@ FIGURES = {
     "consumer_memory": measured(571e6, "bytes", "peak memory of a consumer, two workers, ten million clicks", PERFORMANCE, r"\| 10,000,000, 1,000, 1 .*\| {} → ", 1e6),
     "event_bytes": measured(283, "bytes", "size of a RedirectEvent", "docs/decisions/0022-click-enrichment.md", r"20,000 events of {} bytes"),
     # Statistics
-    "quarter_bytes": derived(181, "bytes", "roll-up row per quarter of an hour, with index", "511 MiB for 2,960,000 rows ([performance](performance.md))"),
-    "hour_bytes": derived(210, "bytes", "roll-up row per hour", "3,315 MiB for 16,555,554 rows"),
-    "day_bytes": derived(168, "bytes", "roll-up row per day", "1,957 MiB for 12,217,821 rows"),
-    "daily_rollup_rows_per_s": derived(138800, "/s", "hourly rows that the daily roll-up reads", "12,218,481 rows in 88 s, on an idle machine; not measured with rows for each hour of the day"),
+    "rollup_row_bytes": derived(115, "bytes", "roll-up row, with index", "243 bytes with 9 entries, less theirs"),
+    "rollup_entry_bytes": derived(14, "bytes", "entry of a roll-up, a value of 7 bytes", "three counts, separators and the value; long lists are compressed"),
+    "fold_entry_us": derived(1.7, "µs", "CPU of PostgreSQL to fold an entry into its hour", "15.8 µs per click with 9.3 entries, on a busy machine ([0059](decisions/0059-packed-rollups.md))"),
+    "finish_entry_us": derived(1.2, "µs", "the same, from an hour into its day", "11.0 µs per click, as above"),
     # links-api
     "create_us": derived(1830, "µs", "CPU per created link at most, all processes", "1,093/s on two cores ([performance](performance.md#making-and-reading-links)); includes the CPU of wrk"),
     "get_us": derived(541, "µs", "CPU per read of a link, all processes", "3,700/s on two cores"),
@@ -89,6 +90,7 @@ FIGURES = {
     "api_connections": setting(17, "", "PostgreSQL connections of a links-api", "docs/stores.md", r"{} per links-api"),
     "consumer_connections": setting(4, "", "PostgreSQL connections of a consumer", "docs/stores.md", r"{} per consumer"),
     "janitor_connections": setting(9, "", "PostgreSQL connections of a janitor", "docs/stores.md", r"{} per janitor"),
+    "hours_keep": setting(90, "days", "roll-ups by hour are kept", JANITOR, r'"ROLLUP_HOURS_KEEP_DAYS", .*"{}", 8,'),
     "workers": setting(2, "", "workers of a consumer", CONSUMER, r'"WORKERS", struct config, workers, "{}"'),
     "batch_events": setting(10000, "", "clicks per batch at most", CONSUMER, r'"BATCH_EVENTS", .*"{}", 1,'),
     "batch_s": setting(0.2, "s", "time to gather a batch", CONSUMER, r'"BATCH_MS", .*"{}", 1,', 0.001),
@@ -117,7 +119,7 @@ FIGURES = {
 # {dimension: (number of values, share of clicks with a value)}. Values as in tests/bench/benchlib/answers.py, shares as tests/bench/flood.c
 # produces them, with a country database.
 DIMENSIONS = {
-    "country": (60, 1), "city": (150, 0), "region": (60, 0), "referrer": (60, 1 / 2), "browser": (15, 1), "os": (10, 1), "device": (4, 1),
+    "country": (60, 1), "city": (150, 0), "region": (60, 0), "referrer_host": (60, 1 / 2), "browser": (15, 1), "os": (10, 1), "device": (4, 1),
     "language": (25, 1), "utm_source": (8, 1 / 6), "utm_medium": (4, 1 / 6), "utm_campaign": (20, 1 / 6),
 }  # fmt: skip
 

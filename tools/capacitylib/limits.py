@@ -18,7 +18,7 @@ BROKERS = 3
 BROKER_CORES = 8
 BROKER_DISK = 10e12
 # Of 24 hours. The rest is for a janitor that was down.
-DAILY_ROLLUP_HOURS = 20
+FOLD_HOURS = 20
 # The journal of a redirector in deploy/k8s/overlays/production.
 JOURNAL_BYTES = 16 << 30
 
@@ -36,12 +36,12 @@ class Limit:
 
 LIMITS = [
     Limit("disk of PostgreSQL: visit log and a year of roll-ups", False,
-          lambda n: (n.log_bytes + n.rollup_bytes_a_day * model.YEAR_DAYS) / SERVER_DISK,
+          lambda n: (n.log_bytes + n.rollup_bytes_of_a_year) / SERVER_DISK,
           "[fewer days](#retention), then [a column store](#a-column-store) for the history"),
     Limit("memory of a redirector for links", True, lambda n: n.cache_bytes / of.cache_bytes, "`MEMORY_CACHE_BYTES` and the pod's memory"),
     Limit("Bloom filter of issued slugs", True, lambda n: n.demand.links / of.filter_slugs, "`SLUG_BLOOM_FILTER_SLUGS` and the pod's memory"),
     Limit("disks of Kafka", True, lambda n: n.kafka_bytes / (BROKERS * BROKER_DISK), "`retention.ms` of the two topics, more brokers"),
-    Limit("daily roll-ups by one janitor", False, lambda n: n.daily_rollup_hours / DAILY_ROLLUP_HOURS,
+    Limit("roll-ups folded by one janitor", False, lambda n: n.fold_hours / FOLD_HOURS,
           "[several janitors](#one-finisher), which Waymark does not support yet"),
     Limit("partitions of clicks", True, lambda n: n.workers / of.partitions, "[more partitions and consumers](#more-partitions)"),
     Limit("journal for 15 minutes without Kafka", True, lambda n: n.journal_bytes / JOURNAL_BYTES, "`JOURNAL_MAX_BYTES`, or more redirectors"),

@@ -224,23 +224,38 @@ class Needs:
 
     @functools.cached_property
     def rows_a_day(self):
-        """{table: rows} of a day without peaks."""
+        """{what: number} of a day without peaks: rows and entries of the roll-ups."""
         links, daily = self.demand.links, self.demand.daily
+        quarters = 96 * zipf.expected(links, daily / 96, zipf.is_there)
         return {
-            "quarter": 96 * zipf.expected(links, daily / 96, zipf.is_there),
-            "hour": 24 * zipf.expected(links, daily / 24, VALUES.rows),
-            "day": zipf.expected(links, daily, VALUES.rows),
+            "hours": 24 * zipf.expected(links, daily / 24, zipf.is_there),
+            "entries of hours": 24 * zipf.expected(links, daily / 24, VALUES.rows) + quarters,
+            "days": zipf.expected(links, daily, zipf.is_there),
+            "entries of days": zipf.expected(links, daily, VALUES.rows) + quarters,
         }
 
-    @property
-    def rollup_bytes_a_day(self):
-        rows = self.rows_a_day
-        return rows["quarter"] * of.quarter_bytes + rows["hour"] * of.hour_bytes + rows["day"] * of.day_bytes
+    def rollup_bytes(self, unit):
+        return self.rows_a_day[unit] * of.rollup_row_bytes + self.rows_a_day[f"entries of {unit}"] * of.rollup_entry_bytes
 
     @property
-    def daily_rollup_hours(self):
-        """Time of one janitor for the daily roll-ups of a day."""
-        return self.rows_a_day["hour"] / of.daily_rollup_rows_per_s / 3600
+    def hour_bytes_a_day(self):
+        return self.rollup_bytes("hours")
+
+    @property
+    def day_bytes_a_day(self):
+        return self.rollup_bytes("days")
+
+    @property
+    def rollup_bytes_of_a_year(self):
+        return self.hour_bytes_a_day * of.hours_keep + self.day_bytes_a_day * YEAR_DAYS
+
+    @property
+    def fold_hours(self):
+        """Time of one janitor to fold what a day adds, and to finish the day."""
+        workers = self.workers
+        clicks = min(of.batch_events, self.demand.redirects * of.batch_s / workers)
+        entries = self.demand.daily * (1 + rows_per_click(round(self.demand.links / workers), clicks))
+        return (entries * of.fold_entry_us + self.rows_a_day["entries of hours"] * of.finish_entry_us) / 1e6 / 3600
 
     # Kafka
 

@@ -16,10 +16,10 @@
 /* The key spells "rebuild". */
 #define LOCK_SQL "SELECT pg_try_advisory_lock(32196677577403492)::integer"
 /*
- * Keeps the janitor from finishing a day meanwhile. A janitor that holds the lock needs less than a
- * second.
+ * Keeps the janitor from folding and from finishing days meanwhile. A step of the janitor that
+ * holds the lock ends within a second.
  */
-#define LOCK_FINISHED_DAYS_SQL "SELECT pg_advisory_lock_shared(daily_rollup_lock_class(), 64)"
+#define LOCK_ROLLUPS_SQL "SELECT pg_advisory_lock(daily_rollup_lock_class(), 64)"
 #define DAY_SIZE 32
 
 struct totals {
@@ -30,7 +30,7 @@ struct totals {
 
 static void add(struct rebuild_difference *sum, const struct rebuild_difference *part)
 {
-	for (int table = REBUILD_QUARTERS; table < REBUILD_TABLES; table++)
+	for (int table = REBUILD_HOURS; table < REBUILD_TABLES; table++)
 		sum->rows[table] += part->rows[table];
 }
 
@@ -118,10 +118,9 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *
 static void print_difference(const char *what, const struct rebuild_difference *difference)
 {
 	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64
-	       " of quarters, %" PRId64 " of hours, %" PRId64 " of days\n",
-	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_QUARTERS],
-	       difference->rows[REBUILD_HOURS],
-	       difference->rows[REBUILD_DAY_TOTALS] + difference->rows[REBUILD_DAY_VALUES]);
+	       " entries of hours, %" PRId64 " of days\n",
+	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_HOURS],
+	       difference->rows[REBUILD_DAYS]);
 }
 
 static enum err report(const struct rebuild_options *options, const struct totals *totals,
@@ -152,7 +151,7 @@ static enum err lock(struct pg_conn *conn)
 	}
 	if (err == OK && !is_locked)
 		return ERR_LIMIT;
-	return err == OK ? pg_conn_query(conn, LOCK_FINISHED_DAYS_SQL, NULL, NULL) : err;
+	return err == OK ? pg_conn_query(conn, LOCK_ROLLUPS_SQL, NULL, NULL) : err;
 }
 
 enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *options)

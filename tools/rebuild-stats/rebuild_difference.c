@@ -5,14 +5,14 @@
 #include "lib/base/array.h"
 
 static const char tables_sql[] =
-	"CREATE TEMPORARY TABLE rebuild_rollup (table_id integer, link_id bigint, bucket timestamptz, dimension visit_dimension, "
+	"CREATE TEMPORARY TABLE rebuild_rollup (table_id integer, link_id bigint, hour timestamptz, dimension text, "
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);"
-	"CREATE INDEX ON rebuild_rollup (table_id, link_id, dimension, bucket, value);"
+	"CREATE INDEX ON rebuild_rollup (table_id, link_id, hour);"
 	"CREATE TEMPORARY TABLE rebuild_statistics (link_id bigint, humans bigint, bots bigint, uniques bigint, "
 	"old_last timestamptz, new_last timestamptz, old_n bigint, old_mean float8, old_m2 float8, "
 	"new_n bigint, new_mean float8, new_m2 float8);"
 	"CREATE TEMPORARY TABLE rebuild_day (log_start date, detached date[]);"
-	"CREATE TEMPORARY TABLE rebuild_hour (link_id bigint, bucket timestamptz, dimension visit_dimension, "
+	"CREATE TEMPORARY TABLE rebuild_hour (link_id bigint, hour timestamptz, dimension text, "
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
 
 /*
@@ -42,60 +42,64 @@ static const char days_of_log_sql[] =
 	"(coalesce(w.humans, 0), coalesce(w.bots, 0), coalesce(w.uniques, 0)) <> "                 \
 	"(coalesce(s.humans, 0), coalesce(s.bots, 0), coalesce(s.uniques, 0))"
 
-static const char quarters_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 1, link_id, bucket, NULL, NULL, " AMOUNTS " FROM "
-	"(SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS
-	" FROM visit_log, rebuild_day "
-	"WHERE " LINKS
-	" AND " HAS_DAY("day") " GROUP BY 1, 2) w FULL JOIN "
-			       "(SELECT r.* FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
-			       " AND " HAS_DAY(UTC_DAY(
-				       "bucket")) ") s USING (link_id, bucket) WHERE " DIFFERS;
-
 static const char log_hours_sql[] =
-	"INSERT INTO rebuild_hour SELECT link_id, date_bin('1 hour', occurred_at, 'epoch'), dimension, value, " SUMS
+	"INSERT INTO rebuild_hour SELECT link_id, date_trunc('hour', occurred_at, 'UTC'), dimension, value, " SUMS
 	" "
-	"FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES ('country'::visit_dimension, country), ('city', city), "
-	"('region', region), ('referrer', referrer_host), ('browser', browser), ('os', os), ('device', device), "
+	"FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES "
+	"('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text), ('country', country), ('city', city), "
+	"('region', region), ('referrer_host', referrer_host), ('browser', browser), ('os', os), ('device', device), "
 	"('language', language), ('utm_source', utm_source), ('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) "
 	"AS fact (dimension, value) WHERE " LINKS
 	" AND " HAS_DAY("day") " AND value <> '' GROUP BY 1, 2, 3, 4";
 
-static const char hours_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 2, link_id, bucket, dimension, value, " AMOUNTS
-	" FROM rebuild_hour w FULL JOIN "
-	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS " AND " HAS_DAY(
-		UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
+/*
+ * Compares the entries of the log with the stored ones. A list with "(other)" has lost names, so
+ * only its sum is compared.
+ */
+#define COMPARE(table, time, key, log, stored)                                                                 \
+	"WITH stored AS MATERIALIZED (SELECT link_id, " key                                                    \
+	" AS key, dimension, value, sum(humans) AS humans, sum(bots) AS bots, "                                \
+	"sum(uniques) AS uniques FROM " stored " GROUP BY 1, 2, 3, 4), "                                       \
+	"cut AS (SELECT link_id, key, dimension FROM stored WHERE value = '(other)'), "                        \
+	"w AS (SELECT link_id, key, dimension, CASE WHEN cut.link_id IS NULL THEN value "                      \
+	"ELSE '(other)' END AS value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques FROM " \
+	"(SELECT *, " key " AS key FROM " log                                                                  \
+	") AS log LEFT JOIN cut USING (link_id, key, dimension) GROUP BY 1, 2, 3, 4), "                        \
+	"s AS (SELECT link_id, key, dimension, CASE WHEN cut.link_id IS NULL THEN value "                      \
+	"ELSE '(other)' END AS value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques FROM " \
+	"stored LEFT JOIN cut USING (link_id, key, dimension) GROUP BY 1, 2, 3, 4) "                           \
+	"INSERT INTO rebuild_rollup SELECT " table ", link_id, " time                                          \
+	", dimension, value, " AMOUNTS                                                                         \
+	" FROM w FULL JOIN s USING (link_id, key, dimension, value) WHERE " DIFFERS
 
-/* Days that are not finished are skipped, because finishing a day replaces their rows. */
-static const char days_of_values_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 4, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS
-	" FROM "
-	"(SELECT link_id, day, dimension, value, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
-		"bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
-			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) sums, daily_rollup_progress "
-			  "WHERE daily_rollup_has_value(daily_rollup_progress, link_id, day, dimension, value)) w FULL JOIN "
-			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day, daily_rollup_progress WHERE " LINKS
-			  " AND " HAS_DAY(
-				  "day") " AND daily_rollup_has_value(daily_rollup_progress, link_id, day, dimension, value)) s "
-					 "USING (link_id, day, dimension, value) WHERE " DIFFERS;
+#define HAS_HOUR HAS_DAY(UTC_DAY("hour")) " AND " UTC_DAY("hour") " >= hours_since"
+static const char hours_sql[] = COMPARE(
+	"1", "key", "hour",
+	"(SELECT rebuild_hour.* FROM rebuild_hour, rollup_progress WHERE " UTC_DAY(
+		"hour") " >= hours_since) AS kept",
+	"(SELECT e.* FROM rollup_hour_entries AS e, rebuild_day, rollup_progress WHERE " LINKS
+	" AND " HAS_HOUR ") AS kept");
 
-/* The log's sum of a day is the sum of its quarters plus their differences. */
-static const char days_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', NULL, NULL, " AMOUNTS
-	" FROM "
-	"(SELECT link_id, day, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
-		"bucket") " AS day, sum(humans)::bigint AS humans, "
-			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM "
-			  "(SELECT link_id, bucket, humans, bots, uniques FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
-			  " AND " HAS_DAY(UTC_DAY(
-				  "bucket")) " UNION ALL SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup "
-					     "WHERE table_id = 1) quarters GROUP BY 1, 2) sums, daily_rollup_progress "
-					     "WHERE daily_rollup_has_total(daily_rollup_progress, link_id, day)) w FULL JOIN "
-					     "(SELECT r.* FROM visit_total_day r, rebuild_day, daily_rollup_progress WHERE " LINKS
-					     " AND " HAS_DAY(
-						     "day") " AND daily_rollup_has_total(daily_rollup_progress, link_id, day)) s "
-							    "USING (link_id, day) WHERE " DIFFERS;
+/* Days that are not finished are skipped, because finishing a day makes their rows. */
+static const char days_sql[] = COMPARE(
+	"2", "key::timestamp AT TIME ZONE 'UTC'", "day",
+	"(SELECT *, " UTC_DAY("hour") " AS day FROM rebuild_hour) AS of_day, rollup_progress AS p "
+				      "WHERE rollup_has_day(p, link_id, day)",
+	"rollup_day_entries, rebuild_day, rollup_progress AS p WHERE " LINKS
+	" AND " HAS_DAY("day") " AND rollup_has_day(p, link_id, day)");
+
+/* Rows whose totals are not the sums of their quarters. A repair computes them again. */
+#define WRONG_TOTALS(table, time, source, key)                                                                                             \
+	"INSERT INTO rebuild_rollup SELECT " table ", link_id, " time                                                                      \
+	", 'quarters', '0', 0, 0, 0 FROM " source                                                                                          \
+	" AS t, rebuild_day, rollup_progress AS p WHERE " LINKS " AND " HAS_DAY(                                                           \
+		key) " AND (t.humans, t.bots, t.uniques) <> (SELECT coalesce(sum(split_part(entry, E'\\x1f', 1)::bigint), 0), "            \
+		     "coalesce(sum(split_part(entry, E'\\x1f', 2)::bigint), 0), coalesce(sum(split_part(entry, E'\\x1f', 3)::bigint), 0) " \
+		     "FROM string_to_table(t.quarters, E'\\x1e') AS entry)"
+static const char totals_of_hours_sql[] = WRONG_TOTALS("1", "hour", "rollup_hour", UTC_DAY("hour"));
+static const char totals_of_days_sql[] =
+	WRONG_TOTALS("2", "day::timestamp AT TIME ZONE 'UTC'", "rollup_day",
+                     "day") " AND rollup_has_day(p, link_id, day)";
 
 #define LATENCY                                                                                    \
 	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                   \
@@ -104,9 +108,8 @@ static const char days_sql[] =
 #define FAR(a, b) "abs(" a " - " b ") > 1e-9 * greatest(1, abs(" a "))"
 
 /*
- * w: the sums of the log, plus the quarters of days that the log no longer has. Quarters older than
- * the column `uniques` lack it, so for such links only the differences within the log's days are
- * added.
+ * w: the sums of the log, plus the roll-ups of days that the log no longer has. Unique visitors of
+ * such links get only the differences within the log's days.
  */
 #define STATISTICS_DIFFERENCE                                                                           \
 	"INSERT INTO rebuild_statistics "                                                               \
@@ -120,27 +123,44 @@ static const char days_sql[] =
 	"coalesce(latency_mean_ms, 0) AS mean, coalesce(latency_m2, 0) AS m2 FROM " ids                         \
 	" LEFT JOIN link_statistics ON link_id = id) "
 
-static const char statistics_sql[] = "WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED(
-	"asked") ", "
-		 "log AS (SELECT link_id, " SUMS ", " LATENCY
-		 " FROM visit_log, rebuild_day WHERE " LINKS " AND " HAS_DAY(
-			 "day") " GROUP BY 1), "
-				"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM visit_rollup_quarter, rebuild_day "
-				"WHERE " LINKS " AND NOT (" HAS_DAY(UTC_DAY(
-					"bucket")) ") GROUP BY 1), "
-						   "amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup WHERE table_id = 1 GROUP BY 1), "
-						   "known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= log_start OR log_start = '-infinity') "
-						   "AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_complete "
-						   "FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
-						   "wanted AS (SELECT link_id, coalesce(log.humans, 0) + coalesce(older.humans, 0) AS humans, "
-						   "coalesce(log.bots, 0) + coalesce(older.bots, 0) AS bots, "
-						   "CASE WHEN is_complete THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
-						   "CASE WHEN is_complete THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
-						   "CASE WHEN is_complete THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
-						   "CASE WHEN is_complete THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
-						   "CASE WHEN is_complete THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
-						   "FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
-						   "LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
+/* The roll-ups of days that the log does not have. */
+#define OLDER                                                                                          \
+	"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM ("    \
+	"SELECT link_id, humans, bots, day FROM rollup_day, rollup_progress AS p "                     \
+	"WHERE rollup_has_day(p, link_id, day) UNION ALL "                                             \
+	"SELECT link_id, humans, bots, " UTC_DAY(                                                      \
+		"hour") " FROM rollup_hour, rollup_progress AS p "                                     \
+			"WHERE NOT rollup_has_day(p, link_id, " UTC_DAY(                               \
+				"hour") ") UNION ALL "                                                 \
+					"SELECT link_id, humans, bots, " UTC_DAY(                      \
+						"hour") " FROM rollup_delta) AS counted, rebuild_day " \
+							"WHERE " LINKS " AND NOT (" HAS_DAY(           \
+								"day") ") GROUP BY 1), "
+/* What roll-ups lack of the log: of days where those are finished, else of hours. */
+#define AMISS                                                                                                  \
+	"amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup, rollup_progress AS p " \
+	"WHERE dimension = 'quarters' AND (table_id = 2) = rollup_has_day(p, link_id, " UTC_DAY(               \
+		"hour") ") GROUP BY 1), "
+#define KNOWN                                                                                                             \
+	"known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= log_start OR log_start = '-infinity') " \
+	"AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_complete "              \
+	"FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
+#define LOG                                                                                        \
+	"log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS   \
+	" AND " HAS_DAY("day") " GROUP BY 1), "
+
+static const char statistics_sql[] =
+	"WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED(
+		"asked") ", " LOG OLDER AMISS
+		KNOWN "wanted AS (SELECT link_id, coalesce(log.humans, 0) + coalesce(older.humans, 0) AS humans, "
+			 "coalesce(log.bots, 0) + coalesce(older.bots, 0) AS bots, "
+			 "CASE WHEN is_complete THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
+			 "CASE WHEN is_complete THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
+			 "CASE WHEN is_complete THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
+			 "CASE WHEN is_complete THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
+			 "CASE WHEN is_complete THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
+			 "FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
+			 "LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
 
 static const char platform_sql[] = "WITH asked AS (SELECT 0::bigint AS id), " STORED(
 	"asked") ", "
@@ -181,10 +201,9 @@ static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 	enum err err = pg_conn_query(
 		conn,
 		"SELECT count(*) FILTER (WHERE table_id = 1), count(*) FILTER (WHERE table_id = 2), "
-		"count(*) FILTER (WHERE table_id = 3), count(*) FILTER (WHERE table_id = 4), (SELECT count(*) FROM rebuild_statistics) "
-		"FROM rebuild_rollup",
+		"(SELECT count(*) FROM rebuild_statistics) FROM rebuild_rollup",
 		NULL, &rows);
-	for (int table = REBUILD_QUARTERS; err == OK && table < REBUILD_TABLES; table++)
+	for (int table = REBUILD_HOURS; err == OK && table < REBUILD_TABLES; table++)
 		out->rows[table] = pg_result_int(rows, 0, table - 1);
 	pg_result_free(rows);
 	return err;
@@ -210,8 +229,10 @@ enum err rebuild_difference_log_start(struct pg_conn *conn, char *out, size_t si
 enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last,
                                  struct rebuild_difference *out)
 {
-	static const char *const steps[] = { quarters_sql, log_hours_sql,      hours_sql,
-		                             days_sql,     days_of_values_sql, statistics_sql };
+	static const char *const steps[] = {
+		log_hours_sql,       hours_sql,          days_sql,
+		totals_of_hours_sql, totals_of_days_sql, statistics_sql
+	};
 	struct pg_params params = { 0 };
 	struct rebuild_difference found = { 0 };
 	pg_params_int(&params, first);
@@ -252,7 +273,7 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference)
 {
 	int64_t sum = 0;
-	for (int table = REBUILD_QUARTERS; table < REBUILD_TABLES; table++)
+	for (int table = REBUILD_HOURS; table < REBUILD_TABLES; table++)
 		sum += difference->rows[table];
 	return sum;
 }

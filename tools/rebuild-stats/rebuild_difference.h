@@ -28,10 +28,8 @@
 #define REBUILD_DIFFERENCE_PLATFORM INT64_C(0)
 
 enum rebuild_difference_table {
-	REBUILD_QUARTERS = 1,
-	REBUILD_HOURS,
-	REBUILD_DAY_TOTALS, /* this and the next: only finished days */
-	REBUILD_DAY_VALUES,
+	REBUILD_HOURS = 1,
+	REBUILD_DAYS, /* only finished ones */
 	REBUILD_STATISTICS,
 	REBUILD_TABLES
 };

@@ -30,41 +30,27 @@ static const char tables_sql[] =
 #define CREATE_STATISTICS(step)                                                                    \
 	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                 \
 	" ORDER BY link_id ON CONFLICT DO NOTHING"
-#define ADD                                                                                        \
-	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "   \
-	"uniques = old.uniques + EXCLUDED.uniques"
-#define IS_ZERO "t.humans = 0 AND t.bots = 0 AND t.uniques = 0 AND t.link_id = step.link_id"
+/* Nobody else writes to these tables: the rebuild holds their lock. */
+#define ADD(table, key, time, id)                                                                               \
+	"DO $$ BEGIN EXECUTE rollup_add_sql('" table "', '" key "', 'SELECT link_id, " time                     \
+	", dimension, value, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = " id               \
+	"'); END $$",                                                                                           \
+		"DELETE FROM " table " AS t USING (SELECT DISTINCT link_id, " time                              \
+		" FROM rebuild_rollup_step WHERE table_id = " id                                                \
+		") AS step WHERE t.link_id = step.link_id AND t." key " = step." key                            \
+		" AND coalesce(quarters, country, city, region, referrer_host, browser, os, device, language, " \
+		"utm_source, utm_medium, utm_campaign) IS NULL"
 
 static const char *const rollup_steps[] = {
 	"TRUNCATE rebuild_rollup_step",
 	"WITH taken AS (DELETE FROM rebuild_rollup WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_rollup "
-	"ORDER BY table_id, link_id, dimension, bucket, value LIMIT " STEP ")) RETURNING *) "
+	"ORDER BY table_id, link_id, hour LIMIT " STEP ")) RETURNING *) "
 	"INSERT INTO rebuild_rollup_step SELECT * FROM taken",
 	LOCK_LINKS("rebuild_rollup_step"),
 	DROP_PURGED("rebuild_rollup_step"),
 	CREATE_STATISTICS("rebuild_rollup_step"),
-	"INSERT INTO visit_rollup_quarter AS old (link_id, bucket, humans, bots, uniques) "
-	"SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = 1 ORDER BY link_id, bucket "
-	"ON CONFLICT (link_id, bucket) " ADD,
-	"DELETE FROM visit_rollup_quarter t USING rebuild_rollup_step step "
-	"WHERE step.table_id = 1 AND t.bucket = step.bucket AND " IS_ZERO,
-	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, humans, bots, uniques, dimension, value) "
-	"SELECT link_id, bucket, humans, bots, uniques, dimension, value FROM rebuild_rollup_step WHERE table_id = 2 "
-	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, bucket, value) " ADD,
-	"DELETE FROM visit_rollup_hour t USING rebuild_rollup_step step WHERE step.table_id = 2 AND t.bucket = step.bucket "
-	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
-	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) "
-	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = 3 "
-	"ORDER BY link_id, bucket ON CONFLICT (link_id, day) " ADD,
-	"DELETE FROM visit_total_day t USING rebuild_rollup_step step WHERE step.table_id = 3 "
-	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date AND " IS_ZERO,
-	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) "
-	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques, dimension, value "
-	"FROM rebuild_rollup_step WHERE table_id = 4 "
-	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, day, value) " ADD,
-	"DELETE FROM visit_rollup_day t USING rebuild_rollup_step step WHERE step.table_id = 4 "
-	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date "
-	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
+	ADD("rollup_hour", "hour", "hour", "1"),
+	ADD("rollup_day", "day", "timezone($q$UTC$q$, hour)::date AS day", "2"),
 };
 
 /*

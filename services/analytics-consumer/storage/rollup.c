@@ -1,5 +1,6 @@
 #include "services/analytics-consumer/storage/rollup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "lib/base/mem.h"
 
 #define US_PER_QUARTER (CLOCK_US_PER_HOUR / 4)
+#define QUARTERS_OF_A_DAY 96
 #define EMPTY UINT32_MAX
 
 struct slot {
@@ -16,50 +18,28 @@ struct slot {
 };
 
 /* An open-addressing hash table from keys to rows, at most half full. */
-struct sums {
+struct rollup {
+	uint64_t seed; /* of the hash, because clients choose the values */
+	char quarters[QUARTERS_OF_A_DAY][3];
 	size_t slots; /* a power of two */
 	struct slot *table;
 	struct rollup_row *rows;
 	size_t count;
 };
 
-struct rollup {
-	uint64_t seed; /* of the hash, because clients choose the values */
-	struct sums quarters;
-	struct sums hours;
-	struct sums day_totals;
-	struct sums day_values;
-};
-
-static void sums_init(struct sums *sums, size_t rows_max)
-{
-	sums->slots = 16;
-	while (sums->slots < 2 * rows_max)
-		sums->slots *= 2;
-	sums->table = mem_array(sums->slots, sizeof(*sums->table));
-	sums->rows = mem_array(rows_max, sizeof(*sums->rows));
-}
-
-static void sums_clear(struct sums *sums)
-{
-	free(sums->table);
-	free(sums->rows);
-}
-
-static void sums_reset(struct sums *sums)
-{
-	memset(sums->table, 0xff, sums->slots * sizeof(*sums->table));
-	sums->count = 0;
-}
-
 struct rollup *rollup_new(size_t visits_max)
 {
 	struct rollup *rollup = mem_zero(sizeof(*rollup));
+	size_t rows_max = visits_max * ROLLUP_DIMENSIONS;
 	entropy_fill(&rollup->seed, sizeof(rollup->seed));
-	sums_init(&rollup->quarters, visits_max);
-	sums_init(&rollup->hours, visits_max * (ROLLUP_DIMENSIONS - 1));
-	sums_init(&rollup->day_totals, visits_max);
-	sums_init(&rollup->day_values, visits_max * (ROLLUP_DIMENSIONS - 1));
+	for (unsigned i = 0; i < QUARTERS_OF_A_DAY; i++)
+		snprintf(rollup->quarters[i], sizeof(rollup->quarters[i]), "%u",
+		         i % QUARTERS_OF_A_DAY);
+	rollup->slots = 16;
+	while (rollup->slots < 2 * rows_max)
+		rollup->slots *= 2;
+	rollup->table = mem_array(rollup->slots, sizeof(*rollup->table));
+	rollup->rows = mem_array(rows_max, sizeof(*rollup->rows));
 	return rollup;
 }
 
@@ -67,21 +47,19 @@ void rollup_free(struct rollup *rollup)
 {
 	if (!rollup)
 		return;
-	sums_clear(&rollup->quarters);
-	sums_clear(&rollup->hours);
-	sums_clear(&rollup->day_totals);
-	sums_clear(&rollup->day_values);
+	free(rollup->table);
+	free(rollup->rows);
 	free(rollup);
 }
 
 const char *rollup_dimension_name(enum rollup_dimension dimension)
 {
 	static const char *const names[ROLLUP_DIMENSIONS] = {
-		[ROLLUP_TOTAL] = "total",
+		[ROLLUP_QUARTERS] = "quarters",
 		[ROLLUP_COUNTRY] = "country",
 		[ROLLUP_CITY] = "city",
 		[ROLLUP_REGION] = "region",
-		[ROLLUP_REFERRER] = "referrer",
+		[ROLLUP_REFERRER] = "referrer_host",
 		[ROLLUP_BROWSER] = "browser",
 		[ROLLUP_OS] = "os",
 		[ROLLUP_DEVICE] = "device",
@@ -118,7 +96,7 @@ static const char *value_of(const struct visit_event *event, enum rollup_dimensi
 		return event->utm_medium;
 	case ROLLUP_UTM_CAMPAIGN:
 		return event->utm_campaign;
-	case ROLLUP_TOTAL:
+	case ROLLUP_QUARTERS:
 	case ROLLUP_DIMENSIONS:
 		break;
 	}
@@ -149,114 +127,118 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 static uint32_t hash_of(uint64_t seed, const struct rollup_row *key)
 {
 	uint64_t hash = mix(seed, (uint64_t)key->link_id);
-	hash = mix(hash, (uint64_t)key->bucket_us + (uint64_t)key->dimension);
+	hash = mix(hash, (uint64_t)key->hour_us + (uint64_t)key->dimension);
 	hash = mix(mix_text(hash, key->value), seed);
 	return (uint32_t)(hash >> 32);
 }
 
 static bool has_key(const struct rollup_row *row, const struct rollup_row *key)
 {
-	return row->link_id == key->link_id && row->bucket_us == key->bucket_us &&
+	return row->link_id == key->link_id && row->hour_us == key->hour_us &&
 	       row->dimension == key->dimension && strcmp(row->value, key->value) == 0;
 }
 
 /* Adds the counts of row to the row with the same key. */
-static void add(struct sums *sums, uint64_t seed, const struct rollup_row *row)
+static void add(struct rollup *rollup, const struct rollup_row *row)
 {
-	uint32_t hash = hash_of(seed, row);
-	size_t at = hash & (sums->slots - 1);
-	while (sums->table[at].row != EMPTY &&
-	       (sums->table[at].hash != hash || !has_key(&sums->rows[sums->table[at].row], row)))
-		at = (at + 1) & (sums->slots - 1);
-	if (sums->table[at].row == EMPTY) {
-		sums->table[at] = (struct slot){ .row = (uint32_t)sums->count, .hash = hash };
-		sums->rows[sums->count++] = *row;
+	uint32_t hash = hash_of(rollup->seed, row);
+	size_t at = hash & (rollup->slots - 1);
+	while (rollup->table[at].row != EMPTY &&
+	       (rollup->table[at].hash != hash ||
+	        !has_key(&rollup->rows[rollup->table[at].row], row)))
+		at = (at + 1) & (rollup->slots - 1);
+	if (rollup->table[at].row == EMPTY) {
+		rollup->table[at] = (struct slot){ .row = (uint32_t)rollup->count, .hash = hash };
+		rollup->rows[rollup->count++] = *row;
 		return;
 	}
-	struct rollup_row *known = &sums->rows[sums->table[at].row];
+	struct rollup_row *known = &rollup->rows[rollup->table[at].row];
 	known->humans += row->humans;
 	known->bots += row->bots;
 	known->uniques += row->uniques;
 }
 
-static int64_t bucket_start(int64_t at_us, int64_t length_us)
-{
-	return at_us - at_us % length_us;
-}
-
 static void add_visit(struct rollup *rollup, const struct visit_event *event)
 {
-	struct rollup_row row = { .link_id = event->link_id,
-		                  .bucket_us = bucket_start(event->occurred_at_us, US_PER_QUARTER),
-		                  .value = "",
-		                  .dimension = ROLLUP_TOTAL,
-		                  .humans = !event->is_bot,
-		                  .bots = event->is_bot,
-		                  .uniques = event->is_unique };
-	add(&rollup->quarters, rollup->seed, &row);
-	row.bucket_us = bucket_start(event->occurred_at_us, CLOCK_US_PER_HOUR);
+	int64_t at_us = event->occurred_at_us;
+	struct rollup_row row = {
+		.link_id = event->link_id,
+		.hour_us = at_us - at_us % CLOCK_US_PER_HOUR,
+		.value = rollup->quarters[at_us % CLOCK_US_PER_DAY / US_PER_QUARTER],
+		.dimension = ROLLUP_QUARTERS,
+		.humans = !event->is_bot,
+		.bots = event->is_bot,
+		.uniques = event->is_unique
+	};
+	add(rollup, &row);
 	for (row.dimension = ROLLUP_COUNTRY; row.dimension < ROLLUP_DIMENSIONS; row.dimension++) {
 		row.value = value_of(event, row.dimension);
 		if (row.value[0] != '\0')
-			add(&rollup->hours, rollup->seed, &row);
+			add(rollup, &row);
 	}
 }
 
-static int by_key(const void *a, const void *b)
+static int by_list(const void *a, const void *b)
 {
 	const struct rollup_row *left = a;
 	const struct rollup_row *right = b;
 	if (left->link_id != right->link_id)
 		return left->link_id < right->link_id ? -1 : 1;
-	if (left->dimension != right->dimension)
-		return left->dimension < right->dimension ? -1 : 1;
-	if (left->bucket_us != right->bucket_us)
-		return left->bucket_us < right->bucket_us ? -1 : 1;
-	return strcmp(left->value, right->value);
+	if (left->hour_us != right->hour_us)
+		return left->hour_us < right->hour_us ? -1 : 1;
+	return ((int)left->dimension > (int)right->dimension) -
+	       ((int)left->dimension < (int)right->dimension);
 }
 
-static struct rollup_rows sorted(struct sums *sums)
+static int by_visits(const void *a, const void *b)
 {
-	qsort(sums->rows, sums->count, sizeof(*sums->rows), by_key);
-	return (struct rollup_rows){ .rows = sums->rows, .count = sums->count };
+	const struct rollup_row *left = a;
+	const struct rollup_row *right = b;
+	int64_t left_visits = (int64_t)left->humans + left->bots;
+	int64_t right_visits = (int64_t)right->humans + right->bots;
+	return (left_visits < right_visits) - (left_visits > right_visits);
 }
 
-struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count)
+/* Keeps the values of a list that count most. Returns the new number of rows. */
+static size_t cut_list(struct rollup_row *rows, size_t count)
 {
-	sums_reset(&rollup->quarters);
-	sums_reset(&rollup->hours);
+	if (count <= ROLLUP_VALUES_MAX)
+		return count;
+	qsort(rows, count, sizeof(*rows), by_visits);
+	struct rollup_row *other = &rows[ROLLUP_VALUES_MAX];
+	other->value = ROLLUP_OTHER;
+	for (size_t i = ROLLUP_VALUES_MAX + 1; i < count; i++) {
+		other->humans += rows[i].humans;
+		other->bots += rows[i].bots;
+		other->uniques += rows[i].uniques;
+	}
+	return ROLLUP_VALUES_MAX + 1;
+}
+
+static void cut_lists(struct rollup *rollup)
+{
+	size_t kept = 0;
+	for (size_t first = 0, end = 0; first < rollup->count; first = end) {
+		for (end = first + 1;
+		     end < rollup->count && by_list(&rollup->rows[first], &rollup->rows[end]) == 0;
+		     end++)
+			;
+		size_t count = cut_list(&rollup->rows[first], end - first);
+		memmove(&rollup->rows[kept], &rollup->rows[first], count * sizeof(*rollup->rows));
+		kept += count;
+	}
+	rollup->count = kept;
+}
+
+struct rollup_rows rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count)
+{
+	memset(rollup->table, 0xff, rollup->slots * sizeof(*rollup->table));
+	rollup->count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (visits[i].disposition == VISIT_NEW)
 			add_visit(rollup, &visits[i].event);
 	}
-	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters),
-		                     .hours = sorted(&rollup->hours) };
-}
-
-static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const struct sums *buckets,
-                                     int32_t last_day)
-{
-	bool is_reset =
-		false; /* nearly always no row qualifies, and then the table is not touched */
-	days->count = 0;
-	for (size_t i = 0; i < buckets->count; i++) {
-		struct rollup_row row = buckets->rows[i];
-		if (clock_utc_day(row.bucket_us) > last_day)
-			continue;
-		if (!is_reset)
-			sums_reset(days);
-		is_reset = true;
-		row.bucket_us = bucket_start(row.bucket_us, CLOCK_US_PER_DAY);
-		add(days, seed, &row);
-	}
-	return sorted(days);
-}
-
-struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day)
-{
-	return (struct rollup_days){
-		.totals =
-			sum_by_day(&rollup->day_totals, rollup->seed, &rollup->quarters, last_day),
-		.values = sum_by_day(&rollup->day_values, rollup->seed, &rollup->hours, last_day),
-	};
+	qsort(rollup->rows, rollup->count, sizeof(*rollup->rows), by_list);
+	cut_lists(rollup);
+	return (struct rollup_rows){ .rows = rollup->rows, .count = rollup->count };
 }

@@ -1,7 +1,6 @@
 /*
- * One thread at a time. Aggregates a batch of visits into the changes of visit_rollup_quarter and
- * visit_rollup_hour. For finished days it also gives the changes of visit_total_day and
- * visit_rollup_day.
+ * One thread at a time. Aggregates a batch of visits by link, hour, dimension and value: the
+ * entries of the rows that rollup_store.h inserts into rollup_delta.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_H
@@ -11,9 +10,14 @@
 
 #include "services/analytics-consumer/facts/visit.h"
 
-/* In the order of the names in the SQL type visit_dimension. */
+/* Of one link, hour and dimension. More would let anybody who sends random values fill the disk. */
+#define ROLLUP_VALUES_MAX 1000
+/* Counts what is beyond. A visitor's own value of this name is counted with it. */
+#define ROLLUP_OTHER "(other)"
+
+/* In the order of the columns of rollup_delta. */
 enum rollup_dimension {
-	ROLLUP_TOTAL, /* only in quarters */
+	ROLLUP_QUARTERS, /* totals; the value is the quarter of an hour of the UTC day, "0" to "95" */
 	ROLLUP_COUNTRY,
 	ROLLUP_CITY,
 	ROLLUP_REGION,
@@ -30,9 +34,8 @@ enum rollup_dimension {
 
 struct rollup_row {
 	int64_t link_id;
-	int64_t bucket_us; /* start of the quarter of an hour, the hour or the UTC day */
-	const char *value; /* borrowed from a visit; "" only for the total, because unknown values
-	                      have no row */
+	int64_t hour_us;   /* its start */
+	const char *value; /* borrowed; never "", because unknown values have no row */
 	enum rollup_dimension dimension;
 	int32_t humans;
 	int32_t bots;
@@ -44,35 +47,20 @@ struct rollup_rows {
 	size_t count;
 };
 
-struct rollup_sums {
-	struct rollup_rows quarters; /* totals */
-	struct rollup_rows hours;
-};
-
-struct rollup_days {
-	struct rollup_rows totals;
-	struct rollup_rows values;
-};
-
 struct rollup;
 
 struct rollup *rollup_new(size_t visits_max);
 void rollup_free(struct rollup *rollup);
 
-/* The name in SQL: "country", "utm_source"; "total" for ROLLUP_TOTAL. */
+/* The name in SQL: "quarters", "country", "utm_source". */
 const char *rollup_dimension_name(enum rollup_dimension dimension);
 
 /*
- * Aggregates the new visits. Each key occurs once, in the order of (link_id, dimension, bucket,
- * value), which is the same in all processes. The result is borrowed until the next call, and no
- * longer than visits.
+ * Aggregates the new visits. Each key occurs once, in the order of (link_id, hour, dimension). Of a
+ * dimension with more values than ROLLUP_VALUES_MAX, those that count most are kept, and
+ * ROLLUP_OTHER follows as one more. The result is borrowed until the next call, and no longer than
+ * visits.
  */
-struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
-
-/*
- * The visits of the last rollup_sum by UTC day, up to and including last_day. Order and lifetime as
- * there.
- */
-struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day);
+struct rollup_rows rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
 
 #endif

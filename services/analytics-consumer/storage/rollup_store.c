@@ -1,78 +1,42 @@
 #include "services/analytics-consumer/storage/rollup_store.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/postgres/sql_column.h"
+#include "lib/base/strbuf.h"
+#include "lib/postgres/sql_copy.h"
 
 #define VALUE_BYTES_MAX 300
+/* Three counts, a value and their separators. */
+#define ENTRY_BYTES_MAX (VALUE_BYTES_MAX + 40)
 /* A statement deletes this many rows in a fraction of its timeout. */
 #define DELETE_ROWS_MAX 5000
 
-/* In the order of the parameters. Quarters have only the columns before DIMENSION. */
-enum column { LINK_ID, BUCKET, HUMANS, BOTS, UNIQUES, DIMENSION, VALUE, COLUMNS };
+#define FIELD_SEPARATOR '\x1f'
+#define ENTRY_SEPARATOR '\x1e'
 
-static const enum sql_column_type types[COLUMNS] = {
-	[LINK_ID] = SQL_COLUMN_INT8, [BUCKET] = SQL_COLUMN_TIME,  [HUMANS] = SQL_COLUMN_INT4,
-	[BOTS] = SQL_COLUMN_INT4,    [UNIQUES] = SQL_COLUMN_INT4, [DIMENSION] = SQL_COLUMN_INT2,
-	[VALUE] = SQL_COLUMN_TEXT,
-};
-
-/* unnest in the target list, not in FROM: rows then stream into the table without a tuple store. */
-#define COUNTS "unnest($3::integer[]), unnest($4::integer[]), unnest($5::integer[])"
-/*
- * A dimension is sent as its index among the names. OFFSET 0 prevents a look-up of the names for
- * each row.
- */
-#define DIMENSION_AND_VALUE "names[unnest($6::smallint[])], unnest($7::text[])"
-#define NAMES " FROM (SELECT enum_range(NULL::visit_dimension) OFFSET 0) AS dimension (names) "
-#define ADD                                                                                        \
-	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "   \
-	"uniques = old.uniques + EXCLUDED.uniques"
-
-static const char add_quarters_sql[] =
-	"INSERT INTO visit_rollup_quarter AS old (link_id, bucket, humans, bots, uniques) "
-	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS
-	" ON CONFLICT (link_id, bucket) " ADD;
-
-static const char add_hours_sql[] =
-	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, humans, bots, uniques, dimension, value) "
-	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS
-	", " DIMENSION_AND_VALUE NAMES "ON CONFLICT (link_id, dimension, bucket, value) " ADD;
-
-/*
- * The row of daily_rollup_progress says how much of next_day is finished. It cannot change, because
- * the day is locked.
- */
-static const char add_day_totals_sql[] =
-	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) SELECT late.* FROM "
-	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS
-	") AS late, daily_rollup_progress "
-	"WHERE daily_rollup_has_total(daily_rollup_progress, link_id, day) ORDER BY link_id, day "
-	"ON CONFLICT (link_id, day) " ADD;
-
-static const char add_day_values_sql[] =
-	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) SELECT late.* FROM "
-	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS
-	", names[unnest($6::smallint[])] AS dimension, unnest($7::text[]) COLLATE \"C\" AS value" NAMES
-	") AS late, daily_rollup_progress WHERE daily_rollup_has_value(daily_rollup_progress, link_id, day, dimension, value) "
-	"ORDER BY link_id, dimension, day, value ON CONFLICT (link_id, dimension, day, value) " ADD;
-
-static const char lock_days_sql[] = "SELECT daily_rollup_lock_days($1::date[]) - date '1970-01-01'";
+#define TABLE "rollup_delta"
+/* Columns in the order of add_row. */
+static const char insert_sql[] =
+	"COPY " TABLE
+	" (link_id, hour, quarters, country, city, region, referrer_host, browser, os, device, "
+	"language, utm_source, utm_medium, utm_campaign, entries, humans, bots, uniques) FROM STDIN (FORMAT binary)";
+#define COLUMNS (2 + ROLLUP_DIMENSIONS + 4)
+/* Of everything but the lists. */
+#define ROW_BYTES_MAX 160
 
 struct rollup_store {
-	struct sql_column columns[COLUMNS];
-	struct sql_column days; /* replaces BUCKET for tables by day */
+	struct sql_copy copy;
+	struct strbuf list;
 };
 
 struct rollup_store *rollup_store_new(size_t visits_max)
 {
 	struct rollup_store *store = mem_zero(sizeof(*store));
-	size_t bytes_max = (visits_max * ROLLUP_DIMENSIONS + 1) * VALUE_BYTES_MAX;
-	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&store->columns[i], types[i], bytes_max);
-	sql_column_init(&store->days, SQL_COLUMN_DATE, bytes_max);
+	sql_copy_init(&store->copy,
+	              visits_max * (ROLLUP_DIMENSIONS * ENTRY_BYTES_MAX + ROW_BYTES_MAX));
+	strbuf_init(&store->list, visits_max * ENTRY_BYTES_MAX);
 	return store;
 }
 
@@ -80,87 +44,77 @@ void rollup_store_free(struct rollup_store *store)
 {
 	if (!store)
 		return;
-	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_clear(&store->columns[i]);
-	sql_column_clear(&store->days);
+	sql_copy_clear(&store->copy);
+	strbuf_clear(&store->list);
 	free(store);
 }
 
-static void add_row(struct rollup_store *store, const struct rollup_row *row)
+/* Facts contain no control characters, so a value contains no separator. */
+static void add_entry(struct strbuf *list, const struct rollup_row *row)
 {
-	struct sql_column *columns = store->columns;
-	sql_column_add_int(&columns[LINK_ID], row->link_id);
-	sql_column_add_time(&columns[BUCKET], row->bucket_us);
-	sql_column_add_day(&store->days, clock_utc_day(row->bucket_us));
-	sql_column_add_int(&columns[HUMANS], row->humans);
-	sql_column_add_int(&columns[BOTS], row->bots);
-	sql_column_add_int(&columns[UNIQUES], row->uniques);
-	sql_column_add_int(&columns[DIMENSION], row->dimension);
-	sql_column_add_text(&columns[VALUE], row->value);
+	if (list->len > 0)
+		strbuf_add_char(list, ENTRY_SEPARATOR);
+	strbuf_add_format(list, "%d%c%d%c%d%c", row->humans, FIELD_SEPARATOR, row->bots,
+	                  FIELD_SEPARATOR, row->uniques, FIELD_SEPARATOR);
+	strbuf_add_text(list, row->value);
 }
 
-static void fill(struct rollup_store *store, const struct rollup_rows *rows)
+/* Adds the list of the dimension. Returns the number of its entries, which begin with rows. */
+static size_t add_list(struct rollup_store *store, enum rollup_dimension dimension,
+                       const struct rollup_row *rows, size_t count)
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_reset(&store->columns[i]);
-	sql_column_reset(&store->days);
-	for (size_t i = 0; i < rows->count; i++)
-		add_row(store, &rows->rows[i]);
+	size_t entries = 0;
+	strbuf_reset(&store->list);
+	for (; entries < count && rows[entries].dimension == dimension; entries++)
+		add_entry(&store->list, &rows[entries]);
+	if (entries == 0)
+		sql_copy_add_null(&store->copy);
+	else
+		sql_copy_add_bytes(&store->copy, store->list.data, store->list.len);
+	return entries;
 }
 
-static enum err add(struct rollup_store *store, struct pg_conn *conn, const char *sql,
-                    size_t columns, struct sql_column *bucket, const struct rollup_rows *rows)
+/* rows are of one link and hour. */
+static void add_row(struct rollup_store *store, const struct rollup_row *rows, size_t count)
 {
-	struct pg_params params = { 0 };
-	enum err err = OK;
+	struct rollup_row total = { 0 };
+	size_t added = 0;
+	for (size_t i = 0; i < count && rows[i].dimension == ROLLUP_QUARTERS; i++) {
+		total.humans += rows[i].humans;
+		total.bots += rows[i].bots;
+		total.uniques += rows[i].uniques;
+	}
+	sql_copy_begin_row(&store->copy, COLUMNS);
+	sql_copy_add_int8(&store->copy, rows->link_id);
+	sql_copy_add_time(&store->copy, rows->hour_us);
+	for (enum rollup_dimension d = 0; d < ROLLUP_DIMENSIONS; d++)
+		added += add_list(store, d, rows + added, count - added);
+	sql_copy_add_int4(&store->copy, (int32_t)count);
+	sql_copy_add_int4(&store->copy, total.humans);
+	sql_copy_add_int4(&store->copy, total.bots);
+	sql_copy_add_int4(&store->copy, total.uniques);
+}
+
+enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn,
+                          const struct rollup_rows *rows)
+{
 	if (rows->count == 0)
 		return OK;
-	fill(store, rows);
-	for (size_t i = 0; err == OK && i < columns; i++)
-		err = sql_column_param(i == BUCKET ? bucket : &store->columns[i], &params);
-	return err == OK ? pg_conn_query(conn, sql, &params, NULL) : err;
-}
-
-/*
- * Locks the days against being finished until the transaction ends. *next_day: the first day that
- * is not finished.
- */
-static enum err lock_days(struct rollup_store *store, struct pg_conn *conn,
-                          const struct rollup_rows *quarters, int64_t *next_day)
-{
-	struct pg_params params = { 0 };
-	int32_t last = 0;
-	sql_column_reset(&store->days);
-	for (size_t i = 0; i < quarters->count; i++) {
-		int32_t day = clock_utc_day(quarters->rows[i].bucket_us);
-		if (store->days.count == 0 || day != last)
-			sql_column_add_day(&store->days, day);
-		last = day;
+	sql_copy_reset(&store->copy);
+	for (size_t first = 0, end = 0; first < rows->count; first = end) {
+		const struct rollup_row *row = &rows->rows[first];
+		while (end < rows->count && rows->rows[end].link_id == row->link_id &&
+		       rows->rows[end].hour_us == row->hour_us)
+			end++;
+		add_row(store, row, end - first);
 	}
-	enum err err = sql_column_param(&store->days, &params);
-	return err == OK ? pg_conn_query_int(conn, lock_days_sql, &params, next_day) : err;
+	enum err err = sql_copy_finish(&store->copy);
+	return err == OK ? pg_conn_copy(conn, insert_sql, store->copy.bytes, store->copy.len) : err;
 }
 
-enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, struct rollup *rollup,
-                          const struct rollup_sums *sums)
+enum err rollup_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
 {
-	struct sql_column *buckets = &store->columns[BUCKET];
-	int64_t next_day = 0;
-	enum err err = OK;
-	if (sums->quarters.count == 0)
-		return OK;
-	err = lock_days(store, conn, &sums->quarters, &next_day);
-	if (err == OK)
-		err = add(store, conn, add_quarters_sql, DIMENSION, buckets, &sums->quarters);
-	if (err == OK)
-		err = add(store, conn, add_hours_sql, COLUMNS, buckets, &sums->hours);
-	if (err != OK)
-		return err;
-	struct rollup_days days = rollup_sum_days(rollup, (int32_t)next_day);
-	err = add(store, conn, add_day_totals_sql, DIMENSION, &store->days, &days.totals);
-	if (err == OK)
-		err = add(store, conn, add_day_values_sql, COLUMNS, &store->days, &days.values);
-	return err;
+	return pg_conn_copy_terminate_frozen(conn, TABLE, terminated);
 }
 
 enum err rollup_store_delete_purged(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows)

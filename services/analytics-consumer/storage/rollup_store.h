@@ -1,8 +1,8 @@
 /*
- * One thread at a time per connection. Adds aggregated visits to the roll-up tables: per link and
- * quarter of an hour (visit_rollup_quarter), and per link, dimension, value and hour
- * (visit_rollup_hour). Visits of days that the janitor has finished are also added by UTC day
- * (visit_total_day, visit_rollup_day).
+ * One thread at a time per connection. Adds aggregated visits to the roll-ups: one row of
+ * rollup_delta per link and hour, with a packed list per dimension
+ * (db/migrations/0015_packed_rollups.sql). Rows are only inserted, so writers never wait for each
+ * other. The janitor folds them.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_STORE_H
@@ -20,13 +20,15 @@ struct rollup_store;
 struct rollup_store *rollup_store_new(size_t visits_max);
 void rollup_store_free(struct rollup_store *store);
 
+/* Adds the result of rollup_sum. */
+enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn,
+                          const struct rollup_rows *rows) MUST_CHECK;
+
 /*
- * Adds sums, the result of the last rollup_sum of rollup. Tables and rows are written in a fixed
- * order, so that two writers cannot deadlock. Waits while another process finishes one of the days;
- * until the transaction ends, no process can finish one of them.
+ * Terminates the connections of consumers that froze in the middle of rollup_store_add
+ * (pg_conn_copy). *terminated: their number.
  */
-enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, struct rollup *rollup,
-                          const struct rollup_sums *sums) MUST_CHECK;
+enum err rollup_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated) MUST_CHECK;
 
 /*
  * Deletes some rows of the purged links that had these slugs: their roll-ups and statistics, but

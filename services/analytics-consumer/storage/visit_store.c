@@ -66,8 +66,8 @@ void visit_store_free(struct visit_store *store)
 
 static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
 {
-	struct rollup_sums sums = rollup_sum(store->rollup, batch->visits, batch->count);
-	enum err err = rollup_store_add(store->rollups, conn, store->rollup, &sums);
+	struct rollup_rows sums = rollup_sum(store->rollup, batch->visits, batch->count);
+	enum err err = rollup_store_add(store->rollups, conn, &sums);
 	if (err != OK)
 		return err;
 	size_t rows = 0;
@@ -192,11 +192,16 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 /* After a lock timeout: the consumer that holds the lock may be frozen. */
 static void terminate_frozen(const struct visit_store *store, struct pg_conn *conn)
 {
-	int64_t terminated = 0;
-	if (pg_conn_is_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK &&
-	    terminated > 0)
+	int64_t of_log = 0;
+	int64_t of_rollups = 0;
+	if (!pg_conn_is_usable(conn))
+		return;
+	enum err err = visit_log_store_terminate_frozen(conn, &of_log);
+	if (err == OK)
+		err = rollup_store_terminate_frozen(conn, &of_rollups);
+	if (err == OK && of_log + of_rollups > 0)
 		log_warning(store->config.log, "frozen_consumers_terminated",
-		            LOG_INT("count", terminated));
+		            LOG_INT("count", of_log + of_rollups));
 }
 
 void visit_store_invalidate(struct visit_store *store)

@@ -5,13 +5,14 @@
  *   2. dead letters  Kafka acknowledges them before an offset that passes them can be committed
  *   3. visitors      decides which visits are unique; an index of the visit log enforces it
  *   4. visit_log     the primary key rejects duplicates
- *   5. roll-ups      of the visits that are not duplicates
+ *   5. roll-ups      of the visits that are not duplicates, as rows that are only inserted
  *   6. statistics    per link and for the platform; last, because its row is contended most
  *
- * All consumers insert rows in the same order, so they cannot deadlock. Except for the visit log,
- * every statement reaches the server whole before it acts. A frozen consumer therefore holds its
- * locks no longer than idle_in_transaction_session_timeout. A consumer that freezes while it sends
- * the visit log is terminated, after the same time, by a consumer that waits for it.
+ * All consumers insert rows in the same order, so they cannot deadlock. Except for the visit log
+ * and the roll-ups, every statement reaches the server whole before it acts. A frozen consumer
+ * therefore holds its locks no longer than idle_in_transaction_session_timeout. A consumer that
+ * freezes while it sends those two is terminated, after the same time, by a consumer that waits for
+ * it.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H

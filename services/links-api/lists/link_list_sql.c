@@ -233,6 +233,13 @@ void link_list_sql_count(struct link_list_sql *sql, const struct link_list_param
 	WRITE(sql, " LIMIT %zu) AS chosen", max);
 }
 
+void link_list_sql_ids(struct link_list_sql *sql, const struct link_list_params *query, size_t max)
+{
+	WRITE(sql, "SELECT id");
+	write_links(sql, query, filter_needs_ranking(query), NULL);
+	WRITE(sql, " LIMIT %zu", max);
+}
+
 /*
  * The sum id + 0 keeps PostgreSQL from scanning the ids of all users for the first matches in
  * order.

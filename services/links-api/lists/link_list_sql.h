@@ -69,6 +69,9 @@ void link_list_sql_collect(struct link_list_sql *sql, const struct link_list_par
 void link_list_sql_count(struct link_list_sql *sql, const struct link_list_params *query,
                          size_t max);
 
+/* The ids of the matching links, at most max. */
+void link_list_sql_ids(struct link_list_sql *sql, const struct link_list_params *query, size_t max);
+
 /* Locks the matching links in the order of their ids, at most max. */
 void link_list_sql_lock(struct link_list_sql *sql, const struct link_list_params *query,
                         size_t max);

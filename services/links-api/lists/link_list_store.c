@@ -257,6 +257,26 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
 	return err;
 }
 
+/* --- all of them --- */
+
+enum err link_list_store_ids(struct pg_conn *conn, const struct link_list_params *query, size_t max,
+                             struct sql_column *ids, bool *is_over)
+{
+	struct link_list_sql sql;
+	struct pg_result *rows = NULL;
+	link_list_sql_init(&sql, NULL);
+	link_list_sql_ids(&sql, query, max + 1);
+	enum err err = link_list_sql_run(&sql, conn, &rows);
+	*is_over = err == OK && pg_result_count(rows) > max;
+	if (*is_over)
+		err = ERR_LIMIT;
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		sql_column_add_int(ids, pg_result_int(rows, i, 0));
+	pg_result_free(rows);
+	link_list_sql_clear(&sql);
+	return err;
+}
+
 /* --- bulk updates --- */
 
 static enum err count_up_to(struct pg_conn *conn, const struct link_list_params *query, size_t max,

@@ -13,6 +13,7 @@
 
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 #include "services/links-api/lists/link_list_params.h"
 
 /* The matches of a search or filter are counted up to this number. */
@@ -41,6 +42,13 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
  * for the links of all users.
  */
 enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total) MUST_CHECK;
+
+/*
+ * Adds the ids of all matching links to a column (SQL_COLUMN_INT8), in any order. ERR_LIMIT: more
+ * than max match (is_over is true), or the query exceeds the statement timeout.
+ */
+enum err link_list_store_ids(struct pg_conn *conn, const struct link_list_params *query, size_t max,
+                             struct sql_column *ids, bool *is_over) MUST_CHECK;
 
 /*
  * Locks the links that a filter matches until the transaction ends, in the order of their ids.

@@ -18,6 +18,14 @@ enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x);
 /* GET /api/links/{id}/stats/{dimension} */
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x);
 
+/*
+ * GET /api/stats/summary, /api/stats/timeseries and /api/stats/{dimension}: the same for the
+ * caller's links together
+ */
+enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x);
+enum http_progress stats_handlers_series_of_links(void *ctx, struct http_exchange *x);
+enum http_progress stats_handlers_dimension_of_links(void *ctx, struct http_exchange *x);
+
 /* GET /api/stats/top */
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x);
 

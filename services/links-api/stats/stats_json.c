@@ -73,22 +73,15 @@ static void set_range(struct json *json, const struct statistics_query *question
 	set_time(json, "to", question->counted.to_us);
 }
 
-struct json *stats_json_of_range(const struct statistics_query *question,
-                                 const struct statistics_sums *sums,
-                                 const struct stats_json_freshness *freshness)
+static struct json *sums_json(const struct statistics_sums *sums)
 {
 	struct json *json = json_new_object();
-	json_set_int(json, "link_id", question->link_id);
-	set_range(json, question);
 	set_sums(json, sums);
-	stats_json_add_freshness(json, freshness);
 	return json;
 }
 
-struct json *stats_json_of_series(const struct statistics_query *question,
-                                  const struct stats_params *params, const int64_t *starts,
-                                  const struct statistics_sums *sums, size_t count,
-                                  const struct stats_json_freshness *freshness)
+static struct json *points_json(const int64_t *starts, const struct statistics_sums *sums,
+                                size_t count)
 {
 	struct json *points = json_new_array();
 	for (size_t i = 0; i < count; i++) {
@@ -97,11 +90,58 @@ struct json *stats_json_of_series(const struct statistics_query *question,
 		set_sums(point, &sums[i]);
 		json_append(points, point);
 	}
+	return points;
+}
+
+/* Adds compared and returns it for its counts. NULL: there is nothing to add. */
+static struct json *add_compared(struct json *json, const struct stats_json_earlier *earlier)
+{
+	if (!earlier)
+		return NULL;
+	if (!earlier->question) {
+		json_set_null(json, "compared");
+		return NULL;
+	}
+	struct json *compared = json_new_object();
+	set_range(compared, earlier->question);
+	json_set(json, "compared", compared);
+	return compared;
+}
+
+struct json *stats_json_of_range(const struct statistics_query *question,
+                                 const struct statistics_sums *sums,
+                                 const struct stats_json_earlier *earlier,
+                                 const struct stats_json_freshness *freshness)
+{
+	struct json *json = json_new_object();
+	if (question->link_ids)
+		json_set_int(json, "links", question->link_ids->count);
+	else
+		json_set_int(json, "link_id", question->link_id);
+	set_range(json, question);
+	set_sums(json, sums);
+	struct json *compared = add_compared(json, earlier);
+	if (compared)
+		set_sums(compared, earlier->sums);
+	stats_json_add_freshness(json, freshness);
+	return json;
+}
+
+struct json *stats_json_of_series(const struct statistics_query *question,
+                                  const struct stats_params *params, const int64_t *starts,
+                                  const struct statistics_sums *sums, size_t count,
+                                  const struct stats_json_earlier *earlier,
+                                  const struct stats_json_freshness *freshness)
+{
 	struct json *json = json_new_object();
 	json_set_text(json, "interval", local_calendar_interval_name(params->interval));
 	json_set_text(json, "tz", params->zone);
 	set_range(json, question);
-	json_set(json, "points", points);
+	json_set(json, "points", points_json(starts, sums, count));
+	struct json *compared = add_compared(json, earlier);
+	if (compared)
+		json_set(compared, "points",
+		         points_json(earlier->starts, earlier->sums, earlier->count));
 	stats_json_add_freshness(json, freshness);
 	return json;
 }
@@ -110,22 +150,27 @@ struct json *stats_json_of_values(const struct statistics_query *question,
                                   enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
                                   const struct statistics_sums *total,
+                                  const struct stats_json_earlier *earlier,
                                   const struct stats_json_freshness *freshness)
 {
+	bool has_earlier = earlier && earlier->question;
 	struct json *items = json_new_array();
 	for (size_t i = 0; i < count; i++) {
 		struct json *item = json_new_object();
 		json_set_text(item, "value", values[i].value);
 		set_sums(item, &values[i].sums);
+		if (has_earlier)
+			json_set(item, "compared", sums_json(&earlier->sums[i]));
 		json_append(items, item);
 	}
-	struct json *sums = json_new_object();
-	set_sums(sums, total);
 	struct json *json = json_new_object();
 	json_set_text(json, "dimension", visit_dimension_name(dimension));
 	set_range(json, question);
 	json_set(json, "items", items);
-	json_set(json, "totals", sums);
+	json_set(json, "totals", sums_json(total));
+	struct json *compared = add_compared(json, earlier);
+	if (compared)
+		json_set(compared, "totals", sums_json(earlier->total));
 	stats_json_add_freshness(json, freshness);
 	return json;
 }

@@ -37,26 +37,48 @@ struct json *stats_json_of_link(const struct statistics *statistics,
 struct json *stats_json_of_platform(int64_t total_links, const struct statistics *statistics,
                                     const struct stats_json_freshness *freshness);
 
-/* {link_id, from, to, humans, bots, total, unique_visitors, as_of, lag_ms} */
+/*
+ * The earlier period of a response with compare=. question NULL: the counts need the visit log,
+ * which does not reach back that far; compared is then null.
+ */
+struct stats_json_earlier {
+	const struct statistics_query *question;
+	const struct statistics_sums *sums; /* of the range, the points or the listed values */
+	const int64_t *starts;              /* of the points */
+	size_t count;                       /* of points */
+	const struct statistics_sums *total;
+};
+
+/*
+ * {link_id, from, to, humans, bots, total, unique_visitors, as_of, lag_ms}. Several links:
+ * {links, …}, how many they are. With earlier: compared: {from, to, humans, …}. earlier may be NULL
+ * here and below.
+ */
 struct json *stats_json_of_range(const struct statistics_query *question,
                                  const struct statistics_sums *sums,
+                                 const struct stats_json_earlier *earlier,
                                  const struct stats_json_freshness *freshness);
 
-/* {interval, tz, from, to, points: [{start, humans, bots, total, unique_visitors}], as_of,
- * lag_ms} */
+/*
+ * {interval, tz, from, to, points: [{start, humans, bots, total, unique_visitors}], as_of, lag_ms}.
+ * With earlier: compared: {from, to, points}.
+ */
 struct json *stats_json_of_series(const struct statistics_query *question,
                                   const struct stats_params *params, const int64_t *starts,
                                   const struct statistics_sums *sums, size_t count,
+                                  const struct stats_json_earlier *earlier,
                                   const struct stats_json_freshness *freshness);
 
 /*
  * {dimension, from, to, items: [{value, humans, bots, total, unique_visitors}],
- * totals: {humans, bots, total, unique_visitors}, as_of, lag_ms}
+ * totals: {humans, bots, total, unique_visitors}, as_of, lag_ms}. With earlier: each item has
+ * compared: {humans, …}, and so has the response: compared: {from, to, totals}.
  */
 struct json *stats_json_of_values(const struct statistics_query *question,
                                   enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
                                   const struct statistics_sums *total,
+                                  const struct stats_json_earlier *earlier,
                                   const struct stats_json_freshness *freshness);
 
 /*

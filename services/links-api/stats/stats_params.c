@@ -14,7 +14,7 @@
 #include "services/links-api/stats/visit_cursor.h"
 
 #define NAME_SIZE 64
-#define VALUE_SIZE 512
+#define VALUE_SIZE (NQL_BYTES_MAX + 1)
 
 struct reading {
 	const struct stats_params_terms *terms;
@@ -80,6 +80,7 @@ static void read_zone(struct reading *reading)
 
 static void read_interval(struct reading *reading)
 {
+	reading->out->has_interval = true;
 	for (enum local_calendar_interval i = LOCAL_CALENDAR_HOUR; i <= LOCAL_CALENDAR_MONTH; i++) {
 		if (strcmp(reading->value, local_calendar_interval_name(i)) == 0) {
 			reading->out->interval = i;
@@ -129,6 +130,30 @@ static void read_format(struct reading *reading)
 	WRONG(reading, "must be json, csv or ndjson");
 }
 
+static void read_compare(struct reading *reading)
+{
+	if (strcmp(reading->value, "previous") == 0)
+		reading->out->compare = STATS_PARAMS_COMPARE_PREVIOUS;
+	else if (strcmp(reading->value, "year") == 0)
+		reading->out->compare = STATS_PARAMS_COMPARE_YEAR;
+	else
+		WRONG(reading, "must be previous or year");
+}
+
+static void read_tag(struct reading *reading)
+{
+	if (member_is_line(reading->value, 1, LINK_TAG_CHARS_MAX, reading->pointer, reading->wrong))
+		snprintf(reading->out->tag, sizeof(reading->out->tag), "%s", reading->value);
+}
+
+static void read_links_filter(struct reading *reading)
+{
+	char reason[NQL_REASON_SIZE];
+	reading->out->has_links_filter = true;
+	if (nql_parse(reading->value, &reading->out->links_filter, reason) != OK)
+		WRONG(reading, "%s", reason);
+}
+
 static const struct parameter {
 	const char *name;
 	unsigned part; /* 0 = all endpoints accept it */
@@ -142,6 +167,9 @@ static const struct parameter {
 	{ "bots", STATS_PARAMS_BOTS, read_bots },
 	{ "cursor", STATS_PARAMS_CURSOR, read_cursor },
 	{ "format", STATS_PARAMS_FORMAT, read_format },
+	{ "compare", STATS_PARAMS_COMPARE, read_compare },
+	{ "tag", STATS_PARAMS_LINKS, read_tag },
+	{ "filter", STATS_PARAMS_LINKS, read_links_filter },
 };
 #define PARAMETER_COUNT ARRAY_SIZE(parameters)
 
@@ -214,12 +242,12 @@ enum err stats_params_read(const char *query, const struct stats_params_terms *t
 {
 	char name[NAME_SIZE], value[VALUE_SIZE];
 	bool seen[PARAMETER_COUNT] = { false };
-	struct stats_params read = { .zone = "UTC",
-		                     .interval = LOCAL_CALENDAR_DAY,
-		                     .limit = terms->limit_default };
-	if (terms->parts & STATS_PARAMS_LAST_DAY)
-		read.interval = LOCAL_CALENDAR_HOUR;
-	struct reading reading = { .terms = terms, .out = &read, .wrong = wrong, .value = value };
+	*out = (struct stats_params){ .zone = "UTC",
+		                      .interval = terms->parts & STATS_PARAMS_LAST_DAY
+		                                          ? LOCAL_CALENDAR_HOUR
+		                                          : LOCAL_CALENDAR_DAY,
+		                      .limit = terms->limit_default };
+	struct reading reading = { .terms = terms, .out = out, .wrong = wrong, .value = value };
 	for (;;) {
 		const char *raw = query + strspn(query, "&");
 		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
@@ -233,8 +261,5 @@ enum err stats_params_read(const char *query, const struct stats_params_terms *t
 		else
 			WRONG(&reading, "unknown or malformed query parameter");
 	}
-	if (wrong->count > 0)
-		return ERR_INVALID;
-	*out = read;
-	return OK;
+	return wrong->count > 0 ? ERR_INVALID : OK;
 }

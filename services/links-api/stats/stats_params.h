@@ -13,6 +13,8 @@
 #include "lib/clicks/visit_filter.h"
 #include "lib/clicks/visit_page.h"
 #include "lib/http/http_problem.h"
+#include "lib/links/link.h"
+#include "services/links-api/lists/nql.h"
 
 /* The parameters that an endpoint accepts, in addition to from, to and tz. */
 enum stats_params_part {
@@ -23,6 +25,8 @@ enum stats_params_part {
 	STATS_PARAMS_BOTS = 16,
 	STATS_PARAMS_LAST_DAY = 32, /* not a parameter: the range defaults to the last 24 hours */
 	STATS_PARAMS_FORMAT = 64,
+	STATS_PARAMS_COMPARE = 128,
+	STATS_PARAMS_LINKS = 256, /* tag= and filter=: which of the caller's links */
 };
 
 /* The value of format=. */
@@ -31,6 +35,13 @@ enum stats_params_format {
 	STATS_PARAMS_FORMAT_JSON,
 	STATS_PARAMS_FORMAT_CSV,
 	STATS_PARAMS_FORMAT_NDJSON,
+};
+
+/* The value of compare=: the earlier period in the same response. */
+enum stats_params_compare {
+	STATS_PARAMS_COMPARE_NONE,     /* not given */
+	STATS_PARAMS_COMPARE_PREVIOUS, /* the one before */
+	STATS_PARAMS_COMPARE_YEAR,     /* the same a year before */
 };
 
 struct stats_params_terms {
@@ -45,16 +56,22 @@ struct stats_params_end {
 	char date[LOCAL_CALENDAR_DATE_SIZE]; /* "" = time_us counts */
 };
 
+/* About 9 KB: keep it on the heap. */
 struct stats_params {
 	struct stats_params_end from, to;
 	char zone[LOCAL_CALENDAR_ZONE_SIZE]; /* "UTC" by default; may be unknown: see zone_names.h
 	                                      */
 	enum local_calendar_interval interval;
+	bool has_interval;
 	int64_t limit;
 	bool has_limit;
 	struct visit_filter filter;     /* countries are in upper case */
 	struct visit_page_cursor after; /* all zero = from the start */
 	enum stats_params_format format;
+	enum stats_params_compare compare;
+	char tag[LINK_TAG_SIZE]; /* "" = any tag */
+	bool has_links_filter;
+	struct nql links_filter;
 };
 
 /*

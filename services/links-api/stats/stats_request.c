@@ -1,10 +1,18 @@
 #include "services/links-api/stats/stats_request.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/response.h"
 #include "services/links-api/stats/zone_names.h"
+
+/* Each id takes 12 bytes, after a head. */
+#define LINK_IDS_BYTES_MAX (STATS_REQUEST_LINKS_MAX * 12 + 64)
 
 enum err stats_request_read(struct stats_request *stats, struct request *r,
                             const struct stats_params_terms *terms)
@@ -17,6 +25,13 @@ enum err stats_request_read(struct stats_request *stats, struct request *r,
 	return err;
 }
 
+void stats_request_clear(struct stats_request *stats)
+{
+	if (stats->question.link_ids)
+		sql_column_clear(&stats->link_ids);
+	stats->question.link_ids = NULL;
+}
+
 enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *conn)
 {
 	struct link link;
@@ -26,6 +41,22 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
 	if (err == OK && link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	stats->has_no_link = err == ERR_NOT_FOUND;
+	return err;
+}
+
+enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn)
+{
+	const struct stats_params *params = &stats->params;
+	struct link_list_params *links = mem_zero(sizeof(*links));
+	links->owner_id = stats->request->user_id;
+	memcpy(links->tag, params->tag, sizeof(links->tag));
+	links->has_filter = params->has_links_filter;
+	links->filter = params->links_filter;
+	sql_column_init(&stats->link_ids, SQL_COLUMN_INT8, LINK_IDS_BYTES_MAX);
+	stats->question.link_ids = &stats->link_ids;
+	enum err err = link_list_store_ids(conn, links, STATS_REQUEST_LINKS_MAX, &stats->link_ids,
+	                                   &stats->has_too_many_links);
+	free(links);
 	return err;
 }
 
@@ -108,12 +139,58 @@ enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *c
 	return err;
 }
 
+/* --- the earlier period --- */
+
+/* The average length; a month is a twelfth of a year of 365.2425 days. */
+static const int64_t interval_us[] = {
+	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR,
+	[LOCAL_CALENDAR_DAY] = CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_WEEK] = 7 * CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_MONTH] = INT64_C(2629746) * CLOCK_US_PER_S,
+};
+
+/* Days and months have different lengths, so the average finds how far to move only about. */
+static enum err move_back(struct stats_request *stats, struct pg_conn *conn,
+                          struct statistics_span *moved)
+{
+	const struct statistics_span span = stats->question.requested;
+	const int64_t length_us = span.to_us - span.from_us;
+	enum local_calendar_interval interval = stats->params.interval;
+	if (!stats->params.has_interval)
+		interval = length_us < CLOCK_US_PER_DAY ? LOCAL_CALENDAR_HOUR : LOCAL_CALENDAR_DAY;
+	int64_t back = (length_us + interval_us[interval] / 2) / interval_us[interval];
+	if (back == 0)
+		back = 1;
+	for (;; back++) {
+		enum err err = local_calendar_move_back(conn, span, stats->params.zone, interval,
+		                                        back, moved);
+		if (err != OK || moved->to_us <= span.from_us)
+			return err;
+	}
+}
+
+enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn *conn)
+{
+	enum err err = OK;
+	stats->earlier = stats->question;
+	struct statistics_span *moved = &stats->earlier.requested;
+	if (stats->params.compare == STATS_PARAMS_COMPARE_PREVIOUS)
+		err = move_back(stats, conn, moved);
+	else if (stats->params.compare == STATS_PARAMS_COMPARE_YEAR)
+		err = local_calendar_move_back(conn, stats->question.requested, stats->params.zone,
+		                               LOCAL_CALENDAR_MONTH, 12, moved);
+	if (err == ERR_INVALID)
+		http_problem_add_field(&stats->wrong, "/compare",
+		                       "the earlier period begins before 1970");
+	return err;
+}
+
 /* --- errors --- */
 
 static enum http_progress answer_beyond_log(struct stats_request *stats)
 {
 	char since[TIMESTAMP_TEXT_SIZE];
-	timestamp_format_ms(stats->question.log_since_us, since);
+	timestamp_format_ms(stats->question.reach.log_since_us, since);
 	if (stats->params.from.is_given)
 		http_problem_add_field(&stats->wrong, "/from",
 		                       "is before %s, the start of the visit log", since);
@@ -134,6 +211,9 @@ enum http_progress stats_request_answer_error(struct stats_request *stats, enum 
 		return response_invalid_fields(r, &stats->wrong);
 	if (stats->has_no_link)
 		return response_not_found(r);
+	if (stats->has_too_many_links)
+		return response_problem(r, 422, "too-many-links",
+		                        "More than 100,000 links match. Use tag or filter.");
 	if (err == ERR_NOT_FOUND && stats->is_ready)
 		return answer_beyond_log(stats);
 	if (err == ERR_LIMIT && stats->is_ready && stats->needs_log)

@@ -38,7 +38,7 @@ static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 	if (err == OK)
 		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
-		err = statistics_sql_log_since(conn, &stats->question.log_since_us);
+		err = statistics_sql_log_since(conn, &stats->question.reach.log_since_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
 	return err;
@@ -92,7 +92,7 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 	struct json *answer = json_new_object();
 	json_set(answer, "visits", visits);
 	json_set(answer, "pagination", pagination_json(&pagination));
-	json_set_time(answer, "log_since", stats->question.log_since_us);
+	json_set_time(answer, "log_since", stats->question.reach.log_since_us);
 	stats_json_add_freshness(answer, &stats->freshness);
 	return answer;
 }

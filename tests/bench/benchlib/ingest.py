@@ -23,15 +23,8 @@ COPY_SHARE_MIN = 0.80
 TRANSACTION_PER_CLICK_FACTOR_MIN = 15
 COUNT_TIMEOUT_S = 1800
 TRANSACTION_PER_CLICK_CLICKS = 20_000
-TABLES = (
-    "visit_log",
-    "link_statistics",
-    "visit_rollup_quarter",
-    "visit_rollup_hour",
-    "visit_rollup_day",
-    "visit_total_day",
-    "consumer_offsets",
-)
+ROLLUPS = ("rollup_delta", "rollup_hour", "rollup_day")
+TABLES = ("visit_log", "link_statistics", *ROLLUPS, "consumer_offsets")
 TRANSACTION_PER_CLICK = """
 \\set n :n + 1
 BEGIN;
@@ -42,17 +35,15 @@ INSERT INTO link_statistics AS old (link_id, visit_count, last_visited_at)
 UPDATE consumer_offsets SET next_offset = :n WHERE topic = 'single' AND partition = 0;
 COMMIT;
 """
-# A day of visits: each value has three in each hour of each link.
+# A day of visits: each country has three in each hour of each link.
 HISTORY = """
-INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value)
- SELECT link, ({day}) + h * interval '1 hour', 3, 0, 2, 'country', 'value ' || v
- FROM generate_series(1, {links}) link, generate_series(0, 23) h, generate_series(1, {values}) v;
-INSERT INTO visit_rollup_day (link_id, day, humans, bots, uniques, dimension, value)
- SELECT link, ({day}), 72, 0, 48, 'country', 'value ' || v
- FROM generate_series(1, {links}) link, generate_series(1, {values}) v;
-INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
- SELECT link, ({day}) + q * interval '15 minutes', 9, 0, 6
- FROM generate_series(1, {links}) link, generate_series(0, 95) q;
+WITH lists AS (SELECT string_agg(concat_ws(E'\\x1f', 3, 0, 2, 'value ' || v), E'\\x1e') AS hour,
+ string_agg(concat_ws(E'\\x1f', 72, 0, 48, 'value ' || v), E'\\x1e') AS day FROM generate_series(1, {values}) v),
+quarters AS (SELECT q / 4 AS hour, string_agg(concat_ws(E'\\x1f', 9, 0, 6, q), E'\\x1e') AS list FROM generate_series(0, 95) q GROUP BY 1),
+hours AS (INSERT INTO rollup_hour (link_id, hour, humans, bots, uniques, quarters, country)
+ SELECT link, ({day}) + quarters.hour * interval '1 hour', 36, 0, 24, list, lists.hour FROM generate_series(1, {links}) link, quarters, lists)
+INSERT INTO rollup_day (link_id, day, humans, bots, uniques, quarters, country)
+ SELECT link, ({day}), 864, 0, 576, (SELECT string_agg(list, E'\\x1e') FROM quarters), lists.day FROM generate_series(1, {links}) link, lists;
 """
 
 
@@ -97,6 +88,13 @@ class Database:
     def export(self, path):
         with open(path, "w", encoding="utf-8") as file, self.connection.cursor() as cursor:
             cursor.copy_expert("COPY (SELECT * FROM visit_log) TO STDOUT", file)
+
+    def size(self, table):
+        """Bytes with indexes, of all partitions."""
+        return self.ask(
+            f"SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0) + pg_total_relation_size('{table}')"
+            f" FROM pg_inherits WHERE inhparent = '{table}'::regclass"
+        )
 
     def columns(self):
         return self.ask(
@@ -184,8 +182,8 @@ class Bench:
             "statistics": "SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0",
         }
         if not keeps:
-            sums["quarters"] = "SELECT sum(humans + bots) FROM visit_rollup_quarter"
-            sums["hours"] = "SELECT sum(humans + bots) FROM visit_rollup_hour WHERE dimension = 'browser'"
+            sums["totals"] = "SELECT sum(humans + bots) FROM rollup_delta"
+            sums["roll-ups"] = "SELECT sum(humans + bots) FROM rollup_hour_entries WHERE dimension = 'browser'"
         for name, sql in sums.items():
             found = self.database.ask(sql)
             if found != events:
@@ -237,9 +235,23 @@ class Bench:
         values = 12
         for day in range(max(1, round(visits / (links * 24 * values * 3)))):
             self.database.run(HISTORY.format(day=f"date '2025-01-01' + {day}", links=links, values=values))
-        self.database.run("VACUUM ANALYZE visit_rollup_hour")
-        self.database.run("VACUUM ANALYZE visit_rollup_day")
-        self.database.run("VACUUM ANALYZE visit_rollup_quarter")
+        for table in ROLLUPS:
+            self.database.run(f"VACUUM ANALYZE {table}")
+
+    def fold(self, events):
+        """Folds what the consumer has added, as the janitor does. Returns a sentence."""
+        postgres = [each for each in self.neighbours if each.name == "postgres"]
+        sizes = [self.database.size("visit_log") / events, self.database.size("rollup_delta") / events]
+        before, links = self.spent(postgres), 1
+        while links:
+            self.database.ask("SELECT rollup_fold('infinity', 1000)")
+            links = self.database.ask("SELECT fold_link FROM rollup_progress")
+        spent = (self.spent(postgres)["postgres"] - before["postgres"]) / events * 1e6
+        sizes.append(self.database.size("rollup_hour") / events)
+        return (
+            f"Bytes per click: visit log {sizes[0]:.0f}, deltas {sizes[1]:.1f} until they are folded, roll-ups by hour {sizes[2]:.1f}."
+            f" Folding costs PostgreSQL {spent:.1f} µs of CPU per click."
+        )
 
 
 def wait_until(holds, deadline, members):
@@ -304,6 +316,8 @@ def measure(folder, stage, options):
     bench.flood(options.events, 1000)
     bare = []
     main = pairs_of(bench, options.events, options.rounds, bare)
+    folded = bench.fold(options.events)
+    print(f"  {folded}", flush=True)
     rows.append(row(f"**{options.events:,}, 1,000, 1**", main))
     single = bench.transaction_per_click()
     factor = statistics.median(counted.per_second for _, counted in main) / single.per_second
@@ -318,7 +332,7 @@ def measure(folder, stage, options):
         f"A transaction per click: {single.per_second:,.0f} clicks/s; the consumer is {factor:.0f} times as fast"
         + judge("ingest: clicks/s vs a transaction per click", factor, TRANSACTION_PER_CLICK_FACTOR_MIN, at_most=False)
         + f".\nWithout the index that proves who is unique, COPY takes {bare_speed:,.0f} clicks/s, and the consumer, with it, is at {against_bare:.2f} of that"
-        + ". Produced = visit log = statistics = roll-ups, checked after each run."
+        + f". Produced = visit log = statistics = roll-ups, checked after each run. {folded}"
     )
     return note + "\n\n" + report.table(HEAD, rows)
 
@@ -335,8 +349,7 @@ def growth(bench, options):
         bench.flood(options.events, 1000)
         bench.database.empty()
         bench.add_history(options.history, 1000)
-        keeps = ("visit_rollup_quarter", "visit_rollup_hour", "visit_rollup_day", "visit_total_day")
-        rows.append(row(f"{options.events:,}, 1,000, 1, behind {options.history:,} in the roll-ups", pairs_of(bench, options.events, rounds, keeps=keeps)))
+        rows.append(row(f"{options.events:,}, 1,000, 1, behind {options.history:,} in the roll-ups", pairs_of(bench, options.events, rounds, keeps=ROLLUPS[1:])))
         bench.database.empty()
     if options.grow > 1:
         bench.flood(options.events * options.grow, 1000)

@@ -87,8 +87,7 @@ int consumer_fixture_reset(void **state)
 	struct consumer_fixture *fixture = *state;
 	test_database_run(
 		fixture->database,
-		"TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
-		"visit_rollup_day, visit_total_day, consumer_offsets");
+		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, consumer_offsets");
 	return 0;
 }
 
@@ -244,8 +243,8 @@ void consumer_fixture_assert_ledger(struct consumer_fixture *fixture, int64_t co
 		COUNTED,
 		"SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
 		"SELECT coalesce(sum(latency_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
-		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_quarter",
-		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_hour WHERE dimension = 'browser'",
+		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM rollup_hour_entries WHERE dimension = 'quarters'",
+		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM rollup_hour_entries WHERE dimension = 'browser'",
 		"SELECT count(*) FROM visit_log",
 	};
 	for (size_t i = 0; i < sizeof(ledgers) / sizeof(ledgers[0]); i++)

@@ -7,10 +7,13 @@
 #define SUMS                                                                                       \
 	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "   \
 	"count(*) FILTER (WHERE is_unique) AS uniques FROM visit_log "
-#define VALUES_OF_A_VISIT                                                                                            \
-	", LATERAL (VALUES ('country', country), ('city', city), ('region', region), ('referrer', referrer_host), "  \
+#define ENTRIES_OF_A_VISIT                                                                                           \
+	", LATERAL (VALUES ('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text), "        \
+	"('country', country), ('city', city), ('region', region), ('referrer_host', referrer_host), "               \
 	"('browser', browser), ('os', os), ('device', device), ('language', language), ('utm_source', utm_source), " \
 	"('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) AS fact (dimension, value) WHERE value <> '' "
+#define STORED_SUMS                                                                                \
+	"sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques "
 #define COUNT_DIFFERENCES(log, stored, keys)                                                       \
 	"SELECT count(*) FROM (" log ") AS log FULL JOIN (" stored ") AS stored USING (" keys ") " \
 	"WHERE (log.humans, log.bots, log.uniques) IS DISTINCT FROM (stored.humans, stored.bots, stored.uniques)"
@@ -21,36 +24,41 @@ static const char statistics_sql[] = COUNT_DIFFERENCES(
 	"FROM link_statistics WHERE link_id > 0",
 	"link_id");
 
-static const char quarters_sql[] = COUNT_DIFFERENCES(
-	"SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS
-	"GROUP BY 1, 2",
-	"SELECT * FROM visit_rollup_quarter", "link_id, bucket");
-
-static const char hours_sql[] = COUNT_DIFFERENCES(
-	"SELECT link_id, dimension, date_bin('1 hour', occurred_at, 'epoch') AS bucket, value, " SUMS
-		VALUES_OF_A_VISIT "GROUP BY 1, 2, 3, 4",
-	"SELECT link_id, dimension::text, bucket, value, humans, bots, uniques FROM visit_rollup_hour",
-	"link_id, dimension, bucket, value");
+#define HOUR "date_trunc('hour', occurred_at, 'UTC')"
+static const char hours_sql[] =
+	COUNT_DIFFERENCES("SELECT link_id, dimension, " HOUR
+                          " AS hour, value, " SUMS ENTRIES_OF_A_VISIT "GROUP BY 1, 2, 3, 4",
+                          "SELECT link_id, dimension, hour, value, " STORED_SUMS
+                          "FROM rollup_hour_entries GROUP BY 1, 2, 3, 4",
+                          "link_id, dimension, hour, value");
+static const char hour_totals_sql[] = COUNT_DIFFERENCES(
+	"SELECT link_id, " HOUR " AS hour, " SUMS "GROUP BY 1, 2",
+	"SELECT link_id, hour, " STORED_SUMS
+	"FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour "
+	"UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta) AS rows GROUP BY 1, 2",
+	"link_id, hour");
 
 /* Only of finished days. */
+#define FINISHED ", rollup_progress AS p WHERE rollup_has_day(p, link_id, day) "
 static const char days_sql[] = COUNT_DIFFERENCES(
-	"SELECT v.* FROM (SELECT link_id, dimension::visit_dimension, day, value, " SUMS
-		VALUES_OF_A_VISIT
-	"GROUP BY 1, 2, 3, 4) v, daily_rollup_progress f WHERE daily_rollup_has_value(f, link_id, day, dimension, value)",
-	"SELECT d.* FROM visit_rollup_day d, daily_rollup_progress f "
-	"WHERE daily_rollup_has_value(f, link_id, day, dimension, value)",
+	"SELECT v.* FROM (SELECT link_id, dimension, day, value, " SUMS ENTRIES_OF_A_VISIT
+	"GROUP BY 1, 2, 3, 4) AS v" FINISHED,
+	"SELECT link_id, dimension, day, value, " STORED_SUMS "FROM rollup_day_entries" FINISHED
+	"GROUP BY 1, 2, 3, 4",
 	"link_id, dimension, day, value");
 static const char day_totals_sql[] = COUNT_DIFFERENCES(
-	"SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) v, daily_rollup_progress f "
-	"WHERE daily_rollup_has_total(f, link_id, day)",
-	"SELECT t.* FROM visit_total_day t, daily_rollup_progress f WHERE daily_rollup_has_total(f, link_id, day)",
+	"SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) AS v" FINISHED,
+	"SELECT link_id, day, " STORED_SUMS
+	"FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day UNION ALL "
+	"SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta) AS rows" FINISHED
+	"GROUP BY 1, 2",
 	"link_id, day");
 
 void ledger_assert_equal(struct test_database *db)
 {
 	assert_int_equal(test_database_ask(db, statistics_sql), 0);
-	assert_int_equal(test_database_ask(db, quarters_sql), 0);
 	assert_int_equal(test_database_ask(db, hours_sql), 0);
+	assert_int_equal(test_database_ask(db, hour_totals_sql), 0);
 	assert_int_equal(test_database_ask(db, days_sql), 0);
 	assert_int_equal(test_database_ask(db, day_totals_sql), 0);
 }

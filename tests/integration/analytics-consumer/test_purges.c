@@ -18,17 +18,13 @@
 
 #define PARTITIONS 3
 #define DEADLINE_MS 120000
-/*
- * Each of the links 1 to 9 has 2 quarters, 2 hours, 1 total of a day, 1 value of a day and 1 row of
- * statistics.
- */
+/* Each of the links 1 to 9 has 3 deltas, 2 hours, 1 day and 1 row of statistics. */
 #define ROWS_PER_LINK 7
 
 #define COUNTED(where)                                                                             \
-	"SELECT (SELECT count(*) FROM visit_rollup_quarter WHERE " where ") + "                    \
-	"(SELECT count(*) FROM visit_rollup_hour WHERE " where ") + "                              \
-	"(SELECT count(*) FROM visit_total_day WHERE " where ") + "                                \
-	"(SELECT count(*) FROM visit_rollup_day WHERE " where ") + "                               \
+	"SELECT (SELECT count(*) FROM rollup_delta WHERE " where ") + "                            \
+	"(SELECT count(*) FROM rollup_hour WHERE " where ") + "                                    \
+	"(SELECT count(*) FROM rollup_day WHERE " where ") + "                                     \
 	"(SELECT count(*) FROM link_statistics WHERE " where ")"
 
 struct fixture {
@@ -104,20 +100,16 @@ static void count_clicks(struct fixture *f)
 		"INSERT INTO links (slug, link_type, original_url, expires_at) "
 		"SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours' "
 		"FROM generate_series(1, 9) AS i");
-	test_database_run(f->db,
-	                  "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
-	                  "SELECT id, date_trunc('hour', now()) - q * interval '15 minutes', 1 "
-	                  "FROM links, generate_series(0, 1) AS q");
 	test_database_run(
-		f->db, "INSERT INTO visit_rollup_hour (link_id, dimension, bucket, value, humans) "
-		       "SELECT id, d, date_trunc('hour', now()), 'x', 2 "
-		       "FROM links, unnest('{country,os}'::visit_dimension[]) AS d");
+		f->db, "INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques) "
+		       "SELECT id, date_trunc('hour', now()), 0, 1, 0, 0 "
+		       "FROM links, generate_series(1, 3)");
 	test_database_run(f->db,
-	                  "INSERT INTO visit_rollup_day (link_id, dimension, day, value, humans) "
-	                  "SELECT id, 'os', current_date, 'x', 2 FROM links");
-	test_database_run(
-		f->db,
-		"INSERT INTO visit_total_day (link_id, day, humans) SELECT id, current_date, 2 FROM links");
+	                  "INSERT INTO rollup_hour (link_id, hour, humans, bots, uniques) "
+	                  "SELECT id, date_trunc('hour', now()) - n * interval '1 hour', 1, 0, 0 "
+	                  "FROM links, generate_series(1, 2) AS n");
+	test_database_run(f->db, "INSERT INTO rollup_day (link_id, day, humans, bots, uniques) "
+	                         "SELECT id, current_date, 2, 0, 0 FROM links");
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) "
 	                         "SELECT id, 2 FROM links UNION SELECT 0, 18");
 	test_database_run(
@@ -277,8 +269,8 @@ static void retries_while_postgres_does_not_respond(void **state)
 	purge(f, "link-1");
 	struct pg_conn *reader = test_database_connect(f->db, NULL);
 	assert_int_equal(pg_conn_begin(reader), OK);
-	assert_int_equal(
-		pg_conn_query(reader, "LOCK TABLE visit_rollup_day IN SHARE MODE", NULL, NULL), OK);
+	assert_int_equal(pg_conn_query(reader, "LOCK TABLE rollup_day IN SHARE MODE", NULL, NULL),
+	                 OK);
 	start(f);
 	send_change(f, "link-1", LINK_CHANGE_PURGED);
 	backend_fixture_wait(has_timed_out, f, DEADLINE_MS);
@@ -315,8 +307,8 @@ static void leaves_a_click_counted_meanwhile_to_the_nightly_sweep(void **state)
 	assert_int_equal(
 		pg_conn_query(
 			counter,
-			"INSERT INTO visit_rollup_hour (link_id, dimension, bucket, value, humans) "
-			"VALUES ($1, 'city', date_trunc('hour', now()), 'Bonn', 1)",
+			"INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques) "
+			"VALUES ($1, date_trunc('hour', now()), 0, 1, 0, 0)",
 			&p, NULL),
 		OK);
 	assert_int_equal(
@@ -339,7 +331,7 @@ static void leaves_a_click_counted_meanwhile_to_the_nightly_sweep(void **state)
 	assert_int_equal(
 		test_database_ask(
 			f->db,
-			"SELECT count(*) FROM visit_rollup_hour AS r WHERE " PURGED
+			"SELECT count(*) FROM rollup_delta AS r WHERE " PURGED
 			" AND EXISTS (SELECT FROM link_statistics AS s WHERE s.link_id = r.link_id)"),
 		1);
 	assert_int_equal(test_database_ask(f->db, "SELECT statistics_delete_orphans(1000)"), 2);

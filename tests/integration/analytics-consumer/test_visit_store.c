@@ -32,8 +32,8 @@ static void stores_visits_sums_and_offsets_together(void **state)
 	                              "WHERE as_of BETWEEN now() - interval '1 minute' AND now()"),
 	                 2);
 	assert_int_equal(ask(fixture,
-	                     "SELECT sum(humans)::bigint FROM visit_rollup_hour "
-	                     "WHERE dimension = 'referrer' AND value = 'news.example.com'"),
+	                     "SELECT sum(humans)::bigint FROM rollup_hour_entries "
+	                     "WHERE dimension = 'referrer_host' AND value = 'news.example.com'"),
 	                 150);
 	partition_owner_close(&owner);
 }

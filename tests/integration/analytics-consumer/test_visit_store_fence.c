@@ -17,9 +17,9 @@ static int64_t hash_of_tables(struct consumer_fixture *fixture)
 		"SELECT hashtextextended(concat("
 		"(SELECT string_agg(v::text, ';' ORDER BY v::text) FROM visit_log v),"
 		"(SELECT string_agg(s::text, ';' ORDER BY link_id) FROM link_statistics s),"
-		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_quarter r),"
-		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_hour r),"
-		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_day r),"
+		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM rollup_delta r),"
+		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM rollup_hour r),"
+		"(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM rollup_day r),"
 		"(SELECT string_agg(o::text, ';' ORDER BY o::text) FROM consumer_offsets o)), 0)");
 }
 
@@ -147,9 +147,8 @@ static void waits_for_a_commit_that_is_still_running(void **state)
 }
 
 /* A waiting consumer terminates the frozen one after twice the statement timeout. */
-static void continues_when_another_owner_freezes_while_it_sends_visits(void **state)
+static void continue_after_a_frozen(const char *copy_sql, struct consumer_fixture *fixture)
 {
-	struct consumer_fixture *fixture = *state;
 	char url[TEST_DATABASE_URL_SIZE];
 	/*
 	 * A user may terminate only its own connections. A role set with SET ROLE does not count.
@@ -177,8 +176,7 @@ static void continues_when_another_owner_freezes_while_it_sends_visits(void **st
 	                                    NULL, NULL),
 	                 OK);
 	/* The server waits for rows that never come. */
-	assert_int_equal(pg_conn_query_once(frozen, "COPY visit_log FROM STDIN", NULL, NULL),
-	                 ERR_INTERNAL);
+	assert_int_equal(pg_conn_query_once(frozen, copy_sql, NULL, NULL), ERR_INTERNAL);
 	partition_owner_add_clicks(&owner, 0, 10, 10);
 	int waits = 0;
 	enum err err = ERR_LIMIT;
@@ -190,6 +188,16 @@ static void continues_when_another_owner_freezes_while_it_sends_visits(void **st
 	partition_owner_close(&owner);
 	pg_conn_close(frozen);
 	consumer_fixture_close_pool(fixture);
+}
+
+static void continues_when_another_owner_freezes_while_it_sends_visits(void **state)
+{
+	continue_after_a_frozen("COPY visit_log FROM STDIN", *state);
+}
+
+static void continues_when_another_owner_freezes_while_it_sends_roll_ups(void **state)
+{
+	continue_after_a_frozen("COPY rollup_delta FROM STDIN", *state);
 }
 
 int main(void)
@@ -204,6 +212,7 @@ int main(void)
 		WITH_EMPTY_DATABASE(gives_up_a_batch_in_doubt_when_another_owner_has_counted),
 		WITH_EMPTY_DATABASE(waits_for_a_commit_that_is_still_running),
 		WITH_EMPTY_DATABASE(continues_when_another_owner_freezes_while_it_sends_visits),
+		WITH_EMPTY_DATABASE(continues_when_another_owner_freezes_while_it_sends_roll_ups),
 	};
 	return cmocka_run_group_tests(tests, consumer_fixture_open, consumer_fixture_close);
 }

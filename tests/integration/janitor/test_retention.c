@@ -51,23 +51,18 @@ static void keeps_the_statistics_of_dropped_days(void **state)
 	test_database_run(f->db,
 	                  "INSERT INTO links (slug, link_type, original_url, expires_at) "
 	                  "VALUES ('a', 'TEMPORARY', 'https://example.com/', clock_timestamp())");
-	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
-	                         "SELECT id, '2023-08-31T08:00:00Z', 100 FROM links");
-	test_database_run(
-		f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-		       "SELECT id, '2023-08-31T08:00:00Z', 'country', 'DE', 90 FROM links");
-	test_database_run(f->db,
-	                  "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	                  "SELECT id, '2023-08-31', 'country', 'DE', 90 FROM links");
+	test_database_run(f->db, "INSERT INTO rollup_hour (link_id, hour, humans, bots, uniques) "
+	                         "SELECT id, '2023-08-31T08:00:00Z', 100, 0, 0 FROM links");
+	test_database_run(f->db, "INSERT INTO rollup_day (link_id, day, humans, bots, uniques) "
+	                         "SELECT id, '2023-08-31', 100, 0, 0 FROM links");
 	test_database_run(
 		f->db,
 		"INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
 	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_quarter"), 100);
-	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_hour"), 90);
-	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_day"), 90);
+	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM rollup_hour"), 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM rollup_day"), 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics"), 100);
 }
 
@@ -231,18 +226,17 @@ static void deletes_orphan_statistics_and_no_others(void **state)
 	test_database_run(
 		f->db,
 		"INSERT INTO link_statistics (link_id, visit_count) SELECT id, 1 FROM links");
-	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
-	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 1 "
+	test_database_run(f->db, "INSERT INTO rollup_hour (link_id, hour, humans, bots, uniques) "
+	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 1, 0, 0 "
 	                         "FROM links, generate_series(1, 4) AS i");
-	test_database_run(f->db,
-	                  "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	                  "SELECT id, current_date, 'os', 'x', 1 FROM links");
+	test_database_run(f->db, "INSERT INTO rollup_day (link_id, day, humans, bots, uniques) "
+	                         "SELECT id, current_date, 1, 0, 0 FROM links");
 	/* The platform's row, and a purged link with many roll-ups. */
 	test_database_run(f->db,
 	                  "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
 	test_database_run(
-		f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-		       "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
+		f->db, "INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques) "
+		       "SELECT min(id), clock_timestamp(), 0, 1, 0, 0 "
 		       "FROM links, generate_series(1, 2000) AS i GROUP BY i");
 	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
 	int64_t gone = 500 + 500 * (4 + 1) + 2000;
@@ -252,10 +246,9 @@ static void deletes_orphan_statistics_and_no_others(void **state)
 		test_database_ask(
 			f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
 		2000);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_quarter"),
-	                 8000);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_day"), 2000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM rollup_hour"), 8000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM rollup_delta"), 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM rollup_day"), 2000);
 	assert_int_equal(
 		test_database_ask(f->db,
 	                          "SELECT visit_count FROM link_statistics WHERE link_id = 0"),
@@ -269,13 +262,12 @@ static void deletes_orphan_statistics_that_a_late_click_created_again(void **sta
 	for (int night = 0; night < 2; night++) {
 		test_database_run(
 			f->db,
-			"INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-			"VALUES (77, clock_timestamp(), 'country', 'DE', 1)");
+			"INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques) "
+			"VALUES (77, clock_timestamp(), 0, 1, 0, 0)");
 		test_database_run(
 			f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (77, 1)");
 		assert_int_equal(janitor_fixture_run_task(f, retention_run), 2);
-		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"),
-		                 0);
+		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM rollup_delta"), 0);
 	}
 }
 

@@ -108,6 +108,8 @@ void time_fixture_assert_counted(struct time_fixture *t)
 {
 	assert_int_equal(consumer_fixture_counted(t->world), t->clicks);
 	assert_int_equal(
-		time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_quarter"),
+		time_fixture_ask(
+			t,
+			"SELECT sum(humans)::bigint FROM rollup_hour_entries WHERE dimension = 'quarters'"),
 		t->clicks);
 }

@@ -9,11 +9,6 @@ DIMENSIONS = {
 }  # fmt: skip
 
 
-def stored_as(dimension):
-    """The value of the database's type visit_dimension."""
-    return "referrer" if dimension == "referrer_host" else dimension
-
-
 NOT_ROLLED_UP = ["referrer_source", "bot_reason"]
 
 # A few values per dimension, some far more frequent; "" = unknown.
@@ -73,36 +68,33 @@ def mark_uniques(database, link_id):
     )
 
 
-# Days from before the daily totals existed: they have values, but no totals.
-OLD_DAYS = 3
+# Roll-ups by hour are kept for this long.
+HOURS_KEEP_DAYS = 30
 
 
 def roll_up(database, dimensions=True):
-    """Stores the roll-ups that the consumer would store. Only the oldest days are finished; finish() does the others."""
-    sums = "count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"
-    database.run("TRUNCATE visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day")
+    """Stores what the consumer would store in three batches. Nothing is folded yet; finish() does that."""
+    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day")
     database.run(
-        """UPDATE daily_rollup_progress SET totals_since = first, next_day = first, next_link = 0, done_dimension = NULL, done_value = NULL
-           FROM (SELECT min(day) + %s AS first FROM visit_log) AS log""",
-        OLD_DAYS,
+        """UPDATE rollup_progress SET next_day = first, next_link = 0, hours_since = '-infinity', fold_link = 0
+           FROM (SELECT min(day) AS first FROM visit_log) AS log"""
     )
+    rolled_up = [name for name in DIMENSIONS if dimensions and name not in NOT_ROLLED_UP]
+    facts = ", ".join(["('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 %% 96)::text)"] + [f"('{name}', {name})" for name in rolled_up])
+    columns = ["quarters", *rolled_up]
+    lists = ", ".join(
+        f"string_agg(concat_ws(E'\\x1f', humans, bots, uniques, value), E'\\x1e') FILTER (WHERE dimension = '{name}')" for name in columns
+    )
+    totals = ", ".join(f"sum({name}) FILTER (WHERE dimension = 'quarters')" for name in ("humans", "bots", "uniques"))
     database.run(
-        f"""INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
-            SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch'), {sums} FROM visit_log GROUP BY 1, 2"""
+        f"""INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques, {", ".join(columns)})
+            SELECT link_id, hour, count(*), {totals}, {lists} FROM (
+                SELECT link_id, date_trunc('hour', occurred_at, 'UTC') AS hour, get_byte(uuid_send(event_id), 0) %% 3 AS batch, dimension, value,
+                       count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,
+                       count(*) FILTER (WHERE is_unique) AS uniques
+                FROM visit_log CROSS JOIN LATERAL (VALUES {facts}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4, 5) AS sums
+            GROUP BY link_id, hour, batch"""
     )
-    for dimension, column in DIMENSIONS.items() if dimensions else ():
-        if dimension in NOT_ROLLED_UP:
-            continue
-        for table, bucket, days in (
-            ("hour", "date_trunc('hour', occurred_at, 'UTC')", "true"),
-            ("day", "day", "day < (SELECT next_day FROM daily_rollup_progress)"),
-        ):
-            name = "bucket" if table == "hour" else "day"
-            database.run(
-                f"""INSERT INTO visit_rollup_{table} (link_id, dimension, {name}, value, humans, bots, uniques)
-                    SELECT link_id, '{stored_as(dimension)}'::visit_dimension, {bucket}, {column}, {sums} FROM visit_log WHERE {column} <> '' AND {days}
-                    GROUP BY 1, 2, 3, 4"""
-            )
     database.run("TRUNCATE link_statistics")
     database.run(
         """INSERT INTO link_statistics (link_id, visit_count, bot_count, unique_visitors, last_visited_at)
@@ -112,12 +104,15 @@ def roll_up(database, dimensions=True):
 
 
 def finish(database, before):
-    """Finishes all days before that one, and runs three minimal steps of the janitor on it."""
+    """Folds and finishes all days before that one, and runs three minimal steps of the janitor on it."""
     database.run("SET synchronous_commit = off")
-    while database.value("SELECT next_day FROM daily_rollup_progress") < before:
-        database.value("SELECT daily_rollup_advance(%s::date - 1, 1000)", before)
+    database.value("SELECT rollup_fold(%s::date::timestamptz, 1000)", before)
+    while database.value("SELECT fold_link FROM rollup_progress") > 0:
+        database.value("SELECT rollup_fold(%s::date::timestamptz, 1000)", before)
+    while database.value("SELECT next_day FROM rollup_progress") < before:
+        database.value("SELECT rollup_finish_day(%s::date - 1, %s, 1000)", before, HOURS_KEEP_DAYS)
     for _ in range(3):
-        database.value("SELECT daily_rollup_advance(%s, 0, 100, 3)", before)
+        database.value("SELECT rollup_finish_day(%s, %s, 1)", before, HOURS_KEEP_DAYS)
 
 
 def filters_sql(filters):

@@ -29,7 +29,7 @@ static const char visits_sql[] =
 	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
 	"FROM generate_series(1, 600) n) visit;"
 	/* Marks even today as finished, so that new visits count as late. */
-	"UPDATE daily_rollup_progress SET totals_since = current_date - 9, next_day = current_date + 1;";
+	"UPDATE rollup_progress SET next_day = current_date + 1;";
 
 /* Counts a visit as the consumer does: one transaction for the log and all aggregate tables. */
 static const char count_visit_sql[] =
@@ -37,16 +37,9 @@ static const char count_visit_sql[] =
 	"DECLARE at timestamptz := clock_timestamp(); BEGIN "
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "
 	"VALUES ((at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, link, 'rebuild', 302, microseconds, false, true, 'Chrome'); "
-	"INSERT INTO visit_rollup_quarter AS old VALUES (link, date_bin('15 minutes', at, 'epoch'), 1, 0, 1) "
-	"ON CONFLICT (link_id, bucket) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
-	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, dimension, value, humans, uniques) "
-	"VALUES (link, date_bin('1 hour', at, 'epoch'), 'browser', 'Chrome', 1, 1) "
-	"ON CONFLICT (link_id, dimension, bucket, value) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
-	"INSERT INTO visit_total_day AS old VALUES (link, (at AT TIME ZONE 'UTC')::date, 1, 0, 1) "
-	"ON CONFLICT (link_id, day) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
-	"INSERT INTO visit_rollup_day AS old (link_id, day, dimension, value, humans, uniques) "
-	"VALUES (link, (at AT TIME ZONE 'UTC')::date, 'browser', 'Chrome', 1, 1) "
-	"ON CONFLICT (link_id, dimension, day, value) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
+	"INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques, quarters, browser) "
+	"VALUES (link, date_trunc('hour', at, 'UTC'), 2, 1, 0, 1, "
+	"concat_ws(E'\\x1f', 1, 0, 1, floor(extract(epoch FROM at))::bigint / 900 % 96), concat_ws(E'\\x1f', 1, 0, 1, 'Chrome')); "
 	"INSERT INTO link_statistics AS old (link_id, visit_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms) "
 	"SELECT id, 1, 1, at, 1, microseconds / 1000.0::float8 FROM unnest(ARRAY[0, link]) id ORDER BY id "
 	"ON CONFLICT (link_id) DO UPDATE SET visit_count = old.visit_count + 1, unique_visitors = old.unique_visitors + 1, "
@@ -61,14 +54,15 @@ static const char count_visit_sql[] =
  * with them.
  */
 static const char *const damage_sql[] = {
-	"UPDATE visit_rollup_quarter SET humans = humans + 5 WHERE link_id % 3 = 0",
-	"DELETE FROM visit_rollup_hour WHERE link_id % 4 = 0 AND dimension IN ('browser', 'utm_campaign')",
-	"UPDATE visit_rollup_day SET bots = 0, uniques = 7 WHERE link_id % 5 = 0",
-	("INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	 "SELECT min(id), current_date, 'city', 'Atlantis', 3 FROM links ON CONFLICT DO NOTHING"),
-	"UPDATE visit_total_day SET humans = humans + link_id % 2, bots = 3 WHERE link_id % 7 < 3",
-	("INSERT INTO visit_total_day (link_id, day, uniques) SELECT min(id), current_date - 5, 1 FROM links "
-	 "ON CONFLICT DO NOTHING"),
+	"UPDATE rollup_hour SET humans = humans + 5 WHERE link_id % 3 = 0",
+	"UPDATE rollup_hour SET browser = NULL, utm_campaign = NULL WHERE link_id % 4 = 0",
+	"UPDATE rollup_hour SET quarters = NULL WHERE link_id % 6 = 1",
+	"UPDATE rollup_day SET os = replace(os, 'Linux', 'Plan 9'), bots = 0, uniques = 7 WHERE link_id % 5 = 0",
+	("UPDATE rollup_day SET city = concat_ws(E'\\x1e', city, concat_ws(E'\\x1f', 3, 0, 0, 'Atlantis')) "
+	 "WHERE link_id = (SELECT min(id) FROM links)"),
+	("INSERT INTO rollup_day (link_id, day, humans, bots, uniques, quarters) SELECT min(id), current_date - 5, 1, 0, 1, "
+	 "concat_ws(E'\\x1f', 1, 0, 1, 7) FROM links ON CONFLICT DO NOTHING"),
+	"DELETE FROM rollup_day WHERE link_id % 7 < 3",
 	"UPDATE link_statistics SET visit_count = visit_count - 1, latency_m2 = 0 WHERE link_id > 0 AND link_id % 2 = 0",
 	"DELETE FROM link_statistics WHERE link_id = (SELECT max(id) FROM links)",
 	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
@@ -79,10 +73,12 @@ static const char aggregates_hash_sql[] =
 	"SELECT hashtextextended(concat("
 	"(SELECT string_agg(concat_ws(',', link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, "
 	"round(latency_mean_ms::numeric, 6), round(latency_m2::numeric, 3)), ';' ORDER BY link_id) FROM link_statistics),"
-	"(SELECT string_agg(q::text, ';' ORDER BY link_id, bucket) FROM visit_rollup_quarter q),"
-	"(SELECT string_agg(h::text, ';' ORDER BY link_id, dimension, bucket, value) FROM visit_rollup_hour h),"
-	"(SELECT string_agg(t::text, ';' ORDER BY link_id, day) FROM visit_total_day t),"
-	"(SELECT string_agg(d::text, ';' ORDER BY link_id, dimension, day, value) FROM visit_rollup_day d)), 0)";
+	"(SELECT string_agg(h::text, ';' ORDER BY h::text) FROM (SELECT link_id, hour, dimension, value, sum(humans), sum(bots), "
+	"sum(uniques) FROM rollup_hour_entries GROUP BY 1, 2, 3, 4) h),"
+	"(SELECT string_agg(d::text, ';' ORDER BY d::text) FROM (SELECT link_id, day, dimension, value, sum(humans), sum(bots), "
+	"sum(uniques) FROM rollup_day_entries GROUP BY 1, 2, 3, 4) d),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour) t),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day) t)), 0)";
 
 static int make_visits(void **state)
 {
@@ -133,9 +129,8 @@ static int64_t some_link(struct test_database *db)
 /* Set-up of each test: empties the aggregate tables. */
 static int reset(void **state)
 {
-	run(*state,
-	    "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day;"
-	    "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
+	run(*state, "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day;"
+	            "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
 
@@ -154,22 +149,22 @@ static void fills_empty_aggregates_from_the_log(void **state)
 		"EXCEPT SELECT link_id, round(sqrt(latency_m2 / (latency_count - 1))::numeric, 6) FROM link_statistics) x",
 		"SELECT count(*) FROM (SELECT link_id, date_trunc('hour', occurred_at), utm_campaign, "
 		"count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) "
-		"FROM visit_log GROUP BY 1, 2, 3 EXCEPT SELECT link_id, bucket, value, humans, bots, uniques "
-		"FROM visit_rollup_hour WHERE dimension = 'utm_campaign') x",
+		"FROM visit_log GROUP BY 1, 2, 3 EXCEPT SELECT link_id, hour, value, humans, bots, uniques "
+		"FROM rollup_hour_entries WHERE dimension = 'utm_campaign') x",
 		"SELECT count(*) FROM (SELECT link_id, day, city, count(*) FILTER (WHERE NOT is_bot), "
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log WHERE city <> '' "
-		"GROUP BY 1, 2, 3 EXCEPT SELECT link_id, day, value, humans, bots, uniques FROM visit_rollup_day "
+		"GROUP BY 1, 2, 3 EXCEPT SELECT link_id, day, value, humans, bots, uniques FROM rollup_day_entries "
 		"WHERE dimension = 'city') x",
 		"SELECT count(*) FROM (SELECT link_id, day, count(*) FILTER (WHERE NOT is_bot), "
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log GROUP BY 1, 2 "
-		"EXCEPT SELECT link_id, day, humans, bots, uniques FROM visit_total_day) x",
-		"SELECT count(*) FROM visit_rollup_quarter WHERE extract(minute FROM bucket)::integer % 15 <> 0",
+		"EXCEPT SELECT link_id, day, humans, bots, uniques FROM rollup_day) x",
+		"SELECT count(*) FROM rollup_hour WHERE extract(minute FROM hour) <> 0",
 	};
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
 		assert_int_equal(test_database_ask(db, zeroes[i]), 0);
-	assert_int_equal(test_database_ask(
-				 db, "SELECT sum(humans + bots)::bigint FROM visit_rollup_quarter"),
-	                 VISITS);
+	assert_int_equal(
+		test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM rollup_hour"),
+		VISITS);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
 	                 VISITS);
@@ -193,65 +188,76 @@ static void repairs_a_single_link(void **state)
 {
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, false), OK);
-	run(db, "UPDATE visit_rollup_quarter SET humans = humans + 1");
+	run(db, "UPDATE rollup_hour SET humans = humans + 1");
 	assert_int_equal(rebuild(db, some_link(db), false), OK);
 	assert_int_equal(rebuild(db, some_link(db), true), OK);
 	assert_int_equal(rebuild(db, some_link(db) + 1, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 4711, false), ERR_NOT_FOUND);
 }
 
-/* Today is being finished: the janitor has reached a city of the tenth link. */
-#define HALF_FINISHED                                                                                              \
-	"UPDATE daily_rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), " \
-	"done_dimension = 'city', done_value = 'Berlin'"
+/* Today is being finished: the janitor has reached the tenth link. */
+#define HALF_FINISHED                                                                              \
+	"UPDATE rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links)"
 
 static void compares_only_days_with_roll_ups(void **state)
 {
 	struct test_database *db = *state;
 	run(db, HALF_FINISHED);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db,
-	                                   "SELECT count(DISTINCT link_id) FROM visit_total_day "
-	                                   "WHERE day = current_date"),
+	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT link_id) FROM rollup_day "
+	                                       "WHERE day = current_date"),
 	                 10);
-	assert_int_equal(
-		test_database_ask(db,
-	                          "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
-	                          "AND (link_id, dimension) > (SELECT min(id) + 10, "
-	                          "'city'::visit_dimension FROM links)"),
-		0);
-	assert_int_equal(
-		test_database_ask(db,
-	                          "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
-	                          "AND link_id = (SELECT min(id) + 10 FROM links)"),
-		test_database_ask(
-			db, "SELECT count(DISTINCT (dimension, value)) FROM visit_rollup_hour "
-			    "WHERE bucket >= current_date AND dimension <= 'city' "
-			    "AND link_id = (SELECT min(id) + 10 FROM links)"));
-	/* Rows after that position are ignored, because finishing the day replaces them. */
-	run(db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	        "SELECT max(id), current_date, 'os', 'Linux', 4711 FROM links");
-	assert_int_equal(rebuild(db, 0, true), OK);
 	run(db,
-	    "UPDATE visit_rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
+	    "UPDATE rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
-	run(db,
-	    "UPDATE daily_rollup_progress SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
+	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = 0");
 }
 
-/* A day finished meanwhile would be aggregated from hours that are not repaired yet. */
+/* Hours that were deleted are not made again, but their days are compared. */
+static void compares_only_hours_that_are_kept(void **state)
+{
+	struct test_database *db = *state;
+	run(db, "UPDATE rollup_progress SET hours_since = current_date - 1");
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(
+		test_database_ask(db,
+	                          "SELECT count(*) FROM rollup_hour WHERE hour < current_date - 1"),
+		0);
+	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT day) FROM rollup_day"), 3);
+	assert_int_equal(rebuild(db, 0, true), OK);
+	run(db, "UPDATE rollup_day SET bots = 0 WHERE day < current_date - 1");
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	run(db, "UPDATE rollup_progress SET hours_since = '-infinity'");
+}
+
+/* Names that were cut are not missing, but their visits must be counted. */
+static void compares_the_sums_of_lists_that_were_cut(void **state)
+{
+	struct test_database *db = *state;
+	assert_int_equal(rebuild(db, 0, false), OK);
+	run(db, "UPDATE rollup_hour SET browser = replace(browser, 'Firefox', '(other)');"
+	        "UPDATE rollup_day SET browser = replace(browser, 'Firefox', '(other)')");
+	assert_int_equal(rebuild(db, 0, true), OK);
+	run(db, "UPDATE rollup_day SET browser = replace(browser, 'Safari', '(other)')");
+	assert_int_equal(rebuild(db, 0, true), OK);
+	run(db, "UPDATE rollup_day SET browser = NULL WHERE link_id % 2 = 0");
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	assert_int_equal(rebuild(db, 0, false), OK);
+}
+
+/* A day finished meanwhile would be made from hours that are not repaired yet. */
 static void keeps_days_from_being_finished(void **state)
 {
 	struct test_database *db = *state;
 	struct pg_conn *other = test_database_connect(db, NULL);
 	const struct rebuild_options options = { .link_id = some_link(db) };
 	assert_int_equal(rebuild_run(other, &options), OK);
-	int64_t done = test_database_ask(db, "SELECT daily_rollup_advance(current_date + 1, 100)");
+	int64_t done = test_database_ask(db, "SELECT rollup_finish_day(current_date + 1, 90, 100)");
 	pg_conn_close(other);
 	assert_int_equal(done, 0);
-	test_database_await(db, "SELECT (daily_rollup_advance(current_date + 1, 100) > 0)::int", 1,
+	test_database_await(db, "SELECT (rollup_finish_day(current_date + 1, 90, 100) > 0)::int", 1,
 	                    5000);
-	run(db, "UPDATE daily_rollup_progress SET next_day = current_date + 1, next_link = 0");
+	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = 0");
 }
 
 struct counter {
@@ -324,7 +330,7 @@ static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
 	run(db, DROP_A_DAY);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	run(db,
-	    "UPDATE visit_rollup_hour SET humans = humans + 1 WHERE bucket >= date_trunc('day', now()) - interval '1 day';"
+	    "UPDATE rollup_hour SET humans = humans + 1 WHERE hour >= date_trunc('day', now()) - interval '1 day';"
 	    "UPDATE link_statistics SET visit_count = visit_count + 1 WHERE link_id > 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
@@ -354,8 +360,7 @@ static void keeps_counts_of_deleted_stray_visits(void **state)
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 	/* The platform's row can no longer be verified, but the days that the log has can be. */
-	run(db,
-	    "UPDATE visit_rollup_quarter SET humans = humans + 1 WHERE bucket >= current_date - 1");
+	run(db, "UPDATE rollup_hour SET humans = humans + 1 WHERE hour >= current_date - 1");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
@@ -387,7 +392,7 @@ static void does_not_restore_purged_links(void **state)
 	                                   "AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 	                 0);
 	assert_int_equal(
-		test_database_ask(db, "SELECT count(*) FROM visit_rollup_quarter "
+		test_database_ask(db, "SELECT count(*) FROM rollup_hour "
 	                              "WHERE NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 		0);
 	assert_int_equal(test_database_ask(
@@ -417,6 +422,8 @@ int main(void)
 		AFTER_RESET(repairs_any_damage),
 		AFTER_RESET(repairs_a_single_link),
 		AFTER_RESET(compares_only_days_with_roll_ups),
+		AFTER_RESET(compares_only_hours_that_are_kept),
+		AFTER_RESET(compares_the_sums_of_lists_that_were_cut),
 		AFTER_RESET(keeps_days_from_being_finished),
 		AFTER_RESET(is_exact_while_consumers_count),
 		AFTER_RESET(refuses_a_second_rebuild_at_the_same_time),

@@ -10,88 +10,139 @@
 #define QUARTER STATISTICS_RANGE_QUARTER_US
 #define NOW (20000 * DAY)
 
-static const struct statistics_span all = { 0, INT64_MAX };
-static const struct statistics_span none = { 0, 0 };
+static const struct statistics_reach all_finished = { .finished_us = INT64_MAX };
+static const struct statistics_reach none_finished = { 0 };
 
-static int64_t length(struct statistics_span span)
+struct expected {
+	enum statistics_source source;
+	int64_t to_us; /* from where the previous piece ends */
+};
+
+static void expect(struct statistics_span span, enum statistics_unit unit,
+                   const struct statistics_reach *reach, const struct expected *expected)
 {
-	return statistics_range_is_empty(&span) ? 0 : span.to_us - span.from_us;
+	struct statistics_pieces pieces = statistics_range_split(span, unit, reach);
+	int64_t from_us = span.from_us;
+	for (size_t i = 0; i < pieces.count; i++) {
+		assert_int_equal(pieces.of[i].source, expected[i].source);
+		assert_int_equal(pieces.of[i].span.from_us, from_us);
+		assert_int_equal(pieces.of[i].span.to_us, expected[i].to_us);
+		from_us = pieces.of[i].span.to_us;
+	}
+	assert_int_equal(from_us, span.to_us);
 }
 
-static void expect(struct statistics_span span, int64_t from_us, int64_t to_us)
-{
-	assert_int_equal(span.from_us, from_us);
-	assert_int_equal(span.to_us, to_us);
-}
-
-static void whole_days_need_neither_hours_nor_the_log(void **state)
+static void whole_days_that_are_finished_need_nothing_else(void **state)
 {
 	(void)state;
-	struct statistics_range range =
-		statistics_range_split((struct statistics_span){ NOW, NOW + 3 * DAY }, HOUR, all);
-	expect(range.days, NOW, NOW + 3 * DAY);
-	assert_int_equal(length(range.buckets[0]) + length(range.buckets[1]) +
-	                         length(range.log[0]) + length(range.log[1]),
-	                 0);
+	struct statistics_span span = { NOW, NOW + 3 * DAY };
+	expect(span, STATISTICS_VALUES, &all_finished,
+	       (struct expected[]){ { STATISTICS_DAYS, span.to_us } });
+	expect(span, STATISTICS_TOTALS, &all_finished,
+	       (struct expected[]){ { STATISTICS_DAYS, span.to_us } });
 }
 
 static void a_range_consists_of_edges_hours_and_days(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR + 7, NOW + 3 * DAY + 2 * HOUR + 9 };
-	struct statistics_range range = statistics_range_split(span, HOUR, all);
-	expect(range.log[0], span.from_us, NOW + 6 * HOUR);
-	expect(range.buckets[0], NOW + 6 * HOUR, NOW + DAY);
-	expect(range.days, NOW + DAY, NOW + 3 * DAY);
-	expect(range.buckets[1], NOW + 3 * DAY, NOW + 3 * DAY + 2 * HOUR);
-	expect(range.log[1], NOW + 3 * DAY + 2 * HOUR, span.to_us);
-	expect(range.rolled, NOW + 6 * HOUR, NOW + 3 * DAY + 2 * HOUR);
+	expect(span, STATISTICS_VALUES, &all_finished,
+	       (struct expected[]){ { STATISTICS_LOG, NOW + 6 * HOUR },
+	                            { STATISTICS_HOURS, NOW + DAY },
+	                            { STATISTICS_DAYS, NOW + 3 * DAY },
+	                            { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
+	                            { STATISTICS_LOG, span.to_us } });
+	span.to_us += QUARTER;
+	expect(span, STATISTICS_TOTALS, &all_finished,
+	       (struct expected[]){
+		       { STATISTICS_LOG, NOW + 5 * HOUR + QUARTER },
+		       { STATISTICS_QUARTERS_OF_HOURS, NOW + 6 * HOUR },
+		       { STATISTICS_HOURS, NOW + DAY },
+		       { STATISTICS_DAYS, NOW + 3 * DAY },
+		       { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
+		       { STATISTICS_QUARTERS_OF_HOURS, NOW + 3 * DAY + 2 * HOUR + QUARTER },
+		       { STATISTICS_LOG, span.to_us } });
 }
 
 static void a_range_without_a_whole_bucket_comes_from_the_log_alone(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW + 1, NOW + 2 * HOUR - 1 };
-	struct statistics_range range =
-		statistics_range_split((struct statistics_span){ NOW + 1, NOW + HOUR }, HOUR, all);
-	expect(range.log[0], NOW + 1, NOW + HOUR);
-	assert_int_equal(length(range.log[1]) + length(range.rolled), 0);
-	range = statistics_range_split(span, HOUR, all);
-	expect(range.log[0], span.from_us, span.to_us);
-	assert_int_equal(length(range.log[1]) + length(range.rolled) + length(range.days), 0);
-	range = statistics_range_split(span, QUARTER, none);
-	expect(range.rolled, NOW + QUARTER, NOW + 2 * HOUR - QUARTER);
+	expect(span, STATISTICS_VALUES, &all_finished,
+	       (struct expected[]){ { STATISTICS_LOG, span.to_us } });
+	span = (struct statistics_span){ NOW + 1, NOW + QUARTER - 1 };
+	expect(span, STATISTICS_TOTALS, &none_finished,
+	       (struct expected[]){ { STATISTICS_LOG, span.to_us } });
 }
 
-static void days_without_roll_ups_consist_of_buckets(void **state)
+static void days_that_are_not_finished_consist_of_hours(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
-	struct statistics_span finished = { NOW + 2 * DAY, NOW + 3 * DAY };
-	struct statistics_range range = statistics_range_split(span, HOUR, finished);
-	expect(range.buckets[0], span.from_us, NOW + 2 * DAY);
-	expect(range.days, NOW + 2 * DAY, NOW + 3 * DAY);
-	expect(range.buckets[1], NOW + 3 * DAY, span.to_us);
-	finished.to_us = finished.from_us;
-	range = statistics_range_split(span, HOUR, finished);
-	expect(range.buckets[0], span.from_us, span.to_us);
-	assert_int_equal(length(range.days) + length(range.buckets[1]), 0);
-	finished = (struct statistics_span){ NOW + 9 * DAY, NOW + 20 * DAY };
-	assert_int_equal(length(statistics_range_split(span, HOUR, finished).days), 0);
+	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
+	expect(span, STATISTICS_VALUES, &reach,
+	       (struct expected[]){ { STATISTICS_HOURS, NOW + DAY },
+	                            { STATISTICS_DAYS, NOW + 3 * DAY },
+	                            { STATISTICS_HOURS, span.to_us } });
+	expect(span, STATISTICS_VALUES, &none_finished,
+	       (struct expected[]){ { STATISTICS_HOURS, span.to_us } });
 }
 
-static void assert_covers(struct statistics_span span, int64_t bucket_us,
-                          struct statistics_span finished)
+static void a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished(void **state)
 {
-	struct statistics_range r = statistics_range_split(span, bucket_us, finished);
-	int64_t rolled = length(r.buckets[0]) + length(r.buckets[1]) + length(r.days);
-	assert_int_equal(length(r.log[0]) + length(r.log[1]) + rolled, length(span));
-	assert_int_equal(length(r.rolled), rolled);
-	assert_true(length(r.log[0]) < 2 * bucket_us && length(r.log[1]) < bucket_us);
-	assert_int_equal(r.days.from_us % DAY + r.days.to_us % DAY, 0);
-	assert_int_equal(r.rolled.from_us % bucket_us + r.rolled.to_us % bucket_us, 0);
-	if (length(r.days) > 0)
-		assert_true(r.days.from_us >= finished.from_us && r.days.to_us <= finished.to_us);
+	(void)state;
+	struct statistics_span span = { NOW + 5 * QUARTER, NOW + 4 * DAY + 2 * QUARTER + 1 };
+	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
+	expect(span, STATISTICS_SERIES, &reach,
+	       (struct expected[]){ { STATISTICS_QUARTERS_OF_DAYS, NOW + 3 * DAY },
+	                            { STATISTICS_QUARTERS_OF_HOURS, span.to_us - 1 },
+	                            { STATISTICS_LOG, span.to_us } });
+}
+
+static void where_hours_are_deleted_days_and_the_log_take_their_place(void **state)
+{
+	(void)state;
+	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
+	struct statistics_reach reach = { .hours_since_us = NOW + 2 * DAY,
+		                          .finished_us = NOW + 9 * DAY };
+	expect(span, STATISTICS_VALUES, &reach,
+	       (struct expected[]){ { STATISTICS_LOG, NOW + DAY },
+	                            { STATISTICS_DAYS, NOW + 4 * DAY },
+	                            { STATISTICS_HOURS, span.to_us } });
+	expect(span, STATISTICS_TOTALS, &reach,
+	       (struct expected[]){ { STATISTICS_QUARTERS_OF_DAYS, NOW + DAY },
+	                            { STATISTICS_DAYS, NOW + 4 * DAY },
+	                            { STATISTICS_HOURS, span.to_us } });
+}
+
+static void assert_covers(struct statistics_span span, enum statistics_unit unit,
+                          const struct statistics_reach *reach)
+{
+	struct statistics_pieces pieces = statistics_range_split(span, unit, reach);
+	int64_t at_us = span.from_us;
+	for (size_t i = 0; i < pieces.count; i++) {
+		const struct statistics_piece *piece = &pieces.of[i];
+		static const int64_t units[] = { [STATISTICS_LOG] = 1,
+			                         [STATISTICS_QUARTERS_OF_HOURS] = QUARTER,
+			                         [STATISTICS_QUARTERS_OF_DAYS] = QUARTER,
+			                         [STATISTICS_HOURS] = HOUR,
+			                         [STATISTICS_DAYS] = DAY };
+		assert_int_equal(piece->span.from_us, at_us);
+		assert_true(piece->span.to_us > at_us);
+		at_us = piece->span.to_us;
+		assert_int_equal(piece->span.from_us % units[piece->source] +
+		                         at_us % units[piece->source],
+		                 0);
+		if (piece->source == STATISTICS_LOG)
+			assert_true(at_us - piece->span.from_us < 2 * DAY);
+		if (piece->source == STATISTICS_DAYS ||
+		    piece->source == STATISTICS_QUARTERS_OF_DAYS)
+			assert_true(at_us <= reach->finished_us);
+		if (piece->source == STATISTICS_HOURS ||
+		    piece->source == STATISTICS_QUARTERS_OF_HOURS)
+			assert_true(piece->span.from_us >= reach->hours_since_us);
+	}
+	assert_int_equal(at_us, span.to_us);
 }
 
 static void every_moment_is_counted_exactly_once(void **state)
@@ -101,39 +152,50 @@ static void every_moment_is_counted_exactly_once(void **state)
 	for (int i = 0; i < 100000; i++) {
 		struct statistics_span span = { NOW + random() % (4 * DAY), 0 };
 		span.to_us = span.from_us + 1 + random() % (i % 2 ? 4 * DAY : 2 * HOUR);
-		struct statistics_span finished = { NOW + random() % 4 * DAY,
-			                            NOW + random() % 9 * DAY };
-		assert_covers(span, HOUR, finished);
-		assert_covers(span, QUARTER, finished);
+		struct statistics_reach reach = { .finished_us = NOW + random() % 9 * DAY };
+		reach.hours_since_us = reach.finished_us - random() % 9 * DAY;
+		for (enum statistics_unit unit = STATISTICS_VALUES; unit <= STATISTICS_SERIES;
+		     unit++)
+			assert_covers(span, unit, &reach);
 	}
 }
 
-static void ends_before_the_log_move_down_to_whole_buckets(void **state)
+static void expect_countable(struct statistics_span span, enum statistics_unit unit,
+                             int64_t log_since_us, int64_t hours_since_us, int64_t from_us,
+                             int64_t to_us)
+{
+	const struct statistics_reach reach = { .log_since_us = log_since_us,
+		                                .hours_since_us = hours_since_us };
+	struct statistics_span counted = statistics_range_countable(span, unit, &reach);
+	assert_int_equal(counted.from_us, from_us);
+	assert_int_equal(counted.to_us, to_us);
+}
+
+static void ends_before_the_log_move_down_to_what_is_stored(void **state)
 {
 	(void)state;
-	struct statistics_span span = { NOW + 5, NOW + 2 * HOUR + 5 };
-	struct statistics_span counted = statistics_range_countable(span, HOUR, NOW);
-	expect(counted, span.from_us, span.to_us);
-	counted = statistics_range_countable(span, HOUR, NOW + HOUR);
-	expect(counted, NOW, span.to_us);
-	counted = statistics_range_countable(span, HOUR, NOW + DAY);
-	expect(counted, NOW, NOW + 2 * HOUR);
-	counted = statistics_range_countable((struct statistics_span){ NOW + 5, NOW + 9 }, HOUR,
-	                                     NOW + DAY);
-	assert_true(statistics_range_is_empty(&counted));
-	counted = statistics_range_countable(span, HOUR, 0);
-	expect(counted, span.from_us, span.to_us);
+	struct statistics_span span = { NOW + HOUR + 5, NOW + 3 * HOUR + QUARTER + 5 };
+	expect_countable(span, STATISTICS_VALUES, NOW, 0, span.from_us, span.to_us);
+	expect_countable(span, STATISTICS_VALUES, 0, 0, span.from_us, span.to_us);
+	expect_countable(span, STATISTICS_VALUES, NOW + 2 * HOUR, 0, NOW + HOUR, span.to_us);
+	expect_countable(span, STATISTICS_VALUES, NOW + DAY, 0, NOW + HOUR, NOW + 3 * HOUR);
+	expect_countable(span, STATISTICS_VALUES, NOW + DAY, NOW + DAY, NOW, NOW);
+	expect_countable(span, STATISTICS_TOTALS, NOW + DAY, NOW + DAY, NOW + HOUR,
+	                 NOW + 3 * HOUR + QUARTER);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_days_need_neither_hours_nor_the_log),
+		cmocka_unit_test(whole_days_that_are_finished_need_nothing_else),
 		cmocka_unit_test(a_range_consists_of_edges_hours_and_days),
 		cmocka_unit_test(a_range_without_a_whole_bucket_comes_from_the_log_alone),
-		cmocka_unit_test(days_without_roll_ups_consist_of_buckets),
+		cmocka_unit_test(days_that_are_not_finished_consist_of_hours),
+		cmocka_unit_test(
+			a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished),
+		cmocka_unit_test(where_hours_are_deleted_days_and_the_log_take_their_place),
 		cmocka_unit_test(every_moment_is_counted_exactly_once),
-		cmocka_unit_test(ends_before_the_log_move_down_to_whole_buckets),
+		cmocka_unit_test(ends_before_the_log_move_down_to_what_is_stored),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,12 +9,13 @@
 static void writes_rows_in_the_binary_format(void **state)
 {
 	(void)state;
-	static const char expected[] = SIGNATURE "\0\5"
+	static const char expected[] = SIGNATURE "\0\6"
 						 "\0\0\0\2\xff\xfe"
 						 "\0\0\0\4\0\0\0\7"
 						 "\0\0\0\1\1"
 						 "\0\0\0\2hi"
 						 "\0\0\0\0"
+						 "\xff\xff\xff\xff"
 						 "\0\2"
 						 "\0\0\0\4\0\0\0\1"
 						 "\0\0\0\x8\0\0\0\0\0\0\0\5"
@@ -23,12 +24,13 @@ static void writes_rows_in_the_binary_format(void **state)
 	sql_copy_init(&copy, 200);
 	sql_copy_begin_row(&copy, 1);
 	sql_copy_reset(&copy);
-	sql_copy_begin_row(&copy, 5);
+	sql_copy_begin_row(&copy, 6);
 	sql_copy_add_int2(&copy, -2);
 	sql_copy_add_int4(&copy, 7);
 	sql_copy_add_bool(&copy, true);
 	sql_copy_add_text(&copy, "hi");
 	sql_copy_add_bytes(&copy, NULL, 0);
+	sql_copy_add_null(&copy);
 	sql_copy_begin_row(&copy, 2);
 	sql_copy_add_day(&copy, 10958);
 	sql_copy_add_time(&copy, INT64_C(946684800000005));

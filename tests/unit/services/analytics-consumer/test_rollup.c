@@ -10,11 +10,8 @@
 
 /* 2026-11-20T22:00:00Z */
 #define EVENING (INT64_C(1795212000) * CLOCK_US_PER_S)
-#define DAY (INT64_C(1795132800) * CLOCK_US_PER_S)
 #define MINUTE (60 * CLOCK_US_PER_S)
 #define HOUR CLOCK_US_PER_HOUR
-#define DAY_LENGTH CLOCK_US_PER_DAY
-#define TODAY clock_utc_day(EVENING)
 
 static struct visit visit_at(int64_t link_id, int64_t at_us, const char *country)
 {
@@ -23,13 +20,12 @@ static struct visit visit_at(int64_t link_id, int64_t at_us, const char *country
 	return visit;
 }
 
-static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_id,
-                                     int64_t bucket_us, enum rollup_dimension dimension,
-                                     const char *value)
+static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_id, int64_t hour_us,
+                                     enum rollup_dimension dimension, const char *value)
 {
 	for (size_t i = 0; i < in->count; i++) {
 		const struct rollup_row *row = &in->rows[i];
-		if (row->link_id == link_id && row->bucket_us == bucket_us &&
+		if (row->link_id == link_id && row->hour_us == hour_us &&
 		    row->dimension == dimension && strcmp(row->value, value) == 0)
 			return row;
 	}
@@ -49,10 +45,7 @@ static void returns_no_rows_without_visits(void **state)
 {
 	(void)state;
 	struct rollup *rollup = rollup_new(1);
-	struct rollup_sums sums = rollup_sum(rollup, NULL, 0);
-	struct rollup_days days = rollup_sum_days(rollup, INT32_MAX);
-	assert_int_equal(
-		sums.quarters.count + sums.hours.count + days.totals.count + days.values.count, 0);
+	assert_int_equal(rollup_sum(rollup, NULL, 0).count, 0);
 	rollup_free(rollup);
 }
 
@@ -62,61 +55,55 @@ static void sums_totals_per_quarter_of_an_hour(void **state)
 	struct visit visits[] = { visit_at(1, EVENING, ""),
 		                  visit_at(1, EVENING + 15 * MINUTE - 1, ""),
 		                  visit_at(1, EVENING + 15 * MINUTE, ""),
-		                  visit_at(2, EVENING + 59 * MINUTE, "") };
+		                  visit_at(2, EVENING + 119 * MINUTE, "") };
 	visits[0].event.is_unique = true;
 	visits[1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(4);
-	struct rollup_sums sums = rollup_sum(rollup, visits, 4);
-	assert_int_equal(sums.quarters.count, 3);
-	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 1, 1, 1);
-	assert_counts(find(&sums.quarters, 1, EVENING + 15 * MINUTE, ROLLUP_TOTAL, ""), 1, 0, 0);
-	assert_counts(find(&sums.quarters, 2, EVENING + 45 * MINUTE, ROLLUP_TOTAL, ""), 1, 0, 0);
+	struct rollup_rows rows = rollup_sum(rollup, visits, 4);
+	assert_int_equal(rows.count, 3);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "88"), 1, 1, 1);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "89"), 1, 0, 0);
+	assert_counts(find(&rows, 2, EVENING + HOUR, ROLLUP_QUARTERS, "95"), 1, 0, 0);
 	rollup_free(rollup);
 }
 
-static void sums_values_per_hour_and_day(void **state)
+static void sums_values_per_hour(void **state)
 {
 	(void)state;
-	struct visit visits[] = {
-		visit_at(1, EVENING, "DE"),        visit_at(1, EVENING + HOUR - 1, "DE"),
-		visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING + 2 * HOUR, "DE"),
-		visit_at(1, EVENING, "FR"),        visit_at(2, EVENING, "DE")
-	};
+	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING + HOUR - 1, "DE"),
+		                  visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING, "FR"),
+		                  visit_at(2, EVENING, "DE") };
 	visits[0].event.is_unique = true;
 	visits[2].event.is_unique = true;
 	visits[1].event.is_bot = true;
-	struct rollup *rollup = rollup_new(6);
-	struct rollup_sums sums = rollup_sum(rollup, visits, 6);
-	assert_int_equal(sums.hours.count, 5);
-	assert_counts(find(&sums.hours, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 1, 1);
-	assert_counts(find(&sums.hours, 1, EVENING + HOUR, ROLLUP_COUNTRY, "DE"), 1, 0, 1);
-	struct rollup_days days = rollup_sum_days(rollup, TODAY + 1);
-	assert_int_equal(days.values.count, 4);
-	assert_counts(find(&days.values, 1, DAY, ROLLUP_COUNTRY, "DE"), 2, 1, 2);
-	assert_counts(find(&days.values, 1, DAY + DAY_LENGTH, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
-	assert_counts(find(&days.values, 1, DAY, ROLLUP_COUNTRY, "FR"), 1, 0, 0);
-	assert_counts(find(&days.values, 2, DAY, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
-	assert_int_equal(days.totals.count, 3);
-	assert_counts(find(&days.totals, 1, DAY, ROLLUP_TOTAL, ""), 3, 1, 2);
+	struct rollup *rollup = rollup_new(5);
+	struct rollup_rows rows = rollup_sum(rollup, visits, 5);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 1, 1);
+	assert_counts(find(&rows, 1, EVENING + HOUR, ROLLUP_COUNTRY, "DE"), 1, 0, 1);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_COUNTRY, "FR"), 1, 0, 0);
+	assert_counts(find(&rows, 2, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
 	rollup_free(rollup);
 }
 
-static void sums_days_only_up_to_the_given_one(void **state)
+static void keeps_the_values_that_count_most_and_counts_the_rest_as_other(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(1, EVENING - DAY_LENGTH, "DE"),
-		                  visit_at(1, EVENING, "DE"),
-		                  visit_at(1, EVENING + DAY_LENGTH, "DE") };
-	struct rollup *rollup = rollup_new(3);
-	(void)rollup_sum(rollup, visits, 3);
-	assert_int_equal(rollup_sum_days(rollup, TODAY).values.count, 2);
-	struct rollup_days days = rollup_sum_days(rollup, TODAY - 1);
-	assert_int_equal(days.values.count, 1);
-	assert_int_equal(days.totals.count, 1);
-	assert_counts(find(&days.values, 1, DAY - DAY_LENGTH, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
-	assert_int_equal(rollup_sum_days(rollup, TODAY - 2).values.count, 0);
-	assert_int_equal(rollup_sum_days(rollup, TODAY + 1).totals.count, 3);
+	enum { VISITS = ROLLUP_VALUES_MAX + 300 };
+	struct visit *visits = mem_array(VISITS, sizeof(*visits));
+	for (int i = 0; i < VISITS; i++) {
+		visits[i] = visit_at(1, EVENING, "");
+		/* The last hundred visits are of one city. */
+		snprintf(visits[i].event.city, sizeof(visits[i].event.city), "city-%d",
+		         i < VISITS - 100 ? i : VISITS - 100);
+	}
+	visits[VISITS - 1].event.is_bot = true;
+	struct rollup *rollup = rollup_new(VISITS);
+	struct rollup_rows rows = rollup_sum(rollup, visits, VISITS);
+	assert_int_equal(rows.count, 1 + ROLLUP_VALUES_MAX + 1);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, "city-1200"), 99, 1, 0);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, ROLLUP_OTHER), 201, 0, 0);
 	rollup_free(rollup);
+	free(visits);
 }
 
 #define PUT(member, text) snprintf((member), sizeof(member), "%s", (text))
@@ -137,18 +124,15 @@ static void covers_each_dimension_and_has_no_rows_for_unknown_values(void **stat
 	PUT(event->utm_medium, "mail");
 	PUT(event->utm_campaign, "spring");
 	static const char *const values[ROLLUP_DIMENSIONS] = {
-		"",   "DE",     "Bonn", "DE-NW", "news.example.com", "Firefox", "Linux", "desktop",
+		"88", "DE",     "Bonn", "DE-NW", "news.example.com", "Firefox", "Linux", "desktop",
 		"de", "letter", "mail", "spring"
 	};
 	struct rollup *rollup = rollup_new(2);
-	struct rollup_sums sums = rollup_sum(rollup, visits, 2);
-	struct rollup_days days = rollup_sum_days(rollup, TODAY);
-	assert_int_equal(sums.hours.count, ROLLUP_DIMENSIONS - 1);
-	for (enum rollup_dimension d = ROLLUP_COUNTRY; d < ROLLUP_DIMENSIONS; d++) {
-		assert_counts(find(&sums.hours, 1, EVENING, d, values[d]), 1, 0, 0);
-		assert_counts(find(&days.values, 1, DAY, d, values[d]), 1, 0, 0);
-	}
-	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 2, 0, 0);
+	struct rollup_rows rows = rollup_sum(rollup, visits, 2);
+	assert_int_equal(rows.count, ROLLUP_DIMENSIONS);
+	for (enum rollup_dimension d = ROLLUP_COUNTRY; d < ROLLUP_DIMENSIONS; d++)
+		assert_counts(find(&rows, 1, EVENING, d, values[d]), 1, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "88"), 2, 0, 0);
 	rollup_free(rollup);
 }
 
@@ -160,10 +144,9 @@ static void leaves_out_visits_that_do_not_count(void **state)
 	visits[0].disposition = VISIT_DUPLICATE;
 	visits[1].disposition = VISIT_ALREADY_COUNTED;
 	struct rollup *rollup = rollup_new(3);
-	struct rollup_sums sums = rollup_sum(rollup, visits, 3);
-	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 1, 0, 0);
-	assert_counts(find(&sums.hours, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
-	assert_int_equal(rollup_sum_days(rollup, TODAY).values.count, 1);
+	struct rollup_rows rows = rollup_sum(rollup, visits, 3);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_QUARTERS, "88"), 1, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
 	rollup_free(rollup);
 }
 
@@ -175,12 +158,9 @@ static void assert_ordered(const struct rollup_rows *in)
 		assert_true(left->link_id <= right->link_id);
 		if (left->link_id != right->link_id)
 			continue;
-		assert_true(left->dimension <= right->dimension);
-		if (left->dimension != right->dimension)
-			continue;
-		assert_true(left->bucket_us <= right->bucket_us);
-		if (left->bucket_us == right->bucket_us)
-			assert_true(strcmp(left->value, right->value) < 0);
+		assert_true(left->hour_us <= right->hour_us);
+		if (left->hour_us == right->hour_us)
+			assert_true(left->dimension <= right->dimension);
 	}
 }
 
@@ -189,6 +169,7 @@ static void assert_sums(const struct rollup_rows *in, int64_t visits)
 	int64_t sums[ROLLUP_DIMENSIONS] = { 0 };
 	for (size_t i = 0; i < in->count; i++)
 		sums[in->rows[i].dimension] += in->rows[i].humans + in->rows[i].bots;
+	assert_int_equal(sums[ROLLUP_QUARTERS], visits);
 	assert_int_equal(sums[ROLLUP_COUNTRY], visits);
 	assert_int_equal(sums[ROLLUP_REFERRER], visits);
 	assert_int_equal(sums[ROLLUP_CITY], 0);
@@ -209,16 +190,9 @@ static void sums_to_all_visits_in_every_dimension_and_in_key_order(void **state)
 	struct rollup *rollup = rollup_new(VISITS);
 	/* The second run reuses the tables. */
 	for (int again = 0; again < 2; again++) {
-		struct rollup_sums sums = rollup_sum(rollup, visits, VISITS);
-		assert_ordered(&sums.quarters);
-		assert_ordered(&sums.hours);
-		struct rollup_days days = rollup_sum_days(rollup, TODAY + 1);
-		assert_ordered(&days.totals);
-		assert_ordered(&days.values);
-		assert_sums(&sums.hours, VISITS);
-		assert_sums(&days.values, VISITS);
-		assert_int_equal(sums.quarters.rows[0].humans + sums.quarters.rows[0].bots,
-		                 (VISITS + 64) / 65);
+		struct rollup_rows rows = rollup_sum(rollup, visits, VISITS);
+		assert_ordered(&rows);
+		assert_sums(&rows, VISITS);
 	}
 	rollup_free(rollup);
 	free(visits);
@@ -229,8 +203,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(returns_no_rows_without_visits),
 		cmocka_unit_test(sums_totals_per_quarter_of_an_hour),
-		cmocka_unit_test(sums_values_per_hour_and_day),
-		cmocka_unit_test(sums_days_only_up_to_the_given_one),
+		cmocka_unit_test(sums_values_per_hour),
+		cmocka_unit_test(keeps_the_values_that_count_most_and_counts_the_rest_as_other),
 		cmocka_unit_test(covers_each_dimension_and_has_no_rows_for_unknown_values),
 		cmocka_unit_test(leaves_out_visits_that_do_not_count),
 		cmocka_unit_test(sums_to_all_visits_in_every_dimension_and_in_key_order),

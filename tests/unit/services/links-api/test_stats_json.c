@@ -78,7 +78,7 @@ static void counts_mean_the_same_for_every_bots_parameter(void **state)
 	struct statistics_sums sums = { 30, 4, 20 };
 	const struct statistics_query *const questions[] = { &humans, &bots, &everybody };
 	for (size_t i = 0; i < 3; i++) {
-		struct json *range = stats_json_of_range(questions[i], &sums, &fresh);
+		struct json *range = stats_json_of_range(questions[i], &sums, NULL, &fresh);
 		assert_int_equal(json_int(json_get(range, "humans")), 30);
 		assert_int_equal(json_int(json_get(range, "bots")), 4);
 		assert_int_equal(json_int(json_get(range, "total")), 34);
@@ -94,10 +94,36 @@ static void shows_a_range_that_starts_in_1970(void **state)
 	struct statistics_sums sums = { 1, 2, 3 };
 	int64_t start = 0;
 	json_fixture_assert_text(
-		stats_json_of_series(&humans, &params, &start, &sums, 1, &never),
+		stats_json_of_series(&humans, &params, &start, &sums, 1, NULL, &never),
 		"{\"interval\":\"month\",\"tz\":\"UTC\",\"from\":\"1970-01-01T00:00:00.000Z\","
 		"\"to\":\"2026-11-20T08:00:00.000Z\",\"points\":[{\"start\":\"1970-01-01T00:00:00.000Z\","
 		"\"humans\":1,\"bots\":2,\"total\":3,\"unique_visitors\":3}],\"as_of\":null,\"lag_ms\":null}");
+}
+
+static void shows_an_earlier_period_beside_the_range(void **state)
+{
+	(void)state;
+	struct statistics_sums sums = { 1, 2, 1 }, before = { 5, 0, 4 };
+	const struct stats_json_earlier earlier = { .question = &humans, .sums = &before };
+	json_fixture_assert_text(
+		stats_json_of_range(&humans, &sums, &earlier, &never),
+		"{\"link_id\":7,\"from\":\"1970-01-01T00:00:00.000Z\",\"to\":\"2026-11-20T08:00:00.000Z\","
+		"\"humans\":1,\"bots\":2,\"total\":3,\"unique_visitors\":1,\"compared\":{"
+		"\"from\":\"1970-01-01T00:00:00.000Z\",\"to\":\"2026-11-20T08:00:00.000Z\",\"humans\":5,"
+		"\"bots\":0,\"total\":5,\"unique_visitors\":4},\"as_of\":null,\"lag_ms\":null}");
+}
+
+static void shows_null_for_an_earlier_period_that_cannot_be_counted(void **state)
+{
+	(void)state;
+	struct statistics_sums sums = { 1, 2, 1 };
+	const struct stats_json_earlier unknown = { .question = NULL };
+	struct json *range = stats_json_of_range(&humans, &sums, &unknown, &never);
+	assert_int_equal(json_type(json_get(range, "compared")), JSON_NULL);
+	json_free(range);
+	range = stats_json_of_range(&humans, &sums, NULL, &never);
+	assert_null(json_get(range, "compared"));
+	json_free(range);
 }
 
 int main(void)
@@ -105,6 +131,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_mean_the_same_for_every_bots_parameter),
 		cmocka_unit_test(shows_a_range_that_starts_in_1970),
+		cmocka_unit_test(shows_an_earlier_period_beside_the_range),
+		cmocka_unit_test(shows_null_for_an_earlier_period_that_cannot_be_counted),
 		cmocka_unit_test(shows_counts_and_their_age),
 		cmocka_unit_test(shows_null_if_nothing_has_been_counted),
 		cmocka_unit_test(never_shows_a_negative_lag),

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { t } from "../i18n";
 import { type Dimension, type Filter, filterQuery } from "../lib/filters";
 import { formatCount, formatShare, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import type { Range } from "../lib/range";
+import type { Source, Values } from "../lib/sources";
 import { currentZone } from "../app/settings";
 import { ErrorBox, Skeleton } from "./feedback";
 
@@ -14,10 +14,10 @@ const SHORT = 8;
 const LONG = 100;
 
 export type Bots = "" | "include" | "only";
-type Item = Schemas["DimensionStatistics"]["items"][number];
+type Item = Values["items"][number];
 
 export interface PanelProps {
-  linkId: number;
+  source: Source;
   title: string;
   dimensions: readonly Dimension[];
   range: Range;
@@ -70,13 +70,13 @@ function Bars({ dimension, items, bots, onPick }: { dimension: Dimension; items:
 }
 
 /** The values of some dimensions, one at a time. A click on a value filters the whole page by it. */
-export function Panel({ linkId, title, dimensions, range, filters, bots, turn, onPick }: PanelProps) {
+export function Panel({ source, title, dimensions, range, filters, bots, turn, onPick }: PanelProps) {
   const [dimension, setDimension] = useState<Dimension>(dimensions[0] as Dimension);
   const [isLong, setLong] = useState(false);
   const limit = dimension === "country" ? 250 : isLong ? LONG : SHORT + 1;
   const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, ...filterQuery(filters) };
-  const key = JSON.stringify([linkId, dimension, query, turn]);
-  const { data, error, reload } = useQuery(key, (signal) => unwrap(api.GET("/api/links/{id}/stats/{dimension}", { params: { path: { id: linkId, dimension }, query }, signal })));
+  const key = JSON.stringify([source.key, dimension, query, turn]);
+  const { data, error, reload } = useQuery(key, (signal) => source.values(dimension, query, signal));
 
   const isCurrent = data?.dimension === dimension;
   const items = isCurrent ? data.items : [];

@@ -11,10 +11,10 @@ function choose(preset: Preset, range: Range): void {
 }
 
 /** The range of all figures of a page. It stands in the address. */
-export function RangeBar({ range, withCompare = true }: { range: Range; withCompare?: boolean }) {
+export function RangeBar({ range }: { range: Range }) {
   const { params } = usePlace();
   const isCompared = params.get("compare") === "1";
-  const toggleCompare = () => withCompare && setParams({ compare: isCompared ? "" : "1" });
+  const toggleCompare = () => setParams({ compare: isCompared ? "" : "1" });
   const keys = Object.entries(KEYS).map(([key, preset]) => [key, () => choose(preset, range)] as const);
   useKeys({ ...Object.fromEntries(keys), x: toggleCompare });
   return (
@@ -33,11 +33,9 @@ export function RangeBar({ range, withCompare = true }: { range: Range; withComp
           <input type="date" class="input" aria-label={t("range.to")} value={addDays(range.to, -1)} min={range.from} onChange={(event) => event.currentTarget.value && setParams({ to: event.currentTarget.value })} />
         </div>
       )}
-      {withCompare && (
-        <label class="check">
-          <input type="checkbox" checked={isCompared} onChange={toggleCompare} /> {t("compare")} <kbd>X</kbd>
-        </label>
-      )}
+      <label class="check">
+        <input type="checkbox" checked={isCompared} onChange={toggleCompare} /> {t("compare")} <kbd>X</kbd>
+      </label>
     </div>
   );
 }

@@ -1,4 +1,3 @@
-import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
@@ -7,6 +6,7 @@ import { type Filter, filterParams, filterQuery, filtersOf, isSame } from "../li
 import { formatChange, formatCompact, formatCount, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { type Range, rangeOf } from "../lib/range";
+import type { Series, Source, Totals } from "../lib/sources";
 import { formatStart } from "../lib/starts";
 import { useThrottled } from "../lib/use_throttled";
 import { ErrorBox, Skeleton } from "./feedback";
@@ -15,23 +15,16 @@ import { type Bots, Panel } from "./panel";
 import { RangeBar } from "./range_bar";
 
 const Chart = lazy(() => import("./chart"), 6);
-const POLL_MS = 2_000;
 const PANEL_MS = 10_000; // a busy link must not use up the account's requests
 
-type Totals = Schemas["RangeStatistics"];
-type Series = Schemas["TimeSeries"];
-
-const pathOf = (linkId: number) => ({ id: linkId });
-
-function useFigures(linkId: number, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
+function useFigures(source: Source, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
   const common = { tz: currentZone(), ...filterQuery(filters) };
   const now = { from: range.from, to: range.to, ...common };
   const before = { from: range.previousFrom, to: range.previousTo, ...common };
-  const key = JSON.stringify([linkId, now, turn, isCompared]);
+  const key = JSON.stringify([source.key, now, turn, isCompared]);
   return useQuery(key, async (signal) => {
-    const totals = (query: typeof now) => unwrap(api.GET("/api/links/{id}/stats", { params: { path: pathOf(linkId), query }, signal })) as Promise<Totals>;
-    const series = (query: typeof now) =>
-      unwrap(api.GET("/api/links/{id}/stats/timeseries", { params: { path: pathOf(linkId), query: { ...query, interval: range.interval } }, signal }));
+    const totals = (query: typeof now) => source.totals(query, signal);
+    const series = (query: typeof now) => source.series(query, range.interval, signal);
     const whole = { ...before, to: range.from };
     const [current, points, previous, previousPoints] = await Promise.all([
       totals(now),
@@ -126,20 +119,20 @@ function FilterChips({ filters }: { filters: Filter[] }) {
   );
 }
 
-/** The statistics of a link in the range and with the filters of the address. They follow new visits. */
-export function Statistics({ linkId }: { linkId: number }) {
+/** The statistics of a source in the range and with the filters of the address. They follow new visits. */
+export function Statistics({ source }: { source: Source }) {
   const { params } = usePlace();
   const range = rangeOf(params);
   const filters = filtersOf(params);
   const isCompared = params.get("compare") === "1";
   const bots = (["include", "only"].find((each) => each === params.get("bots")) ?? "") as Bots;
-  // The totals of all time are cheap to ask for. Only if they change is everything else loaded again.
-  const live = useQuery(`live ${linkId}`, (signal) => unwrap(api.GET("/api/links/{id}/stats", { params: { path: pathOf(linkId) }, signal })), POLL_MS);
-  const turn = String(live.data?.total ?? "");
-  const { data, error, reload } = useFigures(linkId, range, filters, isCompared, turn);
+  // Only after new visits is everything else loaded again.
+  const live = useQuery(`live ${source.key}`, source.turn, source.pollMs);
+  const turn = live.data ?? "";
+  const { data, error, reload } = useFigures(source, range, filters, isCompared, turn);
   const panelTurn = useThrottled(turn, PANEL_MS);
   const pick = (filter: Filter) => setParams(filterParams([...filters.filter((each) => !isSame(each, filter)), filter]));
-  const shared = { linkId, range, filters, bots, turn: panelTurn, onPick: pick };
+  const shared = { source, range, filters, bots, turn: panelTurn, onPick: pick };
   return (
     <div class="statistics">
       <div class="stat-controls">

@@ -12,6 +12,7 @@ import { Statistics } from "../components/statistics";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
 import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { linkSource } from "../lib/sources";
 
 export default function LinkPage({ id }: PageProps) {
   const linkId = Number(id);
@@ -44,7 +45,7 @@ export default function LinkPage({ id }: PageProps) {
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>
-      <Statistics linkId={linkId} />
+      <Statistics source={linkSource(linkId)} />
       <Visits linkId={linkId} slug={link.slug} />
       {isEditing && (
         <LinkForm

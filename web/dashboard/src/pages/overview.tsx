@@ -1,16 +1,19 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { href, usePlace } from "../app/router";
+import { href, setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { SelectField } from "../components/field";
 import { Icon } from "../components/icons";
-import { RangeBar } from "../components/range_bar";
+import { Statistics } from "../components/statistics";
+import { rememberedTags } from "../components/tag_input";
 import { t } from "../i18n";
 import { formatCount, formatShare, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
+import { accountSource } from "../lib/sources";
 
-const POLL_MS = 3_000;
-const TOP = 20;
+const POLL_MS = 10_000;
+const TOP = 10;
 
 type Top = Schemas["TopLinks"]["links"];
 
@@ -60,20 +63,31 @@ function TopTable({ links }: { links: Top }) {
   );
 }
 
+/** Chooses whether all links are shown together, or those with a tag. */
+function TagChoice({ tag }: { tag: string | undefined }) {
+  const tags = [...new Set([...rememberedTags(), ...(tag ? [tag] : [])])];
+  if (tags.length === 0) return null;
+  return <SelectField isLabelHidden label={t("tag")} value={tag ?? ""} options={[["", t("tag.all")], ...tags.map((each) => [each, each] as const)]} onChange={(value) => setParams({ tag: value })} />;
+}
+
 export default function OverviewPage() {
   const { params } = usePlace();
   const range = rangeOf(params);
+  const tag = params.get("tag") ?? undefined;
   const query = { from: range.from, to: range.to, tz: currentZone(), limit: TOP };
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/stats/top", { params: { query }, signal })), POLL_MS);
   return (
     <>
       <header class="page-head">
         <h1>{t("overview")}</h1>
-        <a class="button button-primary" href={href("/links", { edit: "new" })}>
-          <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
-        </a>
+        <div class="page-actions">
+          <TagChoice tag={tag} />
+          <a class="button button-primary" href={href("/links", { edit: "new" })}>
+            <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
+          </a>
+        </div>
       </header>
-      <RangeBar range={range} withCompare={false} />
+      <Statistics source={accountSource(tag)} />
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}
       {data?.links.length === 0 && (
@@ -83,7 +97,7 @@ export default function OverviewPage() {
           </a>
         </Empty>
       )}
-      {data && data.links.length > 0 && (
+      {data && data.links.length > 0 && !tag && (
         <section class="card" aria-label={t("top")}>
           <h2 class="card-head">{t("top")}</h2>
           <TopTable links={data.links} />

@@ -1,0 +1,269 @@
+"""Statistics of several links together equal plain SQL over the visit log, also those of an earlier period."""
+
+import datetime
+import os
+import random
+import urllib.parse
+import zoneinfo
+
+import pytest
+from visit_fixture import DIMENSIONS, VALUES, add_visits, filters_sql, finish, roll_up
+
+UTC = datetime.timezone.utc
+BEGIN, END = datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 4, 12, tzinfo=UTC)
+SUMS = """count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"""
+QUERIES = int(os.environ.get("STATISTICS_QUESTIONS", "150"))
+ZONES = ["UTC", "Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu"]
+# The parameters of a scope, and the links that it means as a condition on links.
+SCOPES = [
+    ({}, "true"), ({"tag": "mail"}, "tags @> '{mail}'"), ({"tag": "nothing"}, "false"), ({"filter": "title:~'2'"}, "title LIKE '%%2%%'"),
+    ({"filter": "tags:[mail,web]"}, "tags && '{mail,web}'"), ({"tag": "web", "filter": "state:disabled"}, "tags @> '{web}' AND state = 'DISABLED'"),
+]  # fmt: skip
+
+
+def text(moment):
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment_of(value):
+    return datetime.datetime.fromisoformat(value)
+
+
+def path(below, scope=(), filters=(), **parameters):
+    pairs = [("from" if name == "start" else name, value) for name, value in parameters.items() if value is not None]
+    pairs += [*dict(scope).items(), *(("not_" * (operator == "!=") + name, value) for name, operator, value in filters)]
+    return f"/api/stats/{below}?{urllib.parse.urlencode(pairs)}"
+
+
+@pytest.fixture(scope="module")
+def owner(new_user, database):
+    """Four links with visits, one of them disabled; a deleted link and another account's, which never count."""
+    for i in range(10):
+        database.run("SELECT visit_log_make_partition(%s)", (BEGIN + datetime.timedelta(days=i)).date())
+    owner, other = new_user(), new_user()
+    tags = (["mail"], ["mail", "web"], ["web"], [])
+    links = [owner.create(title=f"link {i}", tags=tags[i]) for i in range(4)]
+    owner.call("PATCH", f"/api/links/{links[2]['id']}", {"state": "disabled"})
+    deleted = owner.create(tags=["mail"])
+    for i, link in enumerate([*links, deleted, other.create(tags=["mail"])]):
+        add_visits(database, link["id"], 1500, BEGIN, END, seed=i / 8)
+    assert owner.call("DELETE", f"/api/links/{deleted['id']}").status == 204
+    roll_up(database)
+    owner.links = links
+    return owner
+
+
+def plain(database, owner, columns, condition, start, to, filters=()):
+    where, values = filters_sql(list(filters))
+    group = " GROUP BY " + ", ".join(str(i + 1) for i in range(columns.count(" AS "))) if columns else ""
+    return database.run(
+        f"SELECT {columns}{SUMS} FROM visit_log WHERE link_id IN (SELECT id FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)"
+        f" AND state <> 'DELETED' AND {condition}) AND occurred_at >= %s AND occurred_at < %s{where}{group}",
+        owner.email, start, to, *values,
+    )  # fmt: skip
+
+
+def sums_of(item):
+    return (item["humans"], item["bots"], item["unique_visitors"])
+
+
+# --- the calendar, in Python ---
+
+
+def local_start(naive, zone):
+    """The first instant at which clocks show this time or a later one. Offsets change at quarter hours."""
+    step = datetime.timedelta(minutes=15)
+    moment = naive.replace(tzinfo=zone).astimezone(UTC).replace(second=0, microsecond=0)
+    moment -= datetime.timedelta(minutes=moment.minute % 15) + 12 * step
+    while True:
+        shown = moment.astimezone(zone).replace(tzinfo=None)
+        following = (moment + step).astimezone(zone).replace(tzinfo=None)
+        if shown <= naive < shown + step and (following == shown + step or following < naive):
+            return moment + (naive - shown)
+        if following >= naive:
+            return moment + step if following > shown + step or naive >= shown + step else moment + (naive - shown)
+        moment += step
+
+
+def moved_back(moment, zone, interval, count):
+    if interval == "hour":
+        return moment - datetime.timedelta(hours=count)
+    local = moment.astimezone(zone).replace(tzinfo=None)
+    if interval == "month":
+        months = local.year * 12 + local.month - 1 - count
+        year, month = divmod(months, 12)
+        last = (datetime.datetime(year + (month == 11), (month + 1) % 12 + 1, 1) - datetime.timedelta(days=1)).day
+        return local_start(local.replace(year=year, month=month + 1, day=min(local.day, last)), zone)
+    return local_start(local - datetime.timedelta(days=count * {"day": 1, "week": 7}[interval]), zone)
+
+
+def earlier(start, to, zone, interval, compare):
+    """The period that compare= means: moved back by the smallest number of intervals after which the two do not overlap."""
+    if compare == "year":
+        return moved_back(start, zone, "month", 12), moved_back(to, zone, "month", 12)
+    interval = interval or ("hour" if to - start < datetime.timedelta(days=1) else "day")
+    count = 1
+    while moved_back(to, zone, interval, count) > start:
+        count += 1
+    return moved_back(start, zone, interval, count), moved_back(to, zone, interval, count)
+
+
+# --- random questions ---
+
+
+def check_span(compared, span):
+    assert (moment_of(compared["from"]), moment_of(compared["to"])) == span
+
+
+def check_summary(ask, count, start, to, span):
+    answer = ask("summary")
+    assert [sums_of(answer)] == count("", start, to)
+    if span:
+        check_span(answer["compared"], span)
+        assert [sums_of(answer["compared"])] == count("", *span)
+    return answer["links"]
+
+
+def check_values(ask, count, start, to, span, dimension):
+    answer = ask(dimension, limit=5)
+    rows = [(value, tuple(sums)) for value, *sums in count(f"{DIMENSIONS[dimension]} AS value, ", start, to)]
+    wanted = sorted((row for row in rows if row[1][0] > 0), key=lambda row: (-row[1][0], row[0].encode()))[:5]
+    assert [(item["value"], sums_of(item)) for item in answer["items"]] == wanted
+    assert sums_of(answer["totals"]) == tuple(sum(sums[i] for _, sums in rows) for i in range(3))
+    if span:
+        check_span(answer["compared"], span)
+        before = {value: tuple(sums) for value, *sums in count(f"{DIMENSIONS[dimension]} AS value, ", *span)}
+        assert [sums_of(item["compared"]) for item in answer["items"]] == [before.get(value, (0, 0, 0)) for value, _ in wanted]
+        assert sums_of(answer["compared"]["totals"]) == tuple(sum(sums[i] for sums in before.values()) for i in range(3))
+
+
+def check_points(points, start, to, count):
+    edges = [moment_of(point["start"]) for point in points] + [to]
+    assert edges[0] <= start
+    for point, begin, end in zip(points, edges, edges[1:]):
+        assert [sums_of(point)] == count("", max(begin, start), end), point
+
+
+def check_series(ask, count, start, to, span, interval):
+    answer = ask("timeseries", interval=interval)
+    check_points(answer["points"], start, to, count)
+    if span:
+        check_span(answer["compared"], span)
+        check_points(answer["compared"]["points"], *span, count)
+
+
+def random_span(dice):
+    length = dice.choice([datetime.timedelta(hours=dice.randrange(1, 30)), datetime.timedelta(days=dice.randrange(1, 12))])
+    start = BEGIN + datetime.timedelta(hours=dice.randrange(24 * 12, 24 * 30))
+    return start, start + length
+
+
+def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
+    dice = random.Random(20261123)
+    days = (END - BEGIN).days
+    seen_links = set()
+    for n in range(QUERIES):
+        finish(database, (BEGIN + datetime.timedelta(days=days * n // QUERIES)).date())
+        scope, condition = dice.choice(SCOPES)
+        start, to = random_span(dice)
+        compare, zone, interval = dice.choice([None, "previous", "year"]), dice.choice(ZONES), dice.choice(["hour", "day", "week"])
+        kind = dice.choice(["summary", "values", "series"])
+        names = dice.sample(sorted(DIMENSIONS), dice.choice([0, 0, 1]))
+        filters = [(name, dice.choice(["=", "!="]), dice.choice(VALUES[DIMENSIONS[name]])) for name in names]
+        span = compare and earlier(start, to, zoneinfo.ZoneInfo(zone), interval if kind == "series" else None, compare)
+
+        def ask(below, scope=scope, filters=filters, **more):
+            where = path(below, scope, filters, start=text(start), to=text(to), tz=zone, compare=compare, **more)
+            answer = owner.call("GET", where)
+            assert answer.status == 200, (where, answer)
+            return answer.json
+
+        def count(columns, first, last, condition=condition, filters=filters):
+            return plain(database, owner, columns, condition, first, last, filters)
+
+        if kind == "summary":
+            seen_links.add(check_summary(ask, count, start, to, span))
+        elif kind == "values":
+            check_values(ask, count, start, to, span, dice.choice(sorted(DIMENSIONS)))
+        else:
+            check_series(ask, count, start, to, span, interval)
+    assert {0, 4} < seen_links or QUERIES < 100
+    print(f"{QUERIES} questions, 0 differences")
+
+
+# --- what belongs to a scope ---
+
+
+def humans(owner, **scope):
+    return owner.call("GET", path("summary", scope, start=text(BEGIN), to=text(END))).json["humans"]
+
+
+def test_a_changed_tag_a_deletion_and_a_claim_move_the_whole_history(new_user, database):
+    owner, other = new_user(), new_user()
+    link, claimed = owner.create(tags=["old"]), other.create()
+    for each in (link, claimed):
+        add_visits(database, each["id"], 300, BEGIN, END, bots=0.0)
+    roll_up(database)
+    assert (humans(owner), humans(owner, tag="old"), humans(owner, tag="new")) == (300, 300, 0)
+    owner.call("PATCH", f"/api/links/{link['id']}", {"tags": ["new"]})
+    assert (humans(owner, tag="old"), humans(owner, tag="new")) == (0, 300)
+    database.run("UPDATE links SET owner_id = (SELECT id FROM users WHERE email = %s) WHERE id = %s", owner.email, claimed["id"])
+    assert humans(owner) == 600
+    owner.call("DELETE", f"/api/links/{link['id']}")
+    assert humans(owner) == 300
+    owner.call("POST", f"/api/links/{link['id']}/restore")
+    assert humans(owner) == 600
+
+
+def test_a_visitor_of_two_links_counts_for_both(new_user, database):
+    owner = new_user()
+    links = [owner.create(), owner.create()]
+    for each in links:  # with one seed the same visitors come to both
+        add_visits(database, each["id"], 200, BEGIN, BEGIN + datetime.timedelta(days=1), seed=0.2, bots=0.0)
+    roll_up(database)
+    span = {"start": text(BEGIN), "to": text(BEGIN + datetime.timedelta(days=1))}
+    together = owner.call("GET", path("summary", **span)).json["unique_visitors"]
+    single = database.run("SELECT count(DISTINCT visitor_hash) FROM visit_log WHERE link_id = ANY (%s)", [link["id"] for link in links])[0][0]
+    assert together == 2 * single
+
+
+def test_before_the_log_the_earlier_period_of_a_filter_is_null(new_user, database):
+    owner = new_user()
+    owner.create()
+    database.run("UPDATE visit_log_reach SET since = %s", BEGIN.date())
+    try:
+        span = {"start": text(BEGIN), "to": text(BEGIN + datetime.timedelta(days=2)), "compare": "previous"}
+        for below in ("summary", "timeseries", "os"):
+            answer = owner.call("GET", path(below, filters=[("country", "=", "DE")], **span))
+            assert answer.status == 200 and answer.json["compared"] is None, answer
+            assert owner.call("GET", path(below, **span)).json["compared"]["from"] == text(BEGIN - datetime.timedelta(days=2))
+    finally:
+        database.run("UPDATE visit_log_reach SET since = NULL")
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("below", "query", "pointers"),
+    [
+        ("summary", "tag=&filter=colour:red&compare=month", ["/tag", "/filter", "/compare"]), ("summary", "interval=day", ["/interval"]),
+        ("summary", "tag=a&tag=b", ["/tag"]), ("timeseries", "from=1970-01-02&to=1970-01-10&compare=previous", ["/compare"]),
+        ("country", "owner=1", ["/owner"]), ("top", "tag=a", ["/tag"]), ("top", "compare=year", ["/compare"]),
+    ],
+)  # fmt: skip
+def test_all_invalid_parameters_are_reported(ann, expect, below, query, pointers):
+    expect(ann.call("GET", f"/api/stats/{below}?{query}"), 400, *pointers)
+
+
+def test_one_link_can_be_compared_too(owner, database):
+    link = owner.links[0]["id"]
+    start, to = BEGIN + datetime.timedelta(days=20), BEGIN + datetime.timedelta(days=25)
+    answer = owner.call("GET", f"/api/links/{link}/stats?from={text(start)}&to={text(to)}&compare=previous").json
+    assert answer["link_id"] == link
+    before = plain(database, owner, "", f"id = {link}", start - (to - start), start)
+    assert [sums_of(answer["compared"])] == before and before[0][0] > 0
+
+
+def test_an_unknown_dimension_is_404(ann, expect):
+    expect(ann.call("GET", "/api/stats/colour"), 404)

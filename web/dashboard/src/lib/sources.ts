@@ -1,0 +1,50 @@
+import { api, type Schemas, unwrap } from "../api/client";
+import type { Dimension } from "./filters";
+import type { Interval } from "./range";
+
+export type Totals = Pick<Schemas["LinksStatistics"], "humans" | "bots" | "total" | "unique_visitors">;
+export type Series = Schemas["TimeSeries"];
+export type Values = Schemas["DimensionStatistics"];
+
+/** from, to, tz and filters. */
+export type Question = Record<string, string | string[] | number | undefined>;
+
+/** Whose visits are shown: those of one link, or of the account's links together. */
+export interface Source {
+  /** Tells sources apart. */
+  key: string;
+  totals: (query: Question, signal: AbortSignal) => Promise<Totals>;
+  series: (query: Question, interval: Interval, signal: AbortSignal) => Promise<Series>;
+  values: (dimension: Dimension, query: Question, signal: AbortSignal) => Promise<Values>;
+  /** A text that changes with each visit, at little cost. */
+  turn: (signal: AbortSignal) => Promise<string>;
+  pollMs: number;
+}
+
+export function linkSource(id: number): Source {
+  const path = { id };
+  return {
+    key: `link ${id}`,
+    totals: (query, signal) => unwrap(api.GET("/api/links/{id}/stats", { params: { path, query }, signal })),
+    series: (query, interval, signal) => unwrap(api.GET("/api/links/{id}/stats/timeseries", { params: { path, query: { ...query, interval } }, signal })),
+    values: (dimension, query, signal) => unwrap(api.GET("/api/links/{id}/stats/{dimension}", { params: { path: { id, dimension }, query }, signal })),
+    turn: async (signal) => String((await unwrap(api.GET("/api/links/{id}/stats", { params: { path }, signal }))).total),
+    pollMs: 2_000,
+  };
+}
+
+/** All links of the account, or those with a tag. */
+export function accountSource(tag: string | undefined): Source {
+  const links = tag ? { tag } : {};
+  return {
+    key: `account ${tag ?? ""}`,
+    totals: (query, signal) => unwrap(api.GET("/api/stats/summary", { params: { query: { ...query, ...links } }, signal })),
+    series: (query, interval, signal) => unwrap(api.GET("/api/stats/timeseries", { params: { query: { ...query, ...links, interval } }, signal })),
+    values: (dimension, query, signal) => unwrap(api.GET("/api/stats/{dimension}", { params: { path: { dimension }, query: { ...query, ...links } }, signal })),
+    turn: async (signal) => String((await unwrap(api.GET("/api/stats/summary", { params: { query: { from: startOfDay(), ...links } }, signal }))).total),
+    pollMs: 3_000,
+  };
+}
+
+/** Of the UTC day: the same for a whole day, and cheap to count from. */
+const startOfDay = () => `${new Date().toISOString().slice(0, 10)}T00:00:00Z`;
