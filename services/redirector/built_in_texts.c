@@ -13,8 +13,10 @@ const struct built_in_text built_in_texts[BUILT_IN_TEXTS] = {
 	{ "400.text", "This is not a valid HTTP request.", "Das ist keine gültige HTTP-Anfrage." },
 	{ "404.title", "This link does not exist", "Diesen Link gibt es nicht" },
 	{ "404.text",
-	  "Check the address for a missing or wrong character: upper and lower case matter.",
-	  "Prüfen Sie die Adresse auf fehlende oder falsche Zeichen. Groß- und Kleinschreibung zählen." },
+	  "It may have been switched off. Or a character of the address is missing or wrong: upper and "
+	  "lower case matter.",
+	  "Vielleicht wurde er abgeschaltet. Oder in der Adresse fehlt ein Zeichen oder ist falsch: "
+	  "Groß- und Kleinschreibung zählen." },
 	{ "405.title", "Method not allowed", "Methode nicht erlaubt" },
 	{ "405.text", "This address supports GET and HEAD only.",
 	  "Diese Adresse unterstützt nur GET und HEAD." },

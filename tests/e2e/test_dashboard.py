@@ -148,8 +148,6 @@ def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window,
         visitor.follow(link["slug"], address=address, agent=CHROME)
     user.wait_for_visits(links[0]["id"], 2)
     user.wait_for_visits(links[1]["id"], 1)
-    window.goto("/links")
-    window.settle()
     window.goto("/")
     expect(page.locator(".tile-count").first).to_have_text("3")
     page.get_by_label("Tag", exact=True).select_option("spring")

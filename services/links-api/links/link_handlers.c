@@ -51,11 +51,15 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 /* With the current ETag: a deleted link cannot be fetched. */
 static enum http_progress answer_stale(struct request *r, const struct handled_link *s)
 {
+	const char *if_match = http_exchange_joined_header(r->exchange, "If-Match");
 	if (add_etag(r, s) != OK)
 		return response_failure(r, ERR_INTERNAL);
 	return response_problem(
 		r, 412, "stale",
-		"The link was modified. The ETag of this response is its current version.");
+		if_match && strstr(if_match, "W/\"")
+			? "If-Match has a weak ETag (W/), which never matches. The ETag of this response "
+			  "is the current version; send it without W/."
+			: "The link was modified. The ETag of this response is its current version.");
 }
 
 static enum http_progress answer_error(struct request *r, const struct handled_link *s,

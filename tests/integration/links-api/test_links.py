@@ -206,6 +206,7 @@ def test_if_match_accepts_one_of_many_concurrent_changes(ann, expect):
             assert answer.headers["etag"] == '"v2"'
     for tag in ('W/"v2"', '"v1"', '"nonsense"'):
         assert patch(ann, link, {"title": "x"}, If_Match=tag).status == 412, tag
+    assert "without W/" in patch(ann, link, {"title": "x"}, If_Match='W/"v2"').json["detail"]
     for tag in ("v2", '"v2', ""):
         expect(patch(ann, link, {"title": "x"}, If_Match=tag), 400, "/If-Match")
         expect(ann.call("DELETE", f"/api/links/{link['id']}", headers={"If-Match": tag}), 400, "/If-Match")

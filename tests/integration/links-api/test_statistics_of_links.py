@@ -267,3 +267,16 @@ def test_one_link_can_be_compared_too(owner, database):
 
 def test_an_unknown_dimension_is_404(ann, expect):
     expect(ann.call("GET", "/api/stats/colour"), 404)
+
+
+# --- tags ---
+
+
+def test_tags_are_listed_with_their_links_and_visits(owner, database, new_user):
+    answer = owner.call("GET", "/api/tags").json
+    assert [(tag["name"], tag["links"]) for tag in answer["tags"]] == [("mail", 2), ("web", 2)]
+    for tag in answer["tags"]:
+        humans, bots, _ = plain(database, owner, "", f"tags @> '{{{tag['name']}}}'", BEGIN, END)[0]
+        assert (tag["humans"], tag["bots"], tag["total"]) == (humans, bots, humans + bots) and humans > 0
+    assert list(answer) == ["tags", "as_of", "lag_ms"]
+    assert new_user().call("GET", "/api/tags").json["tags"] == []

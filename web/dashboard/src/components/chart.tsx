@@ -92,11 +92,18 @@ function useTheme(): number {
   return turn;
 }
 
+function placeCursor(chart: uPlot, index: number): void {
+  const x = chart.data[0][index];
+  if (x !== undefined) chart.setCursor({ left: chart.valToPos(x, "x"), top: 0 });
+}
+
 /** A series over time. Arrow keys move the cursor, and what it shows is read aloud. */
 export default function Chart(props: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
+  const latest = useRef<number | null>(null);
+  latest.current = at;
   const theme = useTheme();
   const data = useMemo(() => dataOf(props), [props.points, props.previous, props.withBots]);
   const shape = `${props.interval} ${props.withBots} ${props.previous !== undefined} ${theme} ${props.points.length < 3}`;
@@ -104,7 +111,10 @@ export default function Chart(props: ChartProps) {
   useEffect(() => {
     const element = holder.current;
     if (!element) return;
-    const chart = new uPlot(optionsFor(props, element.clientWidth, setAt), data, element);
+    const kept = latest.current; // a chart that is drawn anew keeps its cursor
+    const options = optionsFor(props, element.clientWidth, setAt);
+    const ready = (chart: uPlot) => kept !== null && placeCursor(chart, kept);
+    const chart = new uPlot({ ...options, hooks: { ...options.hooks, ready: [ready] } }, data, element);
     plot.current = chart;
     const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
     observer.observe(element);
@@ -117,18 +127,13 @@ export default function Chart(props: ChartProps) {
 
   useEffect(() => plot.current?.setData(data), [data]);
 
-  const moveTo = (index: number) => {
-    const chart = plot.current;
-    const x = data[0][index];
-    if (chart && x !== undefined) chart.setCursor({ left: chart.valToPos(x, "x"), top: 0 });
-  };
   const onKeyDown = (event: KeyboardEvent) => {
     const last = props.points.length - 1;
     const here = at ?? (event.key === "ArrowLeft" ? last + 1 : -1);
     const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    moveTo(Math.max(0, Math.min(last, to)));
+    if (plot.current) placeCursor(plot.current, Math.max(0, Math.min(last, to)));
   };
 
   const shown = at === null ? "" : sentence(props, at);

@@ -6,7 +6,6 @@ import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Statistics } from "../components/statistics";
-import { rememberedTags } from "../components/tag_input";
 import { t } from "../i18n";
 import { formatCount, formatShare, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
@@ -65,7 +64,8 @@ function TopTable({ links }: { links: Top }) {
 
 /** Chooses whether all links are shown together, or those with a tag. */
 function TagChoice({ tag }: { tag: string | undefined }) {
-  const tags = [...new Set([...rememberedTags(), ...(tag ? [tag] : [])])];
+  const { data } = useQuery("tags", (signal) => unwrap(api.GET("/api/tags", { signal })));
+  const tags = [...new Set([...(data?.tags ?? []).map((each) => each.name), ...(tag ? [tag] : [])])];
   if (tags.length === 0) return null;
   return <SelectField isLabelHidden label={t("tag")} value={tag ?? ""} options={[["", t("tag.all")], ...tags.map((each) => [each, each] as const)]} onChange={(value) => setParams({ tag: value })} />;
 }
