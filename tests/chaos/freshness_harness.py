@@ -213,11 +213,21 @@ class History:
         environment = {**os.environ, "TOKEN": stack.token}
         self.process = popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
-    def operations(self):
-        """How many operations are in the files. The last ones may still be in the buffers of the load."""
+    def counts(self):
+        """How many changes and reads are in the files. The last ones may still be in the buffers of the load."""
         sizes = {"changes": CHANGE_BYTES, "reads": READ_BYTES}
-        files = self.folder.iterdir()
-        return sum(path.stat().st_size // sizes[path.name.partition("-")[0]] for path in files)
+        counts = dict.fromkeys(sizes, 0)
+        for path in self.folder.iterdir():
+            kind = path.name.partition("-")[0]
+            counts[kind] += path.stat().st_size // sizes[kind]
+        return counts
+
+    def operations(self):
+        return sum(self.counts().values())
+
+    def wait_until_begun(self):
+        """Until there are changes and reads: on a busy machine the load takes longer to start than a fault lasts."""
+        wait_until(lambda: all(self.counts().values()), 180, "the first changes and reads")
 
     @contextlib.contextmanager
     def span(self, what):

@@ -24,6 +24,7 @@ def figures(freshness):
     """The checker's figures by fault, of one history with all faults in it."""
     with made_history(freshness, **LOAD) as history:
         faults = Faults(history, FAULT_S)
+        history.wait_until_begun()
         for done, name in enumerate(itertools.cycle(NAMES)):
             if done >= len(NAMES) and history.operations() >= OPERATIONS:
                 break
