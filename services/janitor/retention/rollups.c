@@ -41,9 +41,19 @@ static enum err fold(struct run *run, int64_t *changed)
 	return err;
 }
 
+static enum err move_some(const struct run *run, int64_t *changed)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, RUN_BATCH_ROWS);
+	return pg_conn_query_int(run->conn, "SELECT rollup_move_some($1::integer)", &params,
+	                         changed);
+}
+
 enum err rollups_fold(struct run *run, int64_t *changed)
 {
 	enum err err = run_until_unchanged(run, import, changed);
+	if (err == OK && !run->is_interrupted)
+		err = run_until_unchanged(run, move_some, changed);
 	return err == OK && !run->is_interrupted ? fold(run, changed) : err;
 }
 

@@ -133,7 +133,7 @@ def add(cursor, table, key, bucket, quarters, visits):
 
 def finish_days(cursor):
     """Finishes the last whole day as the janitor does; returns the durations of the steps in milliseconds, sorted."""
-    cursor.execute("UPDATE rollup_progress SET next_day = current_date - 1, next_link = 0")
+    cursor.execute("UPDATE rollup_progress SET next_day = current_date - 1, next_link = DEFAULT")
     steps, done = [], 1
     while done > 0:
         begun = time.perf_counter()

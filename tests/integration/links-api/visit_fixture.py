@@ -76,7 +76,7 @@ def roll_up(database, dimensions=True):
     """Stores what the consumer would store in three batches. Nothing is folded yet; finish() does that."""
     database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day")
     database.run(
-        """UPDATE rollup_progress SET next_day = first, next_link = 0, hours_since = '-infinity', fold_link = 0
+        """UPDATE rollup_progress SET next_day = first, next_link = DEFAULT, hours_since = '-infinity', fold_link = 0
            FROM (SELECT min(day) AS first FROM visit_log) AS log"""
     )
     rolled_up = [name for name in DIMENSIONS if dimensions and name not in NOT_ROLLED_UP]

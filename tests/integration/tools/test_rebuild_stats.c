@@ -210,7 +210,7 @@ static void compares_only_days_with_roll_ups(void **state)
 	run(db,
 	    "UPDATE rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
-	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = 0");
+	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = DEFAULT");
 }
 
 /* Hours that were deleted are not made again, but their days are compared. */
@@ -257,7 +257,7 @@ static void keeps_days_from_being_finished(void **state)
 	assert_int_equal(done, 0);
 	test_database_await(db, "SELECT (rollup_finish_day(current_date + 1, 90, 100) > 0)::int", 1,
 	                    5000);
-	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = 0");
+	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = DEFAULT");
 }
 
 struct counter {

@@ -1,0 +1,377 @@
+-- Roll-ups of accounts (docs/decisions/0062-rollups-of-accounts.md). rollup_hour and rollup_day also
+-- have one row per account and hour or day. Its link_id is the account's id, negated. It is the sum
+-- of the rows of those links that rollup_account assigns to the account.
+--
+-- A link belongs to its owner's rows while it is not deleted. rollup_move has the links for which
+-- that may have changed. Until a step of the janitor has moved their rows, readers add or subtract
+-- them.
+
+-- No fold meanwhile: it would assign links by the functions of the previous version.
+LOCK TABLE rollup_progress;
+
+-- Whose rows contain the hours and days of a link. A link that was never folded has no row. Written
+-- by folds, moves and purges, which hold rollup_lock.
+CREATE TABLE rollup_account (
+    link_id  bigint PRIMARY KEY,
+    owner_id bigint NOT NULL -- 0: nobody's
+);
+
+CREATE TABLE rollup_move (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner_id bigint NOT NULL, -- the account whose rows may have to change
+    link_id  bigint NOT NULL  -- may be here several times
+);
+CREATE INDEX rollup_move_owner_idx ON rollup_move (owner_id, link_id);
+
+-- Whose rows should contain the link; 0: nobody's.
+CREATE FUNCTION rollup_owner(link bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT owner_id FROM links WHERE id = link AND state <> 'DELETED'), 0)
+$$;
+
+-- --- noting changes ---
+--
+-- A change is noted even if the link was never folded: a fold may be under way that has read the
+-- former owner.
+
+CREATE FUNCTION rollup_note_move() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO rollup_move (owner_id, link_id) VALUES (OLD.owner_id, OLD.id);
+    ELSE
+        INSERT INTO rollup_move (owner_id, link_id)
+            SELECT DISTINCT owner, NEW.id FROM unnest(ARRAY[OLD.owner_id, NEW.owner_id]) AS owner WHERE owner IS NOT NULL;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER rollup_note_move AFTER UPDATE OF owner_id, state ON links FOR EACH ROW
+    WHEN (OLD.owner_id IS DISTINCT FROM NEW.owner_id OR (OLD.state = 'DELETED') <> (NEW.state = 'DELETED'))
+    EXECUTE FUNCTION rollup_note_move();
+CREATE TRIGGER rollup_note_purge AFTER DELETE ON links FOR EACH ROW
+    WHEN (OLD.owner_id IS NOT NULL AND OLD.state <> 'DELETED') EXECUTE FUNCTION rollup_note_move();
+
+-- What was folded so far belongs to nobody's rows yet.
+INSERT INTO rollup_account (link_id, owner_id) SELECT link_id, 0 FROM link_statistics WHERE link_id > 0;
+INSERT INTO rollup_move (owner_id, link_id)
+    SELECT links.owner_id, id FROM rollup_account JOIN links ON id = link_id WHERE links.owner_id IS NOT NULL AND state <> 'DELETED';
+
+-- Each day, accounts are finished before links.
+ALTER TABLE rollup_progress ALTER COLUMN next_link SET DEFAULT -9223372036854775808;
+UPDATE rollup_progress SET next_link = -9223372036854775808 WHERE next_link = 0;
+
+-- --- lists of entries ---
+
+-- The rows of a table as rows of the accounts: what rollup_entries_sql takes as its source. The
+-- conditions are on t.
+CREATE FUNCTION rollup_account_rows_sql(source text, conditions text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('(SELECT -a.owner_id AS link_id, t.hour, %s FROM %I AS t JOIN rollup_account AS a ON a.link_id = t.link_id
+                   WHERE a.owner_id <> 0 AND %s)', string_agg(format('t.%I', name), ', '), source, conditions)
+    FROM unnest(rollup_columns()) AS name
+$$;
+
+-- As in 0015_packed_rollups.sql. In addition, changes may be negative. A value of an account may
+-- have lost visits to "(other)", so that more than it has is subtracted; "(other)" has the rest.
+CREATE OR REPLACE FUNCTION rollup_add_sql(target text, key text, changes text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format($sql$
+        WITH change AS MATERIALIZED (%3$s),
+        touched AS MATERIALIZED (SELECT DISTINCT link_id, %2$I FROM change),
+        sums AS (
+            SELECT link_id, %2$I, dimension, value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques
+            FROM (SELECT * FROM change
+                  UNION ALL %4$s JOIN touched USING (link_id, %2$I)) AS entries
+            GROUP BY 1, 2, 3, 4),
+        ranked AS (
+            SELECT *, humans < 0 OR bots < 0 OR uniques < 0 AS is_overdrawn,
+                row_number() OVER (PARTITION BY link_id, %2$I, dimension
+                                   ORDER BY value = '(other)', humans + bots DESC, value) AS rank
+            FROM sums WHERE humans <> 0 OR bots <> 0 OR uniques <> 0),
+        kept AS (
+            SELECT link_id, %2$I, dimension, CASE WHEN rank <= 1000 AND NOT is_overdrawn THEN value ELSE '(other)' END AS value,
+                sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques
+            FROM ranked GROUP BY 1, 2, 3, 4)
+        INSERT INTO %1$I (link_id, %2$I, humans, bots, uniques, %5$s)
+        SELECT link_id, %2$I, coalesce(sum(humans) FILTER (WHERE dimension = 'quarters'), 0),
+            coalesce(sum(bots) FILTER (WHERE dimension = 'quarters'), 0),
+            coalesce(sum(uniques) FILTER (WHERE dimension = 'quarters'), 0), %6$s
+        FROM touched LEFT JOIN kept USING (link_id, %2$I) GROUP BY link_id, %2$I ORDER BY link_id, %2$I
+        ON CONFLICT (link_id, %2$I) DO UPDATE SET humans = EXCLUDED.humans, bots = EXCLUDED.bots, uniques = EXCLUDED.uniques, %7$s
+        $sql$, target, key, changes, rollup_entries_sql(target, key), string_agg(name, ', '),
+        string_agg(format($list$string_agg(concat_ws(E'\x1f', humans, bots, uniques, value), E'\x1e')
+            FILTER (WHERE dimension = %L AND (humans, bots, uniques) <> (0, 0, 0))$list$, name), ', '),
+        string_agg(format('%1$I = EXCLUDED.%1$I', name), ', '))
+    FROM unnest(rollup_columns()) AS name
+$$;
+
+-- As in 0015_packed_rollups.sql: the entries of links.
+DO $$
+BEGIN
+    EXECUTE 'CREATE OR REPLACE VIEW rollup_hour_entries AS ' || rollup_entries_sql('rollup_hour', 't.hour') || ' WHERE t.link_id > 0 UNION ALL '
+        || rollup_entries_sql('rollup_delta', 't.hour');
+    EXECUTE 'CREATE OR REPLACE VIEW rollup_day_entries AS ' || rollup_entries_sql('rollup_day', 't.day') || ' WHERE t.link_id > 0 UNION ALL '
+        || rollup_entries_sql('rollup_delta', '(t.hour AT TIME ZONE ''UTC'')::date AS day');
+END
+$$;
+
+-- --- folding ---
+
+-- As in 0015_packed_rollups.sql, and adds the same to the rows of the accounts.
+CREATE OR REPLACE FUNCTION rollup_fold(before timestamptz, at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+    rows_min CONSTANT integer := 32;
+    entries_max CONSTANT integer := 50000;
+    of_hours CONSTANT text := 't.ctid = ANY ($1) AND t.hour >= $2::timestamp AT TIME ZONE ''UTC''';
+    of_days CONSTANT text := 't.ctid = ANY ($1) AND rollup_has_day($2, %s, (t.hour AT TIME ZONE ''UTC'')::date)';
+    day CONSTANT text := '(t.hour AT TIME ZONE ''UTC'')::date AS day';
+    progress rollup_progress;
+    due tid[];
+    folded bigint;
+    looked_at bigint;
+    last_link bigint;
+    left_link bigint; -- the first with due rows that were not taken
+BEGIN
+    IF NOT rollup_lock() THEN
+        RETURN 0;
+    END IF;
+    SELECT * INTO progress FROM rollup_progress;
+    WITH next AS MATERIALIZED (
+        SELECT ctid AS row_id, link_id, hour, entries FROM rollup_delta WHERE link_id >= progress.fold_link
+        ORDER BY link_id, hour LIMIT at_most * 20),
+    hours AS (
+        SELECT link_id, hour, count(*) AS n, sum(entries) AS entries, array_agg(row_id) AS row_ids FROM next GROUP BY 1, 2
+        HAVING count(*) >= rows_min OR hour + interval '1 hour' <= before),
+    placed AS (
+        SELECT *, sum(n) OVER place - n AS rows_before, sum(entries) OVER place - entries AS entries_before,
+            greatest(2, least(at_most, entries_max * n / greatest(entries, 1)))::integer AS take
+        FROM hours WINDOW place AS (ORDER BY link_id, hour)),
+    judged AS MATERIALIZED (SELECT *, rows_before < at_most AND entries_before < entries_max AS is_taken FROM placed)
+    SELECT (SELECT count(*) FROM next), (SELECT max(link_id) FROM next), ARRAY(SELECT unnest(row_ids[1:take]) FROM judged WHERE is_taken),
+        (SELECT min(link_id) FROM judged WHERE NOT is_taken OR n > take)
+    INTO looked_at, last_link, due, left_link;
+    -- A purge of the links has deleted them, or waits and then finds what they were folded into.
+    due := ARRAY(SELECT ctid FROM rollup_delta WHERE ctid = ANY (due) ORDER BY link_id, hour, ctid FOR UPDATE);
+    folded := cardinality(due);
+    IF folded > 0 THEN
+        INSERT INTO rollup_account (link_id, owner_id)
+            SELECT link_id, rollup_owner(link_id) FROM (SELECT DISTINCT link_id FROM rollup_delta WHERE ctid = ANY (due)) AS link
+            ON CONFLICT (link_id) DO NOTHING;
+        EXECUTE rollup_add_sql('rollup_hour', 'hour', rollup_entries_sql('rollup_delta', 't.hour') || 'WHERE ' || of_hours
+            || ' UNION ALL ' || rollup_entries_sql(rollup_account_rows_sql('rollup_delta', of_hours), 't.hour'))
+            USING due, progress.hours_since - 1;
+        EXECUTE rollup_add_sql('rollup_day', 'day', rollup_entries_sql('rollup_delta', day) || 'WHERE ' || format(of_days, 't.link_id')
+            || ' UNION ALL ' || rollup_entries_sql(rollup_account_rows_sql('rollup_delta', format(of_days, '-a.owner_id')), day))
+            USING due, progress;
+        DELETE FROM rollup_delta WHERE ctid = ANY (due);
+    END IF;
+    UPDATE rollup_progress SET fold_link = CASE
+        WHEN left_link IS NOT NULL THEN left_link
+        WHEN looked_at < at_most * 20 THEN 0
+        WHEN last_link = progress.fold_link THEN last_link + 1 -- its rows have been looked at
+        ELSE last_link END;
+    RETURN folded;
+END
+$$;
+
+-- As in 0015_packed_rollups.sql, for the accounts and then for the links.
+CREATE OR REPLACE FUNCTION rollup_finish_day(last_day date, hours_keep integer, at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+    rows_max CONSTANT integer := 20;
+    progress rollup_progress;
+    is_accounts boolean;
+    page bigint[];
+    visited bigint[];
+    is_last boolean;
+BEGIN
+    IF NOT rollup_lock() THEN
+        RETURN 0;
+    END IF;
+    SELECT * INTO progress FROM rollup_progress;
+    IF progress.next_day > last_day THEN
+        RETURN 0;
+    END IF;
+    is_accounts := progress.next_link < 0;
+    IF is_accounts THEN
+        page := ARRAY(
+            WITH RECURSIVE account (id) AS (
+                SELECT min(link_id) FROM rollup_hour WHERE link_id >= progress.next_link AND link_id < 0
+                UNION ALL
+                SELECT (SELECT min(link_id) FROM rollup_hour WHERE link_id > account.id AND link_id < 0)
+                FROM account WHERE account.id IS NOT NULL)
+            SELECT id FROM account WHERE id IS NOT NULL LIMIT rows_max);
+        visited := page;
+        is_last := cardinality(page) < rows_max;
+    ELSE
+        page := ARRAY(SELECT link_id FROM link_statistics WHERE link_id >= greatest(progress.next_link, 1) ORDER BY link_id LIMIT at_most);
+        -- Either a purge of the links waits and then deletes what is added here, or the row is gone.
+        visited := ARRAY(
+            SELECT link_id FROM link_statistics WHERE link_id = ANY (ARRAY(
+                SELECT link_id FROM link_statistics WHERE link_id = ANY (page)
+                AND last_visited_at >= progress.next_day::timestamp AT TIME ZONE 'UTC' ORDER BY link_id LIMIT rows_max))
+            ORDER BY link_id FOR KEY SHARE);
+        is_last := cardinality(page) < at_most AND cardinality(visited) < rows_max;
+        IF cardinality(visited) = rows_max THEN
+            page := ARRAY(SELECT link FROM unnest(page) AS link WHERE link <= visited[rows_max]);
+        END IF;
+    END IF;
+    EXECUTE rollup_add_sql('rollup_day', 'day', rollup_entries_sql('rollup_hour', '$2 AS day') || 'WHERE t.link_id = ANY ($1)'
+        ' AND t.hour >= $2::timestamp AT TIME ZONE ''UTC'' AND t.hour < ($2 + 1)::timestamp AT TIME ZONE ''UTC''')
+        USING visited, progress.next_day;
+    -- One day later than hours_since says, because a reader may still rely on the previous one.
+    DELETE FROM rollup_hour WHERE link_id = ANY (page) AND hour < (progress.hours_since - 1)::timestamp AT TIME ZONE 'UTC';
+    UPDATE rollup_progress SET
+        next_day = CASE WHEN is_last AND NOT is_accounts THEN progress.next_day + 1 ELSE progress.next_day END,
+        next_link = CASE WHEN is_last AND is_accounts THEN 1 WHEN is_last THEN -9223372036854775808 ELSE page[cardinality(page)] + 1 END,
+        hours_since = CASE WHEN is_last AND NOT is_accounts THEN greatest(progress.hours_since, progress.next_day - hours_keep)
+                      ELSE progress.hours_since END;
+    RETURN greatest(cardinality(page), 1);
+END
+$$;
+
+-- --- moving links between accounts ---
+
+-- Moves the rows of these links to the accounts that should contain them. The caller holds
+-- rollup_lock.
+CREATE FUNCTION rollup_reassign(link_ids bigint[]) RETURNS void LANGUAGE plpgsql
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+    progress rollup_progress;
+    moved bigint[];
+    owners bigint[]; -- of moved, from now on
+    links bigint[]; -- with scopes and signs: one element per link and account
+    scopes bigint[];
+    signs integer[];
+    -- Rows of the links as rows of the accounts. The key is t.hour or t.day.
+    rows_sql CONSTANT text := (
+        SELECT '(SELECT m.scope AS link_id, m.sign, %1$s, ' || string_agg(format('t.%I', name), ', ') || ' FROM %2$s AS t '
+            'JOIN unnest($1, $2, $3) AS m (link_id, scope, sign) ON m.link_id = t.link_id WHERE %3$s)'
+        FROM unnest(rollup_columns()) AS name);
+    signed_sql CONSTANT text := 'SELECT link_id, %1$s, dimension, value, sign * humans AS humans, sign * bots AS bots, '
+        'sign * uniques AS uniques FROM (%2$s) AS entry';
+BEGIN
+    SELECT * INTO progress FROM rollup_progress;
+    SELECT array_agg(link_id), array_agg(new_owner) INTO moved, owners FROM (
+        SELECT link_id, owner_id, rollup_owner(link_id) AS new_owner FROM rollup_account WHERE link_id = ANY (link_ids)) AS link
+        WHERE owner_id <> new_owner;
+    IF moved IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(link_id), array_agg(scope), array_agg(sign) INTO links, scopes, signs FROM (
+        SELECT link_id, -owner_id AS scope, -1 AS sign FROM rollup_account WHERE link_id = ANY (moved)
+        UNION ALL SELECT link, -owner, 1 FROM unnest(moved, owners) AS m (link, owner)) AS m WHERE scope <> 0;
+    EXECUTE rollup_add_sql('rollup_hour', 'hour', format(signed_sql, 'hour', rollup_entries_sql(
+        format(rows_sql, 't.hour', 'rollup_hour', 't.hour >= $4::timestamp AT TIME ZONE ''UTC'''), 't.hour, t.sign')))
+        USING links, scopes, signs, progress.hours_since - 1;
+    -- Of the day that is being finished, the account may have a row already and the link not yet.
+    EXECUTE rollup_add_sql('rollup_day', 'day', format(signed_sql, 'day',
+        rollup_entries_sql(format(rows_sql, 't.day', 'rollup_day', 'true'), 't.day, t.sign') || ' UNION ALL '
+        || rollup_entries_sql(format(rows_sql, 't.hour', 'rollup_hour', 't.hour >= ($4).next_day::timestamp AT TIME ZONE ''UTC'' '
+            'AND t.hour < (($4).next_day + 1)::timestamp AT TIME ZONE ''UTC'' AND rollup_has_day($4, m.scope, ($4).next_day) '
+            'AND NOT rollup_has_day($4, t.link_id, ($4).next_day)'), '($4).next_day AS day, t.sign')))
+        USING links, scopes, signs, progress;
+    DELETE FROM rollup_hour WHERE link_id = ANY (scopes) AND humans = 0 AND bots = 0 AND quarters IS NULL AND country IS NULL
+        AND browser IS NULL AND referrer_host IS NULL;
+    DELETE FROM rollup_day WHERE link_id = ANY (scopes) AND humans = 0 AND bots = 0 AND quarters IS NULL AND country IS NULL
+        AND browser IS NULL AND referrer_host IS NULL;
+    UPDATE rollup_account AS a SET owner_id = m.owner FROM unnest(moved, owners) AS m (link, owner) WHERE a.link_id = m.link;
+END
+$$;
+
+-- Moves the links of the oldest notes, at most so many, and about 2,000 rows. Returns how many notes
+-- are done; 0: there are none, or a rebuild is under way.
+CREATE FUNCTION rollup_move_some(at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+    rows_max CONSTANT integer := 2000;
+    notes bigint[];
+    link_ids bigint[];
+BEGIN
+    IF NOT rollup_lock() THEN
+        RETURN 0;
+    END IF;
+    WITH next AS MATERIALIZED (SELECT id, link_id FROM rollup_move ORDER BY id LIMIT at_most),
+    sized AS (
+        SELECT *, sum(size) OVER (ORDER BY id) - size AS rows_before FROM (
+            SELECT id, link_id,
+                CASE WHEN (SELECT owner_id FROM rollup_account WHERE link_id = next.link_id) <> rollup_owner(link_id)
+                THEN (SELECT count(*) FROM rollup_hour WHERE link_id = next.link_id)
+                    + (SELECT count(*) FROM rollup_day WHERE link_id = next.link_id) ELSE 0 END AS size
+            FROM next) AS note)
+    SELECT array_agg(id), array_agg(DISTINCT link_id) INTO notes, link_ids FROM sized WHERE rows_before < rows_max;
+    IF notes IS NULL THEN
+        RETURN 0;
+    END IF;
+    PERFORM rollup_reassign(link_ids);
+    -- Later changes of the same links have notes of their own.
+    DELETE FROM rollup_move WHERE id = ANY (notes);
+    RETURN cardinality(notes);
+END
+$$;
+
+-- --- statistics of purged links ---
+
+-- As in 0015_packed_rollups.sql. Links that are still part of an account's rows are taken out of
+-- them first. While a rebuild keeps them, they stay; statistics_delete_orphans finds them later.
+CREATE OR REPLACE FUNCTION statistics_delete_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    assigned_max CONSTANT integer := 20;
+    purged bigint[] := ARRAY(SELECT DISTINCT id FROM unnest(link_ids) AS link (id)
+                             WHERE id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link.id) ORDER BY id);
+    assigned bigint[] := ARRAY(SELECT link_id FROM rollup_account WHERE link_id = ANY (purged) AND owner_id <> 0 ORDER BY link_id);
+    deleted bigint := 0;
+    changed bigint;
+    keys CONSTANT text[] := ARRAY[
+        'rollup_delta', 'link_id, hour, ctid', 'rollup_hour', 'link_id, hour', 'rollup_day', 'link_id, day',
+        'visit_rollup_quarter', 'link_id, bucket', 'visit_rollup_hour', 'link_id, dimension, bucket, value',
+        'visit_total_day', 'link_id, day', 'visit_rollup_day', 'link_id, dimension, day, value'];
+BEGIN
+    IF cardinality(assigned) > 0 THEN
+        IF rollup_lock() THEN
+            PERFORM rollup_reassign(assigned[1:assigned_max]);
+            IF cardinality(assigned) > assigned_max THEN
+                RETURN assigned_max; -- there are more
+            END IF;
+        ELSE
+            purged := ARRAY(SELECT id FROM unnest(purged) AS id WHERE id <> ALL (assigned));
+        END IF;
+    END IF;
+    -- By ctid, because the planner could answer a join with a scan of the whole table. A row that
+    -- is changed meanwhile may stay for the next call.
+    FOR i IN 1 .. cardinality(keys) BY 2 LOOP
+        EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY(SELECT ctid FROM %1$I WHERE link_id = ANY ($1) ORDER BY %2$s LIMIT $2))',
+                       keys[i], keys[i + 1]) USING purged, at_most - deleted;
+        GET DIAGNOSTICS changed = ROW_COUNT;
+        deleted := deleted + changed;
+    END LOOP;
+    IF deleted >= at_most THEN
+        RETURN deleted; -- there may be more
+    END IF;
+    -- A transaction that counts a late click has either committed, and its roll-ups are seen below,
+    -- or it waits here and inserts a new row afterwards. So no roll-up is left without the row by
+    -- which it is found.
+    PERFORM FROM link_statistics WHERE link_id = ANY (purged) ORDER BY link_id FOR UPDATE;
+    DELETE FROM rollup_account AS a WHERE link_id = ANY (purged) AND owner_id = 0
+        AND NOT EXISTS (SELECT FROM rollup_hour AS r WHERE r.link_id = a.link_id)
+        AND NOT EXISTS (SELECT FROM rollup_day AS r WHERE r.link_id = a.link_id);
+    DELETE FROM link_statistics AS s WHERE link_id = ANY (purged)
+        AND NOT EXISTS (SELECT FROM rollup_delta AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM rollup_hour AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM rollup_day AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM rollup_account AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_rollup_quarter AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_rollup_hour AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_total_day AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_rollup_day AS r WHERE r.link_id = s.link_id);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN deleted + changed;
+END
+$$;
+
+GRANT SELECT ON rollup_account, rollup_move TO waymark_links_api;
+GRANT EXECUTE ON FUNCTION rollup_owner(bigint) TO waymark_links_api;
+REVOKE EXECUTE ON FUNCTION rollup_reassign(bigint[]), rollup_move_some(integer), rollup_note_move() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION rollup_move_some(integer) TO waymark_janitor;
