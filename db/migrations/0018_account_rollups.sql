@@ -15,6 +15,7 @@ CREATE TABLE rollup_account (
     link_id  bigint PRIMARY KEY,
     owner_id bigint NOT NULL -- 0: nobody's
 );
+CREATE INDEX rollup_account_owner_idx ON rollup_account (owner_id);
 
 CREATE TABLE rollup_move (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -311,6 +312,46 @@ BEGIN
 END
 $$;
 
+-- --- for rebuild-stats ---
+
+-- The number of entries in which the rows of an account differ from the sums of its links' rows.
+-- Of a list with "(other)", only the sum is compared.
+CREATE FUNCTION rollup_account_differences(account bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    ours bigint[] := ARRAY(SELECT link_id FROM rollup_account WHERE owner_id = account) || -account;
+    progress rollup_progress := (SELECT p FROM rollup_progress AS p);
+    differences bigint;
+BEGIN
+    EXECUTE format($sql$
+        WITH hours AS MATERIALIZED (%s WHERE t.link_id = ANY ($1)),
+        entries AS MATERIALIZED (
+            SELECT 'hour' AS kind, hour::text AS key, link_id, dimension, value, humans, bots, uniques FROM hours
+            UNION ALL
+            SELECT 'day', day::text, link_id, dimension, value, humans, bots, uniques FROM (%s WHERE t.link_id = ANY ($1)) AS days
+            UNION ALL -- the account has finished this day, the link has not
+            SELECT 'day', ($2).next_day::text, link_id, dimension, value, humans, bots, uniques FROM hours
+            WHERE link_id > 0 AND (hour AT TIME ZONE 'UTC')::date = ($2).next_day AND rollup_has_day($2, $3, ($2).next_day)
+                AND NOT rollup_has_day($2, link_id, ($2).next_day)),
+        cut AS (SELECT DISTINCT kind, key, dimension, true AS is_cut FROM entries WHERE value = '(other)'),
+        signed AS (SELECT *, CASE WHEN link_id < 0 THEN 1 ELSE -1 END AS sign FROM entries LEFT JOIN cut USING (kind, key, dimension))
+        SELECT count(*) FROM (
+            SELECT FROM signed GROUP BY kind, key, dimension, CASE WHEN is_cut THEN '(other)' ELSE value END
+            HAVING sum(sign * humans) <> 0 OR sum(sign * bots) <> 0 OR sum(sign * uniques) <> 0) AS different
+        $sql$, rollup_entries_sql('rollup_hour', 't.hour'), rollup_entries_sql('rollup_day', 't.day'))
+        USING ours, progress, -account INTO differences;
+    RETURN differences;
+END
+$$;
+
+-- Takes all links out of the rows of an account and notes them, so that rollup_move_some makes the
+-- rows again.
+CREATE FUNCTION rollup_account_reset(account bigint) RETURNS void LANGUAGE sql AS $$
+    DELETE FROM rollup_hour WHERE link_id = -account;
+    DELETE FROM rollup_day WHERE link_id = -account;
+    INSERT INTO rollup_move (owner_id, link_id) SELECT owner_id, link_id FROM rollup_account WHERE owner_id = account;
+    UPDATE rollup_account SET owner_id = 0 WHERE owner_id = account;
+$$;
+
 -- --- statistics of purged links ---
 
 -- As in 0015_packed_rollups.sql. Links that are still part of an account's rows are taken out of
@@ -373,5 +414,6 @@ $$;
 
 GRANT SELECT ON rollup_account, rollup_move TO waymark_links_api;
 GRANT EXECUTE ON FUNCTION rollup_owner(bigint) TO waymark_links_api;
-REVOKE EXECUTE ON FUNCTION rollup_reassign(bigint[]), rollup_move_some(integer), rollup_note_move() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION rollup_reassign(bigint[]), rollup_move_some(integer), rollup_note_move(),
+    rollup_account_differences(bigint), rollup_account_reset(bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION rollup_move_some(integer) TO waymark_janitor;

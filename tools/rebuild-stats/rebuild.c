@@ -92,6 +92,47 @@ static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last,
 	return err;
 }
 
+/* --- accounts --- */
+
+static enum err rebuild_account(struct pg_conn *conn, const struct rebuild_options *options,
+                                int64_t account_id, struct totals *totals)
+{
+	struct rebuild_difference found = { 0 };
+	enum err err = rebuild_difference_find_account(conn, account_id, &found);
+	if (err != OK)
+		return err;
+	add(&totals->before, &found);
+	if (rebuild_difference_sum(&found) == 0 || options->check_only)
+		return OK;
+	err = rebuild_repair_account(conn, account_id);
+	if (err == OK)
+		err = rebuild_difference_find_account(conn, account_id, &found);
+	if (err == OK)
+		add(&totals->after, &found);
+	return err;
+}
+
+/* After the links, because the sums of their rows are what an account must have. */
+static enum err rebuild_accounts(struct pg_conn *conn, const struct rebuild_options *options,
+                                 struct totals *totals)
+{
+	struct pg_result *rows = NULL;
+	enum err err = options->check_only ? OK : rebuild_repair_move_links(conn);
+	if (err == OK)
+		err = pg_conn_query(
+			conn,
+			"SELECT owner_id FROM rollup_account WHERE owner_id <> 0 UNION "
+			"SELECT -link_id FROM rollup_hour WHERE link_id < 0 UNION "
+			"SELECT -link_id FROM rollup_day WHERE link_id < 0 ORDER BY 1",
+			NULL, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		err = rebuild_account(conn, options, pg_result_int(rows, i, 0), totals);
+	pg_result_free(rows);
+	return err;
+}
+
+/* --- everything --- */
+
 static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *options,
                             struct totals *totals)
 {
@@ -107,6 +148,8 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *
 		totals->links += count;
 	}
 	if (err == OK)
+		err = rebuild_accounts(conn, options, totals);
+	if (err == OK)
 		err = rebuild(conn, options, REBUILD_DIFFERENCE_PLATFORM,
 		              REBUILD_DIFFERENCE_PLATFORM, totals);
 	if (err != ERR_NOT_FOUND)
@@ -118,9 +161,9 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *
 static void print_difference(const char *what, const struct rebuild_difference *difference)
 {
 	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64
-	       " entries of hours, %" PRId64 " of days\n",
+	       " entries of hours, %" PRId64 " of days, %" PRId64 " of accounts\n",
 	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_HOURS],
-	       difference->rows[REBUILD_DAYS]);
+	       difference->rows[REBUILD_DAYS], difference->rows[REBUILD_ACCOUNTS]);
 }
 
 static enum err report(const struct rebuild_options *options, const struct totals *totals,

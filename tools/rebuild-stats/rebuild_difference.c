@@ -203,7 +203,7 @@ static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 		"SELECT count(*) FILTER (WHERE table_id = 1), count(*) FILTER (WHERE table_id = 2), "
 		"(SELECT count(*) FROM rebuild_statistics) FROM rebuild_rollup",
 		NULL, &rows);
-	for (int table = REBUILD_HOURS; err == OK && table < REBUILD_TABLES; table++)
+	for (int table = REBUILD_HOURS; err == OK && table <= REBUILD_STATISTICS; table++)
 		out->rows[table] = pg_result_int(rows, 0, table - 1);
 	pg_result_free(rows);
 	return err;
@@ -264,6 +264,22 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 		err = pg_conn_query(conn, platform_sql, NULL, NULL);
 	if (err == OK)
 		err = count(conn, &found);
+	err = end(conn, err);
+	if (err == OK)
+		*out = found;
+	return err;
+}
+
+enum err rebuild_difference_find_account(struct pg_conn *conn, int64_t account_id,
+                                         struct rebuild_difference *out)
+{
+	struct pg_params params = { 0 };
+	struct rebuild_difference found = { 0 };
+	pg_params_int(&params, account_id);
+	enum err err = begin(conn);
+	if (err == OK)
+		err = pg_conn_query_int(conn, "SELECT rollup_account_differences($1)", &params,
+		                        &found.rows[REBUILD_ACCOUNTS]);
 	err = end(conn, err);
 	if (err == OK)
 		*out = found;

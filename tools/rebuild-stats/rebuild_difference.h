@@ -31,6 +31,7 @@ enum rebuild_difference_table {
 	REBUILD_HOURS = 1,
 	REBUILD_DAYS, /* only finished ones */
 	REBUILD_STATISTICS,
+	REBUILD_ACCOUNTS, /* entries of their hours and days, against those of their links */
 	REBUILD_TABLES
 };
 
@@ -55,6 +56,10 @@ enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t la
 /* Compares the platform's row. ERR_NOT_FOUND: not possible, because days of the log are gone. */
 enum err rebuild_difference_find_platform(struct pg_conn *conn,
                                           struct rebuild_difference *out) MUST_CHECK;
+
+/* Compares the roll-ups of an account with the sums of those of its links. */
+enum err rebuild_difference_find_account(struct pg_conn *conn, int64_t account_id,
+                                         struct rebuild_difference *out) MUST_CHECK;
 
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference);
 

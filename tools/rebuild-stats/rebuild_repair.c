@@ -34,12 +34,21 @@ static const char tables_sql[] =
 #define ADD(table, key, time, id)                                                                               \
 	"DO $$ BEGIN EXECUTE rollup_add_sql('" table "', '" key "', 'SELECT link_id, " time                     \
 	", dimension, value, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = " id               \
+	" UNION ALL SELECT -owner_id, " time ", dimension, value, humans, bots, uniques FROM "                  \
+	"rebuild_rollup_step JOIN rollup_account USING (link_id) WHERE owner_id <> 0 AND table_id = " id        \
 	"'); END $$",                                                                                           \
 		"DELETE FROM " table " AS t USING (SELECT DISTINCT link_id, " time                              \
 		" FROM rebuild_rollup_step WHERE table_id = " id                                                \
 		") AS step WHERE t.link_id = step.link_id AND t." key " = step." key                            \
 		" AND coalesce(quarters, country, city, region, referrer_host, browser, os, device, language, " \
 		"utm_source, utm_medium, utm_campaign) IS NULL"
+
+/* Links that were never folded. Their accounts get the rows later. */
+static const char note_new_links_sql[] =
+	"WITH added AS (INSERT INTO rollup_account (link_id, owner_id) SELECT DISTINCT link_id, 0 FROM rebuild_rollup_step "
+	"ON CONFLICT (link_id) DO NOTHING RETURNING link_id), "
+	"owned AS (SELECT link_id, rollup_owner(link_id) AS owner_id FROM added) "
+	"INSERT INTO rollup_move (owner_id, link_id) SELECT owner_id, link_id FROM owned WHERE owner_id <> 0";
 
 static const char *const rollup_steps[] = {
 	"TRUNCATE rebuild_rollup_step",
@@ -49,6 +58,7 @@ static const char *const rollup_steps[] = {
 	LOCK_LINKS("rebuild_rollup_step"),
 	DROP_PURGED("rebuild_rollup_step"),
 	CREATE_STATISTICS("rebuild_rollup_step"),
+	note_new_links_sql,
 	ADD("rollup_hour", "hour", "hour", "1"),
 	ADD("rollup_day", "day", "timezone($q$UTC$q$, hour)::date AS day", "2"),
 };
@@ -149,4 +159,22 @@ enum err rebuild_repair_add(struct pg_conn *conn)
 		err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_statistics)::integer",
 		              STEPS(statistics_steps));
 	return err;
+}
+
+enum err rebuild_repair_move_links(struct pg_conn *conn)
+{
+	int64_t moved = 0;
+	enum err err;
+	do
+		err = pg_conn_query_int(conn, "SELECT rollup_move_some(" STEP ")", NULL, &moved);
+	while (err == OK && moved > 0);
+	return err;
+}
+
+enum err rebuild_repair_account(struct pg_conn *conn, int64_t account_id)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, account_id);
+	enum err err = pg_conn_query(conn, "SELECT rollup_account_reset($1)", &params, NULL);
+	return err == OK ? rebuild_repair_move_links(conn) : err;
 }

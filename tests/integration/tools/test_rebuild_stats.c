@@ -15,9 +15,10 @@
 
 /* Three days of visits to twenty links, with a value in every rolled-up dimension. */
 static const char visits_sql[] =
-	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at) "
-	"SELECT 'rebuild-' || n, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours', now() - interval '9 days' "
-	"FROM generate_series(1, 20) n;"
+	"INSERT INTO users (email, password_hash) SELECT n || '@example.com', 'none' FROM generate_series(1, 2) AS n;"
+	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at, owner_id) "
+	"SELECT 'rebuild-' || n, CASE WHEN n % 3 = 0 THEN 'TEMPORARY' ELSE 'PERMANENT' END, 'https://example.com/', "
+	"now() + interval '8 hours', now() - interval '9 days', nullif(n % 3, 0) FROM generate_series(1, 20) n;"
 	"SELECT visit_log_make_partition((now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 2) n;"
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, country, city, "
 	"region, referrer_host, browser, os, device, language, utm_source, utm_medium, utm_campaign) "
@@ -129,7 +130,7 @@ static int64_t some_link(struct test_database *db)
 /* Set-up of each test: empties the aggregate tables. */
 static int reset(void **state)
 {
-	run(*state, "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day;"
+	run(*state, "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move;"
 	            "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
@@ -158,12 +159,15 @@ static void fills_empty_aggregates_from_the_log(void **state)
 		"SELECT count(*) FROM (SELECT link_id, day, count(*) FILTER (WHERE NOT is_bot), "
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log GROUP BY 1, 2 "
 		"EXCEPT SELECT link_id, day, humans, bots, uniques FROM rollup_day) x",
+		"SELECT count(*) FROM (SELECT -owner_id, day, count(*) FILTER (WHERE NOT is_bot), "
+		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log JOIN links ON id = link_id "
+		"WHERE owner_id > 0 GROUP BY 1, 2 EXCEPT SELECT link_id, day, humans, bots, uniques FROM rollup_day) x",
 		"SELECT count(*) FROM rollup_hour WHERE extract(minute FROM hour) <> 0",
 	};
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
 		assert_int_equal(test_database_ask(db, zeroes[i]), 0);
 	assert_int_equal(
-		test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM rollup_hour"),
+		test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM rollup_hour WHERE link_id > 0"),
 		VISITS);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
@@ -205,7 +209,7 @@ static void compares_only_days_with_roll_ups(void **state)
 	run(db, HALF_FINISHED);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT link_id) FROM rollup_day "
-	                                       "WHERE day = current_date"),
+	                                       "WHERE day = current_date AND link_id > 0"),
 	                 10);
 	run(db,
 	    "UPDATE rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
@@ -393,7 +397,7 @@ static void does_not_restore_purged_links(void **state)
 	                 0);
 	assert_int_equal(
 		test_database_ask(db, "SELECT count(*) FROM rollup_hour "
-	                              "WHERE NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+	                              "WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 		0);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
