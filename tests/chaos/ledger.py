@@ -82,9 +82,12 @@ def totals(rows, key, bucket, predicate="true"):
 
 
 HOUR = "date_trunc('hour', occurred_at, 'UTC')"
-HOURS = "SELECT link_id, hour, humans, bots, uniques FROM rollup_hour UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta"
+HOURS = (
+    "SELECT link_id, hour, humans, bots, uniques FROM rollup_hour WHERE link_id > 0"
+    " UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta"
+)
 DAYS = (
-    "SELECT link_id, day, humans, bots, uniques FROM rollup_day"
+    "SELECT link_id, day, humans, bots, uniques FROM rollup_day WHERE link_id > 0"
     " UNION ALL SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta"
 )
 CLOSE = "abs(w.{0} - s.{0}) > 1e-9 * greatest(1, abs(w.{0}))"
@@ -125,6 +128,8 @@ MISTAKES = {
     "totals of hours": totals(HOURS, "hour", HOUR),
     "days": rollup("rollup_day_entries", "day", DAY, HAS_DAY),
     "totals of days": totals(DAYS, "day", DAY, HAS_DAY),
+    "accounts": "SELECT coalesce(sum(rollup_account_differences(owner_id)), 0)::bigint FROM"
+    " (SELECT DISTINCT owner_id FROM rollup_account WHERE owner_id <> 0) AS account",
 }
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 # Everything that a batch may change. as_of and the published offset may move without a batch.

@@ -111,6 +111,8 @@ def fill(cursor, visits):
     cursor.execute(
         "INSERT INTO link_statistics (link_id, visit_count, last_visited_at) SELECT link_id, sum(humans), now() FROM rollup_day GROUP BY 1"
     )
+    cursor.execute("INSERT INTO rollup_account (link_id, owner_id) SELECT id, 0 FROM links")
+    cursor.execute("INSERT INTO rollup_move (owner_id, link_id) SELECT owner_id, id FROM links")
     cursor.execute(
         "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 99, 0, now())"
         " ON CONFLICT DO NOTHING"
@@ -131,16 +133,21 @@ def add(cursor, table, key, bucket, quarters, visits):
     cursor.execute(cursor.fetchone()[0])
 
 
-def finish_days(cursor):
-    """Finishes the last whole day as the janitor does; returns the durations of the steps in milliseconds, sorted."""
-    cursor.execute("UPDATE rollup_progress SET next_day = current_date - 1, next_link = DEFAULT")
+def run_steps(cursor, statement, *values):
+    """Repeats a step of the janitor until it has nothing to do; returns the durations of the steps in milliseconds, sorted."""
     steps, done = [], 1
     while done > 0:
         begun = time.perf_counter()
-        cursor.execute("SELECT rollup_finish_day(current_date - 1, 90, %s)", (LINKS_OF_A_STEP,))
+        cursor.execute(statement, values)
         done = cursor.fetchone()[0]
         steps.append((time.perf_counter() - begun) * 1000)
     return sorted(steps)
+
+
+def finish_days(cursor):
+    """Finishes the last whole day as the janitor does."""
+    cursor.execute("UPDATE rollup_progress SET next_day = current_date - 1, next_link = DEFAULT")
+    return run_steps(cursor, "SELECT rollup_finish_day(current_date - 1, 90, %s)", LINKS_OF_A_STEP)
 
 
 def concrete(question, ids, dice):
@@ -180,6 +187,9 @@ def measure(stage, visits):
     cursor.execute("VACUUM ANALYZE")
     print(f"  filled in {time.monotonic() - begun:.0f} s", flush=True)
     begun = time.monotonic()
+    steps = run_steps(cursor, "SELECT rollup_move_some(1000)")
+    print(f"  links added to their account in {time.monotonic() - begun:.0f} s, {len(steps)} steps, the longest {steps[-1]:.0f} ms", flush=True)
+    begun = time.monotonic()
     steps = finish_days(cursor)
     print(f"  a day finished in {time.monotonic() - begun:.0f} s, {len(steps)} steps, the longest {steps[-1]:.0f} ms", flush=True)
     cursor.execute("VACUUM ANALYZE rollup_hour, rollup_day, rollup_progress")
@@ -200,7 +210,7 @@ def in_short(times):
 
 
 def held(cursor):
-    cursor.execute("SELECT sum(humans) FROM rollup_day")
+    cursor.execute("SELECT sum(humans) FROM rollup_day WHERE link_id > 0")
     found = [f"{cursor.fetchone()[0]:,} visits"]
     for each in ("hour", "day"):
         cursor.execute(f"SELECT count(*), pg_total_relation_size('rollup_{each}') >> 20 FROM rollup_{each}")

@@ -87,7 +87,7 @@ int consumer_fixture_reset(void **state)
 	struct consumer_fixture *fixture = *state;
 	test_database_run(
 		fixture->database,
-		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, consumer_offsets");
+		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move, consumer_offsets");
 	return 0;
 }
 

@@ -34,7 +34,7 @@ static const char hours_sql[] =
 static const char hour_totals_sql[] = COUNT_DIFFERENCES(
 	"SELECT link_id, " HOUR " AS hour, " SUMS "GROUP BY 1, 2",
 	"SELECT link_id, hour, " STORED_SUMS
-	"FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour "
+	"FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour WHERE link_id > 0 "
 	"UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta) AS rows GROUP BY 1, 2",
 	"link_id, hour");
 
@@ -49,7 +49,7 @@ static const char days_sql[] = COUNT_DIFFERENCES(
 static const char day_totals_sql[] = COUNT_DIFFERENCES(
 	"SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) AS v" FINISHED,
 	"SELECT link_id, day, " STORED_SUMS
-	"FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day UNION ALL "
+	"FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day WHERE link_id > 0 UNION ALL "
 	"SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta) AS rows" FINISHED
 	"GROUP BY 1, 2",
 	"link_id, day");

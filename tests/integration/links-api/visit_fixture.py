@@ -74,7 +74,7 @@ HOURS_KEEP_DAYS = 30
 
 def roll_up(database, dimensions=True):
     """Stores what the consumer would store in three batches. Nothing is folded yet; finish() does that."""
-    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day")
+    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move")
     database.run(
         """UPDATE rollup_progress SET next_day = first, next_link = DEFAULT, hours_since = '-infinity', fold_link = 0
            FROM (SELECT min(day) AS first FROM visit_log) AS log"""
