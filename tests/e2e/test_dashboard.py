@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from clients import CHROME, GOOGLEBOT, unique_email
+from waiting import wait_until
 
 from dashboard.browser import ROOT, Browser, expect
 
@@ -75,14 +76,14 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     expect(row(page, slug)).to_contain_text("New title")
     act(page, slug, "Disable")
     expect(row(page, slug)).to_contain_text("Disabled")
-    assert visitor.follow(slug).status == 404
+    wait_until(lambda: visitor.follow(slug).status == 404, 60, "the link to be disabled")
     page.get_by_role("button", name="Undo").click()
     expect(row(page, slug)).not_to_contain_text("Disabled")
     act(page, slug, "Delete")
     expect(row(page, slug)).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     expect(row(page, slug)).to_have_count(1)
-    assert visitor.follow(slug).status == 302
+    wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to be restored")
 
 
 def test_the_same_works_by_keyboard_alone(page, window, user):
