@@ -98,15 +98,21 @@ static enum err start_http(struct links_api *service)
 	return http_server_start(&http, &service->http);
 }
 
+/* Both pools, so that statistics are not 503 just after /readyz became 200. */
+static bool reaches_postgres(void *ctx)
+{
+	const struct api *api = ctx;
+	return pg_pool_is_reachable(api->pg) && pg_pool_is_reachable(api->heavy_pg);
+}
+
 static enum err start_ops(struct links_api *service)
 {
-	struct pg_pool *pg = service->api->pg;
 	service->checks[0] = (struct ops_server_check){ .name = "postgres",
-		                                        .ready = pg_pool_is_reachable,
-		                                        .ctx = pg };
+		                                        .ready = reaches_postgres,
+		                                        .ctx = service->api };
 	service->checks[1] = (struct ops_server_check){ .name = "schema",
 		                                        .ready = pg_pool_is_schema_supported,
-		                                        .ctx = pg };
+		                                        .ctx = service->api->pg };
 	struct ops_server_config ops = {
 		.address = service->api->config->ops_address,
 		.port = (uint16_t)service->api->config->ops_port,
