@@ -7,7 +7,7 @@
 /* More visits than there can be. Such counts fit into an int64_t. */
 #define DIGITS_MAX 18
 
-/* NULL means that no entry is left. A list that ends with a separator has one more, a broken one. */
+/* NULL: no entry is left. A list that ends with a separator has one more, which is broken. */
 const char *rollup_list_begin(const char *list)
 {
 	return *list == '\0' ? NULL : list;

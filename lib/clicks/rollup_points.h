@@ -36,7 +36,7 @@ void rollup_points_begin(struct rollup_points *points, struct statistics_span sp
 enum err rollup_points_add(struct rollup_points *points, int64_t time_us,
                            const struct statistics_sums *sums) MUST_CHECK;
 
-/* Adds a packed list of quarters of the UTC day that contains time_us. ERR_INVALID: it is broken. */
+/* Adds a packed list of quarters of the UTC day of time_us. ERR_INVALID: it is broken. */
 enum err rollup_points_add_quarters(struct rollup_points *points, int64_t time_us,
                                     const char *list) MUST_CHECK;
 

@@ -2,7 +2,8 @@
  * SELECTs on the packed roll-ups (db/migrations/0015_packed_rollups.sql). Each one reads a piece of
  * a time range from rollup_hour or rollup_day, and what is not folded yet from rollup_delta.
  * Several rows may have the same key, so the caller adds them up. Packed lists of values and of
- * series are returned as they are, because SQL takes 1.2 µs to take an entry apart, and rollup_list some 20 ns.
+ * series are returned as they are: SQL needs 1.2 µs to take an entry apart, and rollup_list much
+ * less.
  *
  * link is an SQL expression, "$1::bigint" or "ANY (…)". columns are leading columns with a trailing
  * comma, or "".

@@ -99,7 +99,7 @@ static void write_visits(struct visit_sql *sql, const struct statistics_statemen
 	visit_sql_add(sql, ") AS v ON true");
 }
 
-/* Rows have the total, and a value with its sums. Without a value to list, one row has the total. */
+/* Rows have the total, and a value with its sums. Without any value, one row has the total. */
 static enum err add_ranked(void *ctx, const struct pg_result *row)
 {
 	struct question *question = ctx;
