@@ -12,6 +12,7 @@
 
 #define STATISTICS_RANGE_QUARTER_US INT64_C(900000000)
 #define STATISTICS_RANGE_PIECES_MAX 8
+#define STATISTICS_RANGE_POINTS_MAX 2000 /* of a series */
 
 struct statistics_span {
 	int64_t from_us, to_us; /* from_us >= to_us: empty */

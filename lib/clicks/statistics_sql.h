@@ -22,24 +22,15 @@
 
 #include "lib/base/err.h"
 #include "lib/clicks/statistics_range.h"
+#include "lib/clicks/statistics_sums.h"
 #include "lib/clicks/visit_filter.h"
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/postgres/sql_column.h"
 
-#define STATISTICS_SQL_POINTS_MAX 2000
+#define STATISTICS_SQL_POINTS_MAX STATISTICS_RANGE_POINTS_MAX
 #define STATISTICS_SQL_VALUES_MAX 1000
 #define STATISTICS_SQL_TOP_MAX 100
-
-struct statistics_sums {
-	int64_t humans;
-	int64_t bots;
-	/*
-	 * First visits of a visitor to a link on a UTC day, never those of bots. Of several
-	 * links it is their sum: who visits two of them counts twice.
-	 */
-	int64_t uniques;
-};
 
 struct statistics_query {
 	int64_t link_id;
@@ -77,6 +68,7 @@ struct statistics_value {
 /*
  * The most frequent values of a dimension, at most limit (up to STATISTICS_SQL_VALUES_MAX);
  * values must have room for them. Ties are ordered by bytes. total is the sum over all values.
+ * Beyond ROLLUP_VALUES_MAX different values, the rarest count under "(other)" (rollup_values.h).
  */
 enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *query,
                                enum visit_dimension dimension, size_t limit,

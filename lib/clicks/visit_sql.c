@@ -107,8 +107,20 @@ void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistic
 	add_terms(sql, filter);
 }
 
+static enum err status_of(const struct visit_sql *sql)
+{
+	return sql->err == OK ? strbuf_status(&sql->text) : sql->err;
+}
+
 enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn, struct pg_result **rows)
 {
-	enum err err = sql->err == OK ? strbuf_status(&sql->text) : sql->err;
+	enum err err = status_of(sql);
 	return err == OK ? pg_conn_query_once(conn, sql->text.data, &sql->params, rows) : err;
+}
+
+enum err visit_sql_stream(struct visit_sql *sql, struct pg_conn *conn, pg_conn_row_fn on_row,
+                          void *ctx)
+{
+	enum err err = status_of(sql);
+	return err == OK ? pg_conn_stream(conn, sql->text.data, &sql->params, on_row, ctx) : err;
 }

@@ -52,4 +52,8 @@ void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistic
 enum err visit_sql_run(struct visit_sql *sql, struct pg_conn *conn,
                        struct pg_result **rows) MUST_CHECK;
 
+/* The same, row by row as pg_conn_stream. */
+enum err visit_sql_stream(struct visit_sql *sql, struct pg_conn *conn, pg_conn_row_fn on_row,
+                          void *ctx) MUST_CHECK;
+
 #endif

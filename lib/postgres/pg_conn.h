@@ -93,6 +93,16 @@ enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct p
 /* The same for SQL text that is built at run time: it is not prepared. */
 enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                             struct pg_result **rows) MUST_CHECK;
+
+typedef enum err (*pg_conn_row_fn)(void *ctx, const struct pg_result *row);
+/*
+ * The same, but each row is passed to on_row as it arrives, and then freed, so that the memory does
+ * not depend on the number of rows. row has one row, 0. on_row must not use the connection. Its
+ * error is logged and returned; the other rows are read and dropped. A statement may also fail
+ * after some rows.
+ */
+enum err pg_conn_stream(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                        pg_conn_row_fn on_row, void *ctx) MUST_CHECK;
 /*
  * Runs any number of statements without parameters, such as the contents of an SQL file.
  * ERR_INTERNAL also: they begin or end a transaction.

@@ -41,6 +41,13 @@ enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadlin
 enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
 
 /*
+ * Waits for libpq's next result; NULL: the statement has ended. ERR_UNAVAILABLE: broken, or the
+ * deadline passed (logged).
+ */
+enum err pg_conn_wait_next_result(struct pg_conn *conn, int64_t deadline_us,
+                                  struct pg_result **next) MUST_CHECK;
+
+/*
  * Waits until the statement ends, and returns its last result, which is the error if there was one.
  * Returns at once when the server waits for COPY data. ERR_UNAVAILABLE: broken, or the deadline
  * passed (logged).

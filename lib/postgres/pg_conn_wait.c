@@ -74,31 +74,32 @@ enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us)
 	}
 }
 
-static enum err pg_conn_wait_next_result(struct pg_conn *conn, int64_t deadline_us, PGresult **next)
+enum err pg_conn_wait_next_result(struct pg_conn *conn, int64_t deadline_us,
+                                  struct pg_result **next)
 {
 	enum err err = pg_conn_wait_flushed(conn, deadline_us);
 	while (err == OK && PQisBusy(conn->wire))
 		err = pg_conn_wait_input(conn, POLLIN, deadline_us);
 	if (err == OK)
-		*next = PQgetResult(conn->wire);
+		*next = (struct pg_result *)PQgetResult(conn->wire);
 	return err;
 }
 
 enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct pg_result **result)
 {
-	PGresult *kept = NULL;
+	struct pg_result *kept = NULL;
 	for (;;) {
-		PGresult *next = NULL;
+		struct pg_result *next = NULL;
 		enum err err = pg_conn_wait_next_result(conn, deadline_us, &next);
 		if (err != OK) {
-			PQclear(kept);
+			pg_result_free(kept);
 			return err;
 		}
 		if (!next)
 			break;
-		PQclear(kept);
+		pg_result_free(kept);
 		kept = next;
-		ExecStatusType status = PQresultStatus(kept);
+		ExecStatusType status = PQresultStatus((PGresult *)kept);
 		/* libpq returns the same result until the COPY ends. */
 		if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
 		    status == PGRES_COPY_BOTH)
@@ -106,7 +107,7 @@ enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct p
 	}
 	if (!kept)
 		return pg_conn_set_broken(conn, "postgres_connection_lost");
-	*result = (struct pg_result *)kept;
+	*result = kept;
 	return OK;
 }
 

@@ -220,5 +220,9 @@ enum http_progress stats_request_answer_error(struct stats_request *stats, enum 
 		return response_problem(
 			r, 422, "too-many-visits",
 			"The range has too many visits for this query. Use a shorter range.");
+	if (err == ERR_LIMIT && stats->is_ready && stats->question.link_ids)
+		return response_problem(
+			r, 422, "too-many-visits",
+			"The links have too many visits for this query. Use a shorter range, or tag or filter.");
 	return response_failure(r, err);
 }

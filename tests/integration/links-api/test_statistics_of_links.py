@@ -6,6 +6,7 @@ import random
 import urllib.parse
 import zoneinfo
 
+import psycopg2
 import pytest
 from visit_fixture import DIMENSIONS, VALUES, add_visits, filters_sql, finish, roll_up
 
@@ -242,6 +243,34 @@ def test_before_the_log_the_earlier_period_of_a_filter_is_null(new_user, databas
 
 
 # --- errors ---
+
+
+def test_a_query_that_takes_too_long_is_refused(new_user, database, start, expect):
+    """A lock on the roll-ups makes every query time out, as too many links would."""
+    eve = new_user(start(PG_HEAVY_STATEMENT_TIMEOUT_MS="300"))
+    eve.create()
+    span = {"start": text(BEGIN), "to": text(END)}
+    with psycopg2.connect(database.url()) as blocker:
+        blocker.cursor().execute("LOCK TABLE rollup_day, rollup_hour IN ACCESS EXCLUSIVE MODE")
+        for below in ("summary", "timeseries", "country"):
+            problem = expect(eve.call("GET", path(below, **span)), 422)
+            assert problem["type"] == "/problems/too-many-visits", problem
+        blocker.rollback()
+    assert eve.call("GET", path("summary", **span)).status == 200
+
+
+@pytest.mark.parametrize(("column", "below"), [("quarters", "timeseries"), ("country", "country")])
+def test_a_broken_list_is_an_error_and_the_service_goes_on(new_user, database, expect, column, below):
+    owner = new_user()
+    link = owner.create()
+    span = {"start": text(BEGIN + datetime.timedelta(minutes=15)), "to": text(END)}
+    database.run("INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques) VALUES (%s, %s, 1, 3, 0, 0)", link["id"], BEGIN)
+    for broken in ("3\x1f0\x1f0", "3\x1f0\x1f0\x1f1\x1e", "x", "3\x1f0\x1f0\x1f1\x1f"):
+        database.run(f"UPDATE rollup_delta SET {column} = %s WHERE link_id = %s", broken, link["id"])
+        start_of_hour = {**span, "start": text(BEGIN)} if below == "country" else span
+        expect(owner.call("GET", path(below, **start_of_hour)), 500)
+        assert owner.call("GET", path("os", start=text(BEGIN), to=text(END))).status == 200
+    database.run("DELETE FROM rollup_delta WHERE link_id = %s", link["id"])
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,46 @@ static void reads_missing_cells_as_null(void **state)
 	pg_conn_close(conn);
 }
 
+struct streamed {
+	int64_t count, sum;
+	int64_t stop_at; /* fails at this number */
+};
+
+static enum err add_streamed(void *ctx, const struct pg_result *row)
+{
+	struct streamed *streamed = ctx;
+	assert_int_equal(pg_result_count(row), 1);
+	if (pg_result_int(row, 0, 0) == streamed->stop_at)
+		return ERR_NOT_FOUND;
+	streamed->count++;
+	streamed->sum += pg_result_int(row, 0, 0);
+	return OK;
+}
+
+static void streams_rows_and_errors(void **state)
+{
+	static const char numbers[] =
+		"SELECT n + 0 / (n - $1::bigint) FROM generate_series(1, 5000) AS n";
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	struct pg_params p = { 0 };
+	struct streamed all = { 0 };
+	pg_params_int(&p, 0);
+	assert_int_equal(pg_conn_stream(conn, numbers, &p, add_streamed, &all), OK);
+	assert_int_equal(all.count, 5000);
+	assert_int_equal(all.sum, 5000 * 5001 / 2);
+	/* The server fails after some rows, and so does the caller. The connection stays usable. */
+	struct pg_params half = { 0 };
+	struct streamed some = { 0 };
+	pg_params_int(&half, 2500);
+	assert_int_equal(pg_conn_stream(conn, numbers, &half, add_streamed, &some), ERR_INVALID);
+	struct streamed stopped = { .stop_at = 7 };
+	assert_int_equal(pg_conn_stream(conn, numbers, &p, add_streamed, &stopped), ERR_NOT_FOUND);
+	assert_int_equal(stopped.count, 6);
+	assert_true(pg_conn_is_usable(conn));
+	assert_int_equal(backend_fixture_query_int(conn, "SELECT 1", NULL), 1);
+	pg_conn_close(conn);
+}
+
 static void prepares_a_statement_once(void **state)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
@@ -427,6 +467,7 @@ int main(void)
 		WITH_FIXTURE(round_trips_every_type),
 		WITH_FIXTURE(reads_times_before_1970_whole_seconds_and_infinity),
 		WITH_FIXTURE(reads_missing_cells_as_null),
+		WITH_FIXTURE(streams_rows_and_errors),
 		WITH_FIXTURE(prepares_a_statement_once),
 		WITH_FIXTURE(runs_further_statements_unprepared),
 		WITH_FIXTURE(reports_why_a_statement_failed),
