@@ -82,7 +82,8 @@ void rollup_sql_add_quarters(struct visit_sql *sql, const char *columns, const c
 
 /* --- values --- */
 
-void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension, const char *link,
+void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension,
+                           const struct rollup_sql_links *links,
                            const struct statistics_piece *piece)
 {
 	static const char select[] =
@@ -90,10 +91,10 @@ void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension
 	const char *list = visit_dimension_name(dimension);
 	bool is_day = is_by_day(piece->source);
 	visit_sql_add(sql, select, list, is_day ? "rollup_day" : "rollup_hour");
-	add_where(sql, link, is_day ? "day" : "hour", piece->span);
+	add_where(sql, links->folded, is_day ? "day" : "hour", piece->span);
 	visit_sql_add(sql, " UNION ALL ");
 	visit_sql_add(sql, select, list, "rollup_delta");
-	add_where(sql, link, "hour", piece->span);
+	add_where(sql, links->unfolded, "hour", piece->span);
 }
 
 /* --- series --- */
@@ -187,7 +188,7 @@ static void add_buckets(struct visit_sql *sql, const char *link, const struct bu
 		visit_sql_add(sql, " AND %s = ANY ($%d::%s[])", buckets->key, cut, buckets->type);
 }
 
-void rollup_sql_add_series(struct visit_sql *sql, const char *link,
+void rollup_sql_add_series(struct visit_sql *sql, const struct rollup_sql_links *links,
                            const struct statistics_piece *piece,
                            const struct rollup_sql_points *points, struct rollup_sql_cuts *cuts)
 {
@@ -211,8 +212,8 @@ void rollup_sql_add_series(struct visit_sql *sql, const char *link,
 	find_cuts(&hours, points, piece->span);
 	if (is_day)
 		find_cuts(&days, points, piece->span);
-	add_buckets(sql, link, is_day ? &days : &hours, points);
+	add_buckets(sql, links->folded, is_day ? &days : &hours, points);
 	hours.table = "rollup_delta";
 	visit_sql_add(sql, " UNION ALL ");
-	add_buckets(sql, link, &hours, points);
+	add_buckets(sql, links->unfolded, &hours, points);
 }

@@ -26,11 +26,18 @@ void rollup_sql_add_totals(struct visit_sql *sql, const char *columns, const cha
 void rollup_sql_add_quarters(struct visit_sql *sql, const char *columns, const char *link,
                              const struct statistics_piece *piece);
 
+/* The same SQL expressions for links, or those of an account. */
+struct rollup_sql_links {
+	const char *folded;   /* rows of rollup_hour and rollup_day */
+	const char *unfolded; /* rows of rollup_delta */
+};
+
 /*
  * Counts per value of whole hours or days, for rollup_values: humans, bots and uniques of a row,
  * value (NULL), and the row's list.
  */
-void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension, const char *link,
+void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension,
+                           const struct rollup_sql_links *links,
                            const struct statistics_piece *piece);
 
 struct rollup_sql_points {
@@ -51,7 +58,7 @@ void rollup_sql_cuts_clear(struct rollup_sql_cuts *cuts);
  * 1970; humans, bots and uniques; and a list of quarters. Days and hours within one point have
  * their totals and no list (NULL). The others have a list, which the caller restricts to the span.
  */
-void rollup_sql_add_series(struct visit_sql *sql, const char *link,
+void rollup_sql_add_series(struct visit_sql *sql, const struct rollup_sql_links *links,
                            const struct statistics_piece *piece,
                            const struct rollup_sql_points *points, struct rollup_sql_cuts *cuts);
 

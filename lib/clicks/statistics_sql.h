@@ -33,9 +33,10 @@
 #define STATISTICS_SQL_TOP_MAX 100
 
 struct statistics_query {
+	/* One of these. Several links are counted together. */
 	int64_t link_id;
-	struct sql_column
-		*link_ids; /* SQL_COLUMN_INT8: these links together; NULL: link_id alone */
+	struct sql_column *link_ids;      /* SQL_COLUMN_INT8, or NULL */
+	int64_t account_id;               /* all its links that are not deleted; 0 = none of them */
 	struct statistics_span requested; /* from_us < to_us */
 	/*
 	 * Its terms select what is counted; its traffic decides what is listed and in which order.

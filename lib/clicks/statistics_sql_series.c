@@ -22,9 +22,10 @@ static void write_piece(struct visit_sql *sql, const struct statistics_statement
 {
 	const struct series *series = statement->ctx;
 	const char *link = statistics_statement_links(statement->query);
+	struct rollup_sql_links rollups = statistics_statement_rollups(statement);
 	struct rollup_sql_points points = { series->points.starts, series->points.count };
 	if (piece->source != STATISTICS_LOG) {
-		rollup_sql_add_series(sql, link, piece, &points, cuts);
+		rollup_sql_add_series(sql, &rollups, piece, &points, cuts);
 		return;
 	}
 	visit_sql_add(sql, "SELECT quarter, " STATISTICS_STATEMENT_SUMS ", NULL::text FROM (");
@@ -47,8 +48,10 @@ static void write_series(struct visit_sql *sql, const struct statistics_statemen
 	struct series *series = statement->ctx;
 	struct statistics_pieces pieces = pieces_of(statement);
 	size_t rolled = 0;
-	bool is_first = true;
-	statistics_statement_add_links(sql, statement->query);
+	bool is_first;
+	statistics_statement_begin(
+		sql, statement,
+		"NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text", &is_first);
 	for (size_t i = 0; i < pieces.count; i++) {
 		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", statistics_statement_union(&is_first));

@@ -37,16 +37,19 @@ static void write_rolled(struct visit_sql *sql, const struct statistics_statemen
 {
 	const struct question *question = statement->ctx;
 	const char *link = statistics_statement_links(statement->query);
+	struct rollup_sql_links rollups = statistics_statement_rollups(statement);
 	const char *name = visit_dimension_name(question->dimension);
 	struct statistics_pieces pieces = statistics_statement_pieces(statement);
 	char column[64];
 	snprintf(column, sizeof(column), "%s AS value, ", name);
-	bool is_first = true;
-	statistics_statement_add_links(sql, statement->query);
+	bool is_first;
+	statistics_statement_begin(
+		sql, statement, "NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text",
+		&is_first);
 	for (size_t i = 0; i < pieces.count; i++) {
 		visit_sql_add(sql, "%s", statistics_statement_union(&is_first));
 		if (pieces.of[i].source != STATISTICS_LOG) {
-			rollup_sql_add_values(sql, question->dimension, link, &pieces.of[i]);
+			rollup_sql_add_values(sql, question->dimension, &rollups, &pieces.of[i]);
 			continue;
 		}
 		visit_sql_add(sql,
@@ -77,7 +80,8 @@ static void write_visits(struct visit_sql *sql, const struct statistics_statemen
 	char column[64];
 	snprintf(column, sizeof(column), "%s AS value, ",
 	         visit_dimension_name(question->dimension));
-	statistics_statement_add_links(sql, statement->query);
+	bool is_first;
+	statistics_statement_begin(sql, statement, "", &is_first);
 	visit_sql_add(
 		sql,
 		"WITH sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " STATISTICS_STATEMENT_SUMS

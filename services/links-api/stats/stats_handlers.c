@@ -129,7 +129,8 @@ static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, v
 	struct totals *totals = result;
 	const struct stats_params *params = &stats->params;
 	totals->is_range = params->from.is_given || params->to.is_given ||
-	                   params->filter.count > 0 || compares(stats) || stats->question.link_ids;
+	                   params->filter.count > 0 || compares(stats) ||
+	                   stats->question.link_id == 0;
 	if (!totals->is_range)
 		return statistics_store_get(conn, stats->question.link_id, &totals->statistics);
 	enum err err = statistics_sql_total(conn, &stats->question, &totals->sums);
@@ -142,7 +143,7 @@ static struct json *render_totals(const struct stats_request *stats, const void 
 	struct stats_json_earlier earlier = { .sums = &totals->earlier };
 	return totals->is_range
 	               ? stats_json_of_range(
-				 &stats->question, &totals->sums,
+				 &stats->question, stats->link_count, &totals->sums,
 				 rendered_earlier(stats, totals->is_earlier_counted, &earlier),
 				 &stats->freshness)
 	               : stats_json_of_link(&totals->statistics, &stats->freshness);

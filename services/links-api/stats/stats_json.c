@@ -108,16 +108,16 @@ static struct json *add_compared(struct json *json, const struct stats_json_earl
 	return compared;
 }
 
-struct json *stats_json_of_range(const struct statistics_query *question,
+struct json *stats_json_of_range(const struct statistics_query *question, int64_t link_count,
                                  const struct statistics_sums *sums,
                                  const struct stats_json_earlier *earlier,
                                  const struct stats_json_freshness *freshness)
 {
 	struct json *json = json_new_object();
-	if (question->link_ids)
-		json_set_int(json, "links", question->link_ids->count);
-	else
+	if (question->link_id != 0)
 		json_set_int(json, "link_id", question->link_id);
+	else
+		json_set_int(json, "links", link_count);
 	set_range(json, question);
 	set_sums(json, sums);
 	struct json *compared = add_compared(json, earlier);

@@ -54,7 +54,7 @@ struct stats_json_earlier {
  * {links, …}, how many they are. With earlier: compared: {from, to, humans, …}. earlier may be NULL
  * here and below.
  */
-struct json *stats_json_of_range(const struct statistics_query *question,
+struct json *stats_json_of_range(const struct statistics_query *question, int64_t link_count,
                                  const struct statistics_sums *sums,
                                  const struct stats_json_earlier *earlier,
                                  const struct stats_json_freshness *freshness);

@@ -47,8 +47,13 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
 enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn)
 {
 	const struct stats_params *params = &stats->params;
+	int64_t owner_id = stats->request->user_id;
+	if (params->tag[0] == '\0' && !params->has_links_filter) {
+		stats->question.account_id = owner_id;
+		return link_list_store_count(conn, owner_id, &stats->link_count);
+	}
 	struct link_list_params *links = mem_zero(sizeof(*links));
-	links->owner_id = stats->request->user_id;
+	links->owner_id = owner_id;
 	memcpy(links->tag, params->tag, sizeof(links->tag));
 	links->has_filter = params->has_links_filter;
 	links->filter = params->links_filter;
@@ -56,6 +61,7 @@ enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *c
 	stats->question.link_ids = &stats->link_ids;
 	enum err err = link_list_store_ids(conn, links, STATS_REQUEST_LINKS_MAX, &stats->link_ids,
 	                                   &stats->has_too_many_links);
+	stats->link_count = stats->link_ids.count;
 	free(links);
 	return err;
 }
@@ -220,7 +226,7 @@ enum http_progress stats_request_answer_error(struct stats_request *stats, enum 
 		return response_problem(
 			r, 422, "too-many-visits",
 			"The range has too many visits for this query. Use a shorter range.");
-	if (err == ERR_LIMIT && stats->is_ready && stats->question.link_ids)
+	if (err == ERR_LIMIT && stats->is_ready && stats->question.link_id == 0)
 		return response_problem(
 			r, 422, "too-many-visits",
 			"The links have too many visits for this query. Use a shorter range, or tag or filter.");

@@ -30,6 +30,7 @@ struct stats_request {
 	struct statistics_query question; /* filter points into params */
 	struct statistics_query earlier;  /* with compare=; the same for the earlier period */
 	struct sql_column link_ids;       /* of stats_request_find_links */
+	int64_t link_count;               /* the same */
 	struct stats_json_freshness freshness;
 	struct http_problem_fields wrong;
 	bool has_no_link; /* unknown, deleted, or owned by another user */
@@ -48,7 +49,7 @@ void stats_request_clear(struct stats_request *stats);
 enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
 
 /*
- * Finds the caller's links that are not deleted and match tag= and filter=, at most
+ * Finds the caller's links that are not deleted and match tag= and filter=: all of them, or at most
  * STATS_REQUEST_LINKS_MAX. ERR_LIMIT: there are more (sets has_too_many_links), or the search takes
  * too long.
  */

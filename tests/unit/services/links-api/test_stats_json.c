@@ -78,7 +78,7 @@ static void counts_mean_the_same_for_every_bots_parameter(void **state)
 	struct statistics_sums sums = { 30, 4, 20 };
 	const struct statistics_query *const questions[] = { &humans, &bots, &everybody };
 	for (size_t i = 0; i < 3; i++) {
-		struct json *range = stats_json_of_range(questions[i], &sums, NULL, &fresh);
+		struct json *range = stats_json_of_range(questions[i], 2, &sums, NULL, &fresh);
 		assert_int_equal(json_int(json_get(range, "humans")), 30);
 		assert_int_equal(json_int(json_get(range, "bots")), 4);
 		assert_int_equal(json_int(json_get(range, "total")), 34);
@@ -106,7 +106,7 @@ static void shows_an_earlier_period_beside_the_range(void **state)
 	struct statistics_sums sums = { 1, 2, 1 }, before = { 5, 0, 4 };
 	const struct stats_json_earlier earlier = { .question = &humans, .sums = &before };
 	json_fixture_assert_text(
-		stats_json_of_range(&humans, &sums, &earlier, &never),
+		stats_json_of_range(&humans, 0, &sums, &earlier, &never),
 		"{\"link_id\":7,\"from\":\"1970-01-01T00:00:00.000Z\",\"to\":\"2026-11-20T08:00:00.000Z\","
 		"\"humans\":1,\"bots\":2,\"total\":3,\"unique_visitors\":1,\"compared\":{"
 		"\"from\":\"1970-01-01T00:00:00.000Z\",\"to\":\"2026-11-20T08:00:00.000Z\",\"humans\":5,"
@@ -118,10 +118,10 @@ static void shows_null_for_an_earlier_period_that_cannot_be_counted(void **state
 	(void)state;
 	struct statistics_sums sums = { 1, 2, 1 };
 	const struct stats_json_earlier unknown = { .question = NULL };
-	struct json *range = stats_json_of_range(&humans, &sums, &unknown, &never);
+	struct json *range = stats_json_of_range(&humans, 0, &sums, &unknown, &never);
 	assert_int_equal(json_type(json_get(range, "compared")), JSON_NULL);
 	json_free(range);
-	range = stats_json_of_range(&humans, &sums, NULL, &never);
+	range = stats_json_of_range(&humans, 0, &sums, NULL, &never);
 	assert_null(json_get(range, "compared"));
 	json_free(range);
 }
