@@ -94,7 +94,7 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 	rollup_points_init(&series.points, starts, count, sums);
 	for (size_t i = 0; i < STATISTICS_RANGE_PIECES_MAX; i++)
 		rollup_sql_cuts_init(&series.cuts[i]);
-	/* One point is a total, which needs whole hours at the edges of days and no lists of days. */
+	/* One point is a total: whole hours at the edges, and no lists of days. */
 	struct statistics_statement statement = { .query = query,
 		                                  .unit = count == 1 ? STATISTICS_TOTALS
 		                                                     : STATISTICS_SERIES,
