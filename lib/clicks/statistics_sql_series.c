@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +9,9 @@
 #include "lib/clicks/statistics_sql.h"
 #include "lib/clicks/statistics_statement.h"
 
-/* Pieces of roll-ups: finished days, and the hours after them. */
-#define ROLLED_PIECES_MAX 2
-
 struct series {
 	struct rollup_points points;
-	struct rollup_sql_cuts cuts[ROLLED_PIECES_MAX];
+	struct rollup_sql_cuts cuts[STATISTICS_RANGE_PIECES_MAX];
 };
 
 /* Rows have a time in seconds, the sums, and a list of quarters or NULL. */
@@ -28,10 +26,13 @@ static void write_piece(struct visit_sql *sql, const struct statistics_statement
 		rollup_sql_add_series(sql, &rollups, piece, &points, cuts);
 		return;
 	}
+	char column[96] =
+		"(floor(extract(epoch FROM occurred_at) / 900) * 900)::bigint AS quarter, ";
+	if (points.count == 1)
+		snprintf(column, sizeof(column), "$%d::bigint AS quarter, ",
+		         visit_sql_int(sql, piece->span.from_us / CLOCK_US_PER_S));
 	visit_sql_add(sql, "SELECT quarter, " STATISTICS_STATEMENT_SUMS ", NULL::text FROM (");
-	statistics_statement_add_visits(
-		sql, "(floor(extract(epoch FROM occurred_at) / 900) * 900)::bigint AS quarter, ",
-		link, statement, piece->span);
+	statistics_statement_add_visits(sql, column, link, statement, piece->span);
 	visit_sql_add(sql, ") AS visits GROUP BY quarter");
 }
 
@@ -47,7 +48,6 @@ static void write_series(struct visit_sql *sql, const struct statistics_statemen
 {
 	struct series *series = statement->ctx;
 	struct statistics_pieces pieces = pieces_of(statement);
-	size_t rolled = 0;
 	bool is_first;
 	statistics_statement_begin(
 		sql, statement,
@@ -55,9 +55,7 @@ static void write_series(struct visit_sql *sql, const struct statistics_statemen
 	for (size_t i = 0; i < pieces.count; i++) {
 		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", statistics_statement_union(&is_first));
-		write_piece(sql, statement, piece, &series->cuts[rolled]);
-		if (piece->source != STATISTICS_LOG && rolled + 1 < ROLLED_PIECES_MAX)
-			rolled++;
+		write_piece(sql, statement, piece, &series->cuts[i]);
 	}
 }
 
@@ -97,10 +95,12 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 	struct series series;
 	struct statistics_sums *sums = mem_array(count, sizeof(*sums));
 	rollup_points_init(&series.points, starts, count, sums);
-	for (size_t i = 0; i < ROLLED_PIECES_MAX; i++)
+	for (size_t i = 0; i < STATISTICS_RANGE_PIECES_MAX; i++)
 		rollup_sql_cuts_init(&series.cuts[i]);
+	/* One point is a total: whole hours at the edges, and no lists of days. */
 	struct statistics_statement statement = { .query = query,
-		                                  .unit = STATISTICS_SERIES,
+		                                  .unit = count == 1 ? STATISTICS_TOTALS
+		                                                     : STATISTICS_SERIES,
 		                                  .needs_log = query->filter->count > 0,
 		                                  .write = write_series,
 		                                  .begin = begin_series,
@@ -110,7 +110,7 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 	if (err == OK)
 		memcpy(out, sums, count * sizeof(*sums));
 	free(sums);
-	for (size_t i = 0; i < ROLLED_PIECES_MAX; i++)
+	for (size_t i = 0; i < STATISTICS_RANGE_PIECES_MAX; i++)
 		rollup_sql_cuts_clear(&series.cuts[i]);
 	return err;
 }

@@ -1,6 +1,6 @@
 /*
- * Packed lists of roll-ups, of values and of quarters. Here ';' and '|' stand for U+001E and U+001F.
- * The values of an accepted list are found again, in the order of their visits.
+ * Packed lists of roll-ups, of values and of quarters. Here ';' and '|' stand for U+001E and
+ * U+001F. The values of an accepted list are found again, in the order of their visits.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -50,6 +50,9 @@ QUESTIONS = [
     Question(f"total of {TAGGED} links with a tag, 30 days", "/api/stats/summary?tz=Europe/Berlin&tag=tenth", False, 100),
     Question(f"30 days by day, {TAGGED} links with a tag", "/api/stats/timeseries?tz=Europe/Berlin&tag=tenth", False, 100),
     Question(f"top 10 of a dimension, 30 days, {TAGGED} links with a tag", "/api/stats/{dimension}?tz=Europe/Berlin&tag=tenth", False, 100),
+    Question(f"30 days by day, {LINKS:,} links together", "/api/stats/timeseries?tz=Europe/Berlin", False, 20),
+    Question(f"30 days by day (UTC), {LINKS:,} links together", "/api/stats/timeseries", False, 20),
+    Question(f"top 10 of a dimension, 30 days, {LINKS:,} links together", "/api/stats/{dimension}?tz=Europe/Berlin", False, 20),
 ]
 
 
