@@ -17,7 +17,7 @@
 #include "services/links-api/shares/share_store.h"
 
 #define PAGE "/app/shared#"
-#define URL_SIZE (PUBLIC_BASE_URL_MAX + sizeof(PAGE) + SHARE_TOKEN_SIZE)
+#define URL_SIZE (sizeof(PAGE) + SHARE_TOKEN_SIZE)
 
 /* --- create --- */
 
@@ -100,7 +100,7 @@ static enum http_progress send_created(const struct creation *c)
 {
 	struct request *r = c->request;
 	char url[URL_SIZE];
-	snprintf(url, sizeof(url), "%s" PAGE "%s", r->api->base.url, c->token.text);
+	snprintf(url, sizeof(url), PAGE "%s", c->token.text);
 	struct json *response = json_new_object();
 	json_set(response, "share", share_json_new(&c->created, &r->api->base));
 	json_set_text(response, "token", c->token.text);

@@ -9,7 +9,8 @@
 
 /*
  * POST /api/shares → 201 {share, token, url}; the only response with the token. 400, 409
- * (SHARE_STORE_SHARES_MAX), 429
+ * (SHARE_STORE_SHARES_MAX), 429. url is relative: this server may have another address than short
+ * links.
  */
 enum http_progress share_handlers_create(void *ctx, struct http_exchange *x);
 

@@ -36,8 +36,8 @@ struct share {
 };
 
 /*
- * Call inside a transaction that holds user_store_lock on the owner and link_store_lock on the link.
- * Reads owner_id, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
+ * Call inside a transaction that holds user_store_lock on the owner and link_store_lock on the
+ * link. Reads owner_id, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
  * ERR_INVALID: the account already has SHARE_STORE_SHARES_MAX shares.
  */
 enum err share_store_create(struct pg_conn *conn, const struct share *wanted,
