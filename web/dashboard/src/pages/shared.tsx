@@ -67,14 +67,11 @@ function Heading({ shared }: { shared: Shared }) {
   );
 }
 
-/** Statistics behind a token. The token is the fragment of the address, which browsers do not send to servers. */
-export default function SharedPage() {
-  usePlace(); // also follows a changed fragment
-  const token = location.hash.slice(1);
+function Share({ token }: { token: string }) {
   const [password, setPassword] = useState("");
   const [opened, setOpened] = useState<Opened>({});
-  // The access lasts an hour: when it is rejected, the token gives another one, or the share has ended.
-  const [turn, setTurn] = useState("");
+  // The access lasts an hour. When it is rejected, the token gives another one, or the share has ended.
+  const [turn, setTurn] = useState<unknown>();
   const { access, shared, error } = opened;
   const source = useMemo(() => (access ? sharedSource(access, () => setTurn(access)) : undefined), [access]);
 
@@ -84,15 +81,23 @@ export default function SharedPage() {
     return () => void (isCurrent = false);
   }, [token, password, turn]);
 
+  const retry = () => setTurn({});
   if (error?.kind === "no-share") return <Empty isPage title={t("shared.ended")} text={t("shared.ended.text")} />;
-  const needsPassword = error?.kind === "share-password" || (error !== undefined && password !== "");
-  if (needsPassword) return <PasswordForm error={error} onSubmit={(next) => (next === password ? setTurn(String(Date.now())) : setPassword(next))} />;
-  if (error) return <ErrorBox error={error} retry={() => setTurn(String(Date.now()))} />;
+  if (error && (error.kind === "share-password" || password !== ""))
+    return <PasswordForm error={error} onSubmit={(next) => (next === password ? retry() : setPassword(next))} />;
+  if (error) return <ErrorBox error={error} retry={retry} />;
   if (!source || !shared) return <Skeleton lines={8} height={40} />;
   return (
-    <>
+    <div class="shared">
       <Heading shared={shared} />
       <Statistics source={source} />
-    </>
+    </div>
   );
+}
+
+/** Statistics behind a token. The token is the fragment of the address, which browsers do not send to servers. */
+export default function SharedPage() {
+  usePlace(); // also follows a changed fragment
+  const token = location.hash.slice(1);
+  return <Share token={token} key={token} />;
 }
