@@ -214,8 +214,10 @@ def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
     window.goto("/?tag=spring")
     page.get_by_role("button", name="Share", exact=True).press("Enter")
     expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_be_focused()
+    assert window.violations() == []
     page.keyboard.press("Enter")
     address = page.get_by_role("dialog").locator(".secret").inner_text()
+    assert window.violations() == []
     # Also somebody who is logged in sees no menu of their account there.
     page.goto(address)
     expect(page.get_by_role("heading", level=1, name="Links with the tag spring")).to_be_visible()
