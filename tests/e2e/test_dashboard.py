@@ -8,7 +8,7 @@ import pytest
 from clients import CHROME, GOOGLEBOT, unique_email
 from waiting import wait_until
 
-from dashboard.browser import ROOT, Browser, expect
+from dashboard.browser import PASSWORD, ROOT, Browser, expect
 from dashboard.payloads import PAYLOADS
 
 BERLIN = "85.214.132.117"
@@ -162,6 +162,72 @@ def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window,
     expect(page.locator(".tile-count").first).to_have_text("2")
 
 
+def share_in(page):
+    """Makes a share with a title and a password in the dialog, and returns its address."""
+    page.get_by_role("button", name="Share", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Title", exact=True).fill("For the board")
+    dialog.get_by_label("Password", exact=True).fill("only for the board")
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Copy").click()
+    address = dialog.locator(".secret").inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == address
+    dialog.get_by_role("button", name="Done").click()
+    return address
+
+
+def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoked(page, window, browser, user, visitor):
+    link = user.create(title="Spring sale")
+    for address in (BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 2)
+    window.goto(f"/links/{link['id']}")
+    address = share_in(page)
+    reader = browser.open()
+    shown = reader.page
+    shown.goto(address)
+    shown.get_by_label("Password").fill("something else")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("alert")).to_contain_text("The password is wrong.")
+    shown.get_by_label("Password").fill("only for the board")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()
+    expect(shown.locator(".tile-count").first).to_have_text("2")
+    shown.locator("path[data-country=DE]").click()
+    expect(shown.locator(".tile-count").first).to_have_text("1")
+    shown.keyboard.press("w")
+    expect(shown).to_have_url(re.compile(r"country=DE.*range=7d|range=7d.*country=DE"))
+    assert shown.url.endswith(address.partition("#")[2]), "the token stays in the address"
+    assert link["original_url"] not in shown.content() and user.email not in shown.content()
+    assert shown.get_by_role("navigation").count() == 0 and reader.context.cookies() == []
+    window.goto("/shares")
+    page.get_by_role("button", name="Revoke For the board").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
+    expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
+    shown.reload()
+    expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
+    reader.close()
+
+
+def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
+    link = user.create(tags=["spring"])
+    visitor.follow(link["slug"], agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto("/?tag=spring")
+    page.get_by_role("button", name="Share", exact=True).press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_be_focused()
+    assert window.violations() == []
+    page.keyboard.press("Enter")
+    address = page.get_by_role("dialog").locator(".secret").inner_text()
+    assert window.violations() == []
+    # Also somebody who is logged in sees no menu of their account there.
+    page.goto(address)
+    expect(page.get_by_role("heading", level=1, name="Links with the tag spring")).to_be_visible()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    assert page.get_by_role("navigation").count() == 0
+
+
 def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):
     link = user.create()
     window.goto(f"/links/{link['id']}")
@@ -262,8 +328,8 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
         assert page.evaluate("window.hit") is None, path
 
 
-PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/live", "/keys", "/account", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
-GUEST_PAGES = ["/start", "/login", "/register", "/reset"]
+PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/live", "/keys", "/shares", "/account", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none"]
 
 
 @pytest.fixture(scope="module")
@@ -278,6 +344,8 @@ def administrator(env):
         Visitor(env["REDIRECTOR_URL"]).follow(links[0]["slug"], agent=agent, address=address)
     api.wait_for_visits(links[0]["id"], 2, bots=1)
     api.link_id = links[0]["id"]
+    shares = [api.call("POST", "/api/shares", {"tag": "spring", "title": "For the board", **more}).json for more in ({"password": PASSWORD}, {})]
+    api.shared = [share["url"].removeprefix("/app") for share in shares]
     return api
 
 
@@ -289,14 +357,16 @@ SIZES = {"wide": {"width": 1280, "height": 900}, "zoom": {"width": 640, "height"
 def test_every_page_is_accessible_and_nothing_is_cut_off(env, browser, administrator, scheme, size):
     shots = ROOT / "build" / "screenshots"
     shots.mkdir(parents=True, exist_ok=True)
-    for paths, email in ((GUEST_PAGES, None), (PAGES, administrator.email)):
+    # Another fragment alone would not load the page again.
+    shared = [path for fragment in administrator.shared for path in (fragment, "/start")]
+    for paths, email in (([*shared, *GUEST_PAGES], None), (PAGES, administrator.email)):
         window = browser.open(viewport=SIZES[size], color_scheme=scheme, device_scale_factor=2 if size == "zoom" else 1)
         if email:
             window.login(email)
         for path in paths:
             window.goto(path.format(id=administrator.link_id))
             window.settle()
-            name = re.sub(r"\W+", "-", path.split("?")[0].format(id="link")).strip("-") or "overview"
+            name = re.sub(r"\W+", "-", path.split("?")[0].split("wmshare")[0].format(id="link")).strip("-") or "overview"
             window.page.screenshot(path=shots / f"{name}-{scheme}-{size}.png", full_page="edit" not in path)
             assert window.violations() == [], path
             assert window.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path

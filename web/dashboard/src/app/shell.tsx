@@ -29,6 +29,7 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
       <NavLink path="/live" icon="play" text={t("live")} />
       <p class="nav-title">{t("settings")}</p>
       <NavLink path="/keys" icon="key" text={t("keys")} />
+      <NavLink path="/shares" icon="external" text={t("shares")} />
       <NavLink path="/account" icon="user" text={t("account")} />
       {isAdmin && (
         <>
@@ -75,21 +76,23 @@ function leave(): void {
   );
 }
 
-function Guest({ children }: { children: ComponentChildren }) {
+function Guest({ children, isBare }: { children: ComponentChildren; isBare: boolean }) {
   return (
     <div class="guest">
       <header class="topbar">
         <a class="brand" href={href("/start")}>
           <Logo /> Waymark
         </a>
-        <nav class="topbar-actions" aria-label={t("navigation")}>
-          <a class="button button-quiet" href={href("/login")}>
-            {t("login")}
-          </a>
-          <a class="button button-primary" href={href("/register")}>
-            {t("register")}
-          </a>
-        </nav>
+        {!isBare && (
+          <nav class="topbar-actions" aria-label={t("navigation")}>
+            <a class="button button-quiet" href={href("/login")}>
+              {t("login")}
+            </a>
+            <a class="button button-primary" href={href("/register")}>
+              {t("register")}
+            </a>
+          </nav>
+        )}
       </header>
       <main id="main" tabIndex={-1}>
         {children}
@@ -101,13 +104,13 @@ function Guest({ children }: { children: ComponentChildren }) {
   );
 }
 
-export function Shell({ children, onHelp }: { children: ComponentChildren; onHelp: () => void }) {
+export function Shell({ children, isBare, onHelp }: { children: ComponentChildren; isBare: boolean; onHelp: () => void }) {
   const user = useUser();
   const { path } = usePlace();
   const [isMenuOpen, setMenuOpen] = useState(false);
   useEffect(() => setMenuOpen(false), [path]);
 
-  if (!user) return <Guest>{children}</Guest>;
+  if (!user || isBare) return <Guest isBare={isBare}>{children}</Guest>;
   return (
     <div class="shell">
       <a class="skip" href="#main">

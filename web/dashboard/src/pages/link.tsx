@@ -8,6 +8,7 @@ import { CopyButton } from "../components/copy_button";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { LinkForm } from "../components/link_form";
 import { LinkActions, StateBadge } from "../components/link_table";
+import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
@@ -42,6 +43,7 @@ export default function LinkPage({ id }: PageProps) {
         </div>
         <div class="page-actions">
           <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
+          {link.state !== "deleted" && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>
