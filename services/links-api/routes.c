@@ -32,6 +32,7 @@
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/stats_handlers.h"
 #include "services/links-api/stats/visit_handlers.h"
+#include "services/links-api/tags/tag_change.h"
 #include "services/links-api/tags/tag_handlers.h"
 
 /* Longer than every path in the table. */
@@ -86,6 +87,8 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
+	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_change_patch,        PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_DELETE, "/api/tags/{name...}",      tag_change_delete,       PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
