@@ -18,6 +18,7 @@
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/dashboard_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
+#include "services/links-api/health/health_handlers.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
@@ -98,6 +99,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/health",        health_handlers_get,     PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
@@ -105,6 +107,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app/{path...}",           dashboard_handlers_file,   PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/runbook/{title}",         document_handlers_runbook, PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */
 #define TABLE_COUNT ARRAY_SIZE(table)

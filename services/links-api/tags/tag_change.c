@@ -142,8 +142,8 @@ static enum err audit(const struct tag_change *change, struct pg_conn *conn)
 }
 
 /*
- * The lock of the account serialises its changes of tags, and the creation of its links: a link that
- * is created meanwhile with the old name either changes too, or comes after the change.
+ * The lock of the account serialises its changes of tags, and the creation of its links: a link
+ * that is created meanwhile with the old name either changes too, or comes after the change.
  */
 static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 {

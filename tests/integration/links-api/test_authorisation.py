@@ -23,7 +23,7 @@ ROUTES = [
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
 RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody"}
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady"}
 
 
 def resource_kind(pattern):
