@@ -59,8 +59,8 @@ void health_probe_run(const struct health_target *targets, size_t count,
                       struct health_report *report);
 
 /*
- * What a response of /readyz means: status is its HTTP status. A body that is not {status, failing},
- * or does not fit the HTTP status, is HEALTH_INVALID. Pure.
+ * What a response of /readyz means: status is its HTTP status. A body that is not {status,
+ * failing}, or does not fit the HTTP status, is HEALTH_INVALID. Pure.
  */
 void health_probe_read(int status, const char *body, size_t len, struct health_process *process);
 

@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. What PostgreSQL knows of how far the other services are. Only
- * reads; the tables belong to other stores. Errors of pg_conn_query pass through.
+ * One thread at a time per connection. What PostgreSQL knows of how far the other services are.
+ * Only reads; the tables belong to other stores. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_STORE_H

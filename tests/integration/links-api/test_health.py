@@ -105,7 +105,7 @@ def health(admin):
     return answer.json
 
 
-def told(answer):
+def states(answer):
     """{name: (status, reason, failing)}"""
     return {each["name"]: (each["status"], each["reason"], each["failing"]) for each in answer["services"]}
 
@@ -122,7 +122,7 @@ def test_each_process_says_how_it_is(admin_of, process, closed_port):
     slow = process(None)
     admin = admin_of([*((name, each.address) for name, each in started.items()), ("down", closed_port), ("slow", slow.address), ("missing", "nobody.invalid:9090")])
     answer = health(admin)
-    assert told(answer) == {
+    assert states(answer) == {
         "ready": ("ready", None, []), "degraded": ("degraded", None, ["postgres_or_redis"]), "unready": ("unready", None, ["postgres", "draining"]),
         "down": ("unreachable", "no_connection", []), "slow": ("unreachable", "timeout", []), "missing": ("unreachable", "no_address", []),
         "links-api": ("ready", None, []),
@@ -132,13 +132,13 @@ def test_each_process_says_how_it_is(admin_of, process, closed_port):
         ("WaymarkTargetDown", f"down {closed_port}"), ("WaymarkTargetDown", f"slow {slow.address}"), ("WaymarkServiceMissing", "missing"),
     }  # fmt: skip
     started["unready"].answer = READY
-    wait_until(lambda: told(health(admin))["unready"] == ("ready", None, []), 60, "the recovered process to be seen")
+    wait_until(lambda: states(health(admin))["unready"] == ("ready", None, []), 60, "the recovered process to be seen")
 
 
 def test_a_process_that_lies_is_never_ready(admin_of, process):
     liars = {f"liar-{n}": process(lie) for n, lie in enumerate(LIES)}
     answer = health(admin_of([(name, each.address) for name, each in liars.items()]))
-    assert told(answer) == {**dict.fromkeys(liars, ("invalid", None, [])), "links-api": ("ready", None, [])}
+    assert states(answer) == {**dict.fromkeys(liars, ("invalid", None, [])), "links-api": ("ready", None, [])}
     assert problems(answer, *PROCESSES) == {("WaymarkTargetDown", f"{name} {each.address}") for name, each in liars.items()}
     assert {each.asked for each in liars.values()} == {1}, "no redirect is followed"
 
@@ -152,7 +152,7 @@ def test_a_broken_connection_is_no_answer(admin_of):
 
         threading.Thread(target=hang_up, daemon=True).start()
         answer = health(admin_of([("broken", f"127.0.0.1:{server.getsockname()[1]}")]))
-        assert told(answer)["broken"] == ("unreachable", "no_response", [])
+        assert states(answer)["broken"] == ("unreachable", "no_response", [])
         server.shutdown(socket.SHUT_RDWR)
 
 
@@ -173,7 +173,7 @@ def test_a_slow_process_keeps_no_other_request_waiting(admin_of, process):
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         asked = [pool.submit(health, admin) for _ in range(10)]
         assert ask(admin.base, "GET", "/api/stats").status == 200
-        assert all(told(each.result())["slow"] == ("unreachable", "timeout", []) for each in asked)
+        assert all(states(each.result())["slow"] == ("unreachable", "timeout", []) for each in asked)
     assert slow.asked <= 4
 
 
