@@ -142,17 +142,19 @@ function Locks({ locks, now }: { locks: Health["locks"]; now: number }) {
           <tr>
             <th scope="col">{t("health.task")}</th>
             <th scope="col">{t("health.started")}</th>
-            <th scope="col">{t("health.holder")}</th>
+            <th scope="col" class="wide-only">
+              {t("health.holder")}
+            </th>
           </tr>
         </thead>
         <tbody>
           {locks.map((lock) => (
             <tr key={lock.name}>
-              <td>{lock.name}</td>
-              <td title={formatTime(lock.locked_at)}>{formatRelative(lock.locked_at)}</td>
-              <td class="mono">
-                {lock.holder} {Date.parse(lock.locked_until) > now && <span class="badge badge-admin">{t("health.held")}</span>}
+              <td>{lock.name.replace(/^waymark[-_]/, "")}</td>
+              <td title={formatTime(lock.locked_at)}>
+                {formatRelative(lock.locked_at)} {Date.parse(lock.locked_until) > now && <span class="badge badge-admin">{t("health.held")}</span>}
               </td>
+              <td class="mono wide-only">{lock.holder}</td>
             </tr>
           ))}
         </tbody>
