@@ -4,6 +4,7 @@ import concurrent.futures
 import datetime
 import urllib.parse
 
+import psycopg2
 import pytest
 from clients import Api
 from service import ROOT
@@ -300,17 +301,19 @@ def test_renames_at_once_lose_no_link_and_leave_no_tag_twice(owner, database):
     assert len({tuple(each) for each in tags}) <= 2
 
 
-def test_a_link_that_is_created_meanwhile_has_one_of_the_names(owner, database):
-    insert_links(database, owner, 1000, "old")
-    with concurrent.futures.ThreadPoolExecutor(5) as pool:
-        created = [pool.submit(owner.create, tags=["old"]) for _ in range(4)]
+def test_a_rename_waits_for_links_that_are_being_created(owner, database):
+    """Both lock the account. Otherwise a link could be created before the rename ends, and keep the old name."""
+    owner.create(tags=["old"])
+    with psycopg2.connect(database.url()) as creating, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        cursor = creating.cursor()
+        cursor.execute("SELECT FROM users WHERE id = %s FOR NO KEY UPDATE", (owner.id,))
+        cursor.execute("INSERT INTO links (slug, link_type, original_url, owner_id, tags) VALUES (%s, 'PERMANENT', 'https://example.com/', %s, '{old}')", (f"c{owner.id}", owner.id))
         renamed = pool.submit(changed, owner, "old", name="new")
-        later = [pool.submit(owner.create, tags=["old"]) for _ in range(4)]
-        count = renamed.result()["changed"]
-        assert all(each.result() for each in created + later)
-    tags = [row[0] for row in database.run("SELECT tags FROM links WHERE owner_id = %s", owner.id)]
-    assert len(tags) == 1008 and {tuple(each) for each in tags} <= {("old",), ("new",)}
-    assert tags.count(["new"]) == count >= 1000
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+        wait_until(lambda: renamed.done() or database.value(waiting, database.name), 60, "the rename to wait")
+        creating.commit()
+        assert renamed.result()["changed"] == 2
+    assert listed(owner) == {"new": (None, 2)}
 
 
 def test_the_bound_is_the_one_that_is_described():
