@@ -18,6 +18,7 @@
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/dashboard_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
+#include "services/links-api/health/health_handlers.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
@@ -35,6 +36,7 @@
 #include "services/links-api/shares/shared_handlers.h"
 #include "services/links-api/stats/stats_handlers.h"
 #include "services/links-api/stats/visit_handlers.h"
+#include "services/links-api/tags/tag_change.h"
 #include "services/links-api/tags/tag_handlers.h"
 
 /* Longer than every path in the table. */
@@ -97,6 +99,8 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
+	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_change_patch,        PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_DELETE, "/api/tags/{name...}",      tag_change_delete,       PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
@@ -106,8 +110,10 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/health",        health_handlers_get,     PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/docs/runbook/{title}",   document_handlers_runbook, PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/",                        dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },

@@ -23,7 +23,7 @@ ROUTES = [
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
 RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7"}
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady"}
 
 
 def resource_kind(pattern):
@@ -92,7 +92,7 @@ class Resources:
         for name, user in self.users.items():
             self.marks[name] = f"mark-of-{name}-{user.id}"
             database.run("UPDATE users SET name = %s WHERE id = %s", self.marks[name], user.id)
-            link = user.create(f"https://example.com/{self.marks[name]}", title=self.marks[name])
+            link = user.create(f"https://example.com/{self.marks[name]}", title=self.marks[name], tags=[name])
             gone = user.create(f"https://example.com/{self.marks[name]}")
             assert user.call("DELETE", f"/api/links/{gone['id']}").status == 204
             key = user.call("POST", "/api/keys", {"name": self.marks[name], "scopes": ["links:read"]}).json["key"]
@@ -132,6 +132,7 @@ class Resources:
             "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
             "shares": "id, owner_id, link_id, tag, title, token_hash, password_hash, expires_at",
+            "tag_colors": "owner_id AS id, tag, color",
             "password_resets": "user_id AS id, token_hash",
         }
         return {t: self.database.run(f"SELECT {columns} FROM {t} ORDER BY id") for t, columns in tables.items()}
@@ -250,6 +251,8 @@ def test_bulk_changes_do_not_touch_resources_of_others(resources):
     attempts = [
         ("PATCH", "/api/links", f"?filter=id:{bob}", {"state": "disabled"}),
         ("PATCH", "/api/links", f"?filter=slug:'{slug}',id:>0", {"tags": ["caught"]}),
+        ("PATCH", "/api/tags/{name...}", "bob", {"name": "caught", "color": "#123456"}),
+        ("DELETE", "/api/tags/{name...}", "bob", None),
         ("POST", "/api/links/sync", "", {"links": [{"slug": slug, "claim_token": "wmc_" + "a" * 43}]}),
     ]
     for actor in resources.actors:
@@ -258,7 +261,7 @@ def test_bulk_changes_do_not_touch_resources_of_others(resources):
         of_others = resources.links_of_others(actor)
         for method, pattern, query, body in attempts:
             if (method, pattern) in rows:
-                status, _, _ = actor.request(method, pattern + query, json.dumps(body))
+                status, _, _ = actor.request(method, pattern.replace("{name...}", "") + query, body and json.dumps(body))
                 assert status < 500
         assert resources.links_of_others(actor) == of_others, actor.name
 

@@ -26,6 +26,7 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
     <nav class="nav" aria-label={t("navigation")}>
       <NavLink path="/" icon="chart" text={t("overview")} />
       <NavLink path="/links" icon="link" text={t("links")} />
+      <NavLink path="/tags" icon="tag" text={t("tags")} />
       <NavLink path="/live" icon="play" text={t("live")} />
       <p class="nav-title">{t("settings")}</p>
       <NavLink path="/keys" icon="key" text={t("keys")} />
@@ -34,6 +35,7 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
       {isAdmin && (
         <>
           <p class="nav-title">{t("administration")}</p>
+          <NavLink path="/admin/health" icon="pulse" text={t("health")} />
           <NavLink path="/admin/users" icon="users" text={t("users")} />
           <NavLink path="/admin/hosts" icon="shield" text={t("hosts")} />
           <NavLink path="/admin/audit" icon="list" text={t("audit")} />
