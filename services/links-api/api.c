@@ -126,6 +126,7 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 		"another site sent them.",
 		NULL);
 	api->live = start_live_feed(api, metrics);
+	api->health = health_monitor_start(config->health_urls, api->clock);
 	err = load_policies(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -146,6 +147,7 @@ void api_free(struct api *api)
 	if (!api)
 		return;
 	live_feed_stop(api->live);
+	health_monitor_stop(api->health);
 	worker_pool_free(api->password_workers);
 	host_guard_stop(api->hosts);
 	reserved_slugs_free(api->reserved_slugs);

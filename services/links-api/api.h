@@ -19,6 +19,7 @@
 #include "services/links-api/config.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/health/health_monitor.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/rate_limit.h"
@@ -45,6 +46,7 @@ struct api {
 	struct route_metrics *route_metrics;
 	struct metric *cross_site_requests;
 	struct live_feed *live;
+	struct health_monitor *health;
 	struct host_policy *own_hosts; /* base borrows these three */
 	struct host_guard *hosts;
 	struct reserved_slugs *reserved_slugs;

@@ -12,6 +12,7 @@
 #include "services/links-api/accounts/password.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/health/health_target.h"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),
@@ -55,6 +56,10 @@ static const struct env_var vars[] = {
 	ENV_TEXT(
 		"CORS_ORIGINS", struct config, cors_origins, "",
 		"origins of web pages that may call the API, like https://app.example; empty = none"),
+	ENV_TEXT(
+		"HEALTH_URLS", struct config, health_urls, "",
+		"ops ports of all processes, for GET /api/admin/health: redirector=http://redirector-ops:9090, …; "
+		"each address of a name is asked; empty = none"),
 	ENV_GROUP("Accounts"),
 	ENV_SECRET(
 		"JWT_SECRET", struct config, jwt_secret, NULL, JWT_SECRETS_EACH_BYTES_MIN,
@@ -199,6 +204,24 @@ static size_t check_lists(const struct config *config, struct strbuf *problems)
 	return wrong + networks;
 }
 
+static bool is_health_target(const char *entry)
+{
+	struct health_target target;
+	return health_target_parse(entry, &target) == OK;
+}
+
+static size_t check_health_urls(const char *urls, struct strbuf *problems)
+{
+	struct health_target targets[HEALTH_TARGETS_MAX];
+	size_t count;
+	size_t wrong = env_check_entries(urls, is_health_target, "HEALTH_URLS",
+	                                 "is not NAME=http://HOST:PORT", problems);
+	if (wrong > 0)
+		return wrong;
+	return env_expect(health_target_parse_list(urls, targets, &count) == OK, "HEALTH_URLS",
+	                  "has more than 16 entries", problems);
+}
+
 static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
@@ -221,6 +244,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
 	                     HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_public_base_url(config, problems);
+	wrong += check_health_urls(config->health_urls, problems);
 	return wrong;
 }
 

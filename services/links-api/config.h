@@ -26,6 +26,7 @@ struct config {
 	int64_t http_connections;
 	int64_t http_connections_per_ip; /* 0: no limit */
 	int64_t http_bodies_max_bytes;
+	char health_urls[4096]; /* syntax: see health_target.h */
 	int64_t drain_notice_ms;
 	int64_t drain_ms;
 	char pg_url[1024];

@@ -14,6 +14,7 @@ static void release(void *state)
 	struct request *r = state;
 	if (r->handler_state)
 		r->release_handler_state(r->handler_state);
+	free(r->share);
 	free(r);
 }
 
@@ -36,7 +37,10 @@ struct pg_pool *request_pg(const struct request *r)
 	return r->is_heavy ? r->api->heavy_pg : r->api->pg;
 }
 
-/* Accounts are odd and networks even, so that they never meet; 0 would be no flow. */
+/*
+ * Accounts are odd and networks even, so that they never meet; 0 would be no flow. The highest bit
+ * distinguishes the readers of an account's shares from the account.
+ */
 void request_set_flow(const struct request *r, int64_t user_id)
 {
 	uint64_t flow = (uint64_t)user_id << 1 | 1;
@@ -49,6 +53,11 @@ void request_set_flow(const struct request *r, int64_t user_id)
 		flow = (flow << 1) | ((uint64_t)1 << 63);
 	}
 	http_exchange_set_flow(r->exchange, flow);
+}
+
+void request_set_readers_flow(const struct request *r, int64_t owner_id)
+{
+	http_exchange_set_flow(r->exchange, (uint64_t)owner_id << 1 | 1 | (uint64_t)1 << 63);
 }
 
 bool request_is_admin(const struct request *r)

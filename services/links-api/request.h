@@ -17,6 +17,8 @@
 #include "services/links-api/accounts/user_role.h"
 #include "services/links-api/api.h"
 
+struct share;
+
 enum request_auth {
 	REQUEST_AUTH_VALID,
 	REQUEST_AUTH_MISSING,
@@ -29,12 +31,14 @@ enum request_credentials_kind {
 	REQUEST_ACCESS_TOKEN,
 	REQUEST_API_KEY,
 	REQUEST_SESSION,
+	REQUEST_SHARE,
 };
 
 /* The credentials that a request carries, before the database confirms them. */
 struct request_credentials {
 	enum request_credentials_kind kind;
 	int64_t user_id, generation;           /* of an access token */
+	int64_t share_id;                      /* of the access token of a share */
 	char token_id[ENTROPY_UUID_TEXT_SIZE]; /* "" = an API key */
 	uint8_t hash[DIGEST_SIZE];             /* of an API key or of a session */
 };
@@ -48,6 +52,7 @@ struct request {
 	int64_t session_id;      /* 0 = an access token or an API key */
 	enum user_role role;     /* of user_id */
 	unsigned scopes;         /* SCOPE_…; access tokens and sessions have all of them */
+	struct share *share;     /* what the reader of a share may see; NULL = no share */
 	struct request_credentials credentials;
 	bool is_authorized;  /* the database has confirmed the credentials and the permission */
 	bool is_heavy;       /* runs on a heavy worker */
@@ -71,6 +76,12 @@ struct pg_pool *request_pg(const struct request *r);
  * is known.
  */
 void request_set_flow(const struct request *r, int64_t user_id);
+
+/*
+ * The flow of all readers of an account's shares together. It is not the account's own: many
+ * readers delay neither their owner nor other accounts.
+ */
+void request_set_readers_flow(const struct request *r, int64_t owner_id);
 
 /*
  * True for an access token or a session of an administrator. API keys never have administrator

@@ -117,6 +117,8 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
 			"send access tokens as Authorization: Bearer.",
 		[REQUEST_SESSION] = "The session is invalid or has expired.",
+		[REQUEST_SHARE] = "The access token of the share is invalid or has expired, or the "
+				  "share has ended. POST /api/shared/access gives a new one.",
 	};
 	bool is_bad = login == REQUEST_AUTH_INVALID;
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",

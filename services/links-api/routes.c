@@ -18,6 +18,7 @@
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/dashboard_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
+#include "services/links-api/health/health_handlers.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
@@ -30,8 +31,12 @@
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 #include "services/links-api/route_metrics.h"
+#include "services/links-api/shares/share_handlers.h"
+#include "services/links-api/shares/share_store.h"
+#include "services/links-api/shares/shared_handlers.h"
 #include "services/links-api/stats/stats_handlers.h"
 #include "services/links-api/stats/visit_handlers.h"
+#include "services/links-api/tags/tag_change.h"
 #include "services/links-api/tags/tag_handlers.h"
 
 /* Longer than every path in the table. */
@@ -66,6 +71,14 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/keys",                key_handlers_create,     PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/keys",                key_handlers_list,       PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_POST,   "/api/shares",              share_handlers_create,   PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/shares",              share_handlers_list,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/shares/{id}",         share_handlers_delete,   PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_POST,   "/api/shared/access",       shared_handlers_access,  PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_GET,    "/api/shared",              shared_handlers_get,     PERMISSION_SHARED,       BLOCKS, false },
+	{ HTTP_GET,    "/api/shared/stats/summary", stats_handlers_shared_summary, PERMISSION_SHARED, HEAVY, true },
+	{ HTTP_GET,    "/api/shared/stats/timeseries", stats_handlers_shared_series, PERMISSION_SHARED, HEAVY, true },
+	{ HTTP_GET,    "/api/shared/stats/{dimension}", stats_handlers_shared_dimension, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN,        BLOCKS, true },
 	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN,     BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/users/{id}/password-reset", password_reset_create, PERMISSION_ADMIN, BLOCKS, false },
@@ -86,6 +99,8 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
+	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_change_patch,        PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_DELETE, "/api/tags/{name...}",      tag_change_delete,       PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },
@@ -95,8 +110,10 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_GET,    "/api/admin/health",        health_handlers_get,     PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/docs/runbook/{title}",   document_handlers_runbook, PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/",                        dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
@@ -289,7 +306,10 @@ static bool authorize(struct request *r)
 		if (err != OK || login != REQUEST_AUTH_VALID || !account_rate_take_request(r) ||
 		    !authentication_authorize(r, permission))
 			return false;
-		request_set_flow(r, r->user_id);
+		if (r->share)
+			request_set_readers_flow(r, r->share->owner_id);
+		else
+			request_set_flow(r, r->user_id);
 	}
 	r->is_authorized = true;
 	return true;
@@ -304,8 +324,9 @@ static bool is_heavy(const struct request *r)
 }
 
 /*
- * On a worker. A request with an API key or a session has waited in the flow of its network, so it
- * waits again, in the flow of its account: otherwise many keys would be many flows.
+ * On a worker. A request with an API key, a session or the token of a share has waited in the flow
+ * of its network, so it waits again, in the flow of its account or of that account's readers.
+ * Otherwise many keys would be many flows.
  */
 static enum http_progress resume(struct request *r)
 {

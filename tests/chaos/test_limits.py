@@ -211,6 +211,11 @@ def api_keys_of_an_account(subject):
     return after(100, lambda: user.call("POST", "/api/keys", {"name": "k", "scopes": ["links:read"]}))
 
 
+def shares_of_an_account(subject):
+    user = subject.user()
+    return after(100, lambda: user.call("POST", "/api/shares", {"tag": "x"}))
+
+
 def exports_of_a_user(subject):
     user = subject.user()
     link = user.call("POST", "/api/links", LINK).json["link"]
@@ -366,6 +371,7 @@ LIMITS = {
     "stored responses": rule("rates", stored_responses, "idempotency-bytes", 1000, DAY_S),
     "wait for a worker": Limit("rates", a_wait_for_a_worker, 503, "overloaded", 1),
     "API keys of an account": Limit("quotas", api_keys_of_an_account, 409, "too-many-keys"),
+    "shares of an account": Limit("quotas", shares_of_an_account, 409, "too-many-shares"),
     "exports of a user": Limit("quotas", exports_of_a_user, 429, "busy", 10),
     "bytes of a target": Limit("quotas", a_long_target, 414),
     "bytes of a head": Limit("quotas", a_long_head, 431),

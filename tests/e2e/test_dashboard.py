@@ -8,7 +8,7 @@ import pytest
 from clients import CHROME, GOOGLEBOT, unique_email
 from waiting import wait_until
 
-from dashboard.browser import ROOT, Browser, expect
+from dashboard.browser import PASSWORD, ROOT, Browser, expect
 from dashboard.payloads import PAYLOADS
 
 BERLIN = "85.214.132.117"
@@ -162,6 +162,72 @@ def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window,
     expect(page.locator(".tile-count").first).to_have_text("2")
 
 
+def share_in(page):
+    """Makes a share with a title and a password in the dialog, and returns its address."""
+    page.get_by_role("button", name="Share", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Title", exact=True).fill("For the board")
+    dialog.get_by_label("Password", exact=True).fill("only for the board")
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Copy").click()
+    address = dialog.locator(".secret").inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == address
+    dialog.get_by_role("button", name="Done").click()
+    return address
+
+
+def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoked(page, window, browser, user, visitor):
+    link = user.create(title="Spring sale")
+    for address in (BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 2)
+    window.goto(f"/links/{link['id']}")
+    address = share_in(page)
+    reader = browser.open()
+    shown = reader.page
+    shown.goto(address)
+    shown.get_by_label("Password").fill("something else")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("alert")).to_contain_text("The password is wrong.")
+    shown.get_by_label("Password").fill("only for the board")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()
+    expect(shown.locator(".tile-count").first).to_have_text("2")
+    shown.locator("path[data-country=DE]").click()
+    expect(shown.locator(".tile-count").first).to_have_text("1")
+    shown.keyboard.press("w")
+    expect(shown).to_have_url(re.compile(r"country=DE.*range=7d|range=7d.*country=DE"))
+    assert shown.url.endswith(address.partition("#")[2]), "the token stays in the address"
+    assert link["original_url"] not in shown.content() and user.email not in shown.content()
+    assert shown.get_by_role("navigation").count() == 0 and reader.context.cookies() == []
+    window.goto("/shares")
+    page.get_by_role("button", name="Revoke For the board").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
+    expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
+    shown.reload()
+    expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
+    reader.close()
+
+
+def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
+    link = user.create(tags=["spring"])
+    visitor.follow(link["slug"], agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto("/?tag=spring")
+    page.get_by_role("button", name="Share", exact=True).press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_be_focused()
+    assert window.violations() == []
+    page.keyboard.press("Enter")
+    address = page.get_by_role("dialog").locator(".secret").inner_text()
+    assert window.violations() == []
+    # Also somebody who is logged in sees no menu of their account there.
+    page.goto(address)
+    expect(page.get_by_role("heading", level=1, name="Links with the tag spring")).to_be_visible()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    assert page.get_by_role("navigation").count() == 0
+
+
 def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):
     link = user.create()
     window.goto(f"/links/{link['id']}")
@@ -242,6 +308,83 @@ def test_an_administrator_blocks_a_host_and_an_account(env, page, window, user, 
     expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
 
 
+def menu_of(page, tag, action):
+    page.get_by_role("button", name=f"Actions for {tag}", exact=True).click()
+    page.get_by_role("menuitem", name=action, exact=True).click()
+
+
+def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor):
+    window.goto("/tags")
+    expect(page.get_by_text("No tags yet")).to_be_visible()
+    links = [user.create(tags=["sprnig"]), user.create(tags=["spring", "mail"]), user.create(tags=["mail"])]
+    visitor.follow(links[0]["slug"])
+    user.wait_for_visits(links[0]["id"], 1)
+    window.goto("/tags?sort=visits")
+    expect(page.locator("tbody .tag")).to_have_text(["sprnig", "mail", "spring"])
+    page.get_by_label("Color of mail").fill("#204080")
+    expect(page.get_by_text("mail has a new color.")).to_be_visible()
+    expect(page.get_by_role("link", name="mail", exact=True)).to_have_css("background-color", "rgb(32, 64, 128)")
+
+    menu_of(page, "sprnig", "Merge")
+    page.get_by_label("Into the tag").select_option("spring")
+    expect(page.get_by_role("dialog")).to_contain_text("1 link of sprnig gets the tag spring instead, and sprnig disappears. This cannot be undone.")
+    page.get_by_role("button", name="Merge tags").click()
+    expect(page.get_by_role("row").filter(has_text="spring")).to_contain_text("2")
+    expect(page.locator("tbody .tag")).to_have_text(["spring", "mail"])
+
+    # Renaming to the name of another tag says that it merges, before it does.
+    menu_of(page, "mail", "Rename")
+    page.get_by_label("Name", exact=True).fill("spring")
+    expect(page.get_by_role("dialog")).to_contain_text("2 links of mail get the tag spring instead")
+    page.get_by_label("Name", exact=True).fill("letter")
+    page.get_by_label("Name", exact=True).press("Enter")
+    expect(page.get_by_text("mail is now letter; 2 links changed.")).to_be_visible()
+
+    window.goto("/links")
+    expect(page.get_by_role("button", name="letter", exact=True).first).to_have_css("background-color", "rgb(32, 64, 128)")
+    window.goto(f"/links/{links[1]['id']}")
+    expect(page.get_by_role("link", name="letter", exact=True)).to_have_css("color", "rgb(255, 255, 255)")
+    page.get_by_role("link", name="spring", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/app/\?tag=spring"))
+    expect(page.get_by_label("Tag", exact=True)).to_have_value("spring")
+
+    window.goto("/tags?q=letter")
+    expect(page.locator("tbody .tag")).to_have_text(["letter"])
+    menu_of(page, "letter", "Delete")
+    expect(page.get_by_role("dialog")).to_contain_text("2 links lose the tag letter.")
+    page.get_by_role("button", name="Remove tag").press("Enter")
+    expect(page.get_by_text("No tag matches")).to_be_visible()
+    assert [tag["name"] for tag in user.call("GET", "/api/tags").json["tags"]] == ["spring"]
+
+
+KINDS = (
+    "CountingLagging", "CountingStalled", "Degraded", "JanitorTaskLate", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "ServiceMissing", "TargetDown",
+)  # fmt: skip
+
+
+def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user):
+    make_admin(env, user.email)
+    window.goto("/admin/health")
+    for service in ("redirector", "links-api", "analytics-consumer", "janitor"):
+        expect(page.get_by_role("row").filter(has_text=service).filter(has_text="Ready").first).to_be_visible()
+    shown = user.call("GET", "/api/admin/health").json
+    shown["problems"] = [{"kind": f"Waymark{kind}", "subject": f"<b>{kind}</b>"} for kind in KINDS]
+    shown["services"][0] |= {"status": "unreachable", "reason": "timeout", "failing": []}
+    page.route("**/api/admin/health", lambda route: route.fulfill(json=shown))
+    expect(page.locator(".health-problems > li")).to_have_count(len(KINDS))
+    expect(page.get_by_role("heading", name="<b>NotReady</b> is not ready.")).to_be_visible()
+    expect(page.get_by_text("No response within a second")).to_be_visible()
+    assert window.violations() == []
+    with window.context.expect_page() as opened:
+        page.get_by_role("link", name="Runbook: WaymarkNotReady").click()
+    expect(opened.value.locator("body")).to_contain_text("## WaymarkNotReady")
+    opened.value.close()
+    # A good state must not stay on the screen when it is not known any more.
+    page.route("**/api/admin/health", lambda route: route.fulfill(status=503, json={"type": "about:blank", "title": "x", "status": 503, "detail": "x", "instance": "1"}))
+    expect(page.get_by_text("Without PostgreSQL nobody can log in")).to_be_visible()
+    expect(page.locator(".health-problems")).to_have_count(0)
+
+
 def test_what_users_and_visitors_write_is_never_executed(page, window, user, visitor):
     """Each payload as a title, tag, destination, user agent, referrer and campaign. Ten visits per link, so that all values are listed."""
     assert len(PAYLOADS) * 6 >= 300
@@ -262,8 +405,8 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
         assert page.evaluate("window.hit") is None, path
 
 
-PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/live", "/keys", "/account", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
-GUEST_PAGES = ["/start", "/login", "/register", "/reset"]
+PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none"]
 
 
 @pytest.fixture(scope="module")
@@ -274,10 +417,15 @@ def administrator(env):
     api.register_and_login(unique_email())
     make_admin(env, api.email)
     links = [api.create(f"https://example.com/a-rather-long-address/number/{i}?with=parameters", title=f"Link {i}", tags=["spring", "mail"]) for i in range(12)]
+    # On a middle gray, black and white have the least contrast.
+    for tag, color in (("spring", "#757575"), ("mail", "#ffd166")):
+        assert api.call("PATCH", f"/api/tags/{tag}", {"color": color}).status == 200
     for agent, address in ((CHROME, BERLIN), (CHROME, GOOGLE), (GOOGLEBOT, GOOGLE)):
         Visitor(env["REDIRECTOR_URL"]).follow(links[0]["slug"], agent=agent, address=address)
     api.wait_for_visits(links[0]["id"], 2, bots=1)
     api.link_id = links[0]["id"]
+    shares = [api.call("POST", "/api/shares", {"tag": "spring", "title": "For the board", **more}).json for more in ({"password": PASSWORD}, {})]
+    api.shared = [share["url"].removeprefix("/app") for share in shares]
     return api
 
 
@@ -289,14 +437,16 @@ SIZES = {"wide": {"width": 1280, "height": 900}, "zoom": {"width": 640, "height"
 def test_every_page_is_accessible_and_nothing_is_cut_off(env, browser, administrator, scheme, size):
     shots = ROOT / "build" / "screenshots"
     shots.mkdir(parents=True, exist_ok=True)
-    for paths, email in ((GUEST_PAGES, None), (PAGES, administrator.email)):
+    # Another fragment alone would not load the page again.
+    shared = [path for fragment in administrator.shared for path in (fragment, "/start")]
+    for paths, email in (([*shared, *GUEST_PAGES], None), (PAGES, administrator.email)):
         window = browser.open(viewport=SIZES[size], color_scheme=scheme, device_scale_factor=2 if size == "zoom" else 1)
         if email:
             window.login(email)
         for path in paths:
             window.goto(path.format(id=administrator.link_id))
             window.settle()
-            name = re.sub(r"\W+", "-", path.split("?")[0].format(id="link")).strip("-") or "overview"
+            name = re.sub(r"\W+", "-", path.split("?")[0].split("wmshare")[0].format(id="link")).strip("-") or "overview"
             window.page.screenshot(path=shots / f"{name}-{scheme}-{size}.png", full_page="edit" not in path)
             assert window.violations() == [], path
             assert window.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path

@@ -48,7 +48,7 @@ def test_each_command_works_as_described(env, tmp_path):
     slug = "spring-" + secrets.token_hex(4)
     mine = {"you@example.com": f"you-{secrets.token_hex(6)}@example.com", '"slug":"spring"': f'"slug":"{slug}"', "URL/spring": f"URL/{slug}"}
     blocks = commands()
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     text = "\n".join(blocks)
     for word, other in mine.items():
         assert word in text, word
@@ -67,6 +67,7 @@ def test_each_command_works_as_described(env, tmp_path):
     assert f"{env['LINKS_API_URL']}/app/\n" in shown
     assert '"humans": 2,\n  "bots": 1' in shown and '"interval": "day"' in shown
     assert re.search(r'"dimension": "referrer_host".*?"value": "news.example",\s+"humans": 2', shown, re.DOTALL)
+    assert re.search(rf"^{env['LINKS_API_URL']}/app/shared#wmshare_\w{{43}}$", shown, re.MULTILINE)
     assert len((tmp_path / "visits.csv").read_text().splitlines()) == 4
     assert (tmp_path / "spring.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(r'"original_url": "https://example.com/summer",\s+"version": 2', shown)

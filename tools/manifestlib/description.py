@@ -161,6 +161,26 @@ def check_journal(rendering):
             yield f"{workload.where}: the kubelet would evict the pod with a full journal ({most} bytes): sizeLimit is {limit}"
 
 
+def check_health(rendering):
+    """links-api asks every pod of every service, also those that are not ready."""
+    for workload, _, program, values in containers(rendering):
+        if program != "links-api":
+            continue
+        entries = dict(each.split("=", 1) for each in re.split(r"[,\s]+", values.get("HEALTH_URLS", "")) if each)
+        services = {each for _, _, each, _ in containers(rendering) if "OPS_PORT" in programs.table(each)}
+        for missing in services - set(entries):
+            yield f"{workload.where}: HEALTH_URLS lacks {missing}"
+        for name, url in entries.items():
+            target = urllib.parse.urlsplit(url)
+            service = rendering.find("Service", (target.hostname or "").split(".")[0])
+            if not service or service["spec"].get("clusterIP") != "None" or not service["spec"].get("publishNotReadyAddresses"):
+                yield f"{workload.where}: HEALTH_URLS: {target.hostname} must be a headless Service with publishNotReadyAddresses"
+            elif target.port not in {port["port"] for port in service["spec"]["ports"] if port["targetPort"] == "ops"}:
+                yield f"{workload.where}: HEALTH_URLS: {target.hostname} has no port {target.port} for ops"
+            elif {each.app for each in rendering.selected(service["spec"]["selector"])} != {name}:
+                yield f"{workload.where}: HEALTH_URLS: {target.hostname} does not select the pods of {name}"
+
+
 def check_drain(rendering):
     for workload, container, program, values in containers(rendering):
         drain = int(value_of(program, values, "DRAIN_MS") or 0) / 1000
@@ -216,7 +236,7 @@ def check_versions(rendering):
 
 
 CHECKS = (
-    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_copies, check_kafka_rights, check_consumers, check_journal, check_drain,
+    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_copies, check_kafka_rights, check_consumers, check_journal, check_health, check_drain,
     check_hosts, check_versions,
 )  # fmt: skip
 

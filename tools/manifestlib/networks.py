@@ -43,6 +43,8 @@ def check_egress(rendering, workload):
         yield f"{workload.where}: no egress to {store}"
     for store in stores - NEEDS.get(workload.app, stores):
         yield f"{workload.where}: egress to {store}, which it does not need"
+    if workload.app == "links-api" and 9090 not in reached:
+        yield f"{workload.where}: no egress to the ops ports of HEALTH_URLS"
     if workload.app in NEEDS and 53 not in reached:
         yield f"{workload.where}: no egress to DNS"
     if reached & OPEN_TO_THE_WORLD and workload.app != "janitor":

@@ -98,6 +98,7 @@ class LinksApi(Service):
             "ACCOUNTS_PER_HOUR": 0,
             "REQUESTS_PER_MINUTE": 0,
             "BULK_LINKS_PER_MINUTE": 0,
+            "HEALTH_URLS": " ".join(f"{each.program}={each.ops_url}" for each in self.stack.services),
         }
 
 

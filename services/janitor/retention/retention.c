@@ -169,6 +169,19 @@ static enum err delete_sessions(const struct run *run, int64_t *changed)
 	                   changed);
 }
 
+/* A deleted link still has its tags until it is purged. */
+static enum err delete_unused_tag_colors(const struct run *run, int64_t *changed)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, RUN_BATCH_ROWS);
+	return delete_rows(
+		run,
+		"DELETE FROM tag_colors WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_colors AS c "
+		"WHERE NOT EXISTS (SELECT FROM links WHERE links.owner_id = c.owner_id "
+		"AND tags @> ARRAY[c.tag]) LIMIT $1))",
+		&params, changed);
+}
+
 enum err retention_run(struct run *run, int64_t *changed)
 {
 	enum err err = calendar_check_skew(run);
@@ -188,5 +201,7 @@ enum err retention_run(struct run *run, int64_t *changed)
 		err = run_batches(run, delete_idempotency_uses, changed);
 	if (err == OK && !run->is_interrupted)
 		err = run_batches(run, delete_sessions, changed);
+	if (err == OK && !run->is_interrupted)
+		err = run_batches(run, delete_unused_tag_colors, changed);
 	return err;
 }

@@ -13,6 +13,7 @@
  *    oldest first;
  * 4. stored responses of idempotent requests, used quotas, and sessions, older than a day.
  *    PostgreSQL's clock decides, because it wrote their times or is close to the clock that did.
+ *    Also colors of tags that no link has any more.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H

@@ -2,8 +2,9 @@
  * Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256") by libjwt. Pure.
  *
  * Claims: sub (the user id), iat, exp, jti, and gen (the account's token generation) unless it is
- * 0. A new password starts a new generation. libjwt checks little besides the signature; this
- * module checks the rest.
+ * 0. A new password starts a new generation. sub of a share's token is "share:" and the share's
+ * id, so that neither kind of token is valid as the other. libjwt checks little besides the
+ * signature; this module checks the rest.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_ACCESS_TOKEN_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_ACCESS_TOKEN_H
@@ -15,6 +16,7 @@
 #include "lib/base/err.h"
 
 #define ACCESS_TOKEN_LIFETIME_S INT64_C(86400)
+#define ACCESS_TOKEN_SHARE_LIFETIME_S INT64_C(3600)
 #define ACCESS_TOKEN_BYTES_MAX 4096
 #define ACCESS_TOKEN_SIZE 512 /* of the tokens that we issue, with the NUL */
 #define ACCESS_TOKEN_SECRET_BYTES_MIN 32
@@ -46,5 +48,11 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
  */
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
                              struct access_token_claims *out) MUST_CHECK;
+
+/* The same for a reader of a share, for at most ACCESS_TOKEN_SHARE_LIFETIME_S. */
+enum err access_token_issue_for_share(const char *secret, int64_t share_id, int64_t now_us,
+                                      char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
+enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
+                                       int64_t *share_id) MUST_CHECK;
 
 #endif

@@ -1,7 +1,9 @@
 /*
  * How fast an account may use the API, whatever it calls and however it authenticates:
  * REQUESTS_PER_MINUTE, and BULK_LINKS_PER_MINUTE for the links of bulk requests. All access tokens
- * and API keys of an account share both limits. Not thread-safe: one thread at a time per request.
+ * and API keys of an account share both limits. Readers of a share have REQUESTS_PER_MINUTE of
+ * their own, per share and network, and use up nothing of the account's. Not thread-safe: one
+ * thread at a time per request.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_ACCOUNT_RATE_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_ACCOUNT_RATE_H

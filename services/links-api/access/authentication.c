@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/mem.h"
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/api_key_store.h"
 #include "services/links-api/access/permission.h"
@@ -14,6 +15,7 @@
 #include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/response.h"
+#include "services/links-api/shares/share_store.h"
 
 #define DETAIL_SIZE 128
 #define FETCH_SITE_SIZE 32
@@ -50,6 +52,22 @@ static enum request_auth read_token(struct request *r, const char *text)
 	return REQUEST_AUTH_INVALID;
 }
 
+/* Only the access token of a share counts: a share must not depend on who else is logged in. */
+static enum request_auth read_share_token(struct request *r)
+{
+	const struct jwt_secrets *secrets = &r->api->secrets;
+	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
+	r->credentials.kind = REQUEST_SHARE;
+	if (!text)
+		return REQUEST_AUTH_MISSING;
+	for (size_t i = 0; i < secrets->count; i++)
+		if (access_token_verify_for_share(jwt_secrets_get(secrets, i), text,
+		                                  request_now_us(r),
+		                                  &r->credentials.share_id) == OK)
+			return REQUEST_AUTH_VALID;
+	return REQUEST_AUTH_INVALID;
+}
+
 static bool is_same_origin(const struct request *r)
 {
 	struct http_exchange *x = r->exchange;
@@ -79,6 +97,8 @@ static enum request_auth read_session(struct request *r)
 
 enum request_auth authentication_read(struct request *r)
 {
+	if (r->match.route->right == PERMISSION_SHARED)
+		return read_share_token(r);
 	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
 	if (text)
 		return api_key_has_prefix(text) ? read_key(r, text) : read_token(r, text);
@@ -120,10 +140,21 @@ static enum err load_credentials(struct request *r, struct pg_conn *conn)
 	case REQUEST_SESSION:
 		return load_session(r, conn);
 	case REQUEST_ACCESS_TOKEN:
+	case REQUEST_SHARE:
 		break;
 	}
 	r->user_id = r->credentials.user_id;
 	return OK;
+}
+
+/* The reader of a share has no account: user_id stays 0. */
+static enum err load_share(struct request *r, struct pg_conn *conn, enum request_auth *login)
+{
+	r->share = mem_zero(sizeof(*r->share));
+	enum err err = share_store_get(conn, r->credentials.share_id, r->share);
+	if (err == OK)
+		*login = REQUEST_AUTH_VALID;
+	return err;
 }
 
 static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_auth *login)
@@ -149,7 +180,8 @@ enum err authentication_verify(struct request *r, enum request_auth *login)
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = load_caller(r, conn, login);
+	err = r->credentials.kind == REQUEST_SHARE ? load_share(r, conn, login)
+	                                           : load_caller(r, conn, login);
 	pg_pool_release(r->api->pg, conn);
 	if (err == ERR_NOT_FOUND)
 		*login = REQUEST_AUTH_INVALID;
@@ -183,6 +215,8 @@ static enum http_progress send_scope_missing(struct request *r, unsigned scope)
 
 bool authentication_authorize(struct request *r, unsigned permission)
 {
+	if (permission == PERMISSION_SHARED)
+		return true; /* its credentials are for nothing else: read_share_token */
 	if (permission == PERMISSION_ADMIN) {
 		if (!request_is_admin(r))
 			response_problem(

@@ -11,15 +11,16 @@
 
 /*
  * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>", or else
- * the cookie of a session, if our own page sent the request (same_origin.h). Does not block. VALID:
- * the credentials look valid without asking the database, and r->credentials is filled. Repeated
- * headers are INVALID: a proxy may have trusted the other one.
+ * the cookie of a session, if our own page sent the request (same_origin.h). Does not block.
+ * VALID: the credentials look valid without asking the database, and r->credentials is filled.
+ * Repeated headers are INVALID: a proxy may have trusted the other one. An endpoint of
+ * PERMISSION_SHARED reads the access token of a share instead, and no other endpoint does.
  */
 enum request_auth authentication_read(struct request *r);
 
 /*
  * Call after VALID. Asks the database. If the result is still VALID, fills user_id, key_id,
- * session_id, role and scopes.
+ * session_id, role and scopes, or share.
  */
 enum err authentication_verify(struct request *r, enum request_auth *login) MUST_CHECK;
 

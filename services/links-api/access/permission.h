@@ -1,6 +1,7 @@
 /*
- * What an endpoint requires of its caller: nothing, an access token, a scope or the administrator
- * role. The route table names one permission per endpoint, and authentication.h checks it. Pure.
+ * What an endpoint requires of its caller: nothing, an access token, a scope, a share or the
+ * administrator role. The route table names one permission per endpoint, and authentication.h
+ * checks it. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_PERMISSION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_PERMISSION_H
@@ -11,6 +12,7 @@ enum permission {
 	PERMISSION_LINKS_READ,  /* "links:read" */
 	PERMISSION_LINKS_WRITE, /* "links:write" */
 	PERMISSION_STATS_READ,  /* "stats:read" */
+	PERMISSION_SHARED,      /* the access token of a share, and no other credentials */
 	PERMISSION_ADMIN,       /* the platform: an administrator, no API key */
 };
 

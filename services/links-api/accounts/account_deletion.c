@@ -14,6 +14,7 @@
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/links/link_audit.h"
+#include "services/links-api/shares/share_store.h"
 
 #define POLL_MS 5000
 #define CACHE_POLL_US (20 * CLOCK_US_PER_MS)
@@ -124,6 +125,8 @@ static enum err delete_account_on(void *ctx, struct pg_conn *conn)
 		err = api_key_store_delete_all(conn, r->user_id);
 	if (err == OK)
 		err = session_store_delete_all(conn, r->user_id);
+	if (err == OK)
+		err = share_store_delete_all(conn, r->user_id);
 	if (err == OK)
 		err = request_audit(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id, NULL);
 	return err;

@@ -18,6 +18,7 @@
 #define AUDIT_STORE_KEY "key"
 #define AUDIT_STORE_HOST "host"
 #define AUDIT_STORE_SESSION "session"
+#define AUDIT_STORE_SHARE "share"
 
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096
 

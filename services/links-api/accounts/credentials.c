@@ -57,6 +57,13 @@ static void read_password(const struct json *object, const char *name, size_t mi
 		memcpy(out, password, len + 1);
 }
 
+void credentials_read_new_password(const struct json *object, const char *name,
+                                   char password[static PASSWORD_SIZE],
+                                   struct http_problem_fields *wrong)
+{
+	read_password(object, name, PASSWORD_CHARS_MIN, password, wrong);
+}
+
 enum err credentials_read_password(const struct json *object, const char *name,
                                    const char *new_name, char password[static PASSWORD_SIZE],
                                    char new_password[static PASSWORD_SIZE],

@@ -39,6 +39,14 @@ enum err credentials_read_password(const struct json *object, const char *name,
                                    char new_password[static PASSWORD_SIZE],
                                    struct http_problem_fields *wrong) MUST_CHECK;
 
+/*
+ * Parses the member name, a new password: at least PASSWORD_CHARS_MIN characters and at most
+ * PASSWORD_BYTES_MAX bytes. Adds to wrong and writes "" if it is invalid.
+ */
+void credentials_read_new_password(const struct json *object, const char *name,
+                                   char password[static PASSWORD_SIZE],
+                                   struct http_problem_fields *wrong);
+
 /* Overwrites the memory. */
 void credentials_wipe(struct credentials *credentials);
 

@@ -29,7 +29,8 @@ static void add_account_and_network(const struct request *r, const char *account
 	const struct rate_limit_rule rule = {
 		.name = "login",
 		.detail =
-			"Too many wrong passwords for this account from your network. Try again later.",
+			"Too many wrong passwords for this account or share from your network. Try "
+			"again later.",
 		.max = r->api->config->login_failures,
 		.window_s = ACCOUNT_WINDOW_S,
 	};
@@ -54,8 +55,8 @@ static void add_account(const struct request *r, const char *account, struct log
 	const struct rate_limit_rule rule = {
 		.name = "login-account",
 		.detail =
-			"Too many wrong passwords for this account. Log in from a network where you "
-			"have logged in before, or try again later.",
+			"Too many wrong passwords for this account or share. Use a network where the "
+			"password was right before, or try again later.",
 		.max = r->api->config->login_failures_per_account,
 		.window_s = ACCOUNT_WINDOW_S,
 	};

@@ -43,7 +43,8 @@ struct login_attempt {
 };
 
 /*
- * Call before checking the password of a login. ERR_LIMIT: the response is complete. It is 429
+ * Call before checking the password of a login. email: also "share:7" for the password of share 7,
+ * which is no e-mail address. ERR_LIMIT: the response is complete. It is 429
  * "rate-limit" after too many wrong passwords, or 429 "busy" with Retry-After: 1 if running
  * attempts could exceed the limit.
  */

@@ -11,6 +11,7 @@
 	extern const char document_data_##name##_tag[];
 DECLARE(openapi)
 DECLARE(problems)
+DECLARE(runbook)
 DECLARE(reader)
 DECLARE(start)
 DECLARE(style)
@@ -49,24 +50,44 @@ enum err document_find(const char *name, struct document *out)
 	return ERR_NOT_FOUND;
 }
 
-/* Each kind is a heading of level 2. */
-enum err document_find_problem(const char *kind, struct document *out)
+/* Finds the section of a Markdown document that begins with a heading of level 2. */
+static enum err find_section(const char *text, const char *title, struct document *out)
 {
 	static const char heading[] = "\n## ";
-	size_t kind_len = strlen(kind);
-	const char *at = document_data_problems;
+	size_t title_len = strlen(title);
+	const char *at = text;
 	while ((at = strstr(at, heading))) {
 		const char *name = at + sizeof(heading) - 1;
 		const char *end = strstr(name, heading);
-		if (strcspn(name, "\n") == kind_len && memcmp(name, kind, kind_len) == 0) {
-			size_t len = end ? (size_t)(end - at) : strlen(at + 1);
-			*out = (struct document){ "problem", "text/plain; charset=utf-8", at + 1,
-				                  len, document_data_problems_tag };
+		if (strcspn(name, "\n") == title_len && memcmp(name, title, title_len) == 0) {
+			out->content_type = "text/plain; charset=utf-8";
+			out->bytes = at + 1;
+			out->len = end ? (size_t)(end - at) : strlen(at + 1);
 			return OK;
 		}
 		at = name;
 	}
 	return ERR_NOT_FOUND;
+}
+
+enum err document_find_problem(const char *kind, struct document *out)
+{
+	enum err err = find_section(document_data_problems, kind, out);
+	if (err == OK) {
+		out->name = "problem";
+		out->etag = document_data_problems_tag;
+	}
+	return err;
+}
+
+enum err document_find_runbook(const char *title, struct document *out)
+{
+	enum err err = find_section(document_data_runbook, title, out);
+	if (err == OK) {
+		out->name = "runbook";
+		out->etag = document_data_runbook_tag;
+	}
+	return err;
 }
 
 bool document_matches_etag(const struct document *document, const char *if_none_match)

@@ -1,7 +1,7 @@
 /*
  * Documents about the API that are embedded in the program: the OpenAPI description (generated from
- * docs/api/openapi.yaml), the page that displays it, and the sections of docs/api/problems.md.
- * Pure.
+ * docs/api/openapi.yaml), the page that displays it, and the sections of docs/api/problems.md and
+ * docs/runbook.md. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_H
 #define WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_H
@@ -24,6 +24,9 @@ enum err document_find(const char *name, struct document *out) MUST_CHECK;
 
 /* Finds the section of problems.md about a kind ("validation"). ERR_NOT_FOUND: no such kind. */
 enum err document_find_problem(const char *kind, struct document *out) MUST_CHECK;
+
+/* Finds the section of runbook.md with a title ("WaymarkNotReady"). ERR_NOT_FOUND: none. */
+enum err document_find_runbook(const char *title, struct document *out) MUST_CHECK;
 
 /*
  * True if the If-None-Match header is "*" or lists the document's ETag. NULL: the header is absent.

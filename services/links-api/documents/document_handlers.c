@@ -68,3 +68,13 @@ enum http_progress document_handlers_problem(void *ctx, struct http_exchange *x)
 		return response_not_found(r);
 	return send_document(r, &document);
 }
+
+enum http_progress document_handlers_runbook(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct document document;
+	if (document_find_runbook(r->match.params[0], &document) != OK)
+		return response_not_found(r);
+	return send_document(r, &document);
+}

@@ -131,3 +131,49 @@ enum err bulk_update_store_write(struct pg_conn *conn, struct bulk_update_store_
 	pg_result_free(rows);
 	return err;
 }
+
+enum err bulk_update_store_find_tagged(struct pg_conn *conn, int64_t owner_id, const char *tag,
+                                       size_t max, int64_t *ids, size_t *count)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, owner_id);
+	pg_params_text(&params, tag);
+	pg_params_int(&params, (int64_t)max);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT id FROM links WHERE owner_id = $1 "
+	                             "AND tags @> ARRAY[$2::text] ORDER BY id + 0 LIMIT $3",
+	                             &params, &rows);
+	*count = err == OK ? pg_result_count(rows) : 0;
+	for (size_t i = 0; i < *count; i++)
+		ids[i] = pg_result_int(rows, i, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err bulk_update_store_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
+                                struct bulk_update_store_change *changes, size_t *locked)
+{
+	struct sql_column column;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	if (count > BULK_UPDATE_STORE_MAX)
+		return ERR_LIMIT;
+	sql_column_init(&column, SQL_COLUMN_INT8,
+	                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[ID].bytes_max));
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_int(&column, ids[i]);
+	enum err err = sql_column_param(&column, &params);
+	if (err == OK)
+		err = pg_conn_query(conn,
+		                    "SELECT " LINK_ROW_COLUMNS
+		                    " FROM links WHERE id = ANY ($1::bigint[]) "
+		                    "ORDER BY id FOR UPDATE",
+		                    &params, &rows);
+	*locked = err == OK ? pg_result_count(rows) : 0;
+	for (size_t i = 0; err == OK && i < *locked; i++)
+		err = link_row_read(rows, i, &changes[i].link);
+	pg_result_free(rows);
+	sql_column_clear(&column);
+	return err;
+}

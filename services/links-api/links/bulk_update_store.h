@@ -20,6 +20,21 @@ struct bulk_update_store_change {
 };
 
 /*
+ * The ids of an owner's links with a tag, ascending, DELETED ones included; at most max. ids has
+ * room for max.
+ */
+enum err bulk_update_store_find_tagged(struct pg_conn *conn, int64_t owner_id, const char *tag,
+                                       size_t max, int64_t *ids, size_t *count) MUST_CHECK;
+
+/*
+ * Locks those of the links with these ids that still exist, in the order of their ids, and reads
+ * them into changes, which has room for count. ERR_LIMIT also: count exceeds BULK_UPDATE_STORE_MAX.
+ */
+enum err bulk_update_store_lock(struct pg_conn *conn, const int64_t *ids, size_t count,
+                                struct bulk_update_store_change *changes,
+                                size_t *locked) MUST_CHECK;
+
+/*
  * Writes state, original_url and tags of each link, increments the versions (also in changes) and
  * adds the events to the outbox. Roll back after any error:
  *   ERR_CONFLICT  a link is at another version; it was not locked

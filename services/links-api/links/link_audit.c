@@ -37,7 +37,7 @@ void link_audit_bulk_include(struct link_audit_bulk *bulk, int64_t link_id)
 	bulk->count++;
 }
 
-static struct json *details_of(const struct link_audit_bulk *bulk)
+struct json *link_audit_bulk_details(const struct link_audit_bulk *bulk)
 {
 	struct json *details = json_new_object();
 	struct json *ids = json_new_array();
@@ -56,7 +56,7 @@ enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum
 		return OK;
 	if (bulk->count == 1)
 		return request_audit(r, conn, action, LINK_AUDIT_SUBJECT, bulk->ids[0], NULL);
-	struct json *details = details_of(bulk);
+	struct json *details = link_audit_bulk_details(bulk);
 	int64_t owner = owner_id == LINK_STORE_ANY_OWNER ? 0 : owner_id;
 	enum err err = request_audit(r, conn, action, AUDIT_STORE_USER, owner, details);
 	json_free(details);

@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_AUDIT_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_AUDIT_H
 
+#include "lib/json/json.h"
 #include "lib/links/link.h"
 #include "services/links-api/request.h"
 
@@ -27,6 +28,9 @@ struct link_audit_bulk {
 };
 
 void link_audit_bulk_include(struct link_audit_bulk *bulk, int64_t link_id);
+
+/* {links, link_ids}: their number, and the ids of the first ones. The caller owns the result. */
+struct json *link_audit_bulk_details(const struct link_audit_bulk *bulk);
 
 /*
  * Records the same change of all these links as one entry. One link is the subject; of several the

@@ -1,5 +1,6 @@
 #include "services/links-api/links/link_change.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool tags_equal(const struct link_tags *a, const struct link_tags *b)
@@ -120,4 +121,28 @@ enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
 	link->state_before_deletion = (enum link_state)0;
 	*change = LINK_CHANGE_RESTORED;
 	return OK;
+}
+
+/* The number of tags if there is none. */
+static size_t find_tag(const struct link_tags *tags, const char *name)
+{
+	size_t at = 0;
+	while (at < tags->count && strcmp(tags->tag[at], name) != 0)
+		at++;
+	return at;
+}
+
+bool link_change_retag(struct link *link, const char *from, const char *to)
+{
+	struct link_tags *tags = &link->tags;
+	size_t at = find_tag(tags, from);
+	if (at == tags->count)
+		return false;
+	if (to && find_tag(tags, to) == tags->count) {
+		snprintf(tags->tag[at], LINK_TAG_SIZE, "%s", to);
+		return true;
+	}
+	tags->count--;
+	memmove(tags->tag[at], tags->tag[at + 1], (tags->count - at) * LINK_TAG_SIZE);
+	return true;
 }

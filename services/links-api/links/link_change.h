@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CHANGE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CHANGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -53,5 +54,11 @@ enum err link_change_purge(const void *arg, int64_t now_us, struct link *link,
 enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
                              enum link_change *change,
                              struct link_change_conflict *conflict) MUST_CHECK;
+
+/*
+ * Replaces a tag by another in its place, or removes it if to is NULL or one of the link's tags
+ * already. Valid in every state, also for a DELETED link. False: the link does not have the tag.
+ */
+bool link_change_retag(struct link *link, const char *from, const char *to);
 
 #endif

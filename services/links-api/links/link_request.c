@@ -9,6 +9,7 @@
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/member.h"
+#include "services/links-api/tags/tag_request.h"
 
 #define DEFAULT_REDIRECT_STATUS 302
 
@@ -106,8 +107,9 @@ static void read_tag(const struct reading *r, const struct json *value, size_t i
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	snprintf(pointer, sizeof(pointer), "/tags/%zu", index);
-	const char *tag = member_text(value, pointer, r->wrong);
-	if (!tag || !member_is_line(tag, 1, LINK_TAG_CHARS_MAX, pointer, r->wrong))
+	const char *text = member_text(value, pointer, r->wrong);
+	char tag[LINK_TAG_SIZE];
+	if (!text || !tag_request_take_name(text, pointer, tag, r->wrong))
 		return;
 	struct link_tags *tags = &r->out->tags;
 	for (size_t i = 0; i < tags->count; i++) {

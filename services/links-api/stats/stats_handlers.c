@@ -16,6 +16,7 @@
 enum subject {
 	ONE_LINK,     /* that of the path */
 	CHOSEN_LINKS, /* the caller's that match tag= and filter=, together */
+	SHARED_LINKS, /* those of the share, together */
 	EACH_LINK,    /* the caller's, one by one */
 };
 
@@ -36,6 +37,8 @@ static enum err find_subject(struct stats_request *stats, struct pg_conn *conn,
 		return stats_request_find_link(stats, conn);
 	case CHOSEN_LINKS:
 		return stats_request_find_links(stats, conn);
+	case SHARED_LINKS:
+		return stats_request_find_shared_links(stats, conn);
 	case EACH_LINK:
 		break;
 	}
@@ -149,29 +152,34 @@ static struct json *render_totals(const struct stats_request *stats, const void 
 	               : stats_json_of_link(&totals->statistics, &stats->freshness);
 }
 
-enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
+static enum http_progress run_summary(struct request *r, enum subject subject, unsigned more_parts)
 {
-	static const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE },
+	const struct endpoint endpoint = {
+		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE | more_parts },
+		.subject = subject,
 		.load = load_totals,
 		.render = render_totals,
 	};
-	(void)x;
 	struct totals totals = { 0 };
-	return run(ctx, &endpoint, &totals);
+	return run(r, &endpoint, &totals);
+}
+
+enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_summary(ctx, ONE_LINK, 0);
 }
 
 enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
 {
-	static const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE | STATS_PARAMS_LINKS },
-		.subject = CHOSEN_LINKS,
-		.load = load_totals,
-		.render = render_totals,
-	};
 	(void)x;
-	struct totals totals = { 0 };
-	return run(ctx, &endpoint, &totals);
+	return run_summary(ctx, CHOSEN_LINKS, STATS_PARAMS_LINKS);
+}
+
+enum http_progress stats_handlers_shared_summary(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_summary(ctx, SHARED_LINKS, 0);
 }
 
 /* --- time series --- */
@@ -253,6 +261,12 @@ enum http_progress stats_handlers_series_of_links(void *ctx, struct http_exchang
 {
 	(void)x;
 	return run_series(ctx, CHOSEN_LINKS, STATS_PARAMS_LINKS);
+}
+
+enum http_progress stats_handlers_shared_series(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_series(ctx, SHARED_LINKS, 0);
 }
 
 /* --- values of a dimension --- */
@@ -337,6 +351,13 @@ enum http_progress stats_handlers_dimension_of_links(void *ctx, struct http_exch
 	(void)x;
 	struct request *r = ctx;
 	return run_dimension(r, r->match.params[0], CHOSEN_LINKS, STATS_PARAMS_LINKS);
+}
+
+enum http_progress stats_handlers_shared_dimension(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	return run_dimension(r, r->match.params[0], SHARED_LINKS, 0);
 }
 
 /* --- the most visited links --- */

@@ -26,6 +26,14 @@ enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x);
 enum http_progress stats_handlers_series_of_links(void *ctx, struct http_exchange *x);
 enum http_progress stats_handlers_dimension_of_links(void *ctx, struct http_exchange *x);
 
+/*
+ * GET /api/shared/stats/summary, /api/shared/stats/timeseries and /api/shared/stats/{dimension}:
+ * the same for the links of a share. The share alone says which: tag= and filter= are unknown.
+ */
+enum http_progress stats_handlers_shared_summary(void *ctx, struct http_exchange *x);
+enum http_progress stats_handlers_shared_series(void *ctx, struct http_exchange *x);
+enum http_progress stats_handlers_shared_dimension(void *ctx, struct http_exchange *x);
+
 /* GET /api/stats/top */
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x);
 

@@ -9,6 +9,7 @@
 #include "lib/links/link_store.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/response.h"
+#include "services/links-api/shares/share_store.h"
 #include "services/links-api/stats/zone_names.h"
 
 /* Each id takes 12 bytes, after a head. */
@@ -44,26 +45,48 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
 	return err;
 }
 
-enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn)
+static void init_link_ids(struct stats_request *stats)
+{
+	sql_column_init(&stats->link_ids, SQL_COLUMN_INT8, LINK_IDS_BYTES_MAX);
+	stats->question.link_ids = &stats->link_ids;
+}
+
+static enum err find_links_of(struct stats_request *stats, struct pg_conn *conn, int64_t owner_id,
+                              const char tag[static LINK_TAG_SIZE])
 {
 	const struct stats_params *params = &stats->params;
-	int64_t owner_id = stats->request->user_id;
-	if (params->tag[0] == '\0' && !params->has_links_filter) {
+	if (tag[0] == '\0' && !params->has_links_filter) {
 		stats->question.account_id = owner_id;
 		return link_list_store_count(conn, owner_id, &stats->link_count);
 	}
 	struct link_list_params *links = mem_zero(sizeof(*links));
 	links->owner_id = owner_id;
-	memcpy(links->tag, params->tag, sizeof(links->tag));
+	memcpy(links->tag, tag, sizeof(links->tag));
 	links->has_filter = params->has_links_filter;
 	links->filter = params->links_filter;
-	sql_column_init(&stats->link_ids, SQL_COLUMN_INT8, LINK_IDS_BYTES_MAX);
-	stats->question.link_ids = &stats->link_ids;
+	init_link_ids(stats);
 	enum err err = link_list_store_ids(conn, links, STATS_REQUEST_LINKS_MAX, &stats->link_ids,
 	                                   &stats->has_too_many_links);
 	stats->link_count = stats->link_ids.count;
 	free(links);
 	return err;
+}
+
+enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn)
+{
+	return find_links_of(stats, conn, stats->request->user_id, stats->params.tag);
+}
+
+/* Authentication has found the share's link: it is not deleted. */
+enum err stats_request_find_shared_links(struct stats_request *stats, struct pg_conn *conn)
+{
+	const struct share *share = stats->request->share;
+	if (share->link_id == 0)
+		return find_links_of(stats, conn, share->owner_id, share->tag);
+	init_link_ids(stats);
+	sql_column_add_int(&stats->link_ids, share->link_id);
+	stats->link_count = 1;
+	return OK;
 }
 
 /* --- the time range --- */

@@ -4,7 +4,8 @@
  *
  *   err = stats_request_read(stats, r, &terms);               // URL parameters
  *   err = stats_request_find_link(stats, conn);               // the link of the path, or
- *   err = stats_request_find_links(stats, conn);              // the caller's links
+ *   err = stats_request_find_links(stats, conn);              // the caller's links, or
+ *   err = stats_request_find_shared_links(stats, conn);       // those of a share
  *   err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
  *   err = stats_request_find_range(stats, conn);              // from and to as times
  *   err = statistics_sql_total(conn, &stats->question, …);  // lib/clicks
@@ -29,7 +30,7 @@ struct stats_request {
 	struct stats_params params;
 	struct statistics_query question; /* filter points into params */
 	struct statistics_query earlier;  /* with compare=; the same for the earlier period */
-	struct sql_column link_ids;       /* of stats_request_find_links */
+	struct sql_column link_ids;       /* of stats_request_find_links and _shared_links */
 	int64_t link_count;               /* the same */
 	struct stats_json_freshness freshness;
 	struct http_problem_fields wrong;
@@ -54,6 +55,10 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
  * too long.
  */
 enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+
+/* The same for the link of the request's share, or for the links of its owner that have its tag. */
+enum err stats_request_find_shared_links(struct stats_request *stats,
+                                         struct pg_conn *conn) MUST_CHECK;
 
 /*
  * Computes the time range. The default of to is the end of the current hour. The default of from is

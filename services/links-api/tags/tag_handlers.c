@@ -37,6 +37,10 @@ static struct json *render(const struct tag_list *list)
 		const struct tag_count *tag = &list->tags[i];
 		struct json *item = json_new_object();
 		json_set_text(item, "name", tag->name);
+		if (*tag->color)
+			json_set_text(item, "color", tag->color);
+		else
+			json_set_null(item, "color");
 		json_set_int(item, "links", tag->links);
 		json_set_int(item, "humans", tag->humans);
 		json_set_int(item, "bots", tag->bots);

@@ -4,7 +4,7 @@
 
 #include "lib/http/http_server.h"
 
-/* GET /api/tags: 200 {tags: [{name, links, humans, bots, total}], as_of, lag_ms}; 500, 503 */
+/* GET /api/tags: 200 {tags: [{name, color, links, humans, bots, total}], as_of, lag_ms} */
 enum http_progress tag_handlers_list(void *ctx, struct http_exchange *x);
 
 #endif

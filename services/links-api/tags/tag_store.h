@@ -1,6 +1,7 @@
 /*
- * One thread at a time per connection. The tags of an account's links, counted when they are read.
- * Errors of pg_conn_query pass through. ERR_LIMIT: the query exceeds the statement timeout.
+ * One thread at a time per connection. The tags of an account's links, counted when they are read,
+ * and their colors: the table tag_colors. Errors of pg_conn_query pass through. ERR_LIMIT: the
+ * query exceeds the statement timeout.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_TAGS_TAG_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_TAGS_TAG_STORE_H
@@ -10,15 +11,35 @@
 
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
+#include "services/links-api/tags/tag_request.h"
 
 struct tag_count {
 	char name[LINK_TAG_SIZE];
-	int64_t links;        /* that are not DELETED */
-	int64_t humans, bots; /* visits of these links, of all time */
+	char color[TAG_COLOR_SIZE]; /* "" = none */
+	int64_t links;              /* that are not DELETED */
+	int64_t humans, bots;       /* visits of these links, of all time */
 };
 
 /* The tags of the most links, at most max, in byte order. tags has room for max. */
 enum err tag_store_list(struct pg_conn *conn, int64_t owner_id, size_t max, struct tag_count *tags,
                         size_t *count) MUST_CHECK;
+
+/* An account has at most so many colors. */
+#define TAG_STORE_COLORS_MAX 1000
+
+/* color "" = none. */
+enum err tag_store_get_color(struct pg_conn *conn, int64_t owner_id, const char *tag,
+                             char color[static TAG_COLOR_SIZE]) MUST_CHECK;
+
+/*
+ * Sets or, if color is "", deletes the color of a tag. ERR_CONFLICT also: the account has
+ * TAG_STORE_COLORS_MAX colors. Lock the account before.
+ */
+enum err tag_store_set_color(struct pg_conn *conn, int64_t owner_id, const char *tag,
+                             const char *color) MUST_CHECK;
+
+/* Gives the color of one tag to another that has none, and deletes it from the first. */
+enum err tag_store_move_color(struct pg_conn *conn, int64_t owner_id, const char *from,
+                              const char *to) MUST_CHECK;
 
 #endif

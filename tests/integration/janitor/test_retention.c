@@ -296,6 +296,26 @@ static void deletes_keys_uses_and_sessions_older_than_a_day(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
 }
 
+static void deletes_colors_of_tags_that_no_link_has(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(
+		f->db,
+		"WITH owner AS (INSERT INTO users (email, password_hash) "
+		"VALUES ('a@b', ''), ('c@d', '') RETURNING id), "
+		"link AS (INSERT INTO links (slug, link_type, original_url, owner_id, tags, state) "
+		"SELECT concat('s', owner.id, state), 'PERMANENT', 'https://example.com/', owner.id, "
+		"ARRAY['mail', state], state FROM owner, unnest(ARRAY['ACTIVE', 'DELETED']) AS state "
+		"WHERE owner.id = (SELECT min(id) FROM owner)) "
+		"INSERT INTO tag_colors SELECT id, tag, '#123456' "
+		"FROM owner, unnest(ARRAY['mail', 'DELETED', 'unused']) AS tag");
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 4);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM tag_colors "
+	                                          "WHERE tag <> 'unused' AND owner_id = "
+	                                          "(SELECT min(id) FROM users)"),
+	                 2);
+}
+
 int main(void)
 {
 #define TEST(name)                                                                                 \
@@ -304,6 +324,7 @@ int main(void)
 		TEST(drops_whole_days_older_than_the_retention),
 		TEST(keeps_the_statistics_of_dropped_days),
 		TEST(deletes_keys_uses_and_sessions_older_than_a_day),
+		TEST(deletes_colors_of_tags_that_no_link_has),
 		TEST(stores_the_first_complete_day_of_the_log),
 		TEST(deletes_old_audit_log_entries),
 		TEST(keeps_the_newest_audit_log_entries_up_to_the_limit),

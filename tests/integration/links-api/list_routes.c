@@ -27,6 +27,8 @@ static const char *right_of(const struct http_route *route)
 		return "links:write";
 	case PERMISSION_STATS_READ:
 		return "stats:read";
+	case PERMISSION_SHARED:
+		return "shared";
 	case PERMISSION_ADMIN:
 		return "admin";
 	}

@@ -22,8 +22,8 @@ ROUTES = [
     ).stdout.splitlines()
 ]
 # What the {id} of a path identifies, and values for the other placeholders.
-RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
-PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7"}
+RESOURCE_KINDS = {"/api/links/": "link", "/api/auth/sessions/": "session", "/api/keys/": "key", "/api/shares/": "share", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
+PLACEHOLDERS = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js", "{path...}": "links/7", "{name...}": "nobody", "{title}": "WaymarkNotReady"}
 
 
 def resource_kind(pattern):
@@ -69,6 +69,8 @@ class Actor:
         """The (status, problem kind) that this actor gets before the resource is looked up; None: allowed."""
         if permission == "none":
             return None
+        if "shared" in (permission, self.permission):
+            return None if permission == self.permission else (401, None)
         if self.token is None and self.session is None:
             return 401, None
         if permission == "admin":
@@ -85,18 +87,20 @@ class Resources:
         self.database = database
         self.users = {name: User(service, database) for name in ("ann", "bob", "cid")}
         self.admin = User(service, database, "admin")
-        self.by_kind = {"link": {}, "key": {}, "session": {}, "user": {}, "host": {}}
+        self.by_kind = {"link": {}, "key": {}, "session": {}, "share": {}, "user": {}, "host": {}}
         self.marks = {}
         for name, user in self.users.items():
             self.marks[name] = f"mark-of-{name}-{user.id}"
             database.run("UPDATE users SET name = %s WHERE id = %s", self.marks[name], user.id)
-            link = user.create(f"https://example.com/{self.marks[name]}", title=self.marks[name])
+            link = user.create(f"https://example.com/{self.marks[name]}", title=self.marks[name], tags=[name])
             gone = user.create(f"https://example.com/{self.marks[name]}")
             assert user.call("DELETE", f"/api/links/{gone['id']}").status == 204
             key = user.call("POST", "/api/keys", {"name": self.marks[name], "scopes": ["links:read"]}).json["key"]
             self.by_kind["link"][name] = [link["id"], gone["id"]]
             self.by_kind["key"][name] = [key["id"]]
             self.by_kind["user"][name] = [user.id]
+            share = user.call("POST", "/api/shares", {"link_id": link["id"], "title": self.marks[name]}).json
+            self.by_kind["share"][name] = [share["share"]["id"]]
             insert_session(database, user.id)
             self.by_kind["session"][name] = [database.value("SELECT id FROM sessions WHERE user_id = %s", user.id)]
         public = Api(service.url).call("POST", "/api/links/public", {"original_url": "https://example.com/nobody"})
@@ -110,6 +114,10 @@ class Resources:
             permission = "admin" if user is self.admin else None
             owner = None if user is self.admin else name
             self.actors.append(Actor(f"{name}'s session", user, owner, permission, insert_session(database, user.id)))
+        reader = Api(service.url)
+        share = self.users["ann"].call("POST", "/api/shares", {"link_id": self.by_kind["link"]["ann"][0]}).json
+        reader.token = reader.call("POST", "/api/shared/access", {"token": share["token"]}).json["access_token"]
+        self.actors.append(Actor("reader of ann's share", reader, owner="ann", permission="shared"))
         for scope in SCOPES:
             api = Api(service.url)
             api.token = insert_api_key(database, self.users["ann"].id, [scope])
@@ -123,6 +131,8 @@ class Resources:
             "api_keys": "id, user_id, name, scopes, expires_at",
             "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
+            "shares": "id, owner_id, link_id, tag, title, token_hash, password_hash, expires_at",
+            "tag_colors": "owner_id AS id, tag, color",
             "password_resets": "user_id AS id, token_hash",
         }
         return {t: self.database.run(f"SELECT {columns} FROM {t} ORDER BY id") for t, columns in tables.items()}
@@ -241,6 +251,8 @@ def test_bulk_changes_do_not_touch_resources_of_others(resources):
     attempts = [
         ("PATCH", "/api/links", f"?filter=id:{bob}", {"state": "disabled"}),
         ("PATCH", "/api/links", f"?filter=slug:'{slug}',id:>0", {"tags": ["caught"]}),
+        ("PATCH", "/api/tags/{name...}", "bob", {"name": "caught", "color": "#123456"}),
+        ("DELETE", "/api/tags/{name...}", "bob", None),
         ("POST", "/api/links/sync", "", {"links": [{"slug": slug, "claim_token": "wmc_" + "a" * 43}]}),
     ]
     for actor in resources.actors:
@@ -249,7 +261,7 @@ def test_bulk_changes_do_not_touch_resources_of_others(resources):
         of_others = resources.links_of_others(actor)
         for method, pattern, query, body in attempts:
             if (method, pattern) in rows:
-                status, _, _ = actor.request(method, pattern + query, json.dumps(body))
+                status, _, _ = actor.request(method, pattern.replace("{name...}", "") + query, body and json.dumps(body))
                 assert status < 500
         assert resources.links_of_others(actor) == of_others, actor.name
 
@@ -268,7 +280,7 @@ def test_owners_and_admins_reach_their_resources(resources):
                 status, _, data = actor.request(method, make_path(pattern, gone if "restore" in pattern else live), body_for(method))
                 assert status not in (401, 403, 404), (actor.name, method, pattern, status, data)
                 reached += 1
-        if kind in ("key", "session"):
+        if kind in ("key", "session", "share"):
             status, _, data = ann.request(method, make_path(pattern, resources.by_kind[kind]["ann"][0]), body_for(method))
             assert status < 300, (method, pattern, status, data)
         if kind == "user":

@@ -350,6 +350,23 @@ def test_statistics_of_one_account_never_keep_another_waiting(start, database):
     assert statuses[-2:] == [200, 200] and set(statuses) == {200, 503}
 
 
+def test_readers_of_a_share_never_keep_its_owner_waiting(start, database):
+    service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_HEAVY_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
+    owner, readers = User(service, database), []
+    path = f"/api/links/{owner.create()['id']}/stats?country=DE"
+    for _ in range(2):
+        token = owner.call("POST", "/api/shares", {"tag": "x"}).json["token"]
+        readers.append(Api(service.url))
+        readers[-1].token = readers[-1].call("POST", "/api/shared/access", {"token": token}).json["access_token"]
+    with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
+        flood = [send(reader, "GET", "/api/shared/stats/summary?country=DE") for reader in readers for _ in range(FLOOD)]
+        waits(database, 2)
+        statistics = send(owner, "GET", path)
+        waits(database, 3)
+    assert status_of(statistics) == 200
+    assert {status_of(connection) for connection in flood} == {200, 503}
+
+
 def test_a_request_that_waits_too_long_for_a_worker_gets_503(start, database, expect):
     service = start(HTTP_HEAVY_WORKERS=1, HTTP_WORKER_WAIT_MS=1000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
     users = [User(service, database) for _ in range(2)]

@@ -1,6 +1,7 @@
 """docs/api/openapi.yaml against the service: same endpoints, valid examples, matching responses."""
 
 import datetime
+import functools
 import gzip
 import json
 import re
@@ -10,7 +11,7 @@ import urllib.parse
 import jsonschema
 import pytest
 import yaml
-from clients import ask
+from clients import Api, ask
 from users import User
 from service import ROOT
 from visit_fixture import add_visits, roll_up
@@ -112,12 +113,27 @@ NAMED = {parameter["name"] for method, path, _ in OPERATIONS for parameter in pa
 UNKNOWN = re.compile("unknown (or malformed )?query parameter|must be true or false, given once")
 
 
+@functools.cache
+def share_of(user, link_id):
+    """A reader of the link's statistics."""
+    token = user.call("POST", "/api/shares", {"link_id": link_id}).json["token"]
+    reader = Api(user.base)
+    reader.token = reader.call("POST", "/api/shared/access", {"token": token}).json["access_token"]
+    return reader
+
+
+def caller_of(path, user, link):
+    """Who may use the endpoint: the user, or the reader of a share."""
+    return share_of(user, link["id"]) if path.startswith("/api/shared") else user
+
+
 def unknown_parameters(admin, method, path, names):
     """(the names that the endpoint reports as unknown, its response); all values are invalid."""
     user, link = admin
     target = path.replace("{id}", str(link["id"])).replace("{dimension}", "country")
     query = urllib.parse.urlencode(dict.fromkeys(names, "?"))
-    answer = user.call(method.upper(), f"{target}?{query}", {} if method in ("post", "patch") else None)
+    caller = caller_of(path, user, link)
+    answer = caller.call(method.upper(), f"{target}?{query}", {} if method in ("post", "patch") else None)
     errors = answer.json.get("errors", []) if answer.status == 400 else []
     return {error["pointer"].removeprefix("/") for error in errors if UNKNOWN.match(error["detail"])}, answer
 
@@ -175,8 +191,9 @@ def test_responses_match_the_description(ann, link, path, operation):
     schema = dereference(operation["responses"]["200"])["content"]["application/json"]["schema"]
     # At most 16 filters: those that exclude are tried one by one.
     together = [name for name in names if name not in MUTUALLY_EXCLUSIVE and not name.startswith("not_")]
+    caller = caller_of(path, ann, link)
     for chosen in [[], *[[name] for name in names if name not in ("cursor", "owner")], together]:
-        answer = get_with_examples(ann, path, link, chosen)
+        answer = get_with_examples(caller, path, link, chosen)
         assert answer.status == 200, (chosen, answer)
         validate(answer.json, schema)
 
@@ -199,7 +216,7 @@ def test_a_client_that_excludes_json_gets_406(ann, link, method, path, operation
     if "406" not in operation["responses"] or (method, path) == ("delete", "/api/auth/me"):
         return
     target = path.replace("{id}", str(link["id"])).replace("{dimension}", "country")
-    answer = ann.call(method.upper(), target, None if method == "get" else {}, {"Accept": "text/html"})
+    answer = caller_of(path, ann, link).call(method.upper(), target, None if method == "get" else {}, {"Accept": "text/html"})
     assert answer.status == (403 if "/admin/" in path else 406), answer
     assert answer.headers["content-type"] == "application/problem+json"
 

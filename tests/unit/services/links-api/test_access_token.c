@@ -62,6 +62,24 @@ static void keeps_the_generation_and_treats_a_missing_one_as_0(void **state)
 	assert_int_equal(claims.generation, INT64_MAX);
 }
 
+static void the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour(void **state)
+{
+	(void)state;
+	char token[ACCESS_TOKEN_SIZE];
+	struct access_token_claims claims;
+	int64_t share_id = 0;
+	const int64_t end_us = NOW_US + ACCESS_TOKEN_SHARE_LIFETIME_S * INT64_C(1000000);
+	assert_int_equal(access_token_issue_for_share(SECRET, 7, NOW_US, token), OK);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, &share_id), OK);
+	assert_int_equal(share_id, 7);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, &share_id),
+	                 ERR_INVALID);
+	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), ERR_INVALID);
+	assert_int_equal(access_token_issue(SECRET, 7, 0, NOW_US, token), OK);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, &share_id),
+	                 ERR_INVALID);
+}
+
 static void gives_each_token_a_unique_id(void **state)
 {
 	(void)state;
@@ -329,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts_its_own_tokens_and_returns_their_claims),
 		cmocka_unit_test(keeps_the_generation_and_treats_a_missing_one_as_0),
+		cmocka_unit_test(the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour),
 		cmocka_unit_test(gives_each_token_a_unique_id),
 		cmocka_unit_test(accepts_a_token_until_it_expires),
 		cmocka_unit_test(the_template_of_the_hostile_tokens_is_valid),

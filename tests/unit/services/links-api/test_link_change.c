@@ -180,6 +180,24 @@ static void restores_a_link_to_its_previous_state(void **state)
 	assert_int_equal(link.entry.state, LINK_STATE_ACTIVE);
 }
 
+static void retags_in_place_and_never_twice(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_DELETED, 0);
+	link.tags = (struct link_tags){ .count = 3, .tag = { "a", "b", "c" } };
+	assert_false(link_change_retag(&link, "x", "a"));
+	assert_true(link_change_retag(&link, "b", "x"));
+	assert_string_equal(link.tags.tag[1], "x");
+	assert_true(link_change_retag(&link, "a", "c"));
+	assert_int_equal(link.tags.count, 2);
+	assert_string_equal(link.tags.tag[0], "x");
+	assert_string_equal(link.tags.tag[1], "c");
+	assert_true(link_change_retag(&link, "c", NULL));
+	assert_true(link_change_retag(&link, "x", NULL));
+	assert_int_equal(link.tags.count, 0);
+	assert_int_equal(link.entry.state, LINK_STATE_DELETED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +210,7 @@ int main(void)
 		cmocka_unit_test(state_active_alone_cannot_reactivate_an_expired_link),
 		cmocka_unit_test(deletes_once_and_restores_once),
 		cmocka_unit_test(restores_a_link_to_its_previous_state),
+		cmocka_unit_test(retags_in_place_and_never_twice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

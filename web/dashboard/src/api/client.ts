@@ -50,8 +50,8 @@ export function toApiError(response: Response, body: unknown): ApiError {
   return new ApiError(response.status, problem, requestId, Number(response.headers.get("Retry-After") ?? 0));
 }
 
-/** The result of a call, or an ApiError. */
-export async function unwrap<T>(call: Promise<Outcome<T>>): Promise<T> {
+/** The result of a call, or an ApiError. rejected is called if the credentials are no longer valid. */
+export async function unwrap<T>(call: Promise<Outcome<T>>, rejected = onUnauthorized): Promise<T> {
   let outcome: Outcome<T>;
   try {
     outcome = await call;
@@ -61,7 +61,7 @@ export async function unwrap<T>(call: Promise<Outcome<T>>): Promise<T> {
   }
   if (outcome.response.ok) return outcome.data as T;
   const error = toApiError(outcome.response, outcome.error);
-  if (error.status === 401 && error.kind === "") onUnauthorized();
+  if (error.status === 401 && error.kind === "") rejected();
   throw error;
 }
 

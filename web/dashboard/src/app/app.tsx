@@ -61,7 +61,7 @@ export function App() {
   const id = route?.pattern.exec(path)?.[1] ?? "";
   return (
     <>
-      <Shell onHelp={() => setHelpOpen(true)}>
+      <Shell isBare={route?.isBare ?? false} onHelp={() => setHelpOpen(true)}>
         {!route || (user && !isAllowed) ? (
           <Empty isPage title={t("missing.title")} text={t("missing.text")}>
             <a class="button button-primary" href={href("/")}>

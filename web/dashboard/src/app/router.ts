@@ -36,7 +36,8 @@ function append(search: URLSearchParams, name: string, value: Params[string]): v
 export function navigate(to: string, { replace = false } = {}): void {
   if (to === location.pathname + location.search) return;
   const isOtherPage = new URL(to, location.origin).pathname !== location.pathname;
-  history[replace ? "replaceState" : "pushState"](null, "", to);
+  // The fragment of a page may be a token, which belongs to the page and not to its parameters.
+  history[replace ? "replaceState" : "pushState"](null, "", isOtherPage ? to : to + location.hash);
   place.set(here());
   if (isOtherPage && !replace) scrollTo(0, 0);
 }

@@ -26,13 +26,16 @@ function Navigation({ isAdmin }: { isAdmin: boolean }) {
     <nav class="nav" aria-label={t("navigation")}>
       <NavLink path="/" icon="chart" text={t("overview")} />
       <NavLink path="/links" icon="link" text={t("links")} />
+      <NavLink path="/tags" icon="tag" text={t("tags")} />
       <NavLink path="/live" icon="play" text={t("live")} />
       <p class="nav-title">{t("settings")}</p>
       <NavLink path="/keys" icon="key" text={t("keys")} />
+      <NavLink path="/shares" icon="external" text={t("shares")} />
       <NavLink path="/account" icon="user" text={t("account")} />
       {isAdmin && (
         <>
           <p class="nav-title">{t("administration")}</p>
+          <NavLink path="/admin/health" icon="pulse" text={t("health")} />
           <NavLink path="/admin/users" icon="users" text={t("users")} />
           <NavLink path="/admin/hosts" icon="shield" text={t("hosts")} />
           <NavLink path="/admin/audit" icon="list" text={t("audit")} />
@@ -75,21 +78,23 @@ function leave(): void {
   );
 }
 
-function Guest({ children }: { children: ComponentChildren }) {
+function Guest({ children, isBare }: { children: ComponentChildren; isBare: boolean }) {
   return (
     <div class="guest">
       <header class="topbar">
         <a class="brand" href={href("/start")}>
           <Logo /> Waymark
         </a>
-        <nav class="topbar-actions" aria-label={t("navigation")}>
-          <a class="button button-quiet" href={href("/login")}>
-            {t("login")}
-          </a>
-          <a class="button button-primary" href={href("/register")}>
-            {t("register")}
-          </a>
-        </nav>
+        {!isBare && (
+          <nav class="topbar-actions" aria-label={t("navigation")}>
+            <a class="button button-quiet" href={href("/login")}>
+              {t("login")}
+            </a>
+            <a class="button button-primary" href={href("/register")}>
+              {t("register")}
+            </a>
+          </nav>
+        )}
       </header>
       <main id="main" tabIndex={-1}>
         {children}
@@ -101,13 +106,13 @@ function Guest({ children }: { children: ComponentChildren }) {
   );
 }
 
-export function Shell({ children, onHelp }: { children: ComponentChildren; onHelp: () => void }) {
+export function Shell({ children, isBare, onHelp }: { children: ComponentChildren; isBare: boolean; onHelp: () => void }) {
   const user = useUser();
   const { path } = usePlace();
   const [isMenuOpen, setMenuOpen] = useState(false);
   useEffect(() => setMenuOpen(false), [path]);
 
-  if (!user) return <Guest>{children}</Guest>;
+  if (!user || isBare) return <Guest isBare={isBare}>{children}</Guest>;
   return (
     <div class="shell">
       <a class="skip" href="#main">

@@ -26,6 +26,8 @@ const PATHS = {
   filter: "M3 5h14M6 10h8M8.5 15h3",
   pause: "M7 5v10M13 5v10",
   play: "m7 4.5 8 5.5-8 5.5z",
+  tag: "M3.5 3.5h6l7 7-6 6-7-7zM7 7h.01",
+  pulse: "M2.5 10.5H6l2-5.5 3.5 10 2-4.5h4",
   home: "M3.5 9 10 3.5 16.5 9v7.5h-4.5V12H8v4.5H3.5z",
 } as const;
 

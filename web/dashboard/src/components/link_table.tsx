@@ -4,9 +4,11 @@ import { href } from "../app/router";
 import { type Key, t } from "../i18n";
 import { formatCount, formatDate, formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { remove, restore, setState } from "../lib/link_actions";
+import { useTagColors } from "../lib/tags";
 import { CopyButton } from "./copy_button";
 import { Menu, type MenuItem } from "./menu";
 import { QrDialog } from "./qr_dialog";
+import { TagList } from "./tag_chip";
 
 export function StateBadge({ link }: { link: Link }) {
   return <span class={`badge badge-${link.state}`}>{t(`state.${link.state}` as Key)}</span>;
@@ -66,20 +68,13 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
       <div class="ellipsis muted" title={link.original_url}>
         {shortenUrl(link.original_url)}
       </div>
-      {link.tags.length > 0 && (
-        <div class="tags">
-          {link.tags.map((tag) => (
-            <button type="button" class="tag" key={tag} title={t("tag.filter", { tag })} onClick={() => onTag(tag)}>
-              {tag}
-            </button>
-          ))}
-        </div>
-      )}
+      <TagList tags={link.tags} onPick={onTag} />
     </>
   );
 }
 
 export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged }: Props) {
+  useTagColors();
   const toggle = (id: number, isOn: boolean) => {
     const next = new Set(selected);
     if (isOn) next.add(id);

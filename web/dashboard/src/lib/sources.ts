@@ -9,7 +9,7 @@ export type Values = Schemas["DimensionStatistics"];
 /** from, to, tz and filters. */
 export type Question = Record<string, string | string[] | number | undefined>;
 
-/** Whose visits are shown: those of one link, or of the account's links together. */
+/** Whose visits are shown: those of one link, of the account's links together, or of a share. */
 export interface Source {
   /** Tells sources apart. */
   key: string;
@@ -43,6 +43,19 @@ export function accountSource(tag: string | undefined): Source {
     values: (dimension, query, signal) => unwrap(api.GET("/api/stats/{dimension}", { params: { path: { dimension }, query: { ...query, ...links } }, signal })),
     turn: async (signal) => String((await unwrap(api.GET("/api/stats/summary", { params: { query: { from: startOfDay(), ...links } }, signal }))).total),
     pollMs: 3_000,
+  };
+}
+
+/** What a share shows to its reader. rejected is called once the share or its access has ended. */
+export function sharedSource(access: string, rejected: () => void): Source {
+  const headers = { Authorization: `Bearer ${access}` };
+  return {
+    key: `share ${access}`,
+    totals: (query, signal) => unwrap(api.GET("/api/shared/stats/summary", { params: { query }, headers, signal }), rejected),
+    series: (query, interval, signal) => unwrap(api.GET("/api/shared/stats/timeseries", { params: { query: { ...query, interval } }, headers, signal }), rejected),
+    values: (dimension, query, signal) => unwrap(api.GET("/api/shared/stats/{dimension}", { params: { path: { dimension }, query }, headers, signal }), rejected),
+    turn: async (signal) => String((await unwrap(api.GET("/api/shared/stats/summary", { params: { query: { from: startOfDay() } }, headers, signal }), rejected)).total),
+    pollMs: 5_000,
   };
 }
 

@@ -8,14 +8,18 @@ import { CopyButton } from "../components/copy_button";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { LinkForm } from "../components/link_form";
 import { LinkActions, StateBadge } from "../components/link_table";
+import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
+import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
 import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { linkSource } from "../lib/sources";
+import { useTagColors } from "../lib/tags";
 
 export default function LinkPage({ id }: PageProps) {
   const linkId = Number(id);
+  useTagColors();
   const { data, error, reload } = useQuery(`link ${id}`, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: linkId } }, signal })));
   const [isEditing, setEditing] = useState(false);
   if (error && !data) return <ErrorBox error={error} retry={reload} />;
@@ -38,10 +42,12 @@ export default function LinkPage({ id }: PageProps) {
               {shortenUrl(link.original_url)}
             </a>
           </p>
+          <TagList tags={link.tags} />
           {link.expires_at && <p class="muted">{t("expires.at", { time: formatTime(link.expires_at) })}</p>}
         </div>
         <div class="page-actions">
           <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
+          {link.state !== "deleted" && <ShareButton subject={{ link_id: link.id }} name={hostAndSlug(link.short_url)} />}
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>

@@ -5,6 +5,7 @@ import { currentZone } from "../app/settings";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField } from "../components/field";
 import { Icon } from "../components/icons";
+import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { t } from "../i18n";
 import { formatCount, formatShare, hostAndSlug } from "../lib/format";
@@ -82,6 +83,7 @@ export default function OverviewPage() {
         <h1>{t("overview")}</h1>
         <div class="page-actions">
           <TagChoice tag={tag} />
+          {tag && <ShareButton subject={{ tag }} name={tag} />}
           <a class="button button-primary" href={href("/links", { edit: "new" })}>
             <Icon name="plus" /> {t("link.create")} <kbd>C</kbd>
           </a>

@@ -1,0 +1,56 @@
+/*
+ * One thread at a time per connection. What PostgreSQL knows of how far the other services are.
+ * Only reads; the tables belong to other stores. Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_STORE_H
+#define WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/links/outbox.h"
+#include "lib/postgres/fenced_lock.h"
+#include "lib/postgres/pg_conn.h"
+
+/* Rows are counted up to this number, which then means: so many or more. */
+#define HEALTH_STORE_COUNTED_MAX 10000
+#define HEALTH_STORE_HALTED_MAX 100
+#define HEALTH_STORE_LOCKS_MAX 32
+
+struct health_partition {
+	char topic[250];
+	int64_t partition;
+	int64_t halted_at_us;
+	char reason[256];
+};
+
+/* A lock of a task of the janitor, or of the outbox relay. */
+struct health_lock {
+	char name[FENCED_LOCK_NAME_MAX + 1];
+	char holder[FENCED_LOCK_HOLDER_MAX + 1];
+	int64_t locked_at_us;
+	int64_t locked_until_us;
+};
+
+/* Times are 0 if there is no such row. */
+struct health_backlog {
+	int64_t now_us; /* of the database */
+	int64_t as_of_us;
+	int64_t partitions; /* that a consumer has owned */
+	struct outbox_lag outbox;
+	int64_t deltas; /* of roll-ups, not folded yet */
+	int64_t oldest_delta_hour_us;
+	char next_day[11];        /* the first UTC day that is not rolled up, "2026-11-20" */
+	int64_t overdue_expiries; /* expired links that are not marked yet */
+	int64_t to_purge;         /* expired and deleted links */
+	int64_t oldest_to_purge_us;
+	int64_t schema_version;
+	size_t halted_count;
+	struct health_partition halted[HEALTH_STORE_HALTED_MAX];
+	size_t lock_count;
+	struct health_lock locks[HEALTH_STORE_LOCKS_MAX];
+};
+
+enum err health_store_read(struct pg_conn *conn, struct health_backlog *out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,75 @@
+#include "services/links-api/health/health_target.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/base/env_check.h"
+
+#define SEPARATORS ", \t\r\n"
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+#define ENTRY_SIZE 320
+
+/* Copies len bytes if they fit, are not empty and consist of the given characters. */
+static bool take(const char *text, size_t len, const char *characters, char *out, size_t size)
+{
+	if (len == 0 || len >= size || strspn(text, characters) < len)
+		return false;
+	memcpy(out, text, len);
+	out[len] = '\0';
+	return true;
+}
+
+static bool take_host(const char *text, size_t len, struct health_target *out)
+{
+	if (len > 2 && text[0] == '[' && text[len - 1] == ']')
+		return take(text + 1, len - 2, DIGITS "abcdefABCDEF:.", out->host,
+		            sizeof(out->host));
+	return take(text, len, LOWER UPPER DIGITS ".-_", out->host, sizeof(out->host));
+}
+
+enum err health_target_parse(const char *entry, struct health_target *out)
+{
+	static const char scheme[] = "=http://";
+	struct health_target read;
+	size_t name_len = strcspn(entry, "=");
+	const char *host = entry + name_len + sizeof(scheme) - 1;
+	if (strncmp(entry + name_len, scheme, sizeof(scheme) - 1) != 0 ||
+	    !take(entry, name_len, LOWER DIGITS "-", read.name, sizeof(read.name)))
+		return ERR_INVALID;
+	const char *colon = strrchr(host, ':');
+	if (!colon || !take_host(host, (size_t)(colon - host), &read))
+		return ERR_INVALID;
+	const char *port = colon + 1;
+	size_t port_len = strcspn(port, "/");
+	bool has_path = port[port_len] && port[port_len + 1];
+	if (has_path || !env_check_is_port(port, port_len) ||
+	    !take(port, port_len, DIGITS, read.port, sizeof(read.port)))
+		return ERR_INVALID;
+	*out = read;
+	return OK;
+}
+
+enum err health_target_parse_list(const char *list,
+                                  struct health_target targets[static HEALTH_TARGETS_MAX],
+                                  size_t *count)
+{
+	*count = 0;
+	for (list += strspn(list, SEPARATORS); *list; list += strspn(list, SEPARATORS)) {
+		char entry[ENTRY_SIZE];
+		size_t len = strcspn(list, SEPARATORS);
+		if (*count == HEALTH_TARGETS_MAX)
+			return ERR_LIMIT;
+		if (len >= sizeof(entry))
+			return ERR_INVALID;
+		memcpy(entry, list, len);
+		entry[len] = '\0';
+		enum err err = health_target_parse(entry, &targets[*count]);
+		if (err != OK)
+			return err;
+		(*count)++;
+		list += len;
+	}
+	return OK;
+}
