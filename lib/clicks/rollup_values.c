@@ -196,7 +196,7 @@ static enum err shrink(struct rollup_values *values)
 	struct value *former = values->of;
 	char *former_text = values->text;
 	size_t former_count = values->count;
-	values->of = NULL;
+	values->of = mem_array(values->slot_count / 2, sizeof(*values->of));
 	values->count = 0;
 	values->text_len = 0;
 	values->text = mem_array(values->text_size, 1);
