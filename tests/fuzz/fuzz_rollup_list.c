@@ -43,8 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct statistics_sums sums;
 	struct rollup_points points;
 	char *list = mem_text_n((const char *)data, size);
-	for (size_t i = 0; i < size; i++)
-		list[i] = list[i] == ';' ? '\x1e' : list[i] == '|' ? '\x1f' : list[i];
+	for (size_t i = 0; i < size; i++) {
+		if (list[i] == ';')
+			list[i] = '\x1e';
+		else if (list[i] == '|')
+			list[i] = '\x1f';
+	}
 	add_up(list, &(struct statistics_sums){ 1000, 100, 10 });
 	rollup_points_init(&points, &start_us, 1, &sums);
 	rollup_points_begin(&points, (struct statistics_span){ 0, INT64_MAX });

@@ -32,8 +32,12 @@ static void begin(struct fixture *f)
 static enum err add(struct fixture *f, int64_t time_us, const char *readable)
 {
 	char *list = mem_text(readable);
-	for (char *at = list; *at != '\0'; at++)
-		*at = *at == ';' ? '\x1e' : *at == '|' ? '\x1f' : *at;
+	for (char *at = list; *at != '\0'; at++) {
+		if (*at == ';')
+			*at = '\x1e';
+		else if (*at == '|')
+			*at = '\x1f';
+	}
 	enum err err = rollup_points_add_quarters(&f->points, time_us, list);
 	free(list);
 	return err;

@@ -21,8 +21,12 @@ static void assert_sums(struct statistics_sums sums, int64_t humans, int64_t bot
 static char *pack(const char *readable)
 {
 	char *list = mem_text(readable);
-	for (char *at = list; *at != '\0'; at++)
-		*at = *at == ';' ? '\x1e' : *at == '|' ? '\x1f' : *at;
+	for (char *at = list; *at != '\0'; at++) {
+		if (*at == ';')
+			*at = '\x1e';
+		else if (*at == '|')
+			*at = '\x1f';
+	}
 	return list;
 }
 
