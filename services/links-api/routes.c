@@ -102,12 +102,12 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/admin/health",        health_handlers_get,     PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/docs/runbook/{title}",   document_handlers_runbook, PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/",                        dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
 	{ HTTP_GET,    "/app/{path...}",           dashboard_handlers_file,   PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       MEMORY, true },
-	{ HTTP_GET,    "/runbook/{title}",         document_handlers_runbook, PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */
 #define TABLE_COUNT ARRAY_SIZE(table)

@@ -1,6 +1,6 @@
 /*
- * HTTP handlers for /openapi.json, /docs with its files, /problems/{kind} and /runbook/{title}.
- * They never block. ctx is the struct request. Not thread-safe: one thread at a time per exchange.
+ * HTTP handlers for /openapi.json, /docs with its files and the runbook, and /problems/{kind}. They
+ * never block. ctx is the struct request. Not thread-safe: one thread at a time per exchange.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_HANDLERS_H

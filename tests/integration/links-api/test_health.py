@@ -284,6 +284,6 @@ def test_each_kind_of_problem_is_a_title_of_the_runbook(service):
     kinds = description["components"]["schemas"]["Health"]["properties"]["problems"]["items"]["properties"]["kind"]["enum"]
     assert sorted(set(re.findall(r'"(Waymark[A-Za-z]+)"', (ROOT / "services/links-api/health/health_json.c").read_text()))) == kinds
     for kind in kinds:
-        answer = ask(service.url, "GET", f"/runbook/{kind}")
+        answer = ask(service.url, "GET", f"/docs/runbook/{kind}")
         assert answer.status == 200 and answer.body.decode().startswith(f"## {kind}\n\n"), answer
-    assert ask(service.url, "GET", "/runbook/WaymarkNothing").status == 404
+    assert ask(service.url, "GET", "/docs/runbook/WaymarkNothing").status == 404

@@ -28,7 +28,7 @@ function ProblemCard({ problem }: { problem: Problem }) {
       <h2>{t(`health.${problem.kind}` as Key, { subject: problem.subject })}</h2>
       <p>{t(`health.${problem.kind}.do` as Key)}</p>
       <p>
-        <a href={`/runbook/${problem.kind}`} target="_blank" rel="noreferrer">
+        <a href={`/docs/runbook/${problem.kind}`} target="_blank" rel="noreferrer">
           {t("health.runbook", { title: problem.kind })}
         </a>
       </p>
