@@ -43,6 +43,7 @@ class Rollups:
     def __init__(self, database, owners, seed):
         self.database, self.owners, self.random = database, owners, random.Random(seed)
         self.links, self.visits_of_hours = [], 4 * 24
+        database.run("SET jit = off")  # compiling the comparison takes longer than running it
         database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move, link_statistics")
         database.run("UPDATE rollup_progress SET next_day = %s, next_link = DEFAULT, hours_since = '-infinity', fold_link = 0", DAY)
         hours = database.value("SELECT rollup_entries_sql('rollup_hour', 't.hour')")
