@@ -152,7 +152,7 @@ static void only_public_routes_work_without_a_token(void **state)
 			assert_header(f, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		open += is_public(&routes[i]);
 	}
-	assert_int_equal(open, 14);
+	assert_int_equal(open, 15);
 }
 
 static void the_alias_of_links_needs_a_token_too(void **state)
