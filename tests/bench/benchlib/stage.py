@@ -13,19 +13,13 @@ LINKS = 1_000_000
 TOPIC = "waymark.redirects.v1"
 
 
-class Stage:
-    """A stack without a redirector, a consumer and a janitor. The benchmarks start their own."""
+class Stack:
+    """A whole stack."""
 
     def __init__(self, folder, build):
-        self.state = os.path.join(folder, "stack")
+        self.state, self.build = os.path.join(folder, "stack"), build
         self.run("up", "--build", build, "--tied-to", str(os.getpid()))
-        self.janitor_url = self.variable_of("janitor-1", "PG_URL")
-        self.consumer_environment = self.environment_of("consumer-1")
-        for name in ("redirector-1", "consumer-1", "janitor-1"):
-            self.run("stop", name)
-        lines = self.run("env").splitlines()
-        self.stores = dict(shlex.split(line)[0].split("=", 1) for line in lines)
-        self.neighbours = [Neighbour(name, self.pid_of(name)) for name in ("kafka", "redis", "postgres")]
+        self.env = dict(shlex.split(line)[0].split("=", 1) for line in self.run("env").splitlines())
 
     def run(self, *arguments):
         command = [os.path.join(TREE, "tools/stack"), arguments[0], "--state", self.state, *arguments[1:]]
@@ -43,6 +37,29 @@ class Stage:
 
     def variable_of(self, name, variable):
         return self.environment_of(name)[variable]
+
+    def run_program(self, name, *arguments):
+        """One of the programs for operators, on the database of the stack."""
+        command = [os.path.join(self.build, "bin", name), *arguments]
+        subprocess.run(command, env={**os.environ, "PG_URL": self.env["PG_URL"]}, stdout=subprocess.DEVNULL, check=True)
+
+    def end(self):
+        subprocess.run(
+            [os.path.join(TREE, "tools/stack"), "down", "--state", self.state], stdout=subprocess.DEVNULL, check=False
+        )
+
+
+class Stage(Stack):
+    """A stack without a redirector, a consumer and a janitor. The benchmarks start their own."""
+
+    def __init__(self, folder, build):
+        super().__init__(folder, build)
+        self.janitor_url = self.variable_of("janitor-1", "PG_URL")
+        self.consumer_environment = self.environment_of("consumer-1")
+        for name in ("redirector-1", "consumer-1", "janitor-1"):
+            self.run("stop", name)
+        self.stores = self.env
+        self.neighbours = [Neighbour(name, self.pid_of(name)) for name in ("kafka", "redis", "postgres")]
 
     def add_links(self):
         import psycopg2
@@ -101,8 +118,3 @@ class Stage:
                 raise SystemExit(f"bench: {TOPIC} does not go away")
             time.sleep(0.2)
         admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result()
-
-    def end(self):
-        subprocess.run(
-            [os.path.join(TREE, "tools/stack"), "down", "--state", self.state], stdout=subprocess.DEVNULL, check=False
-        )
