@@ -119,12 +119,11 @@ static enum err rebuild_accounts(struct pg_conn *conn, const struct rebuild_opti
 	struct pg_result *rows = NULL;
 	enum err err = options->check_only ? OK : rebuild_repair_move_links(conn);
 	if (err == OK)
-		err = pg_conn_query(
-			conn,
-			"SELECT owner_id FROM rollup_account WHERE owner_id <> 0 UNION "
-			"SELECT -link_id FROM rollup_hour WHERE link_id < 0 UNION "
-			"SELECT -link_id FROM rollup_day WHERE link_id < 0 ORDER BY 1",
-			NULL, &rows);
+		err = pg_conn_query(conn,
+		                    "SELECT owner_id FROM rollup_account WHERE owner_id <> 0 UNION "
+		                    "SELECT -link_id FROM rollup_hour WHERE link_id < 0 UNION "
+		                    "SELECT -link_id FROM rollup_day WHERE link_id < 0 ORDER BY 1",
+		                    NULL, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
 		err = rebuild_account(conn, options, pg_result_int(rows, i, 0), totals);
 	pg_result_free(rows);

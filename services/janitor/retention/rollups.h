@@ -1,8 +1,8 @@
 /*
  * One thread at a time. Two tasks that keep the roll-ups small; the SQL functions are in
- * db/migrations/0015_packed_rollups.sql and 0018_account_rollups.sql. Neither makes a consumer or a reader wait, and each of
- * their steps ends in a fraction of a second. A rebuild of statistics that is under way stops both
- * without an error.
+ * db/migrations/0015_packed_rollups.sql and 0018_account_rollups.sql. Neither makes a consumer or a
+ * reader wait, and each of their steps ends in a fraction of a second. A rebuild of statistics that
+ * is under way stops both without an error.
  *
  *   rollups        moves the rows of links that were claimed, deleted or restored to or from those
  *                  of their account. Then folds what batches have added (rollup_delta) into the

@@ -96,12 +96,12 @@ class Clicks:
 
     async def run(self, seconds):
         begun = time.monotonic()
-        await asyncio.gather(*(self.follow(begun, lane, seconds) for lane in range(CONNECTIONS)))
+        await asyncio.gather(*(self.follow(begun, place, seconds) for place in range(CONNECTIONS)))
 
-    async def follow(self, begun, lane, seconds):
+    async def follow(self, begun, place, seconds):
         reader, writer = await asyncio.open_connection(self.url.hostname, self.url.port)
         for turn in itertools.count():
-            due = begun + (turn * CONNECTIONS + lane) / CLICKS_PER_S
+            due = begun + (turn * CONNECTIONS + place) / CLICKS_PER_S
             if due > begun + seconds:
                 writer.close()
                 return

@@ -1,5 +1,5 @@
 """The page Live of an account in Chromium: screen.py LINKS_API_URL EMAIL. Prints "ready", and after a line on stdin, as JSON,
-{number: [the times in milliseconds since 1970 at which a row with the referring host nNUMBER.example.org appeared]}.
+{N: [the times in milliseconds since 1970 at which a row with the referring host nN.example.org appeared]}.
 """
 
 import json

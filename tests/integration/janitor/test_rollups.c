@@ -26,10 +26,11 @@ static int start_a_day(void **state)
 	t->config.rollup_hours_keep_days = KEEP_DAYS;
 	time_fixture_advance(t,
 	                     CLOCK_US_PER_DAY - clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY);
-	snprintf(sql, sizeof(sql),
-	         "UPDATE rollup_progress SET next_day = date '1970-01-01' + %d, next_link = DEFAULT, "
-	         "hours_since = '-infinity', fold_link = 0",
-	         time_fixture_today(t));
+	snprintf(
+		sql, sizeof(sql),
+		"UPDATE rollup_progress SET next_day = date '1970-01-01' + %d, next_link = DEFAULT, "
+		"hours_since = '-infinity', fold_link = 0",
+		time_fixture_today(t));
 	test_database_run(t->world->database, sql);
 	return 0;
 }

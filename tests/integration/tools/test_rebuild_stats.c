@@ -130,8 +130,9 @@ static int64_t some_link(struct test_database *db)
 /* Set-up of each test: empties the aggregate tables. */
 static int reset(void **state)
 {
-	run(*state, "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move;"
-	            "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
+	run(*state,
+	    "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move;"
+	    "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
 
@@ -167,7 +168,8 @@ static void fills_empty_aggregates_from_the_log(void **state)
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
 		assert_int_equal(test_database_ask(db, zeroes[i]), 0);
 	assert_int_equal(
-		test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM rollup_hour WHERE link_id > 0"),
+		test_database_ask(
+			db, "SELECT sum(humans + bots)::bigint FROM rollup_hour WHERE link_id > 0"),
 		VISITS);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
@@ -396,8 +398,10 @@ static void does_not_restore_purged_links(void **state)
 	                                   "AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 	                 0);
 	assert_int_equal(
-		test_database_ask(db, "SELECT count(*) FROM rollup_hour "
-	                              "WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+		test_database_ask(
+			db,
+			"SELECT count(*) FROM rollup_hour "
+			"WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 		0);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
