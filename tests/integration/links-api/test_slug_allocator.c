@@ -29,7 +29,7 @@ static int tear_down(void **state)
 static int empty(void **state)
 {
 	(void)state;
-	test_database_run(db, "TRUNCATE outbox, links");
+	test_database_run(db, "TRUNCATE outbox, shares, links");
 	return 0;
 }
 
