@@ -403,6 +403,9 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
         window.goto(path)
         window.settle()
         assert page.evaluate("window.hit") is None, path
+    # Only some of the ten values are listed, and each has a tenth of the visits.
+    window.goto(f"/links/{links[1]['id']}?bots=include")
+    expect(page.get_by_role("region", name="Campaigns").locator("tbody td.muted").first).to_have_text("10%")
 
 
 PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip

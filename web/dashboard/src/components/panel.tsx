@@ -15,6 +15,7 @@ const LONG = 100;
 
 export type Bots = "" | "include" | "only";
 type Item = Values["items"][number];
+type Counts = Values["totals"];
 
 export interface PanelProps {
   source: Source;
@@ -28,11 +29,20 @@ export interface PanelProps {
   onPick: (filter: Filter) => void;
 }
 
-const shownCount = (item: Item, bots: Bots) => (bots === "only" ? item.bots : bots === "include" ? item.total : item.humans);
+const shownCount = (counts: Counts, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
 
-function Bars({ dimension, items, bots, onPick }: { dimension: Dimension; items: Item[]; bots: Bots; onPick: PanelProps["onPick"] }) {
+interface BarsProps {
+  dimension: Dimension;
+  items: Item[];
+  /** Of all values, also of those that are not listed. */
+  totals: Counts;
+  bots: Bots;
+  onPick: PanelProps["onPick"];
+}
+
+function Bars({ dimension, items, totals, bots, onPick }: BarsProps) {
   const max = Math.max(1, ...items.map((item) => shownCount(item, bots)));
-  const sum = Math.max(1, items.reduce((all, item) => all + shownCount(item, bots), 0));
+  const sum = Math.max(1, shownCount(totals, bots));
   return (
     <table class="bars">
       <colgroup>
@@ -100,7 +110,7 @@ export function Panel({ source, title, dimensions, range, filters, bots, turn, o
       {isCurrent && (
         <div class="panel-body">
           {dimension === "country" && <WorldMap items={items} onPick={(value) => onPick({ dimension, value, isExcluded: false })} />}
-          {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} bots={bots} onPick={onPick} />}
+          {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} totals={data.totals} bots={bots} onPick={onPick} />}
         </div>
       )}
       {isCurrent && (items.length > SHORT || isLong) && (

@@ -8,7 +8,7 @@ import { Icon } from "../components/icons";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { t } from "../i18n";
-import { formatCount, formatShare, hostAndSlug } from "../lib/format";
+import { formatCount, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
 import { accountSource } from "../lib/sources";
 
@@ -19,7 +19,6 @@ type Top = Schemas["TopLinks"]["links"];
 
 function TopTable({ links }: { links: Top }) {
   const { params } = usePlace();
-  const sum = links.reduce((all, link) => all + link.humans, 0);
   const max = Math.max(1, ...links.map((link) => link.humans));
   const range = { range: params.get("range"), from: params.get("from"), to: params.get("to") };
   return (
@@ -27,7 +26,6 @@ function TopTable({ links }: { links: Top }) {
       <colgroup>
         <col />
         <col class="col-wide" />
-        <col class="col-wide wide-only" />
         <col class="col-wide wide-only" />
       </colgroup>
       <thead>
@@ -38,9 +36,6 @@ function TopTable({ links }: { links: Top }) {
           </th>
           <th scope="col" class="number wide-only">
             {t("unique")}
-          </th>
-          <th scope="col" class="number wide-only">
-            {t("share")}
           </th>
         </tr>
       </thead>
@@ -55,7 +50,6 @@ function TopTable({ links }: { links: Top }) {
             </th>
             <td class="number strong">{formatCount(link.humans)}</td>
             <td class="number wide-only">{formatCount(link.unique_visitors)}</td>
-            <td class="number muted wide-only">{formatShare(sum > 0 ? link.humans / sum : 0)}</td>
           </tr>
         ))}
       </tbody>
