@@ -1,5 +1,6 @@
-"""Opens pages of the dashboard in Chromium and acts on them: interactions.py LINKS_API_URL EMAIL. Prints, as JSON, the times in
-milliseconds of first views on a CPU that is four times slower, and of interactions until the next paint.
+"""Opens pages of the dashboard in Chromium and acts on them: interactions.py LINKS_API_URL EMAIL PICTURE. Prints, as JSON, the times
+in milliseconds of first views on a CPU that is four times slower, and of interactions until the next paint. Also takes the
+picture of the overview that docs/dashboard.md shows.
 """
 
 import json
@@ -35,7 +36,7 @@ class Dashboard:
         return context.new_page()
 
     def view(self, path):
-        """A first view in a new context, hence with an empty cache."""
+        """A first view in a new context, so the cache is empty."""
         page = self.open()
         page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
         page.goto(f"{self.base}/app{path}", wait_until="commit")
@@ -87,7 +88,7 @@ def on_overview(page, base):
 
 
 def main():
-    base, email = sys.argv[1:]
+    base, email, picture = sys.argv[1:]
     with sync_playwright() as playwright:
         dashboard = Dashboard(playwright, base, email)
         names = {"the start page": "/login", "the overview": "/", "the links": "/links"}
@@ -101,6 +102,9 @@ def main():
                     interactions[name].append(act())
                     undo()
                     settle(page)
+        page.goto(f"{base}/app/?compare=1")
+        settle(page)
+        page.screenshot(path=picture)
         dashboard.chromium.close()
     print(json.dumps({"views": views, "interactions": interactions}))
 
