@@ -208,16 +208,6 @@ enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *c
 	return err == OK ? pg_conn_copy(conn, insert_sql, store->rows.bytes, store->rows.len) : err;
 }
 
-/* The primary key of each partition has its own name, ending in _pkey. */
-bool visit_log_store_hit_duplicate(const struct pg_conn *conn)
-{
-	static const char ending[] = "_pkey";
-	const char *constraint = pg_conn_constraint(conn);
-	size_t len = strlen(constraint);
-	return len >= sizeof(ending) - 1 &&
-	       strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
-}
-
 enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
 {
 	return pg_conn_copy_terminate_frozen(conn, "visit_log", terminated);

@@ -36,15 +36,11 @@ enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_
                                        bool *seen) MUST_CHECK;
 
 /*
- * Inserts the visits in their order. ERR_CONFLICT: a visit is a duplicate
- * (visit_log_store_hit_duplicate), or is marked as unique although the log has its visitor. The
- * transaction has then failed.
+ * Inserts the visits in their order. ERR_CONFLICT: a visit is a duplicate, or is marked as unique
+ * although the log has its visitor. The transaction has then failed.
  */
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn,
                                 const struct visit_order *order) MUST_CHECK;
-
-/* After ERR_CONFLICT: true when the reason was a duplicate. */
-bool visit_log_store_hit_duplicate(const struct pg_conn *conn);
 
 /*
  * Terminates the connections of consumers that froze in the middle of an insert and block the

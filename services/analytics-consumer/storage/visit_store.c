@@ -12,14 +12,11 @@
 #include "services/analytics-consumer/storage/visit_log_store.h"
 
 /*
- * After a batch with duplicates, this many batches search the log for duplicates before they
+ * After an insert that the log rejected, this many batches search it for duplicates before they
  * insert.
  */
 #define DUPLICATE_CHECK_BATCHES 100
-/*
- * One for a visitor wrongly taken as new, one for a duplicate, one for a commit of another owner in
- * between.
- */
+/* One without checks, one with them, one after a commit of another owner in between. */
 #define ATTEMPTS_MAX 3
 /* Short, because the transaction holds the fence's locks while it waits. */
 #define DEAD_LETTERS_TIMEOUT_MS 3000
@@ -85,20 +82,19 @@ enum outcome {
 	OUTCOME_FAILED,           /* err says why */
 };
 
-/* After an insert: makes the next attempt check what this one assumed. */
-static enum outcome check_insert(struct visit_store *store, const struct pg_conn *conn,
-                                 enum err err)
+/*
+ * After an insert: makes the next attempt check all that this one assumed. The name of the violated
+ * index does not say which assumption was wrong: PostgreSQL chooses the names in each partition.
+ */
+static enum outcome check_insert(struct visit_store *store, enum err err)
 {
 	if (err == OK)
 		return OUTCOME_STORED;
 	if (err != ERR_CONFLICT)
 		return OUTCOME_FAILED;
-	bool is_duplicate = visit_log_store_hit_duplicate(conn);
-	if (is_duplicate)
-		store->duplicate_checks_left = DUPLICATE_CHECK_BATCHES;
-	log_debug(store->config.log,
-	          is_duplicate ? "duplicate_event_found" : "known_visitor_found");
+	store->duplicate_checks_left = DUPLICATE_CHECK_BATCHES;
 	unique_visitors_resume_lookups(store->visitors);
+	log_debug(store->config.log, "known_event_or_visitor_found");
 	return OUTCOME_ASSUMPTION_WRONG;
 }
 
@@ -120,7 +116,7 @@ static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, str
 	if (*err != OK)
 		return OUTCOME_FAILED;
 	*err = visit_log_store_insert(store->visit_log, conn, &store->order);
-	enum outcome outcome = check_insert(store, conn, *err);
+	enum outcome outcome = check_insert(store, *err);
 	if (outcome != OUTCOME_STORED)
 		return outcome;
 	*err = add_sums(store, conn, batch);
