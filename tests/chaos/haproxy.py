@@ -26,9 +26,10 @@ defaults
   retries 0
   option httpchk GET /readyz
   http-check expect status 200
-  # A replica that refuses the check or is not ready gets no more requests. One that is slow to answer still does.
+  # A replica that refuses two checks or is not ready at two gets no more requests. One that is slow to answer still does.
+  # `inter` is also the time to connect, and is reached when HAProxy itself waits for a busy CPU.
   errorfile 503 {folder}/no-replica.http
-  default-server check inter 100ms fall 1 rise 1
+  default-server check inter 500ms fall 2 rise 1
 """
 POOL = """\
 listen {name}

@@ -21,8 +21,8 @@ from redirector_harness import Visitors
 from clients import CHROME, Api, unique_email
 from stacklib.ports import Ports
 
-# HAProxy asks /readyz ten times a second. In the short form it has ten times as long as it needs at most.
-NOTICE_MS = size(4000, 2000)
+# HAProxy asks /readyz every 500 ms and acts on the second answer. In the short form it has six times as long as it needs.
+NOTICE_MS = size(6000, 3000)
 VARIABLES = {"DRAIN_NOTICE_MS": NOTICE_MS, "LINKS_PER_DAY": 0, "UNKNOWN_SLUGS_PER_MINUTE": 0}
 REPLICAS = 2
 KINDS = ("redirector", "links-api", "consumer", "janitor")
