@@ -120,6 +120,35 @@ def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, us
     expect(page.locator(".chart-cursor")).to_contain_text("Visits 0")
 
 
+def test_the_cursor_of_the_chart_stays_on_its_point_when_the_chart_is_drawn_again(page, window, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto(f"/links/{link['id']}?range=7d")
+    window.settle()
+    cursor = page.locator(".chart-cursor")
+    page.locator(".chart-plot").focus()
+    page.keyboard.press("End")
+    expect(cursor).to_contain_text("Visits 1")
+    visitor.follow(link["slug"], agent=CHROME)
+    expect(cursor).to_contain_text("Visits 2")
+    page.keyboard.press("ArrowLeft")
+    expect(cursor).to_contain_text("Visits 0")
+    day = cursor.inner_text().partition(":")[0]
+    window.resize(700, 900)
+    page.keyboard.press("x")
+    expect(cursor).to_contain_text("previous period")
+    expect(cursor).to_contain_text(day)
+    # Another range that has the day too, at another place.
+    page.keyboard.press("t")
+    expect(page).to_have_url(re.compile(r"range=30d"))
+    window.settle()
+    expect(page.locator(".as-table tbody tr")).to_have_count(30)
+    expect(cursor).to_contain_text(day)
+    page.keyboard.press("ArrowRight")
+    expect(cursor).to_contain_text("Visits 2")
+
+
 def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
     link = user.create()
     window.goto("/live")
