@@ -113,8 +113,7 @@ export default function StartPage() {
           {isBusy ? t("working") : t("shorten")}
         </button>
       </form>
-      {error && <ErrorBox error={error} />}
-      {error?.fields.original_url && <p class="field-error">{error.fields.original_url}</p>}
+      {error && <ErrorBox error={error} detail={error.fields.original_url && `${t("destination")}: ${error.fields.original_url}`} />}
       {made && <Newest link={made} key={made.slug} />}
       {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}
     </div>
