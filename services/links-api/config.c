@@ -253,6 +253,7 @@ const struct program config_program = {
 	.summary = "REST API for accounts, links and their statistics",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.options = "--make-admin EMAIL",
 	.check = check,
 };

@@ -214,6 +214,7 @@ const struct program config_program = {
 	.summary = "redirects visitors of short links to their destinations and records each visit",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };
 

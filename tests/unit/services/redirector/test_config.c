@@ -23,7 +23,9 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv(name, value, 1);
+	memset(&config, 'j', sizeof(config)); /* as the stack of main may hold garbage */
 	assert_int_equal(program_read(&config_program, &config, &problems), 1);
+	assert_int_equal(config.feed_fresh_us, 0);
 	assert_memory_equal(problems.data, name, strlen(name));
 	strbuf_clear(&problems);
 }
