@@ -17,7 +17,7 @@ struct program {
 	const char *summary; /* one sentence */
 	const struct env_var *vars;
 	size_t var_count;
-	size_t config_size; /* of the structure that the variables fill */
+	size_t config_size;  /* of the structure that the variables fill */
 	const char *options; /* further options that the program parses itself, "--once"; NULL if
 	                        none */
 	/*

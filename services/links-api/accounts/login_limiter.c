@@ -42,7 +42,7 @@ static void add_network(const struct request *r, const char *network, struct log
 {
 	const struct rate_limit_rule rule = {
 		.name = "login-network",
-		.detail = "Too many wrong passwords from your network. Try again later.",
+		.detail = "Too many wrong passwords from your network.",
 		.max = r->api->config->login_failures_per_network,
 		.window_s = NETWORK_WINDOW_S,
 	};
