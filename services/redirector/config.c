@@ -49,6 +49,8 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Pages"),
 	ENV_TEXT("ROOT_URL", struct config, root_url, "",
 	         "redirect target of /; empty = a page that says what this site is"),
+	ENV_TEXT("DASHBOARD_URL", struct config, dashboard_url, "",
+	         "URL of the dashboard of links-api, linked from the page at /; empty = no link"),
 	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
 	         "who operates this service, on every page for visitors; empty = nobody is named"),
 	ENV_TEXT("OPERATOR_CONTACT", struct config, operator_contact, "",
@@ -171,6 +173,8 @@ static size_t check_addresses(const struct config *config, struct strbuf *proble
 		                    "PUBLIC_BASE_URL", "has a query or a fragment", problems);
 	if (config->root_url[0])
 		wrong += env_check_http_url(config->root_url, "ROOT_URL", problems);
+	if (config->dashboard_url[0])
+		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
 	size_t networks = env_check_entries(config->trusted_proxies, is_network, "TRUSTED_PROXIES",
 	                                    "is not a network like 10.0.0.0/8", problems);
 	if (networks == 0)

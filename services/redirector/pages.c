@@ -129,6 +129,17 @@ static void add_footer(struct strbuf *b, const struct pages *pages, size_t langu
 	strbuf_add_text(b, "</footer>\n");
 }
 
+static void add_dashboard(struct strbuf *b, const struct pages *pages, size_t language)
+{
+	if (pages->config.dashboard_url[0] == '\0')
+		return;
+	strbuf_add_text(b, "<p><a href=\"");
+	add_escaped(b, pages->config.dashboard_url);
+	strbuf_add_text(b, "\">");
+	add_text(b, pages, language, "start.dashboard");
+	strbuf_add_text(b, "</a></p>\n");
+}
+
 static struct page render(const struct pages *pages, size_t language, size_t page)
 {
 	struct strbuf b;
@@ -154,6 +165,8 @@ static struct page render(const struct pages *pages, size_t language, size_t pag
 	strbuf_add_text(&b, "</h1>\n<p>");
 	add_status_text(&b, pages, language, page, "text");
 	strbuf_add_text(&b, "</p>\n");
+	if (page == START)
+		add_dashboard(&b, pages, language);
 	add_footer(&b, pages, language);
 	strbuf_add_text(&b, "</main>\n</body>\n</html>\n");
 	struct page rendered;
