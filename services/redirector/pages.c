@@ -22,11 +22,11 @@
 	"svg{display:block;width:4.5rem;height:4.5rem;padding:.9rem;border-radius:50%;background:var(--glow);color:var(--mark)}"                             \
 	".status{margin:1.5rem 0 0;color:var(--mark);font-size:.9375rem;font-weight:600;letter-spacing:.06em}"                                               \
 	"h1{margin:.25rem 0 .75rem;font-size:clamp(1.5rem,5vw,2rem);line-height:1.2;letter-spacing:-.01em;text-wrap:balance}"                                \
-	"p{margin:0;color:var(--soft);text-wrap:pretty}"                                                                                                     \
+	"p{margin:0;color:var(--soft);text-wrap:pretty}p+p{margin-top:.75rem}"                                                                               \
 	"a{color:var(--mark)}footer{margin-top:2rem;color:var(--soft);font-size:.9375rem}"
 
 /* The hash of STYLE for the policy. test_pages.c fails when STYLE changes. */
-#define STYLE_HASH "sha256-n9YD9v0W+NdhhajlLeAi9wZ7oylyNMO7G6YIfvTcBzY="
+#define STYLE_HASH "sha256-yf6WPRWRqMSm62uMy32W0OGFmhirmkIe5FIA5kfcl5Y="
 
 /* A signpost. Decorative: screen readers skip it. */
 #define SIGNPOST                                                                                       \
