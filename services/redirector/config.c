@@ -155,15 +155,8 @@ static size_t check_pages(const struct config *config, struct strbuf *problems)
 	return wrong;
 }
 
-static bool is_network(const char *entry)
-{
-	struct client_ip_ranges ranges;
-	return client_ip_ranges_parse(entry, &ranges) == OK;
-}
-
 static size_t check_addresses(const struct config *config, struct strbuf *problems)
 {
-	struct client_ip_ranges ranges;
 	size_t wrong = 0;
 	wrong += env_check_other_port(config->ops_port, config->http_port, "OPS_PORT", "HTTP_PORT",
 	                              problems);
@@ -175,13 +168,8 @@ static size_t check_addresses(const struct config *config, struct strbuf *proble
 		wrong += env_check_http_url(config->root_url, "ROOT_URL", problems);
 	if (config->dashboard_url[0])
 		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
-	size_t networks = env_check_entries(config->trusted_proxies, is_network, "TRUSTED_PROXIES",
-	                                    "is not a network like 10.0.0.0/8", problems);
-	if (networks == 0)
-		networks =
-			env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
-		                   "TRUSTED_PROXIES", "has more than 64 networks", problems);
-	return wrong + networks;
+	wrong += env_check_networks(config->trusted_proxies, "TRUSTED_PROXIES", problems);
+	return wrong;
 }
 
 static size_t check(const void *ctx, struct strbuf *problems)

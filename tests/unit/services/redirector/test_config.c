@@ -60,6 +60,8 @@ static void names_each_malformed_variable(void **state)
 	assert_refuses("ROOT_URL", "https://a.example/\r\nSet-Cookie: x=1");
 	assert_refuses("REDIRECT_CACHE_CONTROL", "private\nX: y");
 	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/8, nonsense");
+	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/8, 0.0.0.0/0");
+	assert_refuses("TRUSTED_PROXIES", "::/0");
 	assert_refuses("LOG_LEVEL", "loud");
 	assert_refuses("HTTP_PORT", "70000");
 	assert_refuses("DRAIN_MS", "1");
