@@ -9,6 +9,7 @@ const struct built_in_text built_in_texts[BUILT_IN_TEXTS] = {
 	{ "start.text",
 	  "{host} shortens links. To follow one, open its whole address, for example {host}/name.",
 	  "{host} kürzt Links. Um einem zu folgen, rufen Sie seine ganze Adresse auf, zum Beispiel {host}/name." },
+	{ "start.dashboard", "Shorten a link", "Einen Link kürzen" },
 	{ "400.title", "Bad request", "Ungültige Anfrage" },
 	{ "400.text", "This is not a valid HTTP request.", "Das ist keine gültige HTTP-Anfrage." },
 	{ "404.title", "This link does not exist", "Diesen Link gibt es nicht" },

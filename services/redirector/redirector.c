@@ -230,6 +230,7 @@ static enum err create_pages(struct redirector *r)
 		r->pages = pages_new(&(struct pages_config){
 			.texts = r->texts,
 			.public_base_url = c->public_base_url,
+			.dashboard_url = c->dashboard_url,
 			.operator_name = c->operator_name,
 			.operator_contact = c->operator_contact,
 		});
