@@ -16,18 +16,10 @@ export function explain(error: ApiError): string {
   return error.status === 404 ? t("problem.missing") : t("problem.other", { detail: error.message });
 }
 
-interface ErrorBoxProps {
-  error: ApiError;
-  /** What is wrong with a field that cannot say so itself. */
-  detail?: string;
-  retry?: () => void;
-}
-
-export function ErrorBox({ error, detail, retry }: ErrorBoxProps) {
+export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {
   return (
     <div class="error-box" role="alert">
       <p>{explain(error)}</p>
-      {detail && <p>{detail}</p>}
       {error.requestId && (
         <p class="request-id">
           {t("request.id")} <code>{error.requestId}</code>

@@ -95,6 +95,7 @@ export default function StartPage() {
       setUrl("");
       refresh();
     } catch (cause) {
+      setMade(undefined); // the previous link must not look like the answer
       setError(asApiError(cause));
     }
     setBusy(false);
@@ -113,7 +114,7 @@ export default function StartPage() {
           {isBusy ? t("working") : t("shorten")}
         </button>
       </form>
-      {error && <ErrorBox error={error} detail={error.fields.original_url && `${t("destination")}: ${error.fields.original_url}`} />}
+      {error?.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : error && <ErrorBox error={error} />}
       {made && <Newest link={made} key={made.slug} />}
       {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}
     </div>
