@@ -105,6 +105,11 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     page.get_by_role("button", name="Shorten").click()
     expect(page.get_by_role("img", name="QR code")).to_be_visible()
     slug = page.locator(".newest-url").inner_text().rsplit("/", 1)[-1]
+    expect(page.locator(".rows .row")).to_contain_text("in 8 hours")
+    page.locator("#new-url").fill("example")
+    page.get_by_role("button", name="Shorten").click()
+    expect(page.get_by_role("alert")).to_contain_text("must begin with http")
+    expect(page.locator(".newest")).to_have_count(0)
     page.reload()
     expect(page.get_by_role("link", name=slug)).to_be_visible()
     window.register(unique_email(), message="1 temporary link is yours now.")
