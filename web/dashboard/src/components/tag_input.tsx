@@ -39,6 +39,14 @@ export function TagInput({ label, hint, error, tags, onChange }: Props) {
     }
   };
 
+  /** Another row of tags could move what is being pressed away from under the pointer, so the click comes first. A button may need the tag. */
+  const onBlur = () => {
+    if (draft === "") return;
+    if (!document.querySelector(":active")) return add(draft);
+    const onClick = (event: Event) => (event.target instanceof Element && event.target.closest("button") ? add(draft) : void setTimeout(() => add(draft)));
+    addEventListener("click", onClick, { once: true, capture: true });
+  };
+
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => (
@@ -51,7 +59,7 @@ export function TagInput({ label, hint, error, tags, onChange }: Props) {
               </button>
             </span>
           ))}
-          <input value={draft} maxLength={50} list={list} autocomplete="off" onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={() => add(draft)} {...control} />
+          <input value={draft} list={list} autocomplete="off" onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={onBlur} {...control} />
           <datalist id={list}>
             {rememberedTags().filter((tag) => !tags.includes(tag)).map((tag) => <option value={tag} key={tag} />)}
           </datalist>
