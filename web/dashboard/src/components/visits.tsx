@@ -40,7 +40,8 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
   const [isBusy, setBusy] = useState(false);
   const filters = filterQuery(filtersOf(params));
   const range = rangeOf(params);
-  const query = { limit: LATEST, bots: "include" as const, ...filters };
+  const bots = (["include", "only"] as const).find((each) => each === params.get("bots")); // without it, humans
+  const query = { limit: LATEST, bots, ...filters };
   const path = { id: linkId };
   const { data, error, reload } = useQuery(
     JSON.stringify(["visits", linkId, query]),
