@@ -114,7 +114,8 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
 				      "token or API key>, or X-Api-Key: <API key>.";
 	static const char *const bad[] = {
-		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired.",
+		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired. That of a "
+					 "share is for /api/shared only.",
 		[REQUEST_API_KEY] =
 			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
 			"send access tokens as Authorization: Bearer.",

@@ -16,7 +16,7 @@ export function setUser(next: User | null): void {
 export async function startSession(): Promise<void> {
   setUnauthorizedHandler(() => setUser(null));
   try {
-    setUser((await unwrap(api.GET("/api/auth/me"))).user);
+    setUser((await unwrap(api.GET("/api/auth/session"))).user);
   } catch {
     setUser(null);
   }

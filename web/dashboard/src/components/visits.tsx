@@ -7,7 +7,7 @@ import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { saveFile } from "../lib/download";
 import { filterQuery, filtersOf } from "../lib/filters";
-import { formatRelative, formatTime, formatValue } from "../lib/format";
+import { formatRelative, formatSpan, formatTime, formatValue } from "../lib/format";
 import { rangeOf } from "../lib/range";
 import { ErrorBox, explain, Skeleton } from "./feedback";
 import { Icon } from "./icons";
@@ -39,7 +39,9 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
   const { params } = usePlace();
   const [isBusy, setBusy] = useState(false);
   const filters = filterQuery(filtersOf(params));
-  const query = { limit: LATEST, bots: "include" as const, ...filters };
+  const range = rangeOf(params);
+  const bots = (["include", "only"] as const).find((each) => each === params.get("bots")); // without it, humans
+  const query = { limit: LATEST, bots, ...filters };
   const path = { id: linkId };
   const { data, error, reload } = useQuery(
     JSON.stringify(["visits", linkId, query]),
@@ -48,7 +50,6 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
   );
 
   const save = async (format: "csv" | "ndjson") => {
-    const range = rangeOf(params);
     const wanted = { from: range.from, to: range.to, tz: currentZone(), format, bots: "include" as const, ...filters };
     setBusy(true);
     try {
@@ -65,6 +66,7 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
       <div class="card-head">
         <h2>{t("visits.latest")}</h2>
         <div class="button-row">
+          <span class="muted">{t("export.range", { range: formatSpan(range.from, range.to, "UTC") })}</span>
           <button type="button" class="button" disabled={isBusy} onClick={() => save("csv")}>
             <Icon name="download" /> CSV
           </button>
