@@ -138,6 +138,13 @@ static void halt(struct assignment *a, struct offsets_partition *p, enum offsets
 		assignment_rejoin(a);
 }
 
+static bool has_fingerprint(const struct kafka_message *message, int64_t fingerprint)
+{
+	struct kafka_message_head head;
+	kafka_message_copy_head(message, &head);
+	return kafka_message_fingerprint(&head) == fingerprint;
+}
+
 bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
                         const struct kafka_message *message)
 {
@@ -146,8 +153,7 @@ bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
 	if (!p->is_unverified || message->offset < p->stored - 1)
 		return true;
 	p->is_unverified = false;
-	if (message->offset == p->stored - 1 &&
-	    kafka_message_fingerprint(message) == p->fingerprint)
+	if (message->offset == p->stored - 1 && has_fingerprint(message, p->fingerprint))
 		return message->offset >= p->published;
 	int64_t first = OFFSET_UNKNOWN;
 	int64_t end = OFFSET_UNKNOWN;

@@ -48,16 +48,27 @@ struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partitio
 	return bsearch(&key, offsets->partitions, offsets->count, sizeof(key), by_partition);
 }
 
-void offsets_extend(struct offsets_partition *partition, int64_t offset, int64_t fingerprint)
+void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset)
 {
 	if (partition->first < 0)
 		partition->first = offset;
 	if (offset >= partition->next_stored) {
 		partition->next_stored = offset + 1;
-		partition->next_fingerprint = fingerprint;
+		partition->next_fingerprint = 0;
+		partition->has_last = false;
 	}
 	if (offset >= partition->next_published)
 		partition->next_published = offset + 1;
+}
+
+void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message)
+{
+	bool is_last = message->offset >= partition->next_stored;
+	offsets_extend_unverified(partition, message->offset);
+	if (!is_last)
+		return;
+	partition->has_last = true;
+	kafka_message_copy_head(message, &partition->last);
 }
 
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset)
@@ -79,8 +90,19 @@ bool offsets_any_advanced(const struct offsets *offsets)
 	return false;
 }
 
+static void end_batch(struct offsets *offsets)
+{
+	for (size_t i = 0; i < offsets->count; i++) {
+		struct offsets_partition *p = &offsets->partitions[i];
+		if (p->has_last)
+			p->next_fingerprint = kafka_message_fingerprint(&p->last);
+		p->has_last = false;
+	}
+}
+
 void offsets_mark_stored(struct offsets *offsets)
 {
+	end_batch(offsets);
 	for (size_t i = 0; i < offsets->count; i++) {
 		offsets->partitions[i].stored = offsets->partitions[i].next_stored;
 		offsets->partitions[i].fingerprint = offsets->partitions[i].next_fingerprint;
@@ -107,11 +129,13 @@ void offsets_begin_batch(struct offsets *offsets)
 		p->next_fingerprint = p->fingerprint;
 		p->next_published = p->published;
 		p->as_of_us = 0;
+		p->has_last = false;
 	}
 }
 
 void offsets_hand_over(struct offsets *offsets, struct offsets *batch)
 {
+	end_batch(offsets);
 	size_t count = offsets->count;
 	struct offsets_partition *partitions = mem_array(count, sizeof(*partitions));
 	if (count > 0)

@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/kafka/kafka_message.h"
+
 #define OFFSETS_PARTITIONS_MAX 4096
 
 /* Why a partition is halted: it is not read until an operator has decided what to do. */
@@ -42,7 +44,7 @@ struct offsets_partition {
 	int64_t published;        /* the visits of all records before it were handed to Kafka */
 	int64_t first;            /* the batch's first offset; -1 = the batch has none */
 	int64_t next_stored;      /* what stored becomes when the batch is stored */
-	int64_t next_fingerprint; /* what fingerprint becomes then */
+	int64_t next_fingerprint; /* what fingerprint becomes then; set when the batch ends */
 	int64_t next_published;   /* what published becomes then; may lag behind stored */
 	int64_t as_of_us;         /* the batch's newest click; 0 = none */
 	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
@@ -55,6 +57,8 @@ struct offsets_partition {
 	                          decides */
 	bool is_halt_recorded; /* in the store */
 	enum offsets_halt_reason halt_reason;
+	bool has_last;                  /* the batch has a record that moves next_stored */
+	struct kafka_message_head last; /* the last such record */
 };
 
 struct offsets {
@@ -74,8 +78,10 @@ void offsets_clear(struct offsets *offsets);
 /* NULL when the partition is not assigned. */
 struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partition);
 
-/* Extends the batch over the record at offset. fingerprint: of that record, or 0. */
-void offsets_extend(struct offsets_partition *partition, int64_t offset, int64_t fingerprint);
+/* Extends the batch over message, whose fingerprint is stored if it is the last one. */
+void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message);
+/* The same for a record that is not to be verified later: its fingerprint counts as unknown. */
+void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset);
 /* True for a record that has been counted. It is read again only to be published again. */
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset);
 /* True when storing the batch changes stored. */
