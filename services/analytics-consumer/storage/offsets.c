@@ -71,6 +71,11 @@ void offsets_extend(struct offsets_partition *partition, const struct kafka_mess
 	kafka_message_copy_head(message, &partition->last);
 }
 
+int64_t offsets_start_of_unpublished(const struct offsets_partition *partition)
+{
+	return partition->stored == 0 ? partition->first : partition->published;
+}
+
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset)
 {
 	return offset < partition->stored;
@@ -133,15 +138,33 @@ void offsets_begin_batch(struct offsets *offsets)
 	}
 }
 
-void offsets_hand_over(struct offsets *offsets, struct offsets *batch)
+void offsets_copy(const struct offsets *offsets, struct offsets *out)
 {
-	end_batch(offsets);
 	size_t count = offsets->count;
 	struct offsets_partition *partitions = mem_array(count, sizeof(*partitions));
 	if (count > 0)
 		memcpy(partitions, offsets->partitions, count * sizeof(*partitions));
-	offsets_clear(batch);
-	*batch = (struct offsets){ .count = count, .partitions = partitions };
+	offsets_clear(out);
+	*out = (struct offsets){ .count = count, .partitions = partitions };
+}
+
+void offsets_hold_published(struct offsets *batch, const struct offsets *unacked)
+{
+	for (size_t i = 0; i < unacked->count; i++) {
+		const struct offsets_partition *from = &unacked->partitions[i];
+		struct offsets_partition *p = offsets_find(batch, from->partition);
+		if (!p || from->first < 0)
+			continue;
+		int64_t start = offsets_start_of_unpublished(from);
+		if (start < p->published)
+			p->published = start;
+	}
+}
+
+void offsets_hand_over(struct offsets *offsets, struct offsets *batch)
+{
+	end_batch(offsets);
+	offsets_copy(offsets, batch);
 	offsets_mark_stored(offsets);
 	offsets_mark_published(offsets);
 	offsets_begin_batch(offsets);

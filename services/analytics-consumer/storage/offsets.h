@@ -82,6 +82,11 @@ struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partitio
 void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message);
 /* The same for a record that is not to be verified later: its fingerprint counts as unknown. */
 void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset);
+/*
+ * Where a batch with records of the partition starts to publish. Before the first record of a
+ * partition's first batch there was nothing to publish.
+ */
+int64_t offsets_start_of_unpublished(const struct offsets_partition *partition);
 /* True for a record that has been counted. It is read again only to be published again. */
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset);
 /* True when storing the batch changes stored. */
@@ -99,6 +104,13 @@ bool offsets_is_published(const struct offsets_partition *partition);
  * batch as if this one had been stored and published. Frees what batch held before.
  */
 void offsets_hand_over(struct offsets *offsets, struct offsets *batch);
+/* Frees what out held before. */
+void offsets_copy(const struct offsets *offsets, struct offsets *out);
+/*
+ * Kafka has not acknowledged the visits of the batch unacked yet, which was handed over before
+ * batch: published goes back to where unacked starts.
+ */
+void offsets_hold_published(struct offsets *batch, const struct offsets *unacked);
 /* Begins the next batch. A batch that was not marked as stored is discarded. */
 void offsets_begin_batch(struct offsets *offsets);
 
