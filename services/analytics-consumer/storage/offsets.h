@@ -64,6 +64,7 @@ struct offsets_partition {
 struct offsets {
 	size_t count;
 	struct offsets_partition *partitions; /* in ascending order of partition */
+	size_t last_found; /* Kafka returns long runs of records of one partition */
 };
 
 /*
