@@ -47,8 +47,8 @@ struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partitio
 	if (offsets->partitions[offsets->last_found].partition == partition)
 		return &offsets->partitions[offsets->last_found];
 	struct offsets_partition key = { .partition = partition };
-	struct offsets_partition *found = bsearch(&key, offsets->partitions, offsets->count,
-	                                          sizeof(key), by_partition);
+	struct offsets_partition *found =
+		bsearch(&key, offsets->partitions, offsets->count, sizeof(key), by_partition);
 	if (found)
 		offsets->last_found = (size_t)(found - offsets->partitions);
 	return found;
