@@ -177,6 +177,9 @@ static void copy_parameter(const char *query, const char *name, char *out, size_
 
 static void add_campaign(const struct redirect_event *click, struct visit_event *out)
 {
+	out->utm_source[0] = out->utm_medium[0] = out->utm_campaign[0] = '\0';
+	if (click->query[0] == '\0')
+		return;
 	copy_parameter(click->query, "utm_source", out->utm_source, sizeof(out->utm_source));
 	copy_parameter(click->query, "utm_medium", out->utm_medium, sizeof(out->utm_medium));
 	copy_parameter(click->query, "utm_campaign", out->utm_campaign, sizeof(out->utm_campaign));
