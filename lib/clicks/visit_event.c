@@ -9,9 +9,9 @@
 #include "waymark/v1/visit_event.pb-c.h"
 
 /*
- * Encoding is hand-written, because a VisitEvent is encoded for each click, and protobuf-c reads the
- * description of each of its fields every time. The tests decode with the generated code, so they
- * prove that the field numbers match the .proto.
+ * Encoding is hand-written, because a VisitEvent is encoded for each click, and protobuf-c reads
+ * the description of each of its fields every time. The tests decode with the generated code, so
+ * they prove that the field numbers match the .proto.
  */
 enum field {
 	EVENT_ID = 1,

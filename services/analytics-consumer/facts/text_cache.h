@@ -1,6 +1,6 @@
 /*
- * One thread at a time. An LRU cache from texts that clients send to what was derived from them. The
- * hash is seeded, so that clients cannot choose texts that collide.
+ * One thread at a time. An LRU cache from texts that clients send to what was derived from them.
+ * The hash is seeded, so that clients cannot choose texts that collide.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_TEXT_CACHE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_TEXT_CACHE_H

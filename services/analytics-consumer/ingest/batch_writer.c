@@ -98,8 +98,8 @@ static void note_dead_letters(struct batch_writer *w)
 }
 
 /*
- * The commit says from where on visits may be unpublished. That is where this batch starts, or where
- * the previous one starts, if Kafka has not acknowledged its visits yet.
+ * The commit says from where on visits may be unpublished. That is where this batch starts, or
+ * where the previous one starts, if Kafka has not acknowledged its visits yet.
  */
 static enum err find_published(struct batch_writer *w)
 {

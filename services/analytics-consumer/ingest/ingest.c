@@ -177,8 +177,8 @@ static void handle_record(struct ingest *in, const struct kafka_message *message
 }
 
 /*
- * Waits for a record, then takes those that are there already, without a look at the clock for each.
- * OK: there was one.
+ * Waits for a record, then takes those that are there already, without a look at the clock for
+ * each. OK: there was one.
  */
 static enum err poll_some(struct ingest *in, int64_t timeout_ms)
 {
