@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/number.h"
 #include "lib/base/utf8.h"
 
@@ -41,6 +42,38 @@ size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), 
 		list += len;
 	}
 	return 0;
+}
+
+static bool is_network(const char *entry)
+{
+	struct client_ip_ranges ranges;
+	return client_ip_ranges_parse(entry, &ranges) == OK;
+}
+
+static bool is_part_of_the_internet(const char *entry)
+{
+	struct client_ip_ranges all, ranges;
+	return client_ip_ranges_parse("0.0.0.0/0", &all) == OK &&
+	       client_ip_ranges_parse(entry, &ranges) == OK && ranges.count == 1 &&
+	       ranges.range[0].prefix > 0 &&
+	       memcmp(&ranges.range[0], &all.range[0], sizeof(all.range[0])) != 0;
+}
+
+size_t env_check_networks(const char *list, const char *name, struct strbuf *problems)
+{
+	struct client_ip_ranges ranges;
+	size_t wrong = env_check_entries(list, is_network, name, "is not a network like 10.0.0.0/8",
+	                                 problems);
+	if (wrong == 0)
+		wrong = env_check_entries(list, is_part_of_the_internet, name,
+		                          "has all addresses: each client could claim any of them",
+		                          problems);
+	if (wrong == 0 && client_ip_ranges_parse(list, &ranges) != OK) {
+		strbuf_add_format(problems, "%s: has more than %d networks\n", name,
+		                  CLIENT_IP_RANGES_MAX);
+		wrong = 1;
+	}
+	return wrong;
 }
 
 static size_t reject_path(const char *path, const char *name, const char *what, int error,

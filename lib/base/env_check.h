@@ -25,6 +25,12 @@ size_t env_check_reject(const char *name, const char *part, size_t part_len, con
 size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), const char *name,
                          const char *reason, struct strbuf *problems);
 
+/*
+ * A list of networks as client_ip_ranges_parse takes it. A network of all addresses is a problem:
+ * who trusts it lets each client name any address as its own.
+ */
+size_t env_check_networks(const char *list, const char *name, struct strbuf *problems);
+
 /* path must be a file that can be read; "" is valid. */
 size_t env_check_file(const char *path, const char *name, struct strbuf *problems);
 

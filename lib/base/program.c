@@ -60,8 +60,7 @@ static size_t check(const struct program *program, const void *config, struct st
 
 size_t program_read(const struct program *program, void *config, struct strbuf *problems)
 {
-	for (size_t i = 0; i < program->var_count; i++)
-		memset((char *)config + program->vars[i].offset, 0, program->vars[i].size);
+	memset(config, 0, program->config_size);
 	size_t wrong = env_read(program->vars, program->var_count, config, problems);
 	if (program->check)
 		wrong += check(program, config, problems);

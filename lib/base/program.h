@@ -17,6 +17,7 @@ struct program {
 	const char *summary; /* one sentence */
 	const struct env_var *vars;
 	size_t var_count;
+	size_t config_size;  /* of the structure that the variables fill */
 	const char *options; /* further options that the program parses itself, "--once"; NULL if
 	                        none */
 	/*
@@ -27,7 +28,8 @@ struct program {
 };
 
 /*
- * Fills config from the environment. Returns the number of invalid variables and appends one line
+ * Sets all config_size bytes of config to zero, then fills it from the environment. Members without
+ * a variable stay zero. Returns the number of invalid variables and appends one line
  * for each to problems.
  *
  * check also sees the members of invalid variables, as zeros. Its problems about those are dropped.

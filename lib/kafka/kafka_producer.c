@@ -27,6 +27,7 @@
 
 #define POLL_MS 100
 #define RESEND_POLL_MS 1
+#define NO_LINGER_POLL_MS 2
 #define RESTART_PAUSE_MS 500
 #define UNAUTHORIZED_PAUSE_US (5 * CLOCK_US_PER_S)
 #define RESEND_BATCH 1000
@@ -40,6 +41,7 @@ struct kafka_producer {
 	pthread_t thread;
 	_Atomic size_t queued; /* outside the mutex, so that reports do not wait for senders */
 	_Atomic size_t queued_bytes;
+	_Atomic bool has_ended_linger;
 	pthread_mutex_t mutex;          /* protects everything below */
 	pthread_cond_t queue_empty;     /* queued has become 0 */
 	struct kafka_instance instance; /* only the thread replaces it */
@@ -313,6 +315,16 @@ static void give_thread_a_cache(void)
 	free(block);
 }
 
+/* rd_kafka_flush sends at once what lingers, and returns at once if nothing is queued. */
+static void run_reports(struct kafka_producer *p, int wait_ms)
+{
+	if (atomic_load(&p->has_ended_linger)) {
+		rd_kafka_flush(p->instance.rk, wait_ms);
+		wait_ms = NO_LINGER_POLL_MS;
+	}
+	rd_kafka_poll(p->instance.rk, wait_ms);
+}
+
 static void *run_producer(void *arg)
 {
 	struct kafka_producer *p = arg;
@@ -329,7 +341,7 @@ static void *run_producer(void *arg)
 		drop_all(p, &failed);
 		if (is_due)
 			restart_instance(p);
-		rd_kafka_poll(p->instance.rk, wait_ms);
+		run_reports(p, wait_ms);
 		pthread_mutex_lock(&p->mutex);
 	}
 	pthread_mutex_unlock(&p->mutex);
@@ -447,6 +459,11 @@ enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, 
 size_t kafka_producer_queued(const struct kafka_producer *p)
 {
 	return atomic_load(&p->queued);
+}
+
+void kafka_producer_end_linger(struct kafka_producer *p)
+{
+	atomic_store(&p->has_ended_linger, true);
 }
 
 enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms)

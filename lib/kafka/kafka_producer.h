@@ -105,6 +105,12 @@ enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, 
 /* Records accepted and neither acked nor dropped. */
 size_t kafka_producer_queued(const struct kafka_producer *p);
 
+/*
+ * From now on records no longer wait linger_ms for others of their batch. For a process that ends:
+ * what it sends may be its last.
+ */
+void kafka_producer_end_linger(struct kafka_producer *p);
+
 /* Waits until the queue is empty. ERR_UNAVAILABLE: it was not within timeout_ms. */
 enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms) MUST_CHECK;
 

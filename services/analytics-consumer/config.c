@@ -96,5 +96,6 @@ const struct program config_program = {
 		"counts clicks: reads them from Kafka, enriches them, stores each once and publishes the visits",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };

@@ -143,6 +143,7 @@ int main(int argc, char **argv)
 	if (err == OK) {
 		log_info(s.log, "started", LOG_INT("ops_port", ops_server_port(ops)));
 		shutdown_wait(shutdown);
+		log_info(s.log, "stopping");
 		ops_server_set_draining(ops);
 	}
 
@@ -153,6 +154,7 @@ int main(int argc, char **argv)
 	pg_pool_free(s.pool);
 	shutdown_free(shutdown);
 	metrics_free(s.metrics);
+	log_info(s.log, "stopped");
 	log_free(s.log);
 	return err == OK ? 0 : 1;
 }

@@ -163,5 +163,6 @@ const struct program config_program = {
 	.options = "--once",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };

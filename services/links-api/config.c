@@ -178,15 +178,8 @@ static bool is_origin(const char *entry)
 	return cors_init(&cors, entry) == OK;
 }
 
-static bool is_network(const char *entry)
-{
-	struct client_ip_ranges ranges;
-	return client_ip_ranges_parse(entry, &ranges) == OK;
-}
-
 static size_t check_lists(const struct config *config, struct strbuf *problems)
 {
-	struct client_ip_ranges trusted;
 	size_t wrong = 0;
 	wrong += env_check_entries(config->own_hosts, is_host, "OWN_HOSTS",
 	                           "is not a host: write example.com or .example.com", problems);
@@ -195,13 +188,8 @@ static size_t check_lists(const struct config *config, struct strbuf *problems)
 	wrong += env_check_entries(
 		config->cors_origins, is_origin, "CORS_ORIGINS",
 		"is not an origin in the form browsers send, like https://app.example", problems);
-	size_t networks = env_check_entries(config->trusted_proxies, is_network, "TRUSTED_PROXIES",
-	                                    "is not a network like 10.0.0.0/8", problems);
-	if (networks == 0)
-		networks =
-			env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK,
-		                   "TRUSTED_PROXIES", "has more than 64 networks", problems);
-	return wrong + networks;
+	wrong += env_check_networks(config->trusted_proxies, "TRUSTED_PROXIES", problems);
+	return wrong;
 }
 
 static bool is_health_target(const char *entry)
@@ -253,6 +241,7 @@ const struct program config_program = {
 	.summary = "REST API for accounts, links and their statistics",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.options = "--make-admin EMAIL",
 	.check = check,
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
 #include "services/links-api/media_type.h"
@@ -11,6 +12,7 @@
 /* A page of 100 links with the longest URLs, titles and tags takes less than 2 MiB. */
 #define BODY_BYTES_MAX (4 * 1024 * 1024)
 #define HEADER_SIZE 96
+#define SPAN_SIZE 32
 #define NAMED_FIELDS_MAX 3
 
 static void add_header(struct request *r, const char *name, const char *value)
@@ -112,7 +114,8 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
 				      "token or API key>, or X-Api-Key: <API key>.";
 	static const char *const bad[] = {
-		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired.",
+		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired. That of a "
+					 "share is for /api/shared only.",
 		[REQUEST_API_KEY] =
 			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
 			"send access tokens as Authorization: Bearer.",
@@ -153,19 +156,36 @@ void response_add_retry_after(struct request *r, int64_t seconds)
 	add_header(r, "Retry-After", value);
 }
 
-void response_limit_detail(const struct rate_limit_rule *rule,
+/* "24 hours": in the largest unit that there are at least two of. */
+static void format_span(int64_t seconds, bool round_up, char out[static SPAN_SIZE])
+{
+	static const struct {
+		int64_t seconds;
+		const char *name;
+	} units[] = { { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
+	size_t i = 0;
+	while (i + 1 < ARRAY_SIZE(units) && seconds < 2 * units[i].seconds)
+		i++;
+	int64_t count = (seconds + (round_up ? units[i].seconds - 1 : 0)) / units[i].seconds;
+	snprintf(out, SPAN_SIZE, "%" PRId64 " %s%s", count, units[i].name, count == 1 ? "" : "s");
+}
+
+void response_limit_detail(const struct rate_limit_rule *rule, int64_t reset_s,
                            char out[static RESPONSE_DETAIL_SIZE])
 {
-	snprintf(out, RESPONSE_DETAIL_SIZE, "%s Limit: %s, %" PRId64 " in %" PRId64 " s.",
-	         rule->detail, rule->name, rule->max, rule->window_s);
+	char window[SPAN_SIZE], reset[SPAN_SIZE];
+	format_span(rule->window_s, false, window);
+	format_span(reset_s, true, reset);
+	snprintf(out, RESPONSE_DETAIL_SIZE, "%s Limit: %s, %" PRId64 " in %s. Try again in %s.",
+	         rule->detail, rule->name, rule->max, window, reset);
 }
 
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
                                          int64_t reset_s)
 {
 	char detail[RESPONSE_DETAIL_SIZE];
-	response_limit_detail(rule, detail);
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
+	response_limit_detail(rule, state.reset_s, detail);
 	response_add_limit(r, rule, &state);
 	response_add_retry_after(r, state.reset_s);
 	return response_problem(r, 429, "rate-limit", detail);

@@ -56,8 +56,11 @@ void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
 /* Adds Retry-After to the response that follows. */
 void response_add_retry_after(struct request *r, int64_t seconds);
 
-/* Writes the rule's detail with the name, size and window of the limit. */
-void response_limit_detail(const struct rate_limit_rule *rule,
+/*
+ * Writes the rule's detail with the name, size and window of the limit, and how long until there is
+ * some of it again: reset_s seconds.
+ */
+void response_limit_detail(const struct rate_limit_rule *rule, int64_t reset_s,
                            char out[static RESPONSE_DETAIL_SIZE]);
 
 /* 429 with RateLimit, RateLimit-Policy and Retry-After. The detail names the limit. */

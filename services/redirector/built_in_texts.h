@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_REDIRECTOR_BUILT_IN_TEXTS_H
 #define WAYMARK_SERVICES_REDIRECTOR_BUILT_IN_TEXTS_H
 
-#define BUILT_IN_TEXTS 31
+#define BUILT_IN_TEXTS 32
 
 struct built_in_text {
 	const char *key, *english, *german;

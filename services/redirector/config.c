@@ -49,6 +49,8 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Pages"),
 	ENV_TEXT("ROOT_URL", struct config, root_url, "",
 	         "redirect target of /; empty = a page that says what this site is"),
+	ENV_TEXT("DASHBOARD_URL", struct config, dashboard_url, "",
+	         "URL of the dashboard of links-api, linked from the page at /; empty = no link"),
 	ENV_TEXT("OPERATOR_NAME", struct config, operator_name, "",
 	         "who operates this service, on every page for visitors; empty = nobody is named"),
 	ENV_TEXT("OPERATOR_CONTACT", struct config, operator_contact, "",
@@ -153,15 +155,8 @@ static size_t check_pages(const struct config *config, struct strbuf *problems)
 	return wrong;
 }
 
-static bool is_network(const char *entry)
-{
-	struct client_ip_ranges ranges;
-	return client_ip_ranges_parse(entry, &ranges) == OK;
-}
-
 static size_t check_addresses(const struct config *config, struct strbuf *problems)
 {
-	struct client_ip_ranges ranges;
 	size_t wrong = 0;
 	wrong += env_check_other_port(config->ops_port, config->http_port, "OPS_PORT", "HTTP_PORT",
 	                              problems);
@@ -171,13 +166,10 @@ static size_t check_addresses(const struct config *config, struct strbuf *proble
 		                    "PUBLIC_BASE_URL", "has a query or a fragment", problems);
 	if (config->root_url[0])
 		wrong += env_check_http_url(config->root_url, "ROOT_URL", problems);
-	size_t networks = env_check_entries(config->trusted_proxies, is_network, "TRUSTED_PROXIES",
-	                                    "is not a network like 10.0.0.0/8", problems);
-	if (networks == 0)
-		networks =
-			env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
-		                   "TRUSTED_PROXIES", "has more than 64 networks", problems);
-	return wrong + networks;
+	if (config->dashboard_url[0])
+		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
+	wrong += env_check_networks(config->trusted_proxies, "TRUSTED_PROXIES", problems);
+	return wrong;
 }
 
 static size_t check(const void *ctx, struct strbuf *problems)
@@ -214,6 +206,7 @@ const struct program config_program = {
 	.summary = "redirects visitors of short links to their destinations and records each visit",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };
 

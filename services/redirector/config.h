@@ -30,10 +30,11 @@ struct config {
 	struct kafka_config kafka;
 
 	char public_base_url[LINK_URL_SIZE];
-	char root_url[LINK_URL_SIZE]; /* "": a page at "/" */
-	char operator_name[101];      /* on pages; "": not named */
-	char operator_contact[256];   /* a mail address or a URL; "": none */
-	char pages_file[1024];        /* "": the built-in texts */
+	char root_url[LINK_URL_SIZE];      /* "": a page at "/" */
+	char dashboard_url[LINK_URL_SIZE]; /* "": not linked from that page */
+	char operator_name[101];           /* on pages; "": not named */
+	char operator_contact[256];        /* a mail address or a URL; "": none */
+	char pages_file[1024];             /* "": the built-in texts */
 	char redirect_cache_control[128];
 	char trusted_proxies[2048];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];

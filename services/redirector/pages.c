@@ -22,11 +22,11 @@
 	"svg{display:block;width:4.5rem;height:4.5rem;padding:.9rem;border-radius:50%;background:var(--glow);color:var(--mark)}"                             \
 	".status{margin:1.5rem 0 0;color:var(--mark);font-size:.9375rem;font-weight:600;letter-spacing:.06em}"                                               \
 	"h1{margin:.25rem 0 .75rem;font-size:clamp(1.5rem,5vw,2rem);line-height:1.2;letter-spacing:-.01em;text-wrap:balance}"                                \
-	"p{margin:0;color:var(--soft);text-wrap:pretty}"                                                                                                     \
+	"p{margin:0;color:var(--soft);text-wrap:pretty}p+p{margin-top:.75rem}"                                                                               \
 	"a{color:var(--mark)}footer{margin-top:2rem;color:var(--soft);font-size:.9375rem}"
 
 /* The hash of STYLE for the policy. test_pages.c fails when STYLE changes. */
-#define STYLE_HASH "sha256-n9YD9v0W+NdhhajlLeAi9wZ7oylyNMO7G6YIfvTcBzY="
+#define STYLE_HASH "sha256-yf6WPRWRqMSm62uMy32W0OGFmhirmkIe5FIA5kfcl5Y="
 
 /* A signpost. Decorative: screen readers skip it. */
 #define SIGNPOST                                                                                       \
@@ -129,6 +129,17 @@ static void add_footer(struct strbuf *b, const struct pages *pages, size_t langu
 	strbuf_add_text(b, "</footer>\n");
 }
 
+static void add_dashboard(struct strbuf *b, const struct pages *pages, size_t language)
+{
+	if (pages->config.dashboard_url[0] == '\0')
+		return;
+	strbuf_add_text(b, "<p><a href=\"");
+	add_escaped(b, pages->config.dashboard_url);
+	strbuf_add_text(b, "\">");
+	add_text(b, pages, language, "start.dashboard");
+	strbuf_add_text(b, "</a></p>\n");
+}
+
 static struct page render(const struct pages *pages, size_t language, size_t page)
 {
 	struct strbuf b;
@@ -154,6 +165,8 @@ static struct page render(const struct pages *pages, size_t language, size_t pag
 	strbuf_add_text(&b, "</h1>\n<p>");
 	add_status_text(&b, pages, language, page, "text");
 	strbuf_add_text(&b, "</p>\n");
+	if (page == START)
+		add_dashboard(&b, pages, language);
 	add_footer(&b, pages, language);
 	strbuf_add_text(&b, "</main>\n</body>\n</html>\n");
 	struct page rendered;

@@ -17,6 +17,7 @@ struct pages;
 struct pages_config {
 	const struct page_texts *texts;
 	const char *public_base_url;  /* of short links: "https://sho.rt" */
+	const char *dashboard_url;    /* linked from the start page; "": no link */
 	const char *operator_name;    /* "": not named */
 	const char *operator_contact; /* a mail address or a URL; "": none */
 };

@@ -230,6 +230,7 @@ static enum err create_pages(struct redirector *r)
 		r->pages = pages_new(&(struct pages_config){
 			.texts = r->texts,
 			.public_base_url = c->public_base_url,
+			.dashboard_url = c->dashboard_url,
 			.operator_name = c->operator_name,
 			.operator_contact = c->operator_contact,
 		});
@@ -393,6 +394,7 @@ enum err redirector_drain(struct redirector *r)
 		ops_server_set_draining(r->ops);
 	log_info(r->log, "flushing",
 	         LOG_INT("events", (int64_t)event_shipper_count(r->events).queued));
+	event_shipper_end_linger(r->events);
 	if (r->http)
 		http_server_enter_lame_duck(r->http, r->config->drain_notice_ms);
 	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_ms * CLOCK_US_PER_MS;

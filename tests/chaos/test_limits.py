@@ -415,7 +415,12 @@ def check_headers(answer, limit):
     name, size, window_s = limit.rule
     assert answer.headers["ratelimit-policy"] == f'"{name}";q={size};w={window_s}', answer
     assert answer.headers["ratelimit"] == f'"{name}";r=0;t={answer.headers["retry-after"]}', answer
-    assert answer.json["detail"].endswith(f"Limit: {name}, {size} in {window_s} s."), answer
+    said = re.search(r" Limit: (\S+), (\d+) in (\d+ \w+)\. Try again in (\d+ \w+)\.$", answer.json["detail"])
+    assert said and (said[1], int(said[2])) == (name, size), answer
+    assert said[3] in (f"{window_s} seconds", f"{window_s // 60} minutes", f"{window_s // 3600} hours"), answer
+    retry, unit = said[4].split()
+    unit_s = {"s": 1, "m": 60, "h": 3600}[unit[0]]
+    assert 0 <= int(retry) * unit_s - int(answer.headers["retry-after"]) < unit_s, answer
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -37,11 +37,17 @@ class Broken:
         suffixed = re.compile(f"{name}-([a-z0-9]{{10}}|[0-9-]+)")
         return (exact or [thing for thing in found if suffixed.fullmatch(thing["metadata"]["name"])])[0]
 
-    def pod(self, name, kind="Deployment"):
-        return self.get(kind, name)["spec"]["template"]["spec"]
+    def workload(self, name):
+        return next(self.get(kind, name) for kind in ("Deployment", "StatefulSet", "Job") if self.has(kind, name))
 
-    def container(self, name, kind="Deployment"):
-        return self.pod(name, kind)["containers"][0]
+    def has(self, kind, name):
+        return any(thing["kind"] == kind and re.fullmatch(f"{name}(-[0-9-]+)?", thing["metadata"]["name"]) for thing in self.things)
+
+    def pod(self, name):
+        return self.workload(name)["spec"]["template"]["spec"]
+
+    def container(self, name):
+        return self.pod(name)["containers"][0]
 
     def drop(self, kind, name):
         self.things.remove(self.get(kind, name))
@@ -106,26 +112,27 @@ RESTRICTED = [
     ("a hostPort", "local", lambda b: put(b.container("janitor")["ports"][0], "hostPort", 9090), "hostPort 9090"),
     ("a host process", "local", lambda b: put(b.pod("janitor"), "securityContext.windowsOptions.hostProcess", True), "hostProcess is set"),
     ("a sidecar that may escalate", "production", lambda b: take(b.pod("redirector")["initContainers"][0], "securityContext.allowPrivilegeEscalation"), "container redis-tls: allowPrivilegeEscalation"),
-    ("a job as root", "local", lambda b: put(b.pod("migrate", "Job"), "securityContext.runAsUser", 0), "Job/migrate-"),
-    ("a store that keeps capabilities", "local", lambda b: take(b.container("kafka", "StatefulSet"), "securityContext.capabilities"), "StatefulSet/kafka"),
+    ("a job as root", "local", lambda b: put(b.pod("migrate"), "securityContext.runAsUser", 0), "Job/migrate-"),
+    ("a store that keeps capabilities", "local", lambda b: take(b.container("kafka"), "securityContext.capabilities"), "StatefulSet/kafka"),
     ("a root that can be written to", "local", lambda b: take(b.container("janitor"), "securityContext.readOnlyRootFilesystem"), "its root is not read-only"),
     ("a token of the API server", "local", lambda b: take(b.pod("janitor"), "automountServiceAccountToken"), "automountServiceAccountToken"),
-    ("service links", "local", lambda b: take(b.pod("kafka", "StatefulSet"), "enableServiceLinks"), "enableServiceLinks"),
+    ("service links", "local", lambda b: take(b.pod("kafka"), "enableServiceLinks"), "enableServiceLinks"),
     ("memory without a limit", "local", lambda b: take(b.container("janitor"), "resources.limits"), "its memory has no limit"),
     ("no CPU", "local", lambda b: take(b.container("janitor"), "resources.requests.cpu"), "it requests no CPU"),
     ("a namespace that does not enforce it", "local", lambda b: take(b.get("Namespace", "waymark"), "metadata.labels"), "does not enforce"),
 ]  # fmt: skip
 
 REFERENCES = [
-    ("an autoscaler without a target", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "redirectors"), "there is no Deployment redirectors"),
+    ("an autoscaler without a target", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "redirectors"), "there is no StatefulSet redirectors"),
     ("two autoscalers of one", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "links-api"), "has two autoscalers"),
-    ("replicas beside an autoscaler", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.replicas", 2), "replicas must be left to its autoscaler"),
+    ("replicas beside an autoscaler", "local", lambda b: put(b.workload("redirector"), "spec.replicas", 2), "replicas must be left to its autoscaler"),
     ("a Service of no pod", "local", lambda b: put(b.get("Service", "redirector"), "spec.selector", {"app.kubernetes.io/name": "x"}), "selects no pod"),
     ("a budget of no pod", "local", lambda b: put(b.get("PodDisruptionBudget", "redirector"), "spec.selector.matchLabels", {"a": "b"}), "selects no pod"),
     ("a budget that others can join", "local",
      lambda b: put(b.get("PodDisruptionBudget", "redirector"), "spec.selector.matchLabels", {"app.kubernetes.io/name": "redirector"}), "selects pods of others"),
     ("a Deployment that others can join", "local",
-     lambda b: put(b.get("Deployment", "redirector"), "spec.selector.matchLabels", {"app.kubernetes.io/name": "redirector"}), "selects pods of others"),
+     lambda b: put(b.workload("redirector"), "spec.selector.matchLabels", {"app.kubernetes.io/name": "redirector"}), "selects pods of others"),
+    ("a StatefulSet without names", "local", lambda b: put(b.workload("redirector"), "spec.serviceName", "redirector"), "serviceName must be a headless Service"),
     ("a selector of other pods", "local", lambda b: put(b.get("Deployment", "janitor"), "spec.selector.matchLabels", {"a": "b"}), "does not match its own pods"),
     ("spread by other labels", "local", lambda b: put(b.pod("janitor")["topologySpreadConstraints"][0], "labelSelector.matchLabels", {"a": "b"}), "is spread by labels"),
     ("a Service's port that no container has", "local", lambda b: put(b.get("Service", "redirector")["spec"]["ports"][0], "targetPort", "web"), "has no port web"),
@@ -144,7 +151,7 @@ NETWORKS = [
     ("no default", "local", lambda b: b.drop("NetworkPolicy", "default-deny"), "no policy denies by default"),
     ("a rule without a source", "local", lambda b: take(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0], "from"), "has no peers, which allows all"),
     ("a rule for all ports", "local", lambda b: take(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0], "ports"), "has no ports, which allows all"),
-    ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "Deployment/redirector: no egress to kafka"),
+    ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "StatefulSet/redirector: no egress to kafka"),
     ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no egress to DNS"),
     ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: egress to redis"),
     ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: egress to the internet"),
@@ -159,21 +166,24 @@ SERVICES = [
     ("a container of another name", "local", lambda b: put(b.container("janitor"), "name", "main"), "container main is not named after its program"),
     ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
     ("an unknown image", "production", lambda b: put(b.pod("redirector")["initContainers"][0], "image", "registry.example.com/waymark/haproxy:0.1.0"), "no such image is built"),
-    ("another program", "local", lambda b: put(b.container("topics", "Job"), "command", ["/bin/topics"]), "runs /bin/topics"),
+    ("another program", "local", lambda b: put(b.container("topics"), "command", ["/bin/topics"]), "runs /bin/topics"),
     ("no Service", "local", lambda b: [b.drop("Service", name) for name in ("janitor", "janitor-ops")], "janitor: has no Service"),
     ("no budget", "local", lambda b: b.drop("PodDisruptionBudget", "janitor"), "janitor: has no PodDisruptionBudget"),
     ("no autoscaler", "local", lambda b: b.drop("HorizontalPodAutoscaler", "redirector"), "redirector: has no autoscaler"),
     ("an autoscaler too many", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "janitor"), "janitor: is scaled"),
     ("a readiness that only says alive", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.path", "/livez"), "readinessProbe does not request /readyz"),
     ("no startup probe", "local", lambda b: take(b.container("links-api"), "startupProbe"), "startupProbe does not request /livez"),
-    ("an update that takes pods away first", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.strategy.rollingUpdate.maxUnavailable", 1), "stops old pods"),
-    ("pods spread by those that go", "local", lambda b: take(b.pod("redirector")["topologySpreadConstraints"][1], "matchLabelKeys"), "counts the old pods"),
+    ("an update that takes pods away first", "local", lambda b: put(b.workload("links-api"), "spec.strategy.rollingUpdate.maxUnavailable", 1), "stops old pods"),
+    ("pods spread by those that go", "local", lambda b: take(b.pod("links-api")["topologySpreadConstraints"][1], "matchLabelKeys"), "counts the old pods"),
+    ("numbered pods spread by their version", "local", lambda b: put(b.pod("redirector")["topologySpreadConstraints"][1], "matchLabelKeys", ["controller-revision-hash"]), "replaces the old one of its number"),
+    ("pods that wait for one another", "local", lambda b: take(b.workload("redirector"), "spec.podManagementPolicy"), "keeps the others from starting"),
+    ("an update by hand", "production", lambda b: put(b.workload("redirector"), "spec.updateStrategy.type", "OnDelete"), "a new version reaches no pod by itself"),
     ("pods that are not spread", "local", lambda b: take(b.pod("redirector"), "topologySpreadConstraints"), "may be on one node"),
 ]  # fmt: skip
 
 MONITORING = [
     ("a job that no rule knows", "production", lambda b: take(b.get("PodMonitor", "waymark"), "spec.jobLabel"), "Deployment/janitor as job waymark/waymark"),
-    ("a job by another label", "gateway", lambda b: put(b.get("PodMonitor", "waymark"), "spec.jobLabel", "app.kubernetes.io/part-of"), "Deployment/redirector as job waymark"),
+    ("a job by another label", "gateway", lambda b: put(b.get("PodMonitor", "waymark"), "spec.jobLabel", "app.kubernetes.io/part-of"), "StatefulSet/redirector as job waymark"),
     ("rules of another day", "production", lambda b: take(b.get("PrometheusRule", "waymark")["spec"]["groups"][-1]["rules"][1], "for"), "differs from deploy/prometheus"),
     ("no rules", "gateway", lambda b: b.drop("PrometheusRule", "waymark"), "PodMonitor without a PrometheusRule"),
 ]  # fmt: skip
@@ -193,11 +203,13 @@ DESCRIPTION = [
     ("an unknown topic", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.topic", "waymark.clicks.v1"), "has no topic waymark.clicks.v1"),
     ("another group", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.consumerGroup", "x"), "consumerGroup is x"),
     ("other brokers", "production", "topics", lambda b: put(b.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "x:1"), "bootstrapServers must be KAFKA_BROKERS"),
-    ("replicas without acknowledgement", "production", "copies", lambda b: b.without(b.container("topics", "Job"), "TOPICS_MIN_INSYNC"), "TOPICS_MIN_INSYNC is -1 with 3 replicas"),
-    ("copies that all must be there", "production", "copies", lambda b: b.variable(b.container("topics", "Job"), "TOPICS_MIN_INSYNC", "3"), "it must be more than 1 and less than the replicas"),
+    ("replicas without acknowledgement", "production", "copies", lambda b: b.without(b.container("topics"), "TOPICS_MIN_INSYNC"), "TOPICS_MIN_INSYNC is -1 with 3 replicas"),
+    ("copies that all must be there", "production", "copies", lambda b: b.variable(b.container("topics"), "TOPICS_MIN_INSYNC", "3"), "it must be more than 1 and less than the replicas"),
     ("more consumers than partitions", "production", "consumers", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicaCount", 7), "7 pods of 2 workers are more than the 12 partitions"),
-    ("a journal that fills its volume", "local", "journal", lambda b: put(b.pod("redirector")["volumes"][1], "emptyDir.sizeLimit", "2Gi"), "the kubelet would evict the pod"),
-    ("a journal in the container", "local", "journal", lambda b: b.variable(b.container("redirector"), "JOURNAL_DIR", "/tmp/journal"), "must be below an emptyDir"),
+    ("a journal that fills its emptyDir", "gateway", "journal", lambda b: put(b.pod("redirector")["volumes"][1], "emptyDir.sizeLimit", "2Gi"), "the kubelet would evict the pod"),
+    ("a journal that fills its claim", "production", "journal", lambda b: put(b.workload("redirector")["spec"]["volumeClaimTemplates"][0], "spec.resources.requests.storage", "17Gi"), "leaves no room for the file system"),
+    ("a journal that ends with its pod", "local", "journal", lambda b: put(b.workload("redirector"), "spec.persistentVolumeClaimRetentionPolicy.whenScaled", "Delete"), "takes the clicks in its journal with it"),
+    ("a journal in the container", "local", "journal", lambda b: b.variable(b.container("redirector"), "JOURNAL_DIR", "/tmp/journal"), "must be on a claim"),
     ("health of all services but one", "local", "health", lambda b: put(b.get("ConfigMap", "links-api"), "data.HEALTH_URLS", "janitor=http://janitor-ops:9090"), "HEALTH_URLS lacks redirector"),
     ("health of pods that are ready only", "production", "health", lambda b: take(b.get("Service", "janitor-ops"), "spec.publishNotReadyAddresses"), "janitor-ops must be a headless Service"),
     ("health of one pod", "local", "health", lambda b: take(b.get("Service", "redirector-ops"), "spec.clusterIP"), "redirector-ops must be a headless Service"),
@@ -212,7 +224,7 @@ DESCRIPTION = [
     ("another host than PUBLIC_BASE_URL", "local", "hosts", lambda b: put(b.get("Ingress", "redirector")["spec"]["rules"][0], "host", "x.localhost"), "PUBLIC_BASE_URL is at waymark.localhost"),
     ("a host of the API that links may lead to", "gateway", "hosts", lambda b: put(b.get("HTTPRoute", "links-api"), "spec.hostnames", ["x.rt"]), "OWN_HOSTS lacks one of x.rt"),
     ("an image of another version", "local", "versions", lambda b: put(b.container("janitor"), "image", "localhost/waymark/janitor:0.0.9"), "does not have the current version"),
-    ("an image of no version", "local", "versions", lambda b: put(b.container("redis", "StatefulSet"), "image", "docker.io/library/redis:latest"), "has no version"),
+    ("an image of no version", "local", "versions", lambda b: put(b.container("redis"), "image", "docker.io/library/redis:latest"), "has no version"),
     ("a Job whose name stays", "local", "versions", lambda b: put(b.get("Job", "migrate"), "metadata.name", "migrate"), "the name must end in the version"),
 ]  # fmt: skip
 

@@ -48,7 +48,7 @@ def test_each_command_works_as_described(env, tmp_path):
     slug = "spring-" + secrets.token_hex(4)
     mine = {"you@example.com": f"you-{secrets.token_hex(6)}@example.com", '"slug":"spring"': f'"slug":"{slug}"', "URL/spring": f"URL/{slug}"}
     blocks = commands()
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     text = "\n".join(blocks)
     for word, other in mine.items():
         assert word in text, word
@@ -65,6 +65,7 @@ def test_each_command_works_as_described(env, tmp_path):
     assert f'"slug": "{slug}"' in shown
     assert re.search(r"^HTTP/1.1 302 .*^Location: https://example.com/spring\r?$", shown, re.MULTILINE | re.DOTALL)
     assert f"{env['LINKS_API_URL']}/app/\n" in shown
+    assert len(re.findall(r'^{"occurred_at":"\S+","country":"(?:DE)?","browser":".*"}$', shown, re.MULTILINE)) == 3
     assert '"humans": 2,\n  "bots": 1' in shown and '"interval": "day"' in shown
     assert re.search(r'"dimension": "referrer_host".*?"value": "news.example",\s+"humans": 2', shown, re.DOTALL)
     assert re.search(rf"^{env['LINKS_API_URL']}/app/shared#wmshare_\w{{43}}$", shown, re.MULTILINE)

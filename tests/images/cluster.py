@@ -5,6 +5,7 @@ import pathlib
 
 from engine import EngineError
 from manifestlib import rendering, tree
+from manifestlib.services import SERVICES
 from pods import Pod, replicas_of
 
 OVERLAY = tree.ROOT / "tests/deploy/variants/e2e"
@@ -44,7 +45,7 @@ async def http_status(address, port, path):
 
 
 class Service:
-    """A running pod of a Deployment."""
+    """A running pod of a service."""
 
     def __init__(self, workload, name, container):
         self.workload = workload
@@ -75,7 +76,7 @@ class Cluster:
 
     async def start_services(self):
         for workload in self.rendering.workloads:
-            if workload.thing["kind"] == "Deployment":
+            if workload.app in SERVICES:
                 self.services += [self._service(workload, n) for n in range(1, replicas_of(self.rendering, workload) + 1)]
         await asyncio.gather(*(service.container.start(self.network.name) for service in self.services))
 

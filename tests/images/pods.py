@@ -55,9 +55,10 @@ class Pod:
         self.grace_s = workload.pod.get("terminationGracePeriodSeconds", 30)
 
     def make_volumes(self, empty):
-        """Makes the folders of all volumes; an emptyDir becomes a link to the folder empty."""
+        """Makes the folders of all volumes; a claim or an emptyDir becomes a link to the folder empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for volume in self.workload.pod.get("volumes", []):
+        claims = [{"name": name, "emptyDir": {}} for name in self.workload.claims]
+        for volume in self.workload.pod.get("volumes", []) + claims:
             if "emptyDir" in volume:
                 os.makedirs(empty, exist_ok=True)
                 os.chown(empty, USER, USER)
@@ -134,7 +135,7 @@ def cores_of(quantity):
 
 
 def replicas_of(rendering, workload):
-    """The least number of pods: the autoscaler's minimum, or the replicas of the Deployment."""
+    """The least number of pods: the autoscaler's minimum, or the replicas of the workload."""
     for scaler in rendering.all("HorizontalPodAutoscaler"):
         if scaler["spec"]["scaleTargetRef"]["name"] == workload.name:
             return scaler["spec"]["minReplicas"]

@@ -223,6 +223,12 @@ def test_help_names_each_limit_that_a_stack_switches_off():
     assert len(switched_off) == 3 and [name for name in switched_off if name not in shown] == []
 
 
+def test_prints_the_log_of_a_process(shared):
+    assert "Ready to accept connections" in stack("logs", "redis", "--state", shared).stdout
+    done = stack("logs", "redirekt", "--state", shared, check=False)
+    assert done.returncode == 1 and "there are logs of " in done.stderr and ", redis, " in done.stderr, done
+
+
 def test_lists_the_processes_when_asked_for_an_unknown_one(shared):
     done = stack("stop", "zookeeper", "--state", shared, check=False)
     assert done.returncode == 1

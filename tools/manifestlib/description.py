@@ -12,6 +12,8 @@ from .rendering import name_of
 STOP_S = 5
 # A network of pods is at most this large. A larger one also holds who is no proxy.
 PROXIES_MAX = {4: 2**16, 6: 2**64}
+# What a file system of this size needs for itself, and keeps for root.
+FILE_SYSTEM = 1.15
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
@@ -83,7 +85,7 @@ def check_ports(rendering):
     for monitor in rendering.all("PodMonitor"):
         for endpoint in monitor["spec"]["podMetricsEndpoints"]:
             for workload, _, _, _ in containers(rendering):
-                if workload.thing["kind"] == "Deployment" and endpoint["port"] not in ports_of(workload):
+                if not workload.is_job and endpoint["port"] not in ports_of(workload):
                     yield f"{name_of(monitor)}: {workload.where} has no port {endpoint['port']}"
 
 
@@ -147,18 +149,31 @@ def bytes_of(quantity):
 
 
 def check_journal(rendering):
+    """The journal outlives its pod, or the overlay says that it does not (components/ephemeral-journal), and fits its volume."""
     for workload, container, program, values in containers(rendering):
         folder = values.get("JOURNAL_DIR")
         if not folder:
             continue
         volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
-        mount = next((each for each in container["volumeMounts"] if folder.startswith(each["mountPath"] + "/")), None)
-        limit = mount and volumes[mount["name"]].get("emptyDir", {}).get("sizeLimit")
+        mount = next((each["name"] for each in container["volumeMounts"] if folder.startswith(each["mountPath"] + "/")), None)
+        limit = volumes.get(mount, {}).get("emptyDir", {}).get("sizeLimit")
+        claim = workload.claims.get(mount)
         most = int(value_of(program, values, "JOURNAL_MAX_BYTES"))
-        if not limit:
-            yield f"{workload.where}: JOURNAL_DIR {folder} must be below an emptyDir with a sizeLimit"
+        if claim:
+            yield from check_claim(workload, claim, most)
+        elif not limit:
+            yield f"{workload.where}: JOURNAL_DIR {folder} must be on a claim, or on an emptyDir with a sizeLimit"
         elif bytes_of(limit) < most * 1.05:
             yield f"{workload.where}: the kubelet would evict the pod with a full journal ({most} bytes): sizeLimit is {limit}"
+
+
+def check_claim(workload, claim, most):
+    storage = claim["resources"]["requests"]["storage"]
+    if bytes_of(storage) < most * FILE_SYSTEM:
+        yield f"{workload.where}: a full journal ({most} bytes) leaves no room for the file system: the claim has {storage}"
+    retention = workload.thing["spec"].get("persistentVolumeClaimRetentionPolicy", {})
+    if set(retention.values()) - {"Retain"}:
+        yield f"{workload.where}: a claim that is deleted with its pod takes the clicks in its journal with it"
 
 
 def check_health(rendering):
@@ -189,7 +204,7 @@ def check_drain(rendering):
         notice = int(value_of(program, values, "DRAIN_NOTICE_MS") or 0) / 1000
         needed = sleep + notice + max(drain, statement) + STOP_S
         grace = workload.pod.get("terminationGracePeriodSeconds", 30)
-        if workload.thing["kind"] == "Deployment" and grace < needed:
+        if not workload.is_job and grace < needed:
             yield f"{workload.where}: stopping may take {needed:g} s, but terminationGracePeriodSeconds is {grace}"
         if "HTTP_PORT" in programs.table(program) and not sleep:
             yield f"{workload.where}: no preStop: proxies still send requests while it stops"

@@ -35,7 +35,7 @@ def check_jobs(rendering):
     for monitor in rendering.all("PodMonitor"):
         for workload, _, program, _ in containers(rendering):
             job = workload.labels.get(monitor["spec"].get("jobLabel"), f"{monitor['metadata'].get('namespace')}/{monitor['metadata']['name']}")
-            if workload.thing["kind"] == "Deployment" and job not in (program, f"waymark-{program}"):
+            if not workload.is_job and job not in (program, f"waymark-{program}"):
                 yield f"{name_of(monitor)}: no rule uses {workload.where} as job {job}"
 
 

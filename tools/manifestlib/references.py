@@ -13,10 +13,20 @@ def check_targets(rendering):
             yield f"{name_of(scaler)}: there is no {target.get('kind', 'Deployment')} {target['name']}"
     scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")]
     for name in {name for name in scaled if scaled.count(name) > 1}:
-        yield f"Deployment/{name}: has two autoscalers"
-    for deployment in rendering.all("Deployment"):
-        if deployment["metadata"]["name"] in scaled and "replicas" in deployment["spec"]:
-            yield f"{name_of(deployment)}: replicas must be left to its autoscaler"
+        yield f"{name}: has two autoscalers"
+    for workload in rendering.workloads:
+        if workload.name in scaled and "replicas" in workload.thing["spec"]:
+            yield f"{workload.where}: replicas must be left to its autoscaler"
+
+
+def check_governing_services(rendering):
+    """A StatefulSet names a headless Service of its pods, which gives each pod a name in DNS."""
+    for workload in rendering.workloads:
+        if workload.thing["kind"] != "StatefulSet" or "waymark.dev/store" in workload.labels:
+            continue
+        service = rendering.find("Service", workload.thing["spec"].get("serviceName"))
+        if not service or service["spec"].get("clusterIP") != "None" or workload not in rendering.selected(service["spec"]["selector"]):
+            yield f"{workload.where}: serviceName must be a headless Service of its pods"
 
 
 def check_selectors(rendering):
@@ -37,7 +47,8 @@ def check_selectors(rendering):
 
 def check_owners(rendering):
     """No pod of another product in the namespace is counted, disrupted or served as one of ours."""
-    for thing in rendering.all("Deployment") + rendering.all("PodDisruptionBudget"):
+    ours = [workload.thing for workload in rendering.workloads if not workload.is_job and "waymark.dev/store" not in workload.labels]
+    for thing in ours + rendering.all("PodDisruptionBudget"):
         if thing["spec"]["selector"].get("matchLabels", {}).get(OWNER) != "waymark":
             yield f"{name_of(thing)}: its selector lacks {OWNER}: waymark, so it selects pods of others"
 
@@ -111,7 +122,7 @@ def check_named(rendering):
             if not rendering.find(kind, name) and name not in given.names():
                 yield f"{workload.where}: there is no {kind} {name}, and {given.DOCUMENT} does not list it"
         mounts = {volume["name"] for volume in workload.pod.get("volumes", [])}
-        mounts |= {claim["metadata"]["name"] for claim in workload.thing["spec"].get("volumeClaimTemplates", [])}
+        mounts |= set(workload.claims)
         for container in workload.containers:
             for mount in container.get("volumeMounts", []):
                 if mount["name"] not in mounts:
@@ -125,5 +136,5 @@ def check_named(rendering):
 
 
 def check(rendering):
-    for part in (check_targets, check_selectors, check_owners, check_ports, check_routes, check_named):
+    for part in (check_targets, check_governing_services, check_selectors, check_owners, check_ports, check_routes, check_named):
         yield from part(rendering)

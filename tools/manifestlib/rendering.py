@@ -25,6 +25,15 @@ class Workload:
     def app(self):
         return self.labels.get("app.kubernetes.io/name")
 
+    @property
+    def is_job(self):
+        return self.thing["kind"] == "Job"
+
+    @property
+    def claims(self):
+        """The claims that each pod of a StatefulSet has of its own, by name."""
+        return {claim["metadata"]["name"]: claim["spec"] for claim in self.thing["spec"].get("volumeClaimTemplates", [])}
+
 
 class Rendering:
     def __init__(self, name, things):

@@ -74,18 +74,34 @@ def check_probes(rendering):
 
 
 def check_strategy(rendering):
-    """A rolling update starts new pods before it stops old ones, and spreads pods over nodes."""
+    """A rolling update keeps the service available, and pods are spread over nodes."""
     for workload in rendering.workloads:
         if workload.app not in SERVICES:
             continue
-        rolling = workload.thing["spec"].get("strategy", {}).get("rollingUpdate", {})
-        if rolling.get("maxUnavailable") != 0:
-            yield f"{workload.where}: a rolling update stops old pods before new ones are ready"
-        spread = workload.pod.get("topologySpreadConstraints")
+        spread = workload.pod.get("topologySpreadConstraints", [])
         if not spread:
             yield f"{workload.where}: all its pods may be on one node"
-        if not all("pod-template-hash" in each.get("matchLabelKeys", []) for each in spread or []):
-            yield f"{workload.where}: a rolling update counts the old pods when it spreads the new ones"
+        yield from (check_numbered if workload.thing["kind"] == "StatefulSet" else check_surge)(workload, spread)
+
+
+def check_surge(workload, spread):
+    """A Deployment starts new pods before it stops old ones."""
+    rolling = workload.thing["spec"].get("strategy", {}).get("rollingUpdate", {})
+    if rolling.get("maxUnavailable") != 0:
+        yield f"{workload.where}: a rolling update stops old pods before new ones are ready"
+    if not all("pod-template-hash" in each.get("matchLabelKeys", []) for each in spread):
+        yield f"{workload.where}: a rolling update counts the old pods when it spreads the new ones"
+
+
+def check_numbered(workload, spread):
+    """A StatefulSet replaces one pod at a time, and no pod waits for another one."""
+    spec = workload.thing["spec"]
+    if spec.get("updateStrategy", {}).get("type", "RollingUpdate") != "RollingUpdate":
+        yield f"{workload.where}: a new version reaches no pod by itself"
+    if spec.get("podManagementPolicy") != "Parallel":
+        yield f"{workload.where}: a pod that does not become ready keeps the others from starting"
+    if any(each.get("matchLabelKeys") for each in spread):
+        yield f"{workload.where}: pods of one version alone are spread, although a new pod replaces the old one of its number"
 
 
 def check(rendering):

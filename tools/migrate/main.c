@@ -44,6 +44,7 @@ static const struct program program = {
 	.options = "--status",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };
 

@@ -34,6 +34,7 @@ static const struct program program = {
 	.options = "[--check] --link ID | [--check] --all",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };
 

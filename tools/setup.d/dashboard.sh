@@ -32,7 +32,7 @@ dashboard_packages() { # dashboard_packages FOLDER
 	cp "$1/package-lock.json" "$1/node_modules/.lock"
 }
 
-# Playwright and axe-core, for tests/e2e/test_dashboard.py. The browser is Debian's.
+# Playwright and axe-core, for tests/e2e/dashboard. The browser is Debian's.
 browser_install() {
 	local wanted=$here/../tests/e2e/dashboard/requirements.txt folder=$cache/browser
 	! cmp -s "$wanted" "$folder/requirements.txt" || return 0

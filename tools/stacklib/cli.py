@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import pathlib
 import re
 import select
 import shlex
@@ -24,6 +25,7 @@ A private Waymark on this machine: PostgreSQL, Redis, Kafka and the four service
   tools/stack up --state /tmp/waymark        starts all; returns when every /readyz returns 200
   eval "$(tools/stack env --state /tmp/waymark)"; curl "$LINKS_API_URL/api/stats"
   tools/stack kill -9 consumer-1 --state /tmp/waymark && tools/stack start consumer-1 --state /tmp/waymark
+  tools/stack logs links-api --state /tmp/waymark
   tools/stack down --state /tmp/waymark      stops all; the folder keeps data and logs
 
 Limits of requests, links in bulk requests and registrations are off, because all clients here share
@@ -87,6 +89,7 @@ def parse(arguments):
         ("start", "start a stopped process with the same ports and data"),
     ):
         command(name, help_text).add_argument("name", metavar="NAME")
+    command("logs", "print the log of one process (consumer-1, kafka) or of all of one service").add_argument("name", metavar="NAME")
     command("admin", "make an account an administrator").add_argument("email", metavar="EMAIL")
     commands.choices["start"].add_argument("--build", metavar="DIR", help="use this build folder from now on")
     commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number (default TERM)")
@@ -264,6 +267,18 @@ def admin(options):
         print(line)
 
 
+def logs(options):
+    """Works also when the stack is down."""
+    folder = pathlib.Path(State(options.state).path("logs"))
+    names = sorted(path.stem for path in folder.glob("*.log"))
+    process = {"analytics-consumer": "consumer"}.get(options.name, options.name)
+    found = [name for name in names if name == process or re.fullmatch(rf"{re.escape(process)}-\d+", name)]
+    if not found:
+        raise StackError(f"no log of {options.name} in {folder}; there are logs of {', '.join(names) or 'nothing'}")
+    for name in found:
+        sys.stdout.write((folder / f"{name}.log").read_text(encoding="utf-8", errors="replace"))
+
+
 COMMANDS = {
     "up": up,
     "down": down,
@@ -273,5 +288,6 @@ COMMANDS = {
     "start": start,
     "stop": stop,
     "kill": kill,
+    "logs": logs,
     "admin": admin,
 }

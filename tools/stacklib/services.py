@@ -77,7 +77,8 @@ class Redirector(Service):
         os.makedirs(self.state.path("journal", self.name), exist_ok=True)
 
     def own_environment(self):
-        return {
+        dashboard = {"DASHBOARD_URL": f"{self.stack.links_apis[0].url}/app/"} if self.stack.links_apis else {}
+        return dashboard | {
             "HTTP_PORT": self.ports[0],
             "JOURNAL_DIR": self.state.path("journal", self.name),
             "TRUSTED_PROXIES": "127.0.0.0/8",

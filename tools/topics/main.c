@@ -46,6 +46,7 @@ static const struct program program = {
 		"creates missing Kafka topics and checks existing ones; safe to run again at any time",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };
 

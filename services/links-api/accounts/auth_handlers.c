@@ -100,7 +100,7 @@ static struct rate_limit_rule registration_rule(const struct request *r)
 {
 	return (struct rate_limit_rule){
 		.name = "accounts",
-		.detail = "Too many registrations from your network. Try again later.",
+		.detail = "Too many registrations from your network.",
 		.max = r->api->config->accounts_per_hour,
 		.window_s = REGISTRATION_WINDOW_S,
 	};

@@ -28,9 +28,7 @@ static void add_account_and_network(const struct request *r, const char *account
 {
 	const struct rate_limit_rule rule = {
 		.name = "login",
-		.detail =
-			"Too many wrong passwords for this account or share from your network. Try "
-			"again later.",
+		.detail = "Too many wrong passwords for this account or share from your network.",
 		.max = r->api->config->login_failures,
 		.window_s = ACCOUNT_WINDOW_S,
 	};
@@ -42,7 +40,7 @@ static void add_network(const struct request *r, const char *network, struct log
 {
 	const struct rate_limit_rule rule = {
 		.name = "login-network",
-		.detail = "Too many wrong passwords from your network. Try again later.",
+		.detail = "Too many wrong passwords from your network.",
 		.max = r->api->config->login_failures_per_network,
 		.window_s = NETWORK_WINDOW_S,
 	};
@@ -56,7 +54,7 @@ static void add_account(const struct request *r, const char *account, struct log
 		.name = "login-account",
 		.detail =
 			"Too many wrong passwords for this account or share. Use a network where the "
-			"password was right before, or try again later.",
+			"password was right before, or wait.",
 		.max = r->api->config->login_failures_per_account,
 		.window_s = ACCOUNT_WINDOW_S,
 	};
@@ -68,8 +66,7 @@ static void add_token(const struct request *r, struct login_attempt *attempt)
 {
 	const struct rate_limit_rule rule = {
 		.name = "password",
-		.detail =
-			"Too many wrong passwords with this access token or session. Try again later.",
+		.detail = "Too many wrong passwords with this access token or session.",
 		.max = r->api->config->login_failures,
 		.window_s = ACCOUNT_WINDOW_S,
 	};

@@ -34,6 +34,7 @@ static const struct program program = {
 	.name = "links-api",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct settings),
 	.check = check,
 };
 

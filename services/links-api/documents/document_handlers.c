@@ -55,7 +55,8 @@ enum http_progress document_handlers_file(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	const char *name = r->match.params[0];
 	const char *dot = strrchr(name, '.');
-	bool is_file = dot && (strcmp(dot, ".js") == 0 || strcmp(dot, ".css") == 0);
+	bool is_file = dot && (strcmp(dot, ".js") == 0 || strcmp(dot, ".css") == 0 ||
+	                       strcmp(dot, ".md") == 0);
 	return is_file ? send_named(r, name) : response_not_found(r);
 }
 

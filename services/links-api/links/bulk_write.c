@@ -265,7 +265,7 @@ static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_
 		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
 		detail = sentence;
 	} else if (item->outcome == BULK_OVER_QUOTA) {
-		response_limit_detail(&bulk->quota.rule, sentence);
+		response_limit_detail(&bulk->quota.rule, bulk->quota.state.reset_s, sentence);
 		detail = sentence;
 	}
 	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,

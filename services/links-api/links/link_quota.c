@@ -11,7 +11,8 @@ static struct rate_limit_rule rule_of(int64_t max)
 {
 	return (struct rate_limit_rule){
 		.name = "links",
-		.detail = "You have reached your limit of new links in 24 hours.",
+		.detail =
+			"Your account has reached its limit of new links, which an administrator can raise.",
 		.max = max,
 		.window_s = COUNTED_S,
 	};

@@ -315,6 +315,11 @@ bool event_shipper_is_healthy(void *arg)
 	return true;
 }
 
+void event_shipper_end_linger(struct event_shipper *shipper)
+{
+	kafka_producer_end_linger(shipper->producer);
+}
+
 enum err event_shipper_flush(struct event_shipper *shipper, int64_t timeout_ms)
 {
 	int64_t until_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;

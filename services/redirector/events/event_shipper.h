@@ -70,6 +70,12 @@ struct event_shipper_counts event_shipper_count(const struct event_shipper *ship
 bool event_shipper_is_healthy(void *shipper);
 
 /*
+ * For a process that ends: from now on no event waits for others of its batch, so that fewer are
+ * left in the journal if the process is killed before event_shipper_flush.
+ */
+void event_shipper_end_linger(struct event_shipper *shipper);
+
+/*
  * Blocks until nothing is queued. ERR_UNAVAILABLE: timeout_ms passed (logged); the queued events
  * stay in the journal.
  */

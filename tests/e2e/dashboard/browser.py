@@ -19,8 +19,8 @@ class Browser:
     def __init__(self, base):
         self.base = base
         self.playwright = sync_playwright().start()
-        # The tests run as root, which Chromium's sandbox does not allow.
-        self.chromium = self.playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        # The tests run as root, which Chromium's sandbox does not allow, and there is no GPU.
+        self.chromium = self.playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
 
     def open(self, **options):
         settings = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", "timezone_id": "Europe/Berlin"}
@@ -82,12 +82,23 @@ class Window:
         expect(self.page.locator(".skeleton, .is-loading")).to_have_count(0)
         expect(self.page.locator("h1")).to_be_visible()
 
-    def violations(self):
-        # Not through a script element, which the policy of the page rejects.
-        session = self.context.new_cdp_session(self.page)
-        session.send("Runtime.evaluate", {"expression": AXE})
-        found = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    def violations(self, rules=None):
+        """What axe finds by all the rules that it has on by default, or by these alone."""
+        if not self.page.evaluate("'axe' in window"):
+            # Not through a script element, which the policy of the page rejects.
+            self.context.new_cdp_session(self.page).send("Runtime.evaluate", {"expression": AXE})
+        options = {"resultTypes": ["violations"], **({"runOnly": {"type": "rule", "values": rules}} if rules else {})}
+        found = self.page.evaluate("options => axe.run(document, options)", options)["violations"]
         return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+
+    def resize(self, width, height):
+        self.page.set_viewport_size({"width": width, "height": height})
+        # Observers of sizes have run after the next drawing.
+        self.page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+
+    def overflow(self):
+        """By how many pixels the page is wider than the window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
     def close(self):
         self.context.close()

@@ -74,6 +74,18 @@ def test_the_service_returns_the_description_as_json(service):
     assert ask(service.url, "GET", "/openapi.json").json == DESCRIPTION
 
 
+def test_the_first_requests_of_the_description_work(service):
+    [script] = re.findall(r"^```\n(.*?)^```", DESCRIPTION["info"]["description"], re.MULTILINE | re.DOTALL)
+    assert "https://api.sho.rt\n" in script
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script.replace("https://api.sho.rt", service.url)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and re.search(r"\Ahttps?://\S+/\w+\n\Z", done.stdout), done
+
+
+def test_filters_are_explained(service):
+    answer = ask(service.url, "GET", "/docs/nql.md")
+    assert answer.status == 200 and answer.body == (ROOT / "docs/api/nql.md").read_bytes()
+
+
 @pytest.mark.parametrize("method, path, operation", OPERATIONS, ids=NAMES)
 def test_examples_match_their_schemas(method, path, operation):
     seen = 0

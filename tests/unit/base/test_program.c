@@ -11,6 +11,7 @@
 struct config {
 	char url[32];
 	int64_t low, high;
+	int64_t tuning; /* no variable */
 };
 
 static const struct env_var vars[] = {
@@ -40,6 +41,7 @@ static const struct program program = {
 	.options = "--twice",
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
 	.check = check,
 };
 
@@ -74,7 +76,7 @@ static void start(struct start *s, const char *a, const char *b)
 	FILE *out = tmpfile(), *err = tmpfile();
 	assert_non_null(out);
 	assert_non_null(err);
-	/* Garbage that must not remain in the members of invalid variables. */
+	/* Garbage that must not remain, neither for invalid variables nor where there is none. */
 	memset(&s->config, 'j', sizeof(s->config));
 	fflush(stdout);
 	fflush(stderr);
@@ -107,6 +109,7 @@ static void runs_with_a_valid_environment(void **state)
 	assert_string_equal(s.config.url, "/a");
 	assert_int_equal(s.config.low, 1);
 	assert_int_equal(s.config.high, 9);
+	assert_int_equal(s.config.tuning, 0);
 }
 
 static void help_lists_the_variables(void **state)

@@ -23,7 +23,9 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv(name, value, 1);
+	memset(&config, 'j', sizeof(config)); /* as the stack of main may hold garbage */
 	assert_int_equal(program_read(&config_program, &config, &problems), 1);
+	assert_int_equal(config.feed_fresh_us, 0);
 	assert_memory_equal(problems.data, name, strlen(name));
 	strbuf_clear(&problems);
 }
@@ -58,6 +60,8 @@ static void names_each_malformed_variable(void **state)
 	assert_refuses("ROOT_URL", "https://a.example/\r\nSet-Cookie: x=1");
 	assert_refuses("REDIRECT_CACHE_CONTROL", "private\nX: y");
 	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/8, nonsense");
+	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/8, 0.0.0.0/0");
+	assert_refuses("TRUSTED_PROXIES", "::/0");
 	assert_refuses("LOG_LEVEL", "loud");
 	assert_refuses("HTTP_PORT", "70000");
 	assert_refuses("DRAIN_MS", "1");

@@ -62,6 +62,8 @@ static void ignores_a_malformed_weight(void **state)
 	}
 }
 
+#define START_REQUEST "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n"
+
 /* The handler of the fixture has no context of its own. */
 static const struct pages *the_pages;
 
@@ -103,6 +105,7 @@ static int set_up(void **state)
 	strbuf_clear(&problems);
 	f->plain = pages_new(&(struct pages_config){ .texts = f->texts,
 	                                             .public_base_url = "https://sho.rt",
+	                                             .dashboard_url = "",
 	                                             .operator_name = "",
 	                                             .operator_contact = "" });
 	the_pages = f->plain;
@@ -334,30 +337,36 @@ static void says_only_what_is_known_of_a_link_that_cannot_be_checked(void **stat
 	assert_null(strstr(f->answer.body, "fine"));
 }
 
-static void names_the_operator_and_escapes_the_name(void **state)
+static void names_the_operator_and_the_dashboard(void **state)
 {
 	struct fixture *f = *state;
 	get_status_page(f, 404, "text/html");
 	assert_null(strstr(f->answer.body, "<footer>"));
 	f->named = pages_new(&(struct pages_config){ .texts = f->texts,
 	                                             .public_base_url = "https://sho.rt",
+	                                             .dashboard_url = "https://api.sho.rt/app/",
 	                                             .operator_name = "A & <B>",
 	                                             .operator_contact = "a@b.example" });
 	the_pages = f->named;
 	get_status_page(f, 404, "text/html");
-	the_pages = f->plain;
 	assert_non_null(strstr(f->answer.body, "<footer>Operated by A &amp; &lt;B&gt;. <a "
 	                                       "href=\"mailto:a@b.example\">Contact</a></footer>"));
+	assert_null(strstr(f->answer.body, "api.sho.rt"));
+	http_fixture_request(&f->server, START_REQUEST, &f->answer);
+	the_pages = f->plain;
+	assert_non_null(
+		strstr(f->answer.body,
+	               "<p><a href=\"https://api.sho.rt/app/\">Shorten a link</a></p>\n<footer>"));
 }
 
 static void has_a_start_page_and_an_icon(void **state)
 {
 	struct fixture *f = *state;
 	char value[64];
-	http_fixture_request(&f->server, "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n",
-	                     &f->answer);
+	http_fixture_request(&f->server, START_REQUEST, &f->answer);
 	assert_int_equal(f->answer.status, 200);
 	assert_non_null(strstr(f->answer.body, "sho.rt shortens links."));
+	assert_null(strstr(f->answer.body, "<a "));
 	assert_null(strstr(f->answer.body, "class=\"status\""));
 	http_fixture_request(&f->server, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
 	assert_string_equal(
@@ -386,7 +395,7 @@ int main(void)
 		cmocka_unit_test(programs_and_statuses_without_a_page_get_a_problem),
 		cmocka_unit_test(pages_are_in_the_visitors_language),
 		cmocka_unit_test(says_only_what_is_known_of_a_link_that_cannot_be_checked),
-		cmocka_unit_test(names_the_operator_and_escapes_the_name),
+		cmocka_unit_test(names_the_operator_and_the_dashboard),
 		cmocka_unit_test(has_a_start_page_and_an_icon),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -83,7 +83,7 @@ function Guest({ children, isBare }: { children: ComponentChildren; isBare: bool
     <div class="guest">
       <header class="topbar">
         <a class="brand" href={href("/start")}>
-          <Logo /> Waymark
+          <Logo /> <span class={isBare ? "" : "brand-name"}>Waymark</span>
         </a>
         {!isBare && (
           <nav class="topbar-actions" aria-label={t("navigation")}>

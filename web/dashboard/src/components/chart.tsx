@@ -32,7 +32,7 @@ function sentence({ interval, points, previous, withBots }: ChartProps, at: numb
   return parts.join(", ");
 }
 
-function optionsFor(props: ChartProps, width: number, onCursor: (at: number | null) => void): uPlot.Options {
+function optionsFor(props: ChartProps, width: number): uPlot.Options {
   const axis = { stroke: colour("--text-muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
   const accent = colour("--accent");
   const series: uPlot.Series[] = [
@@ -54,7 +54,6 @@ function optionsFor(props: ChartProps, width: number, onCursor: (at: number | nu
       { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8], values: (_, ticks) => ticks.map(formatCompact) },
     ],
     series,
-    hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)] },
   };
 }
 
@@ -92,31 +91,38 @@ function useTheme(): number {
   return turn;
 }
 
+/** On a point by its number, or away with -1. */
 function placeCursor(chart: uPlot, index: number): void {
   const x = chart.data[0][index];
-  if (x !== undefined) chart.setCursor({ left: chart.valToPos(x, "x"), top: 0 });
+  chart.setCursor(x === undefined ? { left: -10, top: -10 } : { left: chart.valToPos(x, "x"), top: 0 });
 }
 
 /** A series over time. Arrow keys move the cursor, and what it shows is read aloud. */
 export default function Chart(props: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const [at, setAt] = useState<number | null>(null);
-  const latest = useRef<number | null>(null);
-  latest.current = at;
+  // The start of the point that the cursor stands on: its position and its number change with the size and the data.
+  const [cursor, setCursor] = useState<string | null>(null);
   const theme = useTheme();
   const data = useMemo(() => dataOf(props), [props.points, props.previous, props.withBots]);
   const shape = `${props.interval} ${props.withBots} ${props.previous !== undefined} ${theme} ${props.points.length < 3}`;
+  const at = cursor === null ? -1 : props.points.findIndex((point) => point.start === cursor);
+  const latest = useRef(at);
+  latest.current = at;
+
+  /** A change of the drawing leaves uPlot's cursor where it was on the screen. This puts it back on its point. */
+  const redraw = (chart: uPlot, change: () => void) => {
+    chart.batch(change);
+    placeCursor(chart, latest.current);
+  };
 
   useEffect(() => {
     const element = holder.current;
     if (!element) return;
-    const kept = latest.current; // a chart that is drawn anew keeps its cursor
-    const options = optionsFor(props, element.clientWidth, setAt);
-    const ready = (chart: uPlot) => kept !== null && placeCursor(chart, kept);
-    const chart = new uPlot({ ...options, hooks: { ...options.hooks, ready: [ready] } }, data, element);
+    const ready = (chart: uPlot) => placeCursor(chart, latest.current);
+    const chart = new uPlot({ ...optionsFor(props, element.clientWidth), hooks: { ready: [ready] } }, data, element);
     plot.current = chart;
-    const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const observer = new ResizeObserver(() => redraw(chart, () => chart.setSize({ width: element.clientWidth, height: HEIGHT })));
     observer.observe(element);
     return () => {
       observer.disconnect();
@@ -125,23 +131,38 @@ export default function Chart(props: ChartProps) {
     };
   }, [shape]);
 
-  useEffect(() => plot.current?.setData(data), [data]);
+  useEffect(() => {
+    if (plot.current && plot.current.data !== data) redraw(plot.current, () => plot.current?.setData(data));
+  }, [data]);
 
+  const stand = (index: number | null | undefined) => setCursor(props.points[index ?? -1]?.start ?? null);
   const onKeyDown = (event: KeyboardEvent) => {
     const last = props.points.length - 1;
-    const here = at ?? (event.key === "ArrowLeft" ? last + 1 : -1);
+    const here = at >= 0 ? at : event.key === "ArrowLeft" ? last + 1 : -1;
     const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    if (plot.current) placeCursor(plot.current, Math.max(0, Math.min(last, to)));
+    const index = Math.max(0, Math.min(last, to));
+    stand(index);
+    if (plot.current) placeCursor(plot.current, index);
   };
 
-  const shown = at === null ? "" : sentence(props, at);
   return (
     <div class="chart">
-      <div class="chart-plot" ref={holder} tabIndex={0} role="group" aria-roledescription={t("chart")} aria-label={t("chart.label")} onKeyDown={onKeyDown} />
+      <div
+        class="chart-plot"
+        ref={holder}
+        tabIndex={0}
+        role="group"
+        aria-roledescription={t("chart")}
+        aria-label={t("chart.label")}
+        onKeyDown={onKeyDown}
+        // uPlot has moved its own cursor by then.
+        onMouseMove={() => stand(plot.current?.cursor.idx)}
+        onMouseLeave={() => stand(null)}
+      />
       <p class="chart-cursor" aria-live="polite">
-        {shown || t("chart.hint")}
+        {sentence(props, at) || t("chart.hint")}
       </p>
     </div>
   );

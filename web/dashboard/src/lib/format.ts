@@ -37,7 +37,8 @@ export function formatRelative(time: string, now = Date.now()): string {
   const step = STEPS.find(([, size]) => Math.abs(seconds) >= size);
   if (!step) return t("now");
   const format = new Intl.RelativeTimeFormat(currentLocale(), { numeric: "auto" });
-  return format.format(Math.trunc(seconds / step[1]), step[0]);
+  const amount = seconds / step[1];
+  return format.format(amount > 0 ? Math.round(amount) : Math.trunc(amount), step[0]); // 8 hours from now are not 7 a second later
 }
 
 function named(type: "region" | "language", code: string): string {

@@ -1,10 +1,12 @@
 export const UTM_FIELDS = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"] as const;
 export type UtmField = (typeof UTM_FIELDS)[number];
 
-/** "example.com/x" becomes "https://example.com/x". Everything else is left to the server. */
+/** "example.com/x" becomes "https://example.com/x". Everything else, also "example", is left to the server, which says what is missing. */
 export function normalizeUrl(text: string): string {
   const url = text.trim();
-  return /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^[\w.-]+:\d+(\/|$)/.test(url) ? url : `https://${url}`;
+  const [host = ""] = url.split(/[/?#]/);
+  const isHost = /^[^:\s]+(:\d+)?$/.test(host) && (host.includes(".") || host.includes(":"));
+  return isHost ? `https://${url}` : url;
 }
 
 export function utmOf(url: string): Record<UtmField, string> {

@@ -95,6 +95,7 @@ export default function StartPage() {
       setUrl("");
       refresh();
     } catch (cause) {
+      setMade(undefined); // the previous link must not look like the answer
       setError(asApiError(cause));
     }
     setBusy(false);
@@ -113,8 +114,7 @@ export default function StartPage() {
           {isBusy ? t("working") : t("shorten")}
         </button>
       </form>
-      {error && <ErrorBox error={error} />}
-      {error?.fields.original_url && <p class="field-error">{error.fields.original_url}</p>}
+      {error?.fields.original_url ? <p class="field-error" role="alert">{error.fields.original_url}</p> : error && <ErrorBox error={error} />}
       {made && <Newest link={made} key={made.slug} />}
       {links.length > 0 && <OwnLinks links={links} onChange={refresh} />}
     </div>

@@ -1,0 +1,175 @@
+"""Links and accounts as their owners use them in the dashboard: in Chromium, on the real services."""
+
+import re
+
+from clients import unique_email
+from waiting import wait_until
+
+from dashboard.browser import expect
+
+
+def row(page, slug):
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=slug))
+
+
+def act(page, slug, action):
+    row(page, slug).get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name=action).click()
+
+
+def test_a_new_user_creates_a_link_and_sees_its_visits_without_reloading(window, visitor):
+    page = window.page
+    window.register(unique_email())
+    page.get_by_role("link", name="Links", exact=True).click()
+    page.get_by_role("button", name="Create link").first.click()
+    page.get_by_label("Destination", exact=True).fill("example.com/landing")
+    page.get_by_label("Title", exact=True).fill("Landing page")
+    page.get_by_label("Tags", exact=True).fill("spring,")
+    page.get_by_role("dialog").get_by_role("button", name="Create link").click()
+    created = page.get_by_role("row").filter(has_text="Landing page")
+    expect(created).to_contain_text("spring")
+    slug = created.get_by_role("link").inner_text().rsplit("/", 1)[-1]
+    assert visitor.follow(slug).headers["location"] == "https://example.com/landing"
+    expect(created.get_by_role("cell").nth(2)).to_have_text("1")
+    created.get_by_role("link").click()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    visitor.follow(slug)
+    expect(page.locator(".tile-count").first).to_have_text("2")
+
+
+def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, window, user, visitor):
+    slug = user.create()["slug"]
+    window.goto("/links")
+    act(page, slug, "Edit")
+    page.get_by_label("Title", exact=True).fill("New title")
+    page.get_by_role("button", name="Save").click()
+    expect(row(page, slug)).to_contain_text("New title")
+    act(page, slug, "Disable")
+    expect(row(page, slug)).to_contain_text("Disabled")
+    wait_until(lambda: visitor.follow(slug).status == 404, 60, "the link to be disabled")
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, slug)).not_to_contain_text("Disabled")
+    act(page, slug, "Delete")
+    expect(row(page, slug)).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, slug)).to_have_count(1)
+    wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to be restored")
+
+
+def test_the_same_works_by_keyboard_alone(page, window, user):
+    window.goto("/links")
+    window.settle()
+    keys = page.keyboard
+    keys.press("c")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    keys.type("https://example.com/by-keyboard")
+    keys.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    keys.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    keys.type("keyboard")
+    expect(page).to_have_url(re.compile(r"q=keyboard"))
+    for _ in range(40):
+        if page.evaluate("document.activeElement.getAttribute('aria-haspopup') === 'menu'"):
+            break
+        keys.press("Tab")
+    keys.press("Enter")
+    keys.press("End")
+    keys.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(0)
+    expect(page.get_by_role("status")).to_contain_text("Undo")
+    keys.press("z")
+    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    keys.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Keyboard shortcuts")
+    keys.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_500_links_come_from_a_csv_file(page, window, user):
+    lines = ["Destination;Title;Tags"] + [f"https://example.com/{i};Page {i};many" for i in range(500)] + ["not an address;;"]
+    window.goto("/links/bulk")
+    page.get_by_label("choose a CSV file").set_input_files({"name": "links.csv", "mimeType": "text/csv", "buffer": "\r\n".join(lines).encode()})
+    expect(page.get_by_text("This is not a web address.").or_(page.get_by_text("and 451 more lines"))).to_be_visible()
+    expect(page.get_by_text("1 line is not valid")).to_be_visible()
+    page.get_by_role("button", name="Create 500 links").click()
+    expect(page.get_by_text("500 links created.")).to_be_visible()
+    assert user.call("GET", "/api/links?tag=many&limit=1").json["pagination"]["total"] == 500
+
+
+def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
+    page = window.page
+    window.goto("/start")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/temporary")
+    page.get_by_role("button", name="Shorten").click()
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    slug = page.locator(".newest-url").inner_text().rsplit("/", 1)[-1]
+    expect(page.locator(".rows .row")).to_contain_text("in 8 hours")
+    page.locator("#new-url").fill("example")
+    page.get_by_role("button", name="Shorten").click()
+    expect(page.get_by_role("alert")).to_contain_text("must begin with http")
+    expect(page.locator(".newest")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("link", name=slug)).to_be_visible()
+    window.register(unique_email(), message="1 temporary link is yours now.")
+    window.goto("/links")
+    expect(row(page, slug)).to_have_count(1)
+
+
+def test_logging_out_ends_the_session(page, window, user):
+    window.goto("/links")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    assert page.evaluate("document.cookie") == ""
+    window.goto("/links")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Welcome back")
+
+
+def menu_of(page, tag, action):
+    page.get_by_role("button", name=f"Actions for {tag}", exact=True).click()
+    page.get_by_role("menuitem", name=action, exact=True).click()
+
+
+def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor):
+    window.goto("/tags")
+    expect(page.get_by_text("No tags yet")).to_be_visible()
+    links = [user.create(tags=["sprnig"]), user.create(tags=["spring", "mail"]), user.create(tags=["mail"])]
+    visitor.follow(links[0]["slug"])
+    user.wait_for_visits(links[0]["id"], 1)
+    window.goto("/tags?sort=visits")
+    expect(page.locator("tbody .tag")).to_have_text(["sprnig", "mail", "spring"])
+    page.get_by_label("Color of mail").fill("#204080")
+    expect(page.get_by_text("mail has a new color.")).to_be_visible()
+    expect(page.get_by_role("link", name="mail", exact=True)).to_have_css("background-color", "rgb(32, 64, 128)")
+
+    menu_of(page, "sprnig", "Merge")
+    page.get_by_label("Into the tag").select_option("spring")
+    expect(page.get_by_role("dialog")).to_contain_text("1 link of sprnig gets the tag spring instead, and sprnig disappears. This cannot be undone.")
+    page.get_by_role("button", name="Merge tags").click()
+    expect(page.get_by_role("row").filter(has_text="spring")).to_contain_text("2")
+    expect(page.locator("tbody .tag")).to_have_text(["spring", "mail"])
+
+    # Renaming to the name of another tag says that it merges, before it does.
+    menu_of(page, "mail", "Rename")
+    page.get_by_label("Name", exact=True).fill("spring")
+    expect(page.get_by_role("dialog")).to_contain_text("2 links of mail get the tag spring instead")
+    page.get_by_label("Name", exact=True).fill("letter")
+    page.get_by_label("Name", exact=True).press("Enter")
+    expect(page.get_by_text("mail is now letter; 2 links changed.")).to_be_visible()
+
+    window.goto("/links")
+    expect(page.get_by_role("button", name="letter", exact=True).first).to_have_css("background-color", "rgb(32, 64, 128)")
+    window.goto(f"/links/{links[1]['id']}")
+    expect(page.get_by_role("link", name="letter", exact=True)).to_have_css("color", "rgb(255, 255, 255)")
+    page.get_by_role("link", name="spring", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/app/\?tag=spring"))
+    expect(page.get_by_label("Tag", exact=True)).to_have_value("spring")
+
+    window.goto("/tags?q=letter")
+    expect(page.locator("tbody .tag")).to_have_text(["letter"])
+    menu_of(page, "letter", "Delete")
+    expect(page.get_by_role("dialog")).to_contain_text("2 links lose the tag letter.")
+    page.get_by_role("button", name="Remove tag").press("Enter")
+    expect(page.get_by_text("No tag matches")).to_be_visible()
+    assert [tag["name"] for tag in user.call("GET", "/api/tags").json["tags"]] == ["spring"]

@@ -1,0 +1,194 @@
+"""What holds on every page of the dashboard, and the pages of administrators: in Chromium, on the real services."""
+
+import os
+import re
+import subprocess
+import urllib.parse
+
+import pytest
+from clients import CHROME, GOOGLEBOT, unique_email
+from waiting import wait_until
+
+from dashboard.addresses import BERLIN, GOOGLE
+from dashboard.browser import PASSWORD, ROOT, expect
+from dashboard.payloads import PAYLOADS
+
+
+def make_admin(env, email):
+    subprocess.run([ROOT / "tools/stack", "admin", email, "--state", env["STACK_STATE"]], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_an_administrator_blocks_a_host_and_an_account(env, page, window, user, anonymous):
+    make_admin(env, user.email)
+    anonymous.register_and_login(unique_email())
+    window.goto("/admin/hosts")
+    page.get_by_label("Host", exact=True).fill("evil.example")
+    page.get_by_role("button", name="Block a host").click()
+    expect(page.get_by_role("row").filter(has_text="evil.example")).to_be_visible()
+    page.get_by_role("button", name="Unblock evil.example").click()
+    expect(page.get_by_role("row").filter(has_text="evil.example")).to_have_count(0)
+    window.goto("/admin/users?q=" + anonymous.email)
+    act_on = page.get_by_role("row").filter(has_text=anonymous.email)
+    act_on.get_by_role("button").click()
+    page.get_by_role("menuitem", name="Block").click()
+    expect(act_on).to_contain_text("Blocked")
+    assert anonymous.call("GET", "/api/links").status == 403
+    window.goto("/admin/audit")
+    expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
+
+
+KINDS = (
+    "CountingLagging", "CountingStalled", "Degraded", "JanitorTaskLate", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "ServiceMissing", "TargetDown",
+)  # fmt: skip
+
+
+def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user):
+    make_admin(env, user.email)
+    window.goto("/admin/health")
+    for service in ("redirector", "links-api", "analytics-consumer", "janitor"):
+        expect(page.get_by_role("row").filter(has_text=service).filter(has_text="Ready").first).to_be_visible()
+    shown = user.call("GET", "/api/admin/health").json
+    shown["problems"] = [{"kind": f"Waymark{kind}", "subject": f"<b>{kind}</b>"} for kind in KINDS]
+    shown["services"][0] |= {"status": "unreachable", "reason": "timeout", "failing": []}
+    page.route("**/api/admin/health", lambda route: route.fulfill(json=shown))
+    expect(page.locator(".health-problems > li")).to_have_count(len(KINDS))
+    expect(page.get_by_role("heading", name="<b>NotReady</b> is not ready.")).to_be_visible()
+    expect(page.get_by_text("No response within a second")).to_be_visible()
+    assert window.violations() == []
+    with window.context.expect_page() as opened:
+        page.get_by_role("link", name="Runbook: WaymarkNotReady").click()
+    expect(opened.value.locator("body")).to_contain_text("## WaymarkNotReady")
+    opened.value.close()
+    # A good state must not stay on the screen when it is not known any more.
+    page.route("**/api/admin/health", lambda route: route.fulfill(status=503, json={"type": "about:blank", "title": "x", "status": 503, "detail": "x", "instance": "1"}))
+    expect(page.get_by_text("Without PostgreSQL nobody can log in")).to_be_visible()
+    expect(page.locator(".health-problems")).to_have_count(0)
+
+
+def test_a_page_loads_itself_again_after_an_update_of_the_server(page, window, user):
+    window.goto("/links")
+    page.evaluate("window.before = true")
+    asset = re.compile(r"/app/assets/live-")
+    page.route(asset, lambda route: route.fulfill(status=404), times=1)
+    page.get_by_role("link", name="Live", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    page.get_by_role("link", name="Links", exact=True).click()
+    index = re.compile(r"/app/$")
+    page.route(asset, lambda route: route.fulfill(status=404), times=1)
+    page.route(index, lambda route: route.fulfill(content_type="text/html", body="<script type=module src=/app/assets/index-new.js></script>"))
+    page.get_by_role("link", name="Live", exact=True).click()
+    expect(page.get_by_text("Connected")).to_be_visible()
+    assert page.evaluate("window.before") is None
+
+
+def test_what_users_and_visitors_write_is_never_executed(page, window, user, visitor):
+    """Each payload as a title, tag, destination, user agent, referrer and campaign. Ten visits per link, so that all values are listed."""
+    assert len(PAYLOADS) * 6 >= 300
+    links = []
+    for number, payload in enumerate(PAYLOADS):
+        link = user.create("https://example.com/?q=" + urllib.parse.quote(payload), title=payload, tags=[payload[:50]])
+        links += [link] if number % 10 == 0 else []
+        query = urllib.parse.urlencode({"utm_source": payload, "utm_medium": payload, "utm_campaign": payload})
+        slug = links[-1]["slug"]
+        assert visitor.follow(slug, agent=payload, Referer=payload, path=f"/{slug}?{query}").status == 302
+    visits = lambda link: user.call("GET", f"/api/links/{link['id']}/visits?bots=include").json["visits"]  # noqa: E731
+    wait_until(lambda: all(len(visits(link)) == 10 for link in links), 60, "the visits")
+    hostile = f"?utm_source={urllib.parse.quote(PAYLOADS[0])}"
+    paths = ["/links", "/links?page=2", "/links?q=<script>window.hit=1</script>", "/", "/" + hostile, "/login?next=javascript:window.hit=1", "/login?next=//evil.example"]
+    for path in [*paths, *(f"/links/{link['id']}?bots=include" for link in links), f"/links/{links[0]['id']}{hostile}"]:
+        window.goto(path)
+        window.settle()
+        assert page.evaluate("window.hit") is None, path
+    # Only some of the ten values are listed, and each has a tenth of the visits.
+    window.goto(f"/links/{links[1]['id']}?bots=include")
+    expect(page.get_by_role("region", name="Campaigns").locator("tbody td.muted").first).to_have_text("10%")
+
+
+PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none"]
+
+
+@pytest.fixture(scope="module")
+def administrator(env):
+    from clients import Api, Visitor
+
+    api = Api(env["LINKS_API_URL"])
+    api.register_and_login(unique_email())
+    make_admin(env, api.email)
+    links = [api.create(f"https://example.com/a-rather-long-address/number/{i}?with=parameters", title=f"Link {i}", tags=["spring", "mail"]) for i in range(12)]
+    # On a middle gray, black and white have the least contrast.
+    for tag, color in (("spring", "#757575"), ("mail", "#ffd166")):
+        assert api.call("PATCH", f"/api/tags/{tag}", {"color": color}).status == 200
+    for agent, address in ((CHROME, BERLIN), (CHROME, GOOGLE), (GOOGLEBOT, GOOGLE)):
+        Visitor(env["REDIRECTOR_URL"]).follow(links[0]["slug"], agent=agent, address=address)
+    api.wait_for_visits(links[0]["id"], 2, bots=1)
+    api.link_id = links[0]["id"]
+    shares = [api.call("POST", "/api/shares", {"tag": "spring", "title": "For the board", **more}).json for more in ({"password": PASSWORD}, {})]
+    api.shared = [share["url"].removeprefix("/app") for share in shares]
+    return api
+
+
+# The only rules, of those that axe has on by default, whose result depends on the theme.
+COLOR_RULES = ["color-contrast", "link-in-text-block"]
+# 640 pixels are what 1,280 pixels become at 200 % zoom.
+WIDE, ZOOMED, PHONE = (1280, 900), (640, 450), (320, 640)
+
+
+def picture(window, path, variant):
+    """Into build/screenshots with SCREENSHOTS=1."""
+    if os.environ.get("SCREENSHOTS") != "1":
+        return
+    name = re.sub(r"\W+", "-", path.split("?")[0].split("wmshare")[0].format(id="link")).strip("-") or "overview"
+    window.page.screenshot(path=ROOT / f"build/screenshots/{name}-{variant}.png", full_page="edit" not in path)
+
+
+def judge(window, path):
+    """Loaded once. The theme decides about colors only, and the size about what is cut off."""
+    page = window.page
+    picture(window, path, "light-wide")
+    assert window.violations() == [], path
+    page.emulate_media(color_scheme="dark")
+    picture(window, path, "dark-wide")
+    assert window.violations(COLOR_RULES) == [], f"{path}, dark"
+    for variant, size in (("dark-zoom", ZOOMED), ("dark-phone", PHONE)):
+        window.resize(*size)
+        picture(window, path, variant)
+        assert window.overflow() <= 0, f"{path}, {variant}"
+    window.resize(*WIDE)
+    page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.parametrize("who", ["guest", "administrator"])
+def test_every_page_is_accessible_and_nothing_is_cut_off(browser, administrator, who):
+    window = browser.open(color_scheme="light")
+    # Another fragment alone would not load the page again.
+    paths = [path for fragment in administrator.shared for path in (fragment, "/start")] + GUEST_PAGES
+    if who == "administrator":
+        window.login(administrator.email)
+        paths = PAGES
+    for path in paths:
+        window.goto(path.format(id=administrator.link_id))
+        window.settle()
+        judge(window, path)
+    window.close()
+
+
+def test_the_menu_of_a_phone_is_accessible(browser, administrator):
+    window = browser.open(viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="dark")
+    window.login(administrator.email)
+    window.goto("/links")
+    window.settle()
+    window.page.get_by_role("button", name="Menu").click()
+    expect(window.page.get_by_role("link", name="Audit log")).to_be_visible()
+    assert window.violations() == []
+    assert window.overflow() <= 0
+    window.close()
+
+
+def test_german_is_complete(browser, administrator):
+    window = browser.open(locale="de-DE")
+    window.login(administrator.email)
+    window.goto("/links")
+    expect(window.page.get_by_role("button", name="Link erstellen").first).to_be_visible()
+    assert window.page.evaluate("document.documentElement.lang") == "de"
+    window.close()

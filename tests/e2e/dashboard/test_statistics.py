@@ -1,0 +1,157 @@
+"""Statistics as people look at them in the dashboard: in Chromium, on the real services."""
+
+import re
+
+from clients import CHROME
+
+from dashboard.addresses import BERLIN, GOOGLE
+from dashboard.browser import expect
+
+
+def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
+    link = user.create()
+    for address in (BERLIN, BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 3)
+    window.goto(f"/links/{link['id']}")
+    page.locator("path[data-country=DE]").click()
+    expect(page).to_have_url(re.compile(r"country=DE"))
+    expect(page.locator(".tile-count").first).to_have_text("2")
+    page.get_by_role("button", name="Remove filter Country = Germany").click()
+    expect(page.locator(".tile-count").first).to_have_text("3")
+    page.get_by_role("button", name="Germany", exact=True).press("Enter")
+    expect(page.locator(".tile-count").first).to_have_text("2")
+
+
+def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window, user, visitor):
+    links = [user.create(tags=["spring"]), user.create()]
+    for link, address in ((links[0], BERLIN), (links[0], GOOGLE), (links[1], BERLIN)):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(links[0]["id"], 2)
+    user.wait_for_visits(links[1]["id"], 1)
+    window.goto("/")
+    expect(page.locator(".tile-count").first).to_have_text("3")
+    page.get_by_label("Tag", exact=True).select_option("spring")
+    expect(page).to_have_url(re.compile(r"tag=spring"))
+    expect(page.locator(".tile-count").first).to_have_text("2")
+    page.locator("path[data-country=DE]").click()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    visitor.follow(links[0]["slug"], address=BERLIN, agent=CHROME)
+    expect(page.locator(".tile-count").first).to_have_text("2")
+
+
+def share_in(page):
+    """Makes a share with a title and a password in the dialog, and returns its address."""
+    page.get_by_role("button", name="Share", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Title", exact=True).fill("For the board")
+    dialog.get_by_label("Password", exact=True).fill("only for the board")
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Copy").click()
+    address = dialog.locator(".secret").inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == address
+    dialog.get_by_role("button", name="Done").click()
+    return address
+
+
+def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoked(page, window, browser, user, visitor):
+    link = user.create(title="Spring sale")
+    for address in (BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address, agent=CHROME)
+    user.wait_for_visits(link["id"], 2)
+    window.goto(f"/links/{link['id']}")
+    address = share_in(page)
+    reader = browser.open()
+    shown = reader.page
+    shown.goto(address)
+    shown.get_by_label("Password").fill("something else")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("alert")).to_contain_text("The password is wrong.")
+    shown.get_by_label("Password").fill("only for the board")
+    shown.keyboard.press("Enter")
+    expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()
+    expect(shown.locator(".tile-count").first).to_have_text("2")
+    shown.locator("path[data-country=DE]").click()
+    expect(shown.locator(".tile-count").first).to_have_text("1")
+    shown.keyboard.press("w")
+    expect(shown).to_have_url(re.compile(r"country=DE.*range=7d|range=7d.*country=DE"))
+    assert shown.url.endswith(address.partition("#")[2]), "the token stays in the address"
+    assert link["original_url"] not in shown.content() and user.email not in shown.content()
+    assert shown.get_by_role("navigation").count() == 0 and reader.context.cookies() == []
+    window.goto("/shares")
+    page.get_by_role("button", name="Revoke For the board").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
+    expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
+    shown.reload()
+    expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
+    reader.close()
+
+
+def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
+    link = user.create(tags=["spring"])
+    visitor.follow(link["slug"], agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto("/?tag=spring")
+    page.get_by_role("button", name="Share", exact=True).press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_be_focused()
+    assert window.violations() == []
+    page.keyboard.press("Enter")
+    address = page.get_by_role("dialog").locator(".secret").inner_text()
+    assert window.violations() == []
+    # Also somebody who is logged in sees no menu of their account there.
+    page.goto(address)
+    expect(page.get_by_role("heading", level=1, name="Links with the tag spring")).to_be_visible()
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    assert page.get_by_role("navigation").count() == 0
+
+
+def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):
+    link = user.create()
+    window.goto(f"/links/{link['id']}")
+    window.settle()
+    for key, preset in (("d", "today"), ("w", "7d"), ("t", "30d"), ("m", "month"), ("y", "year")):
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(rf"range={preset}\b"))
+    page.keyboard.press("x")
+    expect(page).to_have_url(re.compile(r"compare=1"))
+    page.locator(".chart-plot").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".chart-cursor")).to_contain_text("Visits 0")
+
+
+def test_the_cursor_of_the_chart_stays_on_its_point_when_the_chart_is_drawn_again(page, window, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto(f"/links/{link['id']}?range=7d")
+    window.settle()
+    cursor = page.locator(".chart-cursor")
+    page.locator(".chart-plot").focus()
+    page.keyboard.press("End")
+    expect(cursor).to_contain_text("Visits 1")
+    visitor.follow(link["slug"], agent=CHROME)
+    expect(cursor).to_contain_text("Visits 2")
+    page.keyboard.press("ArrowLeft")
+    expect(cursor).to_contain_text("Visits 0")
+    day = cursor.inner_text().partition(":")[0]
+    window.resize(700, 900)
+    page.keyboard.press("x")
+    expect(cursor).to_contain_text("previous period")
+    expect(cursor).to_contain_text(day)
+    # Another range that has the day too, at another place.
+    page.keyboard.press("t")
+    expect(page).to_have_url(re.compile(r"range=30d"))
+    window.settle()
+    expect(page.locator(".as-table tbody tr")).to_have_count(30)
+    expect(cursor).to_contain_text(day)
+    page.keyboard.press("ArrowRight")
+    expect(cursor).to_contain_text("Visits 2")
+
+
+def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
+    link = user.create()
+    window.goto("/live")
+    expect(page.get_by_text("Connected")).to_be_visible()
+    visitor.follow(link["slug"])
+    expect(page.get_by_role("row").filter(has_text=link["slug"])).to_have_count(1)
