@@ -307,7 +307,7 @@ static void drop_all(struct kafka_producer *p, struct kafka_queue *list)
 
 /*
  * jemalloc gives no cache to a thread that has never allocated. The producer's thread only frees
- * what others have allocated, and would lock and search for each block: 13 per record.
+ * what others have allocated, and would lock and search for each block: 12 per record.
  */
 static void give_thread_a_cache(void)
 {

@@ -12,7 +12,7 @@
 
 /*
  * What was derived from networks, referrers and languages before. One thread at a time. Takes at
- * most 9 MB, which the kernel provides on first use.
+ * most 7 MB, which the kernel provides on first use.
  */
 struct enrich_caches;
 

@@ -104,11 +104,10 @@ static void note_dead_letters(struct batch_writer *w)
 static enum err find_published(struct batch_writer *w)
 {
 	enum err err = await_acks(w, 0);
-	if (err == ERR_UNAVAILABLE) {
-		offsets_set_unacked(&w->offsets, &w->unacked);
-		return OK;
-	}
-	return err;
+	if (err != ERR_UNAVAILABLE)
+		return err;
+	offsets_set_unacked(&w->offsets, &w->unacked);
+	return OK;
 }
 
 /* Retries until the batch is stored or fenced, or retries are cancelled. */
@@ -225,6 +224,11 @@ void batch_writer_start(struct batch_writer *w, struct batch *batch, struct offs
 	atomic_store(&w->is_over, false);
 	w->thread = thread_new();
 	thread_start(w->thread, "store", run, w);
+}
+
+void batch_writer_forget_unacked(struct batch_writer *w)
+{
+	offsets_clear(&w->unacked);
 }
 
 bool batch_writer_is_busy(const struct batch_writer *w)

@@ -238,6 +238,7 @@ static enum state write_batch(struct ingest *in)
 	if (in->validated_us != in->assignment.changed_us) {
 		in->validated_us = in->assignment.changed_us;
 		visit_store_invalidate(in->store);
+		batch_writer_forget_unacked(in->writer);
 	}
 	batch_writer_start(in->writer, &in->batch, &in->assignment.offsets);
 	in->is_writing = true;
