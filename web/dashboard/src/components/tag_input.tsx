@@ -14,12 +14,13 @@ export const rememberedTags = (): string[] => [...knownTags].sort();
 interface Props {
   label: string;
   hint?: string;
+  error?: string;
   tags: string[];
   onChange: (tags: string[]) => void;
 }
 
 /** Enter or a comma adds the tag that is written, Backspace removes the last one. */
-export function TagInput({ label, hint, tags, onChange }: Props) {
+export function TagInput({ label, hint, error, tags, onChange }: Props) {
   const [draft, setDraft] = useState("");
   const list = useId();
 
@@ -39,7 +40,7 @@ export function TagInput({ label, hint, tags, onChange }: Props) {
   };
 
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} error={error}>
       {(control) => (
         <div class="tag-input">
           {tags.map((tag) => (
