@@ -121,6 +121,7 @@ export function Panel({ source, title, dimensions, range, filters, bots, isCompa
         <div class="panel-body">
           {dimension === "country" && <WorldMap items={items} onPick={(value) => onPick({ dimension, value, isExcluded: false })} />}
           {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+          {dimension.startsWith("utm_") && items.every((item) => item.value === "") && <p class="hint">{t("panel.campaigns")}</p>}
         </div>
       )}
       {isCurrent && (items.length > SHORT || isLong) && (

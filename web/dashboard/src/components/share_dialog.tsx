@@ -36,9 +36,8 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
   if (url) {
     return (
       <Dialog title={t("shares.made")} onClose={onClose}>
-        <p>{t("shares.once")}</p>
+        <p>{t(password === "" ? "shares.once" : "shares.once.password")}</p>
         <p class="secret mono">{url}</p>
-        {password !== "" && <p>{t("shares.password.pass")}</p>}
         <footer class="dialog-foot">
           <CopyButton withText text={url} label={t("shares.copy")} />
           <button type="button" class="button button-primary" onClick={onClose}>

@@ -3,6 +3,7 @@ import { explain } from "../components/feedback";
 import { type Key, tDetail, tMaybe } from "../i18n";
 import { parseCsv } from "./csv";
 import { normalizeUrl } from "./urls";
+import { fromLocalInput } from "./zone";
 
 export type NewLink = Schemas["NewLink"];
 
@@ -48,10 +49,17 @@ export function parseBulk(text: string): Bulk {
     if (cell("slug")) link.slug = cell("slug");
     if (cell("title")) link.title = cell("title");
     if (cell("tags")) link.tags = [...new Set(cell("tags").split(/[|\s]+/).filter(Boolean))];
-    if (cell("expires_at")) link.expires_at = cell("expires_at");
+    if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
     return { link, line, text: written, fault: faultOf(link) };
   });
   return { header: header ? (rows[0]?.text ?? "") : "", items };
+}
+
+/** A date is the end of its day, and a time without a zone is in the user's. Everything else is left to the server. */
+function timeOf(text: string): string {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return fromLocalInput(`${text}T23:59:59`);
+  const local = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?$/.exec(text);
+  return local && !Number.isNaN(Date.parse(`${local[1]}T${local[2]}Z`)) ? fromLocalInput(`${local[1]}T${local[2]}${local[3] ?? ""}`) : text;
 }
 
 function faultOf(link: NewLink): BulkItem["fault"] {

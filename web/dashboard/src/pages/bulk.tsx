@@ -8,11 +8,14 @@ import { t, tn } from "../i18n";
 import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
 import { formatCsv } from "../lib/csv";
 import { saveFile } from "../lib/download";
-import { hostAndSlug, shortenUrl } from "../lib/format";
+import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 const EXAMPLE = "original_url,slug,title,tags\nhttps://example.com/spring,spring,Spring sale,sale|newsletter\nhttps://example.com/about";
+
+/** The server judges what is no time. */
+const formatGivenTime = (time: string) => (Number.isNaN(Date.parse(time)) ? time : formatTime(time));
 
 function Preview({ items }: { items: BulkItem[] }) {
   return (
@@ -32,6 +35,9 @@ function Preview({ items }: { items: BulkItem[] }) {
             <th scope="col" class="wide-only">
               {t("tags")}
             </th>
+            <th scope="col" class="wide-only">
+              {t("expires")}
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -44,6 +50,7 @@ function Preview({ items }: { items: BulkItem[] }) {
               <td class="mono">{item.link.slug ?? <span class="muted">{t("random")}</span>}</td>
               <td class="wide-only">{item.link.title}</td>
               <td class="wide-only">{item.link.tags?.join(", ")}</td>
+              <td class="wide-only nowrap">{item.link.expires_at && formatGivenTime(item.link.expires_at)}</td>
             </tr>
           ))}
         </tbody>
