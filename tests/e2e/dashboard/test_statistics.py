@@ -23,6 +23,8 @@ def test_a_click_on_the_map_filters_everything(page, window, user, visitor):
     expect(page.locator(".tile-count").first).to_have_text("3")
     page.get_by_role("button", name="Germany", exact=True).press("Enter")
     expect(page.locator(".tile-count").first).to_have_text("2")
+    page.get_by_role("button", name="Germany", exact=True).press("Enter")
+    expect(page.locator(".tile-count").first).to_have_text("3")
 
 
 def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window, user, visitor):
@@ -33,6 +35,10 @@ def test_the_overview_shows_all_links_together_or_those_with_a_tag(page, window,
     user.wait_for_visits(links[1]["id"], 1)
     window.goto("/")
     expect(page.locator(".tile-count").first).to_have_text("3")
+    expect(page.get_by_role("heading", name="Most visited links", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Germany", exact=True).click()
+    expect(page.get_by_role("heading", name="Most visited links, without the filters")).to_be_visible()
+    page.get_by_role("button", name="Clear filters").click()
     page.get_by_label("Tag", exact=True).select_option("spring")
     expect(page).to_have_url(re.compile(r"tag=spring"))
     expect(page.locator(".tile-count").first).to_have_text("2")

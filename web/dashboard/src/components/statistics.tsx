@@ -130,7 +130,12 @@ export function Statistics({ source }: { source: Source }) {
   const turn = live.data ?? "";
   const { data, error, reload } = useFigures(source, range, filters, isCompared, turn);
   const panelTurn = useThrottled(turn, PANEL_MS);
-  const pick = (filter: Filter) => setParams(filterParams([...filters.filter((each) => !isSame(each, filter)), filter]));
+  /** A value that is the filter already is one no longer. */
+  const pick = (filter: Filter) => {
+    const others = filters.filter((each) => !isSame(each, filter));
+    const isOn = filters.some((each) => isSame(each, filter) && !each.isExcluded);
+    setParams(filterParams(isOn ? others : [...others, filter]));
+  };
   const shared = { source, range, filters, bots, isCompared, turn: panelTurn, onPick: pick };
   return (
     <div class="statistics">

@@ -538,6 +538,7 @@ const de: Catalogue = {
   time: "Zeit",
   title: "Titel",
   top: "Meistbesuchte Links",
+  "top.unfiltered": "Meistbesuchte Links, ohne die Filter",
   unblock: "Entsperren",
   undo: "Rückgängig",
   unique: "Eindeutige Besucher",

@@ -536,6 +536,7 @@ export const en = {
   time: "Time",
   title: "Title",
   top: "Most visited links",
+  "top.unfiltered": "Most visited links, without the filters",
   unblock: "Unblock",
   undo: "Undo",
   unique: "Unique visitors",

@@ -8,6 +8,7 @@ import { Icon } from "../components/icons";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { t } from "../i18n";
+import { filtersOf } from "../lib/filters";
 import { formatCount, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
 import { accountSource } from "../lib/sources";
@@ -95,7 +96,7 @@ export default function OverviewPage() {
       )}
       {data && data.links.length > 0 && !tag && (
         <section class="card" aria-label={t("top")}>
-          <h2 class="card-head">{t("top")}</h2>
+          <h2 class="card-head">{t(filtersOf(params).length > 0 ? "top.unfiltered" : "top")}</h2>
           <TopTable links={data.links} />
         </section>
       )}
