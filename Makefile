@@ -2,7 +2,7 @@
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
 
-.PHONY: help build demo test check unit one images e2e-images lint bench chaos fuzz memcheck format clean test-build
+.PHONY: help build demo test check unit one images e2e-images e2e-cluster lint bench chaos fuzz memcheck format clean test-build
 .NOTPARALLEL:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo
 	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them, under compose and as systemd units (as root)'
+	@echo '  make e2e-cluster   the tests on a Kubernetes cluster of its own, built from Go modules (as root)'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
 
@@ -56,6 +57,11 @@ e2e-images: images build
 	@tools/setup test
 	@tests/images/run
 	@tests/images/one-machine
+
+e2e-cluster: images
+	@tools/setup test
+	@tools/setup cluster
+	@tests/cluster/run
 
 lint:
 	@tools/setup lint

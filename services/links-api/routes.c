@@ -60,6 +60,7 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/session",        auth_handlers_start_session, PERMISSION_NONE,     BLOCKS, false },
+	{ HTTP_GET,    "/api/auth/session",        auth_handlers_get_session, PERMISSION_NONE,     BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/session",        session_handlers_end,    PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/sessions",       session_handlers_list,   PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/sessions/{id}",  session_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },

@@ -1,6 +1,7 @@
 """Runs a program of the stack to its end. The program dies with the supervisor."""
 
 import asyncio
+import os
 import shutil
 
 from .errors import StackError
@@ -12,7 +13,7 @@ DIE_WITH_SUPERVISOR = ["setpriv", "--pdeathsig", "KILL"]
 async def run(argv, *, environment=None, stdin=None, log=None, launch=()):
     """Returns the output and appends it to the file log. Raises StackError with the output if the program fails."""
     if shutil.which(argv[0]) is None:
-        raise StackError(f"{argv[0]} is missing: run tools/setup")
+        raise StackError(f"{argv[0]} is missing: run {'make build' if os.path.isabs(argv[0]) else 'tools/setup'}")
     process = await asyncio.create_subprocess_exec(
         *(launch or DIE_WITH_SUPERVISOR),
         *argv,

@@ -106,7 +106,7 @@ static enum err find_published(struct batch_writer *w)
 	enum err err = await_acks(w, 0);
 	if (err != ERR_UNAVAILABLE)
 		return err;
-	offsets_hold_published(&w->offsets, &w->unacked);
+	offsets_set_unacked(&w->offsets, &w->unacked);
 	return OK;
 }
 

@@ -139,7 +139,7 @@ enum err offset_store_advance(struct pg_conn *conn, const char *topic,
 		const struct offsets_partition *p = &offsets->partitions[i];
 		if (!offsets_has_advanced(p))
 			continue;
-		steps_add(&steps, p, offsets_start_of_unpublished(p), p->as_of_us);
+		steps_add(&steps, p, offsets_acknowledged(p), p->as_of_us);
 	}
 	enum err err = steps_run(&steps, conn, topic, advance_sql);
 	steps_clear(&steps);

@@ -82,6 +82,11 @@ int64_t offsets_start_of_unpublished(const struct offsets_partition *partition)
 	return partition->stored == 0 ? partition->first : partition->published;
 }
 
+int64_t offsets_acknowledged(const struct offsets_partition *partition)
+{
+	return offsets_start_of_unpublished(partition) - partition->unacked;
+}
+
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset)
 {
 	return offset < partition->stored;
@@ -154,16 +159,16 @@ void offsets_copy(const struct offsets *offsets, struct offsets *out)
 	*out = (struct offsets){ .count = count, .partitions = partitions };
 }
 
-void offsets_hold_published(struct offsets *batch, const struct offsets *unacked)
+void offsets_set_unacked(struct offsets *batch, const struct offsets *unacked)
 {
 	for (size_t i = 0; i < unacked->count; i++) {
 		const struct offsets_partition *from = &unacked->partitions[i];
 		struct offsets_partition *p = offsets_find(batch, from->partition);
 		if (!p || from->first < 0)
 			continue;
-		int64_t start = offsets_start_of_unpublished(from);
-		if (start < p->published)
-			p->published = start;
+		int64_t count =
+			offsets_start_of_unpublished(p) - offsets_start_of_unpublished(from);
+		p->unacked = count > 0 ? count : 0;
 	}
 }
 

@@ -46,10 +46,11 @@ struct offsets_partition {
 	int64_t next_stored;      /* what stored becomes when the batch is stored */
 	int64_t next_fingerprint; /* what fingerprint becomes then; set when the batch ends */
 	int64_t next_published;   /* what published becomes then; may lag behind stored */
-	int64_t as_of_us;         /* the batch's newest click; 0 = none */
-	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
+	int64_t unacked;  /* offsets before the batch whose visits Kafka has not acknowledged yet */
+	int64_t as_of_us; /* the batch's newest click; 0 = none */
+	bool caught_up;   /* at the last look nothing was waiting, neither in Kafka nor in the batch
 	                 */
-	bool is_dated;  /* as_of is in the store, or the partition was marked since its assignment
+	bool is_dated;    /* as_of is in the store, or the partition was marked since its assignment
 	                */
 	bool is_unverified;    /* the record before stored has not been seen since the partition was
 	                          assigned */
@@ -88,6 +89,8 @@ void offsets_extend_unverified(struct offsets_partition *partition, int64_t offs
  * partition's first batch there was nothing to publish.
  */
 int64_t offsets_start_of_unpublished(const struct offsets_partition *partition);
+/* The visits of all records before it are acknowledged: what the store keeps as published. */
+int64_t offsets_acknowledged(const struct offsets_partition *partition);
 /* True for a record that has been counted. It is read again only to be published again. */
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset);
 /* True when storing the batch changes stored. */
@@ -108,10 +111,10 @@ void offsets_hand_over(struct offsets *offsets, struct offsets *batch);
 /* Frees what out held before. */
 void offsets_copy(const struct offsets *offsets, struct offsets *out);
 /*
- * Kafka has not acknowledged the visits of the batch unacked yet, which was handed over before
- * batch: published goes back to where unacked starts.
+ * Kafka has not acknowledged the visits of the batch unacked yet, which was handed over right before
+ * batch. Those of the batches before it are acknowledged.
  */
-void offsets_hold_published(struct offsets *batch, const struct offsets *unacked);
+void offsets_set_unacked(struct offsets *batch, const struct offsets *unacked);
 /* Begins the next batch. A batch that was not marked as stored is discarded. */
 void offsets_begin_batch(struct offsets *offsets);
 

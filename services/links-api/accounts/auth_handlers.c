@@ -6,6 +6,8 @@
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/authentication.h"
+#include "services/links-api/access/permission.h"
+#include "services/links-api/access/session_cookie.h"
 #include "services/links-api/access/session_handlers.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
@@ -247,6 +249,26 @@ enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *
 {
 	(void)x;
 	return authentication_is_same_origin(ctx) ? log_in(ctx, true) : HTTP_COMPLETE;
+}
+
+/* A page asks this before it knows whether anybody is logged in, so nobody is not an error. */
+enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x)
+{
+	struct request *r = ctx;
+	enum request_auth login = authentication_read(r);
+	enum err err = login == REQUEST_AUTH_VALID ? authentication_verify(r, &login) : OK;
+	if (err != OK)
+		return response_failure(r, err);
+	if (login == REQUEST_AUTH_VALID)
+		return authentication_authorize(r, PERMISSION_ACCOUNT) ? auth_handlers_me(ctx, x)
+		                                                       : HTTP_COMPLETE;
+	if (login != REQUEST_AUTH_MISSING && login != REQUEST_AUTH_INVALID)
+		return authentication_send_error(r, login);
+	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
+		session_cookie_clear(r);
+	struct json *response = json_new_object();
+	json_set_null(response, "user");
+	return response_json(r, 200, response);
 }
 
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)

@@ -18,6 +18,9 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x);
  */
 enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *x);
 
+/* GET /api/auth/session → 200 {user}, null without valid credentials; 403 */
+enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x);
+
 /* GET /api/auth/me → 200 {user} */
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x);
 

@@ -134,10 +134,12 @@ static void read_compare(struct reading *reading)
 {
 	if (strcmp(reading->value, "previous") == 0)
 		reading->out->compare = STATS_PARAMS_COMPARE_PREVIOUS;
+	else if (strcmp(reading->value, "month") == 0)
+		reading->out->compare = STATS_PARAMS_COMPARE_MONTH;
 	else if (strcmp(reading->value, "year") == 0)
 		reading->out->compare = STATS_PARAMS_COMPARE_YEAR;
 	else
-		WRONG(reading, "must be previous or year");
+		WRONG(reading, "must be previous, month or year");
 }
 
 static void read_tag(struct reading *reading)

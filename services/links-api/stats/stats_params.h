@@ -41,6 +41,7 @@ enum stats_params_format {
 enum stats_params_compare {
 	STATS_PARAMS_COMPARE_NONE,     /* not given */
 	STATS_PARAMS_COMPARE_PREVIOUS, /* the one before */
+	STATS_PARAMS_COMPARE_MONTH,    /* the same a month before */
 	STATS_PARAMS_COMPARE_YEAR,     /* the same a year before */
 };
 

@@ -178,9 +178,29 @@ static const int64_t interval_us[] = {
 	[LOCAL_CALENDAR_MONTH] = INT64_C(2629746) * CLOCK_US_PER_S,
 };
 
-/* Days and months have different lengths, so the average finds how far to move only about. */
-static enum err move_back(struct stats_request *stats, struct pg_conn *conn,
-                          struct statistics_span *moved)
+/* Only what has passed of a range that has not ended can be compared. */
+static struct statistics_span passed(const struct stats_request *stats)
+{
+	struct statistics_span span = stats->question.requested;
+	int64_t now_us = stats->freshness.now_us;
+	if (span.from_us < now_us && now_us < span.to_us)
+		span.to_us = now_us;
+	return span;
+}
+
+static enum err move(struct stats_request *stats, struct pg_conn *conn,
+                     enum local_calendar_interval interval, int64_t back)
+{
+	return local_calendar_move_back(conn, passed(stats), stats->params.zone, interval, back,
+	                                &stats->earlier.requested);
+}
+
+/*
+ * By the smallest number of intervals after which the whole range, with what has not passed of it,
+ * ends before it begins. Days and months have different lengths, so the average finds how far to
+ * move only about.
+ */
+static enum err move_before(struct stats_request *stats, struct pg_conn *conn)
 {
 	const struct statistics_span span = stats->question.requested;
 	const int64_t length_us = span.to_us - span.from_us;
@@ -191,10 +211,12 @@ static enum err move_back(struct stats_request *stats, struct pg_conn *conn,
 	if (back == 0)
 		back = 1;
 	for (;; back++) {
+		struct statistics_span moved;
 		enum err err = local_calendar_move_back(conn, span, stats->params.zone, interval,
-		                                        back, moved);
-		if (err != OK || moved->to_us <= span.from_us)
-			return err;
+		                                        back, &moved);
+		if (err == OK && moved.to_us > span.from_us)
+			continue;
+		return err == OK ? move(stats, conn, interval, back) : err;
 	}
 }
 
@@ -202,12 +224,12 @@ enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn 
 {
 	enum err err = OK;
 	stats->earlier = stats->question;
-	struct statistics_span *moved = &stats->earlier.requested;
 	if (stats->params.compare == STATS_PARAMS_COMPARE_PREVIOUS)
-		err = move_back(stats, conn, moved);
+		err = move_before(stats, conn);
+	else if (stats->params.compare == STATS_PARAMS_COMPARE_MONTH)
+		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 1);
 	else if (stats->params.compare == STATS_PARAMS_COMPARE_YEAR)
-		err = local_calendar_move_back(conn, stats->question.requested, stats->params.zone,
-		                               LOCAL_CALENDAR_MONTH, 12, moved);
+		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 12);
 	if (err == ERR_INVALID)
 		http_problem_add_field(&stats->wrong, "/compare",
 		                       "the earlier period begins before 1970");

@@ -71,8 +71,9 @@ enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *c
 
 /*
  * Computes the range of stats->earlier: the requested one, moved back by the smallest whole number
- * of intervals after which both do not overlap, or by a year. Intervals are those of interval=, and
- * otherwise hours for ranges shorter than a day, and days. ERR_INVALID: it would begin before 1970;
+ * of intervals after which both do not overlap, or by a month or a year. Intervals are those of
+ * interval=, and otherwise hours for ranges shorter than a day, and days. If the requested range
+ * has not ended, it ends as early as that one is now. ERR_INVALID: it would begin before 1970;
  * wrong says so.
  */
 enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;

@@ -20,7 +20,7 @@ PICTURE = os.path.join(TREE, "docs/images/dashboard.png")
 FACTS = {
     "country": ["DE", "US", "FR", "GB", "IN", "BR", "AU", "JP", "ZA", "CA", "ES", "PL"],
     "browser": ["Chrome", "Mobile Safari", "Firefox", "Edge", "Samsung Internet"], "os": ["Windows", "iOS", "Android", "Mac OS X", "Linux"],
-    "device": ["desktop", "phone", "tablet"], "language": ["en", "de", "fr", "pt", "ja", "es"],
+    "device": ["desktop", "mobile", "tablet"], "language": ["en", "de", "fr", "pt", "ja", "es"],
     "referrer_host": ["", "www.google.com", "news.ycombinator.com", "www.linkedin.com", "mail.example.com", "t.co"],
     "utm_source": ["", "letter", "poster", "podcast"], "utm_medium": ["", "email", "print"], "utm_campaign": ["", "spring", "launch"],
 }  # fmt: skip

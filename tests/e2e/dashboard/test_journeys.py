@@ -91,11 +91,88 @@ def test_500_links_come_from_a_csv_file(page, window, user):
     lines = ["Destination;Title;Tags"] + [f"https://example.com/{i};Page {i};many" for i in range(500)] + ["not an address;;"]
     window.goto("/links/bulk")
     page.get_by_label("choose a CSV file").set_input_files({"name": "links.csv", "mimeType": "text/csv", "buffer": "\r\n".join(lines).encode()})
-    expect(page.get_by_text("This is not a web address.").or_(page.get_by_text("and 451 more lines"))).to_be_visible()
-    expect(page.get_by_text("1 line is not valid")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="Line 502")).to_contain_text("This is not a web address.")
+    expect(page.get_by_text("and 450 more lines")).to_be_visible()
+    expect(page.get_by_text("1 line has an error")).to_be_visible()
     page.get_by_role("button", name="Create 500 links").click()
     expect(page.get_by_text("500 links created.")).to_be_visible()
     assert user.call("GET", "/api/links?tag=many&limit=1").json["pagination"]["total"] == 500
+
+
+def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):
+    """Fifty lines: one is no address, and the short name of another is taken, which only the server knows."""
+    taken = user.create()["slug"]
+    lines = [f"https://example.com/{i}" for i in range(50)]
+    lines[6], lines[30] = "no address", f"https://example.com/30,{taken}"
+    window.goto("/links/bulk")
+    expect(page.get_by_role("button", name="Create links")).to_be_disabled()
+    page.get_by_label("Addresses").fill("original_url,slug\n" + "\n".join(lines))
+    expect(page.get_by_role("listitem").filter(has_text="Line 8 no address")).to_contain_text("This is not a web address.")
+    page.get_by_role("button", name="Create 49 links").click()
+    expect(page.get_by_text("48 links created.")).to_be_visible()
+    expect(page.get_by_text("2 lines became no link:")).to_be_visible()
+    failed = page.get_by_role("region", name="Result").get_by_role("listitem")
+    expect(failed).to_have_text([re.compile("^Line 8 .*not a web address"), re.compile(f"^Line 32 .*{taken}.*already used")])
+    page.get_by_role("button", name="Correct 2 lines").click()
+    field = page.get_by_label("Addresses")
+    expect(field).to_have_value(f"original_url,slug\nno address\nhttps://example.com/30,{taken}")
+    field.fill("https://example.com/6\nhttps://example.com/30")
+    page.get_by_role("button", name="Create 2 links").click()
+    expect(page.get_by_text("2 links created.")).to_be_visible()
+    assert user.call("GET", "/api/links?limit=1").json["pagination"]["total"] == 51
+
+
+def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(page, window, user):
+    links = [user.create(tags=["old", f"own{i}"]) for i in range(3)]
+    state = lambda: [(link["state"], link["tags"]) for link in sorted(user.call("GET", "/api/links").json["links"], key=lambda link: link["id"])]  # noqa: E731
+    before = state()
+    window.goto("/links")
+    selection = page.get_by_role("region", name="Selected links")
+
+    def act_on_all(name):
+        page.get_by_label("Select all links of this page").check()
+        selection.get_by_role("button", name=name).click()
+
+    def undo(text):
+        expect(page.get_by_role("status")).to_contain_text(text)
+        page.get_by_role("button", name="Undo").click()
+        wait_until(lambda: state() == before, 60, "the links to be as they were")
+
+    act_on_all("Tags")
+    dialog = page.get_by_role("dialog", name="Tags of 3 links")
+    dialog.get_by_label("Add tags").fill("new")
+    dialog.get_by_label("old 3 links").check()
+    dialog.get_by_role("button", name="Save").click()
+    wait_until(lambda: state() == [("active", [f"own{i}", "new"]) for i in range(3)], 60, "the tags to be changed")
+    undo("3 links changed.")
+    user.call("PATCH", f"/api/links/{links[0]['id']}", {"state": "disabled"})
+    before = state()
+    expect(row(page, links[0]["slug"])).to_contain_text("Disabled")
+    act_on_all("Disable")
+    undo("2 links disabled.")
+    act_on_all("Delete")
+    undo("3 links deleted.")
+    act_on_all("Delete")
+    expect(page.get_by_text("Create your first link")).to_be_visible()
+    page.get_by_label("State").select_option("deleted")
+    act_on_all("Restore")
+    wait_until(lambda: state() == before, 60, "the links to be restored")
+
+
+def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
+    user.call("PATCH", "/api/auth/me", {"tz": "Asia/Tokyo"})
+    slug = user.create()["slug"]
+    window.goto("/links")
+    act(page, slug, "Edit")
+    page.get_by_text("End and redirect").click()
+    expect(page.get_by_text("In the time zone Asia/Tokyo.")).to_be_visible()
+    page.get_by_label("Ends", exact=True).fill("2030-07-01T09:30")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    link = user.call("GET", "/api/links").json["links"][0]
+    assert link["expires_at"] == "2030-07-01T00:30:00.000Z"
+    act(page, slug, "Edit")
+    expect(page.get_by_label("Ends", exact=True)).to_have_value("2030-07-01T09:30")
 
 
 def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
@@ -115,6 +192,24 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     window.register(unique_email(), message="1 temporary link is yours now.")
     window.goto("/links")
     expect(row(page, slug)).to_have_count(1)
+
+
+def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
+    session = "**/api/auth/session"
+    page.route(session, lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
+    page.goto(f"{window.base}/app/links")
+    expect(page.get_by_role("alert")).to_contain_text("The server has a problem")
+    page.unroute(session)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
+def test_a_bulk_takes_dates_and_shows_them_before(page, window, user):
+    window.goto("/links/bulk")
+    page.get_by_role("textbox").first.fill("original_url,expires_at\nhttps://example.com/until,2099-12-31")
+    expect(page.get_by_role("row").last).to_contain_text("2099")
+    page.get_by_role("button", name="Create 1 link").click()
+    wait_until(lambda: [link["expires_at"] for link in user.call("GET", "/api/links").json["links"]] == ["2099-12-31T22:59:59.000Z"], 60, "the link and its end")
 
 
 def test_logging_out_ends_the_session(page, window, user):

@@ -104,7 +104,7 @@ def test_what_users_and_visitors_write_is_never_executed(page, window, user, vis
     expect(page.get_by_role("region", name="Campaigns").locator("tbody td.muted").first).to_have_text("10%")
 
 
-PAGES = ["/", "/links", "/links?edit=new", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
+PAGES = ["/", "/links", "/links?edit=new", "/links?state=deleted", "/links/bulk", "/links/{id}?compare=1&bots=include", "/tags", "/live", "/keys", "/shares", "/account", "/admin/health", "/admin/users", "/admin/hosts", "/admin/audit", "/nowhere"]  # fmt: skip
 GUEST_PAGES = ["/start", "/login", "/register", "/reset", "/shared#none"]
 
 
@@ -185,10 +185,48 @@ def test_the_menu_of_a_phone_is_accessible(browser, administrator):
     window.close()
 
 
-def test_german_is_complete(browser, administrator):
+def test_errors_are_german_in_a_german_page(browser, administrator):
+    """What the server says about fields too, and what it knows no kind for."""
     window = browser.open(locale="de-DE")
     window.login(administrator.email)
-    window.goto("/links")
-    expect(window.page.get_by_role("button", name="Link erstellen").first).to_be_visible()
-    assert window.page.evaluate("document.documentElement.lang") == "de"
+    page = window.page
+    window.goto("/links?edit=new")
+    expect(page.get_by_role("button", name="Link erstellen").first).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "de"
+    dialog = page.get_by_role("dialog")
+    wrong = (
+        ("ftp://example.com", "muss mit http://"),
+        ("https://ann:secret@example.com", "darf keinen Benutzernamen"),
+        ("https://example.com/" + "a" * 2100, "darf höchstens 2048 Bytes haben"),
+        ("https://example.com/\\x", "enthält einen umgekehrten Schrägstrich"),
+    )
+    for address, text in wrong:
+        page.get_by_label("Ziel", exact=True).fill(address)
+        dialog.get_by_role("button", name="Link erstellen").click()
+        expect(dialog.locator(".field-error")).to_contain_text(text)
+    page.get_by_label("Ziel", exact=True).fill("https://example.com")
+    page.get_by_label("Tags", exact=True).fill(",".join(f"t{i}" for i in range(40)) + ",")
+    page.get_by_text("und Weiterleitung").click()
+    page.get_by_label("Endet", exact=True).fill("2020-01-01T10:00")
+    dialog.get_by_role("button", name="Link erstellen").click()
+    expect(dialog.locator(".field-error")).to_contain_text(["dürfen höchstens", "muss in der Zukunft liegen"])
+    window.goto("/links/999999999")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Diesen Link gibt es nicht")
+    page.get_by_role("link", name="Zu deinen Links").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")
     window.close()
+
+
+def test_pages_without_a_login_make_no_error_in_the_console(window):
+    errors = []
+    window.page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    for path in ("/start", "/login", "/register", "/reset"):
+        window.goto(path)
+        window.settle()
+    assert errors == []
+
+
+def test_who_forgot_the_password_finds_the_page_for_a_new_one(window):
+    window.goto("/login")
+    window.page.get_by_role("link", name="Set a new password").click()
+    expect(window.page.get_by_role("heading", level=1)).to_have_text("Set a new password")

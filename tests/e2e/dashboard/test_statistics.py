@@ -1,6 +1,8 @@
 """Statistics as people look at them in the dashboard: in Chromium, on the real services."""
 
+import datetime
 import re
+import zoneinfo
 
 from clients import CHROME
 
@@ -104,6 +106,46 @@ def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
     expect(page.get_by_role("heading", level=1, name="Links with the tag spring")).to_be_visible()
     expect(page.locator(".tile-count").first).to_have_text("1")
     assert page.get_by_role("navigation").count() == 0
+
+
+def test_campaigns_are_compared_with_the_period_before(page, window, user, visitor):
+    link = user.create()
+    for _ in range(2):
+        visitor.follow(link["slug"], agent=CHROME, path=f"/{link['slug']}?utm_source=letter")
+    user.wait_for_visits(link["id"], 2)
+    window.goto("/?range=7d")
+    campaigns = page.get_by_role("region", name="Campaigns")
+    expect(campaigns.get_by_role("columnheader")).to_have_text(["Source", "Visits", "Share"])
+    page.get_by_label("Compare").check()
+    expect(campaigns.get_by_role("columnheader")).to_have_text(["Source", "Visits", "Before", "Change"])
+    expect(campaigns.get_by_role("row").filter(has_text="letter").get_by_role("cell")).to_have_text(["2", "0", "new"])
+    # The earlier week is compared up to this moment, and the text says so.
+    expect(page.locator(".period")).to_have_text(re.compile(r"compared with .*, 00:00 – .*, \d\d:\d\d$"))
+    page.get_by_text("Show as table").click()
+    expect(page.locator(".as-table thead th").last).to_have_text("Visits before")
+    page.get_by_role("button", name="Earlier period").click()
+    expect(page.locator(".tile-count").first).to_have_text("0")
+    expect(page.locator(".period")).not_to_contain_text(":")
+
+
+def test_whole_months_and_years_are_stepped_through_and_compared(page, window, user):
+    today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
+    last_of_month = today.replace(day=1) - datetime.timedelta(days=1)
+    user.create()
+    window.goto("/?range=month")
+    expect(page.get_by_role("button", name="Later period")).to_be_disabled()
+    page.keyboard.press("p")
+    expect(page.get_by_label("From", exact=True)).to_have_value(str(last_of_month.replace(day=1)))
+    expect(page.get_by_label("To", exact=True)).to_have_value(str(last_of_month))
+    before = last_of_month.replace(day=1) - datetime.timedelta(days=1)
+    expect(page.locator(".period")).to_contain_text(f"compared with 1 – {before.day} ")
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(r"range=month"))
+    page.keyboard.press("y")
+    page.keyboard.press("p")
+    expect(page.get_by_label("From", exact=True)).to_have_value(f"{today.year - 1}-01-01")
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(r"range=year"))
 
 
 def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):

@@ -139,6 +139,21 @@ def test_wrong_passwords_with_a_session_are_limited(start, register, expect):
     assert [browser.call("POST", "/api/auth/password", change).status for _ in range(3)] == [403, 403, 429]
 
 
+def test_a_page_asks_who_is_logged_in_without_an_error(service, browser, database, expect):
+    answer = browser.call("GET", "/api/auth/session")
+    assert answer.status == 200 and answer.json == browser.call("GET", "/api/auth/me").json
+    anonymous = Api(service.url)
+    for cookie in ("", f"{COOKIE}=", f"{COOKIE}=x", f"{COOKIE}={'A' * 43}"):
+        answer = anonymous.call("GET", "/api/auth/session", None, {"Cookie": cookie} if cookie else {})
+        assert (answer.status, answer.json) == (200, {"user": None}), cookie
+    key = Api(service.url)
+    key.token = insert_api_key(database, browser.id, ["links:read"])
+    expect(key.call("GET", "/api/auth/session"), 403)
+    assert browser.call("GET", "/api/auth/session", None, {"Sec-Fetch-Site": "cross-site"}).status == 403
+    browser.call("DELETE", "/api/auth/session")
+    assert browser.call("GET", "/api/auth/session").json == {"user": None}
+
+
 # --- the end of a session ---
 
 
@@ -357,7 +372,7 @@ def test_a_body_must_be_json(victim, content_type):
 
 
 def test_other_sites_cannot_read_with_a_session(victim):
-    for path in ("/api/auth/me", "/api/links", "/api/auth/sessions", "/api/links/{link}/visits"):
+    for path in ("/api/auth/me", "/api/auth/session", "/api/links", "/api/auth/sessions", "/api/links/{link}/visits"):
         for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
             assert victim.send("GET", path, None, {"Sec-Fetch-Site": site})[0] == status, (path, site)
         assert victim.send("GET", path, None, {"Origin": "https://evil.example"})[0] == 403

@@ -100,8 +100,9 @@ def moved_back(moment, zone, interval, count):
 
 def earlier(start, to, zone, interval, compare):
     """The period that compare= means: moved back by the smallest number of intervals after which the two do not overlap."""
-    if compare == "year":
-        return moved_back(start, zone, "month", 12), moved_back(to, zone, "month", 12)
+    if compare in ("month", "year"):
+        months = {"month": 1, "year": 12}[compare]
+        return moved_back(start, zone, "month", months), moved_back(to, zone, "month", months)
     interval = interval or ("hour" if to - start < datetime.timedelta(days=1) else "day")
     count = 1
     while moved_back(to, zone, interval, count) > start:
@@ -186,7 +187,7 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
             database.value("SELECT rollup_move_some(%s)", dice.choice([1, 1000]))
         scope, condition = dice.choice(SCOPES)
         start, to = random_span(dice)
-        compare, zone, interval = dice.choice([None, "previous", "year"]), dice.choice(ZONES), dice.choice(["hour", "day", "week"])
+        compare, zone, interval = dice.choice([None, "previous", "month", "year"]), dice.choice(ZONES), dice.choice(["hour", "day", "week"])
         kind = dice.choice(["summary", "values", "series"])
         names = dice.sample(sorted(DIMENSIONS), dice.choice([0, 0, 1]))
         filters = [(name, dice.choice(["=", "!="]), dice.choice(VALUES[DIMENSIONS[name]])) for name in names]
@@ -313,7 +314,7 @@ def test_a_broken_list_is_an_error_and_the_service_goes_on(new_user, database, e
 @pytest.mark.parametrize(
     ("below", "query", "pointers"),
     [
-        ("summary", "tag=&filter=colour:red&compare=month", ["/tag", "/filter", "/compare"]), ("summary", "interval=day", ["/interval"]),
+        ("summary", "tag=&filter=colour:red&compare=week", ["/tag", "/filter", "/compare"]), ("summary", "interval=day", ["/interval"]),
         ("summary", "tag=a&tag=b", ["/tag"]), ("timeseries", "from=1970-01-02&to=1970-01-10&compare=previous", ["/compare"]),
         ("country", "owner=1", ["/owner"]), ("top", "tag=a", ["/tag"]), ("top", "compare=year", ["/compare"]),
     ],
@@ -329,6 +330,26 @@ def test_one_link_can_be_compared_too(owner, database):
     assert answer["link_id"] == link
     before = plain(database, owner, "", f"id = {link}", start - (to - start), start)
     assert [sums_of(answer["compared"])] == before and before[0][0] > 0
+
+
+@pytest.mark.parametrize("compare", ["previous", "month", "year"])
+def test_as_much_is_compared_as_has_passed_of_a_range(owner, compare):
+    """Four days, of which the last one has not ended."""
+    now = lambda: datetime.datetime.now(UTC)  # noqa: E731
+    begun = now()
+    midnight = begun.replace(hour=0, minute=0, second=0, microsecond=0)
+    start, to = midnight - datetime.timedelta(days=3), midnight + datetime.timedelta(days=1)
+    moved = {
+        "previous": lambda moment: moment - datetime.timedelta(days=4),
+        "month": lambda moment: moved_back(moment, zoneinfo.ZoneInfo("UTC"), "month", 1),
+        "year": lambda moment: moved_back(moment, zoneinfo.ZoneInfo("UTC"), "month", 12),
+    }[compare]
+    for below in ("summary", "timeseries", "country"):
+        compared = owner.call("GET", path(below, start=text(start), to=text(to), compare=compare)).json["compared"]
+        assert moment_of(compared["from"]) == moved(start)
+        assert moved(begun) - datetime.timedelta(seconds=1) <= moment_of(compared["to"]) <= moved(now()), below
+    ended = owner.call("GET", path("summary", start=text(start), to=text(midnight), compare="previous")).json["compared"]
+    assert moment_of(ended["to"]) == start
 
 
 def test_an_unknown_dimension_is_404(ann, expect):

@@ -207,27 +207,32 @@ static void continues_as_if_the_handed_over_batch_were_stored(void **state)
 }
 
 /* The batch before was stored, and its visits are on their way to Kafka. */
-static void holds_published_until_the_batch_before_is_acknowledged(void **state)
+static void is_acknowledged_up_to_the_batch_before(void **state)
 {
-	struct offsets unacked = { 0 };
-	struct offsets batch = { 0 };
+	struct offsets first = { 0 }, second = { 0 }, third = { 0 };
 	extend(offsets_find(*state, 3), 100);
 	extend(offsets_find(*state, 1), 57);
-	offsets_hand_over(*state, &unacked);
+	offsets_hand_over(*state, &first);
 	extend(offsets_find(*state, 3), 101);
 	extend(offsets_find(*state, 1), 58);
-	offsets_hand_over(*state, &batch);
-	assert_int_equal(offsets_find(&batch, 3)->published, 101);
-	assert_int_equal(offsets_find(&batch, 1)->published, 58);
-	offsets_hold_published(&batch, &unacked);
-	assert_int_equal(offsets_find(&batch, 3)->published, 90);
-	assert_int_equal(offsets_find(&batch, 1)->published, 57);
-	assert_int_equal(offsets_find(&batch, 3)->next_stored, 102);
-	offsets_clear(&unacked);
-	offsets_clear(&batch);
+	offsets_hand_over(*state, &second);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 3)), 101);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 1)), 58);
+	offsets_set_unacked(&second, &first);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 3)), 90);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 1)), 57);
+	assert_int_equal(offsets_find(&second, 3)->next_stored, 102);
+	/* The visits of the first batch are acknowledged before those of the second are sent. */
+	extend(offsets_find(*state, 3), 102);
+	offsets_hand_over(*state, &third);
+	offsets_set_unacked(&third, &second);
+	assert_int_equal(offsets_acknowledged(offsets_find(&third, 3)), 101);
+	offsets_clear(&first);
+	offsets_clear(&second);
+	offsets_clear(&third);
 }
 
-static void holds_published_only_where_the_batch_before_has_records(void **state)
+static void is_acknowledged_where_the_batch_before_has_no_records(void **state)
 {
 	struct offsets unacked = { 0 };
 	struct offsets batch = { 0 };
@@ -237,12 +242,12 @@ static void holds_published_only_where_the_batch_before_has_records(void **state
 	offsets_find(*state, 3)->published = 95;
 	offsets_hand_over(*state, &batch);
 	offsets_find(&unacked, 3)->published = 80;
-	offsets_hold_published(&batch, &unacked);
-	assert_int_equal(offsets_find(&batch, 3)->published, 95);
+	offsets_set_unacked(&batch, &unacked);
+	assert_int_equal(offsets_acknowledged(offsets_find(&batch, 3)), 95);
 	/* It never moves forward. */
 	offsets_find(&batch, 1)->published = 20;
-	offsets_hold_published(&batch, &unacked);
-	assert_int_equal(offsets_find(&batch, 1)->published, 20);
+	offsets_set_unacked(&batch, &unacked);
+	assert_int_equal(offsets_acknowledged(offsets_find(&batch, 1)), 20);
 	offsets_clear(&unacked);
 	offsets_clear(&batch);
 }
@@ -270,8 +275,8 @@ int main(void)
 		WITH_TWO_PARTITIONS(discards_a_batch_that_was_not_stored),
 		WITH_TWO_PARTITIONS(is_published_only_when_every_counted_visit_is),
 		WITH_TWO_PARTITIONS(continues_as_if_the_handed_over_batch_were_stored),
-		WITH_TWO_PARTITIONS(holds_published_until_the_batch_before_is_acknowledged),
-		WITH_TWO_PARTITIONS(holds_published_only_where_the_batch_before_has_records),
+		WITH_TWO_PARTITIONS(is_acknowledged_up_to_the_batch_before),
+		WITH_TWO_PARTITIONS(is_acknowledged_where_the_batch_before_has_no_records),
 		WITH_TWO_PARTITIONS(counts_halted_partitions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 import type { components, paths } from "../generated/api";
+import { tDetail } from "../i18n";
 
 export type Schemas = components["schemas"];
 export type Link = Schemas["Link"];
@@ -23,9 +24,9 @@ export class ApiError extends Error {
     return this.problem?.type.match(/\/problems\/([a-z-]+)$/)?.[1] ?? "";
   }
 
-  /** Field errors by JSON pointer without the leading slash. */
+  /** Field errors by the name of the field: the first part of the JSON pointer. */
   get fields(): Record<string, string> {
-    return Object.fromEntries((this.problem?.errors ?? []).map((each) => [each.pointer.slice(1), each.detail]));
+    return Object.fromEntries((this.problem?.errors ?? []).map((each) => [each.pointer.split("/")[1] ?? "", tDetail(each.detail)]));
   }
 }
 

@@ -50,6 +50,8 @@ const KEYS: readonly (readonly [string, Key])[] = [
   ["T", "range.30d"],
   ["M", "range.month"],
   ["Y", "range.year"],
+  ["P", "range.earlier"],
+  ["N", "range.later"],
   ["X", "keys.compare"],
   ["← →", "keys.chart"],
   ["?", "keys.help"],

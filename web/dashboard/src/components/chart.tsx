@@ -13,6 +13,8 @@ type Point = Schemas["TimeSeries"]["points"][number];
 export interface ChartProps {
   interval: Interval;
   points: Point[];
+  /** The end of the range. */
+  to: string;
   /** Of the range before, aligned by number. */
   previous?: Point[];
   withBots: boolean;
@@ -22,10 +24,18 @@ const HEIGHT = 260;
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function sentence({ interval, points, previous, withBots }: ChartProps, at: number): string {
+/** Whether the hour, day, week or month of a point has begun but not ended. */
+function isRunning({ points, to }: ChartProps, at: number): boolean {
+  const now = Date.now();
+  return Date.parse(points[at]?.start ?? to) <= now && now < Date.parse(points[at + 1]?.start ?? to);
+}
+
+function sentence(props: ChartProps, at: number): string {
+  const { interval, points, previous, withBots } = props;
   const point = points[at];
   if (!point) return "";
-  const parts = [`${formatStart(interval, point.start)}: ${t("visits")} ${formatCount(point.humans)}`, `${t("unique")} ${formatCount(point.unique_visitors)}`];
+  const name = formatStart(interval, point.start);
+  const parts = [`${isRunning(props, at) ? t("so.far", { time: name }) : name}: ${t("visits")} ${formatCount(point.humans)}`, `${t("unique")} ${formatCount(point.unique_visitors)}`];
   if (withBots) parts.push(`${t("bots")} ${formatCount(point.bots)}`);
   const before = previous?.[at];
   if (before) parts.push(`${t("before")} ${formatCount(before.humans)}`);
@@ -47,6 +57,7 @@ function optionsFor(props: ChartProps, width: number): uPlot.Options {
     height: HEIGHT,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), currentZone()),
     legend: { show: false },
+    padding: [null, 44, null, null], // half a label of the last tick
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
     scales: { y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] } },
     axes: [

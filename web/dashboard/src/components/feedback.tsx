@@ -1,14 +1,19 @@
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client";
-import { t, tMaybe } from "../i18n";
+import { currentLocale, t, tMaybe } from "../i18n";
+
+function retryText(seconds: number): string {
+  const [unit, size] = ([["hour", 3600], ["minute", 60]] as const).find(([, each]) => seconds >= each) ?? (["second", 1] as const);
+  return t("retry.after", { time: new Intl.RelativeTimeFormat(currentLocale()).format(Math.ceil(seconds / size), unit) });
+}
 
 /** What went wrong, in the user's language if the catalogue knows the problem, and what to do. */
 export function explain(error: ApiError): string {
   const known = tMaybe(`problem.${error.kind}`);
-  if (known && error.retryAfterS > 0) return `${known} ${t("retry.after", { seconds: error.retryAfterS })}`;
+  if (known && error.retryAfterS > 0) return `${known} ${retryText(error.retryAfterS)}`;
   if (known) return known;
   if (error.status >= 500) return t("problem.server");
-  return error.message;
+  return error.status === 404 ? t("problem.missing") : t("problem.other", { detail: error.message });
 }
 
 export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {

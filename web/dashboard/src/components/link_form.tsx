@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
+import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { SelectField, SubmitButton, TextField } from "./field";
@@ -15,16 +17,9 @@ interface Draft {
   title: string;
   tags: string[];
   redirect_status: RedirectStatus;
-  /** As <input type=datetime-local> has it, in the browser's zone. */
+  /** As <input type=datetime-local> has it, in the zone of the account. */
   expires: string;
   expired_url: string;
-}
-
-/** 2026-11-20T08:00 in the browser's zone. */
-function toLocalInput(time: string | null): string {
-  if (time === null) return "";
-  const date = new Date(time);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 function draftOf(link: Link | null): Draft {
@@ -34,15 +29,15 @@ function draftOf(link: Link | null): Draft {
     title: link?.title ?? "",
     tags: link?.tags ?? [],
     redirect_status: link?.redirect_status ?? 302,
-    expires: toLocalInput(link?.expires_at ?? null),
+    expires: link?.expires_at ? toLocalInput(link.expires_at) : "",
     expired_url: link?.expired_url ?? "",
   };
 }
 
 function bodyOf(draft: Draft, link: Link | null) {
   // An unchanged time keeps its seconds.
-  const isSameTime = link !== null && draft.expires === toLocalInput(link.expires_at);
-  const expires_at = isSameTime ? link.expires_at : draft.expires === "" ? null : new Date(draft.expires).toISOString();
+  const isSameTime = link !== null && draft.expires === draftOf(link).expires;
+  const expires_at = isSameTime ? link.expires_at : draft.expires === "" ? null : fromLocalInput(draft.expires);
   return {
     original_url: normalizeUrl(draft.original_url),
     title: draft.title,
@@ -85,7 +80,7 @@ function More({ draft, change, error }: { draft: Draft; change: (part: Partial<D
     <details class="disclosure" open={draft.expires !== "" || draft.redirect_status !== 302}>
       <summary>{t("link.more")}</summary>
       <div class="field-row">
-        <TextField label={t("expires")} hint={t("expires.hint")} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
+        <TextField label={t("expires")} hint={t("expires.hint", { zone: currentZone() })} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
         <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
       </div>
       <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
@@ -127,7 +122,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
           <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
         )}
         <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
-        <TagInput label={t("tags")} hint={t("tags.hint")} tags={draft.tags} onChange={(tags) => change({ tags })} />
+        <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
         <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
         <More draft={draft} change={change} error={error} />
         <footer class="dialog-foot">

@@ -55,13 +55,22 @@ interface Props {
 }
 
 function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void }) {
+  const name = (
+    <>
+      <span class="short-host">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
+      {link.slug}
+    </>
+  );
   return (
     <>
       <div class="link-line">
-        <a class="short" href={href(`/links/${link.id}`)}>
-          <span class="short-host">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
-          {link.slug}
-        </a>
+        {link.state === "deleted" ? (
+          <span class="short">{name}</span>
+        ) : (
+          <a class="short" href={href(`/links/${link.id}`)}>
+            {name}
+          </a>
+        )}
         {link.state !== "active" && <StateBadge link={link} />}
       </div>
       {link.title && <div class="link-title">{link.title}</div>}

@@ -7,6 +7,7 @@ import { lazy } from "../lib/lazy";
 import type { Range } from "../lib/range";
 import type { Source, Values } from "../lib/sources";
 import { currentZone } from "../app/settings";
+import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 
 const WorldMap = lazy(() => import("./world_map"), 6);
@@ -24,12 +25,13 @@ export interface PanelProps {
   range: Range;
   filters: Filter[];
   bots: Bots;
+  isCompared: boolean;
   /** Changes when there are new visits. */
   turn: string;
   onPick: (filter: Filter) => void;
 }
 
-const shownCount = (counts: Counts, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
+const shownCount = (counts: Omit<Counts, "unique_visitors">, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
 
 interface BarsProps {
   dimension: Dimension;
@@ -37,10 +39,11 @@ interface BarsProps {
   /** Of all values, also of those that are not listed. */
   totals: Counts;
   bots: Bots;
+  isCompared: boolean;
   onPick: PanelProps["onPick"];
 }
 
-function Bars({ dimension, items, totals, bots, onPick }: BarsProps) {
+function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps) {
   const max = Math.max(1, ...items.map((item) => shownCount(item, bots)));
   const sum = Math.max(1, shownCount(totals, bots));
   return (
@@ -48,7 +51,8 @@ function Bars({ dimension, items, totals, bots, onPick }: BarsProps) {
       <colgroup>
         <col />
         <col class="col-count" />
-        <col class="col-share" />
+        {isCompared && <col class="col-share" />}
+        <col class={isCompared ? "col-change" : "col-share"} />
       </colgroup>
       <thead>
         <tr>
@@ -56,8 +60,13 @@ function Bars({ dimension, items, totals, bots, onPick }: BarsProps) {
           <th scope="col" class="number">
             {t("visits")}
           </th>
+          {isCompared && (
+            <th scope="col" class="number">
+              {t("before.short")}
+            </th>
+          )}
           <th scope="col" class="number">
-            {t("share")}
+            {isCompared ? t("change") : t("share")}
           </th>
         </tr>
       </thead>
@@ -71,7 +80,8 @@ function Bars({ dimension, items, totals, bots, onPick }: BarsProps) {
               </button>
             </th>
             <td class="number">{formatCount(shownCount(item, bots))}</td>
-            <td class="number muted">{formatShare(shownCount(item, bots) / sum)}</td>
+            {isCompared && <td class="number muted">{item.compared ? formatCount(shownCount(item.compared, bots)) : "–"}</td>}
+            <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : formatShare(shownCount(item, bots) / sum)}</td>
           </tr>
         ))}
       </tbody>
@@ -80,11 +90,11 @@ function Bars({ dimension, items, totals, bots, onPick }: BarsProps) {
 }
 
 /** The values of some dimensions, one at a time. A click on a value filters the whole page by it. */
-export function Panel({ source, title, dimensions, range, filters, bots, turn, onPick }: PanelProps) {
+export function Panel({ source, title, dimensions, range, filters, bots, isCompared, turn, onPick }: PanelProps) {
   const [dimension, setDimension] = useState<Dimension>(dimensions[0] as Dimension);
   const [isLong, setLong] = useState(false);
   const limit = dimension === "country" ? 250 : isLong ? LONG : SHORT + 1;
-  const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, ...filterQuery(filters) };
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit, bots: bots || undefined, compare: isCompared ? range.compare : undefined, ...filterQuery(filters) };
   const key = JSON.stringify([source.key, dimension, query, turn]);
   const { data, error, reload } = useQuery(key, (signal) => source.values(dimension, query, signal));
 
@@ -110,7 +120,8 @@ export function Panel({ source, title, dimensions, range, filters, bots, turn, o
       {isCurrent && (
         <div class="panel-body">
           {dimension === "country" && <WorldMap items={items} onPick={(value) => onPick({ dimension, value, isExcluded: false })} />}
-          {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} totals={data.totals} bots={bots} onPick={onPick} />}
+          {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+          {dimension.startsWith("utm_") && items.every((item) => item.value === "") && <p class="hint">{t("panel.campaigns")}</p>}
         </div>
       )}
       {isCurrent && (items.length > SHORT || isLong) && (

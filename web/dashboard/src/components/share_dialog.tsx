@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { api, unwrap } from "../api/client";
 import { href } from "../app/router";
 import { t } from "../i18n";
+import { fromLocalInput } from "../lib/zone";
 import { CopyButton } from "./copy_button";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
@@ -25,7 +26,7 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      const expires_at = expires === "" ? null : new Date(`${expires}T23:59:59`).toISOString();
+      const expires_at = expires === "" ? null : fromLocalInput(`${expires}T23:59:59`);
       const body = { ...subject, title, expires_at, password: password === "" ? null : password };
       const { url: path } = await unwrap(api.POST("/api/shares", { body }));
       setUrl(new URL(path, location.origin).href);
@@ -35,9 +36,8 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
   if (url) {
     return (
       <Dialog title={t("shares.made")} onClose={onClose}>
-        <p>{t("shares.once")}</p>
+        <p>{t(password === "" ? "shares.once" : "shares.once.password")}</p>
         <p class="secret mono">{url}</p>
-        {password !== "" && <p>{t("shares.password.pass")}</p>}
         <footer class="dialog-foot">
           <CopyButton withText text={url} label={t("shares.copy")} />
           <button type="button" class="button button-primary" onClick={onClose}>

@@ -3,12 +3,13 @@ import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
-import { formatChange, formatCompact, formatCount, formatValue } from "../lib/format";
+import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
 import { formatStart } from "../lib/starts";
 import { useThrottled } from "../lib/use_throttled";
+import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 import { SelectField } from "./field";
 import { type Bots, Panel } from "./panel";
@@ -18,26 +19,19 @@ const Chart = lazy(() => import("./chart"), 6);
 const PANEL_MS = 10_000; // a busy link must not use up the account's requests
 
 function useFigures(source: Source, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
-  const common = { tz: currentZone(), ...filterQuery(filters) };
-  const now = { from: range.from, to: range.to, ...common };
-  const before = { from: range.previousFrom, to: range.previousTo, ...common };
-  const key = JSON.stringify([source.key, now, turn, isCompared]);
+  const { interval, compare } = range;
+  const query = { from: range.from, to: range.to, tz: currentZone(), ...filterQuery(filters) };
+  const key = JSON.stringify([source.key, query, compare, turn, isCompared]);
   return useQuery(key, async (signal) => {
-    const totals = (query: typeof now) => source.totals(query, signal);
-    const series = (query: typeof now) => source.series(query, range.interval, signal);
-    const whole = { ...before, to: range.from };
-    const [current, points, previous, previousPoints] = await Promise.all([
-      totals(now),
-      series(now),
-      totals(before).catch(() => undefined), // the visit log may begin later
-      isCompared ? series(whole).catch(() => undefined) : undefined,
+    const [totals, series] = await Promise.all([
+      source.totals({ ...query, compare }, signal),
+      source.series({ ...query, compare: isCompared ? compare : undefined }, interval, signal),
     ]);
-    return { current, points, previous, previousPoints, interval: range.interval };
+    return { totals, series };
   });
 }
 
 function Tile({ label, count, before }: { label: string; count: number; before: number | undefined }) {
-  const change = before ? (count - before) / before : undefined;
   return (
     <div class="tile">
       <dt>{label}</dt>
@@ -45,25 +39,28 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
         <span class="tile-count" title={formatCount(count)}>
           {count < 100_000 ? formatCount(count) : formatCompact(count)}
         </span>
-        {change !== undefined && (
-          <span class={change < 0 ? "change change-down" : "change"} title={t("before.was", { count: formatCount(before ?? 0) })}>
-            {formatChange(change)}
-          </span>
-        )}
+        {before !== undefined && <Change count={count} before={before} />}
       </dd>
     </div>
   );
 }
 
-function Tiles({ current, previous }: { current: Totals; previous: Totals | undefined }) {
+/** The counts of the range and how they changed. What they are compared with stands below. */
+function Tiles({ totals, withBots }: { totals: Totals; withBots: boolean }) {
+  const { compared } = totals;
   return (
-    <dl class="tiles">
-      <Tile label={t("visits")} count={current.humans} before={previous?.humans} />
-      <Tile label={t("unique")} count={current.unique_visitors} before={previous?.unique_visitors} />
-      <Tile label={t("bots")} count={current.bots} before={previous?.bots} />
-    </dl>
+    <>
+      <dl class={withBots ? "tiles with-bots" : "tiles"}>
+        <Tile label={t("visits")} count={totals.humans} before={compared?.humans} />
+        <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />
+        <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />
+      </dl>
+      <p class="period">{compared ? t("period.compared", { range: formatSpan(totals.from, totals.to), earlier: formatSpan(compared.from, compared.to) }) : t("period.none")}</p>
+    </>
   );
 }
+
+const formatMaybe = (count: number | undefined) => (count === undefined ? "–" : formatCount(count));
 
 function SeriesTable({ series }: { series: Series }) {
   return (
@@ -76,15 +73,17 @@ function SeriesTable({ series }: { series: Series }) {
             <th scope="col" class="number">{t("visits")}</th>
             <th scope="col" class="number">{t("unique")}</th>
             <th scope="col" class="number">{t("bots")}</th>
+            {series.compared && <th scope="col" class="number">{t("before.visits")}</th>}
           </tr>
         </thead>
         <tbody>
-          {series.points.map((point) => (
+          {series.points.map((point, at) => (
             <tr key={point.start}>
               <th scope="row">{formatStart(series.interval, point.start)}</th>
               <td class="number">{formatCount(point.humans)}</td>
               <td class="number">{formatCount(point.unique_visitors)}</td>
               <td class="number">{formatCount(point.bots)}</td>
+              {series.compared && <td class="number">{formatMaybe(series.compared.points[at]?.humans)}</td>}
             </tr>
           ))}
         </tbody>
@@ -132,7 +131,7 @@ export function Statistics({ source }: { source: Source }) {
   const { data, error, reload } = useFigures(source, range, filters, isCompared, turn);
   const panelTurn = useThrottled(turn, PANEL_MS);
   const pick = (filter: Filter) => setParams(filterParams([...filters.filter((each) => !isSame(each, filter)), filter]));
-  const shared = { source, range, filters, bots, turn: panelTurn, onPick: pick };
+  const shared = { source, range, filters, bots, isCompared, turn: panelTurn, onPick: pick };
   return (
     <div class="statistics">
       <div class="stat-controls">
@@ -144,9 +143,9 @@ export function Statistics({ source }: { source: Source }) {
       <section class="card" aria-label={t("chart.label")}>
         {data ? (
           <>
-            <Tiles current={data.current} previous={data.previous} />
-            <Chart interval={data.interval} points={data.points.points} previous={data.previousPoints?.points} withBots={bots !== ""} />
-            <SeriesTable series={data.points} />
+            <Tiles totals={data.totals} withBots={bots !== ""} />
+            <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} withBots={bots !== ""} />
+            <SeriesTable series={data.series} />
           </>
         ) : (
           !error && <Skeleton lines={5} height={48} />

@@ -14,12 +14,13 @@ export const rememberedTags = (): string[] => [...knownTags].sort();
 interface Props {
   label: string;
   hint?: string;
+  error?: string;
   tags: string[];
   onChange: (tags: string[]) => void;
 }
 
 /** Enter or a comma adds the tag that is written, Backspace removes the last one. */
-export function TagInput({ label, hint, tags, onChange }: Props) {
+export function TagInput({ label, hint, error, tags, onChange }: Props) {
   const [draft, setDraft] = useState("");
   const list = useId();
 
@@ -38,8 +39,16 @@ export function TagInput({ label, hint, tags, onChange }: Props) {
     }
   };
 
+  /** Another row of tags could move what is being pressed away from under the pointer, so the click comes first. A button may need the tag. */
+  const onBlur = () => {
+    if (draft === "") return;
+    if (!document.querySelector(":active")) return add(draft);
+    const onClick = (event: Event) => (event.target instanceof Element && event.target.closest("button") ? add(draft) : void setTimeout(() => add(draft)));
+    addEventListener("click", onClick, { once: true, capture: true });
+  };
+
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} error={error}>
       {(control) => (
         <div class="tag-input">
           {tags.map((tag) => (
@@ -50,7 +59,7 @@ export function TagInput({ label, hint, tags, onChange }: Props) {
               </button>
             </span>
           ))}
-          <input value={draft} maxLength={50} list={list} autocomplete="off" onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={() => add(draft)} {...control} />
+          <input value={draft} list={list} autocomplete="off" onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={onBlur} {...control} />
           <datalist id={list}>
             {rememberedTags().filter((tag) => !tags.includes(tag)).map((tag) => <option value={tag} key={tag} />)}
           </datalist>

@@ -58,6 +58,22 @@ export function tn(stem: PluralKey, count: number, values: Values = {}): string 
   return t(`${stem}_${form}` as Key, { count: new Intl.NumberFormat(currentLocale()).format(count), ...values });
 }
 
+/** Details of the server, whose English text is that of en.ts with values in place of {names}. */
+const details = Object.entries(en).flatMap(([key, text]) => {
+  if (!key.startsWith("detail.")) return [];
+  const pattern = text.replace(/[.*+?^$()|[\]\\/]/g, "\\$&").replace(/\{(\w+)\}/g, "(?<$1>.+)");
+  return [[key as Key, new RegExp(`^${pattern}$`)] as const];
+});
+
+/** What the server says about a field, in the user's language if the catalogue knows it. */
+export function tDetail(detail: string): string {
+  for (const [key, pattern] of details) {
+    const match = pattern.exec(detail);
+    if (match) return t(key, match.groups);
+  }
+  return detail;
+}
+
 /** The text for a server's problem or value, or undefined if the catalogue has none. */
 export function tMaybe(key: string): string | undefined {
   return (loaded.get().texts as Record<string, string>)[key];

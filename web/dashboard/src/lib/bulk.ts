@@ -1,11 +1,17 @@
 import { api, ApiError, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { explain } from "../components/feedback";
+import { type Key, tDetail, tMaybe } from "../i18n";
 import { parseCsv } from "./csv";
 import { normalizeUrl } from "./urls";
+import { fromLocalInput } from "./zone";
 
 export type NewLink = Schemas["NewLink"];
 
 export interface BulkItem {
   link: NewLink;
+  /** Where it was written, and how. */
+  line: number;
+  text: string;
   /** What this page already knows to be wrong. */
   fault?: "url" | "slug";
 }
@@ -26,20 +32,34 @@ function columnsOf(row: string[]): (typeof COLUMNS)[number][] | undefined {
   return names.includes("original_url") ? names.map((name, at) => name ?? COLUMNS[at] ?? "title") : undefined;
 }
 
+export interface Bulk {
+  /** The line with the names of columns, if there is one. */
+  header: string;
+  items: BulkItem[];
+}
+
 /** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or spaces. */
-export function parseBulk(text: string): BulkItem[] {
+export function parseBulk(text: string): Bulk {
   const rows = parseCsv(text);
-  const header = rows[0] && columnsOf(rows[0]);
+  const header = rows[0] && columnsOf(rows[0].cells);
   const columns = header ?? COLUMNS;
-  return rows.slice(header ? 1 : 0).map((row) => {
+  const items = rows.slice(header ? 1 : 0).map(({ cells: row, line, text: written }) => {
     const cell = (name: (typeof COLUMNS)[number]) => row[columns.indexOf(name)] ?? "";
     const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
     if (cell("slug")) link.slug = cell("slug");
     if (cell("title")) link.title = cell("title");
     if (cell("tags")) link.tags = [...new Set(cell("tags").split(/[|\s]+/).filter(Boolean))];
-    if (cell("expires_at")) link.expires_at = cell("expires_at");
-    return { link, fault: faultOf(link) };
+    if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
+    return { link, line, text: written, fault: faultOf(link) };
   });
+  return { header: header ? (rows[0]?.text ?? "") : "", items };
+}
+
+/** A date is the end of its day, and a time without a zone is in the user's. Everything else is left to the server. */
+function timeOf(text: string): string {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return fromLocalInput(`${text}T23:59:59`);
+  const local = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?$/.exec(text);
+  return local && !Number.isNaN(Date.parse(`${local[1]}T${local[2]}Z`)) ? fromLocalInput(`${local[1]}T${local[2]}${local[3] ?? ""}`) : text;
 }
 
 function faultOf(link: NewLink): BulkItem["fault"] {
@@ -50,6 +70,17 @@ function faultOf(link: NewLink): BulkItem["fault"] {
 
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
+/** A field by the name that its column has on the page. */
+const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires" };
+
+function problemText(problem: Schemas["Problem"] | undefined): string {
+  const fields = problem?.errors?.map(({ pointer, detail }) => {
+    const name = pointer.split("/")[1] ?? "";
+    return `${tMaybe(NAMES[name] ?? "") ?? name}: ${tDetail(detail)}`;
+  });
+  return fields?.join("; ") || explain(new ApiError(problem?.status ?? 500, problem, "", 0));
+}
+
 /** One request. A limit of requests passes by itself; the key makes the repeat safe. */
 async function createChunk(items: BulkItem[]): Promise<BulkResult[]> {
   const params = { header: { "Idempotency-Key": newIdempotencyKey() } };
@@ -59,8 +90,7 @@ async function createChunk(items: BulkItem[]): Promise<BulkResult[]> {
       const { results } = await unwrap(api.POST("/api/links/bulk", { params, body }));
       return items.map((item, at) => {
         const { link, problem } = results[at] ?? {};
-        const details = problem?.errors?.map((each) => `${each.pointer.slice(1)} ${each.detail}`).join("; ");
-        return { item, shortUrl: link?.short_url, problem: link ? undefined : details || problem?.detail || problem?.title || "?" };
+        return { item, shortUrl: link?.short_url, problem: link ? undefined : problemText(problem) };
       });
     } catch (error) {
       const canRepeat = error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status === 503);
@@ -70,7 +100,7 @@ async function createChunk(items: BulkItem[]): Promise<BulkResult[]> {
   }
 }
 
-/** Creates all items in chunks, so that progress can be seen. */
+/** Creates all items in chunks, so that progress can be seen. After an error, the results are those of the chunks before it. */
 export async function createBulk(items: BulkItem[], onProgress: (results: BulkResult[]) => void): Promise<void> {
   const results: BulkResult[] = [];
   for (let at = 0; at < items.length; at += CHUNK) {

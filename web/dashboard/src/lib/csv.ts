@@ -1,24 +1,41 @@
-/** Rows of RFC 4180 text. The separator is a comma, semicolon or tab, whichever the first line has. */
-export function parseCsv(text: string): string[][] {
+export interface CsvRow {
+  cells: string[];
+  /** Of the first line of the row, from 1. */
+  line: number;
+  /** As it was written. */
+  text: string;
+}
+
+/** Rows of RFC 4180 text without empty ones. The separator is a comma, semicolon or tab, whichever the first line has. */
+export function parseCsv(text: string): CsvRow[] {
   const firstLine = text.slice(0, text.search(/[\r\n]|$/));
   const separator = [",", ";", "\t"].find((each) => firstLine.includes(each)) ?? ",";
-  const rows: string[][] = [];
-  let row: string[] = [];
+  const rows: CsvRow[] = [];
+  let begin = text.charCodeAt(0) === 0xfeff ? 1 : 0;
+  let line = 1;
+  let lines = 0; // of this row, but the last
+  let cells: string[] = [];
   let cell = "";
   let isQuoted = false;
-  for (let at = text.charCodeAt(0) === 0xfeff ? 1 : 0; at < text.length; at++) {
+  const endRow = (end: number) => {
+    cells = [...cells, cell].map((each) => each.trim());
+    if (cells.some((each) => each !== "")) rows.push({ cells, line, text: text.slice(begin, end).trimEnd() });
+    [cells, cell, begin, line, lines] = [[], "", end + 1, line + lines + 1, 0];
+  };
+  for (let at = begin; at < text.length; at++) {
     const char = text[at] as string;
     if (isQuoted) {
+      if (char === "\n") lines++;
       if (char !== '"') cell += char;
       else if (text[at + 1] === '"') cell += text[++at];
       else isQuoted = false;
     } else if (char === '"' && cell === "") isQuoted = true;
-    else if (char === separator) row.push(cell), (cell = "");
-    else if (char === "\n") rows.push([...row, cell]), (row = []), (cell = "");
+    else if (char === separator) cells.push(cell), (cell = "");
+    else if (char === "\n") endRow(at);
     else if (char !== "\r") cell += char;
   }
-  if (cell !== "" || row.length > 0) rows.push([...row, cell]);
-  return rows.map((cells) => cells.map((each) => each.trim())).filter((cells) => cells.some((each) => each !== ""));
+  if (cell !== "" || cells.length > 0) endRow(text.length);
+  return rows;
 }
 
 export function formatCsv(rows: readonly (readonly (string | number)[])[]): string {

@@ -23,6 +23,14 @@ export const formatTime = dates({ dateStyle: "medium", timeStyle: "short" });
 export const formatClock = dates({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export const formatHour = dates({ weekday: "short", hour: "2-digit", minute: "2-digit" });
 
+/** "17 – 23 Nov 2026"; with the time of day if it does not end at midnight. The end is exclusive. */
+export function formatSpan(from: string, to: string, zone = currentZone()): string {
+  const [begin, end] = [Date.parse(from), Date.parse(to)];
+  const isMidnight = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "short" }).format(end) === "00:00";
+  const format = new Intl.DateTimeFormat(currentLocale(), { timeZone: zone, dateStyle: "medium", ...(isMidnight ? {} : { timeStyle: "short" }) });
+  return format.formatRange(begin, isMidnight ? end - 1 : end);
+}
+
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000],
   ["month", 2_592_000],
@@ -51,7 +59,7 @@ function named(type: "region" | "language", code: string): string {
 
 /** A visit's fact as people read it. */
 export function formatValue(dimension: string, value: string): string {
-  if (value === "") return dimension.startsWith("referrer") ? t("direct") : t("unknown");
+  if (value === "") return dimension.startsWith("referrer") ? t("direct") : dimension.startsWith("utm") ? t("none") : t("unknown");
   if (dimension === "country") return named("region", value);
   if (dimension === "language") return named("language", value);
   if (dimension === "device") return deviceNames()[value] ?? value;

@@ -24,29 +24,58 @@ export function setState(link: Link, state: "active" | "disabled", done: () => v
   });
 }
 
-export function restore(links: readonly Link[], done: () => void): Promise<void> {
+/** Does the same to links one by one. After an error, those before it stay done, and what they offer to undo covers them alone. */
+function each(links: readonly Link[], act: (link: Link) => Promise<unknown>, say: (changed: readonly Link[]) => void, done: () => void): Promise<void> {
+  const changed: Link[] = [];
   return report(async () => {
-    for (const link of links) await unwrap(api.POST("/api/links/{id}/restore", byId(link)));
-    notify(tn("restored", links.length));
-    done();
+    try {
+      for (const link of links) {
+        await act(link);
+        changed.push(link);
+      }
+    } finally {
+      if (changed.length > 0) say(changed);
+      done();
+    }
   });
+}
+
+export function restore(links: readonly Link[], done: () => void): Promise<void> {
+  const act = (link: Link) => unwrap(api.POST("/api/links/{id}/restore", byId(link)));
+  return each(links, act, (restored) => notify(tn("restored", restored.length)), done);
 }
 
 /** Deletes links; the message that says so can restore them. */
 export function remove(links: readonly Link[], done: () => void): Promise<void> {
+  const act = (link: Link) => unwrap(api.DELETE("/api/links/{id}", byId(link)));
+  return each(links, act, (removed) => notify(tn("deleted", removed.length), { undo: () => void restore(removed, done) }), done);
+}
+
+type State = "active" | "disabled";
+
+async function changeStates(links: readonly Link[], state: State): Promise<number> {
+  if (links.length === 0) return 0;
+  const filter = `id:[${links.map((link) => link.id).join(",")}]`;
+  return (await unwrap(api.PATCH("/api/links", { params: { query: { filter } }, body: { state } }))).changed;
+}
+
+/** One change of all links that are in the other state; the message can undo it. */
+export function setStates(links: readonly Link[], state: State, done: () => void): Promise<void> {
   return report(async () => {
-    for (const link of links) await unwrap(api.DELETE("/api/links/{id}", byId(link)));
-    notify(tn("deleted", links.length), { undo: () => void restore(links, done) });
+    const other = state === "active" ? "disabled" : "active";
+    const changing = links.filter((link) => link.state === other);
+    const changed = await changeStates(changing, state);
+    notify(tn(state === "active" ? "enabled" : "disabled", changed), changed === 0 ? {} : { undo: () => void setStates(changing.map((link) => ({ ...link, state })), other, done) });
     done();
   });
 }
 
-/** One change of all links with these ids. */
-export function changeAll(links: readonly Link[], body: { state?: "active" | "disabled"; tags?: string[] }, done: () => void): Promise<void> {
-  return report(async () => {
-    const filter = `id:[${links.map((link) => link.id).join(",")}]`;
-    const { changed } = await unwrap(api.PATCH("/api/links", { params: { query: { filter } }, body }));
-    notify(tn("changed", changed));
-    done();
-  });
+const setTags = (link: Link, tags: string[]) => unwrap(api.PATCH("/api/links/{id}", { ...byId(link), body: { tags } }));
+
+/** Adds and removes tags of each link and keeps its others; the message can undo it. */
+export function changeTags(links: readonly Link[], added: readonly string[], removed: readonly string[], done: () => void): Promise<void> {
+  const tagsOf = (link: Link) => [...new Set([...link.tags.filter((tag) => !removed.includes(tag)), ...added])];
+  const changing = links.filter((link) => tagsOf(link).join() !== link.tags.join());
+  const undo = (changed: readonly Link[]) => () => void each(changed, (link) => setTags(link, link.tags), (back) => notify(tn("changed", back.length)), done);
+  return each(changing, (link) => setTags(link, tagsOf(link)), (changed) => notify(tn("changed", changed.length), { undo: undo(changed) }), done);
 }

@@ -1,3 +1,4 @@
+import type { Params } from "../app/router";
 import { currentZone } from "../app/settings";
 
 export const PRESETS = ["today", "7d", "30d", "90d", "month", "year", "custom"] as const;
@@ -12,9 +13,8 @@ export interface Range {
   from: string;
   to: string;
   interval: Interval;
-  /** The range of the same length before. It ends as early as this one is now. */
-  previousFrom: string;
-  previousTo: string;
+  /** The earlier period that it is compared with: months with months, years with years, others with as many days before. */
+  compare: "previous" | "month" | "year";
 }
 
 /** 2026-11-20 in the zone. */
@@ -24,6 +24,12 @@ export function dateIn(zone: string, time = Date.now()): string {
 
 export function addDays(date: string, days: number): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** The first day of the month that is some months later. */
+function monthStart(date: string, months: number): string {
+  const [year = 0, month = 1] = date.split("-").map(Number);
+  return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
 }
 
 const daysBetween = (from: string, to: string) => Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS);
@@ -45,6 +51,11 @@ function intervalOf(days: number): Interval {
   return days <= 370 ? "week" : "month";
 }
 
+function compareOf(preset: Preset, from: string, to: string): Range["compare"] {
+  if (preset === "year" || (from.endsWith("-01-01") && to === monthStart(from, 12))) return "year";
+  return preset === "month" || (from.endsWith("-01") && to === monthStart(from, 1)) ? "month" : "previous";
+}
+
 /** What the address bar says, or the last 30 days. In custom ranges "to" is the last day that is included. */
 export function rangeOf(params: URLSearchParams, now = Date.now()): Range {
   const today = dateIn(currentZone(), now);
@@ -54,9 +65,21 @@ export function rangeOf(params: URLSearchParams, now = Date.now()): Range {
   const preset = isCustom ? "custom" : named === undefined || named === "custom" ? "30d" : named;
   const from = isCustom ? start : firstDay(preset, today);
   const to = addDays(isCustom ? end : today, 1);
-  const days = daysBetween(from, to);
-  const isRunning = from <= today && today < to;
-  // To the minute, so that the address of the request is the same for a while.
-  const sameMoment = new Date(Math.floor(now / 60_000) * 60_000 - days * DAY_MS).toISOString();
-  return { preset, from, to, interval: intervalOf(days), previousFrom: addDays(from, -days), previousTo: isRunning ? sameMoment : from };
+  return { preset, from, to, interval: intervalOf(daysBetween(from, to)), compare: compareOf(preset, from, to) };
+}
+
+/** Parameters of the range before (-1) or after (1) this one: whole months and years, or as many days. undefined: it has not begun. */
+export function stepRange(range: Range, step: -1 | 1, now = Date.now()): Params | undefined {
+  const today = dateIn(currentZone(), now);
+  const months = { previous: 0, month: 1, year: 12 }[range.compare];
+  const days = daysBetween(range.from, range.to);
+  const from = months > 0 ? monthStart(range.from, months * step) : addDays(range.from, days * step);
+  const to = months > 0 ? monthStart(range.from, months * (step + 1)) : addDays(range.to, days * step);
+  if (from > today) return undefined;
+  const isNow = (preset: Preset) => {
+    if (preset === "month" || preset === "year") return preset === range.compare && firstDay(preset, today) === from;
+    return preset !== "custom" && firstDay(preset, today) === from && to === addDays(today, 1);
+  };
+  const preset = PRESETS.find(isNow);
+  return preset ? { range: preset, from: "", to: "" } : { range: "", from, to: addDays(to, -1) };
 }

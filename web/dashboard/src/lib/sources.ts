@@ -2,11 +2,11 @@ import { api, type Schemas, unwrap } from "../api/client";
 import type { Dimension } from "./filters";
 import type { Interval } from "./range";
 
-export type Totals = Pick<Schemas["LinksStatistics"], "humans" | "bots" | "total" | "unique_visitors">;
+export type Totals = Pick<Schemas["LinksStatistics"], "from" | "to" | "humans" | "bots" | "total" | "unique_visitors" | "compared">;
 export type Series = Schemas["TimeSeries"];
 export type Values = Schemas["DimensionStatistics"];
 
-/** from, to, tz and filters. */
+/** from, to, tz, compare and filters. */
 export type Question = Record<string, string | string[] | number | undefined>;
 
 /** Whose visits are shown: those of one link, of the account's links together, or of a share. */
@@ -25,7 +25,7 @@ export function linkSource(id: number): Source {
   const path = { id };
   return {
     key: `link ${id}`,
-    totals: (query, signal) => unwrap(api.GET("/api/links/{id}/stats", { params: { path, query }, signal })),
+    totals: async (query, signal) => (await unwrap(api.GET("/api/links/{id}/stats", { params: { path, query }, signal }))) as Totals, // of a range
     series: (query, interval, signal) => unwrap(api.GET("/api/links/{id}/stats/timeseries", { params: { path, query: { ...query, interval } }, signal })),
     values: (dimension, query, signal) => unwrap(api.GET("/api/links/{id}/stats/{dimension}", { params: { path: { id, dimension }, query }, signal })),
     turn: async (signal) => String((await unwrap(api.GET("/api/links/{id}/stats", { params: { path }, signal }))).total),

@@ -53,7 +53,7 @@ export default function AuditPage() {
                 <tr key={entry.id}>
                   <td class="muted">{formatTime(entry.at)}</td>
                   <td>
-                    <code>{entry.action}</code>
+                    <code class="nowrap">{entry.action}</code>
                     <div class="muted">
                       {entry.subject_type} {entry.subject_id}
                     </div>

@@ -1,18 +1,21 @@
 import { useMemo, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client";
 import { href } from "../app/router";
-import { ErrorBox } from "../components/feedback";
+import { ErrorBox, explain } from "../components/feedback";
 import { Field } from "../components/field";
 import { Icon } from "../components/icons";
 import { t, tn } from "../i18n";
 import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
 import { formatCsv } from "../lib/csv";
 import { saveFile } from "../lib/download";
-import { hostAndSlug, shortenUrl } from "../lib/format";
+import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 const EXAMPLE = "original_url,slug,title,tags\nhttps://example.com/spring,spring,Spring sale,sale|newsletter\nhttps://example.com/about";
+
+/** The server judges what is no time. */
+const formatGivenTime = (time: string) => (Number.isNaN(Date.parse(time)) ? time : formatTime(time));
 
 function Preview({ items }: { items: BulkItem[] }) {
   return (
@@ -21,6 +24,9 @@ function Preview({ items }: { items: BulkItem[] }) {
         <caption class="card-head">{tn("bulk.preview", items.length)}</caption>
         <thead>
           <tr>
+            <th scope="col" class="number">
+              {t("bulk.line")}
+            </th>
             <th scope="col">{t("destination")}</th>
             <th scope="col">{t("slug")}</th>
             <th scope="col" class="wide-only">
@@ -29,18 +35,22 @@ function Preview({ items }: { items: BulkItem[] }) {
             <th scope="col" class="wide-only">
               {t("tags")}
             </th>
+            <th scope="col" class="wide-only">
+              {t("expires")}
+            </th>
           </tr>
         </thead>
         <tbody>
-          {items.slice(0, PREVIEW_ROWS).map((item, at) => (
-            <tr key={at}>
+          {items.slice(0, PREVIEW_ROWS).map((item) => (
+            <tr key={item.line}>
+              <td class="number muted">{item.line}</td>
               <td class="cell-link">
                 <div class="ellipsis">{shortenUrl(item.link.original_url)}</div>
-                {item.fault && <div class="field-error">{t(`bulk.fault.${item.fault}`)}</div>}
               </td>
               <td class="mono">{item.link.slug ?? <span class="muted">{t("random")}</span>}</td>
               <td class="wide-only">{item.link.title}</td>
               <td class="wide-only">{item.link.tags?.join(", ")}</td>
+              <td class="wide-only nowrap">{item.link.expires_at && formatGivenTime(item.link.expires_at)}</td>
             </tr>
           ))}
         </tbody>
@@ -50,14 +60,54 @@ function Preview({ items }: { items: BulkItem[] }) {
   );
 }
 
-function Outcome({ results, total, isBusy }: { results: BulkResult[]; total: number; isBusy: boolean }) {
-  const failed = results.filter((result) => result.problem);
+interface Faulty {
+  item: BulkItem;
+  reason: string;
+}
+
+const faultyOf = (items: BulkItem[]): Faulty[] => items.flatMap((item) => (item.fault ? [{ item, reason: t(`bulk.fault.${item.fault}`) }] : []));
+
+/** Lines with what is wrong with each. */
+function FaultyLines({ lines }: { lines: Faulty[] }) {
+  return (
+    <>
+      <ul class="rows">
+        {lines.slice(0, PREVIEW_ROWS).map(({ item, reason }) => (
+          <li class="row" key={item.line}>
+            <span class="row-main">
+              <span class="ellipsis">
+                <strong>{t("bulk.line.n", { line: item.line })}</strong> <span class="mono">{item.text}</span>
+              </span>
+              <span class="field-error">{reason}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+      {lines.length > PREVIEW_ROWS && <p class="muted">{tn("bulk.more", lines.length - PREVIEW_ROWS)}</p>}
+    </>
+  );
+}
+
+interface OutcomeProps {
+  results: BulkResult[];
+  /** Those that were not created, also because they were left out. */
+  failed: Faulty[];
+  total: number;
+  isBusy: boolean;
+  onEdit: () => void;
+}
+
+function Outcome({ results, failed, total, isBusy, onEdit }: OutcomeProps) {
+  const created = results.filter((result) => result.shortUrl);
   const save = () => {
-    const rows = results.map((each) => [each.item.link.original_url, each.shortUrl ?? "", each.problem ?? ""]);
-    saveFile(new Blob([formatCsv([["original_url", "short_url", "problem"], ...rows])], { type: "text/csv" }), "waymark-links.csv");
+    const rows = [
+      ...created.map(({ item, shortUrl }) => [item.line, item.link.original_url, shortUrl ?? "", ""]),
+      ...failed.map(({ item, reason }) => [item.line, item.link.original_url, "", reason]),
+    ].sort((a, b) => Number(a[0]) - Number(b[0]));
+    saveFile(new Blob([formatCsv([["line", "original_url", "short_url", "problem"], ...rows])], { type: "text/csv" }), "waymark-links.csv");
   };
   return (
-    <section class="card" aria-label={t("bulk.result")}>
+    <section class="card form" aria-label={t("bulk.result")}>
       <label class="progress">
         <span role="status">{t("bulk.progress", { done: results.length, total })}</span>
         <progress max={total} value={results.length} />
@@ -65,23 +115,21 @@ function Outcome({ results, total, isBusy }: { results: BulkResult[]; total: num
       {!isBusy && (
         <>
           <p>
-            <strong>{tn("bulk.created", results.length - failed.length)}</strong> {failed.length > 0 && tn("bulk.failed", failed.length)}
+            <strong>{tn("bulk.created", created.length)}</strong> {created[0]?.shortUrl && t("bulk.first", { url: hostAndSlug(created[0].shortUrl) })}
           </p>
           {failed.length > 0 && (
-            <ul class="rows">
-              {failed.slice(0, PREVIEW_ROWS).map((result, at) => (
-                <li class="row" key={at}>
-                  <span class="row-main">
-                    <span class="ellipsis">{shortenUrl(result.item.link.original_url)}</span>
-                    <span class="field-error">{result.problem}</span>
-                  </span>
-                </li>
-              ))}
-            </ul>
+            <>
+              <p>{tn("bulk.failed", failed.length)}</p>
+              <FaultyLines lines={failed} />
+            </>
           )}
-          {results[0]?.shortUrl && <p class="muted">{t("bulk.first", { url: hostAndSlug(results[0].shortUrl) })}</p>}
           <div class="button-row">
-            <a class="button button-primary" href={href("/links")}>
+            {failed.length > 0 && (
+              <button type="button" class="button button-primary" onClick={onEdit}>
+                <Icon name="edit" /> {tn("bulk.edit", failed.length)}
+              </button>
+            )}
+            <a class={failed.length > 0 ? "button" : "button button-primary"} href={href("/links")}>
               {t("bulk.show")}
             </a>
             <button type="button" class="button" onClick={save}>
@@ -100,8 +148,9 @@ export default function BulkPage() {
   const [error, setError] = useState<ApiError>();
   const [isTooLarge, setTooLarge] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  const items = useMemo(() => parseBulk(text), [text]);
+  const { header, items } = useMemo(() => parseBulk(text), [text]);
   const good = items.filter((item) => !item.fault);
+  const faulty = faultyOf(items);
 
   const readFile = async (file: File | undefined) => {
     if (!file) return;
@@ -118,6 +167,21 @@ export default function BulkPage() {
       setError(asApiError(cause));
     }
     setBusy(false);
+  };
+
+  /** In the order of the lines: rejected here, rejected by the server, or not reached because of an error. */
+  const failed = (): Faulty[] => {
+    const done = new Map(results?.map((result) => [result.item, result]));
+    const rejected = good.flatMap((item) => {
+      const result = done.get(item);
+      return result?.shortUrl ? [] : [{ item, reason: result?.problem ?? (error ? explain(error) : "") }];
+    });
+    return [...faulty, ...rejected].sort((a, b) => a.item.line - b.item.line);
+  };
+  const editFailed = () => {
+    setText([header, ...failed().map(({ item }) => item.text)].filter(Boolean).join("\n"));
+    setResults(undefined);
+    setError(undefined);
   };
 
   return (
@@ -142,15 +206,16 @@ export default function BulkPage() {
           </Field>
           <div class="button-row">
             <button type="button" class="button button-primary" disabled={good.length === 0} onClick={create}>
-              {tn("bulk.create", good.length)}
+              {good.length === 0 ? t("bulk.create.none") : tn("bulk.create", good.length)}
             </button>
-            {good.length < items.length && <span class="field-error">{tn("bulk.skipped", items.length - good.length)}</span>}
+            {faulty.length > 0 && <span class="field-error">{tn("bulk.skipped", faulty.length)}</span>}
           </div>
+          {faulty.length > 0 && <FaultyLines lines={faulty} />}
         </section>
       )}
       {error && <ErrorBox error={error} />}
-      {results && <Outcome results={results} total={good.length} isBusy={isBusy} />}
-      {!results && items.length > 0 && <Preview items={items} />}
+      {results && <Outcome results={results} failed={isBusy ? [] : failed()} total={good.length} isBusy={isBusy} onEdit={editFailed} />}
+      {!results && good.length > 0 && <Preview items={good} />}
     </>
   );
 }

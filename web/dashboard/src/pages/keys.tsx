@@ -10,6 +10,7 @@ import { Icon } from "../components/icons";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatDate, formatRelative } from "../lib/format";
+import { fromLocalInput } from "../lib/zone";
 
 type ApiKey = Schemas["Key"];
 type Scope = Schemas["Scope"];
@@ -26,7 +27,7 @@ function NewKey({ onClose, onMade }: { onClose: () => void; onMade: () => void }
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      const expires_at = expires === "" ? null : new Date(`${expires}T23:59:59`).toISOString();
+      const expires_at = expires === "" ? null : fromLocalInput(`${expires}T23:59:59`);
       setSecret((await unwrap(api.POST("/api/keys", { body: { name, scopes, expires_at } }))).secret);
       onMade();
     });

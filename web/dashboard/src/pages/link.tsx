@@ -5,7 +5,7 @@ import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
 import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
-import { ErrorBox, Skeleton } from "../components/feedback";
+import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { LinkForm } from "../components/link_form";
 import { LinkActions, StateBadge } from "../components/link_table";
 import { ShareButton } from "../components/share_button";
@@ -22,6 +22,15 @@ export default function LinkPage({ id }: PageProps) {
   useTagColors();
   const { data, error, reload } = useQuery(`link ${id}`, (signal) => unwrap(api.GET("/api/links/{id}", { params: { path: { id: linkId } }, signal })));
   const [isEditing, setEditing] = useState(false);
+  if (error?.status === 404) {
+    return (
+      <Empty isPage title={t("link.missing")} text={t("link.missing.text")}>
+        <a class="button button-primary" href={href("/links")}>
+          {t("overview.none.action")}
+        </a>
+      </Empty>
+    );
+  }
   if (error && !data) return <ErrorBox error={error} retry={reload} />;
   if (!data) return <Skeleton lines={8} height={40} />;
   const { link } = data;

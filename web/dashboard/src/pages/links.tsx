@@ -13,7 +13,7 @@ import { LinkTable } from "../components/link_table";
 import { rememberedTags, rememberTags, TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { hostAndSlug } from "../lib/format";
-import { changeAll, remove } from "../lib/link_actions";
+import { changeTags, remove, restore, setStates } from "../lib/link_actions";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 2_500;
@@ -112,34 +112,79 @@ function FilterBar({ query }: { query: Filters }) {
   );
 }
 
-function SelectionBar({ links, onDone }: { links: Link[]; onDone: () => void }) {
-  const [tags, setTags] = useState<string[]>();
+interface TagsDialogProps {
+  links: Link[];
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Tags to add to the links, and those that they have to remove from them. */
+function TagsDialog({ links, onClose, onDone }: TagsDialogProps) {
+  const [added, setAdded] = useState<string[]>([]);
+  const [removed, setRemoved] = useState<string[]>([]);
+  const present = [...new Set(links.flatMap((link) => link.tags))].sort();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void changeTags(links, added, removed, onDone).then(onClose);
+  };
+  return (
+    <Dialog title={tn("tags.change", links.length)} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        <TagInput label={t("tags.add")} hint={t("tags.hint")} tags={added} onChange={setAdded} />
+        {present.length > 0 && (
+          <fieldset class="fieldset">
+            <legend>{t("tags.remove")}</legend>
+            {present.map((tag) => (
+              <label class="check" key={tag}>
+                <input type="checkbox" checked={removed.includes(tag)} onChange={(event) => setRemoved(event.currentTarget.checked ? [...removed, tag] : removed.filter((each) => each !== tag))} />
+                {tag} <span class="muted">{tn("tag.links", links.filter((link) => link.tags.includes(tag)).length)}</span>
+              </label>
+            ))}
+          </fieldset>
+        )}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          <button type="submit" class="button button-primary">
+            {t("save")}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function SelectionBar({ links, onClear, onDone }: { links: Link[]; onClear: () => void; onDone: () => void }) {
+  const [isTagging, setTagging] = useState(false);
+  const areDeleted = links.every((link) => link.state === "deleted");
   return (
     <div class="selection-bar" role="region" aria-label={t("selection")}>
       <strong>{tn("selected", links.length)}</strong>
-      <button type="button" class="button" onClick={() => void changeAll(links, { state: "active" }, onDone)}>
-        {t("enable")}
-      </button>
-      <button type="button" class="button" onClick={() => void changeAll(links, { state: "disabled" }, onDone)}>
-        {t("disable")}
-      </button>
-      <button type="button" class="button" onClick={() => setTags([])}>
-        {t("tags.set")}
-      </button>
-      <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
-        {t("delete")}
-      </button>
-      {tags && (
-        <Dialog title={t("tags.set")} onClose={() => setTags(undefined)}>
-          <p>{tn("tags.replace", links.length)}</p>
-          <TagInput label={t("tags")} hint={t("tags.hint")} tags={tags} onChange={setTags} />
-          <footer class="dialog-foot">
-            <button type="button" class="button button-primary" onClick={() => void changeAll(links, { tags }, onDone).then(() => setTags(undefined))}>
-              {t("save")}
-            </button>
-          </footer>
-        </Dialog>
+      {areDeleted ? (
+        <button type="button" class="button" onClick={() => void restore(links, onDone)}>
+          {t("restore")}
+        </button>
+      ) : (
+        <>
+          <button type="button" class="button" onClick={() => setTagging(true)}>
+            {t("tags")}
+          </button>
+          <button type="button" class="button" onClick={() => void setStates(links, "active", onDone)}>
+            {t("enable")}
+          </button>
+          <button type="button" class="button" onClick={() => void setStates(links, "disabled", onDone)}>
+            {t("disable")}
+          </button>
+          <button type="button" class="button button-danger" onClick={() => void remove(links, onDone)}>
+            {t("delete")}
+          </button>
+        </>
       )}
+      <button type="button" class="button button-quiet" onClick={onClear}>
+        {t("cancel")}
+      </button>
+      {isTagging && <TagsDialog links={links} onClose={() => setTagging(false)} onDone={onDone} />}
     </div>
   );
 }
@@ -214,6 +259,7 @@ export default function LinksPage() {
       {chosen.length > 0 && (
         <SelectionBar
           links={chosen}
+          onClear={() => setSelected(new Set())}
           onDone={() => {
             setSelected(new Set());
             reload();

@@ -64,6 +64,11 @@ export default function LoginPage() {
         {isNew ? t("register.other") : t("login.other")}{" "}
         <a href={href(isNew ? "/login" : "/register", { next })}>{isNew ? t("login") : t("register")}</a>
       </p>
+      {!isNew && (
+        <p class="hint">
+          {t("login.forgotten")} <a href={href("/reset")}>{t("reset.title")}</a>
+        </p>
+      )}
     </form>
   );
 }

@@ -77,8 +77,7 @@ function Row({ tag, items, onColor }: RowProps) {
         <TagChip tag={tag.name} />
       </td>
       <td>
-        <input type="color" class="swatch" aria-label={t("tag.color.of", { tag: tag.name })} value={tag.color ?? DEFAULT_COLOR} onChange={(event) => onColor(event.currentTarget.value)} />
-        {!tag.color && <span class="muted"> {t("tag.color.none")}</span>}
+        <input type="color" class={tag.color ? "swatch" : "swatch swatch-none"} aria-label={t("tag.color.of", { tag: tag.name })} value={tag.color ?? DEFAULT_COLOR} onChange={(event) => onColor(event.currentTarget.value)} />
       </td>
       <td class="number">
         <a href={href("/links", { tag: tag.name })} aria-label={`${tn("tag.links", tag.links)}: ${tag.name}`}>

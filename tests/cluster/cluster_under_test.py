@@ -1,0 +1,134 @@
+"""What the tests ask of the cluster, and do to it."""
+
+import json
+import os
+import pathlib
+import signal
+
+from clusterlib.certificates import NODE
+from clusterlib.errors import ClusterError
+from clusterlib.waymark import EDGE, NAMESPACE
+from network_namespace import ask
+from waiting import wait_until
+
+# A guard against a hang. Pods start within seconds on an idle machine.
+TIMEOUT_S = 900
+REDIRECTOR = "redirector"
+# The program that holds a pod.
+PAUSE = "pause"
+
+
+class Cluster:
+    def __init__(self, node, waymark):
+        self.node = node
+        self.waymark = waymark
+        self.edge = waymark.edge_address()
+        hosts = {service: host for host, service in waymark.ingresses()}
+        self.redirect_host, self.api_host = hosts[REDIRECTOR], hosts["links-api"]
+
+    def kubectl(self, *arguments, **options):
+        return self.waymark.kubectl(*arguments, **options)
+
+    def get(self, *arguments, namespace=NAMESPACE):
+        return json.loads(self.node.kubectl("-n", namespace, "get", *arguments, "--output=json").stdout)
+
+    def pods(self, app, namespace=NAMESPACE):
+        """The pods of a service that are not ending, by name."""
+        found = self.get("pods", f"--selector=app.kubernetes.io/name={app}", namespace=namespace)["items"]
+        return sorted((pod for pod in found if "deletionTimestamp" not in pod["metadata"]), key=lambda pod: pod["metadata"]["name"])
+
+    def ready_pods(self, app):
+        def is_ready(pod):
+            return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
+
+        return [pod for pod in self.pods(app) if is_ready(pod)]
+
+    def wait_until_ready(self):
+        """Waits until every workload has all its pods, of its newest revision, ready."""
+        wait_until(lambda: not self.problems(), TIMEOUT_S, "all pods ready")
+
+    def problems(self):
+        found = []
+        for thing in self.get("deployment,statefulset")["items"]:
+            wanted, status = thing["spec"].get("replicas", 1), thing["status"]
+            is_current = status.get("observedGeneration") == thing["metadata"]["generation"]
+            if not is_current or (wanted, wanted) != (status.get("readyReplicas", 0), status.get("updatedReplicas", 0)) or status.get("replicas", 0) != wanted:
+                found.append(thing["metadata"]["name"])
+        return found
+
+    def repair(self):
+        """Brings back what a test that failed may have taken away."""
+        for name in (self.node.folder / "stopped").iterdir():
+            name.unlink()
+        self.node.kubectl("uncordon", NODE)
+        self.kubectl("scale", "--replicas=1", *(f"statefulset/{name}" for name in ("kafka", "postgres", "redis")))
+        self.node.kubectl("-n", "kube-system", "scale", "--replicas=1", "deployment/coredns")
+
+    # --- Kafka ---
+
+    def stop_kafka(self):
+        self.kubectl("scale", "statefulset", "kafka", "--replicas=0")
+        wait_until(lambda: not self.get("pods", "--selector=app.kubernetes.io/name=kafka")["items"], TIMEOUT_S, "the end of Kafka")
+
+    def start_kafka(self):
+        self.kubectl("scale", "statefulset", "kafka", "--replicas=1")
+
+    def metric(self, pod, name):
+        """The sum of a metric of a pod; None: it does not answer."""
+        try:
+            answer = ask(self.node.pid, pod["status"]["podIP"], "GET", "/metrics", {}, port=9090)
+        except (OSError, KeyError):
+            return None
+        values = [float(line.rsplit(" ", 1)[1]) for line in answer.body.decode().splitlines() if line.split("{")[0].split(" ")[0] == name]
+        return sum(values) if values else None
+
+    def queued(self):
+        """Clicks in the journals of all redirectors that answer."""
+        return [self.metric(pod, "waymark_events_queued") for pod in self.pods(REDIRECTOR)]
+
+    def wait_until_shipped(self):
+        wait_until(lambda: not any(value != 0 for value in self.queued()), TIMEOUT_S, "journals that are empty")
+
+    # --- PostgreSQL ---
+
+    def sql(self, statement):
+        """The rows of a statement: lists of texts."""
+        command = ["psql", "-h", "/tmp", "-U", "postgres", "-AtF", "\t", "-v", "ON_ERROR_STOP=1", "-d", "waymark", "-c", statement]
+        out = self.kubectl("exec", "postgres-0", "--", *command).stdout
+        return [line.split("\t") for line in out.splitlines()]
+
+    # --- processes ---
+
+    def processes(self, pod):
+        """The processes of a pod, seen from this machine, by their number."""
+        found = {}
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if pod["metadata"]["uid"] in (folder / "cgroup").read_text():
+                    found[int(folder.name)] = (folder / "comm").read_text().strip()
+            except OSError:
+                continue  # it has ended
+        return found
+
+    def process(self, pod):
+        """The process of a pod with one container; None: it does not run."""
+        return next((pid for pid, name in self.processes(pod).items() if name != PAUSE), None)
+
+    def kill(self, pod, number=signal.SIGKILL):
+        pid = wait_until(lambda: self.process(pod), TIMEOUT_S, f"the process of {pod['metadata']['name']}")
+        os.kill(pid, number)
+
+    def evict(self, pod):
+        """Asks for an eviction; False: a disruption budget refuses it for now."""
+        name = pod["metadata"]["name"]
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": NAMESPACE}}
+        try:
+            self.node.kubectl("create", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/eviction", "-f", "-", input=json.dumps(body))
+        except ClusterError as error:
+            if "disruption budget" not in str(error):
+                raise
+            return False
+        return True
+
+    def edge_pod(self):
+        return self.pods("edge", namespace=EDGE)[0]

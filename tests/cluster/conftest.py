@@ -1,0 +1,44 @@
+"""Fixtures of the tests on a cluster. tests/cluster/run starts it; tools/cluster up and CLUSTER_STATE lend one that runs."""
+
+import os
+import pathlib
+
+import pytest
+
+from clusterlib.node import Node
+from clusterlib.waymark import Waymark
+from cluster_under_test import Cluster
+from network_namespace import Api
+from clients import unique_email
+from waiting import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    node = Node(os.environ.get("CLUSTER_STATE", ROOT / "build/cluster"))
+    if not node.pid:
+        pytest.fail(f"no cluster runs in {node.folder}: run tests/cluster/run, or tools/cluster up")
+    return Cluster(node, Waymark(node))
+
+
+@pytest.fixture(autouse=True)
+def healthy(cluster):
+    """Each test begins with all pods ready and an empty journal, whatever the one before it did."""
+    cluster.repair()
+    cluster.wait_until_ready()
+    cluster.wait_until_shipped()
+
+
+@pytest.fixture(scope="session")
+def user(cluster):
+    api = Api(cluster.node, cluster.edge, cluster.api_host)
+    wait_until(lambda: api.call("GET", "/api/stats").status == 200, 300, "the API through the edge")
+    api.register_and_login(unique_email())
+    return api
+
+
+@pytest.fixture
+def link(user):
+    return user.create()

@@ -1,0 +1,58 @@
+"""HTTP from inside of the cluster's network namespaces: of the node, or of a pod."""
+
+import contextlib
+import http.client
+import json
+import socket
+
+from clients import Answer, Api as OutsideApi
+from namespace import network_of
+
+
+def connect(pid, address, port, timeout):
+    """A connection from the network of process pid."""
+    with network_of(pid):
+        connection = socket.socket()
+    try:
+        connection.settimeout(timeout)
+        connection.connect((address, port))
+        return connection
+    except BaseException:
+        connection.close()
+        raise
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self, pid, address, port=80, timeout=60):
+        super().__init__(address, port, timeout=timeout)
+        self.pid = pid
+
+    def connect(self):
+        self.sock = connect(self.pid, self.host, self.port, self.timeout)
+
+
+def ask(pid, address, method, path, headers, body=None, port=80, timeout=60):
+    """Sends one request on a new connection."""
+    connection = Connection(pid, address, port, timeout)
+    with contextlib.closing(connection):
+        connection.request(method, path, body=body, headers=headers)
+        response = connection.getresponse()
+        return Answer(response, response.read())
+
+
+class Api(OutsideApi):
+    """The API through the edge, from the node."""
+
+    def __init__(self, node, address, host):
+        super().__init__(None)
+        self.node, self.address, self.host = node, address, host
+
+    def call(self, method, path, body=None, headers=None):
+        sent = {"Accept": "application/json", "Host": self.host, **(headers or {})}
+        if self.token:
+            sent["Authorization"] = f"Bearer {self.token}"
+        data = None
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+            data = body if isinstance(body, (bytes, str)) else json.dumps(body)
+        return ask(self.node.pid, self.address, method, path, sent, data)

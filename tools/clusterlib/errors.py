@@ -1,0 +1,2 @@
+class ClusterError(Exception):
+    """A message for the user."""
