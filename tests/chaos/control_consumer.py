@@ -7,6 +7,7 @@ the two apart proves nothing.
 import collections
 import http.server
 import os
+import sys
 import threading
 import time
 
@@ -58,6 +59,7 @@ def count_until_it_works(connection, clicks):
 
 
 def main():
+    print('{"event":"started"}', file=sys.stderr, flush=True)  # the harness waits for it
     server = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["OPS_PORT"])), AlwaysReady)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     connection = None

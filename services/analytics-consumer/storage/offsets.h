@@ -111,8 +111,8 @@ void offsets_hand_over(struct offsets *offsets, struct offsets *batch);
 /* Frees what out held before. */
 void offsets_copy(const struct offsets *offsets, struct offsets *out);
 /*
- * Kafka has not acknowledged the visits of the batch unacked yet, which was handed over right before
- * batch. Those of the batches before it are acknowledged.
+ * Kafka has not acknowledged the visits of the batch unacked yet, which was handed over right
+ * before batch. Those of the batches before it are acknowledged.
  */
 void offsets_set_unacked(struct offsets *batch, const struct offsets *unacked);
 /* Begins the next batch. A batch that was not marked as stored is discarded. */
