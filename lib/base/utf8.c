@@ -39,6 +39,8 @@ size_t utf8_next(const char *text, size_t len)
 	const uint8_t *bytes = (const uint8_t *)text;
 	if (len == 0)
 		return 0;
+	if (bytes[0] > 0 && bytes[0] < 0x80)
+		return 1;
 	const struct sequence *sequence = sequence_of(bytes[0]);
 	if (!sequence || sequence->len > len)
 		return 0;
@@ -57,25 +59,31 @@ bool utf8_is_control(const char *text)
 	return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
 }
 
+/* True if eight bytes are ASCII without NUL. */
+static bool is_ascii_word(const char *text)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word;
+	memcpy(&word, text, sizeof(word));
+	/*
+	 * The highest bit of a byte is set in word if it is not ASCII, and in word - ones if it is
+	 * NUL.
+	 */
+	return ((word | (word - ones)) & (ones << 7)) == 0;
+}
+
 /*
  * The length of a prefix that is ASCII without NUL. It checks eight bytes at a time, which covers
- * nearly all text in practice.
+ * nearly all text in practice. The last word overlaps the one before it.
  */
 static size_t ascii_prefix(const char *text, size_t len)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101);
+	const size_t step = sizeof(uint64_t);
 	size_t at = 0;
-	for (; at + sizeof(uint64_t) <= len; at += sizeof(uint64_t)) {
-		uint64_t word;
-		memcpy(&word, text + at, sizeof(word));
-		/*
-		 * The highest bit of a byte is set in word if it is not ASCII, and in word - ones
-		 * if it is NUL.
-		 */
-		if ((word | (word - ones)) & (ones << 7))
-			break;
-	}
-	return at;
+	while (at + step <= len && is_ascii_word(text + at))
+		at += step;
+	bool is_last = at + step > len && len >= step;
+	return is_last && is_ascii_word(text + len - step) ? len : at;
 }
 
 bool utf8_is_valid(const char *text, size_t len)

@@ -81,7 +81,8 @@ rd_kafka_resp_err_t kafka_instance_produce(const struct kafka_instance *instance
 	const struct kafka_record *r = &entry->record;
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
 	for (size_t i = 0; i < r->header_count; i++)
-		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
+		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value,
+		                    (ssize_t)entry->header_lens[i]);
 	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
 	rd_kafka_resp_err_t code = rd_kafka_producev(
 		instance->rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition),

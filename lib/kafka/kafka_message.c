@@ -3,9 +3,6 @@
 #include <librdkafka/rdkafka.h>
 #include <string.h>
 
-/* Enough for an event's id, which is its first field. */
-#define FINGERPRINT_BYTES_MAX 64
-
 void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m)
 {
 	*out = (struct kafka_message){
@@ -26,11 +23,15 @@ static uint64_t mix_byte(uint64_t hash, uint8_t byte)
 	return (hash ^ byte) * UINT64_C(0x100000001b3);
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+static size_t head_len(size_t len)
 {
-	const uint8_t *at = bytes;
-	for (size_t i = 0; i < len && i < FINGERPRINT_BYTES_MAX; i++)
-		hash = mix_byte(hash, at[i]);
+	return len < KAFKA_MESSAGE_HEAD_BYTES ? len : KAFKA_MESSAGE_HEAD_BYTES;
+}
+
+static uint64_t mix(uint64_t hash, const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		hash = mix_byte(hash, bytes[i]);
 	return hash;
 }
 
@@ -41,13 +42,25 @@ static uint64_t mix_number(uint64_t hash, int64_t number)
 	return hash;
 }
 
-int64_t kafka_message_fingerprint(const struct kafka_message *m)
+void kafka_message_copy_head(const struct kafka_message *m, struct kafka_message_head *out)
 {
-	uint64_t hash = mix_number(UINT64_C(0xcbf29ce484222325), m->timestamp_ms);
-	hash = mix_number(hash, (int64_t)m->key_len);
-	hash = mix_number(hash, m->value ? (int64_t)m->value_len : -1);
-	hash = mix(hash, m->key, m->key ? m->key_len : 0);
-	hash = mix(hash, m->value, m->value ? m->value_len : 0);
+	out->timestamp_ms = m->timestamp_ms;
+	out->key_len = m->key_len;
+	out->value_len = m->value ? (int64_t)m->value_len : -1;
+	if (m->key)
+		memcpy(out->key, m->key, head_len(m->key_len));
+	if (m->value)
+		memcpy(out->value, m->value, head_len(m->value_len));
+}
+
+int64_t kafka_message_fingerprint(const struct kafka_message_head *head)
+{
+	uint64_t hash = mix_number(UINT64_C(0xcbf29ce484222325), head->timestamp_ms);
+	hash = mix_number(hash, (int64_t)head->key_len);
+	hash = mix_number(hash, head->value_len);
+	hash = mix(hash, head->key, head_len(head->key_len));
+	if (head->value_len > 0)
+		hash = mix(hash, head->value, head_len((size_t)head->value_len));
 	return hash == 0 ? 1 : (int64_t)hash;
 }
 

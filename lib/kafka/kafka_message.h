@@ -31,11 +31,25 @@ struct kafka_message {
 enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out,
                               size_t size) MUST_CHECK;
 
+/* Enough for an event's id, which is its first field. */
+#define KAFKA_MESSAGE_HEAD_BYTES 64
+
+/* A copy of what a fingerprint covers. It outlives the record, so few fingerprints are computed. */
+struct kafka_message_head {
+	int64_t timestamp_ms;
+	size_t key_len;
+	int64_t value_len; /* -1: a tombstone */
+	uint8_t key[KAFKA_MESSAGE_HEAD_BYTES];
+	uint8_t value[KAFKA_MESSAGE_HEAD_BYTES];
+};
+
+void kafka_message_copy_head(const struct kafka_message *m, struct kafka_message_head *out);
+
 /*
  * A fingerprint of time, key, lengths and first bytes; never 0. It distinguishes a record from
  * another one at the same offset, which appears when a topic was created again or lost its end.
  */
-int64_t kafka_message_fingerprint(const struct kafka_message *m);
+int64_t kafka_message_fingerprint(const struct kafka_message_head *head);
 
 /* Fills out from librdkafka's message. For kafka_consumer and kafka_topic_reader. */
 void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m);

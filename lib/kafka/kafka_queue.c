@@ -2,13 +2,16 @@
 
 #include "lib/base/mem.h"
 
-static size_t block_size(const struct kafka_record *record)
+static size_t block_size(const struct kafka_record *record,
+                         size_t header_lens[static KAFKA_HEADERS_MAX])
 {
 	size_t size = strlen(record->topic) + 1 + record->key_len;
 	if (!record->value_is_borrowed)
 		size += record->value_len;
-	for (size_t i = 0; i < record->header_count; i++)
-		size += strlen(record->headers[i].value) + 1;
+	for (size_t i = 0; i < record->header_count; i++) {
+		header_lens[i] = strlen(record->headers[i].value);
+		size += header_lens[i] + 1;
+	}
 	return size;
 }
 
@@ -22,22 +25,21 @@ static char *put(char **at, const void *bytes, size_t len)
 	return copy;
 }
 
-static const char *put_text(char **at, const char *text)
-{
-	return put(at, text, strlen(text) + 1);
-}
-
 struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *record)
 {
-	size_t size = block_size(record);
+	size_t header_lens[KAFKA_HEADERS_MAX];
+	size_t size = block_size(record, header_lens);
 	struct kafka_queue_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
 	char *at = entry->block;
 	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size,
 		                             .result = ERR_UNAVAILABLE,
 		                             .record = *record };
-	entry->record.topic = put_text(&at, record->topic);
-	for (size_t i = 0; i < record->header_count; i++)
-		entry->record.headers[i].value = put_text(&at, record->headers[i].value);
+	entry->record.topic = put(&at, record->topic, strlen(record->topic) + 1);
+	for (size_t i = 0; i < record->header_count; i++) {
+		entry->header_lens[i] = header_lens[i];
+		entry->record.headers[i].value =
+			put(&at, record->headers[i].value, header_lens[i] + 1);
+	}
 	if (record->key)
 		entry->record.key = put(&at, record->key, record->key_len);
 	if (record->value && !record->value_is_borrowed)

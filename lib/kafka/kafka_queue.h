@@ -11,10 +11,11 @@
 
 struct kafka_queue_entry {
 	struct kafka_queue_entry *next;
-	uint64_t sequence;   /* order of acceptance */
-	int64_t accepted_us; /* steady */
-	size_t bytes;        /* its share of queue_bytes_max */
-	enum err result;     /* to report if it is dropped from the queue */
+	uint64_t sequence;                     /* order of acceptance */
+	int64_t accepted_us;                   /* steady */
+	size_t bytes;                          /* its share of queue_bytes_max */
+	enum err result;                       /* to report if it is dropped from the queue */
+	size_t header_lens[KAFKA_HEADERS_MAX]; /* of the values */
 	struct kafka_record record;
 	char block[]; /* the bytes that record points at */
 };

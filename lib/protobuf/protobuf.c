@@ -8,17 +8,17 @@
 
 #define NUMBER_MAX 0x1fffffff
 
+/* Copies of the positions stay in registers, because bytes may alias anything. */
 static bool read_varint(struct protobuf_wire *wire, uint64_t *out)
 {
-	if (wire->at < wire->end && *wire->at < 0x80) {
-		*out = *wire->at++;
-		return true;
-	}
+	const uint8_t *at = wire->at;
+	const uint8_t *end = wire->end;
 	uint64_t value = 0;
-	for (unsigned shift = 0; shift < 64 && wire->at < wire->end; shift += 7) {
-		uint8_t byte = *wire->at++;
+	for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
+		uint8_t byte = *at++;
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte < 0x80) {
+			wire->at = at;
 			*out = value;
 			return true;
 		}
@@ -64,6 +64,32 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
 	*out = (struct protobuf_field){ .number = (uint32_t)(tag >> 3),
 		                        .type = (enum protobuf_wire_type)(tag & 7) };
 	return read_value(wire, out) ? OK : ERR_INVALID;
+}
+
+static uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (uint8_t)(value | 0x80);
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+uint8_t *protobuf_put_number(uint8_t *at, uint32_t field, uint64_t value)
+{
+	if (value == 0)
+		return at;
+	at = put_varint(at, field << 3 | PROTOBUF_VARINT);
+	return put_varint(at, value);
+}
+
+uint8_t *protobuf_put_bytes(uint8_t *at, uint32_t field, const void *bytes, size_t len)
+{
+	if (len == 0)
+		return at;
+	at = put_varint(at, field << 3 | PROTOBUF_LENGTH);
+	at = put_varint(at, len);
+	memcpy(at, bytes, len);
+	return at + len;
 }
 
 /*

@@ -50,6 +50,16 @@ struct protobuf_field {
 /* Reads the next field. ERR_NOT_FOUND: no field is left. ERR_INVALID: malformed. */
 enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out) MUST_CHECK;
 
+/* The tag of a field, and a number or a length. */
+#define PROTOBUF_HEAD_BYTES_MAX 15
+
+/*
+ * A writer of the wire format for hot paths. Each writes a field, or nothing if it has its default,
+ * and returns the position after it. The caller has room for PROTOBUF_HEAD_BYTES_MAX and len bytes.
+ */
+uint8_t *protobuf_put_number(uint8_t *at, uint32_t field, uint64_t value);
+uint8_t *protobuf_put_bytes(uint8_t *at, uint32_t field, const void *bytes, size_t len);
+
 /* Copies an unpacked string. False: it does not fit; nothing is written. */
 bool protobuf_copy_text(const char *text, char *out, size_t size);
 

@@ -41,6 +41,8 @@ def test_detects_a_consumer_that_commits_its_offsets_to_kafka(counting, record_p
     counting.ledger.make_truth()
     assert counting.ledger.rows(PER_LINK)[0] == (0, 0), "an earlier test has left wrong counts"
     commit_ends(counting.brokers, REDIRECTS, GROUP)
+    # The control finds links by their slug, which the analytics-consumer has no right to read.
+    counting.ledger.do("GRANT SELECT (slug) ON links TO waymark_consumer")
     consumers = [counting.consumer(f"control-{n}", CONTROL, CONSUMER_GROUP=GROUP) for n in range(1, CONSUMERS + 1)]
     for consumer in consumers:
         consumer.start()

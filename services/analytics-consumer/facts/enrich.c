@@ -3,12 +3,56 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/clicks/referrer.h"
 #include "lib/http/http_query.h"
 #include "services/analytics-consumer/facts/bot.h"
 #include "services/analytics-consumer/facts/language.h"
 #include "services/analytics-consumer/facts/referrer_source.h"
+#include "services/analytics-consumer/facts/text_cache.h"
+
+#define PLACES_CACHED 20000
+#define SOURCES_CACHED 5000
+#define LANGUAGES_CACHED 1000
+
+/* Where a visitor came from. */
+struct source {
+	const char *name; /* a literal */
+	char host[sizeof(((struct visit_event *)NULL)->referrer_host)];
+};
+
+struct enrich_caches {
+	struct text_cache *places; /* of struct geoip_place, by network */
+	unsigned places_generation;
+	struct text_cache *sources;   /* of struct source, by referrer */
+	struct text_cache *languages; /* of visit_event.language, by Accept-Language */
+	/* The last ones that were not cached. */
+	struct geoip_place place;
+	struct source source;
+};
+
+struct enrich_caches *enrich_caches_new(void)
+{
+	struct enrich_caches *caches = mem_zero(sizeof(*caches));
+	caches->places = text_cache_new(PLACES_CACHED, CLIENT_IP_NETWORK_SIZE - 1,
+	                                sizeof(struct geoip_place));
+	caches->sources =
+		text_cache_new(SOURCES_CACHED, REDIRECT_EVENT_REFERRER_MAX, sizeof(struct source));
+	caches->languages = text_cache_new(LANGUAGES_CACHED, REDIRECT_EVENT_LANGUAGE_MAX,
+	                                   sizeof(((struct visit_event *)NULL)->language));
+	return caches;
+}
+
+void enrich_caches_free(struct enrich_caches *caches)
+{
+	if (!caches)
+		return;
+	text_cache_free(caches->places);
+	text_cache_free(caches->sources);
+	text_cache_free(caches->languages);
+	free(caches);
+}
 
 /*
  * Values always fit, because their size was limited when they were read. snprintf was a measurable
@@ -41,14 +85,30 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 	copy_text(out->served_from, sizeof(out->served_from), click->region);
 }
 
-static void add_place(struct geoip *geoip, const struct redirect_event *click,
+static const struct geoip_place *find_place(struct enrich_caches *caches, struct geoip *geoip,
+                                            const char *network)
+{
+	unsigned generation = geoip_generation(geoip);
+	if (generation != caches->places_generation) {
+		text_cache_clear(caches->places);
+		caches->places_generation = generation;
+	}
+	const struct geoip_place *known = text_cache_get(caches->places, network);
+	if (known)
+		return known;
+	geoip_lookup(geoip, network, &caches->place);
+	text_cache_put(caches->places, network, &caches->place);
+	return &caches->place;
+}
+
+static void add_place(const struct enrich_sources *sources, const struct redirect_event *click,
                       struct visit_event *out)
 {
-	struct geoip_place place;
-	geoip_lookup(geoip, click->client_network, &place);
-	copy_text(out->country, sizeof(out->country), place.country);
-	copy_text(out->region, sizeof(out->region), place.region);
-	copy_text(out->city, sizeof(out->city), place.city);
+	const struct geoip_place *place =
+		find_place(sources->caches, sources->geoip, click->client_network);
+	copy_text(out->country, sizeof(out->country), place->country);
+	copy_text(out->region, sizeof(out->region), place->region);
+	copy_text(out->city, sizeof(out->city), place->city);
 }
 
 static void add_agent(struct user_agent_parser *parser, const struct redirect_event *click,
@@ -65,11 +125,40 @@ static void add_agent(struct user_agent_parser *parser, const struct redirect_ev
 	out->is_bot = out->bot_reason[0] != '\0';
 }
 
-static void add_referrer(const struct redirect_event *click, struct visit_event *out)
+static const struct source *find_source(struct enrich_caches *caches, const char *referrer)
 {
-	referrer_host(click->referrer, out->referrer_host, sizeof(out->referrer_host));
-	copy_text(out->referrer_source, sizeof(out->referrer_source),
-	          referrer_source_of(out->referrer_host));
+	const struct source *known = text_cache_get(caches->sources, referrer);
+	if (known)
+		return known;
+	struct source *source = &caches->source;
+	referrer_host(referrer, source->host, sizeof(source->host));
+	source->name = referrer_source_of(source->host);
+	text_cache_put(caches->sources, referrer, source);
+	return source;
+}
+
+static void add_referrer(struct enrich_caches *caches, const struct redirect_event *click,
+                         struct visit_event *out)
+{
+	out->referrer_host[0] = '\0';
+	out->referrer_source[0] = '\0';
+	if (click->referrer[0] == '\0')
+		return;
+	const struct source *source = find_source(caches, click->referrer);
+	copy_text(out->referrer_host, sizeof(out->referrer_host), source->host);
+	copy_text(out->referrer_source, sizeof(out->referrer_source), source->name);
+}
+
+static void add_language(struct enrich_caches *caches, const struct redirect_event *click,
+                         struct visit_event *out)
+{
+	const char *known = text_cache_get(caches->languages, click->accept_language);
+	if (known) {
+		copy_text(out->language, sizeof(out->language), known);
+		return;
+	}
+	language_of(click->accept_language, out->language, sizeof(out->language));
+	text_cache_put(caches->languages, click->accept_language, out->language);
 }
 
 /*
@@ -88,6 +177,9 @@ static void copy_parameter(const char *query, const char *name, char *out, size_
 
 static void add_campaign(const struct redirect_event *click, struct visit_event *out)
 {
+	out->utm_source[0] = out->utm_medium[0] = out->utm_campaign[0] = '\0';
+	if (click->query[0] == '\0')
+		return;
 	copy_parameter(click->query, "utm_source", out->utm_source, sizeof(out->utm_source));
 	copy_parameter(click->query, "utm_medium", out->utm_medium, sizeof(out->utm_medium));
 	copy_parameter(click->query, "utm_campaign", out->utm_campaign, sizeof(out->utm_campaign));
@@ -98,9 +190,9 @@ void enrich_click(const struct enrich_sources *sources, const struct redirect_ev
 {
 	out->disposition = VISIT_NEW;
 	copy_click(click, out);
-	add_place(sources->geoip, click, &out->event);
+	add_place(sources, click, &out->event);
 	add_agent(sources->user_agents, click, &out->event);
-	add_referrer(click, &out->event);
-	language_of(click->accept_language, out->event.language, sizeof(out->event.language));
+	add_referrer(sources->caches, click, &out->event);
+	add_language(sources->caches, click, &out->event);
 	add_campaign(click, &out->event);
 }

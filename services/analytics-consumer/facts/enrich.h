@@ -10,11 +10,21 @@
 #include "services/analytics-consumer/facts/user_agent.h"
 #include "services/analytics-consumer/facts/visit.h"
 
+/*
+ * What was derived from networks, referrers and languages before. One thread at a time. Takes at
+ * most 7 MB, which the kernel provides on first use.
+ */
+struct enrich_caches;
+
 /* The sources of facts; borrowed. */
 struct enrich_sources {
 	struct user_agent_parser *user_agents;
 	struct geoip *geoip;
+	struct enrich_caches *caches;
 };
+
+struct enrich_caches *enrich_caches_new(void);
+void enrich_caches_free(struct enrich_caches *caches);
 
 /*
  * Fills out. The store decides event.is_unique and finds event.owner_id and event.tags; disposition

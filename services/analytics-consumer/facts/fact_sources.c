@@ -9,6 +9,7 @@ struct fact_sources {
 	struct geoip *geoip;
 	bool owns_geoip;
 	struct user_agent_parser *user_agents;
+	struct enrich_caches *caches;
 	struct file_watch *watch;
 };
 
@@ -50,6 +51,7 @@ enum err fact_sources_open(const struct fact_sources_config *config, struct fact
 	struct fact_sources *sources = mem_zero(sizeof(*sources));
 	sources->owns_geoip = !config->share_geoip_with;
 	sources->watch = watch_files(sources, config);
+	sources->caches = enrich_caches_new();
 	enum err err = OK;
 	if (config->share_geoip_with)
 		sources->geoip = config->share_geoip_with->geoip;
@@ -73,6 +75,7 @@ void fact_sources_close(struct fact_sources *sources)
 		return;
 	file_watch_free(sources->watch);
 	user_agent_parser_free(sources->user_agents);
+	enrich_caches_free(sources->caches);
 	if (sources->owns_geoip)
 		geoip_close(sources->geoip);
 	free(sources);
@@ -83,5 +86,6 @@ struct enrich_sources fact_sources_get(const struct fact_sources *sources)
 	if (!sources)
 		return (struct enrich_sources){ 0 };
 	return (struct enrich_sources){ .user_agents = sources->user_agents,
-		                        .geoip = sources->geoip };
+		                        .geoip = sources->geoip,
+		                        .caches = sources->caches };
 }

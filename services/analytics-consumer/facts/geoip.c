@@ -7,6 +7,7 @@
 #include <maxminddb.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,7 @@ struct geoip {
 	const struct log *log;
 	pthread_rwlock_t lock; /* protects the pointer; held for reading during a look-up */
 	MMDB_s *database;      /* NULL = none */
+	_Atomic unsigned generation;
 };
 
 /* Returns the file descriptor of the copy, or -1 and sets errno. */
@@ -130,6 +132,7 @@ enum err geoip_reload(struct geoip *geoip)
 	pthread_rwlock_wrlock(&geoip->lock);
 	MMDB_s *old = geoip->database;
 	geoip->database = fresh;
+	atomic_fetch_add(&geoip->generation, 1);
 	pthread_rwlock_unlock(&geoip->lock);
 	close_database(old);
 	return OK;
@@ -156,6 +159,11 @@ void geoip_close(struct geoip *geoip)
 	close_database(geoip->database);
 	pthread_rwlock_destroy(&geoip->lock);
 	free(geoip);
+}
+
+unsigned geoip_generation(const struct geoip *geoip)
+{
+	return atomic_load(&geoip->generation);
 }
 
 union address {

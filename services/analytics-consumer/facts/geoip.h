@@ -40,6 +40,9 @@ void geoip_close(struct geoip *geoip);
  */
 enum err geoip_reload(struct geoip *geoip) MUST_CHECK;
 
+/* Grows with each reload: what was looked up before is outdated. */
+unsigned geoip_generation(const struct geoip *geoip);
+
 /*
  * network: "203.0.113.0/24", "2001:db8:1::/48" or an address. The place of anything else is
  * unknown.

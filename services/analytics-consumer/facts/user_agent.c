@@ -5,8 +5,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
+#include "lib/clicks/redirect_event.h"
 #include "services/analytics-consumer/facts/bot.h"
-#include "services/analytics-consumer/facts/user_agent_cache.h"
+#include "services/analytics-consumer/facts/text_cache.h"
 #include "services/analytics-consumer/facts/user_agent_rules.h"
 
 struct user_agent_parser {
@@ -14,7 +15,7 @@ struct user_agent_parser {
 	const struct log *log;
 	struct user_agent_rules *rules;
 	struct user_agent_rules *_Atomic reloaded; /* waiting for the next parse; or NULL */
-	struct user_agent_cache *cache;
+	struct text_cache *cache;                  /* of struct user_agent */
 };
 
 static enum err load(const char *path, const struct log *log, struct user_agent_rules **out)
@@ -43,7 +44,8 @@ enum err user_agent_parser_new(const char *path, size_t cache_capacity, const st
 	parser->path = path;
 	parser->log = log;
 	parser->rules = rules;
-	parser->cache = user_agent_cache_new(cache_capacity);
+	parser->cache = text_cache_new(cache_capacity, REDIRECT_EVENT_USER_AGENT_MAX,
+	                               sizeof(struct user_agent));
 	*out = parser;
 	return OK;
 }
@@ -54,7 +56,7 @@ void user_agent_parser_free(struct user_agent_parser *parser)
 		return;
 	user_agent_rules_free(parser->reloaded);
 	user_agent_rules_free(parser->rules);
-	user_agent_cache_free(parser->cache);
+	text_cache_free(parser->cache);
 	free(parser);
 }
 
@@ -73,7 +75,7 @@ static void apply_reload(struct user_agent_parser *parser)
 		return;
 	user_agent_rules_free(parser->rules);
 	parser->rules = atomic_exchange(&parser->reloaded, NULL);
-	user_agent_cache_clear(parser->cache);
+	text_cache_clear(parser->cache);
 }
 
 static void copy_family(const struct user_agent_match *match, char *out, size_t size)
@@ -113,13 +115,11 @@ static void match_rules(struct user_agent_parser *parser, const char *text, stru
 void user_agent_parse(struct user_agent_parser *parser, const char *text, struct user_agent *out)
 {
 	apply_reload(parser);
-	const struct user_agent *cached = user_agent_cache_get(parser->cache, text);
+	const struct user_agent *cached = text_cache_get(parser->cache, text);
 	if (cached) {
 		*out = *cached;
 		return;
 	}
-	struct user_agent matched;
-	match_rules(parser, text, &matched);
-	user_agent_cache_put(parser->cache, text, &matched);
-	*out = matched;
+	match_rules(parser, text, out);
+	text_cache_put(parser->cache, text, out);
 }

@@ -138,6 +138,13 @@ static void halt(struct assignment *a, struct offsets_partition *p, enum offsets
 		assignment_rejoin(a);
 }
 
+static bool has_fingerprint(const struct kafka_message *message, int64_t fingerprint)
+{
+	struct kafka_message_head head;
+	kafka_message_copy_head(message, &head);
+	return kafka_message_fingerprint(&head) == fingerprint;
+}
+
 bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
                         const struct kafka_message *message)
 {
@@ -146,8 +153,7 @@ bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
 	if (!p->is_unverified || message->offset < p->stored - 1)
 		return true;
 	p->is_unverified = false;
-	if (message->offset == p->stored - 1 &&
-	    kafka_message_fingerprint(message) == p->fingerprint)
+	if (message->offset == p->stored - 1 && has_fingerprint(message, p->fingerprint))
 		return message->offset >= p->published;
 	int64_t first = OFFSET_UNKNOWN;
 	int64_t end = OFFSET_UNKNOWN;
@@ -226,6 +232,53 @@ void assignment_record_halts(struct assignment *a)
 			p->is_halt_recorded = offset_store_halt(conn, a->topic, p) == OK;
 	}
 	pg_pool_release(a->pool, conn);
+}
+
+/* --- partitions in which nothing waits --- */
+
+/*
+ * The lag of a new assignment is unknown until its first fetches return. A partition whose as_of
+ * was never known asks the broker instead, once: statistics of a new installation are dated from
+ * the moment a consumer owns the partitions. *responds: false after the broker failed to answer.
+ */
+static bool is_at_end(const struct assignment *a, const struct offsets_partition *p, bool *responds)
+{
+	int64_t first = 0;
+	int64_t end = 0;
+	if (p->is_dated || p->halt_reason != OFFSETS_NOT_HALTED || !*responds)
+		return kafka_consumer_partition_lag(a->consumer, p->partition) == 0;
+	*responds = kafka_consumer_offset_range(a->consumer, p->partition, &first, &end) == OK;
+	return *responds && end == (p->stored == 0 ? first : p->stored);
+}
+
+bool assignment_has_undated(const struct assignment *a)
+{
+	for (size_t i = 0; i < a->offsets.count; i++) {
+		const struct offsets_partition *p = &a->offsets.partitions[i];
+		if (!p->is_dated && p->halt_reason == OFFSETS_NOT_HALTED)
+			return true;
+	}
+	return false;
+}
+
+bool assignment_find_caught_up(struct assignment *a)
+{
+	struct offsets *offsets = &a->offsets;
+	bool any = false;
+	bool responds = true;
+	for (size_t i = 0; i < offsets->count; i++) {
+		struct offsets_partition *p = &offsets->partitions[i];
+		bool at_end = is_at_end(a, p, &responds);
+		p->is_dated = true;
+		p->caught_up = at_end && !p->is_unverified;
+		/*
+		 * The end is reached, but the record whose fingerprint would verify the topic never
+		 * came. The partition is treated like one whose offset is out of range.
+		 */
+		p->is_out_of_range = p->is_out_of_range || (at_end && p->is_unverified);
+		any = any || p->caught_up;
+	}
+	return any;
 }
 
 /* --- disagreement with the group --- */

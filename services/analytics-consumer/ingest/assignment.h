@@ -70,7 +70,7 @@ bool assignment_accepts(struct assignment *a, struct offsets_partition *p,
                         const struct kafka_message *message);
 
 /*
- * Call it after each poll. For each partition whose next offset Kafka did not have, looks up the
+ * Call it after polls. For each partition whose next offset Kafka did not have, looks up the
  * offsets that the topic has. Then continues with an offset that exists, or halts the partition.
  */
 void assignment_check_ranges(struct assignment *a);
@@ -83,6 +83,15 @@ bool assignment_has_unrecorded_halt(const struct assignment *a);
  * it until none is left.
  */
 void assignment_record_halts(struct assignment *a);
+
+/* True while a partition may have no as_of in the store: its as_of was never known. */
+bool assignment_has_undated(const struct assignment *a);
+
+/*
+ * Sets caught_up of each partition. Everything polled must have been stored. True if one has caught
+ * up.
+ */
+bool assignment_find_caught_up(struct assignment *a);
 
 /*
  * Writes to the store that all visits handed to Kafka are published. Kafka must have acknowledged

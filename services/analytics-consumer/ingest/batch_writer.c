@@ -18,8 +18,9 @@ struct batch_writer {
 	struct batch batch;
 	struct offsets
 		offsets; /* of the batch: where its partitions start and where it takes them */
-	struct thread *thread; /* NULL when no batch is being written */
-	enum err result;       /* owned by the thread until is_over */
+	struct offsets unacked; /* of the last batch whose visits were handed to Kafka */
+	struct thread *thread;  /* NULL when no batch is being written */
+	enum err result;        /* owned by the thread until is_over */
 	int64_t published_seen;
 	_Atomic bool is_over;
 	_Atomic bool retries_cancelled;
@@ -41,6 +42,7 @@ void batch_writer_free(struct batch_writer *w)
 		return;
 	batch_clear(&w->batch);
 	offsets_clear(&w->offsets);
+	offsets_clear(&w->unacked);
 	free(w);
 }
 
@@ -53,19 +55,26 @@ static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
 	return !thread_wait_ms(w->config.thread, pause_ms) && !atomic_load(&w->retries_cancelled);
 }
 
-enum err batch_writer_flush(struct batch_writer *w)
+/* Waits up to timeout_ms for Kafka to acknowledge the visits. Results as visit_publisher_flush. */
+static enum err await_acks(struct batch_writer *w, int64_t timeout_ms)
 {
-	enum err err;
-	do {
-		err = visit_publisher_flush(w->config.publisher, FLUSH_STEP_MS);
-		int64_t acked = visit_publisher_acked(w->config.publisher);
-		metrics_add(w->config.metrics->visits_published, acked - w->published_seen);
-		w->published_seen = acked;
-	} while (err == ERR_UNAVAILABLE && pause_before_retry(w, 0));
+	enum err err = visit_publisher_flush(w->config.publisher, timeout_ms);
+	int64_t acked = visit_publisher_acked(w->config.publisher);
+	metrics_add(w->config.metrics->visits_published, acked - w->published_seen);
+	w->published_seen = acked;
 	if (err == ERR_INTERNAL) {
 		log_error(w->config.log, "visits_refused");
 		(void)pause_before_retry(w, REFUSED_PAUSE_MS);
 	}
+	return err;
+}
+
+enum err batch_writer_flush(struct batch_writer *w)
+{
+	enum err err;
+	do {
+		err = await_acks(w, FLUSH_STEP_MS);
+	} while (err == ERR_UNAVAILABLE && pause_before_retry(w, 0));
 	return err;
 }
 
@@ -88,15 +97,24 @@ static void note_dead_letters(struct batch_writer *w)
 		          LOG_INT("count", overdue));
 }
 
+/*
+ * The commit says from where on visits may be unpublished. That is where this batch starts, or
+ * where the previous one starts, if Kafka has not acknowledged its visits yet.
+ */
+static enum err find_published(struct batch_writer *w)
+{
+	enum err err = await_acks(w, 0);
+	if (err != ERR_UNAVAILABLE)
+		return err;
+	offsets_set_unacked(&w->offsets, &w->unacked);
+	return OK;
+}
+
 /* Retries until the batch is stored or fenced, or retries are cancelled. */
 static enum err store(struct batch_writer *w)
 {
 	int64_t next_pause_ms = PAUSE_FIRST_MS;
-	/*
-	 * The commit marks everything before this batch as published, so those visits must be
-	 * acknowledged first.
-	 */
-	enum err err = batch_writer_flush(w);
+	enum err err = find_published(w);
 	if (err != OK)
 		return err;
 	for (;;) {
@@ -162,13 +180,16 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 }
 
 /*
- * Hands all visits to Kafka. If retries are cancelled before, the partition's next owner publishes
- * the rest.
+ * Hands all visits to Kafka, once those of the previous batch are acknowledged. If retries are
+ * cancelled before, the partition's next owner publishes the rest.
  */
 static enum err publish(struct batch_writer *w)
 {
 	size_t done = 0;
-	enum err err;
+	enum err err = batch_writer_flush(w);
+	if (err != OK)
+		return err;
+	offsets_copy(&w->offsets, &w->unacked);
 	do {
 		err = visit_publisher_send(w->config.publisher, w->batch.visits, w->batch.count,
 		                           &done);
@@ -203,6 +224,11 @@ void batch_writer_start(struct batch_writer *w, struct batch *batch, struct offs
 	atomic_store(&w->is_over, false);
 	w->thread = thread_new();
 	thread_start(w->thread, "store", run, w);
+}
+
+void batch_writer_forget_unacked(struct batch_writer *w)
+{
+	offsets_clear(&w->unacked);
 }
 
 bool batch_writer_is_busy(const struct batch_writer *w)

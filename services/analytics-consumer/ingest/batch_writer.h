@@ -54,6 +54,13 @@ void batch_writer_free(struct batch_writer *writer);
  */
 void batch_writer_start(struct batch_writer *writer, struct batch *batch, struct offsets *offsets);
 
+/*
+ * Call it after batch_writer_finish, when partitions were assigned anew. The store then says up to
+ * where their visits are published, and another owner may have published what Kafka has not
+ * acknowledged to this one.
+ */
+void batch_writer_forget_unacked(struct batch_writer *writer);
+
 /* False when batch_writer_finish would return at once. */
 bool batch_writer_is_busy(const struct batch_writer *writer);
 

@@ -28,6 +28,8 @@
 #define RENEW_PAUSE_MS 5000
 /* A batch whose time is over keeps filling while the previous one is still being written. */
 #define BUSY_POLL_MS 5
+/* Between two looks at the clock, which is read once for these. */
+#define POLL_RECORDS_MAX 64
 #define QUEUE_MAX 100000
 #define QUEUE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define LINGER_MS 5
@@ -165,23 +167,35 @@ static enum err make_consumer(struct ingest *in)
 
 /* --- the states --- */
 
-static enum err poll_once(struct ingest *in, int64_t timeout_ms)
+static void handle_record(struct ingest *in, const struct kafka_message *message, int64_t now_us)
+{
+	struct offsets_partition *p = offsets_find(&in->assignment.offsets, message->partition);
+	if (p && assignment_accepts(&in->assignment, p, message))
+		batch_add(&in->batch, &in->config.sources, message, p, now_us);
+	else if (!p)
+		assignment_handle_stray(&in->assignment, message->partition);
+}
+
+/*
+ * Waits for a record, then takes those that are there already, without a look at the clock for
+ * each. OK: there was one.
+ */
+static enum err poll_some(struct ingest *in, int64_t timeout_ms)
 {
 	struct kafka_message message;
+	int64_t count = 0;
 	enum err err = kafka_consumer_poll(in->consumer, timeout_ms, &message);
 	atomic_store(&in->kafka_reachable, err == OK || kafka_consumer_is_reachable(in->consumer));
-	if (err == OK) {
-		struct offsets_partition *p =
-			offsets_find(&in->assignment.offsets, message.partition);
-		metrics_add(in->metrics.events_read, 1);
-		if (p && assignment_accepts(&in->assignment, p, &message))
-			batch_add(&in->batch, &in->config.sources, &message, p,
-			          clock_now_us(in->config.clock));
-		else if (!p)
-			assignment_handle_stray(&in->assignment, message.partition);
+	int64_t now_us = clock_now_us(in->config.clock);
+	while (err == OK) {
+		handle_record(in, &message, now_us);
+		if (++count == POLL_RECORDS_MAX || batch_is_full(&in->batch))
+			break;
+		err = kafka_consumer_poll(in->consumer, 0, &message);
 	}
+	metrics_add(in->metrics.events_read, count);
 	assignment_check_ranges(&in->assignment);
-	return err;
+	return err == ERR_INTERNAL || count == 0 ? err : OK;
 }
 
 /*
@@ -203,7 +217,7 @@ static enum state gather(struct ingest *in)
 			if (left_ms <= 0)
 				left_ms = BUSY_POLL_MS;
 		}
-		enum err err = poll_once(in, left_ms);
+		enum err err = poll_some(in, left_ms);
 		if (err == ERR_INTERNAL)
 			return STATE_RENEW_CONSUMER;
 		if (err != OK && batch_is_empty(&in->batch))
@@ -224,6 +238,7 @@ static enum state write_batch(struct ingest *in)
 	if (in->validated_us != in->assignment.changed_us) {
 		in->validated_us = in->assignment.changed_us;
 		visit_store_invalidate(in->store);
+		batch_writer_forget_unacked(in->writer);
 	}
 	batch_writer_start(in->writer, &in->batch, &in->assignment.offsets);
 	in->is_writing = true;
@@ -241,57 +256,12 @@ static enum state record_halts(struct ingest *in)
 	return STATE_MARK_CAUGHT_UP;
 }
 
-/*
- * The lag of a new assignment is unknown until its first fetches return. A partition whose as_of
- * was never known asks the broker instead, once: statistics of a new installation are dated from
- * the moment a consumer owns the partitions. *responds: false after the broker failed to answer.
- */
-static bool is_at_end(struct ingest *in, const struct offsets_partition *p, bool *responds)
-{
-	int64_t first = 0;
-	int64_t end = 0;
-	if (p->is_dated || p->halt_reason != OFFSETS_NOT_HALTED || !*responds)
-		return kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
-	*responds = kafka_consumer_offset_range(in->consumer, p->partition, &first, &end) == OK;
-	return *responds && end == (p->stored == 0 ? first : p->stored);
-}
-
-static bool has_undated(const struct offsets *offsets)
-{
-	for (size_t i = 0; i < offsets->count; i++) {
-		const struct offsets_partition *p = &offsets->partitions[i];
-		if (!p->is_dated && p->halt_reason == OFFSETS_NOT_HALTED)
-			return true;
-	}
-	return false;
-}
-
-static bool find_caught_up(struct ingest *in)
-{
-	struct offsets *offsets = &in->assignment.offsets;
-	bool any = false;
-	bool responds = true;
-	for (size_t i = 0; i < offsets->count; i++) {
-		struct offsets_partition *p = &offsets->partitions[i];
-		bool at_end = is_at_end(in, p, &responds);
-		p->is_dated = true;
-		p->caught_up = at_end && !p->is_unverified;
-		/*
-		 * The end is reached, but the record whose fingerprint would verify the topic never
-		 * came. The partition is treated like one whose offset is out of range.
-		 */
-		p->is_out_of_range = p->is_out_of_range || (at_end && p->is_unverified);
-		any = any || p->caught_up;
-	}
-	return any;
-}
-
 static bool is_mark_due(const struct ingest *in, int64_t now_us)
 {
 	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us
 	                                                             : in->assignment.changed_us;
 	return (now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS ||
-	        has_undated(&in->assignment.offsets)) &&
+	        assignment_has_undated(&in->assignment)) &&
 	       atomic_load(&in->kafka_reachable);
 }
 
@@ -308,7 +278,7 @@ static enum state mark_caught_up(struct ingest *in)
 		return STATE_REJOIN;
 	in->marked_us = now_us;
 	int64_t as_of_us = clock_now_us(in->config.clock) - AS_OF_MARGIN_US;
-	if (!find_caught_up(in))
+	if (!assignment_find_caught_up(&in->assignment))
 		return gather_or_end(in);
 	enum err err = batch_writer_flush(in->writer);
 	if (err == OK)

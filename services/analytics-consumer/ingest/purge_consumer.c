@@ -141,8 +141,8 @@ static void add_message(struct purge_consumer *c, const struct kafka_message *me
 	struct offsets_partition *p = offsets_find(&c->offsets, message->partition);
 	if (!p)
 		return; /* from an earlier assignment */
-	/* No fingerprint: compaction may remove the record. */
-	offsets_extend(p, message->offset, 0);
+	/* Compaction may remove the record. */
+	offsets_extend_unverified(p, message->offset);
 	c->records++;
 	if (!is_purge(message))
 		return;

@@ -8,9 +8,10 @@
  * rewritten with every batch), and a second offset. The second offset won, because the topic of
  * redirects already is a log of what has to be published:
  *
- *   - A batch is committed only after the visits of all earlier batches are acknowledged. Its
- *     commit therefore also stores, at no extra cost, the offset up to which everything is
- *     published: consumer_offsets.published_offset.
+ *   - When a batch is committed, at most the visits of the batch before are not acknowledged yet.
+ *     Its commit therefore also stores, at no extra cost, the offset up to which everything is
+ *     published: consumer_offsets.published_offset. That is where this batch starts, or the batch
+ *     before.
  *   - A new owner starts to read at published_offset. Records before next_offset are already
  *     counted. Their visits are loaded from visit_log as they were stored and published again, but
  *     not counted again.

@@ -91,7 +91,7 @@ void batch_add(struct batch *batch, const struct enrich_sources *sources,
 	bool counted = offsets_is_counted(partition, message->offset);
 	enum err err = decode(message, &click, reason);
 	batch->records++;
-	offsets_extend(partition, message->offset, kafka_message_fingerprint(message));
+	offsets_extend(partition, message);
 	if (err != OK) {
 		/* A record before `stored` already has its dead letter. */
 		if (!counted)

@@ -1,6 +1,7 @@
 #include "services/analytics-consumer/storage/link_owners.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
@@ -8,12 +9,22 @@
 /* The separator is VISIT_EVENT_TAG_SEPARATOR. */
 #define FIND_SQL                                                                                   \
 	"SELECT id, owner_id, array_to_string(tags, E'\\x1f') FROM links "                         \
-	"WHERE id = ANY ($1::bigint[]) ORDER BY id"
+	"WHERE id = ANY ($1::bigint[])"
 /* Of one id in an array parameter. */
 #define ID_BYTES 16
 
+#define FREE_SLOT 0
+
+struct slot {
+	int64_t link_id; /* or FREE_SLOT */
+	int64_t owner_id;
+	const char *tags; /* borrowed from rows */
+};
+
 struct link_owners {
-	struct visit **sorted;
+	struct slot
+		*table; /* an open-addressing hash table of the batch's links, at most half full */
+	size_t slots;   /* a power of two */
 	struct sql_column ids;
 	struct pg_result *rows; /* holds the tags of the visits */
 };
@@ -21,7 +32,10 @@ struct link_owners {
 struct link_owners *link_owners_new(size_t visits_max)
 {
 	struct link_owners *owners = mem_zero(sizeof(*owners));
-	owners->sorted = mem_array(visits_max, sizeof(struct visit *));
+	owners->slots = 16;
+	while (owners->slots < 2 * visits_max)
+		owners->slots *= 2;
+	owners->table = mem_array(owners->slots, sizeof(*owners->table));
 	sql_column_init(&owners->ids, SQL_COLUMN_INT8, (visits_max + 2) * ID_BYTES);
 	return owners;
 }
@@ -32,42 +46,45 @@ void link_owners_free(struct link_owners *owners)
 		return;
 	pg_result_free(owners->rows);
 	sql_column_clear(&owners->ids);
-	free(owners->sorted);
+	free(owners->table);
 	free(owners);
 }
 
-static int by_link(const void *a, const void *b)
+/* The slot of the link, or the free slot where it belongs. */
+static struct slot *find(const struct link_owners *owners, int64_t link_id)
 {
-	const struct visit *left = *(const struct visit *const *)a;
-	const struct visit *right = *(const struct visit *const *)b;
-	return (left->event.link_id > right->event.link_id) -
-	       (left->event.link_id < right->event.link_id);
+	uint64_t hash = (uint64_t)link_id * UINT64_C(0x9e3779b97f4a7c15);
+	size_t at = (hash >> 32) & (owners->slots - 1);
+	while (owners->table[at].link_id != FREE_SLOT && owners->table[at].link_id != link_id)
+		at = (at + 1) & (owners->slots - 1);
+	return &owners->table[at];
 }
 
-static void gather_ids(struct link_owners *owners, struct visit *visits, size_t count)
+static void gather_ids(struct link_owners *owners, const struct visit *visits, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		owners->sorted[i] = &visits[i];
-	qsort(owners->sorted, count, sizeof(struct visit *), by_link);
+	memset(owners->table, 0, owners->slots * sizeof(*owners->table));
 	sql_column_reset(&owners->ids);
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || by_link(&owners->sorted[i - 1], &owners->sorted[i]) != 0)
-			sql_column_add_int(&owners->ids, owners->sorted[i]->event.link_id);
+		struct slot *slot = find(owners, visits[i].event.link_id);
+		if (slot->link_id != FREE_SLOT)
+			continue;
+		slot->link_id = visits[i].event.link_id;
+		sql_column_add_int(&owners->ids, slot->link_id);
 	}
 }
 
-/* Both lists are sorted by the id of the link. */
-static void set_owners(struct link_owners *owners, size_t count)
+/* A link without a row is purged. */
+static void set_owners(struct link_owners *owners, struct visit *visits, size_t count)
 {
-	size_t row = 0;
-	size_t rows = pg_result_count(owners->rows);
+	for (size_t row = 0; row < pg_result_count(owners->rows); row++) {
+		struct slot *slot = find(owners, pg_result_int(owners->rows, row, 0));
+		slot->owner_id = pg_result_int(owners->rows, row, 1);
+		slot->tags = pg_result_text(owners->rows, row, 2);
+	}
 	for (size_t i = 0; i < count; i++) {
-		struct visit_event *event = &owners->sorted[i]->event;
-		while (row < rows && pg_result_int(owners->rows, row, 0) < event->link_id)
-			row++;
-		bool is_found = row < rows && pg_result_int(owners->rows, row, 0) == event->link_id;
-		event->owner_id = is_found ? pg_result_int(owners->rows, row, 1) : 0;
-		event->tags = is_found ? pg_result_text(owners->rows, row, 2) : NULL;
+		const struct slot *slot = find(owners, visits[i].event.link_id);
+		visits[i].event.owner_id = slot->owner_id;
+		visits[i].event.tags = slot->tags;
 	}
 }
 
@@ -84,6 +101,6 @@ enum err link_owners_find(struct link_owners *owners, struct pg_conn *conn, stru
 	if (err == OK)
 		err = pg_conn_query(conn, FIND_SQL, &params, &owners->rows);
 	if (err == OK)
-		set_owners(owners, count);
+		set_owners(owners, visits, count);
 	return err;
 }

@@ -139,10 +139,7 @@ enum err offset_store_advance(struct pg_conn *conn, const char *topic,
 		const struct offsets_partition *p = &offsets->partitions[i];
 		if (!offsets_has_advanced(p))
 			continue;
-		/*
-		 * A partition's first batch: there was nothing to publish before its first record.
-		 */
-		steps_add(&steps, p, p->stored == 0 ? p->first : p->published, p->as_of_us);
+		steps_add(&steps, p, offsets_acknowledged(p), p->as_of_us);
 	}
 	enum err err = steps_run(&steps, conn, topic, advance_sql);
 	steps_clear(&steps);

@@ -44,20 +44,47 @@ struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partitio
 {
 	if (offsets->count == 0)
 		return NULL;
+	if (offsets->partitions[offsets->last_found].partition == partition)
+		return &offsets->partitions[offsets->last_found];
 	struct offsets_partition key = { .partition = partition };
-	return bsearch(&key, offsets->partitions, offsets->count, sizeof(key), by_partition);
+	struct offsets_partition *found =
+		bsearch(&key, offsets->partitions, offsets->count, sizeof(key), by_partition);
+	if (found)
+		offsets->last_found = (size_t)(found - offsets->partitions);
+	return found;
 }
 
-void offsets_extend(struct offsets_partition *partition, int64_t offset, int64_t fingerprint)
+void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset)
 {
 	if (partition->first < 0)
 		partition->first = offset;
 	if (offset >= partition->next_stored) {
 		partition->next_stored = offset + 1;
-		partition->next_fingerprint = fingerprint;
+		partition->next_fingerprint = 0;
+		partition->has_last = false;
 	}
 	if (offset >= partition->next_published)
 		partition->next_published = offset + 1;
+}
+
+void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message)
+{
+	bool is_last = message->offset >= partition->next_stored;
+	offsets_extend_unverified(partition, message->offset);
+	if (!is_last)
+		return;
+	partition->has_last = true;
+	kafka_message_copy_head(message, &partition->last);
+}
+
+int64_t offsets_start_of_unpublished(const struct offsets_partition *partition)
+{
+	return partition->stored == 0 ? partition->first : partition->published;
+}
+
+int64_t offsets_acknowledged(const struct offsets_partition *partition)
+{
+	return offsets_start_of_unpublished(partition) - partition->unacked;
 }
 
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset)
@@ -79,8 +106,19 @@ bool offsets_any_advanced(const struct offsets *offsets)
 	return false;
 }
 
+static void end_batch(struct offsets *offsets)
+{
+	for (size_t i = 0; i < offsets->count; i++) {
+		struct offsets_partition *p = &offsets->partitions[i];
+		if (p->has_last)
+			p->next_fingerprint = kafka_message_fingerprint(&p->last);
+		p->has_last = false;
+	}
+}
+
 void offsets_mark_stored(struct offsets *offsets)
 {
+	end_batch(offsets);
 	for (size_t i = 0; i < offsets->count; i++) {
 		offsets->partitions[i].stored = offsets->partitions[i].next_stored;
 		offsets->partitions[i].fingerprint = offsets->partitions[i].next_fingerprint;
@@ -107,17 +145,37 @@ void offsets_begin_batch(struct offsets *offsets)
 		p->next_fingerprint = p->fingerprint;
 		p->next_published = p->published;
 		p->as_of_us = 0;
+		p->has_last = false;
 	}
 }
 
-void offsets_hand_over(struct offsets *offsets, struct offsets *batch)
+void offsets_copy(const struct offsets *offsets, struct offsets *out)
 {
 	size_t count = offsets->count;
 	struct offsets_partition *partitions = mem_array(count, sizeof(*partitions));
 	if (count > 0)
 		memcpy(partitions, offsets->partitions, count * sizeof(*partitions));
-	offsets_clear(batch);
-	*batch = (struct offsets){ .count = count, .partitions = partitions };
+	offsets_clear(out);
+	*out = (struct offsets){ .count = count, .partitions = partitions };
+}
+
+void offsets_set_unacked(struct offsets *batch, const struct offsets *unacked)
+{
+	for (size_t i = 0; i < unacked->count; i++) {
+		const struct offsets_partition *from = &unacked->partitions[i];
+		struct offsets_partition *p = offsets_find(batch, from->partition);
+		if (!p || from->first < 0)
+			continue;
+		int64_t count =
+			offsets_start_of_unpublished(p) - offsets_start_of_unpublished(from);
+		p->unacked = count > 0 ? count : 0;
+	}
+}
+
+void offsets_hand_over(struct offsets *offsets, struct offsets *batch)
+{
+	end_batch(offsets);
+	offsets_copy(offsets, batch);
 	offsets_mark_stored(offsets);
 	offsets_mark_published(offsets);
 	offsets_begin_batch(offsets);

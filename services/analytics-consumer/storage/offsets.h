@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/kafka/kafka_message.h"
+
 #define OFFSETS_PARTITIONS_MAX 4096
 
 /* Why a partition is halted: it is not read until an operator has decided what to do. */
@@ -42,12 +44,13 @@ struct offsets_partition {
 	int64_t published;        /* the visits of all records before it were handed to Kafka */
 	int64_t first;            /* the batch's first offset; -1 = the batch has none */
 	int64_t next_stored;      /* what stored becomes when the batch is stored */
-	int64_t next_fingerprint; /* what fingerprint becomes then */
+	int64_t next_fingerprint; /* what fingerprint becomes then; set when the batch ends */
 	int64_t next_published;   /* what published becomes then; may lag behind stored */
-	int64_t as_of_us;         /* the batch's newest click; 0 = none */
-	bool caught_up; /* at the last look nothing was waiting, neither in Kafka nor in the batch
+	int64_t unacked;  /* offsets before the batch whose visits Kafka has not acknowledged yet */
+	int64_t as_of_us; /* the batch's newest click; 0 = none */
+	bool caught_up;   /* at the last look nothing was waiting, neither in Kafka nor in the batch
 	                 */
-	bool is_dated;  /* as_of is in the store, or the partition was marked since its assignment
+	bool is_dated;    /* as_of is in the store, or the partition was marked since its assignment
 	                */
 	bool is_unverified;    /* the record before stored has not been seen since the partition was
 	                          assigned */
@@ -55,11 +58,14 @@ struct offsets_partition {
 	                          decides */
 	bool is_halt_recorded; /* in the store */
 	enum offsets_halt_reason halt_reason;
+	bool has_last;                  /* the batch has a record that moves next_stored */
+	struct kafka_message_head last; /* the last such record */
 };
 
 struct offsets {
 	size_t count;
 	struct offsets_partition *partitions; /* in ascending order of partition */
+	size_t last_found; /* Kafka returns long runs of records of one partition */
 };
 
 /*
@@ -74,8 +80,17 @@ void offsets_clear(struct offsets *offsets);
 /* NULL when the partition is not assigned. */
 struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partition);
 
-/* Extends the batch over the record at offset. fingerprint: of that record, or 0. */
-void offsets_extend(struct offsets_partition *partition, int64_t offset, int64_t fingerprint);
+/* Extends the batch over message, whose fingerprint is stored if it is the last one. */
+void offsets_extend(struct offsets_partition *partition, const struct kafka_message *message);
+/* The same for a record that is not to be verified later: its fingerprint counts as unknown. */
+void offsets_extend_unverified(struct offsets_partition *partition, int64_t offset);
+/*
+ * Where a batch with records of the partition starts to publish. Before the first record of a
+ * partition's first batch there was nothing to publish.
+ */
+int64_t offsets_start_of_unpublished(const struct offsets_partition *partition);
+/* The visits of all records before it are acknowledged: what the store keeps as published. */
+int64_t offsets_acknowledged(const struct offsets_partition *partition);
 /* True for a record that has been counted. It is read again only to be published again. */
 bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset);
 /* True when storing the batch changes stored. */
@@ -93,6 +108,13 @@ bool offsets_is_published(const struct offsets_partition *partition);
  * batch as if this one had been stored and published. Frees what batch held before.
  */
 void offsets_hand_over(struct offsets *offsets, struct offsets *batch);
+/* Frees what out held before. */
+void offsets_copy(const struct offsets *offsets, struct offsets *out);
+/*
+ * Kafka has not acknowledged the visits of the batch unacked yet, which was handed over right before
+ * batch. Those of the batches before it are acknowledged.
+ */
+void offsets_set_unacked(struct offsets *batch, const struct offsets *unacked);
 /* Begins the next batch. A batch that was not marked as stored is discarded. */
 void offsets_begin_batch(struct offsets *offsets);
 

@@ -8,6 +8,8 @@
 #include "lib/postgres/sql_copy.h"
 
 #define VALUE_BYTES_MAX 300
+/* A batch has at most 100,000 visits, and no count is negative. */
+#define COUNT_DIGITS_MAX 10
 /* Three counts, a value and their separators. */
 #define ENTRY_BYTES_MAX (VALUE_BYTES_MAX + 40)
 /* A statement deletes this many rows in a fraction of its timeout. */
@@ -49,13 +51,30 @@ void rollup_store_free(struct rollup_store *store)
 	free(store);
 }
 
+/* Writes a count and a separator. By hand, because formatting was a tenth of counting a click. */
+static char *put_count(char *at, int32_t count)
+{
+	char digits[COUNT_DIGITS_MAX];
+	int n = 0;
+	for (uint32_t left = (uint32_t)count; left > 0 || n == 0; left /= 10)
+		digits[n++] = (char)('0' + left % 10);
+	while (n > 0)
+		*at++ = digits[--n];
+	*at++ = FIELD_SEPARATOR;
+	return at;
+}
+
 /* Facts contain no control characters, so a value contains no separator. */
 static void add_entry(struct strbuf *list, const struct rollup_row *row)
 {
+	char counts[1 + 3 * (COUNT_DIGITS_MAX + 1)];
+	char *at = counts;
 	if (list->len > 0)
-		strbuf_add_char(list, ENTRY_SEPARATOR);
-	strbuf_add_format(list, "%d%c%d%c%d%c", row->humans, FIELD_SEPARATOR, row->bots,
-	                  FIELD_SEPARATOR, row->uniques, FIELD_SEPARATOR);
+		*at++ = ENTRY_SEPARATOR;
+	at = put_count(at, row->humans);
+	at = put_count(at, row->bots);
+	at = put_count(at, row->uniques);
+	strbuf_add(list, counts, (size_t)(at - counts));
 	strbuf_add_text(list, row->value);
 }
 

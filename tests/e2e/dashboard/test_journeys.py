@@ -194,6 +194,24 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     expect(row(page, slug)).to_have_count(1)
 
 
+def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
+    session = "**/api/auth/session"
+    page.route(session, lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
+    page.goto(f"{window.base}/app/links")
+    expect(page.get_by_role("alert")).to_contain_text("The server has a problem")
+    page.unroute(session)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
+def test_a_bulk_takes_dates_and_shows_them_before(page, window, user):
+    window.goto("/links/bulk")
+    page.get_by_role("textbox").first.fill("original_url,expires_at\nhttps://example.com/until,2099-12-31")
+    expect(page.get_by_role("row").last).to_contain_text("2099")
+    page.get_by_role("button", name="Create 1 link").click()
+    wait_until(lambda: [link["expires_at"] for link in user.call("GET", "/api/links").json["links"]] == ["2099-12-31T22:59:59.000Z"], 60, "the link and its end")
+
+
 def test_logging_out_ends_the_session(page, window, user):
     window.goto("/links")
     page.get_by_role("button", name="Log out").click()

@@ -20,6 +20,7 @@ static void open_sources(struct consumer_fixture *fixture)
 	struct geoip *geoip = NULL;
 	assert_int_equal(geoip_open("", NULL, &geoip), OK);
 	fixture->sources.geoip = geoip;
+	fixture->sources.caches = enrich_caches_new();
 	assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log,
 	                                       &fixture->sources.user_agents),
 	                 OK);
@@ -71,8 +72,11 @@ int consumer_fixture_close(void **state)
 		ingest_stop(fixture->ingests[i]);
 	kafka_producer_free(fixture->producer);
 	user_agent_parser_free(fixture->sources.user_agents);
-	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
+	enrich_caches_free(fixture->sources.caches);
+	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++) {
 		user_agent_parser_free(fixture->parsers[i]);
+		enrich_caches_free(fixture->caches[i]);
+	}
 	geoip_close((struct geoip *)fixture->sources.geoip);
 	consumer_fixture_close_pool(fixture);
 	free(fixture->records);
@@ -194,12 +198,15 @@ struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
 		i++;
 	assert_null(fixture->ingests[i]);
 	fixture->config.pool = consumer_fixture_pool(fixture);
-	/* Each consumer has its own parser, because only one thread at a time may use a parser. */
-	if (!fixture->parsers[i])
+	/* Of each consumer's own, because only one thread at a time may use them. */
+	if (!fixture->parsers[i]) {
 		assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log,
 		                                       &fixture->parsers[i]),
 		                 OK);
+		fixture->caches[i] = enrich_caches_new();
+	}
 	fixture->config.sources.user_agents = fixture->parsers[i];
+	fixture->config.sources.caches = fixture->caches[i];
 	assert_int_equal(ingest_start(&fixture->config, &fixture->ingests[i]), OK);
 	return fixture->ingests[i];
 }

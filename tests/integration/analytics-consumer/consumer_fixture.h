@@ -50,6 +50,7 @@ struct consumer_fixture {
 	struct kafka_producer *producer;
 	struct enrich_sources sources; /* for struct partition_owner */
 	struct user_agent_parser *parsers[CONSUMER_FIXTURE_INGESTS_MAX];
+	struct enrich_caches *caches[CONSUMER_FIXTURE_INGESTS_MAX];
 	struct pg_pool *pool;
 	struct ingest_config config; /* a test may change it before consumer_fixture_start */
 	struct ingest *ingests[CONSUMER_FIXTURE_INGESTS_MAX];

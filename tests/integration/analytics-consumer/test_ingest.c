@@ -316,6 +316,35 @@ static void stops_counting_and_logs_while_kafka_refuses_visits(void **state)
 		0);
 }
 
+/*
+ * A batch is stored while the visits of the one before wait for Kafka, which then refuses them. No
+ * visit of either may be taken as published.
+ */
+static void publishes_refused_visits_once_kafka_accepts_them(void **state)
+{
+	struct consumer_fixture *fixture = *state;
+	fixture->visits_bytes_max = "50";
+	consumer_fixture_create_topics(fixture);
+	fixture->config.batch_events = 10;
+	produce_clicks(fixture, 300);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	backend_fixture_wait(has_been_refused, fixture, CONSUMER_FIXTURE_DEADLINE_MS);
+	consumer_fixture_stop(fixture, ingest);
+	assert_in_range(consumer_fixture_counted(fixture), 1, 290);
+	snprintf(fixture->visits, sizeof(fixture->visits), "%s.accepted", fixture->backend->unique);
+	fixture->visits_bytes_max = NULL;
+	consumer_fixture_create_topics(fixture);
+	ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 300);
+	size_t n = read_visits(fixture, 300);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 300);
+	assert_int_equal(n, 300);
+	qsort(fixture->records, n, sizeof(*fixture->records), by_id);
+	for (size_t i = 1; i < n; i++)
+		assert_string_not_equal(fixture->records[i - 1].id, fixture->records[i].id);
+}
+
 /* Two groups on one store: each considers itself the owner of all partitions. */
 static void counts_once_while_two_groups_compete(void **state)
 {
@@ -371,6 +400,7 @@ int main(void)
 		WITH_FIXTURE(publishes_visits_again_with_the_same_content_after_a_crash),
 		WITH_FIXTURE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile),
 		WITH_FIXTURE(stops_counting_and_logs_while_kafka_refuses_visits),
+		WITH_FIXTURE(publishes_refused_visits_once_kafka_accepts_them),
 		WITH_FIXTURE(counts_once_while_two_groups_compete),
 		WITH_FIXTURE(shares_partitions_within_its_group),
 	};

@@ -67,6 +67,26 @@ static void refuses_malformed_sequences_and_nul(void **state)
 			fail_msg("wrong sample %zu was accepted", i);
 }
 
+static void refuses_a_bad_byte_at_every_place(void **state)
+{
+	(void)state;
+	static const char bad[] = { '\0', '\x80', '\xc3', '\xff' };
+	for (size_t len = 1; len <= 40; len++) {
+		char text[40];
+		memset(text, 'a', sizeof(text));
+		assert_true(utf8_is_valid(text, len));
+		for (size_t at = 0; at < len; at++) {
+			for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+				text[at] = bad[i];
+				if (utf8_is_valid(text, len))
+					fail_msg("byte %zu of %zu: %#x was accepted", at, len,
+					         (unsigned char)bad[i]);
+			}
+			text[at] = 'a';
+		}
+	}
+}
+
 static void measures_the_next_character(void **state)
 {
 	(void)state;
@@ -142,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts_the_edges_of_every_length),
 		cmocka_unit_test(refuses_malformed_sequences_and_nul),
+		cmocka_unit_test(refuses_a_bad_byte_at_every_place),
 		cmocka_unit_test(measures_the_next_character),
 		cmocka_unit_test(counts_characters_and_not_bytes),
 		cmocka_unit_test(never_cuts_a_character),

@@ -59,6 +59,7 @@ static int set_up(void **state)
 	                          &f->sources.user_agents) != OK)
 		return -1;
 	f->sources.geoip = geoip;
+	f->sources.caches = enrich_caches_new();
 	batch_init(&f->batch, VISITS_MAX, "redirects", "dead-letters");
 	offsets_assign(&f->offsets, &row, 1);
 	f->partition = &f->offsets.partitions[0];
@@ -74,6 +75,7 @@ static int tear_down(void **state)
 	offsets_clear(&f->offsets);
 	user_agent_parser_free(f->sources.user_agents);
 	geoip_close(f->sources.geoip);
+	enrich_caches_free(f->sources.caches);
 	strbuf_clear(&f->encoded);
 	free(f);
 	return 0;

@@ -72,6 +72,24 @@ static void derives_every_fact_about_a_click(void **state)
 	assert_string_equal(visit.served_from, "eu-1");
 }
 
+/* The second time, everything comes from the caches. */
+static void derives_the_same_facts_of_the_same_headers_again(void **state)
+{
+	struct redirect_event click = click_of_a_human();
+	struct visit visits[2];
+	for (size_t i = 0; i < 2; i++) {
+		memset(&visits[i], 0, sizeof(visits[i]));
+		enrich_click(*state, &click, &visits[i]);
+	}
+	assert_memory_equal(&visits[0], &visits[1], sizeof(visits[0]));
+	click.referrer[0] = '\0';
+	click.accept_language[0] = '\0';
+	enrich_click(*state, &click, &visits[1]);
+	assert_string_equal(visits[1].event.referrer_host, "");
+	assert_string_equal(visits[1].event.referrer_source, "");
+	assert_string_equal(visits[1].event.language, "");
+}
+
 static void flags_a_bot_with_its_reason(void **state)
 {
 	struct redirect_event click = click_of_a_human();
@@ -155,7 +173,9 @@ static int set_up(void **state)
 	if (geoip_open("", NULL, &geoip) != OK ||
 	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 100, NULL, &parser) != OK)
 		return -1;
-	sources = (struct enrich_sources){ .user_agents = parser, .geoip = geoip };
+	sources = (struct enrich_sources){ .user_agents = parser,
+		                           .geoip = geoip,
+		                           .caches = enrich_caches_new() };
 	*state = &sources;
 	return 0;
 }
@@ -165,6 +185,7 @@ static int tear_down(void **state)
 	struct enrich_sources *sources = *state;
 	user_agent_parser_free(sources->user_agents);
 	geoip_close(sources->geoip);
+	enrich_caches_free(sources->caches);
 	return 0;
 }
 
@@ -172,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(derives_every_fact_about_a_click),
+		cmocka_unit_test(derives_the_same_facts_of_the_same_headers_again),
 		cmocka_unit_test(flags_a_bot_with_its_reason),
 		cmocka_unit_test(accepts_a_click_without_any_header),
 		cmocka_unit_test(finds_utm_source_in_each_query),

@@ -41,8 +41,8 @@ static void does_not_advance_without_records(void **state)
 static void advances_past_the_last_record_over_gaps(void **state)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
-	offsets_extend(p, 100, 5000 + 100);
-	offsets_extend(p, 107, 5000 + 107);
+	offsets_extend_unverified(p, 100);
+	offsets_extend_unverified(p, 107);
 	assert_int_equal(p->next_stored, 108);
 	assert_int_equal(p->stored, 100);
 	assert_int_equal(p->first, 100);
@@ -55,8 +55,8 @@ static void does_not_advance_over_counted_records(void **state)
 	assert_true(offsets_is_counted(p, 90));
 	assert_true(offsets_is_counted(p, 99));
 	assert_false(offsets_is_counted(p, 100));
-	offsets_extend(p, 90, 5000 + 90);
-	offsets_extend(p, 91, 5000 + 91);
+	offsets_extend_unverified(p, 90);
+	offsets_extend_unverified(p, 91);
 	assert_int_equal(p->next_stored, 100);
 	assert_false(offsets_any_advanced(*state));
 }
@@ -65,7 +65,7 @@ static void counts_every_record_of_a_new_partition(void **state)
 {
 	struct offsets_partition *p = offsets_find(*state, 1);
 	assert_false(offsets_is_counted(p, 0));
-	offsets_extend(p, 57, 5000 + 57);
+	offsets_extend_unverified(p, 57);
 	assert_true(offsets_has_advanced(p));
 	assert_int_equal(p->first, 57);
 	assert_int_equal(p->next_stored, 58);
@@ -74,7 +74,7 @@ static void counts_every_record_of_a_new_partition(void **state)
 static void takes_over_the_offsets_of_a_stored_batch(void **state)
 {
 	struct offsets_partition *p = offsets_find(*state, 1);
-	offsets_extend(p, 57, 5000 + 57);
+	offsets_extend_unverified(p, 57);
 	p->as_of_us = 5;
 	offsets_mark_stored(*state);
 	offsets_mark_published(*state);
@@ -88,27 +88,64 @@ static void takes_over_the_offsets_of_a_stored_batch(void **state)
 	assert_false(offsets_any_advanced(*state));
 }
 
+static struct kafka_message message_at(int64_t offset)
+{
+	return (struct kafka_message){ .offset = offset, .timestamp_ms = offset };
+}
+
+static int64_t fingerprint_at(int64_t offset)
+{
+	const struct kafka_message message = message_at(offset);
+	struct kafka_message_head head;
+	kafka_message_copy_head(&message, &head);
+	return kafka_message_fingerprint(&head);
+}
+
+static void extend(struct offsets_partition *p, int64_t offset)
+{
+	const struct kafka_message message = message_at(offset);
+	offsets_extend(p, &message);
+}
+
 static void keeps_the_fingerprint_of_the_last_record(void **state)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
 	assert_true(p->is_unverified);
 	assert_false(offsets_find(*state, 1)->is_unverified);
 	/* A record that is read again does not change the end. */
-	offsets_extend(p, 95, 5095);
-	assert_int_equal(p->next_fingerprint, 5099);
-	offsets_extend(p, 104, 5104);
-	offsets_extend(p, 103, 5103);
-	offsets_begin_batch(*state);
-	assert_int_equal(p->next_fingerprint, 5099);
-	offsets_extend(p, 104, 5104);
+	extend(p, 95);
 	offsets_mark_stored(*state);
-	assert_int_equal(p->fingerprint, 5104);
+	assert_int_equal(p->fingerprint, 5099);
+	extend(p, 104);
+	extend(p, 103);
+	offsets_begin_batch(*state);
+	offsets_mark_stored(*state);
+	assert_int_equal(p->fingerprint, 5099);
+	extend(p, 103);
+	extend(p, 104);
+	offsets_mark_stored(*state);
+	assert_int_equal(p->fingerprint, fingerprint_at(104));
+}
+
+static void hands_over_the_fingerprint_of_the_last_record(void **state)
+{
+	struct offsets batch = { 0 };
+	struct offsets_partition *p = offsets_find(*state, 3);
+	extend(p, 100);
+	extend(p, 105);
+	offsets_hand_over(*state, &batch);
+	assert_int_equal(offsets_find(&batch, 3)->next_fingerprint, fingerprint_at(105));
+	assert_int_equal(p->fingerprint, fingerprint_at(105));
+	offsets_extend_unverified(p, 106);
+	offsets_hand_over(*state, &batch);
+	assert_int_equal(offsets_find(&batch, 3)->next_fingerprint, 0);
+	offsets_clear(&batch);
 }
 
 static void discards_a_batch_that_was_not_stored(void **state)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
-	offsets_extend(p, 100, 5000 + 100);
+	offsets_extend_unverified(p, 100);
 	p->as_of_us = 5;
 	offsets_begin_batch(*state);
 	assert_int_equal(p->stored, 100);
@@ -122,8 +159,8 @@ static void is_published_only_when_every_counted_visit_is(void **state)
 	struct offsets_partition *p = offsets_find(*state, 3);
 	assert_false(offsets_is_published(p));
 	/* A batch with some of the already counted visits. */
-	offsets_extend(p, 90, 5000 + 90);
-	offsets_extend(p, 94, 5000 + 94);
+	offsets_extend_unverified(p, 90);
+	offsets_extend_unverified(p, 94);
 	offsets_mark_stored(*state);
 	assert_int_equal(p->published, 90);
 	offsets_mark_published(*state);
@@ -132,8 +169,8 @@ static void is_published_only_when_every_counted_visit_is(void **state)
 	assert_int_equal(p->stored, 100);
 	assert_false(offsets_is_published(p));
 	/* A batch with the rest and new visits: stored, but not handed over. */
-	offsets_extend(p, 99, 5000 + 99);
-	offsets_extend(p, 105, 5000 + 105);
+	offsets_extend_unverified(p, 99);
+	offsets_extend_unverified(p, 105);
 	offsets_mark_stored(*state);
 	assert_int_equal(p->stored, 106);
 	assert_false(offsets_is_published(p));
@@ -145,8 +182,8 @@ static void continues_as_if_the_handed_over_batch_were_stored(void **state)
 {
 	struct offsets batch = { 0 };
 	struct offsets_partition *p = offsets_find(*state, 3);
-	offsets_extend(p, 100, 5000 + 100);
-	offsets_extend(p, 105, 5000 + 105);
+	offsets_extend_unverified(p, 100);
+	offsets_extend_unverified(p, 105);
 	p->as_of_us = 5;
 	offsets_hand_over(*state, &batch);
 	const struct offsets_partition *handed = offsets_find(&batch, 3);
@@ -160,12 +197,58 @@ static void continues_as_if_the_handed_over_batch_were_stored(void **state)
 	assert_int_equal(p->as_of_us, 0);
 	assert_false(offsets_any_advanced(*state));
 	/* The next batch starts where this one ends, also in partitions that did not advance. */
-	offsets_extend(p, 110, 5000 + 110);
+	offsets_extend_unverified(p, 110);
 	offsets_hand_over(*state, &batch);
 	handed = offsets_find(&batch, 3);
 	assert_int_equal(handed->stored, 106);
 	assert_int_equal(handed->next_stored, 111);
 	assert_int_equal(batch.count, ((struct offsets *)*state)->count);
+	offsets_clear(&batch);
+}
+
+/* The batch before was stored, and its visits are on their way to Kafka. */
+static void is_acknowledged_up_to_the_batch_before(void **state)
+{
+	struct offsets first = { 0 }, second = { 0 }, third = { 0 };
+	extend(offsets_find(*state, 3), 100);
+	extend(offsets_find(*state, 1), 57);
+	offsets_hand_over(*state, &first);
+	extend(offsets_find(*state, 3), 101);
+	extend(offsets_find(*state, 1), 58);
+	offsets_hand_over(*state, &second);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 3)), 101);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 1)), 58);
+	offsets_set_unacked(&second, &first);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 3)), 90);
+	assert_int_equal(offsets_acknowledged(offsets_find(&second, 1)), 57);
+	assert_int_equal(offsets_find(&second, 3)->next_stored, 102);
+	/* The visits of the first batch are acknowledged before those of the second are sent. */
+	extend(offsets_find(*state, 3), 102);
+	offsets_hand_over(*state, &third);
+	offsets_set_unacked(&third, &second);
+	assert_int_equal(offsets_acknowledged(offsets_find(&third, 3)), 101);
+	offsets_clear(&first);
+	offsets_clear(&second);
+	offsets_clear(&third);
+}
+
+static void is_acknowledged_where_the_batch_before_has_no_records(void **state)
+{
+	struct offsets unacked = { 0 };
+	struct offsets batch = { 0 };
+	extend(offsets_find(*state, 1), 57);
+	offsets_hand_over(*state, &unacked);
+	extend(offsets_find(*state, 3), 100);
+	offsets_find(*state, 3)->published = 95;
+	offsets_hand_over(*state, &batch);
+	offsets_find(&unacked, 3)->published = 80;
+	offsets_set_unacked(&batch, &unacked);
+	assert_int_equal(offsets_acknowledged(offsets_find(&batch, 3)), 95);
+	/* It never moves forward. */
+	offsets_find(&batch, 1)->published = 20;
+	offsets_set_unacked(&batch, &unacked);
+	assert_int_equal(offsets_acknowledged(offsets_find(&batch, 1)), 20);
+	offsets_clear(&unacked);
 	offsets_clear(&batch);
 }
 
@@ -188,9 +271,12 @@ int main(void)
 		WITH_TWO_PARTITIONS(counts_every_record_of_a_new_partition),
 		WITH_TWO_PARTITIONS(takes_over_the_offsets_of_a_stored_batch),
 		WITH_TWO_PARTITIONS(keeps_the_fingerprint_of_the_last_record),
+		WITH_TWO_PARTITIONS(hands_over_the_fingerprint_of_the_last_record),
 		WITH_TWO_PARTITIONS(discards_a_batch_that_was_not_stored),
 		WITH_TWO_PARTITIONS(is_published_only_when_every_counted_visit_is),
 		WITH_TWO_PARTITIONS(continues_as_if_the_handed_over_batch_were_stored),
+		WITH_TWO_PARTITIONS(is_acknowledged_up_to_the_batch_before),
+		WITH_TWO_PARTITIONS(is_acknowledged_where_the_batch_before_has_no_records),
 		WITH_TWO_PARTITIONS(counts_halted_partitions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

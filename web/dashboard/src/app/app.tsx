@@ -7,7 +7,7 @@ import { loadCode } from "../lib/load_code";
 import { HelpDialog, useGlobalKeys } from "./keyboard";
 import { currentPlace, href, navigate, usePlace } from "./router";
 import { type PageProps, ROUTES } from "./routes";
-import { useUser } from "./session";
+import { sessionError, useUser } from "./session";
 import { useZoneSetting } from "./settings";
 import { Shell } from "./shell";
 import { Toasts } from "./toasts";
@@ -37,7 +37,8 @@ export function App() {
 
   const route = ROUTES.find((each) => each.pattern.test(path));
   const isAllowed = route?.access === "anyone" || (user && (route?.access !== "admin" || user.role === "admin"));
-  const needsLogin = route !== undefined && route.access !== "anyone" && user === null;
+  const fault = isAllowed ? undefined : sessionError();
+  const needsLogin = route !== undefined && route.access !== "anyone" && user === null && !fault;
 
   useEffect(() => {
     if (needsLogin) navigate(placeWithoutLogin(), { replace: true });
@@ -70,8 +71,8 @@ export function App() {
           </Empty>
         ) : Page && isAllowed ? (
           <Page id={id} key={path} />
-        ) : error ? (
-          <ErrorBox error={error} retry={() => location.reload()} />
+        ) : (error ?? fault) ? (
+          <ErrorBox error={(error ?? fault) as ApiError} retry={() => location.reload()} />
         ) : (
           <Skeleton lines={6} height={24} />
         )}

@@ -1,9 +1,13 @@
-import { api, setUnauthorizedHandler, unwrap, type User } from "../api/client";
+import { api, type ApiError, asApiError, setUnauthorizedHandler, unwrap, type User } from "../api/client";
 import { createStore, useStore } from "../lib/store";
 import { adoptSettings } from "./settings";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
+
+/** Why it could not be found out who is logged in: the session may well go on. */
+let startError: ApiError | undefined;
+export const sessionError = (): ApiError | undefined => startError;
 
 export const useUser = (): User | null | undefined => useStore(user);
 export const currentUser = (): User | null | undefined => user.get();
@@ -17,13 +21,15 @@ export async function startSession(): Promise<void> {
   setUnauthorizedHandler(() => setUser(null));
   try {
     setUser((await unwrap(api.GET("/api/auth/session"))).user);
-  } catch {
+  } catch (cause) {
+    startError = asApiError(cause);
     setUser(null);
   }
 }
 
 export async function login(email: string, password: string): Promise<void> {
   setUser((await unwrap(api.POST("/api/auth/session", { body: { email, password } }))).user);
+  startError = undefined;
 }
 
 export async function register(email: string, password: string, name: string): Promise<void> {

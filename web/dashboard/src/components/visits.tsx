@@ -34,14 +34,14 @@ function VisitRow({ visit }: { visit: Visit }) {
   );
 }
 
-/** The latest visits as they come, and the export of those in the range. */
+/** The latest visits of the range as they come, and the export of all of them. */
 export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
   const { params } = usePlace();
   const [isBusy, setBusy] = useState(false);
   const filters = filterQuery(filtersOf(params));
   const range = rangeOf(params);
   const bots = (["include", "only"] as const).find((each) => each === params.get("bots")); // without it, humans
-  const query = { limit: LATEST, bots, ...filters };
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit: LATEST, bots, ...filters };
   const path = { id: linkId };
   const { data, error, reload } = useQuery(
     JSON.stringify(["visits", linkId, query]),
@@ -50,7 +50,7 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
   );
 
   const save = async (format: "csv" | "ndjson") => {
-    const wanted = { from: range.from, to: range.to, tz: currentZone(), format, bots: "include" as const, ...filters };
+    const wanted = { ...query, limit: undefined, format };
     setBusy(true);
     try {
       const content = await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query: wanted }, parseAs: "blob" }));
@@ -77,7 +77,7 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
       </div>
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={5} height={28} />}
-      {data?.visits.length === 0 && <p class="muted panel-empty">{t("visits.none")}</p>}
+      {data?.visits.length === 0 && <p class="muted panel-empty">{t("panel.empty")}</p>}
       {data && data.visits.length > 0 && (
         <table class="table">
           <thead>

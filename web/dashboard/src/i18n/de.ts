@@ -550,7 +550,6 @@ const de: Catalogue = {
   "utm.title": "Kampagnenparameter (UTM)",
   visits: "Besuche",
   "visits.latest": "Letzte Besuche",
-  "visits.none": "Noch keine Besuche. Neue erscheinen hier binnen Sekunden.",
   working: "Bitte warten …",
   zone: "Zeitzone",
   "zone.browser": "Wie der Browser ({zone})",

@@ -548,7 +548,6 @@ export const en = {
   "utm.title": "Campaign parameters (UTM)",
   visits: "Visits",
   "visits.latest": "Latest visits",
-  "visits.none": "No visits yet. New ones appear here within seconds.",
   working: "Please wait …",
   zone: "Time zone",
   "zone.browser": "Like the browser ({zone})",
