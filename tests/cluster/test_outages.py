@@ -39,7 +39,6 @@ OUTAGES = {
     "DNS": without_names,
     "the API server": lambda cluster: without_program(cluster, "kube-apiserver"),
     "the kubelet": lambda cluster: without_program(cluster, "kubelet"),
-    "etcd": lambda cluster: without_program(cluster, "etcd"),
 }
 
 
