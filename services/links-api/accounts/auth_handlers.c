@@ -251,7 +251,10 @@ enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *
 	return authentication_is_same_origin(ctx) ? log_in(ctx, true) : HTTP_COMPLETE;
 }
 
-/* A page asks this before it knows whether anybody is logged in, so nobody is not an error. */
+/*
+ * A page asks this before it knows whether anybody is logged in, so nobody is not an error. An API
+ * key logs nobody in.
+ */
 enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
@@ -259,10 +262,10 @@ enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x)
 	enum err err = login == REQUEST_AUTH_VALID ? authentication_verify(r, &login) : OK;
 	if (err != OK)
 		return response_failure(r, err);
-	if (login == REQUEST_AUTH_VALID)
-		return authentication_authorize(r, PERMISSION_ACCOUNT) ? auth_handlers_me(ctx, x)
-		                                                       : HTTP_COMPLETE;
-	if (login != REQUEST_AUTH_MISSING && login != REQUEST_AUTH_INVALID)
+	if (login == REQUEST_AUTH_VALID && r->key_id == 0)
+		return auth_handlers_me(ctx, x);
+	if (login != REQUEST_AUTH_VALID && login != REQUEST_AUTH_MISSING &&
+	    login != REQUEST_AUTH_INVALID)
 		return authentication_send_error(r, login);
 	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
 		session_cookie_clear(r);
