@@ -538,7 +538,6 @@ const de: Catalogue = {
   time: "Zeit",
   title: "Titel",
   top: "Meistbesuchte Links",
-  "top.unfiltered": "Meistbesuchte Links, ohne die Filter",
   unblock: "Entsperren",
   undo: "Rückgängig",
   unique: "Eindeutige Besucher",

@@ -536,7 +536,6 @@ export const en = {
   time: "Time",
   title: "Title",
   top: "Most visited links",
-  "top.unfiltered": "Most visited links, without the filters",
   unblock: "Unblock",
   undo: "Undo",
   unique: "Unique visitors",
