@@ -9,6 +9,7 @@
 #include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/member.h"
 #include "services/links-api/response.h"
@@ -204,6 +205,8 @@ enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	reset(bulk);
 	enum err err = link_quota_read(bulk->request, conn, true, &bulk->quota);
+	if (err == OK)
+		err = link_history_begin(bulk->request, conn);
 	if (err == OK)
 		err = claim_all(bulk, conn);
 	if (err == OK)

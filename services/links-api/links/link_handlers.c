@@ -13,6 +13,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
@@ -129,8 +130,10 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 static enum err write_change(const struct request *r, struct pg_conn *conn, enum link_change change,
                              struct handled_link *s)
 {
-	enum err err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
-	                                            : link_store_update(conn, &s->link, change);
+	enum err err = link_history_begin(r, conn);
+	if (err == OK)
+		err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
+		                                   : link_store_update(conn, &s->link, change);
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 

@@ -54,6 +54,12 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     page.get_by_role("button", name="Undo").click()
     expect(row(page, slug)).to_have_count(1)
     wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to be restored")
+    row(page, slug).get_by_role("link", name=slug).click()
+    page.get_by_text("Changes of the link").click()
+    changes = page.locator(".history tbody tr td:nth-child(2)")
+    expect(changes).to_have_text(["Restored", "Deleted", "Enabled", "Disabled", "ChangedTitle: – → New title", "Created"])
+    expect(page.locator(".history tbody tr").first).to_contain_text("Owner")
+    assert window.violations() == []
 
 
 def test_the_same_works_by_keyboard_alone(page, window, user):
