@@ -22,13 +22,13 @@ static void read_value(struct query_param *p, const char *value, const char *poi
 {
 	size_t len = strlen(value);
 	if (p->seen)
-		http_problem_add_field(wrong, pointer, "duplicate");
+		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
 	else if (p->number && number_parse(value, 1, p->max, p->number) != OK)
-		http_problem_add_field(wrong, pointer, "must be a number from 1 to %" PRId64,
-		                       p->max);
+		http_problem_add_field(wrong, pointer, "number",
+		                       "must be a number from 1 to %" PRId64, p->max);
 	else if (p->text && len >= p->text_size)
-		http_problem_add_field(wrong, pointer, "must have at most %zu bytes",
-		                       p->text_size - 1);
+		http_problem_add_field(wrong, pointer, "too-many-bytes",
+		                       "must have at most %zu bytes", p->text_size - 1);
 	else if (p->text)
 		memcpy(p->text, value, len + 1);
 	p->seen = true;
@@ -47,10 +47,11 @@ enum err query_params_read(const char *query, struct query_param *params, size_t
 		if (p)
 			read_value(p, value, pointer, wrong);
 		else if (err == OK)
-			http_problem_add_field(wrong, pointer, "unknown query parameter");
+			http_problem_add_field(wrong, pointer, "unknown",
+			                       "unknown query parameter");
 		else
 			http_problem_add_field(
-				wrong, "",
+				wrong, "", "malformed",
 				"contains a parameter that is too long or not valid UTF-8");
 	}
 	return wrong->count == 0 ? OK : ERR_INVALID;

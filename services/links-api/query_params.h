@@ -1,7 +1,7 @@
 /*
  * Pure. Reads the query string of a list into numbers and texts. Reports all invalid parameters at
- * once. Unknown and repeated parameters are invalid, because an ignored filter could be one that the
- * caller relies on.
+ * once. Unknown and repeated parameters are invalid, because an ignored filter could be one that
+ * the caller relies on.
  *
  *   struct query_param params[] = { { .name = "limit", .number = &limit, .max = 100 } };
  *   err = query_params_read(query, params, ARRAY_SIZE(params), &wrong);

@@ -256,7 +256,7 @@ static enum http_progress reject_query(struct request *r)
 		if (err != OK)
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, pointer);
-		http_problem_add_field(&wrong, pointer, "unknown query parameter");
+		http_problem_add_field(&wrong, pointer, "unknown", "unknown query parameter");
 	}
 }
 

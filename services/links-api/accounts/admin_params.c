@@ -15,7 +15,8 @@ enum err admin_params_parse_users(const char *query, struct admin_params_users *
 	};
 	enum err err = query_params_read(query, parameters, ARRAY_SIZE(parameters), wrong);
 	if (out->page > 0 && out->after > 0) {
-		http_problem_add_field(wrong, "/cursor", "use page or cursor, not both");
+		http_problem_add_field(wrong, "/cursor", "exclusive",
+		                       "use page or cursor, not both");
 		err = ERR_INVALID;
 	}
 	if (out->after == 0 && out->page == 0)

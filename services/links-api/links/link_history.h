@@ -9,8 +9,8 @@
 #include "services/links-api/request.h"
 
 /*
- * Names the caller as the one who makes the changes of links in this transaction. Call it before the
- * first of them: later ones would have no author. Errors of pg_conn_query.
+ * Names the caller as the author of the changes of links in this transaction. Call it before the
+ * first of them: a change without it has no author. Errors of pg_conn_query.
  */
 enum err link_history_begin(const struct request *r, struct pg_conn *conn) MUST_CHECK;
 

@@ -13,8 +13,8 @@
 #include "lib/postgres/pg_conn.h"
 
 /*
- * Names who makes the changes of links in this transaction. Call it before the first of them. key_id
- * 0: not with an API key.
+ * Names the author of the changes of links in this transaction. Call it before the first of them.
+ * key_id 0: not with an API key.
  */
 enum err link_history_store_set_actor(struct pg_conn *conn, int64_t actor_id,
                                       int64_t key_id) MUST_CHECK;

@@ -46,7 +46,7 @@ static void reject_members(const struct json *body, struct http_problem_fields *
 		if (!json_get(body, single[i]))
 			continue;
 		member_pointer(single[i], pointer);
-		http_problem_add_field(wrong, pointer, "cannot be changed in bulk");
+		http_problem_add_field(wrong, pointer, "not-allowed", "cannot be changed in bulk");
 	}
 }
 

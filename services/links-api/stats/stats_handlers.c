@@ -200,7 +200,7 @@ static enum err load_points(struct stats_request *stats, struct pg_conn *conn,
 	                                     STATISTICS_SQL_POINTS_MAX, &points->count);
 	if (err == ERR_LIMIT)
 		http_problem_add_field(
-			&stats->wrong, "/interval",
+			&stats->wrong, "/interval", "range",
 			"gives more than %d points; use a longer interval or a shorter range",
 			STATISTICS_SQL_POINTS_MAX);
 	if (err != OK)
