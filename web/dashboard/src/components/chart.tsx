@@ -69,8 +69,8 @@ function optionsFor(props: ChartProps, width: number): uPlot.Options {
 }
 
 const LABEL_WIDTH = 72;
-/** How many points apart labels may stand, so that hours of days and days of weeks line up. */
-const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 6, 12, 24], day: [1, 2, 7, 14, 28], week: [1, 2, 4, 13, 26], month: [1, 2, 3, 6, 12] };
+/** How many points apart labels may stand. */
+const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 4, 6, 12, 24], day: [1, 2, 3, 7, 14, 28], week: [1, 2, 4, 8, 13, 26], month: [1, 2, 3, 6, 12] };
 
 /** Labels stand at the starts of points alone: uPlot would also place some between days, with the name of the day again. */
 function ticks(interval: Interval, starts: ArrayLike<number>, width: number): number[] {
