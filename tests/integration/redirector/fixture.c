@@ -45,7 +45,7 @@ int fixture_group_set_up(void **state)
 int fixture_group_tear_down(void **state)
 {
 	struct fixture *f = *state;
-	test_database_drop(f->database);
+	test_database_close(f->database);
 	test_announcer_free(f->announcer);
 	test_redis_free(f->redis_server);
 	log_free(f->log);
