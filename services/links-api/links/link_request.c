@@ -1,12 +1,15 @@
 #include "services/links-api/links/link_request.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
 #include "lib/links/host_guard.h"
 #include "services/links-api/destinations/destination.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/member.h"
 #include "services/links-api/tags/tag_request.h"
@@ -103,6 +106,15 @@ static void read_title(const struct reading *r, const struct json *value, const 
 		snprintf(r->out->title, sizeof(r->out->title), "%s", title);
 }
 
+static void read_notes(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_NULL)
+		return;
+	const char *notes = member_text(value, pointer, r->wrong);
+	if (notes && member_is_text(notes, LINK_NOTES_CHARS_MAX, pointer, r->wrong))
+		r->out->notes = mem_text(notes);
+}
+
 static void read_tag(const struct reading *r, const struct json *value, size_t index)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
@@ -172,6 +184,8 @@ static const struct {
 	{ "expired_url", LINK_REQUEST_EXPIRED_URL, CREATE | CHANGE, read_expired_url, NULL },
 	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
 	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
+	{ "notes", LINK_REQUEST_NOTES, LINK_REQUEST_CREATE | CHANGE, read_notes,
+	  "cannot be set without a login" },
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be set on a new link" },
 	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse,
 	  "is only allowed when you create a link with a login" },
@@ -209,10 +223,18 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 		read_member(&r, kind, name, value);
 	if (kind != LINK_REQUEST_CHANGE && !(read.members & LINK_REQUEST_ORIGINAL_URL))
 		http_problem_add_field(wrong, "/original_url", "is required");
-	if (wrong->count > 0)
+	if (wrong->count > 0) {
+		link_request_clear(&read);
 		return ERR_INVALID;
+	}
 	*out = read;
 	return OK;
+}
+
+void link_request_clear(struct link_request *request)
+{
+	free(request->notes);
+	request->notes = NULL;
 }
 
 struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)

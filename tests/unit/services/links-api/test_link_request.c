@@ -207,6 +207,22 @@ static void limits_tags_and_rejects_duplicates(void **state)
 	assert_rejects(LINK_REQUEST_CREATE, member, "/tags");
 }
 
+static void reads_notes_of_several_lines_from_owners_only(void **state)
+{
+	(void)state;
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"notes\":\"a\\r\\n\\tb\""), OK);
+	assert_int_equal(request.members, LINK_REQUEST_ORIGINAL_URL | LINK_REQUEST_NOTES);
+	assert_string_equal(request.notes, "a\r\n\tb");
+	link_request_clear(&request);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"notes\":null}"), OK);
+	assert_int_equal(request.members, LINK_REQUEST_NOTES);
+	assert_null(request.notes);
+	assert_rejects(LINK_REQUEST_CREATE, "\"notes\":\"\\u001b\"", "/notes");
+	assert_rejects(LINK_REQUEST_CREATE, "\"notes\":7", "/notes");
+	assert_rejects(LINK_REQUEST_CREATE, "\"notes\":\"a\",\"id\":7", "/id");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"notes\":\"a\"", "/notes");
+}
+
 static void rejects_members_that_a_request_kind_does_not_allow(void **state)
 {
 	(void)state;
@@ -259,6 +275,7 @@ int main(void)
 		cmocka_unit_test(null_clears_optional_members),
 		cmocka_unit_test(limits_titles_by_characters_not_bytes),
 		cmocka_unit_test(limits_tags_and_rejects_duplicates),
+		cmocka_unit_test(reads_notes_of_several_lines_from_owners_only),
 		cmocka_unit_test(rejects_members_that_a_request_kind_does_not_allow),
 		cmocka_unit_test(reports_only_as_many_errors_as_fit),
 	};

@@ -6,7 +6,7 @@ import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
-import { SelectField, SubmitButton, TextField } from "./field";
+import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { TagInput } from "./tag_input";
 
 type RedirectStatus = Schemas["RedirectStatus"];
@@ -16,6 +16,7 @@ interface Draft {
   slug: string;
   title: string;
   tags: string[];
+  notes: string;
   redirect_status: RedirectStatus;
   /** As <input type=datetime-local> has it, in the zone of the account. */
   expires: string;
@@ -28,6 +29,7 @@ function draftOf(link: Link | null): Draft {
     slug: link?.slug ?? "",
     title: link?.title ?? "",
     tags: link?.tags ?? [],
+    notes: link?.notes ?? "",
     redirect_status: link?.redirect_status ?? 302,
     expires: link?.expires_at ? toLocalInput(link.expires_at) : "",
     expired_url: link?.expired_url ?? "",
@@ -42,6 +44,7 @@ function bodyOf(draft: Draft, link: Link | null) {
     original_url: normalizeUrl(draft.original_url),
     title: draft.title,
     tags: draft.tags,
+    ...(link?.notes === null ? {} : { notes: draft.notes }),
     redirect_status: draft.redirect_status,
     ...(isSameTime && link.state === "expired" ? {} : { expires_at }),
     expired_url: draft.expired_url === "" ? null : normalizeUrl(draft.expired_url),
@@ -123,6 +126,11 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
         )}
         <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
         <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
+        {link?.notes !== null && (
+          <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
+            {(control) => <textarea class="input notes" rows={2} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
+          </Field>
+        )}
         <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
         <More draft={draft} change={change} error={error} />
         <footer class="dialog-foot">

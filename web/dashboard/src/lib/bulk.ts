@@ -22,7 +22,7 @@ export interface BulkResult {
   problem?: string;
 }
 
-const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at"] as const;
+const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at", "notes"] as const;
 const ALIASES: Record<string, (typeof COLUMNS)[number]> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags" };
 const CHUNK = 100;
 const RETRIES = 5;
@@ -50,6 +50,7 @@ export function parseBulk(text: string): Bulk {
     if (cell("title")) link.title = cell("title");
     if (cell("tags")) link.tags = [...new Set(cell("tags").split(/[|\s]+/).filter(Boolean))];
     if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
+    if (cell("notes")) link.notes = cell("notes");
     return { link, line, text: written, fault: faultOf(link) };
   });
   return { header: header ? (rows[0]?.text ?? "") : "", items };
@@ -71,7 +72,7 @@ function faultOf(link: NewLink): BulkItem["fault"] {
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
 /** A field by the name that its column has on the page. */
-const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires" };
+const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", notes: "notes" };
 
 function problemText(problem: Schemas["Problem"] | undefined): string {
   const fields = problem?.errors?.map(({ pointer, detail }) => {
