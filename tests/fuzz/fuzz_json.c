@@ -82,6 +82,8 @@ static void require_good(const struct link_request *wish)
 	if (wish->members & LINK_REQUEST_REDIRECT_STATUS)
 		require(link_redirect_status_is_valid(wish->redirect_status));
 	require(wish->expires_at_us == 0 || wish->expires_at_us > NOW_US);
+	require(wish->starts_at_us >= 0);
+	require(wish->expires_at_us == 0 || wish->starts_at_us < wish->expires_at_us);
 	require(wish->tags.count <= LINK_TAGS_MAX);
 	require(!wish->notes || strlen(wish->notes) <= (size_t)LINK_NOTES_CHARS_MAX * 4);
 }

@@ -52,6 +52,7 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_text(json, "link_type", link_type_name(link->type));
 	json_set_text(json, "state", link_state_name(link_state_at(entry, now_us)));
 	json_set_int(json, "redirect_status", entry->redirect_status);
+	json_set_time(json, "starts_at", entry->starts_at_us);
 	json_set_time(json, "expires_at", entry->expires_at_us);
 	json_set_text(json, "expired_url", entry->expired_url[0] ? entry->expired_url : NULL);
 	json_set_text(json, "title", link->title);

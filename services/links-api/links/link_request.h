@@ -1,10 +1,10 @@
 /*
  * Pure. Validates the JSON bodies that create or change a link:
- *   create         {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?,
- *                  tags?, notes?, reuse?}
- *   create public  without a login: the same, without expires_at, notes and reuse
- *   change         any of original_url, redirect_status, expires_at, expired_url, title, tags,
- *                  notes and state
+ *   create         {original_url, slug?, redirect_status?, starts_at?, expires_at?, expired_url?,
+ *                  title?, tags?, notes?, reuse?}
+ *   create public  without a login: the same, without starts_at, expires_at, notes and reuse
+ *   change         any of original_url, redirect_status, starts_at, expires_at, expired_url, title,
+ *                  tags, notes and state
  * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
@@ -38,6 +38,7 @@ enum link_request_member {
 	LINK_REQUEST_STATE = 128,
 	LINK_REQUEST_REUSE = 256,
 	LINK_REQUEST_NOTES = 512,
+	LINK_REQUEST_STARTS_AT = 1024,
 };
 
 struct link_request {
@@ -45,6 +46,7 @@ struct link_request {
 	char original_url[LINK_URL_SIZE];
 	char slug[SLUG_SIZE];
 	uint16_t redirect_status;
+	int64_t starts_at_us;            /* 0 = null */
 	int64_t expires_at_us;           /* 0 = null */
 	char expired_url[LINK_URL_SIZE]; /* "" = null */
 	char title[LINK_TITLE_SIZE];

@@ -13,7 +13,7 @@ from waiting import wait_until
 
 FIELDS = [
     "id", "slug", "short_url", "original_url", "destination_host_display", "link_type", "state",
-    "redirect_status", "expires_at", "expired_url",
+    "redirect_status", "starts_at", "expires_at", "expired_url",
     "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at",
 ]  # fmt: skip

@@ -6,3 +6,7 @@ CREATE TABLE link_notes (
 );
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON link_notes TO waymark_links_api;
+
+-- Until this time a link is not followed (docs/decisions/0068-a-link-starts-by-the-redirectors-clock.md).
+-- NULL = from its creation on. links-api keeps it before expires_at.
+ALTER TABLE links ADD COLUMN starts_at timestamptz;
