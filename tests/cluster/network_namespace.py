@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import json
 import socket
 
 from clients import Answer, Api as OutsideApi
@@ -47,12 +46,5 @@ class Api(OutsideApi):
         super().__init__(None)
         self.node, self.address, self.host = node, address, host
 
-    def call(self, method, path, body=None, headers=None):
-        sent = {"Accept": "application/json", "Host": self.host, **(headers or {})}
-        if self.token:
-            sent["Authorization"] = f"Bearer {self.token}"
-        data = None
-        if body is not None:
-            sent.setdefault("Content-Type", "application/json")
-            data = body if isinstance(body, (bytes, str)) else json.dumps(body)
-        return ask(self.node.pid, self.address, method, path, sent, data)
+    def send(self, method, path, headers, body):
+        return ask(self.node.pid, self.address, method, path, {"Host": self.host, **headers}, body)

@@ -4,6 +4,7 @@ No container runs here; tests/images/run runs them.
 """
 
 import copy
+import hashlib
 import json
 import os
 import pathlib
@@ -13,10 +14,11 @@ import stat
 import subprocess
 
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 import pods
-from manifestlib import containerfile, rendering, tree
+from manifestlib import containerfile, description, rendering, tree
 
 BUILD = pathlib.Path(os.environ["WAYMARK_BUILD_DIR"]).resolve()
 TEXT = (ROOT / containerfile.FILE).read_text()
@@ -143,6 +145,36 @@ def files_of(packages):
 def test_an_unknown_service_is_refused(tmp_path):
     run = subprocess.run([ASSEMBLE, "shell", "0", "0", BUILD, tmp_path / "x"], capture_output=True, text=True)
     assert run.returncode == 64 and "unknown image shell" in run.stderr
+
+
+# In the place of podman: a push writes the digest of its image, which is made from the name.
+PODMAN = """#!/bin/bash
+[ "$1" = push ] || exit 1
+while [ $# -gt 2 ]; do [ "$1" != --digestfile ] || file=$2; shift; done
+printf 'sha256:%s' "$(printf %s "$2" | sha256sum | cut -c1-64)" >"$file"
+echo "$1 $2" >>"${0%/*}/pushed"
+"""
+
+
+def test_pushed_digests_reach_every_pod_of_the_overlay(tmp_path):
+    if not tree.kustomize().exists():
+        pytest.skip("kustomize is missing: tools/setup test")
+    (tmp_path / "podman").write_text(PODMAN)
+    (tmp_path / "podman").chmod(0o755)
+    shutil.copytree(tree.MANIFESTS, tmp_path / "k8s")
+    folder = tmp_path / "k8s/overlays/production/images"
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run([ROOT / "tools/images", "--push", "r.example:5000/w", folder], env=environment, stdout=subprocess.DEVNULL, check=True)
+
+    names = sorted(tree.images())
+    pushed = sorted((tmp_path / "pushed").read_text().splitlines())
+    assert pushed == sorted(f"localhost/waymark/{name}:{tree.version()} r.example:5000/w/{name}:{tree.version()}" for name in names)
+    digests = {name: "sha256:" + hashlib.sha256(f"r.example:5000/w/{name}:{tree.version()}".encode()).hexdigest() for name in names}
+    rendered = rendering.render(folder.parent)
+    found = {container["image"] for workload in rendered.workloads for container in workload.containers}
+    assert found == {f"r.example:5000/w/{name}:{tree.version()}@{digest}" for name, digest in digests.items()}
+    assert list(description.check_versions(rendered)) == []
+    assert yaml.safe_load((folder / "values.yaml").read_text()) == {"images": {"registry": "r.example:5000/w", "digests": digests}}
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def database():
     database = Database(create=False)
     database._admin_sql(f"CREATE DATABASE {database.name}")
     yield database
-    database.drop()
+    database.close()
 
 
 @pytest.fixture

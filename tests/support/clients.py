@@ -63,7 +63,10 @@ class Api:
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
             data = body if isinstance(body, (bytes, str)) else json.dumps(body)
-        return ask(self.base, method, path, sent, data)
+        return self.send(method, path, sent, data)
+
+    def send(self, method, path, headers, body):
+        return ask(self.base, method, path, headers, body)
 
     def register_and_login(self, email, password="correct horse battery"):
         self.email = email

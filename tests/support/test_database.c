@@ -10,12 +10,11 @@
 #include "lib/base/mem.h"
 
 #define TIMEOUT_MS 60000
-#define POLL_MS 10
+#define POLL_MS 20
 
 struct test_database {
 	char name[64];
 	struct log *log;
-	struct pg_conn *admin; /* to the database in PG_URL */
 	struct pg_conn *owner;
 };
 
@@ -54,11 +53,15 @@ struct pg_conn *test_database_connect(const struct test_database *db, const char
 	return conn;
 }
 
-static void run_for_database(const struct test_database *db, const char *prefix, const char *suffix)
+static void create_database(const struct test_database *db)
 {
-	char sql[256];
-	snprintf(sql, sizeof(sql), "%s %s %s", prefix, db->name, suffix);
-	require(pg_conn_query_once(db->admin, sql, NULL, NULL), sql);
+	struct pg_conn *admin = NULL; /* to the database in PG_URL */
+	char sql[128];
+	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &admin),
+	        "connect");
+	snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE waymark_migrated", db->name);
+	require(pg_conn_query_once(admin, sql, NULL, NULL), sql);
+	pg_conn_close(admin);
 }
 
 struct test_database *test_database_new(void)
@@ -68,18 +71,14 @@ struct test_database *test_database_new(void)
 	entropy_text("abcdefghijklmnopqrstuvwxyz0123456789", suffix, sizeof(suffix) - 1);
 	snprintf(db->name, sizeof(db->name), "test_%s", suffix);
 	db->log = log_new("test", LOG_WARNING, 2);
-	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &db->admin),
-	        "connect");
-	run_for_database(db, "CREATE DATABASE", "TEMPLATE waymark_migrated");
+	create_database(db);
 	db->owner = test_database_connect(db, NULL);
 	return db;
 }
 
-void test_database_drop(struct test_database *db)
+void test_database_close(struct test_database *db)
 {
 	pg_conn_close(db->owner);
-	run_for_database(db, "DROP DATABASE", "WITH (FORCE)");
-	pg_conn_close(db->admin);
 	log_free(db->log);
 	free(db);
 }

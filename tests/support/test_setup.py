@@ -227,6 +227,16 @@ def test_builds_kustomize_once_with_an_installed_go(machine):
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
 
 
+def test_continues_without_helm_and_names_the_consequence(machine):
+    """Only the purpose test installs it, which needs far more than this machine has."""
+    machine.fake("go", "exit 1")
+    script = "cache=$1 log=$1/setup.log; . report.sh; . go.sh; helm_install"
+    done = subprocess.run(["bash", "-c", script, "-", machine.cache], cwd=machine.tools / "setup.d", env={"PATH": f"{machine.bin}:{os.environ['PATH']}"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "cannot build it: the test of the Helm chart will be skipped. Later: tools/setup" in done.stdout
+    assert not list(machine.cache.glob("helm*"))
+
+
 def test_every_package_has_a_reason():
     for line in (TOOLS / "packages.txt").read_text().splitlines():
         if line and not line.startswith("#"):

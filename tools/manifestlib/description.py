@@ -242,9 +242,10 @@ def check_versions(rendering):
     version = tree.version()
     for workload in rendering.workloads:
         for container in workload.containers:
-            if "waymark/" in container["image"] and not container["image"].endswith(f":{version}"):
+            name = container["image"].partition("@")[0]  # a digest may follow
+            if "waymark/" in name and not name.endswith(f":{version}"):
                 yield f"{workload.where}: image {container['image']} does not have the current version {version}"
-            if not re.search(r":[0-9][^/]*$", container["image"]):
+            if not re.search(r":[0-9][^/]*$", name):
                 yield f"{workload.where}: image {container['image']} has no version"
         if workload.thing["kind"] == "Job" and not workload.name.endswith("-" + version.replace(".", "-")):
             yield f"{workload.where}: the name must end in the version, because a Job cannot be changed"

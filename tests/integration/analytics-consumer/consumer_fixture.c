@@ -80,7 +80,7 @@ int consumer_fixture_close(void **state)
 	geoip_close((struct geoip *)fixture->sources.geoip);
 	consumer_fixture_close_pool(fixture);
 	free(fixture->records);
-	test_database_drop(fixture->database);
+	test_database_close(fixture->database);
 	backend_fixture_tear_down((void **)&fixture->backend);
 	free(fixture);
 	return 0;

@@ -65,7 +65,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	stop(f);
 	kafka_producer_free(f->producer);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	backend_fixture_tear_down((void **)&f->backend);
 	free(f);
 	return 0;

@@ -28,7 +28,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	pg_conn_close(f->janitor);
 	pg_conn_close(f->redirector);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	free(f);
 	return 0;
 }

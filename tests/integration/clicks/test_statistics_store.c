@@ -29,7 +29,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	pg_conn_close(f->consumer);
 	pg_conn_close(f->api);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	free(f);
 	return 0;
 }

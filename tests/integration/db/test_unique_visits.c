@@ -40,7 +40,7 @@ static void accepts_one_unique_visit_per_visitor_link_and_day(void **state)
 	pg_params_bytes(&p, "visitor", 7);
 	assert_int_equal(pg_conn_query(conn, insert, &p, NULL), ERR_CONFLICT);
 	pg_conn_close(conn);
-	test_database_drop(db);
+	test_database_close(db);
 }
 
 int main(void)

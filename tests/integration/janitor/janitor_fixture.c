@@ -47,7 +47,7 @@ int janitor_fixture_tear_down(void **state)
 {
 	struct janitor_fixture *f = *state;
 	pg_conn_close(f->conn);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	shutdown_free(f->shutdown);
 	free(f);
 	return 0;

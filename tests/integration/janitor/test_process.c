@@ -35,7 +35,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	free(f);
 	return 0;
 }

@@ -16,7 +16,7 @@ from waiting import wait_until
 def database():
     database = Database()
     yield database
-    database.drop()
+    database.close()
 
 
 @pytest.fixture(scope="module")

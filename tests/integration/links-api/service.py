@@ -57,10 +57,10 @@ class Database:
     def value(self, statement, *values):
         return self.run(statement, *values)[0][0]
 
-    def drop(self):
+    def close(self):
+        """The database stays until its server is gone: see tests/support/test_database.h."""
         if self.connection:
             self.connection.close()
-        self._admin_sql(f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)")
         self.redis.stop()
 
 

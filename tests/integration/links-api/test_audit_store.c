@@ -25,7 +25,7 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 	pg_conn_close(f->conn);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	free(f);
 	return 0;
 }

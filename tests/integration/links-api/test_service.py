@@ -56,7 +56,7 @@ def test_it_starts_without_backends_and_becomes_ready_with_them():
         service.stop()
     finally:
         service.process.kill()
-        database.drop()
+        database.close()
 
 
 def test_readiness_does_not_depend_on_redis_or_kafka(start):

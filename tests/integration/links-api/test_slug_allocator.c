@@ -22,7 +22,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	pg_conn_close(conn);
-	test_database_drop(db);
+	test_database_close(db);
 	return 0;
 }
 

@@ -72,7 +72,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	test_database_drop(db);
+	test_database_close(db);
 	return 0;
 }
 

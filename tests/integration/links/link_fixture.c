@@ -26,7 +26,7 @@ int link_fixture_tear_down(void **state)
 	struct link_fixture *f = *state;
 	pg_conn_close(f->api);
 	pg_conn_close(f->janitor);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	free(f);
 	return 0;
 }

@@ -36,7 +36,7 @@ static int tear_down(void **state)
 	pg_conn_close(f->relay);
 	for (size_t i = 0; i < 3; i++)
 		pg_conn_close(f->writers[i]);
-	test_database_drop(f->db);
+	test_database_close(f->db);
 	free(f);
 	return 0;
 }

@@ -22,7 +22,7 @@ static const char *require_environment(const char *name)
 
 static bool has_timed_out(int64_t began_ms)
 {
-	usleep(2000); /* between two polls */
+	usleep(20000); /* between two polls */
 	return http_fixture_now_ms() - began_ms > FIXTURE_TIMEOUT_MS;
 }
 
@@ -45,7 +45,7 @@ int fixture_group_set_up(void **state)
 int fixture_group_tear_down(void **state)
 {
 	struct fixture *f = *state;
-	test_database_drop(f->database);
+	test_database_close(f->database);
 	test_announcer_free(f->announcer);
 	test_redis_free(f->redis_server);
 	log_free(f->log);

@@ -94,7 +94,7 @@ static int make_visits(void **state)
 
 static int drop(void **state)
 {
-	test_database_drop(*state);
+	test_database_close(*state);
 	return 0;
 }
 

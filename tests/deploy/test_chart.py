@@ -1,0 +1,167 @@
+"""The Helm chart renders the objects of overlay production, and each of its values reaches them."""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+from manifestlib import chart, networks, references, rendering, restricted, schema, services, tree
+
+HELM = tree.cache() / "helm/helm"
+if not tree.kustomize().exists() or not HELM.exists():
+    pytest.skip("kustomize or helm is missing: tools/setup test", allow_module_level=True)
+
+# All but those that know the names of ConfigMaps and Jobs which kustomize generates.
+CHECKS = (schema, restricted, references, networks, services)
+HASH = re.compile("-[0-9a-z]{10}$")
+MARK = "changed"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    written = tmp_path_factory.mktemp("chart")
+    subprocess.run([ROOT / "tools/chart", written], check=True)
+    return written
+
+
+def helm(folder, values, tmp_path):
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    command = [HELM, "template", "waymark", folder, "--namespace=waymark", "--kube-version=1.30", f"--values={tmp_path}/values.yaml"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def render(folder, values, tmp_path):
+    run = helm(folder, values, tmp_path)
+    assert run.returncode == 0, run.stderr
+    return rendering.Rendering("chart", [thing for thing in yaml.load_all(run.stdout, Loader=yaml.CSafeLoader) if thing])
+
+
+@pytest.fixture(scope="module")
+def default(folder, tmp_path_factory):
+    return render(folder, {}, tmp_path_factory.mktemp("default"))
+
+
+@pytest.fixture(scope="module")
+def overlay():
+    return rendering.render(chart.SOURCE)
+
+
+def comparable(rendered, hashed):
+    """Objects by kind and name, without the hashes in the names of these kinds and without what Helm alone reads."""
+    text = yaml.dump_all(rendered.things, Dumper=yaml.CSafeDumper, width=100000)
+    for name in {thing["metadata"]["name"] for kind in hashed for thing in rendered.all(kind)}:
+        assert HASH.search(name), name
+        text = re.sub(rf"\bname: {re.escape(name)}$", "name: " + HASH.sub("", name), text, flags=re.M)
+    text = re.sub(r"^  annotations:\n    helm.sh/resource-policy: keep\n", "", text, flags=re.M)
+    return {rendering.name_of(thing): thing for thing in yaml.load_all(text, Loader=yaml.CSafeLoader)}
+
+
+def test_the_chart_renders_the_objects_of_the_overlay(default, overlay):
+    found, wanted = comparable(default, ["ConfigMap", "Job"]), comparable(overlay, ["ConfigMap"])
+    assert set(found) == set(wanted) - {"Namespace/waymark"}
+    assert [name for name in found if found[name] != wanted[name]] == []
+
+
+def test_no_sample_is_left_in_a_template(folder):
+    left = [path.name for path in folder.glob("templates/*") if re.search(r"example\.com|sho\.rt|192\.0\.2\.", path.read_text())]
+    assert left == []
+
+
+def changed(value, path):
+    """Another value of the same type, which no overlay has."""
+    if isinstance(value, dict):
+        return {MARK: f"{MARK}-{path}"} if path.startswith("resources.") else {key: changed(each, f"{path}.{key}") for key, each in value.items()}
+    if path.startswith("images.digests."):
+        return "sha256:" + path.encode().hex().zfill(64)[-64:]
+    return {str: f"{MARK}-{path}", bool: True, int: sum(map(ord, path)), list: [{"name": f"{MARK}-{path}"}]}[type(value)]
+
+
+def leaves(value, path=""):
+    if isinstance(value, dict) and value and MARK not in value:
+        for key, each in value.items():
+            yield from leaves(each, f"{path}.{key}".lstrip("."))
+    elif not isinstance(value, bool):
+        yield path, value
+
+
+def test_each_value_reaches_an_object(folder, tmp_path):
+    values = {key: changed(value, key) for key, value in chart.Chart().nested().items() if key != "replicas"}  # numbers: below
+    for stem in values["variables"]:
+        values["variables"][stem] = {"ADDED": f"{MARK}-{stem}"}
+    text = yaml.safe_dump_all(render(folder, values, tmp_path).things, width=100000)
+    missing = [path for path, value in leaves(values) if not reached(value, text)]
+    assert missing == []
+
+
+def reached(value, text):
+    if isinstance(value, dict):
+        return value[MARK] in text
+    return (value[0]["name"] if isinstance(value, list) else value) in text
+
+
+@pytest.mark.parametrize("with_keda", [True, False])
+def test_each_number_of_pods_reaches_its_autoscaler(folder, tmp_path, with_keda):
+    names = ("redirector", "links-api", "analytics-consumer")
+    wanted = {name: {"min": 20 + index, "max": 30 + index} for index, name in enumerate(names)}
+    rendered = render(folder, {"replicas": wanted, "keda": {"enabled": with_keda}}, tmp_path)
+    found = {each["metadata"]["name"]: {"min": each["spec"]["minReplicas"], "max": each["spec"]["maxReplicas"]} for each in rendered.all("HorizontalPodAutoscaler")}
+    found |= {each["metadata"]["name"]: {"min": each["spec"]["minReplicaCount"], "max": each["spec"]["maxReplicaCount"]} for each in rendered.all("ScaledObject")}
+    assert found == wanted
+
+
+def test_a_digest_reaches_every_pod(folder, default, tmp_path):
+    digests = {name: f"sha256:{index:064x}" for index, name in enumerate(sorted(tree.images()))}
+    before, after = images(default), images(render(folder, {"images": {"digests": digests}}, tmp_path))
+    assert len(after) == len(before) == 8
+    assert after == [f"{image}@{digests[re.search('waymark/([a-z-]+):', image)[1]]}" for image in before]
+
+
+def images(rendered):
+    return [container["image"] for workload in rendered.workloads for container in workload.containers]
+
+
+def test_a_changed_value_renames_the_configmaps_that_contain_it_and_all_jobs(folder, default, tmp_path):
+    rendered = render(folder, {"region": "us-1"}, tmp_path)
+
+    def names(rendered, kind):
+        return {thing["metadata"]["name"] for thing in rendered.all(kind)}
+
+    assert [HASH.sub("", name) for name in names(default, "ConfigMap") - names(rendered, "ConfigMap")] == ["redirector"]
+    assert not names(default, "Job") & names(rendered, "Job")
+
+
+def test_the_chart_without_operators_is_valid(folder, overlay, tmp_path):
+    off = {name: {"enabled": False} for name in chart.SWITCHES}
+    rendered = render(folder, off, tmp_path)
+    complete = rendering.Rendering("chart", [overlay.find("Namespace", "waymark"), *rendered.things])
+    assert [problem for check in CHECKS for problem in check.check(complete)] == []
+    assert {thing["kind"] for thing in rendered.things}.isdisjoint(kind for kinds, _ in chart.SWITCHES.values() for kind in kinds)
+
+
+WRONG = [
+    ("a misspelt value", {"hosts": {"link": "a.example"}}, "Additional property link is not allowed"),
+    ("a number where a text belongs", {"journal": {"maxBytes": 17179869184}}, "journal.maxBytes: Invalid type"),
+    ("a number as a variable", {"variables": {"redirector": {"HTTP_LOOPS": 4}}}, "HTTP_LOOPS: Invalid type"),
+    ("a digest that is none", {"images": {"digests": {"migrate": "latest"}}}, "images.digests.migrate: Does not match pattern"),
+    ("an image that does not exist", {"images": {"digests": {"shell": ""}}}, "Additional property shell is not allowed"),
+]
+
+
+@pytest.mark.parametrize("values, words", [pytest.param(*case[1:], id=case[0]) for case in WRONG])
+def test_helm_refuses(folder, tmp_path, values, words):
+    run = helm(folder, values, tmp_path)
+    assert run.returncode != 0
+    assert words in run.stderr
+
+
+def test_the_chart_replaces_an_older_one_and_no_other_folder(folder, tmp_path):
+    (folder / "templates/removed.yaml").touch()
+    subprocess.run([ROOT / "tools/chart", folder], check=True)
+    assert not (folder / "templates/removed.yaml").exists()
+    (tmp_path / "notes").touch()
+    run = subprocess.run([ROOT / "tools/chart", tmp_path], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (73, f"chart: {tmp_path} is neither empty nor a chart of Waymark\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
