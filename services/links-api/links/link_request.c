@@ -32,12 +32,14 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 	struct destination destination;
 	const char *reason = NULL;
 	if (destination_parse(text, strlen(text), &destination, &reason) != OK)
-		http_problem_add_field(r->wrong, pointer, "%s", reason);
+		http_problem_add_field(r->wrong, pointer, destination_code(reason), "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
-		http_problem_add_field(r->wrong, pointer, "must not point to this service");
+		http_problem_add_field(r->wrong, pointer, "url-self",
+		                       "must not point to this service");
 	else if (r->base->hosts &&
 	         host_guard_check(r->base->hosts, destination.url) != HOST_POLICY_ALLOWED)
-		http_problem_add_field(r->wrong, pointer, "destination host is blocked");
+		http_problem_add_field(r->wrong, pointer, "url-blocked",
+		                       "destination host is blocked");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
@@ -60,12 +62,12 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	if (!slug)
 		return;
 	if (!slug_is_valid(slug, strlen(slug)))
-		http_problem_add_field(r->wrong, pointer,
+		http_problem_add_field(r->wrong, pointer, "slug",
 		                       "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
 		                       SLUG_LENGTH_MAX);
 	else if (slug_is_reserved(slug) ||
 	         (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
-		http_problem_add_field(r->wrong, pointer, "is reserved");
+		http_problem_add_field(r->wrong, pointer, "slug-reserved", "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);
 }
@@ -76,7 +78,7 @@ static void read_redirect_status(const struct reading *r, const struct json *val
 	if (json_type(value) == JSON_INT && link_redirect_status_is_valid(json_int(value)))
 		r->out->redirect_status = (uint16_t)json_int(value);
 	else
-		http_problem_add_field(r->wrong, pointer, "must be 301, 302, 307 or 308");
+		http_problem_add_field(r->wrong, pointer, "choice", "must be 301, 302, 307 or 308");
 }
 
 /* False: null, or not a time, which is reported. */
@@ -90,7 +92,7 @@ static bool read_time(const struct reading *r, const struct json *value, const c
 	bool is_time = timestamp_parse(text, at_us) == OK;
 	if (!is_time)
 		http_problem_add_field(
-			r->wrong, pointer,
+			r->wrong, pointer, "time",
 			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	return is_time;
 }
@@ -101,7 +103,7 @@ static void read_expires_at(const struct reading *r, const struct json *value, c
 	if (!read_time(r, value, pointer, &at_us))
 		return;
 	if (at_us <= r->now_us)
-		http_problem_add_field(r->wrong, pointer, "must be in the future");
+		http_problem_add_field(r->wrong, pointer, "past", "must be in the future");
 	else
 		r->out->expires_at_us = at_us;
 }
@@ -142,7 +144,7 @@ static void read_tag(const struct reading *r, const struct json *value, size_t i
 	struct link_tags *tags = &r->out->tags;
 	for (size_t i = 0; i < tags->count; i++) {
 		if (strcmp(tags->tag[i], tag) == 0) {
-			http_problem_add_field(r->wrong, pointer, "duplicate");
+			http_problem_add_field(r->wrong, pointer, "duplicate", "duplicate");
 			return;
 		}
 	}
@@ -154,8 +156,8 @@ static void read_tags(const struct reading *r, const struct json *value, const c
 	if (json_type(value) == JSON_NULL)
 		return;
 	if (json_type(value) != JSON_ARRAY || json_count(value) > LINK_TAGS_MAX) {
-		http_problem_add_field(r->wrong, pointer, "must be an array of at most %d strings",
-		                       LINK_TAGS_MAX);
+		http_problem_add_field(r->wrong, pointer, "too-many",
+		                       "must be an array of at most %d strings", LINK_TAGS_MAX);
 		return;
 	}
 	for (size_t i = 0; i < json_count(value); i++)
@@ -170,7 +172,7 @@ static void read_state(const struct reading *r, const struct json *value, const 
 	    (state == LINK_STATE_ACTIVE || state == LINK_STATE_DISABLED))
 		r->out->state = state;
 	else
-		http_problem_add_field(r->wrong, pointer, "must be active or disabled");
+		http_problem_add_field(r->wrong, pointer, "choice", "must be active or disabled");
 }
 
 static void read_reuse(const struct reading *r, const struct json *value, const char *pointer)
@@ -178,7 +180,7 @@ static void read_reuse(const struct reading *r, const struct json *value, const 
 	if (json_type(value) == JSON_BOOL)
 		r->out->reuse = json_bool(value);
 	else
-		http_problem_add_field(r->wrong, pointer, "must be true or false");
+		http_problem_add_field(r->wrong, pointer, "type", "must be true or false");
 }
 
 #define CREATE (LINK_REQUEST_CREATE | LINK_REQUEST_CREATE_PUBLIC)
@@ -222,11 +224,12 @@ static void read_member(const struct reading *r, enum link_request_kind kind, co
 			r->out->members |= members[i].member;
 			members[i].read(r, value, pointer);
 		} else {
-			http_problem_add_field(r->wrong, pointer, "%s", members[i].detail);
+			http_problem_add_field(r->wrong, pointer, "not-allowed", "%s",
+			                       members[i].detail);
 		}
 		return;
 	}
-	http_problem_add_field(r->wrong, pointer, "unknown field");
+	http_problem_add_field(r->wrong, pointer, "unknown", "unknown field");
 }
 
 enum err link_request_read(const struct json *object, enum link_request_kind kind,
@@ -240,9 +243,9 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 	for (size_t at = 0; (at = json_next(object, at, &name, &value));)
 		read_member(&r, kind, name, value);
 	if (kind != LINK_REQUEST_CHANGE && !(read.members & LINK_REQUEST_ORIGINAL_URL))
-		http_problem_add_field(wrong, "/original_url", "is required");
+		http_problem_add_field(wrong, "/original_url", "required", "is required");
 	if (read.expires_at_us != 0 && read.starts_at_us >= read.expires_at_us)
-		http_problem_add_field(wrong, "/starts_at", "must be before expires_at");
+		http_problem_add_field(wrong, "/starts_at", "order", "must be before expires_at");
 	if (wrong->count > 0) {
 		link_request_clear(&read);
 		return ERR_INVALID;

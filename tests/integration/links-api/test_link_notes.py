@@ -29,6 +29,13 @@ def test_notes_are_stored_shown_changed_and_removed(ann):
     assert change(ann, link, {"title": "x"}).json["link"]["notes"] == ""
 
 
+def test_the_history_of_a_link_shows_no_notes(ann):
+    link = ann.create(notes=NOTES)
+    change(ann, link, {"notes": "other"})
+    entries = ann.call("GET", f"/api/links/{link['id']}/history").json["changes"]
+    assert [(entry["change"], entry["fields"]) for entry in entries] == [("updated", []), ("created", [])]
+
+
 def test_notes_that_stay_the_same_keep_the_version(ann):
     link = ann.create(notes=NOTES)
     for body in ({"notes": NOTES}, {}, {"title": ""}):

@@ -60,6 +60,18 @@ def test_a_start_is_moved_and_removed(user):
     assert change(user, link, {"starts_at": None}).json["link"] == changed
 
 
+def test_the_history_of_a_link_shows_its_start(user):
+    link = user.create()
+    change(user, link, {"starts_at": LATER})
+    change(user, link, {"starts_at": None})
+    entries = user.call("GET", f"/api/links/{link['id']}/history").json["changes"]
+    assert [entry["fields"] for entry in entries] == [
+        [{"name": "starts_at", "from": LATER, "to": None}],
+        [{"name": "starts_at", "from": None, "to": LATER}],
+        [],
+    ]
+
+
 @pytest.mark.parametrize("end", [LATER, "2099-06-01T08:00:00.122Z"])
 def test_a_start_is_before_the_end(user, expect, end):
     expect(user.call("POST", "/api/links", {"original_url": URL, "starts_at": LATER, "expires_at": end}), 400, "/starts_at")
