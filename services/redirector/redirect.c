@@ -87,6 +87,7 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 		return (struct redirect_decision){ .status = 410 };
 	case LINK_STATE_DISABLED:
 	case LINK_STATE_DELETED:
+	case LINK_STATE_SCHEDULED:
 		break;
 	}
 	return (struct redirect_decision){ .status = 404 };

@@ -78,6 +78,7 @@ struct redirect_decision {
  *   ACTIVE                        the link's own status and original_url
  *   EXPIRED, or expires_at passed 302 to expired_url, or 410
  *   DISABLED, DELETED, unknown    404
+ *   before starts_at              404
  *   no store could answer         503
  */
 struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry,
