@@ -10,7 +10,7 @@
 #include "lib/base/mem.h"
 
 #define TIMEOUT_MS 60000
-#define POLL_MS 10
+#define POLL_MS 20
 
 struct test_database {
 	char name[64];
@@ -57,7 +57,8 @@ static void create_database(const struct test_database *db)
 {
 	struct pg_conn *admin = NULL; /* to the database in PG_URL */
 	char sql[128];
-	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &admin), "connect");
+	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &admin),
+	        "connect");
 	snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE waymark_migrated", db->name);
 	require(pg_conn_query_once(admin, sql, NULL, NULL), sql);
 	pg_conn_close(admin);

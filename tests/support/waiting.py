@@ -2,7 +2,7 @@
 
 import time
 
-POLL_S = 0.02
+POLL_S = 0.05
 
 
 def wait_until(condition, seconds, what):

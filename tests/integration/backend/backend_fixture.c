@@ -112,7 +112,7 @@ void backend_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_m
 		if (backend_fixture_now_ms() > until_ms)
 			fail_msg("the condition did not hold within %lld ms",
 			         (long long)timeout_ms);
-		poll(NULL, 0, 5);
+		poll(NULL, 0, 20);
 	}
 }
 

@@ -219,6 +219,22 @@ static rd_kafka_t *new_admin(const struct backend_fixture *f)
 	return rk;
 }
 
+/* The broker answers the request for more partitions before it names them to producers. */
+static void await_partitions(rd_kafka_t *rk, const char *topic, int wanted)
+{
+	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
+	for (int count = 0; count != wanted;) {
+		const struct rd_kafka_metadata *metadata = NULL;
+		assert_true(backend_fixture_now_ms() < until_ms);
+		assert_int_equal(rd_kafka_metadata(rk, 0, handle, &metadata, TIMEOUT_MS),
+		                 RD_KAFKA_RESP_ERR_NO_ERROR);
+		count = metadata->topics[0].partition_cnt;
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(handle);
+}
+
 static void reads_partitions_that_are_added_from_their_beginning(void **state)
 {
 	const struct backend_fixture *f = *state;
@@ -235,6 +251,7 @@ static void reads_partitions_that_are_added_from_their_beginning(void **state)
 	await_admin(queue);
 	rd_kafka_NewPartitions_destroy(more);
 	rd_kafka_queue_destroy(queue);
+	await_partitions(admin, f->unique, 3);
 	rd_kafka_destroy(admin);
 	int before = r.received;
 	kafka_fixture_fill(f, "k", 60);

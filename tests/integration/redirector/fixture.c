@@ -22,7 +22,7 @@ static const char *require_environment(const char *name)
 
 static bool has_timed_out(int64_t began_ms)
 {
-	usleep(2000); /* between two polls */
+	usleep(20000); /* between two polls */
 	return http_fixture_now_ms() - began_ms > FIXTURE_TIMEOUT_MS;
 }
 
