@@ -30,8 +30,8 @@ struct span_exporter_config {
 struct span_exporter *span_exporter_start(const struct span_exporter_config *config);
 
 /*
- * Sends what is in the queue, unless the receiver is away. Requests end within two seconds, or three
- * if one was running. NULL is allowed.
+ * Sends what is in the queue, unless the receiver is away. Requests end within two seconds, or
+ * three if one was running. NULL is allowed.
  */
 void span_exporter_stop(struct span_exporter *exporter);
 
