@@ -33,6 +33,13 @@ uint32_t entropy_below(uint32_t n)
 	return draw % n;
 }
 
+uint64_t entropy_mix(uint64_t number)
+{
+	number = (number ^ (number >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	number = (number ^ (number >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return number ^ (number >> 31);
+}
+
 void entropy_text(const char *alphabet, char *out, size_t len)
 {
 	size_t n = strlen(alphabet);

@@ -31,6 +31,12 @@ struct entropy_pool {
 	size_t left;
 };
 
+/*
+ * The finaliser of splitmix64: a bijection, so a seed plus a counter gives ids that do not repeat
+ * and look random. They can be guessed.
+ */
+uint64_t entropy_mix(uint64_t number);
+
 /* UUIDs of RFC 9562: version 7 for the time now_us, and version 4. */
 void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE]);
 void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us,

@@ -1,6 +1,8 @@
 #include "lib/base/trace_context.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" */
@@ -71,4 +73,27 @@ void trace_context_id(const char *context, char out[static TRACE_CONTEXT_ID_SIZE
 		return;
 	memcpy(out, context + ID_AT, TRACE_CONTEXT_ID_SIZE - 1);
 	out[TRACE_CONTEXT_ID_SIZE - 1] = '\0';
+}
+
+void trace_context_parent(const char *context, char out[static TRACE_CONTEXT_PARENT_SIZE])
+{
+	out[0] = '\0';
+	if (context[0] == '\0')
+		return;
+	memcpy(out, context + PARENT_AT, TRACE_CONTEXT_PARENT_SIZE - 1);
+	out[TRACE_CONTEXT_PARENT_SIZE - 1] = '\0';
+}
+
+void trace_context_set_parent(char context[static TRACE_CONTEXT_SIZE], uint64_t span)
+{
+	char digits[TRACE_CONTEXT_PARENT_SIZE];
+	(void)snprintf(digits, sizeof(digits), "%016" PRIx64, span);
+	memcpy(context + PARENT_AT, digits, sizeof(digits) - 1);
+}
+
+void trace_context_begin(char context[static TRACE_CONTEXT_SIZE], const uint64_t id[static 2],
+                         uint64_t span)
+{
+	(void)snprintf(context, TRACE_CONTEXT_SIZE,
+	               "00-%016" PRIx64 "%016" PRIx64 "-%016" PRIx64 "-01", id[0], id[1], span);
 }

@@ -94,6 +94,7 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 	x->target_len = target == NULL ? 0 : strlen(target);
 	x->request_id[0] = '\0';
 	x->traceparent[0] = '\0';
+	x->parent_span[0] = '\0';
 	const char *mark = target == NULL ? NULL : memchr(target, '?', x->target_len);
 	if (mark != NULL)
 		strbuf_add(&x->query, mark + 1, x->target_len - (size_t)(mark + 1 - target));
@@ -283,6 +284,11 @@ const char *http_exchange_request_id(const struct http_exchange *x)
 const char *http_exchange_traceparent(const struct http_exchange *x)
 {
 	return x->traceparent;
+}
+
+const char *http_exchange_parent_span(const struct http_exchange *x)
+{
+	return x->parent_span;
 }
 
 int64_t http_exchange_arrived_steady_us(const struct http_exchange *x)

@@ -95,6 +95,7 @@ struct http_exchange {
 	uint64_t body_flow;
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
 	char traceparent[TRACE_CONTEXT_SIZE];
+	char parent_span[TRACE_CONTEXT_PARENT_SIZE];
 
 	void *state;
 	void (*release)(void *state);

@@ -226,6 +226,8 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	if (head_result.status != 0)
 		return reject_unread(c, head_result.status, head_result.detail);
 	join_trace(x, head_result.traceparent);
+	if (config_of(x)->begin_span != NULL)
+		config_of(x)->begin_span(config_of(x)->tracer, x->traceparent, x->parent_span);
 	if (!http_exchange_set_path(x, url))
 		return reject_unread(c, MHD_HTTP_BAD_REQUEST,
 		                     "The request's target is not a path.");

@@ -11,14 +11,6 @@ void http_request_id_init(struct http_request_id_source *source)
 	entropy_fill(&source->origin, sizeof(source->origin));
 }
 
-/* The finaliser of splitmix64. It is a bijection, so a source never repeats an id. */
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 static void put_hex(uint64_t number, int digits, char *out)
 {
 	for (int i = digits - 1; i >= 0; i--, number >>= 4)
@@ -29,7 +21,7 @@ void http_request_id_next(struct http_request_id_source *source,
                           char out[static HTTP_REQUEST_ID_LEN + 1])
 {
 	put_hex(source->origin, 8, out);
-	put_hex(mix(source->seed + source->count++), 16, out + 8);
+	put_hex(entropy_mix(source->seed + source->count++), 16, out + 8);
 	out[HTTP_REQUEST_ID_LEN] = '\0';
 }
 

@@ -38,6 +38,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/trace_context.h"
 
 enum http_method {
 	HTTP_GET,
@@ -89,6 +90,14 @@ typedef bool (*http_admission)(void *ctx, struct http_exchange *x);
  */
 typedef void (*http_error_response)(void *ctx, struct http_exchange *x, unsigned status,
                                     const char *detail);
+
+/*
+ * Called when the head of a request has arrived, with the context from a trusted proxy, or "". It
+ * may replace the context by a span of this request; parent is then the span before it, or "". Runs
+ * in the loop thread, where it must not block.
+ */
+typedef void (*http_begin_span)(void *tracer, char context[static TRACE_CONTEXT_SIZE],
+                                char parent[static TRACE_CONTEXT_PARENT_SIZE]);
 
 /* Called once per response, after it is queued, in the loop thread. status is what was sent. */
 typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status,
@@ -142,6 +151,8 @@ struct http_server_config {
 	http_admission admission;   /* NULL: all; needs workers */
 	http_error_response error_response;
 	http_observer observer;                 /* may be NULL */
+	http_begin_span begin_span;             /* NULL: no spans */
+	void *tracer;                           /* for begin_span */
 	const struct http_loop_hook *loop_hook; /* borrowed; may be NULL */
 	void *ctx;
 	const struct clock *clock;
@@ -209,8 +220,13 @@ const char *http_exchange_body(const struct http_exchange *x, size_t *len);
 /* The other end of the connection, which may be a proxy: see client_ip_of_request. */
 struct client_ip http_exchange_peer(const struct http_exchange *x);
 const char *http_exchange_request_id(const struct http_exchange *x);
-/* The traceparent from a trusted proxy (trace_context.h), or "". */
+/*
+ * The traceparent from a trusted proxy (trace_context.h), or "". With begin_span: the span of this
+ * request, if it has one.
+ */
 const char *http_exchange_traceparent(const struct http_exchange *x);
+/* The span before that of this request; "": this is the first one, or the request has none. */
+const char *http_exchange_parent_span(const struct http_exchange *x);
 /* Steady and wall time at which the request line arrived. */
 int64_t http_exchange_arrived_steady_us(const struct http_exchange *x);
 int64_t http_exchange_arrived_us(const struct http_exchange *x);

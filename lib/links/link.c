@@ -15,6 +15,7 @@ static const struct name states[] = {
 	{ LINK_STATE_DISABLED, "disabled", "DISABLED" },
 	{ LINK_STATE_EXPIRED, "expired", "EXPIRED" },
 	{ LINK_STATE_DELETED, "deleted", "DELETED" },
+	{ LINK_STATE_SCHEDULED, "scheduled", "SCHEDULED" },
 };
 static const struct name types[] = {
 	{ LINK_TYPE_TEMPORARY, "temporary", "TEMPORARY" },
@@ -52,10 +53,11 @@ static int value_of_stored(const struct name *names, size_t count, const char *s
 
 enum link_state link_state_at(const struct link_entry *entry, int64_t now_us)
 {
-	if (entry->state == LINK_STATE_ACTIVE && entry->expires_at_us != 0 &&
-	    entry->expires_at_us <= now_us)
+	if (entry->state != LINK_STATE_ACTIVE)
+		return entry->state;
+	if (entry->expires_at_us != 0 && entry->expires_at_us <= now_us)
 		return LINK_STATE_EXPIRED;
-	return entry->state;
+	return entry->starts_at_us > now_us ? LINK_STATE_SCHEDULED : LINK_STATE_ACTIVE;
 }
 
 bool link_redirect_status_is_valid(int64_t status)

@@ -1,6 +1,7 @@
 /*
  * A link, and whether it may be followed. SQL, proto/waymark/v1/link_event.proto and JSON use the
- * same words. Times are in microseconds since 1970-01-01T00:00:00Z; 0 = never. Pure.
+ * same words. Times are in microseconds since 1970-01-01T00:00:00Z; 0 = never. A start of 0 is the
+ * creation. Pure.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_H
 #define WAYMARK_LIB_LINKS_LINK_H
@@ -21,12 +22,13 @@
 #define LINK_TAG_SIZE (LINK_TAG_CHARS_MAX * 4 + 1)
 #define LINK_TEMPORARY_LIFETIME_US (8 * INT64_C(3600000000))
 
-/* The numbers are those of waymark.v1.LinkState. */
+/* The numbers are those of waymark.v1.LinkState, which has only those that are stored. */
 enum link_state {
 	LINK_STATE_ACTIVE = 1,
 	LINK_STATE_DISABLED = 2,
 	LINK_STATE_EXPIRED = 3,
-	LINK_STATE_DELETED = 4
+	LINK_STATE_DELETED = 4,
+	LINK_STATE_SCHEDULED = 5, /* ACTIVE before its start: only link_state_at returns it */
 };
 /* The numbers are those of waymark.v1.LinkType. */
 enum link_type { LINK_TYPE_TEMPORARY = 1, LINK_TYPE_PERMANENT = 2 };
@@ -47,6 +49,7 @@ enum link_change {
 struct link_entry {
 	int64_t id;
 	int64_t version;
+	int64_t starts_at_us;
 	int64_t expires_at_us;
 	enum link_state state; /* as stored; see link_state_at */
 	uint16_t redirect_status;
@@ -77,7 +80,7 @@ struct link {
 
 /*
  * The state at a given time. An ACTIVE link with expires_at <= now counts as EXPIRED, even if the
- * database still says ACTIVE.
+ * database still says ACTIVE. One with starts_at > now is SCHEDULED.
  */
 enum link_state link_state_at(const struct link_entry *entry, int64_t now_us);
 

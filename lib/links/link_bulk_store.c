@@ -12,7 +12,17 @@
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
 
-enum column { SLUG, REDIRECT_STATUS, ORIGINAL_URL, EXPIRES_AT, EXPIRED_URL, TITLE, TAGS, COLUMNS };
+enum column {
+	SLUG,
+	REDIRECT_STATUS,
+	ORIGINAL_URL,
+	EXPIRES_AT,
+	EXPIRED_URL,
+	TITLE,
+	TAGS,
+	STARTS_AT,
+	COLUMNS
+};
 
 static const struct {
 	enum sql_column_type type;
@@ -25,6 +35,7 @@ static const struct {
 	[EXPIRED_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
 	[TITLE] = { SQL_COLUMN_TEXT, LINK_TITLE_SIZE },
 	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
+	[STARTS_AT] = { SQL_COLUMN_TIME, 8 },
 };
 
 static enum err add_row(struct sql_column rows[static COLUMNS],
@@ -41,6 +52,7 @@ static enum err add_row(struct sql_column rows[static COLUMNS],
 	sql_column_add_text(&rows[EXPIRED_URL], new_link->expired_url ? new_link->expired_url : "");
 	sql_column_add_text(&rows[TITLE], new_link->title ? new_link->title : "");
 	sql_column_add_text(&rows[TAGS], tags);
+	sql_column_add_time(&rows[STARTS_AT], new_link->starts_at_us);
 	return OK;
 }
 
@@ -62,14 +74,14 @@ static enum err insert_rows(struct pg_conn *conn, struct sql_column columns_of[s
 	return pg_conn_query(
 		conn,
 		"INSERT INTO links (slug, link_type, redirect_status, original_url, expires_at, expired_url, title, "
-		"tags, owner_id, created_at, updated_at) "
+		"tags, starts_at, owner_id, created_at, updated_at) "
 		"SELECT slug, 'PERMANENT', redirect_status, original_url, NULLIF(expires_at, 'epoch'), "
 		"NULLIF(expired_url, ''), title, " LINK_ROW_TAGS_FROM_TEXT(
-			"tags") ", $8, at, at "
+			"tags") ", NULLIF(starts_at, 'epoch'), $9, at, at "
 				"FROM (SELECT new.*, statement_timestamp() + ordinal * interval '1 microsecond' AS at "
 				"FROM unnest($1::text[], $2::smallint[], $3::text[], $4::timestamptz[], $5::text[], "
-				"$6::text[], $7::text[]) WITH ORDINALITY AS new (slug, redirect_status, original_url, "
-				"expires_at, expired_url, title, tags, ordinal)) AS new "
+				"$6::text[], $7::text[], $8::timestamptz[]) WITH ORDINALITY AS new (slug, redirect_status, original_url, "
+				"expires_at, expired_url, title, tags, starts_at, ordinal)) AS new "
 				"WHERE NOT EXISTS (SELECT FROM link_tombstones WHERE link_tombstones.slug = new.slug) "
 				"ORDER BY slug COLLATE \"C\" "
 				"ON CONFLICT (slug) DO NOTHING RETURNING " LINK_ROW_COLUMNS,

@@ -15,31 +15,38 @@
  * A value is text of one of three kinds:
  *
  *   2 generation version id state redirect_status expires_at_us original_url_len
- *     original_url expired_url    an entry
+ *     original_url expired_url    an entry without a start
+ *   3 generation version id state redirect_status expires_at_us starts_at_us original_url_len
+ *     original_url expired_url    an entry with one
  *   ? generation                  PostgreSQL has no such slug
  *   ~ generation token            a reservation for an entry that is being read or committed
  *
  * Words are separated by one space. There is one before original_url and none between the URLs. "2"
- * is the version of this format. Any other value is not ours and reads as a miss.
+ * and "3" are versions of this format; processes that do not know "3" read it as a miss. Any other
+ * value is not ours and reads as a miss.
  */
 #define FORM "2"
+#define FORM_WITH_START "3"
 #define UNKNOWN_KIND "?"
 #define KEY_PREFIX "link:"
 #define KEY_SIZE (sizeof(KEY_PREFIX) + SLUG_LENGTH_MAX)
-#define NUMBERS 7
+#define NUMBERS_MAX 8
 #define NUMBER_TEXT 20
-#define VALUE_MAX (sizeof(FORM) + (size_t)NUMBERS * (NUMBER_TEXT + 1) + 2 * (size_t)LINK_URL_MAX)
+#define VALUE_MAX                                                                                  \
+	(sizeof(FORM) + (size_t)NUMBERS_MAX * (NUMBER_TEXT + 1) + 2 * (size_t)LINK_URL_MAX)
 
 /*
  * Common prefix of the scripts. It parses the kind, the generation and the version or token of a
- * value; nothing for a value in another format. Scripts compare versions as decimal texts without
- * leading zeros (longer is larger), because large versions would be equal as Lua's doubles.
+ * value; nothing for a value in another format. The kind of an entry is 2, whichever form it has.
+ * Scripts compare versions as decimal texts without leading zeros (longer is larger), because large
+ * versions would be equal as Lua's doubles.
  * KEYS[1]: the key. ARGV[1]: the generation.
  */
 #define READ_OLD                                                                                   \
 	"local old = redis.call('GET', KEYS[1]) "                                                  \
 	"local kind, generation, rest "                                                            \
-	"if old then kind, generation, rest = string.match(old, '^([2?~]) (%d+) ?(%w*)') end "     \
+	"if old then kind, generation, rest = string.match(old, '^([23?~]) (%d+) ?(%w*)') end "    \
+	"if kind == '3' then kind = '2' end "                                                      \
 	"local age = kind and tonumber(ARGV[1]) - tonumber(generation) "
 
 enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
@@ -86,10 +93,13 @@ static const char reserve_script[] = READ_OLD
 
 static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
 {
-	strbuf_add_format(out, FORM " %lld %lld %lld %d %d %lld %zu ", (long long)generation,
+	strbuf_add_format(out, "%s %lld %lld %lld %d %d %lld ",
+	                  entry->starts_at_us ? FORM_WITH_START : FORM, (long long)generation,
 	                  (long long)entry->version, (long long)entry->id, (int)entry->state,
-	                  (int)entry->redirect_status, (long long)entry->expires_at_us,
-	                  strlen(entry->original_url));
+	                  (int)entry->redirect_status, (long long)entry->expires_at_us);
+	if (entry->starts_at_us)
+		strbuf_add_format(out, "%lld ", (long long)entry->starts_at_us);
+	strbuf_add_format(out, "%zu ", strlen(entry->original_url));
 	strbuf_add_text(out, entry->original_url);
 	strbuf_add_text(out, entry->expired_url);
 }
@@ -117,18 +127,20 @@ static const char *read_text(const char *at, int64_t len, char *out)
 static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
 {
 	const char *end = value + len;
-	if (len < sizeof(FORM) || memcmp(value, FORM " ", sizeof(FORM)) != 0 ||
+	bool has_start = len > 0 && value[0] == FORM_WITH_START[0];
+	if (len < sizeof(FORM) || (!has_start && value[0] != FORM[0]) || value[1] != ' ' ||
 	    memchr(value, '\0', len))
 		return false;
 	const char *at = value + sizeof(FORM);
-	int64_t number[NUMBERS];
-	for (size_t i = 0; i < NUMBERS; i++) {
+	int64_t number[NUMBERS_MAX];
+	size_t numbers = has_start ? NUMBERS_MAX : NUMBERS_MAX - 1;
+	for (size_t i = 0; i < numbers; i++) {
 		at = read_number(at, end, &number[i]);
 		if (!at)
 			return false;
 	}
 	int64_t version = number[1], id = number[2], state = number[3], status = number[4],
-		url_len = number[6];
+		url_len = number[numbers - 1];
 	int64_t expired_url_len = end - at - url_len;
 	if (version < 1 || id < 1 || state < LINK_STATE_ACTIVE || state > LINK_STATE_DELETED ||
 	    !link_redirect_status_is_valid(status) || url_len < 1 || url_len > LINK_URL_MAX ||
@@ -140,6 +152,7 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 	out->redirect_status = (uint16_t)status;
 	*generation = number[0];
 	out->expires_at_us = number[5];
+	out->starts_at_us = has_start ? number[6] : 0;
 	read_text(read_text(at, url_len, out->original_url), expired_url_len, out->expired_url);
 	return true;
 }

@@ -28,6 +28,7 @@ static void encode_link(const struct link *link, char **tags, Waymark__V1__Link 
 	out->n_tags = link->tags.count;
 	out->created_at_us = link->created_at_us;
 	out->updated_at_us = link->updated_at_us;
+	out->starts_at_us = link->entry.starts_at_us;
 }
 
 void link_event_encode(const struct link_event *event, struct strbuf *out)
@@ -64,12 +65,14 @@ static bool decode_tags(const Waymark__V1__Link *from, struct link_tags *out)
 static bool decode_entry(const Waymark__V1__Link *from, struct link_entry *out)
 {
 	if (from->id <= 0 || from->version <= 0 || from->expires_at_us < 0 ||
-	    (int)from->state < LINK_STATE_ACTIVE || (int)from->state > LINK_STATE_DELETED ||
+	    from->starts_at_us < 0 || (int)from->state < LINK_STATE_ACTIVE ||
+	    (int)from->state > LINK_STATE_DELETED ||
 	    !link_redirect_status_is_valid(from->redirect_status))
 		return false;
 	out->id = from->id;
 	out->version = from->version;
 	out->expires_at_us = from->expires_at_us;
+	out->starts_at_us = from->starts_at_us;
 	out->state = (enum link_state)from->state;
 	out->redirect_status = (uint16_t)from->redirect_status;
 	return slug_is_valid(from->slug, strlen(from->slug)) && from->original_url[0] != '\0' &&

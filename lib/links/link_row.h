@@ -27,12 +27,12 @@
  */
 #define LINK_ROW_ENTRY_COLUMNS                                                                     \
 	"id, slug, " LINK_ROW_VERSION                                                              \
-	", state, redirect_status, original_url, expires_at, expired_url"
+	", state, redirect_status, original_url, expires_at, expired_url, starts_at"
 #define LINK_ROW_COLUMNS                                                                           \
 	LINK_ROW_ENTRY_COLUMNS                                                                     \
 	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \
 	"state_before_deletion"
-#define LINK_ROW_COLUMN_COUNT 15
+#define LINK_ROW_COLUMN_COUNT 16
 
 /* ERR_INTERNAL: the row violates its constraints. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row,

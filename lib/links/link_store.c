@@ -46,12 +46,13 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 	pg_params_text(&params, new_link->title ? new_link->title : "");
 	pg_params_text(&params, tags);
 	pg_params_bytes(&params, new_link->claim_token_hash, DIGEST_SIZE);
+	pg_params_time_or_null(&params, new_link->starts_at_us);
 	return link_row_query(
 		conn,
 		"INSERT INTO links (slug, link_type, redirect_status, original_url, expires_at, expired_url, "
-		"owner_id, title, tags, claim_token_hash) "
+		"owner_id, title, tags, claim_token_hash, starts_at) "
 		"VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), $7, $8, " LINK_ROW_TAGS_FROM_TEXT(
-			"$9") ", $10) "
+			"$9") ", $10, $11) "
 			      "RETURNING " LINK_ROW_COLUMNS,
 		&params, out);
 }
@@ -121,6 +122,7 @@ enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const ch
 		"WITH same AS MATERIALIZED (SELECT * FROM links WHERE owner_id = $1 AND state = 'ACTIVE' "
 		"AND hashtextextended(original_url, 0) = hashtextextended($2, 0) AND original_url = $2 "
 		"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
+		"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "
 		"AND ($3::text IS NULL OR slug = $3)) "
 		"SELECT " LINK_ROW_COLUMNS " FROM same ORDER BY created_at DESC, id DESC LIMIT 1",
 		&params, out);
@@ -142,6 +144,7 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	pg_params_time_or_null(&params, link->entry.expires_at_us);
 	pg_params_text(&params, link->title);
 	pg_params_text(&params, tags);
+	pg_params_time_or_null(&params, link->entry.starts_at_us);
 	/*
 	 * Right-hand sides see the old values. state_since changes only with the state, because the
 	 * grace period before a purge counts from it.
@@ -149,7 +152,7 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	return link_row_query(
 		conn,
 		"UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
-		"expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
+		"expired_url = NULLIF($6, ''), expires_at = $7, starts_at = $10, title = $8, "
 		"tags = " LINK_ROW_TAGS_FROM_TEXT(
 			"$9") ", updated_at = clock_timestamp(), "
 			      "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END, "
@@ -286,12 +289,12 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 }
 
 /* Deletes the links whose IDs are in "due", and inserts their tombstones. */
-#define DELETE_DUE                                                                                        \
-	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "         \
-	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                \
-	"SELECT slug, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                \
-	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, " \
-	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "           \
+#define DELETE_DUE                                                                                         \
+	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "          \
+	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                 \
+	"SELECT slug, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                 \
+	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "  \
+	"original_url, expires_at, expired_url, starts_at, link_type, owner_id, title, tags, created_at, " \
 	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM deleted) "
 
 /* The state is a literal because the index is partial. */

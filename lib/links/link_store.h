@@ -29,6 +29,7 @@ struct link_store_new {
 	const char *title;
 	const struct link_tags *tags; /* NULL = none */
 	uint16_t redirect_status;
+	int64_t starts_at_us;
 	int64_t expires_at_us;
 	int64_t owner_id;                /* 0: a TEMPORARY link */
 	const uint8_t *claim_token_hash; /* SHA-256, for TEMPORARY links; NULL = none */
@@ -55,8 +56,8 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id,
 
 /*
  * Updates the mutable fields of a link from link_store_lock (state, redirect_status, original_url,
- * expired_url, expires_at, title, tags), raises its version in *link and records the change.
- * ERR_CONFLICT: the link is at another version, so it was not locked. ERR_INVALID: as for
+ * expired_url, starts_at, expires_at, title, tags), raises its version in *link and records the
+ * change. ERR_CONFLICT: the link is at another version, so it was not locked. ERR_INVALID: as for
  * link_store_create, but the transaction can only be rolled back.
  */
 enum err link_store_update(struct pg_conn *conn, struct link *link,
@@ -64,7 +65,7 @@ enum err link_store_update(struct pg_conn *conn, struct link *link,
 
 /*
  * Finds the owner's newest link to a destination (in normal form) that is ACTIVE now. slug NULL =
- * any slug. ERR_NOT_FOUND: none.
+ * any slug. A SCHEDULED link is not. ERR_NOT_FOUND: none.
  */
 enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url,
                                 const char *slug, struct link *out) MUST_CHECK;

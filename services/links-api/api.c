@@ -127,6 +127,7 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 		NULL);
 	api->live = start_live_feed(api, metrics);
 	api->health = health_monitor_start(config->health_urls, api->clock);
+	api->tracer = tracer_start(&config->tracing, "links-api", log, metrics);
 	err = load_policies(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -153,6 +154,7 @@ void api_free(struct api *api)
 	reserved_slugs_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);
 	route_metrics_free(api->route_metrics);
+	tracer_stop(api->tracer);
 	export_limiter_free(api->exports);
 	zone_names_free(api->zones);
 	link_cache_free(api->cache);

@@ -15,6 +15,7 @@
 #include "lib/links/link_cache.h"
 #include "lib/postgres/pg_pool.h"
 #include "lib/redis/redis_pool.h"
+#include "lib/tracing/tracer.h"
 #include "services/links-api/access/jwt_secrets.h"
 #include "services/links-api/config.h"
 #include "services/links-api/cors.h"
@@ -44,6 +45,7 @@ struct api {
 	struct zone_names *zones;
 	struct export_limiter *exports;
 	struct route_metrics *route_metrics;
+	struct tracer *tracer; /* NULL: no spans */
 	struct metric *cross_site_requests;
 	struct live_feed *live;
 	struct health_monitor *health;

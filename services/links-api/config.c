@@ -140,6 +140,8 @@ static const struct env_var vars[] = {
 	         "file of the only allowed destination hosts; empty = all hosts"),
 	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
 	        "how often the host files and the table of blocked hosts are reloaded"),
+	ENV_GROUP("Traces"),
+	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
@@ -233,6 +235,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	                     HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += check_health_urls(config->health_urls, problems);
+	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;
 }
 

@@ -11,6 +11,7 @@
 #include "lib/base/program.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/tracing/tracer.h"
 #include "services/links-api/access/jwt_secrets.h"
 
 struct config {
@@ -56,6 +57,7 @@ struct config {
 	int64_t login_failures;             /* per account, network and 15 minutes; 0 = no limit */
 	int64_t login_failures_per_account; /* per 15 minutes; 0 = no limit */
 	int64_t login_failures_per_network; /* per hour; 0 = no limit */
+	struct tracer_config tracing;
 	enum log_level log_level;
 	char own_hosts[4096];          /* in addition to the host of PUBLIC_BASE_URL */
 	char reserved_slugs[65536];    /* in addition to those in slug.h */

@@ -90,6 +90,8 @@ static enum err start_http(struct links_api *service)
 		.handler = routes_handle,
 		.error_response = routes_send_error,
 		.observer = routes_log,
+		.begin_span = service->api->tracer ? tracer_begin : NULL,
+		.tracer = service->api->tracer,
 		.ctx = service->api,
 		.clock = service->api->clock,
 		.log = service->api->log,

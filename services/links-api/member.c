@@ -71,18 +71,25 @@ const char *member_text_of(const struct json *object, const char *name, bool req
 	return NULL;
 }
 
-bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
-                    struct http_problem_fields *wrong)
+/* allowed: control characters that are. */
+static bool is_without_control(const char *text, const char *allowed, const char *pointer,
+                               struct http_problem_fields *wrong)
 {
 	size_t len = strlen(text);
 	for (size_t i = 0; i < len; i += utf8_next(text + i, len - i)) {
-		if (utf8_is_control(text + i)) {
+		if (utf8_is_control(text + i) && !strchr(allowed, text[i])) {
 			http_problem_add_field(wrong, pointer, "control-character",
 			                       "contains a control character");
 			return false;
 		}
 	}
-	size_t chars = utf8_length(text, len);
+	return true;
+}
+
+static bool has_length(const char *text, size_t min, size_t max, const char *pointer,
+                       struct http_problem_fields *wrong)
+{
+	size_t chars = utf8_length(text, strlen(text));
 	if (chars >= min && chars <= max)
 		return true;
 	if (min == 0)
@@ -92,4 +99,18 @@ bool member_is_line(const char *text, size_t min, size_t max, const char *pointe
 		http_problem_add_field(wrong, pointer, "length", "must have %zu to %zu characters",
 		                       min, max);
 	return false;
+}
+
+bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong)
+{
+	return is_without_control(text, "", pointer, wrong) &&
+	       has_length(text, min, max, pointer, wrong);
+}
+
+bool member_is_text(const char *text, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong)
+{
+	return is_without_control(text, "\t\n\r", pointer, wrong) &&
+	       has_length(text, 0, max, pointer, wrong);
 }

@@ -35,5 +35,8 @@ const char *member_text_of(const struct json *object, const char *name, bool req
 /* True if text has min to max characters and no control character; otherwise reports it. */
 bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
                     struct http_problem_fields *wrong);
+/* As member_is_line with at most max characters; line breaks and tabs are allowed. */
+bool member_is_text(const char *text, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong);
 
 #endif

@@ -405,10 +405,11 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 	const struct request *r = http_exchange_state(x);
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
+	const char *route = r && r->match.route ? r->match.route->pattern : "";
 	route_metrics_count(api->route_metrics, r ? r->match.route : NULL, status, duration_us);
+	tracer_end(api->tracer, x, route, status, duration_us);
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
-	         LOG_TEXT("method", http_exchange_method_name(x)),
-	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""),
+	         LOG_TEXT("method", http_exchange_method_name(x)), LOG_TEXT("route", route),
 	         LOG_INT("status", status), LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0),
 	         LOG_TEXT_IF("trace_id", trace_id));
 }

@@ -112,6 +112,8 @@ static const struct env_var vars[] = {
 	         "file of the only allowed destination hosts; empty = all hosts"),
 	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
 	        "how often the host files and the table of blocked hosts are reloaded"),
+	ENV_GROUP("Traces"),
+	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
@@ -198,6 +200,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
 	                     HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_pages(config, problems);
+	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;
 }
 

@@ -15,6 +15,7 @@
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link.h"
+#include "lib/tracing/tracer.h"
 
 #define CONFIG_NO_TOPIC "none"
 
@@ -61,6 +62,7 @@ struct config {
 	int64_t journal_fsync_ms; /* 0: the kernel decides */
 	int64_t drain_notice_ms;
 	int64_t drain_ms;
+	struct tracer_config tracing;
 	enum log_level log_level;
 };
 

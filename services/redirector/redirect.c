@@ -87,6 +87,7 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 		return (struct redirect_decision){ .status = 410 };
 	case LINK_STATE_DISABLED:
 	case LINK_STATE_DELETED:
+	case LINK_STATE_SCHEDULED:
 		break;
 	}
 	return (struct redirect_decision){ .status = 404 };
@@ -307,14 +308,28 @@ static void log_response(struct redirect *redirect, const struct http_exchange *
 	       LOG_INT("duration_us", duration_us));
 }
 
+/* Every other path is one of a slug. */
+static const char *route_of(const char *path)
+{
+	static const char *const known[] = { "/", "/favicon.ico", "/robots.txt" };
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(path, known[i]) == 0)
+			return known[i];
+	return "/{slug}";
+}
+
 void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status,
                       int64_t duration_us)
 {
 	struct redirect *redirect = ctx;
 	count_response(redirect, status);
 	/* 503 is not logged: an outage may cause thousands per second. */
+	bool is_sampled = trace_context_is_sampled(http_exchange_traceparent(x));
 	if (status == 500)
 		log_response(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
-	else if (trace_context_is_sampled(http_exchange_traceparent(x)))
+	else if (is_sampled)
 		log_response(redirect, x, LOG_INFO, "request", status, duration_us);
+	if (is_sampled)
+		tracer_end(redirect->config.tracer, x, route_of(http_exchange_path(x)), status,
+		           duration_us);
 }

@@ -26,6 +26,7 @@
 #include "lib/http/http_server.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/link.h"
+#include "lib/tracing/tracer.h"
 #include "services/redirector/busiest_address.h"
 #include "services/redirector/client_limiter.h"
 #include "services/redirector/events/event_shipper.h"
@@ -50,6 +51,7 @@ struct redirect_config {
 	const char *cache_control;
 	const char *region; /* at most REDIRECT_EVENT_REGION_MAX bytes */
 	int64_t unknown_per_minute;
+	struct tracer *tracer; /* NULL: no spans */
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
@@ -78,6 +80,7 @@ struct redirect_decision {
  *   ACTIVE                        the link's own status and original_url
  *   EXPIRED, or expires_at passed 302 to expired_url, or 410
  *   DISABLED, DELETED, unknown    404
+ *   before starts_at              404
  *   no store could answer         503
  */
 struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry,

@@ -55,6 +55,7 @@ struct redirector {
 	struct host_guard *hosts;
 	struct page_texts *texts;
 	struct pages *pages;
+	struct tracer *tracer;
 	struct redirect *redirect;
 
 	struct ops_server_check checks[3];
@@ -245,6 +246,7 @@ static void create_handler(struct redirector *r)
 	r->trusted = config_trusted_proxies(r->config);
 	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute);
 	r->busiest_address = busiest_address_new(r->log, r->metrics);
+	r->tracer = tracer_start(&r->config->tracing, "redirector", r->log, r->metrics);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,
 		.events = r->events,
@@ -259,6 +261,7 @@ static void create_handler(struct redirector *r)
 		.cache_control = r->config->redirect_cache_control,
 		.region = r->config->region,
 		.unknown_per_minute = r->config->unknown_slugs_per_minute,
+		.tracer = r->tracer,
 		.clock = r->clock,
 		.log = r->log,
 		.metrics = r->metrics,
@@ -362,6 +365,8 @@ static enum err serve_visitors(struct redirector *r)
 			.handler = redirect_handle,
 			.error_response = redirect_respond_error,
 			.observer = redirect_observe,
+			.begin_span = r->tracer ? tracer_begin : NULL,
+			.tracer = r->tracer,
 			.loop_hook = &r->loop_hook,
 			.ctx = r->redirect,
 			.clock = r->clock,
@@ -423,6 +428,7 @@ void redirector_free(struct redirector *r)
 	if (!r)
 		return;
 	redirect_free(r->redirect);
+	tracer_stop(r->tracer);
 	pages_free(r->pages);
 	page_texts_free(r->texts);
 	client_limiter_free(r->client_limiter);

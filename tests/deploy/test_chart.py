@@ -145,7 +145,7 @@ WRONG = [
     ("a misspelt value", {"hosts": {"link": "a.example"}}, "Additional property link is not allowed"),
     ("a number where a text belongs", {"journal": {"maxBytes": 17179869184}}, "journal.maxBytes: Invalid type"),
     ("a number as a variable", {"variables": {"redirector": {"HTTP_LOOPS": 4}}}, "HTTP_LOOPS: Invalid type"),
-    ("a digest that is none", {"images": {"digests": {"migrate": "latest"}}}, "images.digests.migrate: Does not match pattern"),
+    ("a tag in the place of a digest", {"images": {"digests": {"migrate": "latest"}}}, "images.digests.migrate: Does not match pattern"),
     ("an image that does not exist", {"images": {"digests": {"shell": ""}}}, "Additional property shell is not allowed"),
 ]
 

@@ -33,8 +33,8 @@ def test_a_created_link_is_whole_and_never_404(user, visitor):
         assert answer.headers["location"].endswith(f"/api/links/{link['id']}")
         assert answer.headers["etag"]
         assert set(link) >= {
-            "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "expires_at",
-            "expired_url", "title", "tags", "version", "humans", "bots", "total", "last_visited_at", "created_at",
+            "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "starts_at", "expires_at",
+            "expired_url", "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "created_at",
             "updated_at",
         }  # fmt: skip
         assert (link["link_type"], link["state"], link["redirect_status"]) == ("permanent", "active", 302)
@@ -97,6 +97,36 @@ def test_a_link_is_never_followed_after_its_expiry(user, visitor):
             gone_first = now()
     assert followed_last and followed_last <= expires_at + 100 * MILLISECOND
     assert gone_first and gone_first >= expires_at - MILLISECOND
+
+
+def test_a_link_is_followed_from_its_start_on(user, visitor):
+    starts_at = now() + datetime.timedelta(seconds=2)
+    link = user.create(starts_at=rfc3339(starts_at))
+    followed_first = None
+    deadline = time.monotonic() + 60
+    while followed_first is None and time.monotonic() < deadline:
+        begin = now()
+        answer = visitor.follow(link["slug"])
+        if answer.status == 404:
+            assert begin <= starts_at + 100 * MILLISECOND
+            assert "no-store" in answer.headers["cache-control"]
+        else:
+            assert answer.status == 302
+            followed_first = now()
+    assert followed_first and followed_first >= starts_at - MILLISECOND
+    shown = lambda: user.call("GET", f"/api/links/{link['id']}").json["link"]  # noqa: E731
+    wait_until(lambda: shown()["total"] == 1, 60, "the visit to be counted")
+    assert (shown()["state"], shown()["version"]) == ("active", 1)
+
+
+def test_a_start_that_moves_into_the_future_stops_redirects(user, visitor):
+    link = user.create()
+    assert visitor.follow(link["slug"]).status == 302
+    path = f"/api/links/{link['id']}"
+    assert user.call("PATCH", path, {"starts_at": rfc3339(now() + datetime.timedelta(hours=1))}).json["link"]["state"] == "scheduled"
+    wait_until(lambda: visitor.follow(link["slug"]).status == 404, 60, "404 before the new start")
+    assert user.call("PATCH", path, {"starts_at": None}).json["link"]["state"] == "active"
+    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 60, "302 without a start")
 
 
 def test_an_expired_link_leads_to_its_expired_url_if_it_has_one(user, visitor):

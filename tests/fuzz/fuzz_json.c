@@ -18,6 +18,7 @@
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/destinations/host_request.h"
 #include "services/links-api/links/bulk_write.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_request.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
@@ -81,7 +82,10 @@ static void require_good(const struct link_request *wish)
 	if (wish->members & LINK_REQUEST_REDIRECT_STATUS)
 		require(link_redirect_status_is_valid(wish->redirect_status));
 	require(wish->expires_at_us == 0 || wish->expires_at_us > NOW_US);
+	require(wish->starts_at_us >= 0);
+	require(wish->expires_at_us == 0 || wish->starts_at_us < wish->expires_at_us);
 	require(wish->tags.count <= LINK_TAGS_MAX);
+	require(!wish->notes || strlen(wish->notes) <= (size_t)LINK_NOTES_CHARS_MAX * 4);
 }
 
 static void try_link(const struct json *body, enum link_request_kind kind)
@@ -91,8 +95,10 @@ static void try_link(const struct json *body, enum link_request_kind kind)
 	struct http_problem_fields wrong = { 0 };
 	enum err err = link_request_read(body, kind, &base, NOW_US, &wish, &wrong);
 	require((err == OK) == (wrong.count == 0));
-	if (err == OK)
-		require_good(&wish);
+	if (err != OK)
+		return;
+	require_good(&wish);
+	link_request_clear(&wish);
 }
 
 static void try_host(const struct json *body)

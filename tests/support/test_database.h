@@ -14,8 +14,8 @@ struct test_database;
 /* A copy of waymark_migrated (tests/support/in-own-stack, shared-stack). */
 struct test_database *test_database_new(void);
 /*
- * The database stays until its server is gone. Dropping it would delete some 500 files, and ext4 takes
- * up to 0.4 s of CPU to create the next 500, because it looks for inodes that were not deleted lately.
+ * The database stays until its server is gone. Dropping it would delete some 500 files, and ext4
+ * takes up to 0.4 s of CPU to create the next 500, as it looks for inodes not deleted lately.
  */
 void test_database_close(struct test_database *db);
 

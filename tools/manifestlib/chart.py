@@ -1,8 +1,8 @@
 """Writes a Helm chart that renders the same objects as overlay production.
 
-The objects are the output of kustomize. What a site changes becomes a value of the chart, whose default is what the overlay has:
-the sample addresses, networks and hosts (SAMPLES), fields of objects (FIELDS), fields that the overlay leaves out (OPTIONAL), the
-variables of each ConfigMap, and the digests of images.
+The objects are the output of kustomize. What a site changes becomes a value of the chart, whose default is what the overlay has.
+These are the sample addresses, networks and hosts (SAMPLES), fields of objects (FIELDS) and fields that the overlay leaves out
+(OPTIONAL). Variables of ConfigMaps and digests of images are values too.
 
 A ConfigMap has a hash of its content at the end of its name, as kustomize gives it one, so a changed value restarts the pods
 that read it, and no others. A Job has a hash of all values there, because it cannot be changed."""

@@ -32,6 +32,12 @@ compose_install() {
 		"the test of compose.yaml will be skipped. Later: tools/setup images"
 }
 
+# tests/integration/links-api/test_traces.py reads spans with it.
+otlp_install() {
+	pypi_install opentelemetry-proto tests/integration/links-api/traces/requirements.txt "OpenTelemetry's messages" \
+		"the test of spans will be skipped. Later: tools/setup"
+}
+
 # tests/contract/dashboards.py compares deploy/grafana with it.
 grafana_install() {
 	pypi_install grafana-sdk tests/contract/requirements.txt "Grafana's description of dashboards" \

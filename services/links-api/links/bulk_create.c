@@ -147,15 +147,22 @@ static enum err find_used_slugs(struct bulk_write *bulk, struct pg_conn *conn)
 	return err;
 }
 
+/* Others cannot reuse its link. */
+static bool is_scheduled(const struct bulk_write *bulk, const struct bulk_write_item *item)
+{
+	return item->input.starts_at_us > request_now_us(bulk->request);
+}
+
 /* Takes over the outcome of an earlier item with the same slug or URL. */
-static void resolve(struct bulk_write_item *item)
+static void resolve(const struct bulk_write *bulk, struct bulk_write_item *item)
 {
 	const struct bulk_write_item *first = item->slug_first;
 	const struct bulk_write_item *same = NULL;
 	if (!first && item->input.reuse)
 		same = item->url_first->reusable;
 	if (first && first != item && item->input.reuse && bulk_create_has_link(first) &&
-	    first->url_first == item->url_first)
+	    first->url_first == item->url_first &&
+	    !(first->outcome == BULK_CREATED && is_scheduled(bulk, first)))
 		same = first;
 	if (same) {
 		item->link = same->link;
@@ -183,10 +190,10 @@ static size_t choose_round(struct bulk_write *bulk)
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct bulk_write_item *item = &bulk->items[i];
 		if (item->outcome == BULK_PENDING)
-			resolve(item);
+			resolve(bulk, item);
 		if (item->outcome != BULK_PENDING || chosen == most || must_wait(item))
 			continue;
-		item->url_first->is_tried = true;
+		item->url_first->is_tried |= !is_scheduled(bulk, item);
 		bulk->round[chosen++] = &item->creation;
 	}
 	return chosen;
@@ -204,7 +211,8 @@ static int64_t record_outcomes(struct bulk_write *bulk)
 		                : item->creation.err == ERR_CONFLICT ? BULK_SLUG_USED
 		                                                     : BULK_NO_FREE_SLUG;
 		if (item->outcome == BULK_CREATED) {
-			item->url_first->reusable = item;
+			if (!is_scheduled(bulk, item))
+				item->url_first->reusable = item;
 			count++;
 		}
 	}

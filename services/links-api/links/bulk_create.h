@@ -63,6 +63,7 @@ struct bulk_write {
 	struct slug_allocator_item **round; /* the items of the current round; room for all */
 	struct statistics *statistics;
 	struct link_check *checks;
+	char **notes;        /* of the links in the response */
 	int64_t deadline_us; /* of the steady clock */
 };
 

@@ -11,6 +11,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/member.h"
 #include "services/links-api/response.h"
 
@@ -92,6 +93,7 @@ struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind,
 	bulk->round = mem_array(bulk->count, sizeof(struct slug_allocator_item *));
 	bulk->statistics = mem_array(bulk->count, sizeof(*bulk->statistics));
 	bulk->checks = mem_array(bulk->count, sizeof(*bulk->checks));
+	bulk->notes = mem_array(bulk->count, sizeof(*bulk->notes));
 	for (size_t i = 0; i < bulk->count; i++)
 		read_item(bulk, kind, json_at(items, i), &bulk->items[i]);
 	bulk_create_match(bulk);
@@ -99,10 +101,22 @@ struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind,
 	return bulk;
 }
 
+static void clear_notes(struct bulk_write *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		free(bulk->notes[i]);
+		bulk->notes[i] = NULL;
+	}
+}
+
 void bulk_write_free(struct bulk_write *bulk)
 {
-	for (size_t i = 0; i < bulk->count; i++)
+	for (size_t i = 0; i < bulk->count; i++) {
 		json_free(bulk->items[i].problem);
+		link_request_clear(&bulk->items[i].input);
+	}
+	clear_notes(bulk);
+	free(bulk->notes);
 	free(bulk->items);
 	free(bulk->round);
 	free(bulk->statistics);
@@ -115,6 +129,7 @@ void bulk_write_free(struct bulk_write *bulk)
 /* Also resets the outcomes of an earlier try, except for invalid items. */
 static void reset(struct bulk_write *bulk)
 {
+	clear_notes(bulk);
 	for (size_t i = 0; i < bulk->count; i++) {
 		struct bulk_write_item *item = &bulk->items[i];
 		if (item->outcome != BULK_INVALID)
@@ -188,7 +203,26 @@ static enum err audit(const struct bulk_write *bulk, struct pg_conn *conn,
 	return link_audit_add_bulk(r, conn, change, r->user_id, &links);
 }
 
-static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)
+static enum err add_notes(const struct bulk_write *bulk, struct pg_conn *conn)
+{
+	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	const char **notes = mem_array(bulk->count, sizeof(*notes));
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		const struct bulk_write_item *item = &bulk->items[i];
+		if (item->outcome != BULK_CREATED || !item->input.notes)
+			continue;
+		ids[count] = item->link.entry.id;
+		notes[count++] = item->input.notes;
+	}
+	enum err err = link_notes_store_add_bulk(conn, ids, notes, count);
+	free(ids);
+	free(notes);
+	return err;
+}
+
+/* All that the response shows beside the links themselves. */
+static enum err read_details(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
 	for (size_t i = 0; i < bulk->count; i++)
@@ -197,6 +231,9 @@ static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)
 	enum err err = statistics_store_get_bulk(conn, ids, bulk->count, bulk->statistics);
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, ids, bulk->count, bulk->checks);
+	if (err == OK)
+		err = link_notes_store_get_bulk(conn, bulk->request->user_id, ids, bulk->count,
+		                                bulk->notes);
 	free(ids);
 	return err;
 }
@@ -212,10 +249,12 @@ enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn)
 	if (err == OK)
 		err = bulk_create_run(bulk, conn);
 	if (err == OK)
+		err = add_notes(bulk, conn);
+	if (err == OK)
 		err = audit(bulk, conn, BULK_CLAIMED, LINK_CHANGE_CLAIMED);
 	if (err == OK)
 		err = audit(bulk, conn, BULK_CREATED, LINK_CHANGE_CREATED);
-	return err == OK ? read_statistics(bulk, conn) : err;
+	return err == OK ? read_details(bulk, conn) : err;
 }
 
 static bool has_outcome(const struct bulk_write *bulk, enum bulk_write_outcome outcome)
@@ -284,7 +323,7 @@ static struct json *result_of(const struct bulk_write *bulk, size_t index, int64
 	if (bulk_create_has_link(item))
 		json_set(result, "link",
 		         link_json_new(&item->link, &bulk->statistics[index], &bulk->checks[index],
-		                       &bulk->request->api->base, now_us));
+		                       bulk->notes[index], &bulk->request->api->base, now_us));
 	else
 		json_set(result, "problem",
 		         item->problem ? json_share(item->problem) : problem_of(bulk, item));

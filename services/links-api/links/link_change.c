@@ -18,7 +18,7 @@ static bool links_equal(const struct link *a, const struct link *b)
 	const struct link_entry *x = &a->entry;
 	const struct link_entry *y = &b->entry;
 	return x->state == y->state && x->redirect_status == y->redirect_status &&
-	       x->expires_at_us == y->expires_at_us &&
+	       x->starts_at_us == y->starts_at_us && x->expires_at_us == y->expires_at_us &&
 	       strcmp(x->original_url, y->original_url) == 0 &&
 	       strcmp(x->expired_url, y->expired_url) == 0 && strcmp(a->title, b->title) == 0 &&
 	       tags_equal(&a->tags, &b->tags);
@@ -31,6 +31,8 @@ static void apply_members(const struct link_request *request, struct link *link)
 		memcpy(entry->original_url, request->original_url, sizeof(entry->original_url));
 	if (request->members & LINK_REQUEST_REDIRECT_STATUS)
 		entry->redirect_status = request->redirect_status;
+	if (request->members & LINK_REQUEST_STARTS_AT)
+		entry->starts_at_us = request->starts_at_us;
 	if (request->members & LINK_REQUEST_EXPIRES_AT)
 		entry->expires_at_us = request->expires_at_us;
 	if (request->members & LINK_REQUEST_EXPIRED_URL)
@@ -50,6 +52,28 @@ static enum link_change change_of(enum link_state before, enum link_state after)
 	if (before == LINK_STATE_DISABLED && after == LINK_STATE_ACTIVE)
 		return LINK_CHANGE_ENABLED;
 	return LINK_CHANGE_UPDATED;
+}
+
+/* Only the requested times: a change of the title is never refused for them. */
+static bool has_valid_start(const struct link_request *request, const struct link *edited,
+                            struct link_change_conflict *conflict)
+{
+	const struct link_entry *entry = &edited->entry;
+	bool sets_start = request->members & LINK_REQUEST_STARTS_AT;
+	bool sets_end = request->members & LINK_REQUEST_EXPIRES_AT;
+	if (sets_start && edited->type == LINK_TYPE_TEMPORARY && entry->starts_at_us != 0)
+		*conflict = (struct link_change_conflict){ "/starts_at", "not-allowed",
+			                                   "cannot be set for temporary links" };
+	else if ((sets_start || sets_end) && entry->expires_at_us != 0 &&
+	         entry->starts_at_us >= entry->expires_at_us)
+		*conflict = sets_start
+		                    ? (struct link_change_conflict){ "/starts_at", "order",
+			                                             "must be before expires_at" }
+		                    : (struct link_change_conflict){ "/expires_at", "order",
+			                                             "must be after starts_at" };
+	else
+		return true;
+	return false;
 }
 
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
@@ -77,6 +101,8 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
 			                                   "is required for temporary links" };
 		return ERR_CONFLICT;
 	}
+	if (!has_valid_start(request, &edited, conflict))
+		return ERR_CONFLICT;
 	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING
 	                                     : change_of(link->entry.state, edited.entry.state);
 	*link = edited;

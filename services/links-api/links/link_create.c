@@ -12,6 +12,7 @@
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/slug_allocator.h"
@@ -30,6 +31,7 @@ struct creation {
 	struct link link;
 	struct statistics statistics;
 	struct link_check check;
+	char *notes;                         /* as the response shows them; owned */
 	bool is_reused;                      /* the link existed before */
 	bool is_slug_used;                   /* the requested slug belongs to another link */
 	struct link_cache_reservation place; /* in Redis, reserved before the commit */
@@ -62,7 +64,25 @@ static struct creation *creation_new(struct request *r, enum link_request_kind k
 	return c;
 }
 
+static void creation_free(struct creation *c)
+{
+	link_request_clear(&c->input);
+	free(c->notes);
+	free(c);
+}
+
 /* --- steps of the transaction --- */
+
+/* Of a link without an owner, the response shows none. */
+static enum err write_notes(struct creation *c, struct pg_conn *conn)
+{
+	bool is_changed;
+	const char *notes = c->input.notes ? c->input.notes : "";
+	if (c->request->user_id)
+		c->notes = mem_text(notes);
+	return notes[0] != '\0' ? link_notes_store_set(conn, c->link.entry.id, notes, &is_changed)
+	                        : OK;
+}
 
 static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 {
@@ -74,6 +94,9 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 		err = statistics_store_get(conn, c->link.entry.id, &c->statistics);
 	if (err == OK)
 		err = link_check_store_get_bulk(conn, &c->link.entry.id, 1, &c->check);
+	if (err == OK)
+		err = link_notes_store_get_bulk(conn, c->request->user_id, &c->link.entry.id, 1,
+		                                &c->notes);
 	return err;
 }
 
@@ -91,6 +114,9 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 		return err;
 	c->statistics = (struct statistics){ .link_id = c->link.entry.id };
 	c->check = (struct link_check){ .status = LINK_CHECK_NEVER };
+	err = write_notes(c, conn);
+	if (err != OK)
+		return err;
 	return link_audit_add(c->request, conn, LINK_CHANGE_CREATED, &c->link);
 }
 
@@ -114,7 +140,7 @@ static enum err build_response(const struct creation *c, const char *claim_token
 	const struct request *r = c->request;
 	struct json *body = json_new_object();
 	json_set(body, "link",
-	         link_json_new(&c->link, &c->statistics, &c->check, &r->api->base,
+	         link_json_new(&c->link, &c->statistics, &c->check, c->notes, &r->api->base,
 	                       request_now_us(r)));
 	if (claim_token)
 		json_set_text(body, "claim_token", claim_token);
@@ -167,6 +193,8 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 static enum err execute(struct creation *c, struct idempotent_transaction *tx)
 {
 	c->is_reused = c->is_slug_used = false;
+	free(c->notes);
+	c->notes = NULL;
 	if (c->is_invalid)
 		return ERR_INVALID;
 	enum err err = c->request->user_id ? execute_own(c, tx->conn) : execute_public(c, tx->conn);
@@ -237,7 +265,8 @@ static enum http_progress create(struct request *r, enum link_request_kind kind)
 		progress = response_invalid_fields(r, &c->invalid_fields);
 	else if (c)
 		progress = run(c);
-	free(c);
+	if (c)
+		creation_free(c);
 	return progress;
 }
 

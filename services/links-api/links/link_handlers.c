@@ -15,6 +15,7 @@
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 
@@ -25,6 +26,7 @@ struct handled_link {
 	struct link link;
 	struct statistics statistics;
 	struct link_check check;
+	char *notes; /* owned; NULL = not for this reader */
 	struct link_change_conflict conflict;
 	bool is_stale;                       /* If-Match names another version */
 	bool is_cached;                      /* Redis has this version, or is known to be invalid */
@@ -44,7 +46,7 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 		return response_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
 	json_set(answer, "link",
-	         link_json_new(&s->link, &s->statistics, &s->check, &r->api->base,
+	         link_json_new(&s->link, &s->statistics, &s->check, s->notes, &r->api->base,
 	                       request_now_us(r)));
 	return response_json(r, 200, answer);
 }
@@ -79,10 +81,24 @@ static enum http_progress answer_error(struct request *r, const struct handled_l
 	return response_failure(r, err);
 }
 
-static enum err read_statistics(struct pg_conn *conn, struct handled_link *s)
+/* All that the response shows beside the link itself. */
+static enum err read_details(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
-	enum err err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
-	return err == OK ? link_check_store_get_bulk(conn, &s->link.entry.id, 1, &s->check) : err;
+	int64_t id = s->link.entry.id;
+	enum err err = statistics_store_get(conn, id, &s->statistics);
+	if (err == OK)
+		err = link_check_store_get_bulk(conn, &id, 1, &s->check);
+	free(s->notes);
+	s->notes = NULL;
+	return err == OK ? link_notes_store_get_bulk(conn, r->user_id, &id, 1, &s->notes) : err;
+}
+
+/* Ends the request. */
+static enum http_progress answer(struct request *r, struct handled_link *s, enum err err)
+{
+	enum http_progress progress = err == OK ? answer_link(r, s) : answer_error(r, s, err);
+	free(s->notes);
+	return progress;
 }
 
 static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
@@ -90,7 +106,7 @@ static enum err read_link(const struct request *r, struct pg_conn *conn, struct 
 	enum err err = link_store_get(conn, request_path_id(r), request_owner(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
-	return err == OK ? read_statistics(conn, s) : err;
+	return err == OK ? read_details(r, conn, s) : err;
 }
 
 /*
@@ -123,7 +139,7 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 	pg_pool_release(r->api->pg, conn);
 	if (err == OK && !s.is_cached)
 		link_cache_update_link(r->api, &s.place, &s.link);
-	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
+	return answer(r, &s, err);
 }
 
 /* --- changes --- */
@@ -141,7 +157,8 @@ static enum err write_change(const struct request *r, struct pg_conn *conn, enum
 struct change_context {
 	const struct request *request;
 	link_change_rule rule;
-	const void *arg; /* of rule */
+	const void *arg;   /* of rule */
+	const char *notes; /* the new ones; NULL = they stay */
 	struct handled_link *link;
 	bool needs_owner; /* the owner must not be deleted at the same time */
 };
@@ -170,6 +187,25 @@ static enum err lock_owner(const struct change_context *c, struct pg_conn *conn)
 	return ERR_CONFLICT;
 }
 
+/* A change of the notes alone is a change of the link as well: If-Match protects it. */
+static enum err write_notes(const struct change_context *c, struct pg_conn *conn,
+                            enum link_change *change)
+{
+	bool is_changed = false;
+	struct handled_link *s = c->link;
+	if (!c->notes)
+		return OK;
+	if (s->link.owner_id != c->request->user_id) {
+		s->conflict = (struct link_change_conflict){ "/notes", "not-allowed",
+			                                     "belong to the owner of the link" };
+		return ERR_CONFLICT;
+	}
+	enum err err = link_notes_store_set(conn, s->link.entry.id, c->notes, &is_changed);
+	if (err == OK && is_changed && *change == LINK_CHANGE_NOTHING)
+		*change = LINK_CHANGE_UPDATED;
+	return err;
+}
+
 static enum err write_if_changed(const struct change_context *c, struct pg_conn *conn)
 {
 	const struct request *r = c->request;
@@ -188,9 +224,11 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 		s->link.entry.version = version;
 		return ERR_CONFLICT;
 	}
+	if (err == OK)
+		err = write_notes(c, conn, &change);
 	if (err == OK && change != LINK_CHANGE_NOTHING)
 		err = write_change(r, conn, change, s);
-	return err == OK ? read_statistics(conn, s) : err;
+	return err == OK ? read_details(r, conn, s) : err;
 }
 
 static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
@@ -206,11 +244,11 @@ static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 	return err;
 }
 
-static enum err change(const struct request *r, link_change_rule rule, const void *arg,
-                       struct handled_link *s)
+static enum err change(struct change_context *context)
 {
-	struct change_context context = { r, rule, arg, s, rule == link_change_restore };
-	enum err err = pg_transaction_run(r->api->pg, change_in_transaction, &context);
+	const struct request *r = context->request;
+	struct handled_link *s = context->link;
+	enum err err = pg_transaction_run(r->api->pg, change_in_transaction, context);
 	if (err == OK)
 		link_cache_update_link(r->api, &s->place, &s->link);
 	return err;
@@ -255,9 +293,13 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	struct link_request *changes = read_if_match(r) ? read_changes(r) : NULL;
 	if (!changes)
 		return HTTP_COMPLETE;
-	enum err err = change(r, link_change_edit, changes, &s);
+	struct change_context context = { r, link_change_edit, changes, .link = &s };
+	if (changes->members & LINK_REQUEST_NOTES)
+		context.notes = changes->notes ? changes->notes : "";
+	enum err err = change(&context);
+	link_request_clear(changes);
 	free(changes);
-	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
+	return answer(r, &s, err);
 }
 
 /* ERR_INVALID: hard is neither true nor false or a duplicate, or there is another parameter. */
@@ -295,7 +337,10 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 		return answer_invalid_hard(r);
 	if (!read_if_match(r))
 		return HTTP_COMPLETE;
-	enum err err = change(r, hard ? link_change_purge : link_change_delete, NULL, &s);
+	struct change_context context = { r, hard ? link_change_purge : link_change_delete,
+		                          .link = &s };
+	enum err err = change(&context);
+	free(s.notes);
 	return err == OK ? response_no_content(r) : answer_error(r, &s, err);
 }
 
@@ -306,6 +351,7 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 	struct handled_link s = { 0 };
 	if (!read_if_match(r))
 		return HTTP_COMPLETE;
-	enum err err = change(r, link_change_restore, NULL, &s);
-	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
+	struct change_context context = { r, link_change_restore, .link = &s, .needs_owner = true };
+	enum err err = change(&context);
+	return answer(r, &s, err);
 }

@@ -36,8 +36,8 @@ static void set_check(struct json *json, const struct link_check *check)
 }
 
 struct json *link_json_new(const struct link *link, const struct statistics *statistics,
-                           const struct link_check *check, const struct public_base *base,
-                           int64_t now_us)
+                           const struct link_check *check, const char *notes,
+                           const struct public_base *base, int64_t now_us)
 {
 	const struct link_entry *entry = &link->entry;
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
@@ -52,10 +52,12 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_text(json, "link_type", link_type_name(link->type));
 	json_set_text(json, "state", link_state_name(link_state_at(entry, now_us)));
 	json_set_int(json, "redirect_status", entry->redirect_status);
+	json_set_time(json, "starts_at", entry->starts_at_us);
 	json_set_time(json, "expires_at", entry->expires_at_us);
 	json_set_text(json, "expired_url", entry->expired_url[0] ? entry->expired_url : NULL);
 	json_set_text(json, "title", link->title);
 	json_set(json, "tags", tags_json(&link->tags));
+	json_set_text(json, "notes", notes);
 	json_set_int(json, "version", entry->version);
 	json_set_int(json, "humans", statistics->visit_count);
 	json_set_int(json, "bots", statistics->bot_count);

@@ -1,7 +1,8 @@
 /*
  * Pure. A link as JSON for its owner: {id, slug, short_url, original_url, destination_host_display,
- * link_type, state, redirect_status, expires_at, expired_url, title, tags, version, visit_count,
- * bot_count, last_visited_at, destination_status, last_checked_at, created_at, updated_at}.
+ * link_type, state, redirect_status, starts_at, expires_at, expired_url, title, tags, notes,
+ * version, humans, bots, total, last_visited_at, destination_status, last_checked_at, created_at,
+ * updated_at}.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H
@@ -14,9 +15,11 @@
 #include "lib/links/link_check_store.h"
 #include "services/links-api/destinations/public_base.h"
 
-/* state is computed for now_us. The caller owns the result. */
+/*
+ * state is computed for now_us. notes: as of link_notes_store_get_bulk. The caller owns the result.
+ */
 struct json *link_json_new(const struct link *link, const struct statistics *statistics,
-                           const struct link_check *check, const struct public_base *base,
-                           int64_t now_us);
+                           const struct link_check *check, const char *notes,
+                           const struct public_base *base, int64_t now_us);
 
 #endif

@@ -1,12 +1,15 @@
 #include "services/links-api/links/link_request.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
 #include "lib/links/host_guard.h"
 #include "services/links-api/destinations/destination.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/member.h"
 #include "services/links-api/tags/tag_request.h"
@@ -78,22 +81,38 @@ static void read_redirect_status(const struct reading *r, const struct json *val
 		http_problem_add_field(r->wrong, pointer, "choice", "must be 301, 302, 307 or 308");
 }
 
-static void read_expires_at(const struct reading *r, const struct json *value, const char *pointer)
+/* False: null, or not a time, which is reported. */
+static bool read_time(const struct reading *r, const struct json *value, const char *pointer,
+                      int64_t *at_us)
 {
-	if (json_type(value) == JSON_NULL)
-		return;
-	const char *text = member_text(value, pointer, r->wrong);
+	const char *text =
+		json_type(value) == JSON_NULL ? NULL : member_text(value, pointer, r->wrong);
 	if (!text)
-		return;
-	int64_t at_us;
-	if (timestamp_parse(text, &at_us) != OK)
+		return false;
+	bool is_time = timestamp_parse(text, at_us) == OK;
+	if (!is_time)
 		http_problem_add_field(
 			r->wrong, pointer, "time",
 			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
-	else if (at_us <= r->now_us)
+	return is_time;
+}
+
+static void read_expires_at(const struct reading *r, const struct json *value, const char *pointer)
+{
+	int64_t at_us;
+	if (!read_time(r, value, pointer, &at_us))
+		return;
+	if (at_us <= r->now_us)
 		http_problem_add_field(r->wrong, pointer, "past", "must be in the future");
 	else
 		r->out->expires_at_us = at_us;
+}
+
+static void read_starts_at(const struct reading *r, const struct json *value, const char *pointer)
+{
+	int64_t at_us;
+	if (read_time(r, value, pointer, &at_us) && at_us > 0)
+		r->out->starts_at_us = at_us;
 }
 
 static void read_title(const struct reading *r, const struct json *value, const char *pointer)
@@ -103,6 +122,15 @@ static void read_title(const struct reading *r, const struct json *value, const 
 	const char *title = member_text(value, pointer, r->wrong);
 	if (title && member_is_line(title, 0, LINK_TITLE_CHARS_MAX, pointer, r->wrong))
 		snprintf(r->out->title, sizeof(r->out->title), "%s", title);
+}
+
+static void read_notes(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_NULL)
+		return;
+	const char *notes = member_text(value, pointer, r->wrong);
+	if (notes && member_is_text(notes, LINK_NOTES_CHARS_MAX, pointer, r->wrong))
+		r->out->notes = mem_text(notes);
 }
 
 static void read_tag(const struct reading *r, const struct json *value, size_t index)
@@ -169,11 +197,15 @@ static const struct {
 	{ "slug", LINK_REQUEST_SLUG, CREATE, read_slug, "cannot be changed" },
 	{ "redirect_status", LINK_REQUEST_REDIRECT_STATUS, CREATE | CHANGE, read_redirect_status,
 	  NULL },
+	{ "starts_at", LINK_REQUEST_STARTS_AT, LINK_REQUEST_CREATE | CHANGE, read_starts_at,
+	  "cannot be set without a login" },
 	{ "expires_at", LINK_REQUEST_EXPIRES_AT, LINK_REQUEST_CREATE | CHANGE, read_expires_at,
 	  "cannot be set without a login" },
 	{ "expired_url", LINK_REQUEST_EXPIRED_URL, CREATE | CHANGE, read_expired_url, NULL },
 	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
 	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
+	{ "notes", LINK_REQUEST_NOTES, LINK_REQUEST_CREATE | CHANGE, read_notes,
+	  "cannot be set without a login" },
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be set on a new link" },
 	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse,
 	  "is only allowed when you create a link with a login" },
@@ -212,10 +244,20 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 		read_member(&r, kind, name, value);
 	if (kind != LINK_REQUEST_CHANGE && !(read.members & LINK_REQUEST_ORIGINAL_URL))
 		http_problem_add_field(wrong, "/original_url", "required", "is required");
-	if (wrong->count > 0)
+	if (read.expires_at_us != 0 && read.starts_at_us >= read.expires_at_us)
+		http_problem_add_field(wrong, "/starts_at", "order", "must be before expires_at");
+	if (wrong->count > 0) {
+		link_request_clear(&read);
 		return ERR_INVALID;
+	}
 	*out = read;
 	return OK;
+}
+
+void link_request_clear(struct link_request *request)
+{
+	free(request->notes);
+	request->notes = NULL;
 }
 
 struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)
@@ -228,6 +270,7 @@ struct link_store_new link_request_new_link(const struct link_request *request, 
 		.title = request->title,
 		.tags = &request->tags,
 		.redirect_status = has_status ? request->redirect_status : DEFAULT_REDIRECT_STATUS,
+		.starts_at_us = request->starts_at_us,
 		.expires_at_us = request->expires_at_us,
 		.owner_id = owner_id,
 	};

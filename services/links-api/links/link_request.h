@@ -1,10 +1,10 @@
 /*
  * Pure. Validates the JSON bodies that create or change a link:
- *   create         {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?,
- *                  tags?, reuse?}
- *   create public  without a login: the same, without expires_at and reuse
- *   change         any of original_url, redirect_status, expires_at, expired_url, title, tags and
- *                  state
+ *   create         {original_url, slug?, redirect_status?, starts_at?, expires_at?, expired_url?,
+ *                  title?, tags?, notes?, reuse?}
+ *   create public  without a login: the same, without starts_at, expires_at, notes and reuse
+ *   change         any of original_url, redirect_status, starts_at, expires_at, expired_url, title,
+ *                  tags, notes and state
  * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
@@ -37,6 +37,8 @@ enum link_request_member {
 	LINK_REQUEST_TAGS = 64,
 	LINK_REQUEST_STATE = 128,
 	LINK_REQUEST_REUSE = 256,
+	LINK_REQUEST_NOTES = 512,
+	LINK_REQUEST_STARTS_AT = 1024,
 };
 
 struct link_request {
@@ -44,10 +46,12 @@ struct link_request {
 	char original_url[LINK_URL_SIZE];
 	char slug[SLUG_SIZE];
 	uint16_t redirect_status;
+	int64_t starts_at_us;            /* 0 = null */
 	int64_t expires_at_us;           /* 0 = null */
 	char expired_url[LINK_URL_SIZE]; /* "" = null */
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
+	char *notes;           /* owned; NULL = none */
 	enum link_state state; /* ACTIVE or DISABLED */
 	bool reuse; /* return the caller's ACTIVE link to the same destination, if there is one */
 };
@@ -55,11 +59,13 @@ struct link_request {
 /*
  * ERR_INVALID: wrong lists every invalid member: unknown, of the wrong type, not allowed for this
  * kind, reserved, too long, in the past and so on. base: the service's own address and the blocked
- * hosts, which a destination must not point to.
+ * hosts, which a destination must not point to. If OK, release *out with link_request_clear.
  */
 enum err link_request_read(const struct json *object, enum link_request_kind kind,
                            const struct public_base *base, int64_t now_us, struct link_request *out,
                            struct http_problem_fields *wrong) MUST_CHECK;
+
+void link_request_clear(struct link_request *request);
 
 /* The input of link_store_create. slug NULL = a random one. Borrows from request. */
 struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id);

@@ -12,7 +12,8 @@
 /* True for a link that can be reused for the requested URL. */
 #define FITS                                                                                       \
 	"owner_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                        \
-	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
+	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "                              \
+	"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "
 
 /*
  * MATERIALIZED makes PostgreSQL use the index on destinations or the one on slugs. Otherwise it

@@ -13,8 +13,11 @@
 #include "services/links-api/request.h"
 
 #define STORED_RESPONSE_LOCATION_SIZE (PUBLIC_BASE_SHORT_URL_SIZE + 32)
-/* 1,000 links with two URLs of maximal length, plus 2 MiB of titles and tags, stay below 10 MiB. */
-#define STORED_RESPONSE_BODY_MAX (12 * 1024 * 1024)
+/*
+ * 1,000 links with two URLs of maximal length, plus 2 MiB of titles and tags, stay below 10 MiB.
+ * Notes are at most 8,000 bytes each.
+ */
+#define STORED_RESPONSE_BODY_MAX (20 * 1024 * 1024)
 
 struct stored_response {
 	unsigned status;

@@ -30,6 +30,7 @@ struct bulk_update {
 
 static void bulk_update_free(struct bulk_update *update)
 {
+	link_request_clear(&update->edit);
 	free(update->links);
 	free(update->changes);
 	free(update);
@@ -39,8 +40,8 @@ static void bulk_update_free(struct bulk_update *update)
 
 static void reject_members(const struct json *body, struct http_problem_fields *wrong)
 {
-	static const char *const single[] = { "redirect_status", "expires_at", "expired_url",
-		                              "title" };
+	static const char *const single[] = { "redirect_status", "starts_at", "expires_at",
+		                              "expired_url",     "title",     "notes" };
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
 		if (!json_get(body, single[i]))

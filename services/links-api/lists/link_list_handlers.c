@@ -4,6 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "services/links-api/links/link_json.h"
+#include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/pagination.h"
@@ -16,6 +17,7 @@ struct page {
 	struct link *links;
 	struct statistics *statistics;
 	struct link_check *checks;
+	char **notes;
 };
 
 static void page_make_room(struct page *page)
@@ -24,6 +26,7 @@ static void page_make_room(struct page *page)
 	page->links = mem_array(room, sizeof(*page->links));
 	page->statistics = mem_array(room, sizeof(*page->statistics));
 	page->checks = mem_array(room, sizeof(*page->checks));
+	page->notes = mem_array(room, sizeof(*page->notes));
 }
 
 static void page_free(struct page *page)
@@ -31,18 +34,24 @@ static void page_free(struct page *page)
 	free(page->links);
 	free(page->statistics);
 	free(page->checks);
+	for (size_t i = 0; page->notes && i < page->list.count; i++)
+		free(page->notes[i]);
+	free(page->notes);
 	free(page);
 }
 
 /* --- reading --- */
 
-static enum err read_statistics(struct pg_conn *conn, struct page *page)
+static enum err read_details(const struct request *r, struct pg_conn *conn, struct page *page)
 {
 	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
 		ids[i] = page->links[i].entry.id;
 	enum err err = statistics_store_get_bulk(conn, ids, page->list.count, page->statistics);
-	return err == OK ? link_check_store_get_bulk(conn, ids, page->list.count, page->checks)
+	if (err == OK)
+		err = link_check_store_get_bulk(conn, ids, page->list.count, page->checks);
+	return err == OK ? link_notes_store_get_bulk(conn, r->user_id, ids, page->list.count,
+	                                             page->notes)
 	                 : err;
 }
 
@@ -54,7 +63,7 @@ static enum err read_page(const struct request *r, struct page *page)
 		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
 	err = link_list_store_read(conn, &page->params, page->links, &page->list);
 	if (err == OK)
-		err = read_statistics(conn, page);
+		err = read_details(r, conn, page);
 	pg_pool_release(request_pg(r), conn);
 	return err;
 }
@@ -83,7 +92,7 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 	for (size_t i = 0; i < page->list.count; i++)
 		json_append(links,
 		            link_json_new(&page->links[i], &page->statistics[i], &page->checks[i],
-		                          &r->api->base, request_now_us(r)));
+		                          page->notes[i], &r->api->base, request_now_us(r)));
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", page_json(page));

@@ -112,7 +112,7 @@ static void read_tag(struct reading *reading)
 static void read_state(struct reading *reading)
 {
 	if (link_state_parse(reading->value, &reading->out->state) != OK)
-		WRONG(reading, "choice", "must be active, disabled, expired or deleted");
+		WRONG(reading, "choice", "must be active, disabled, expired, scheduled or deleted");
 }
 
 static void read_filter(struct reading *reading)

@@ -39,10 +39,13 @@ static bool filter_needs_ranking(const struct link_list_params *query)
 static void write_state(struct link_list_sql *sql, enum link_state state)
 {
 	static const char is_past[] = "expires_at <= statement_timestamp()";
+	static const char is_future[] = "starts_at > statement_timestamp()";
 	if (state == 0)
 		WRITE(sql, " AND state <> 'DELETED'");
 	else if (state == LINK_STATE_ACTIVE)
-		WRITE(sql, " AND state = 'ACTIVE' AND (%s) IS NOT TRUE", is_past);
+		WRITE(sql, " AND state = 'ACTIVE' AND (%s OR %s) IS NOT TRUE", is_past, is_future);
+	else if (state == LINK_STATE_SCHEDULED)
+		WRITE(sql, " AND state = 'ACTIVE' AND %s AND (%s) IS NOT TRUE", is_future, is_past);
 	else if (state == LINK_STATE_EXPIRED)
 		WRITE(sql, " AND (state = 'EXPIRED' OR (state = 'ACTIVE' AND %s))", is_past);
 	else

@@ -7,7 +7,8 @@
 
 /* The same state as link_state_at. */
 #define STATE_NOW                                                                                  \
-	"lower(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
+	"lower(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' " \
+	"WHEN state = 'ACTIVE' AND starts_at > statement_timestamp() THEN 'SCHEDULED' ELSE state END)"
 
 #define VERSION "(" LINK_ROW_VERSION ")"
 
@@ -22,6 +23,7 @@ static const struct nql_field fields[] = {
 	{ "state",              NQL_FIELD_STATE,     false, false, false, STATE_NOW },
 	{ "link_type",          NQL_FIELD_LINK_TYPE, false, false, false, "lower(link_type)" },
 	{ "redirect_status",    NQL_FIELD_NUMBER,    false, false, false, "redirect_status" },
+	{ "starts_at",          NQL_FIELD_TIME,      true,  false, false, "starts_at" },
 	{ "expires_at",         NQL_FIELD_TIME,      true,  false, false, "expires_at" },
 	{ "expired_url",        NQL_FIELD_TEXT,      true,  false, false, "expired_url" },
 	{ "version",            NQL_FIELD_NUMBER,    false, false, false, VERSION },

@@ -27,9 +27,9 @@ static const char *read_state(const char *text)
 {
 	enum link_state state;
 	if (link_state_parse(text, &state) != OK)
-		return "active, disabled or expired";
+		return "active, disabled, expired or scheduled";
 	return state == LINK_STATE_DELETED
-	               ? "active, disabled or expired (use the parameter state=deleted)"
+	               ? "active, disabled, expired or scheduled (use the parameter state=deleted)"
 	               : NULL;
 }
 

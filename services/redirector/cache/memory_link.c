@@ -19,7 +19,9 @@ struct memory_link *memory_link_pack(const struct link_entry *entry, int64_t rea
 	size_t original_len = strlen(entry->original_url);
 	size_t expired_len = strlen(entry->expired_url);
 	/* At least the size of the struct, whose tail padding overlaps the text. */
-	size_t size = offsetof(struct memory_link, text) + slug_len + original_len + expired_len;
+	size_t text_len = slug_len + original_len + expired_len;
+	size_t start_len = entry->starts_at_us ? sizeof(entry->starts_at_us) : 0;
+	size_t size = offsetof(struct memory_link, text) + text_len + start_len;
 	struct memory_link *link = mem_zero(size > sizeof(*link) ? size : sizeof(*link));
 	link->read_at_us = read_at_us;
 	link->id = entry->id;
@@ -33,6 +35,8 @@ struct memory_link *memory_link_pack(const struct link_entry *entry, int64_t rea
 	memcpy(link->text, entry->slug, slug_len);
 	memcpy(link->text + slug_len, entry->original_url, original_len);
 	memcpy(link->text + slug_len + original_len, entry->expired_url, expired_len);
+	link->has_start = start_len > 0;
+	memcpy(link->text + text_len, &entry->starts_at_us, start_len);
 	return link;
 }
 
@@ -52,5 +56,8 @@ void memory_link_unpack(const struct memory_link *link, struct link_entry *out)
 	out->redirect_status = link->redirect_status;
 	const char *text = unpack_text(link->text, link->slug_len, out->slug);
 	text = unpack_text(text, link->original_len, out->original_url);
-	unpack_text(text, link->expired_len, out->expired_url);
+	text = unpack_text(text, link->expired_len, out->expired_url);
+	out->starts_at_us = 0;
+	if (link->has_start)
+		memcpy(&out->starts_at_us, text, sizeof(out->starts_at_us));
 }

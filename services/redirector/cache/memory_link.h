@@ -1,6 +1,6 @@
 /*
  * One thread at a time. A link as memory_cache stores it: one block, as long as its texts need. A
- * memory_shard owns it and its pointers.
+ * start takes room only if there is one. A memory_shard owns the block and its pointers.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CACHE_MEMORY_LINK_H
 #define WAYMARK_SERVICES_REDIRECTOR_CACHE_MEMORY_LINK_H
@@ -29,7 +29,8 @@ struct memory_link {
 	uint8_t queue : 1;
 	uint8_t is_tracked : 1; /* the feed cannot have missed an event of it since read_at_us
 	                           (memory_cache.h) */
-	char text[];            /* slug, original_url, expired_url, without NULs */
+	uint8_t has_start : 1;
+	char text[]; /* slug, original_url, expired_url, without NULs; the bytes of a start */
 };
 
 /* Release it with free(). */

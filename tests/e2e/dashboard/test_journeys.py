@@ -63,6 +63,36 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     assert window.violations() == []
 
 
+def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor):
+    window.goto("/links")
+    page.get_by_role("button", name="Create link").first.click()
+    page.get_by_label("Destination", exact=True).fill("example.com/campaign")
+    page.get_by_label("Notes", exact=True).fill("Ordered by Kim.\nBudget: 1,000")
+    page.get_by_text("Start, end and redirect").click()
+    page.get_by_label("Starts", exact=True).fill("2099-06-01T08:00")
+    page.get_by_label("Ends", exact=True).fill("2099-05-01T08:00")
+    create = page.get_by_role("dialog").get_by_role("button", name="Create link")
+    create.click()
+    expect(page.get_by_role("dialog")).to_contain_text("must be before expires_at")
+    page.get_by_label("Ends", exact=True).fill("2099-07-01T08:00")
+    create.click()
+    created = page.get_by_role("row").filter(has_text="campaign")
+    expect(created).to_contain_text("Scheduled")
+    slug = created.get_by_role("link").inner_text().rsplit("/", 1)[-1]
+    assert visitor.follow(slug).status == 404
+    window.goto("/links?state=scheduled")
+    row(page, slug).get_by_role("link", name=slug).click()
+    expect(page.locator(".link-head")).to_contain_text("Budget: 1,000")
+    expect(page.locator(".link-head")).to_contain_text("Starts")
+    page.get_by_role("button", name="Actions for").click()
+    page.get_by_role("menuitem", name="Edit").click()
+    expect(page.get_by_label("Notes", exact=True)).to_have_value("Ordered by Kim.\nBudget: 1,000")
+    page.get_by_label("Starts", exact=True).fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".link-head")).not_to_contain_text("Scheduled")
+    wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to start")
+
+
 def test_the_same_works_by_keyboard_alone(page, window, user):
     window.goto("/links")
     window.settle()
@@ -238,7 +268,7 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     slug = user.create()["slug"]
     window.goto("/links")
     act(page, slug, "Edit")
-    page.get_by_text("End and redirect").click()
+    page.get_by_text("Start, end and redirect").click()
     expect(page.get_by_text("In the time zone Asia/Tokyo.")).to_be_visible()
     page.get_by_label("Ends", exact=True).fill("2030-07-01T09:30")
     page.get_by_role("button", name="Save").click()

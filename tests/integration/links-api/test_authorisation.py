@@ -132,6 +132,7 @@ class Resources:
             "sessions": "id, user_id, secret_hash",
             "blocked_hosts": "id, host",
             "shares": "id, owner_id, link_id, tag, title, token_hash, password_hash, expires_at",
+            "link_notes": "link_id AS id, notes",
             "tag_colors": "owner_id AS id, tag, color",
             "password_resets": "user_id AS id, token_hash",
         }

@@ -13,8 +13,8 @@ from waiting import wait_until
 
 FIELDS = [
     "id", "slug", "short_url", "original_url", "destination_host_display", "link_type", "state",
-    "redirect_status", "expires_at", "expired_url",
-    "title", "tags", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
+    "redirect_status", "starts_at", "expires_at", "expired_url",
+    "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at",
 ]  # fmt: skip
 
@@ -41,7 +41,7 @@ def test_a_new_link_is_returned_with_all_fields(ann):
     assert link["original_url"] == "https://example.com/a"
     assert (link["link_type"], link["state"], link["redirect_status"]) == ("permanent", "active", 302)
     assert (link["expires_at"], link["expired_url"], link["title"], link["tags"]) == (None, None, "", [])
-    assert (link["version"], link["humans"], link["bots"]) == (1, 0, 0)
+    assert (link["notes"], link["version"], link["humans"], link["bots"]) == ("", 1, 0, 0)
 
     again = ann.call("GET", f"/api/links/{link['id']}")
     assert (again.status, again.json, again.headers["etag"]) == (200, answer.json, '"v1"')
@@ -54,6 +54,7 @@ def test_requested_values_are_stored(ann):
     body = {
         "original_url": "http://0x7f.1/", "slug": unique_slug("Wish_1"), "redirect_status": 308,
         "expires_at": in_seconds(3600), "expired_url": "https://münchen.example/", "title": "Ünï <b>", "tags": ["a", "b c"],
+        "notes": "first line\n\tsecond line, ü",
     }  # fmt: skip
     link = ann.create(**body)
     body |= {"original_url": "http://127.0.0.1/", "expired_url": "https://xn--mnchen-3ya.example/"}
@@ -83,11 +84,11 @@ def test_the_destination_status_is_shown_and_changes_no_version(new_user, databa
 def test_all_invalid_fields_are_reported_at_once(ann, expect):
     body = {
         "original_url": f"{BASE}/loop", "slug": "a b", "redirect_status": "302", "expires_at": in_seconds(-1),
-        "expired_url": "ftp://x/", "title": "x" * 201, "tags": ["", "a", "a"], "state": "active", "colour": "red",
+        "expired_url": "ftp://x/", "title": "x" * 201, "tags": ["", "a", "a"], "notes": "\a", "state": "active", "colour": "red",
     }  # fmt: skip
     expect(
         ann.call("POST", "/api/links", body), 400, "/original_url", "/slug", "/redirect_status", "/expires_at",
-        "/expired_url", "/title", "/tags/0", "/tags/2", "/state", "/colour",
+        "/expired_url", "/title", "/tags/0", "/tags/2", "/notes", "/state", "/colour",
     )  # fmt: skip
 
 

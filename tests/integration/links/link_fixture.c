@@ -34,7 +34,8 @@ int link_fixture_tear_down(void **state)
 int link_fixture_empty(void **state)
 {
 	struct link_fixture *f = *state;
-	test_database_run(f->db, "TRUNCATE outbox, link_tombstones, shares, links");
+	test_database_run(
+		f->db, "TRUNCATE outbox, link_tombstones, shares, link_history, link_notes, links");
 	return 0;
 }
 

@@ -78,14 +78,17 @@ static void stores_every_field_and_records_the_event(void **state)
 	b->news[1].title = "It's \\ a \"title\"";
 	b->news[1].tags = &tags;
 	b->news[1].redirect_status = 308;
+	b->news[1].starts_at_us = INT64_C(4102444800012345);
 	b->news[1].expires_at_us = INT64_C(4102444800123456);
 	assert_int_equal(create(f->api, b, 2), OK);
 
+	assert_int_equal(b->links[0].entry.starts_at_us, 0);
 	assert_int_equal(b->links[0].entry.expires_at_us, 0);
 	assert_string_equal(b->links[0].entry.expired_url, "");
 	assert_int_equal(b->links[0].tags.count, 0);
 	assert_int_equal(link_store_get(f->api, b->links[1].entry.id, 1, &f->link), OK);
 	assert_int_equal(f->link.entry.redirect_status, 308);
+	assert_int_equal(f->link.entry.starts_at_us, INT64_C(4102444800012345));
 	assert_int_equal(f->link.entry.expires_at_us, INT64_C(4102444800123456));
 	assert_string_equal(f->link.entry.expired_url, "https://example.com/late");
 	assert_string_equal(f->link.title, "It's \\ a \"title\"");

@@ -153,13 +153,19 @@ static void returns_what_was_set(void **state)
 	entry.expires_at_us = 1700000000123456;
 	memcpy(entry.expired_url, "https://example.com/late", 25);
 	assert_round_trip(f, &entry);
+	entry.version++;
+	entry.starts_at_us = 1600000000123456;
+	assert_round_trip(f, &entry);
+	entry.version++;
+	entry.starts_at_us = 0;
+	assert_round_trip(f, &entry);
 }
 
 static void stores_the_largest_entry(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, INT64_MAX);
-	entry.id = entry.expires_at_us = INT64_MAX;
+	entry.id = entry.starts_at_us = entry.expires_at_us = INT64_MAX;
 	memset(entry.original_url, 'u', LINK_URL_MAX);
 	memset(entry.expired_url, 'e', LINK_URL_MAX);
 	assert_round_trip(f, &entry);
@@ -188,6 +194,8 @@ static void keeps_the_newer_version_in_any_order_of_writes(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		struct link_entry entry = entry_of(f, steps[i].version);
+		entry.starts_at_us =
+			(int64_t)(i / 2) % 2; /* both forms of values, after each other */
 		assert_int_equal(fill(f, &entry), steps[i].result);
 		assert_version(f, steps[i].kept);
 	}
@@ -319,6 +327,18 @@ static void put_now(struct fixture *f, const char *form, size_t len)
 	put(f, value, used);
 }
 
+static void reads_a_value_from_before_starts_existed_as_started(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry out = { .starts_at_us = 77 };
+	put_now(f, "2 G 9 42 1 302 0 3 abc", 22);
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
+	assert_int_equal(out.starts_at_us, 0);
+	put_now(f, "3 G 10 42 1 302 0 5 3 abc", 25);
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
+	assert_int_equal(out.starts_at_us, 5);
+}
+
 static void ignores_and_replaces_values_in_another_format(void **state)
 {
 	struct fixture *f = *state;
@@ -331,7 +351,11 @@ static void ignores_and_replaces_values_in_another_format(void **state)
 		"?",
 		"~ G 0123456789abcdef",
 		"1 9 42 1 302 0 3 abc",
+		"4 G 9 42 1 302 0 3 abc",
 		"3 G 9 42 1 302 0 3 abc",
+		"3 G 9 42 1 302 0 -5 3 abc",
+		"3G 9 42 1 302 0 5 3 abc",
+		"3",
 		"2 G 9 42 1 302 0 4 abc",
 		"2 G 9 42 1 302 0 -1 abc",
 		"2 G 0 42 1 302 0 3 abc",
@@ -394,6 +418,7 @@ int main(void)
 		TEST(set_replaces_an_unknown_slug),
 		TEST(set_replaces_an_older_version_but_adds_nothing),
 		TEST(ignores_values_of_an_older_generation),
+		TEST(reads_a_value_from_before_starts_existed_as_started),
 		TEST(ignores_and_replaces_values_in_another_format),
 		TEST(reports_that_redis_is_down),
 	};

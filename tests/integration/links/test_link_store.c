@@ -12,6 +12,7 @@ static void assert_same_link(const struct link *a, const struct link *b)
 	assert_int_equal(a->entry.version, b->entry.version);
 	assert_int_equal(a->entry.state, b->entry.state);
 	assert_int_equal(a->entry.redirect_status, b->entry.redirect_status);
+	assert_int_equal(a->entry.starts_at_us, b->entry.starts_at_us);
 	assert_int_equal(a->entry.expires_at_us, b->entry.expires_at_us);
 	assert_string_equal(a->entry.slug, b->entry.slug);
 	assert_string_equal(a->entry.original_url, b->entry.original_url);
@@ -36,12 +37,14 @@ static void stores_every_field_of_a_new_link_and_records_the_event(void **state)
 	new_link.title = "It's \\ a \"title\"";
 	new_link.tags = &tags;
 	new_link.redirect_status = 308;
+	new_link.starts_at_us = INT64_C(4102444800012345);
 	new_link.expires_at_us = INT64_C(4102444800123456);
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 
 	assert_int_equal(f->link.entry.version, 1);
 	assert_int_equal(f->link.entry.state, LINK_STATE_ACTIVE);
 	assert_int_equal(f->link.entry.redirect_status, 308);
+	assert_int_equal(f->link.entry.starts_at_us, INT64_C(4102444800012345));
 	assert_int_equal(f->link.entry.expires_at_us, INT64_C(4102444800123456));
 	assert_string_equal(f->link.entry.expired_url, "https://example.com/late");
 	assert_int_equal(f->link.type, LINK_TYPE_PERMANENT);
@@ -176,6 +179,7 @@ static void each_write_raises_the_version_and_records_an_event(void **state)
 	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
 	memcpy(f->link.entry.original_url, "https://example.org/", 21);
 	f->link.entry.redirect_status = 301;
+	f->link.entry.starts_at_us = INT64_C(4102444800123456);
 	f->link.tags = (struct link_tags){ .count = 1, .tag = { "new" } };
 	memcpy(f->link.title, "Title", 6);
 	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
@@ -187,6 +191,7 @@ static void each_write_raises_the_version_and_records_an_event(void **state)
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 1, &f->other), OK);
 	assert_same_link(&f->other, &f->link);
 	assert_string_equal(f->other.entry.original_url, "https://example.org/");
+	assert_int_equal(f->other.entry.starts_at_us, INT64_C(4102444800123456));
 	struct link_event *event = link_fixture_recorded(f, 1);
 	assert_int_equal(event->change, LINK_CHANGE_UPDATED);
 	assert_same_link(&event->link, &f->link);

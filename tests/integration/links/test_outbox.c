@@ -44,7 +44,8 @@ static int tear_down(void **state)
 static int truncate_tables(void **state)
 {
 	struct fixture *f = *state;
-	test_database_run(f->db, "TRUNCATE outbox, link_tombstones, shares, links");
+	test_database_run(
+		f->db, "TRUNCATE outbox, link_tombstones, shares, link_history, link_notes, links");
 	return 0;
 }
 

@@ -99,6 +99,30 @@ static void no_trace_has_no_id(void **state)
 	assert_string_equal(id, "");
 }
 
+static void names_another_span_in_a_context(void **state)
+{
+	(void)state;
+	char context[TRACE_CONTEXT_SIZE] = GOOD;
+	char parent[TRACE_CONTEXT_PARENT_SIZE];
+	trace_context_parent(context, parent);
+	assert_string_equal(parent, PARENT);
+	trace_context_set_parent(context, 0xabc);
+	assert_string_equal(context, "00-" ID "-0000000000000abc-01");
+	trace_context_parent("", parent);
+	assert_string_equal(parent, "");
+}
+
+static void begins_a_sampled_trace(void **state)
+{
+	(void)state;
+	char context[TRACE_CONTEXT_SIZE];
+	char parsed[TRACE_CONTEXT_SIZE];
+	trace_context_begin(context, (uint64_t[2]){ 1, UINT64_MAX }, 0xfe);
+	assert_string_equal(context, "00-0000000000000001ffffffffffffffff-00000000000000fe-01");
+	assert_true(trace_context_parse(context, parsed));
+	assert_true(trace_context_is_sampled(parsed));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +132,8 @@ int main(void)
 		cmocka_unit_test(accepts_only_digits_and_dashes),
 		cmocka_unit_test(reads_the_sampled_flag),
 		cmocka_unit_test(no_trace_has_no_id),
+		cmocka_unit_test(names_another_span_in_a_context),
+		cmocka_unit_test(begins_a_sampled_trace),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

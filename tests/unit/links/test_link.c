@@ -20,13 +20,38 @@ static void never_expires_without_an_expiry_time(void **state)
 	assert_int_equal(link_state_at(&entry, INT64_MAX), LINK_STATE_ACTIVE);
 }
 
+static void is_scheduled_until_the_exact_microsecond_of_its_start(void **state)
+{
+	(void)state;
+	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .starts_at_us = 1000 };
+	assert_int_equal(link_state_at(&entry, 0), LINK_STATE_SCHEDULED);
+	assert_int_equal(link_state_at(&entry, 999), LINK_STATE_SCHEDULED);
+	assert_int_equal(link_state_at(&entry, 1000), LINK_STATE_ACTIVE);
+	assert_int_equal(link_state_at(&entry, INT64_MAX), LINK_STATE_ACTIVE);
+	entry.expires_at_us = 2000;
+	assert_int_equal(link_state_at(&entry, 999), LINK_STATE_SCHEDULED);
+	assert_int_equal(link_state_at(&entry, 1999), LINK_STATE_ACTIVE);
+	assert_int_equal(link_state_at(&entry, 2000), LINK_STATE_EXPIRED);
+}
+
+static void is_expired_if_it_ends_before_its_start(void **state)
+{
+	(void)state;
+	struct link_entry entry = { .state = LINK_STATE_ACTIVE,
+		                    .starts_at_us = 2000,
+		                    .expires_at_us = 1000 };
+	assert_int_equal(link_state_at(&entry, 1500), LINK_STATE_EXPIRED);
+}
+
 static void other_stored_states_do_not_depend_on_the_time(void **state)
 {
 	(void)state;
 	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED,
 		                           LINK_STATE_DELETED };
 	for (size_t i = 0; i < 3; i++) {
-		struct link_entry entry = { .state = states[i], .expires_at_us = 1000 };
+		struct link_entry entry = { .state = states[i],
+			                    .starts_at_us = 500,
+			                    .expires_at_us = 1000 };
 		assert_int_equal(link_state_at(&entry, 0), states[i]);
 		assert_int_equal(link_state_at(&entry, 2000), states[i]);
 	}
@@ -49,7 +74,7 @@ static void allows_only_four_redirect_statuses(void **state)
 static void formats_and_parses_each_state(void **state)
 {
 	(void)state;
-	for (enum link_state s = LINK_STATE_ACTIVE; s <= LINK_STATE_DELETED; s++) {
+	for (enum link_state s = LINK_STATE_ACTIVE; s <= LINK_STATE_SCHEDULED; s++) {
 		enum link_state back;
 		assert_int_equal(link_state_parse(link_state_name(s), &back), OK);
 		assert_int_equal(back, s);
@@ -90,6 +115,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_expired_from_the_exact_microsecond_of_its_expiry),
 		cmocka_unit_test(never_expires_without_an_expiry_time),
+		cmocka_unit_test(is_scheduled_until_the_exact_microsecond_of_its_start),
+		cmocka_unit_test(is_expired_if_it_ends_before_its_start),
 		cmocka_unit_test(other_stored_states_do_not_depend_on_the_time),
 		cmocka_unit_test(allows_only_four_redirect_statuses),
 		cmocka_unit_test(formats_and_parses_each_state),

@@ -45,6 +45,7 @@ static struct link_event *large_event(void)
 	event->occurred_at_us = INT64_MAX;
 	link->entry.id = INT64_MAX;
 	link->entry.version = INT64_MAX;
+	link->entry.starts_at_us = INT64_MAX;
 	link->entry.expires_at_us = INT64_MAX;
 	link->entry.redirect_status = 308;
 	link->entry.state = LINK_STATE_DELETED;

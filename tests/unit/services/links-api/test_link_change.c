@@ -135,6 +135,56 @@ static void state_active_alone_cannot_reactivate_an_expired_link(void **state)
 	}
 }
 
+static void assert_start_refused(struct link *link, const struct link_request *request,
+                                 const char *pointer)
+{
+	struct link before = *link;
+	enum link_change change;
+	struct link_change_conflict conflict = { 0 };
+	assert_int_equal(link_change_edit(request, NOW_US, link, &change, &conflict), ERR_CONFLICT);
+	assert_string_equal(conflict.pointer, pointer);
+	assert_memory_equal(link, &before, sizeof(before));
+}
+
+static void a_start_moves_freely_but_stays_before_the_end(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 10);
+	struct link_request start = { .members = LINK_REQUEST_STARTS_AT,
+		                      .starts_at_us = NOW_US + 9 };
+	assert_int_equal(edit(&link, &start), LINK_CHANGE_UPDATED);
+	assert_int_equal(link.entry.starts_at_us, NOW_US + 9);
+	assert_int_equal(edit(&link, &start), LINK_CHANGE_NOTHING);
+	start.starts_at_us = NOW_US + 10;
+	assert_start_refused(&link, &start, "/starts_at");
+	struct link_request end = request_expiry(NOW_US + 9);
+	assert_start_refused(&link, &end, "/expires_at");
+	end = request_expiry(0);
+	assert_int_equal(edit(&link, &end), LINK_CHANGE_UPDATED);
+	assert_int_equal(edit(&link, &start), LINK_CHANGE_UPDATED);
+	start.starts_at_us = 0;
+	assert_int_equal(edit(&link, &start), LINK_CHANGE_UPDATED);
+	assert_int_equal(link.entry.starts_at_us, 0);
+}
+
+static void a_title_changes_whatever_the_times_are(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);
+	link.entry.starts_at_us = NOW_US + 1;
+	struct link_request request = { .members = LINK_REQUEST_TITLE, .title = "new" };
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
+}
+
+static void a_temporary_link_has_no_start(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 10);
+	link.type = LINK_TYPE_TEMPORARY;
+	struct link_request start = { .members = LINK_REQUEST_STARTS_AT, .starts_at_us = NOW_US };
+	assert_start_refused(&link, &start, "/starts_at");
+}
+
 static void deletes_once_and_restores_once(void **state)
 {
 	(void)state;
@@ -208,6 +258,9 @@ int main(void)
 		cmocka_unit_test(a_later_expiry_time_reactivates_an_expired_link),
 		cmocka_unit_test(a_new_title_alone_leaves_an_expired_link_expired),
 		cmocka_unit_test(state_active_alone_cannot_reactivate_an_expired_link),
+		cmocka_unit_test(a_start_moves_freely_but_stays_before_the_end),
+		cmocka_unit_test(a_title_changes_whatever_the_times_are),
+		cmocka_unit_test(a_temporary_link_has_no_start),
 		cmocka_unit_test(deletes_once_and_restores_once),
 		cmocka_unit_test(restores_a_link_to_its_previous_state),
 		cmocka_unit_test(retags_in_place_and_never_twice),

@@ -11,8 +11,8 @@ static void shows_a_link_with_all_fields(void **state)
 	(void)state;
 	struct public_base base = json_fixture_base();
 	struct link link = {
-		.entry = { 7, 3, NOW_US + 1000, LINK_STATE_ACTIVE, 301, "abc", "https://a.example/",
-		           "https://b.example/" },
+		.entry = { 7, 3, NOW_US - 1000, NOW_US + 1000, LINK_STATE_ACTIVE, 301, "abc",
+		           "https://a.example/", "https://b.example/" },
 		.type = LINK_TYPE_PERMANENT,
 		.owner_id = 1,
 		.title = "\"T\"",
@@ -25,11 +25,11 @@ static void shows_a_link_with_all_fields(void **state)
 		                         .last_visited_at_us = NOW_US - 1 };
 	struct link_check check = { .status = 404, .last_checked_at_us = NOW_US - 2000 };
 	json_fixture_assert_text(
-		link_json_new(&link, &statistics, &check, &base, NOW_US),
+		link_json_new(&link, &statistics, &check, "n\n", &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"link_type\":\"permanent\",\"state\":\"active\","
-		"\"redirect_status\":301,\"expires_at\":\"2026-11-20T08:00:00.001Z\","
-		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"version\":3,"
+		"\"redirect_status\":301,\"starts_at\":\"2026-11-20T07:59:59.999Z\",\"expires_at\":\"2026-11-20T08:00:00.001Z\","
+		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"notes\":\"n\\n\",\"version\":3,"
 		"\"humans\":5,\"bots\":2,\"total\":7,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
 		"\"destination_status\":404,\"last_checked_at\":\"2026-11-20T07:59:59.998Z\","
 		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\"}");
@@ -40,7 +40,8 @@ static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(v
 	(void)state;
 	struct public_base base = json_fixture_base();
 	struct link link = {
-		.entry = { 7, 1, NOW_US, LINK_STATE_ACTIVE, 302, "abc", "https://a.example/", "" },
+		.entry = { 7, 1, 0, NOW_US, LINK_STATE_ACTIVE, 302, "abc", "https://a.example/",
+		           "" },
 		.type = LINK_TYPE_TEMPORARY,
 		.created_at_us = NOW_US,
 		.updated_at_us = NOW_US,
@@ -48,11 +49,11 @@ static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(v
 	struct statistics statistics = { 0 };
 	struct link_check check = { .status = LINK_CHECK_NEVER };
 	json_fixture_assert_text(
-		link_json_new(&link, &statistics, &check, &base, NOW_US),
+		link_json_new(&link, &statistics, &check, NULL, &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"link_type\":\"temporary\",\"state\":\"expired\","
-		"\"redirect_status\":302,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
-		"\"title\":\"\",\"tags\":[],\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"
+		"\"redirect_status\":302,\"starts_at\":null,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
+		"\"title\":\"\",\"tags\":[],\"notes\":null,\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"
 		"\"destination_status\":null,\"last_checked_at\":null,"
 		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\"}");
 }

@@ -144,6 +144,7 @@ static void accepts_only_future_expiry_times(void **state)
 	(void)state;
 	static const char *const invalid[] = { "\"2026-11-20T08:00:00Z\"",
 		                               "\"2020-01-01T00:00:00Z\"",
+		                               "\"1970-01-01T00:00:00Z\"",
 		                               "\"2026-11-21\"",
 		                               "\"2026-11-21T08:00:00\"",
 		                               "\"2026-13-01T00:00:00Z\"",
@@ -157,6 +158,29 @@ static void accepts_only_future_expiry_times(void **state)
 	}
 	assert_int_equal(
 		read_with(LINK_REQUEST_CREATE, "\"expires_at\":\"2026-11-20T08:00:00.001Z\""), OK);
+}
+
+static void accepts_a_start_at_any_time_before_the_end(void **state)
+{
+	(void)state;
+	assert_int_equal(read_with(LINK_REQUEST_CREATE,
+	                           "\"starts_at\":\"2026-11-20T08:00:00.001Z\","
+	                           "\"expires_at\":\"2026-11-20T08:00:00.002Z\""),
+	                 OK);
+	assert_int_equal(request.starts_at_us, NOW_US + 1000);
+	assert_int_equal(request.members, LINK_REQUEST_ORIGINAL_URL | LINK_REQUEST_STARTS_AT |
+	                                          LINK_REQUEST_EXPIRES_AT);
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"starts_at\":\"2001-01-01T00:00:00Z\""),
+	                 OK);
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"starts_at\":null"), OK);
+	assert_int_equal(request.starts_at_us, 0);
+	assert_rejects(LINK_REQUEST_CREATE,
+	               "\"starts_at\":\"2026-11-20T08:00:00.002Z\","
+	               "\"expires_at\":\"2026-11-20T08:00:00.002Z\"",
+	               "/starts_at");
+	assert_rejects(LINK_REQUEST_CREATE, "\"starts_at\":\"2026-11-21\"", "/starts_at");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"starts_at\":\"2026-11-21T00:00:00Z\"",
+	               "/starts_at");
 }
 
 static void null_clears_optional_members(void **state)
@@ -205,6 +229,22 @@ static void limits_tags_and_rejects_duplicates(void **state)
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, member), OK);
 	memcpy(member + end, ",\"x\"]", 6);
 	assert_rejects(LINK_REQUEST_CREATE, member, "/tags");
+}
+
+static void reads_notes_of_several_lines_from_owners_only(void **state)
+{
+	(void)state;
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"notes\":\"a\\r\\n\\tb\""), OK);
+	assert_int_equal(request.members, LINK_REQUEST_ORIGINAL_URL | LINK_REQUEST_NOTES);
+	assert_string_equal(request.notes, "a\r\n\tb");
+	link_request_clear(&request);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"notes\":null}"), OK);
+	assert_int_equal(request.members, LINK_REQUEST_NOTES);
+	assert_null(request.notes);
+	assert_rejects(LINK_REQUEST_CREATE, "\"notes\":\"\\u001b\"", "/notes");
+	assert_rejects(LINK_REQUEST_CREATE, "\"notes\":7", "/notes");
+	assert_rejects(LINK_REQUEST_CREATE, "\"notes\":\"a\",\"id\":7", "/id");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"notes\":\"a\"", "/notes");
 }
 
 static void rejects_members_that_a_request_kind_does_not_allow(void **state)
@@ -256,9 +296,11 @@ int main(void)
 		cmocka_unit_test(rejects_malformed_and_reserved_slugs),
 		cmocka_unit_test(accepts_only_the_four_redirect_statuses),
 		cmocka_unit_test(accepts_only_future_expiry_times),
+		cmocka_unit_test(accepts_a_start_at_any_time_before_the_end),
 		cmocka_unit_test(null_clears_optional_members),
 		cmocka_unit_test(limits_titles_by_characters_not_bytes),
 		cmocka_unit_test(limits_tags_and_rejects_duplicates),
+		cmocka_unit_test(reads_notes_of_several_lines_from_owners_only),
 		cmocka_unit_test(rejects_members_that_a_request_kind_does_not_allow),
 		cmocka_unit_test(reports_only_as_many_errors_as_fit),
 	};

@@ -46,6 +46,7 @@ static void returns_every_field_of_an_entry(void **state)
 	struct link_entry in = numbered(42, 9);
 	in.state = LINK_STATE_DISABLED;
 	in.redirect_status = 308;
+	in.starts_at_us = INT64_MAX - 7;
 	snprintf(in.expired_url, sizeof(in.expired_url), "https://example.com/over");
 	memory_cache_merge(cache, &in, 0);
 
@@ -54,12 +55,30 @@ static void returns_every_field_of_an_entry(void **state)
 	assert_int_equal(memory_cache_get(cache, in.slug, strlen(in.slug), 1, &out), OK);
 	assert_int_equal(out.id, in.id);
 	assert_int_equal(out.version, 9);
+	assert_int_equal(out.starts_at_us, in.starts_at_us);
 	assert_int_equal(out.expires_at_us, in.expires_at_us);
 	assert_int_equal(out.state, LINK_STATE_DISABLED);
 	assert_int_equal(out.redirect_status, 308);
 	assert_string_equal(out.slug, in.slug);
 	assert_string_equal(out.original_url, in.original_url);
 	assert_string_equal(out.expired_url, in.expired_url);
+	memory_cache_free(cache);
+}
+
+static void a_newer_version_without_a_start_has_none(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry entry = numbered(42, 1), out;
+	entry.starts_at_us = 1;
+	memory_cache_merge(cache, &entry, 0);
+	entry.version = 2;
+	entry.starts_at_us = 0;
+	memory_cache_apply_change(cache, &entry);
+	memset(&out, 0x5a, sizeof(out));
+	assert_int_equal(memory_cache_get(cache, entry.slug, strlen(entry.slug), 1, &out), OK);
+	assert_int_equal(out.version, 2);
+	assert_int_equal(out.starts_at_us, 0);
 	memory_cache_free(cache);
 }
 
@@ -282,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(returns_every_field_of_an_entry),
+		cmocka_unit_test(a_newer_version_without_a_start_has_none),
 		cmocka_unit_test(stores_the_longest_and_the_shortest_entry),
 		cmocka_unit_test(distinguishes_slugs_with_a_common_prefix),
 		cmocka_unit_test(an_entry_expires_but_its_version_is_kept),

@@ -86,6 +86,16 @@ static void disabled_and_deleted_links_are_404_even_with_an_expired_url(void **s
 	assert_decides(&deleted, 404, NULL);
 }
 
+static void is_404_until_the_last_microsecond_before_the_start(void **state)
+{
+	(void)state;
+	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, 0, "https://example.com/over");
+	entry.starts_at_us = NOW + 1;
+	assert_decides(&entry, 404, NULL);
+	entry.starts_at_us = NOW;
+	assert_decides(&entry, 307, "https://example.com/landing");
+}
+
 static void unknown_slugs_are_404(void **state)
 {
 	(void)state;
@@ -112,6 +122,7 @@ int main(void)
 		cmocka_unit_test(is_gone_when_the_janitor_has_marked_it_expired),
 		cmocka_unit_test(redirects_an_expired_link_to_its_expired_url_with_302),
 		cmocka_unit_test(disabled_and_deleted_links_are_404_even_with_an_expired_url),
+		cmocka_unit_test(is_404_until_the_last_microsecond_before_the_start),
 		cmocka_unit_test(unknown_slugs_are_404),
 		cmocka_unit_test(a_failed_lookup_is_503_and_never_404),
 	};

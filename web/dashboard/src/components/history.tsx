@@ -26,6 +26,7 @@ const fieldNames: Partial<Record<Field["name"], Key>> = {
   title: "title",
   tags: "tags",
   redirect_status: "redirect",
+  starts_at: "starts",
   expires_at: "expires",
   expired_url: "expired.url",
 };
@@ -38,7 +39,7 @@ function authorOf({ by }: Change): string {
 function valueOf({ name }: Field, value: Field["from"]): string {
   if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return "–";
   if (Array.isArray(value)) return value.join(", ");
-  return name === "expires_at" ? formatTime(value) : String(value);
+  return name.endsWith("_at") ? formatTime(value) : String(value);
 }
 
 /** The name of a change says what became of the state, which is therefore not repeated. */

@@ -6,7 +6,7 @@ import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
-import { SelectField, SubmitButton, TextField } from "./field";
+import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { TagInput } from "./tag_input";
 
 type RedirectStatus = Schemas["RedirectStatus"];
@@ -16,10 +16,20 @@ interface Draft {
   slug: string;
   title: string;
   tags: string[];
+  notes: string;
   redirect_status: RedirectStatus;
-  /** As <input type=datetime-local> has it, in the zone of the account. */
+  /** As <input type=datetime-local> has them, in the zone of the account. */
+  starts: string;
   expires: string;
   expired_url: string;
+}
+
+const inputOf = (time: string | null | undefined) => (time ? toLocalInput(time) : "");
+
+/** An unchanged time keeps its seconds. */
+function timeOf(input: string, last: string | null | undefined): string | null {
+  if (input === inputOf(last)) return last ?? null;
+  return input === "" ? null : fromLocalInput(input);
 }
 
 function draftOf(link: Link | null): Draft {
@@ -28,22 +38,24 @@ function draftOf(link: Link | null): Draft {
     slug: link?.slug ?? "",
     title: link?.title ?? "",
     tags: link?.tags ?? [],
+    notes: link?.notes ?? "",
     redirect_status: link?.redirect_status ?? 302,
-    expires: link?.expires_at ? toLocalInput(link.expires_at) : "",
+    starts: inputOf(link?.starts_at),
+    expires: inputOf(link?.expires_at),
     expired_url: link?.expired_url ?? "",
   };
 }
 
 function bodyOf(draft: Draft, link: Link | null) {
-  // An unchanged time keeps its seconds.
-  const isSameTime = link !== null && draft.expires === draftOf(link).expires;
-  const expires_at = isSameTime ? link.expires_at : draft.expires === "" ? null : fromLocalInput(draft.expires);
+  const expires_at = timeOf(draft.expires, link?.expires_at);
   return {
     original_url: normalizeUrl(draft.original_url),
     title: draft.title,
     tags: draft.tags,
+    ...(link?.notes === null ? {} : { notes: draft.notes }),
     redirect_status: draft.redirect_status,
-    ...(isSameTime && link.state === "expired" ? {} : { expires_at }),
+    starts_at: timeOf(draft.starts, link?.starts_at),
+    ...(link?.state === "expired" && expires_at === link.expires_at ? {} : { expires_at }),
     expired_url: draft.expired_url === "" ? null : normalizeUrl(draft.expired_url),
   };
 }
@@ -77,13 +89,16 @@ function UtmBuilder({ url, onChange }: { url: string; onChange: (url: string) =>
 function More({ draft, change, error }: { draft: Draft; change: (part: Partial<Draft>) => void; error: ApiError | undefined }) {
   const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
   return (
-    <details class="disclosure" open={draft.expires !== "" || draft.redirect_status !== 302}>
+    <details class="disclosure" open={draft.starts !== "" || draft.expires !== "" || draft.redirect_status !== 302}>
       <summary>{t("link.more")}</summary>
       <div class="field-row">
+        <TextField label={t("starts")} hint={t("starts.hint")} type="datetime-local" value={draft.starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
         <TextField label={t("expires")} hint={t("expires.hint", { zone: currentZone() })} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
-        <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
       </div>
-      <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
+      <div class="field-row">
+        <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
+        <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
+      </div>
     </details>
   );
 }
@@ -123,6 +138,11 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
         )}
         <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
         <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
+        {link?.notes !== null && (
+          <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
+            {(control) => <textarea class="input notes" rows={2} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
+          </Field>
+        )}
         <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
         <More draft={draft} change={change} error={error} />
         <footer class="dialog-foot">

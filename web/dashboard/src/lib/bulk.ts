@@ -22,7 +22,7 @@ export interface BulkResult {
   problem?: string;
 }
 
-const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at"] as const;
+const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at", "starts_at", "notes"] as const;
 const ALIASES: Record<string, (typeof COLUMNS)[number]> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags" };
 const CHUNK = 100;
 const RETRIES = 5;
@@ -50,14 +50,16 @@ export function parseBulk(text: string): Bulk {
     if (cell("title")) link.title = cell("title");
     if (cell("tags")) link.tags = [...new Set(cell("tags").split(/[|\s]+/).filter(Boolean))];
     if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
+    if (cell("starts_at")) link.starts_at = timeOf(cell("starts_at"), "00:00:00");
+    if (cell("notes")) link.notes = cell("notes");
     return { link, line, text: written, fault: faultOf(link) };
   });
   return { header: header ? (rows[0]?.text ?? "") : "", items };
 }
 
-/** A date is the end of its day, and a time without a zone is in the user's. Everything else is left to the server. */
-function timeOf(text: string): string {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return fromLocalInput(`${text}T23:59:59`);
+/** A date is the end of its day, or the start for a start, and a time without a zone is in the user's. Everything else is left to the server. */
+function timeOf(text: string, time = "23:59:59"): string {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return fromLocalInput(`${text}T${time}`);
   const local = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?$/.exec(text);
   return local && !Number.isNaN(Date.parse(`${local[1]}T${local[2]}Z`)) ? fromLocalInput(`${local[1]}T${local[2]}${local[3] ?? ""}`) : text;
 }
@@ -71,7 +73,7 @@ function faultOf(link: NewLink): BulkItem["fault"] {
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
 /** A field by the name that its column has on the page. */
-const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires" };
+const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", starts_at: "starts", notes: "notes" };
 
 function problemText(problem: Schemas["Problem"] | undefined): string {
   const fields = problem?.errors?.map((each) => {

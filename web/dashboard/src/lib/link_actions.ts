@@ -67,7 +67,7 @@ async function changeStates(links: readonly Link[], state: State): Promise<numbe
 export function setStates(links: readonly Link[], state: State, done: () => void): Promise<void> {
   return report(async () => {
     const other = state === "active" ? "disabled" : "active";
-    const changing = links.filter((link) => link.state === other);
+    const changing = links.filter((link) => link.state === other || (other === "active" && link.state === "scheduled"));
     const changed = await changeStates(changing, state);
     notify(tn(state === "active" ? "enabled" : "disabled", changed), changed === 0 ? {} : { undo: () => void setStates(changing.map((link) => ({ ...link, state })), other, done) });
     done();

@@ -53,6 +53,8 @@ export default function LinkPage({ id }: PageProps) {
             </a>
           </p>
           <TagList tags={link.tags} />
+          {link.notes && <p class="notes">{link.notes}</p>}
+          {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</p>}
           {link.expires_at && <p class="muted">{t("expires.at", { time: formatTime(link.expires_at) })}</p>}
         </div>
         <div class="page-actions">

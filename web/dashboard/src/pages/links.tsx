@@ -18,7 +18,7 @@ import { changeTags, remove, restore, setStates } from "../lib/link_actions";
 const PAGE_SIZE = 50;
 const POLL_MS = 2_500;
 const SEARCH_DELAY_MS = 250;
-const STATES = ["active", "disabled", "expired", "deleted"] as const;
+const STATES = ["active", "scheduled", "disabled", "expired", "deleted"] as const;
 const SORTS = ["created_at", "humans", "last_visited_at"] as const;
 
 type Choice<T extends readonly string[]> = T[number] | undefined;

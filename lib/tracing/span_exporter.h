@@ -1,0 +1,40 @@
+/*
+ * Sends spans to an OpenTelemetry receiver: OTLP, protobuf over HTTP.
+ *
+ * Adding a span copies it into a queue of 8,192. A thread takes the whole queue once a second and
+ * sends it. When the receiver is slow or away the queue fills, and further spans are dropped and
+ * counted. A batch that the receiver does not accept is dropped too: spans are worth little later.
+ *
+ * span_exporter_add is safe from any thread.
+ */
+#ifndef WAYMARK_LIB_TRACING_SPAN_EXPORTER_H
+#define WAYMARK_LIB_TRACING_SPAN_EXPORTER_H
+
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/tracing/span.h"
+
+#define SPAN_EXPORTER_QUEUE_MAX 8192
+
+struct span_exporter;
+
+struct span_exporter_config {
+	const char *endpoint; /* "http://collector:4318"; "/v1/traces" is added */
+	const char *service;  /* service.name */
+	struct metric *sent;
+	struct metric *dropped;
+	const struct log *log;
+};
+
+/* Copies the texts. */
+struct span_exporter *span_exporter_start(const struct span_exporter_config *config);
+
+/*
+ * Sends what is in the queue, unless the receiver is away. Requests end within two seconds, or
+ * three if one was running. NULL is allowed.
+ */
+void span_exporter_stop(struct span_exporter *exporter);
+
+void span_exporter_add(struct span_exporter *exporter, const struct span *span);
+
+#endif
