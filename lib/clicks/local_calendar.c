@@ -155,6 +155,8 @@ enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span s
 	if (err == OK) {
 		moved->from_us = pg_result_time(rows, 0, 0);
 		moved->to_us = pg_result_time(rows, 0, 1);
+		if (statistics_range_is_empty(moved))
+			moved->to_us = moved->from_us + (span.to_us - span.from_us);
 	}
 	pg_result_free(rows);
 	return err;

@@ -49,8 +49,9 @@ enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char
                                  int64_t *start_us) MUST_CHECK;
 
 /*
- * Moves both ends of a span back by so many intervals of local time. ERR_INVALID: it would begin
- * before 1970.
+ * Moves both ends of a span back by so many intervals of local time. If nothing would be left of
+ * it, because the month has no such days or the day no such hours, the result is as long as span.
+ * ERR_INVALID: it would begin before 1970.
  */
 enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span span,
                                   const char *zone, enum local_calendar_interval interval,

@@ -98,16 +98,21 @@ def moved_back(moment, zone, interval, count):
     return local_start(local - datetime.timedelta(days=count * {"day": 1, "week": 7}[interval]), zone)
 
 
+def both_moved_back(start, to, zone, interval, count):
+    """As long as before if the month has no such days or the day no such hours."""
+    first, last = moved_back(start, zone, interval, count), moved_back(to, zone, interval, count)
+    return first, last if last > first else first + (to - start)
+
+
 def earlier(start, to, zone, interval, compare):
     """The period that compare= means: moved back by the smallest number of intervals after which the two do not overlap."""
     if compare in ("month", "year"):
-        months = {"month": 1, "year": 12}[compare]
-        return moved_back(start, zone, "month", months), moved_back(to, zone, "month", months)
+        return both_moved_back(start, to, zone, "month", {"month": 1, "year": 12}[compare])
     interval = interval or ("hour" if to - start < datetime.timedelta(days=1) else "day")
     count = 1
-    while moved_back(to, zone, interval, count) > start:
+    while (moved := both_moved_back(start, to, zone, interval, count))[1] > start:
         count += 1
-    return moved_back(start, zone, interval, count), moved_back(to, zone, interval, count)
+    return moved
 
 
 # --- random questions ---
@@ -346,6 +351,24 @@ def test_one_link_can_be_compared_too(owner, database):
     assert answer["link_id"] == link
     before = plain(database, owner, "", f"id = {link}", start - (to - start), start)
     assert [sums_of(answer["compared"])] == before and before[0][0] > 0
+
+
+@pytest.mark.parametrize(
+    "asked, compared",
+    [
+        (("2026-03-30T00:00:00Z", "2026-03-31T00:00:00Z"), ("2026-02-28T00:00:00Z", "2026-03-01T00:00:00Z")),
+        (("2026-03-29T04:00:00Z", "2026-03-30T01:00:00Z"), ("2026-02-28T04:00:00Z", "2026-03-01T01:00:00Z")),
+        (("2026-03-28T04:00:00Z", "2026-03-30T05:00:00Z"), ("2026-02-28T04:00:00Z", "2026-02-28T05:00:00Z")),
+    ],
+)
+def test_days_that_the_earlier_month_lacks_are_compared_with_as_long_a_range(owner, database, asked, compared):
+    span = tuple(map(moment_of, compared))
+    for below in ("summary", "timeseries", "country"):
+        answer = owner.call("GET", path(below, start=asked[0], to=asked[1], compare="month"))
+        assert answer.status == 200, answer
+        check_span(answer.json["compared"], span)
+    answer = owner.call("GET", path("summary", start=asked[0], to=asked[1], compare="month")).json
+    assert [sums_of(answer["compared"])] == plain(database, owner, "", "true", *span)
 
 
 @pytest.mark.parametrize("compare", ["previous", "month", "year"])
