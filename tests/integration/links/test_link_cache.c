@@ -41,7 +41,7 @@ static struct link_cache *new_cache(struct redis_pool *redis, const struct log *
 static void await_valid(struct link_cache *cache)
 {
 	struct link_entry entry;
-	int64_t until_us = clock_steady_us(clock_system()) + 5 * CLOCK_US_PER_S;
+	int64_t until_us = clock_steady_us(clock_system()) + TEST_DEADLINE_US;
 	while (link_cache_get(cache, "nobody's", &entry) == LINK_CACHE_UNAVAILABLE) {
 		assert_true(clock_steady_us(clock_system()) < until_us);
 		usleep(5000); /* poll interval */
