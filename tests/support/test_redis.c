@@ -23,7 +23,7 @@
 #define CALL_MS 5000
 #define WORDS_MAX 16
 
-/* Below Linux's ephemeral range, so that no other socket takes the port while the server restarts. */
+/* Below the ephemeral range, so that no other socket takes the port while the server restarts. */
 #define PORT_MIN 20000
 #define PORT_MAX 32000
 #define PORT_TRIES 200

@@ -259,7 +259,7 @@ static void retries_soon_after_a_failure(void **state)
 static void is_replaced_by_another_janitor_after_a_kill(void **state)
 {
 	struct fixture *f = *state;
-	/* The last one only for the first janitor, so that it is still at work when it is killed. */
+	/* The last one only for the first janitor, which then is still at work when it is killed. */
 	const char *settings[] = { "EXPIRY_PERIOD_S=1",
 		                   "EXPIRY_FIRST_DELAY_S=0",
 		                   "EXPIRED_GRACE_S=0",
@@ -305,7 +305,8 @@ static void releases_its_lock_at_once_on_shutdown(void **state)
 {
 	struct fixture *f = *state;
 	/* It has work for eight seconds, and is asked to end before. */
-	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", "EXPIRY_LINKS_PER_S=2500", NULL };
+	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", "EXPIRY_LINKS_PER_S=2500",
+		                         NULL };
 	add_due_links(f, "20000");
 	pid_t pid = start(f, NULL, settings);
 	test_database_await(
