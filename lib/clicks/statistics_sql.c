@@ -29,7 +29,6 @@ enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *que
 /* --- the most visited links --- */
 
 struct top {
-	int64_t owner_id;
 	size_t limit;
 	struct statistics_top *links;
 	size_t count;
@@ -38,10 +37,11 @@ struct top {
 /* Reads all links at once, because their rows share pages, which are then read only once. */
 #define ANY_OWNED_LINK "ANY (ARRAY(SELECT id FROM owned))"
 
+static const char column[] = "link_id, ";
+
 /* Adds everything in the range, one row per link and day, hour, quarter or visit. */
 static void add_everything(struct visit_sql *sql, const struct statistics_statement *statement)
 {
-	static const char column[] = "link_id, ";
 	struct statistics_pieces pieces = statistics_statement_pieces(statement);
 	bool is_first = true;
 	for (size_t i = 0; i < pieces.count; i++) {
@@ -61,17 +61,24 @@ static void add_everything(struct visit_sql *sql, const struct statistics_statem
 static void write_top(struct visit_sql *sql, const struct statistics_statement *statement)
 {
 	const struct top *top = statement->ctx;
-	const char *rank = statistics_statement_rank(statement->query->filter->traffic);
-	int owner = visit_sql_int(sql, top->owner_id);
-	int from = visit_sql_time(sql, statement->query->counted.from_us);
+	const struct statistics_query *query = statement->query;
+	const char *rank = statistics_statement_rank(query->filter->traffic);
+	int links = query->link_ids ? visit_sql_column(sql, query->link_ids)
+	                            : visit_sql_int(sql, query->account_id);
+	int from = visit_sql_time(sql, query->counted.from_us);
 	visit_sql_add(
 		sql,
 		"WITH owned AS MATERIALIZED (SELECT id FROM links JOIN link_statistics ON link_id = id "
-		"WHERE owner_id = $%d::bigint AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
+		"WHERE %s$%d%s AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
 		"SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
 		"(SELECT link_id, " STATISTICS_STATEMENT_SUMS " FROM (",
-		owner, from);
-	add_everything(sql, statement);
+		query->link_ids ? "id = ANY ((SELECT " : "owner_id = ", links,
+		query->link_ids ? "::bigint[])::bigint[])" : "::bigint", from);
+	if (statement->needs_log)
+		statistics_statement_add_visits(sql, column, ANY_OWNED_LINK, statement,
+		                                query->counted);
+	else
+		add_everything(sql, statement);
 	int limit = visit_sql_int(sql, (int64_t)top->limit);
 	visit_sql_add(sql,
 	              ") AS everything GROUP BY link_id) AS sums JOIN links ON links.id = link_id "
@@ -98,12 +105,13 @@ static enum err add_link(void *ctx, const struct pg_result *row)
 	return OK;
 }
 
-enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
-                            size_t limit, struct statistics_top *links, size_t *count)
+enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, size_t limit,
+                            struct statistics_top *links, size_t *count)
 {
-	struct top top = { .owner_id = owner_id, .limit = limit, .links = links };
+	struct top top = { .limit = limit, .links = links };
 	struct statistics_statement statement = { .query = query,
 		                                  .unit = STATISTICS_TOTALS,
+		                                  .needs_log = query->filter->count > 0,
 		                                  .write = write_top,
 		                                  .begin = begin_top,
 		                                  .on_row = add_link,

@@ -94,13 +94,12 @@ struct statistics_top {
 };
 
 /*
- * The owner's most visited links, at most limit (up to STATISTICS_SQL_TOP_MAX); links must have
- * room for them. Deleted links, and links without visits of the filter's traffic, are not listed.
- * Ties are ordered by ID. The filter must have no terms; link_id and link_ids are
- * ignored.
+ * The most visited of link_ids, or of the links of account_id, at most limit (up to
+ * STATISTICS_SQL_TOP_MAX); links must have room for them. Deleted links, and links without visits
+ * of the filter's traffic, are not listed. Ties are ordered by ID.
  */
-enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id,
-                            size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;
+enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, size_t limit,
+                            struct statistics_top *links, size_t *count) MUST_CHECK;
 
 /* The time since which the visit log is complete; 0: nothing was ever dropped. */
 enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us) MUST_CHECK;

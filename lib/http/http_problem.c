@@ -9,12 +9,13 @@
 #define PROBLEM_BYTES_MAX 65536
 
 void http_problem_add_field(struct http_problem_fields *fields, const char *pointer,
-                            const char *format, ...)
+                            const char *code, const char *format, ...)
 {
 	if (fields->count == HTTP_PROBLEM_FIELDS_MAX)
 		return;
 	size_t i = fields->count++;
 	snprintf(fields->field[i].pointer, HTTP_PROBLEM_POINTER_SIZE, "%s", pointer);
+	fields->field[i].code = code;
 	va_list args;
 	va_start(args, format);
 	vsnprintf(fields->field[i].detail, HTTP_PROBLEM_DETAIL_SIZE, format, args);
@@ -80,6 +81,7 @@ static void set_errors(struct json *problem, const struct http_problem_fields *f
 	for (size_t i = 0; i < fields->count; i++) {
 		struct json *error = json_new_object();
 		json_set_text(error, "pointer", fields->field[i].pointer);
+		json_set_text(error, "code", fields->field[i].code);
 		json_set_text(error, "detail", fields->field[i].detail);
 		json_append(errors, error);
 	}

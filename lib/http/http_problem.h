@@ -1,7 +1,7 @@
 /*
  * One thread at a time. Error responses as application/problem+json (RFC 9457):
  *   {"type":"/problems/validation","title":"…","status":400,"detail":"…","instance":"<request id>",
- *    "errors":[{"pointer":"/original_url","detail":"…"}]}
+ *    "errors":[{"pointer":"/title","code":"too-long","detail":"…"}]}
  * type is "/problems/<kind>", or "about:blank" without a kind.
  */
 #ifndef WAYMARK_LIB_HTTP_HTTP_PROBLEM_H
@@ -22,13 +22,18 @@ struct http_problem_fields {
 	size_t count;
 	struct {
 		char pointer[HTTP_PROBLEM_POINTER_SIZE]; /* RFC 6901 */
+		const char *code;                        /* what is wrong, for programs; borrowed */
 		char detail[HTTP_PROBLEM_DETAIL_SIZE];
 	} field[HTTP_PROBLEM_FIELDS_MAX];
 };
 
-/* Adds a field. Fields beyond HTTP_PROBLEM_FIELDS_MAX are dropped; long texts are cut. */
+/*
+ * Adds a field. code: a literal that keeps its meaning; the detail may change. Fields beyond
+ * HTTP_PROBLEM_FIELDS_MAX are dropped; long texts are cut.
+ */
 void http_problem_add_field(struct http_problem_fields *fields, const char *pointer,
-                            const char *format, ...) __attribute__((format(printf, 3, 4)));
+                            const char *code, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* The standard reason phrase of a status: "Not Found". */
 const char *http_problem_title(unsigned status);

@@ -45,7 +45,7 @@ void member_reject_unknown(const struct json *object, const char *const *names, 
 			continue;
 		char pointer[HTTP_PROBLEM_POINTER_SIZE];
 		member_pointer(name, pointer);
-		http_problem_add_field(wrong, pointer, "unknown field");
+		http_problem_add_field(wrong, pointer, "unknown", "unknown field");
 	}
 }
 
@@ -54,7 +54,7 @@ const char *member_text(const struct json *value, const char *pointer,
 {
 	if (json_type(value) == JSON_TEXT)
 		return json_text(value, NULL);
-	http_problem_add_field(wrong, pointer, "must be a string");
+	http_problem_add_field(wrong, pointer, "type", "must be a string");
 	return NULL;
 }
 
@@ -67,7 +67,7 @@ const char *member_text_of(const struct json *object, const char *name, bool req
 	if (value)
 		return member_text(value, pointer, wrong);
 	if (required)
-		http_problem_add_field(wrong, pointer, "is required");
+		http_problem_add_field(wrong, pointer, "required", "is required");
 	return NULL;
 }
 
@@ -77,7 +77,8 @@ bool member_is_line(const char *text, size_t min, size_t max, const char *pointe
 	size_t len = strlen(text);
 	for (size_t i = 0; i < len; i += utf8_next(text + i, len - i)) {
 		if (utf8_is_control(text + i)) {
-			http_problem_add_field(wrong, pointer, "contains a control character");
+			http_problem_add_field(wrong, pointer, "control-character",
+			                       "contains a control character");
 			return false;
 		}
 	}
@@ -85,8 +86,10 @@ bool member_is_line(const char *text, size_t min, size_t max, const char *pointe
 	if (chars >= min && chars <= max)
 		return true;
 	if (min == 0)
-		http_problem_add_field(wrong, pointer, "must have at most %zu characters", max);
+		http_problem_add_field(wrong, pointer, "too-long",
+		                       "must have at most %zu characters", max);
 	else
-		http_problem_add_field(wrong, pointer, "must have %zu to %zu characters", min, max);
+		http_problem_add_field(wrong, pointer, "length", "must have %zu to %zu characters",
+		                       min, max);
 	return false;
 }

@@ -98,8 +98,14 @@ enum http_progress response_invalid_fields(struct request *r,
 enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer,
                                      const char *detail)
 {
+	return response_conflict_of(r, kind, pointer, kind, detail);
+}
+
+enum http_progress response_conflict_of(struct request *r, const char *kind, const char *pointer,
+                                        const char *code, const char *detail)
+{
 	struct http_problem_fields fields = { 0 };
-	http_problem_add_field(&fields, pointer, "%s", detail);
+	http_problem_add_field(&fields, pointer, code, "%s", detail);
 	char sentence[RESPONSE_DETAIL_SIZE];
 	if (*detail && detail[strlen(detail) - 1] == '.')
 		snprintf(sentence, sizeof(sentence), "%s", detail);

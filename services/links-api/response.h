@@ -35,10 +35,16 @@ void response_fields_detail(const struct http_problem_fields *fields,
 enum http_progress response_invalid_fields(struct request *r,
                                            const struct http_problem_fields *fields);
 
-/* 409 about one field. detail is a phrase that follows the field's
- * name ("is already used"), or a whole sentence. */
+/*
+ * 409 about one field, whose code is the kind. detail is a phrase that follows the field's name
+ * ("is already used"), or a whole sentence.
+ */
 enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer,
                                      const char *detail);
+
+/* The same with another code. */
+enum http_progress response_conflict_of(struct request *r, const char *kind, const char *pointer,
+                                        const char *code, const char *detail);
 
 /* 401 with WWW-Authenticate. */
 enum http_progress response_unauthorized(struct request *r, enum request_auth login);

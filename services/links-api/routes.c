@@ -22,6 +22,7 @@
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/lists/bulk_update.h"
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
@@ -94,6 +95,7 @@ static const struct http_route table[] = {
 	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     PERMISSION_LINKS_WRITE,  BLOCKS, false },
 	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    PERMISSION_LINKS_WRITE,  BLOCKS, true },
 	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   PERMISSION_LINKS_WRITE,  BLOCKS, false },
+	{ HTTP_GET,    "/api/links/{id}/history",  link_history_get,        PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
@@ -254,7 +256,7 @@ static enum http_progress reject_query(struct request *r)
 		if (err != OK)
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, pointer);
-		http_problem_add_field(&wrong, pointer, "unknown query parameter");
+		http_problem_add_field(&wrong, pointer, "unknown", "unknown query parameter");
 	}
 }
 

@@ -1,12 +1,15 @@
 /*
  * Sends clicks to Kafka as fast as possible, for tests/bench/run ingest: bench_flood BROKERS COUNT
- * LINKS SEED.
+ * LINKS SEED [random].
  *
  * The clicks resemble the last hour of real ones, in the order of time. Links follow Zipf's law.
  * Half a million visitors each have a fixed network, language and one of about 300 user agents; one
  * in twelve is a program. One click in four is from one of fifty regular visitors of its link, half
  * have a referrer, again by Zipf's law, and one in six comes from a campaign. The same SEED gives
  * the same clicks, except for the ids.
+ *
+ * With "random", each click has its own referrer and UTM parameters, and any language, as somebody
+ * sends them who wants statistics to grow.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +41,7 @@ struct zipf {
 
 struct flood {
 	uint64_t random;
+	bool has_random_values;
 	struct zipf links;
 	struct zipf referrers;
 	uint32_t *networks;
@@ -172,6 +176,18 @@ static void fill_source(struct flood *f, size_t link, struct redirect_event *cli
 		         draw(f) % 2 ? "letter" : "partner", link);
 }
 
+static void fill_random_values(struct flood *f, struct redirect_event *click)
+{
+	unsigned long long one = draw(f);
+	unsigned long long two = draw(f);
+	snprintf(click->referrer, sizeof(click->referrer), "https://%llx.example.org/", one);
+	snprintf(click->accept_language, sizeof(click->accept_language), "%c%c-%c%c",
+	         (int)('a' + one % 26), (int)('a' + one / 26 % 26), (int)('A' + two % 26),
+	         (int)('A' + two / 26 % 26));
+	snprintf(click->query, sizeof(click->query),
+	         "utm_source=%llx&utm_medium=%llx&utm_campaign=%llx", one, two, one ^ two);
+}
+
 static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence,
                        struct redirect_event *click)
 {
@@ -191,7 +207,10 @@ static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence,
 	if (draw(f) % 4 == 0)
 		visitor = VISITORS + link * REGULARS + visitor % REGULARS;
 	fill_visitor(f, visitor, click);
-	fill_source(f, link, click);
+	if (f->has_random_values)
+		fill_random_values(f, click);
+	else
+		fill_source(f, link, click);
 }
 
 static bool send(struct flood *f, const struct redirect_event *click)
@@ -249,10 +268,11 @@ int main(int argc, char **argv)
 	int64_t count = 0;
 	int64_t links = 0;
 	int64_t seed = 0;
-	if (argc != 5 || number_parse(argv[2], 1, INT64_MAX, &count) != OK ||
+	if (argc < 5 || argc > 6 || (argc == 6 && strcmp(argv[5], "random") != 0) ||
+	    number_parse(argv[2], 1, INT64_MAX, &count) != OK ||
 	    number_parse(argv[3], 1, LINKS_MAX, &links) != OK ||
 	    number_parse(argv[4], 0, INT64_MAX, &seed) != OK) {
-		fprintf(stderr, "usage: bench_flood BROKERS COUNT LINKS SEED\n");
+		fprintf(stderr, "usage: bench_flood BROKERS COUNT LINKS SEED [random]\n");
 		return 64;
 	}
 	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s", argv[1]);
@@ -263,6 +283,7 @@ int main(int argc, char **argv)
 		                                      .linger_ms = 20,
 		                                      .log = log };
 	f.random = (uint64_t)seed;
+	f.has_random_values = argc == 6;
 	zipf_init(&f.links, (size_t)links);
 	zipf_init(&f.referrers, REFERRERS);
 	make_networks(&f);

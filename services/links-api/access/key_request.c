@@ -24,10 +24,10 @@ static void read_scope(const struct json *value, size_t index, struct api_key *o
 	if (!name)
 		return;
 	if (scope_parse(name, &scope) != OK)
-		http_problem_add_field(wrong, pointer,
+		http_problem_add_field(wrong, pointer, "choice",
 		                       "must be links:read, links:write or stats:read");
 	else if (out->scopes & scope)
-		http_problem_add_field(wrong, pointer, "duplicate");
+		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
 	else
 		out->scopes |= scope;
 }
@@ -38,10 +38,10 @@ static void read_scopes(const struct json *object, struct api_key *out,
 	const struct json *scopes = json_get(object, "scopes");
 	size_t count = scopes && json_type(scopes) == JSON_ARRAY ? json_count(scopes) : 0;
 	if (!scopes)
-		http_problem_add_field(wrong, "/scopes", "is required");
+		http_problem_add_field(wrong, "/scopes", "required", "is required");
 	else if (count < 1 || count > SCOPE_COUNT)
-		http_problem_add_field(wrong, "/scopes", "must be an array of 1 to %d scopes",
-		                       SCOPE_COUNT);
+		http_problem_add_field(wrong, "/scopes", "array",
+		                       "must be an array of 1 to %d scopes", SCOPE_COUNT);
 	else
 		for (size_t i = 0; i < count; i++)
 			read_scope(json_at(scopes, i), i, out, wrong);
@@ -58,10 +58,10 @@ static void read_expires_at(const struct json *object, int64_t now_us, struct ap
 		return;
 	if (timestamp_parse(text, &out->expires_at_us) != OK)
 		http_problem_add_field(
-			wrong, "/expires_at",
+			wrong, "/expires_at", "time",
 			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (out->expires_at_us <= now_us)
-		http_problem_add_field(wrong, "/expires_at", "must be in the future");
+		http_problem_add_field(wrong, "/expires_at", "past", "must be in the future");
 }
 
 enum err key_request_read(const struct json *object, int64_t now_us, struct api_key *out,

@@ -206,7 +206,7 @@ enum http_progress account_handlers_change(void *ctx, struct http_exchange *x)
 		return response_invalid_fields(r, &wrong);
 	err = pg_transaction_run(r->api->pg, change_on, &update);
 	if (update.has_unknown_zone) {
-		http_problem_add_field(&wrong, "/tz", USER_SETTINGS_TZ_DETAIL);
+		http_problem_add_field(&wrong, "/tz", "time-zone", USER_SETTINGS_TZ_DETAIL);
 		return response_invalid_fields(r, &wrong);
 	}
 	if (err == ERR_NOT_FOUND)

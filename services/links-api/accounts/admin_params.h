@@ -1,8 +1,4 @@
-/*
- * Parses the query strings of the administrators' lists. Reports all invalid parameters at once.
- * Unknown and repeated parameters are invalid, because an ignored filter could be one that the
- * caller relies on. Pure.
- */
+/* Pure. The query strings of the administrators' lists, read as query_params_read does. */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_PARAMS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_PARAMS_H
 
@@ -11,15 +7,15 @@
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
 #include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/query_params.h"
 
 #define ADMIN_PARAMS_LIMIT_DEFAULT 20
 #define ADMIN_PARAMS_LIMIT_MAX 100
 #define ADMIN_PARAMS_PAGE_MAX INT64_C(1000000)
-#define ADMIN_PARAMS_TEXT_SIZE 256
 
 /* ?q=&page=&cursor=&limit= */
 struct admin_params_users {
-	char q[ADMIN_PARAMS_TEXT_SIZE]; /* "" = all */
+	char q[QUERY_PARAMS_TEXT_SIZE]; /* "" = all */
 	int64_t page;                   /* 0 = after is given instead */
 	int64_t after; /* the id of the last account of the previous page; 0 = page is given */
 	int64_t limit;

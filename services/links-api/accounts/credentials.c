@@ -30,7 +30,7 @@ static void read_email(const struct json *object, struct credentials *out,
 	if (is_email(email))
 		snprintf(out->email, sizeof(out->email), "%s", email);
 	else
-		http_problem_add_field(wrong, "/email",
+		http_problem_add_field(wrong, "/email", "email",
 		                       "must be an e-mail address of at most %d ASCII characters",
 		                       USER_EMAIL_MAX);
 }
@@ -47,12 +47,13 @@ static void read_password(const struct json *object, const char *name, size_t mi
 	size_t len = strlen(password);
 	member_pointer(name, pointer);
 	if (len == 0)
-		http_problem_add_field(wrong, pointer, "must not be empty");
+		http_problem_add_field(wrong, pointer, "empty", "must not be empty");
 	else if (utf8_length(password, len) < min)
-		http_problem_add_field(wrong, pointer, "must have at least %zu characters", min);
+		http_problem_add_field(wrong, pointer, "too-short",
+		                       "must have at least %zu characters", min);
 	else if (len > PASSWORD_BYTES_MAX)
-		http_problem_add_field(wrong, pointer, "must have at most %d bytes",
-		                       PASSWORD_BYTES_MAX);
+		http_problem_add_field(wrong, pointer, "too-many-bytes",
+		                       "must have at most %d bytes", PASSWORD_BYTES_MAX);
 	else
 		memcpy(out, password, len + 1);
 }

@@ -43,7 +43,7 @@ static void read_tz(const struct json *object, struct settings_change *out,
 	if (is_null || (*tz && strlen(tz) < sizeof(out->settings.tz)))
 		snprintf(out->settings.tz, sizeof(out->settings.tz), "%s", tz);
 	else
-		http_problem_add_field(wrong, "/tz", USER_SETTINGS_TZ_DETAIL);
+		http_problem_add_field(wrong, "/tz", "time-zone", USER_SETTINGS_TZ_DETAIL);
 }
 
 /* Skips "-" and exactly len of the characters, if they are all that comes before the next "-". */
@@ -77,7 +77,7 @@ static void read_locale(const struct json *object, struct settings_change *out,
 	if (json_type(json_get(object, "locale")) == JSON_NULL || is_locale(locale))
 		snprintf(out->settings.locale, sizeof(out->settings.locale), "%s", locale);
 	else
-		http_problem_add_field(wrong, "/locale",
+		http_problem_add_field(wrong, "/locale", "choice",
 		                       "must be null or a language like de or pt-BR");
 }
 
@@ -93,7 +93,7 @@ static void read_theme(const struct json *object, struct settings_change *out,
 	if (out->has_theme)
 		snprintf(out->settings.theme, sizeof(out->settings.theme), "%s", theme);
 	else
-		http_problem_add_field(wrong, "/theme", "must be system, light or dark");
+		http_problem_add_field(wrong, "/theme", "choice", "must be system, light or dark");
 }
 
 enum err settings_request_read(const struct json *object, struct settings_change *out,

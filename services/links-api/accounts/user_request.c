@@ -14,7 +14,7 @@ static void read_blocked(const struct json *object, struct user_change *out,
 	if (json_type(value) == JSON_BOOL)
 		out->blocked = json_bool(value);
 	else
-		http_problem_add_field(wrong, "/blocked", "must be true or false");
+		http_problem_add_field(wrong, "/blocked", "type", "must be true or false");
 }
 
 static void read_role(const struct json *object, struct user_change *out,
@@ -26,7 +26,7 @@ static void read_role(const struct json *object, struct user_change *out,
 	out->has_role = true;
 	if (json_type(value) != JSON_TEXT ||
 	    user_role_parse(json_text(value, NULL), &out->role) != OK)
-		http_problem_add_field(wrong, "/role", "must be user or admin");
+		http_problem_add_field(wrong, "/role", "choice", "must be user or admin");
 }
 
 static void read_links_per_day(const struct json *object, struct user_change *out,
@@ -42,7 +42,7 @@ static void read_links_per_day(const struct json *object, struct user_change *ou
 	if (json_type(value) == JSON_INT)
 		out->links_per_day = json_int(value);
 	if (out->links_per_day < 0 || out->links_per_day > USER_REQUEST_LINKS_PER_DAY_MAX)
-		http_problem_add_field(wrong, "/links_per_day",
+		http_problem_add_field(wrong, "/links_per_day", "number",
 		                       "must be null or a number from 0 to %" PRId64,
 		                       USER_REQUEST_LINKS_PER_DAY_MAX);
 }

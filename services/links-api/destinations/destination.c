@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/utf8.h"
 
@@ -277,4 +278,31 @@ enum err destination_parse(const char *text, size_t len, struct destination *out
 		*out = d;
 	strbuf_clear(&normal);
 	return err;
+}
+
+const char *destination_code(const char *reason)
+{
+	static const struct {
+		const char *reason, *code;
+	} codes[] = {
+		{ "is not valid UTF-8", "utf8" },
+		{ "contains a backslash", "url-backslash" },
+		{ "contains a space (write %20)", "url-space" },
+		{ "contains a control character", "control-character" },
+		{ "must begin with http:// or https://", "url-scheme" },
+		{ "must not contain a username or password", "url-user" },
+		{ "has a malformed host or port", "url-host" },
+		{ "port must be 1 to 65535", "url-port" },
+		{ "has no host", "url-no-host" },
+		{ "has a host that is too long", "url-host-too-long" },
+		{ "has a malformed IPv6 address", "url-address" },
+		{ "has a malformed IPv4 address", "url-address" },
+		{ "has an invalid host name", "url-host-name" },
+		{ "must have at most 2048 bytes", "too-many-bytes" },
+		{ "is ambiguous: URL parsers disagree about it", "url-ambiguous" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (strcmp(codes[i].reason, reason) == 0)
+			return codes[i].code;
+	return "malformed";
 }

@@ -42,4 +42,7 @@ struct destination {
 enum err destination_parse(const char *text, size_t len, struct destination *out,
                            const char **reason) MUST_CHECK;
 
+/* The name of a reason for programs: "url-no-host" for "has no host". */
+const char *destination_code(const char *reason);
+
 #endif

@@ -15,7 +15,7 @@ static void read_host(const struct json *object, struct blocked_host *out,
 	struct destination_host host;
 	const char *reason = NULL;
 	if (destination_host_parse(text, strlen(text), &host, &reason) != OK) {
-		http_problem_add_field(wrong, "/host",
+		http_problem_add_field(wrong, "/host", "host",
 		                       "must be a host name or address like example.com: %s",
 		                       reason);
 		return;
@@ -32,7 +32,7 @@ static void read_with_subdomains(const struct json *object, struct blocked_host 
 	const struct json *value = json_get(object, "with_subdomains");
 	out->with_subdomains = !value || (json_type(value) == JSON_BOOL && json_bool(value));
 	if (value && json_type(value) != JSON_BOOL)
-		http_problem_add_field(wrong, "/with_subdomains", "must be true or false");
+		http_problem_add_field(wrong, "/with_subdomains", "type", "must be true or false");
 }
 
 static void read_reason(const struct json *object, struct blocked_host *out,

@@ -9,6 +9,7 @@
 #include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/member.h"
 #include "services/links-api/response.h"
@@ -57,7 +58,7 @@ static void read_claim(const struct json *object, struct bulk_write_item *item,
 	const char *slug = member_text_of(object, "slug", true, wrong);
 	const char *token = member_text_of(object, "claim_token", true, wrong);
 	if (slug && !slug_is_valid(slug, strlen(slug)))
-		http_problem_add_field(wrong, "/slug", "is not a valid slug");
+		http_problem_add_field(wrong, "/slug", "slug", "is not a valid slug");
 	if (wrong->count > 0 || !slug || !token)
 		return;
 	item->is_claim = true;
@@ -71,7 +72,7 @@ static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind,
 	const struct request *r = bulk->request;
 	struct http_problem_fields wrong = { 0 };
 	if (json_type(value) != JSON_OBJECT)
-		http_problem_add_field(&wrong, "", "must be an object");
+		http_problem_add_field(&wrong, "", "type", "must be an object");
 	else if (kind == BULK_WRITE_SYNC && json_get(value, "claim_token"))
 		read_claim(value, item, &wrong);
 	else if (link_request_read(value, LINK_REQUEST_CREATE, &r->api->base, request_now_us(r),
@@ -205,6 +206,8 @@ enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn)
 	reset(bulk);
 	enum err err = link_quota_read(bulk->request, conn, true, &bulk->quota);
 	if (err == OK)
+		err = link_history_begin(bulk->request, conn);
+	if (err == OK)
 		err = claim_all(bulk, conn);
 	if (err == OK)
 		err = bulk_create_run(bulk, conn);
@@ -261,7 +264,8 @@ static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_
 	char sentence[RESPONSE_DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
 	if (pointer) {
-		http_problem_add_field(&fields, pointer, "%s", detail);
+		http_problem_add_field(&fields, pointer, outcomes[item->outcome].kind, "%s",
+		                       detail);
 		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
 		detail = sentence;
 	} else if (item->outcome == BULK_OVER_QUOTA) {

@@ -19,8 +19,8 @@ static const struct json *items_of(const struct json *body, size_t max,
 	const struct json *items = json_get(body, "links");
 	size_t count = items && json_type(items) == JSON_ARRAY ? json_count(items) : 0;
 	if (count < 1 || count > max)
-		http_problem_add_field(wrong, "/links", "must be an array of 1 to %zu objects",
-		                       max);
+		http_problem_add_field(wrong, "/links", "array",
+		                       "must be an array of 1 to %zu objects", max);
 	return items;
 }
 

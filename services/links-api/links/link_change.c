@@ -67,12 +67,13 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
 	if (request->members & LINK_REQUEST_STATE && request->state == LINK_STATE_ACTIVE &&
 	    !is_unexpired) {
 		*conflict = (struct link_change_conflict){
-			"/state", "cannot be active after expires_at; set expires_at as well"
+			"/state", "expired",
+			"cannot be active after expires_at; set expires_at as well"
 		};
 		return ERR_CONFLICT;
 	}
 	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {
-		*conflict = (struct link_change_conflict){ "/expires_at",
+		*conflict = (struct link_change_conflict){ "/expires_at", "required",
 			                                   "is required for temporary links" };
 		return ERR_CONFLICT;
 	}
@@ -113,7 +114,7 @@ enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
 	(void)arg;
 	(void)now_us;
 	if (link->entry.state != LINK_STATE_DELETED) {
-		*conflict = (struct link_change_conflict){ "", "the link is not deleted" };
+		*conflict = (struct link_change_conflict){ "", "state", "the link is not deleted" };
 		return ERR_CONFLICT;
 	}
 	bool is_known = link->state_before_deletion != 0;

@@ -22,6 +22,7 @@
  */
 struct link_change_conflict {
 	const char *pointer; /* JSON pointer of the field */
+	const char *code;    /* what is wrong, for programs */
 	const char *detail;  /* completes a sentence about that field */
 };
 typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct link *link,

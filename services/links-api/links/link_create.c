@@ -10,6 +10,7 @@
 #include "services/links-api/links/idempotent_transaction.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
@@ -135,6 +136,8 @@ static enum err execute_own(struct creation *c, struct pg_conn *conn)
 		if (found != ERR_NOT_FOUND)
 			return found;
 	}
+	if (err == OK)
+		err = link_history_begin(c->request, conn);
 	if (err == OK)
 		err = insert(c, conn, &new_link);
 	return err == OK ? link_quota_use(c->request, conn, &c->quota, 1) : err;

@@ -13,6 +13,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
@@ -69,11 +70,12 @@ static enum http_progress answer_error(struct request *r, const struct handled_l
 		return answer_stale(r, s);
 	if (err == ERR_NOT_FOUND)
 		return response_not_found(r);
+	if (err == ERR_CONFLICT && s->conflict.detail)
+		return response_conflict_of(r, "state", s->conflict.pointer, s->conflict.code,
+		                            s->conflict.detail);
 	if (err == ERR_CONFLICT)
-		return response_conflict(r, "state", s->conflict.pointer ? s->conflict.pointer : "",
-		                         s->conflict.detail
-		                                 ? s->conflict.detail
-		                                 : "the link was modified concurrently; retry");
+		return response_conflict(r, "state", "",
+		                         "the link was modified concurrently; retry");
 	return response_failure(r, err);
 }
 
@@ -129,8 +131,10 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 static enum err write_change(const struct request *r, struct pg_conn *conn, enum link_change change,
                              struct handled_link *s)
 {
-	enum err err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
-	                                            : link_store_update(conn, &s->link, change);
+	enum err err = link_history_begin(r, conn);
+	if (err == OK)
+		err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
+		                                   : link_store_update(conn, &s->link, change);
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 
@@ -161,7 +165,8 @@ static enum err lock_owner(const struct change_context *c, struct pg_conn *conn)
 	err = user_store_lock(conn, owner_id);
 	if (err != ERR_NOT_FOUND)
 		return err;
-	s->conflict = (struct link_change_conflict){ "", "the owner's account is deleted" };
+	s->conflict =
+		(struct link_change_conflict){ "", "state", "the owner's account is deleted" };
 	return ERR_CONFLICT;
 }
 
@@ -218,7 +223,7 @@ static bool read_if_match(struct request *r)
 	if (!header || etag_list_is_valid(header))
 		return true;
 	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/If-Match",
+	http_problem_add_field(&wrong, "/If-Match", "etag",
 	                       "must be an ETag with its quotes, like \"v1\", a list, or *");
 	response_invalid_fields(r, &wrong);
 	return false;
@@ -276,7 +281,7 @@ static enum err read_hard(const char *query, bool *hard)
 static enum http_progress answer_invalid_hard(struct request *r)
 {
 	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/hard",
+	http_problem_add_field(&wrong, "/hard", "type",
 	                       "must be true or false, given once, with no other query parameter");
 	return response_invalid_fields(r, &wrong);
 }

@@ -29,12 +29,14 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 	struct destination destination;
 	const char *reason = NULL;
 	if (destination_parse(text, strlen(text), &destination, &reason) != OK)
-		http_problem_add_field(r->wrong, pointer, "%s", reason);
+		http_problem_add_field(r->wrong, pointer, destination_code(reason), "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
-		http_problem_add_field(r->wrong, pointer, "must not point to this service");
+		http_problem_add_field(r->wrong, pointer, "url-self",
+		                       "must not point to this service");
 	else if (r->base->hosts &&
 	         host_guard_check(r->base->hosts, destination.url) != HOST_POLICY_ALLOWED)
-		http_problem_add_field(r->wrong, pointer, "destination host is blocked");
+		http_problem_add_field(r->wrong, pointer, "url-blocked",
+		                       "destination host is blocked");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
@@ -57,12 +59,12 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	if (!slug)
 		return;
 	if (!slug_is_valid(slug, strlen(slug)))
-		http_problem_add_field(r->wrong, pointer,
+		http_problem_add_field(r->wrong, pointer, "slug",
 		                       "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
 		                       SLUG_LENGTH_MAX);
 	else if (slug_is_reserved(slug) ||
 	         (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
-		http_problem_add_field(r->wrong, pointer, "is reserved");
+		http_problem_add_field(r->wrong, pointer, "slug-reserved", "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);
 }
@@ -73,7 +75,7 @@ static void read_redirect_status(const struct reading *r, const struct json *val
 	if (json_type(value) == JSON_INT && link_redirect_status_is_valid(json_int(value)))
 		r->out->redirect_status = (uint16_t)json_int(value);
 	else
-		http_problem_add_field(r->wrong, pointer, "must be 301, 302, 307 or 308");
+		http_problem_add_field(r->wrong, pointer, "choice", "must be 301, 302, 307 or 308");
 }
 
 static void read_expires_at(const struct reading *r, const struct json *value, const char *pointer)
@@ -86,10 +88,10 @@ static void read_expires_at(const struct reading *r, const struct json *value, c
 	int64_t at_us;
 	if (timestamp_parse(text, &at_us) != OK)
 		http_problem_add_field(
-			r->wrong, pointer,
+			r->wrong, pointer, "time",
 			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (at_us <= r->now_us)
-		http_problem_add_field(r->wrong, pointer, "must be in the future");
+		http_problem_add_field(r->wrong, pointer, "past", "must be in the future");
 	else
 		r->out->expires_at_us = at_us;
 }
@@ -114,7 +116,7 @@ static void read_tag(const struct reading *r, const struct json *value, size_t i
 	struct link_tags *tags = &r->out->tags;
 	for (size_t i = 0; i < tags->count; i++) {
 		if (strcmp(tags->tag[i], tag) == 0) {
-			http_problem_add_field(r->wrong, pointer, "duplicate");
+			http_problem_add_field(r->wrong, pointer, "duplicate", "duplicate");
 			return;
 		}
 	}
@@ -126,8 +128,8 @@ static void read_tags(const struct reading *r, const struct json *value, const c
 	if (json_type(value) == JSON_NULL)
 		return;
 	if (json_type(value) != JSON_ARRAY || json_count(value) > LINK_TAGS_MAX) {
-		http_problem_add_field(r->wrong, pointer, "must be an array of at most %d strings",
-		                       LINK_TAGS_MAX);
+		http_problem_add_field(r->wrong, pointer, "too-many",
+		                       "must be an array of at most %d strings", LINK_TAGS_MAX);
 		return;
 	}
 	for (size_t i = 0; i < json_count(value); i++)
@@ -142,7 +144,7 @@ static void read_state(const struct reading *r, const struct json *value, const 
 	    (state == LINK_STATE_ACTIVE || state == LINK_STATE_DISABLED))
 		r->out->state = state;
 	else
-		http_problem_add_field(r->wrong, pointer, "must be active or disabled");
+		http_problem_add_field(r->wrong, pointer, "choice", "must be active or disabled");
 }
 
 static void read_reuse(const struct reading *r, const struct json *value, const char *pointer)
@@ -150,7 +152,7 @@ static void read_reuse(const struct reading *r, const struct json *value, const 
 	if (json_type(value) == JSON_BOOL)
 		r->out->reuse = json_bool(value);
 	else
-		http_problem_add_field(r->wrong, pointer, "must be true or false");
+		http_problem_add_field(r->wrong, pointer, "type", "must be true or false");
 }
 
 #define CREATE (LINK_REQUEST_CREATE | LINK_REQUEST_CREATE_PUBLIC)
@@ -190,11 +192,12 @@ static void read_member(const struct reading *r, enum link_request_kind kind, co
 			r->out->members |= members[i].member;
 			members[i].read(r, value, pointer);
 		} else {
-			http_problem_add_field(r->wrong, pointer, "%s", members[i].detail);
+			http_problem_add_field(r->wrong, pointer, "not-allowed", "%s",
+			                       members[i].detail);
 		}
 		return;
 	}
-	http_problem_add_field(r->wrong, pointer, "unknown field");
+	http_problem_add_field(r->wrong, pointer, "unknown", "unknown field");
 }
 
 enum err link_request_read(const struct json *object, enum link_request_kind kind,
@@ -208,7 +211,7 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 	for (size_t at = 0; (at = json_next(object, at, &name, &value));)
 		read_member(&r, kind, name, value);
 	if (kind != LINK_REQUEST_CHANGE && !(read.members & LINK_REQUEST_ORIGINAL_URL))
-		http_problem_add_field(wrong, "/original_url", "is required");
+		http_problem_add_field(wrong, "/original_url", "required", "is required");
 	if (wrong->count > 0)
 		return ERR_INVALID;
 	*out = read;

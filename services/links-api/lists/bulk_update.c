@@ -10,6 +10,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/member.h"
 #include "services/links-api/request_body.h"
@@ -45,7 +46,7 @@ static void reject_members(const struct json *body, struct http_problem_fields *
 		if (!json_get(body, single[i]))
 			continue;
 		member_pointer(single[i], pointer);
-		http_problem_add_field(wrong, pointer, "cannot be changed in bulk");
+		http_problem_add_field(wrong, pointer, "not-allowed", "cannot be changed in bulk");
 	}
 }
 
@@ -123,7 +124,9 @@ static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 		update->changed > 0 && !account_rate_take_bulk(r, (int64_t)update->changed);
 	if (update->is_rate_limited)
 		return ERR_LIMIT;
-	err = bulk_update_store_write(conn, update->changes, update->changed);
+	err = link_history_begin(r, conn);
+	if (err == OK)
+		err = bulk_update_store_write(conn, update->changes, update->changed);
 	return err == OK ? audit(r, conn, update) : err;
 }
 

@@ -39,7 +39,7 @@ struct reading {
 static void read_number(struct reading *reading, int64_t max, int64_t *out)
 {
 	if (strlen(reading->value) > DIGITS_MAX || number_parse(reading->value, 1, max, out) != OK)
-		WRONG(reading, "must be a number from 1 to %" PRId64, max);
+		WRONG(reading, "number", "must be a number from 1 to %" PRId64, max);
 }
 
 static void read_page(struct reading *reading)
@@ -76,14 +76,14 @@ static void read_sort(struct reading *reading)
 			return;
 		}
 	}
-	WRONG(reading, "must be created_at, humans or last_visited_at");
+	WRONG(reading, "choice", "must be created_at, humans or last_visited_at");
 }
 
 static void read_order(struct reading *reading)
 {
 	reading->out->is_ascending = strcmp(reading->value, "asc") == 0;
 	if (!reading->out->is_ascending && strcmp(reading->value, "desc") != 0)
-		WRONG(reading, "must be asc or desc");
+		WRONG(reading, "choice", "must be asc or desc");
 }
 
 /* Destinations are stored in ASCII, and people search for what they see. */
@@ -112,7 +112,7 @@ static void read_tag(struct reading *reading)
 static void read_state(struct reading *reading)
 {
 	if (link_state_parse(reading->value, &reading->out->state) != OK)
-		WRONG(reading, "must be active, disabled, expired or deleted");
+		WRONG(reading, "choice", "must be active, disabled, expired or deleted");
 }
 
 static void read_filter(struct reading *reading)
@@ -121,7 +121,7 @@ static void read_filter(struct reading *reading)
 	reading->out->has_filter = true;
 	snprintf(reading->filter, sizeof(reading->filter), "%s", reading->value);
 	if (nql_parse(reading->value, &reading->out->filter, reason) != OK)
-		WRONG(reading, "%s", reason);
+		WRONG(reading, "filter", "%s", reason);
 }
 
 static void read_owner(struct reading *reading)
@@ -130,7 +130,7 @@ static void read_owner(struct reading *reading)
 	if (strcmp(reading->value, "all") == 0)
 		reading->out->owner_id = LINK_STORE_ANY_OWNER;
 	else if (number_parse(reading->value, 1, OWNER_MAX, &reading->out->owner_id) != OK)
-		WRONG(reading, "must be a user id or all");
+		WRONG(reading, "id", "must be a user id or all");
 }
 
 #define LIST (1u << LINK_LIST_PARAMS_LIST)
@@ -164,13 +164,13 @@ static void read_pair(struct reading *reading, const char *name, unsigned kind,
 		if (strcmp(name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
 			continue;
 		if (seen[i])
-			WRONG(reading, "duplicate");
+			WRONG(reading, "duplicate", "duplicate");
 		else
 			parameters[i].read(reading);
 		seen[i] = true;
 		return;
 	}
-	WRONG(reading, "unknown query parameter");
+	WRONG(reading, "unknown", "unknown query parameter");
 }
 
 static void read_pairs(const char *query, struct reading *reading, unsigned kind)
@@ -189,7 +189,7 @@ static void read_pairs(const char *query, struct reading *reading, unsigned kind
 		if (err == OK)
 			read_pair(reading, name, kind, seen);
 		else
-			WRONG(reading, "unknown or malformed query parameter");
+			WRONG(reading, "unknown", "unknown or malformed query parameter");
 	}
 }
 
@@ -219,10 +219,11 @@ static void apply_cursor(struct reading *reading)
 	struct link_list_params *out = reading->out;
 	member_pointer("cursor", reading->pointer);
 	if (reading->has_page)
-		WRONG(reading, "use page or cursor, not both");
+		WRONG(reading, "exclusive", "use page or cursor, not both");
 	else if (link_cursor_parse(reading->cursor, out->query_key, &out->after) != OK ||
 	         !is_in_range(out, &out->after))
-		WRONG(reading, "invalid cursor; reuse next_cursor with unchanged parameters");
+		WRONG(reading, "cursor",
+		      "invalid cursor; reuse next_cursor with unchanged parameters");
 	out->page = 0;
 }
 
@@ -241,7 +242,7 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
 	if (reading->has_cursor)
 		apply_cursor(reading);
 	if (kind == LINK_LIST_PARAMS_CHANGE && !out->has_filter)
-		http_problem_add_field(wrong, "/filter", "is required");
+		http_problem_add_field(wrong, "/filter", "required", "is required");
 	free(reading);
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }

@@ -50,7 +50,7 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 			"This endpoint responds with text/event-stream, which the Accept header excludes.");
 	if (read_position(x, &after, &has_position) != OK) {
 		struct http_problem_fields wrong = { 0 };
-		http_problem_add_field(&wrong, "/Last-Event-ID",
+		http_problem_add_field(&wrong, "/Last-Event-ID", "cursor",
 		                       "must be the id of an event of this stream");
 		return response_invalid_fields(r, &wrong);
 	}

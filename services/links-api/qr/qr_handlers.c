@@ -49,8 +49,8 @@ static enum err find_link(const struct request *r, struct link *link)
 static enum http_progress send_too_small(struct request *r, size_t modules)
 {
 	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/size", "must be at least %zu for this link and margin",
-	                       modules);
+	http_problem_add_field(&wrong, "/size", "number",
+	                       "must be at least %zu for this link and margin", modules);
 	return response_invalid_fields(r, &wrong);
 }
 

@@ -24,7 +24,7 @@ static void read_format(const char *value, enum qr_format *out, struct http_prob
 	else if (strcmp(value, "png") == 0)
 		*out = QR_FORMAT_PNG;
 	else
-		http_problem_add_field(wrong, "/format", "must be svg or png");
+		http_problem_add_field(wrong, "/format", "choice", "must be svg or png");
 }
 
 static void read_number(const char *value, const char *pointer, int64_t min, int64_t max,
@@ -34,7 +34,7 @@ static void read_number(const char *value, const char *pointer, int64_t min, int
 	if (number_parse(value, min, max, &number) == OK)
 		*out = (size_t)number;
 	else
-		http_problem_add_field(wrong, pointer,
+		http_problem_add_field(wrong, pointer, "number",
 		                       "must be a number from %" PRId64 " to %" PRId64, min, max);
 }
 
@@ -73,9 +73,9 @@ static void read_pair(enum err err, const char *name, const char *value, unsigne
 	enum parameter parameter = parameter_of(name);
 	member_pointer(name, pointer);
 	if (parameter == PARAMETERS)
-		http_problem_add_field(wrong, pointer, "unknown query parameter");
+		http_problem_add_field(wrong, pointer, "unknown", "unknown query parameter");
 	else if (*seen & 1U << parameter)
-		http_problem_add_field(wrong, pointer, "duplicate");
+		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
 	else
 		read_value(parameter, err == OK ? value : "", out, wrong);
 	if (parameter != PARAMETERS)

@@ -114,7 +114,8 @@ static enum http_progress create(struct creation *c)
 	struct http_problem_fields wrong = { 0 };
 	enum err err = pg_transaction_run(r->api->pg, create_on, c);
 	if (c->has_no_link) {
-		http_problem_add_field(&wrong, "/link_id", "must be the id of one of your links");
+		http_problem_add_field(&wrong, "/link_id", "id",
+		                       "must be the id of one of your links");
 		return response_invalid_fields(r, &wrong);
 	}
 	if (err == ERR_INVALID)

@@ -26,14 +26,14 @@ static void read_subject(const struct json *object, struct share *out,
 	const struct json *link = member_or_null(object, "link_id");
 	const struct json *tag = member_or_null(object, "tag");
 	if (!link == !tag)
-		http_problem_add_field(wrong, "/link_id",
+		http_problem_add_field(wrong, "/link_id", "required",
 		                       "exactly one of link_id and tag is required");
 	else if (tag)
 		read_tag(tag, out, wrong);
 	else if (json_type(link) == JSON_INT && json_int(link) > 0)
 		out->link_id = json_int(link);
 	else
-		http_problem_add_field(wrong, "/link_id", "must be the id of a link");
+		http_problem_add_field(wrong, "/link_id", "id", "must be the id of a link");
 }
 
 static void read_title(const struct json *object, struct share *out,
@@ -53,10 +53,10 @@ static void read_expires_at(const struct json *object, int64_t now_us, struct sh
 		return;
 	if (timestamp_parse(text, &out->expires_at_us) != OK)
 		http_problem_add_field(
-			wrong, "/expires_at",
+			wrong, "/expires_at", "time",
 			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (out->expires_at_us <= now_us)
-		http_problem_add_field(wrong, "/expires_at", "must be in the future");
+		http_problem_add_field(wrong, "/expires_at", "past", "must be in the future");
 }
 
 enum err share_request_read(const struct json *object, int64_t now_us, struct share *out,
@@ -91,7 +91,7 @@ enum err share_request_read_access(const struct json *object,
 	const char *given = value ? member_text(value, "/password", wrong) : NULL;
 	snprintf(password, PASSWORD_SIZE, "%s", given ? given : "");
 	if (given && strlen(given) > PASSWORD_BYTES_MAX)
-		http_problem_add_field(wrong, "/password", "must have at most %d bytes",
-		                       PASSWORD_BYTES_MAX);
+		http_problem_add_field(wrong, "/password", "too-many-bytes",
+		                       "must have at most %d bytes", PASSWORD_BYTES_MAX);
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }

@@ -15,9 +15,8 @@
 /* Whose visits an endpoint counts. */
 enum subject {
 	ONE_LINK,     /* that of the path */
-	CHOSEN_LINKS, /* the caller's that match tag= and filter=, together */
-	SHARED_LINKS, /* those of the share, together */
-	EACH_LINK,    /* the caller's, one by one */
+	CHOSEN_LINKS, /* the caller's that match tag= and filter= */
+	SHARED_LINKS, /* those of the share */
 };
 
 /* One endpoint. load fills its own result, and render turns that into JSON. */
@@ -39,8 +38,6 @@ static enum err find_subject(struct stats_request *stats, struct pg_conn *conn,
 		return stats_request_find_links(stats, conn);
 	case SHARED_LINKS:
 		return stats_request_find_shared_links(stats, conn);
-	case EACH_LINK:
-		break;
 	}
 	return OK;
 }
@@ -203,7 +200,7 @@ static enum err load_points(struct stats_request *stats, struct pg_conn *conn,
 	                                     STATISTICS_SQL_POINTS_MAX, &points->count);
 	if (err == ERR_LIMIT)
 		http_problem_add_field(
-			&stats->wrong, "/interval",
+			&stats->wrong, "/interval", "range",
 			"gives more than %d points; use a longer interval or a shorter range",
 			STATISTICS_SQL_POINTS_MAX);
 	if (err != OK)
@@ -370,8 +367,8 @@ struct top_links {
 static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct top_links *top = result;
-	return statistics_sql_top(conn, &stats->question, stats->request->user_id,
-	                          (size_t)stats->params.limit, top->links, &top->count);
+	return statistics_sql_top(conn, &stats->question, (size_t)stats->params.limit, top->links,
+	                          &top->count);
 }
 
 static struct json *render_top(const struct stats_request *stats, const void *result)
@@ -384,9 +381,10 @@ static struct json *render_top(const struct stats_request *stats, const void *re
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
-		{ STATS_PARAMS_LIMIT | STATS_PARAMS_BOTS | STATS_PARAMS_LAST_DAY, TOP_DEFAULT,
-		  STATISTICS_SQL_TOP_MAX },
-		.subject = EACH_LINK,
+		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
+		          STATS_PARAMS_LINKS | STATS_PARAMS_LAST_DAY,
+		  TOP_DEFAULT, STATISTICS_SQL_TOP_MAX },
+		.subject = CHOSEN_LINKS,
 		.load = load_top,
 		.render = render_top,
 	};

@@ -52,10 +52,11 @@ static void read_end(struct reading *reading, struct stats_params_end *end)
 	if (is_date(reading->value))
 		snprintf(end->date, sizeof(end->date), "%s", reading->value);
 	else if (strchr(reading->value, ' '))
-		WRONG(reading, "contains a space; write the + of an offset as %%2B, as in "
-		               "2026-11-20T08:00:00%%2B01:00");
+		WRONG(reading, "time",
+		      "contains a space; write the + of an offset as %%2B, as in "
+		      "2026-11-20T08:00:00%%2B01:00");
 	else
-		WRONG(reading,
+		WRONG(reading, "time",
 		      "must be a time like 2026-11-20T08:00:00Z or a date like 2026-11-20");
 }
 
@@ -73,7 +74,7 @@ static void read_zone(struct reading *reading)
 {
 	size_t len = strlen(reading->value);
 	if (len == 0 || len >= sizeof(reading->out->zone))
-		WRONG(reading, "must be an IANA time zone like Europe/Berlin");
+		WRONG(reading, "time-zone", "must be an IANA time zone like Europe/Berlin");
 	else
 		memcpy(reading->out->zone, reading->value, len + 1);
 }
@@ -87,14 +88,15 @@ static void read_interval(struct reading *reading)
 			return;
 		}
 	}
-	WRONG(reading, "must be hour, day, week or month");
+	WRONG(reading, "choice", "must be hour, day, week or month");
 }
 
 static void read_limit(struct reading *reading)
 {
 	reading->out->has_limit = true;
 	if (number_parse(reading->value, 1, reading->terms->limit_max, &reading->out->limit) != OK)
-		WRONG(reading, "must be a number from 1 to %" PRId64, reading->terms->limit_max);
+		WRONG(reading, "number", "must be a number from 1 to %" PRId64,
+		      reading->terms->limit_max);
 }
 
 static void read_bots(struct reading *reading)
@@ -104,13 +106,13 @@ static void read_bots(struct reading *reading)
 	else if (strcmp(reading->value, "only") == 0)
 		reading->out->filter.traffic = VISIT_FILTER_BOTS;
 	else
-		WRONG(reading, "must be include or only");
+		WRONG(reading, "choice", "must be include or only");
 }
 
 static void read_cursor(struct reading *reading)
 {
 	if (visit_cursor_parse(reading->value, &reading->out->after) != OK)
-		WRONG(reading, "invalid cursor; use next_cursor of an earlier response");
+		WRONG(reading, "cursor", "invalid cursor; use next_cursor of an earlier response");
 }
 
 static void read_format(struct reading *reading)
@@ -127,7 +129,7 @@ static void read_format(struct reading *reading)
 			return;
 		}
 	}
-	WRONG(reading, "must be json, csv or ndjson");
+	WRONG(reading, "choice", "must be json, csv or ndjson");
 }
 
 static void read_compare(struct reading *reading)
@@ -139,7 +141,7 @@ static void read_compare(struct reading *reading)
 	else if (strcmp(reading->value, "year") == 0)
 		reading->out->compare = STATS_PARAMS_COMPARE_YEAR;
 	else
-		WRONG(reading, "must be previous, month or year");
+		WRONG(reading, "choice", "must be previous, month or year");
 }
 
 static void read_tag(struct reading *reading)
@@ -153,7 +155,7 @@ static void read_links_filter(struct reading *reading)
 	char reason[NQL_REASON_SIZE];
 	reading->out->has_links_filter = true;
 	if (nql_parse(reading->value, &reading->out->links_filter, reason) != OK)
-		WRONG(reading, "%s", reason);
+		WRONG(reading, "filter", "%s", reason);
 }
 
 static const struct parameter {
@@ -190,7 +192,7 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 	char country[] = "XX";
 	const char *value = reading->value;
 	if (dimension == VISIT_DIMENSION_COUNTRY && !is_country(value)) {
-		WRONG(reading,
+		WRONG(reading, "choice",
 		      "must be a two-letter code like DE, or empty for unknown; write several "
 		      "countries as country=DE&country=AT");
 		return;
@@ -202,9 +204,11 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 	}
 	enum err err = visit_filter_add(&reading->out->filter, dimension, is_not, value);
 	if (err == ERR_LIMIT)
-		WRONG(reading, "too many filters; at most %d are allowed", VISIT_FILTER_TERMS_MAX);
+		WRONG(reading, "too-many", "too many filters; at most %d are allowed",
+		      VISIT_FILTER_TERMS_MAX);
 	else if (err != OK)
-		WRONG(reading, "must have at most %d bytes", VISIT_FILTER_VALUE_SIZE - 1);
+		WRONG(reading, "too-many-bytes", "must have at most %d bytes",
+		      VISIT_FILTER_VALUE_SIZE - 1);
 }
 
 /* False: the name is not a filter that this endpoint accepts. */
@@ -229,14 +233,14 @@ static void read_pair(struct reading *reading, const char *name, bool seen[stati
 		if (parameter->part != 0 && !(reading->terms->parts & parameter->part))
 			break;
 		if (seen[i])
-			WRONG(reading, "duplicate");
+			WRONG(reading, "duplicate", "duplicate");
 		else
 			parameter->read(reading);
 		seen[i] = true;
 		return;
 	}
 	if (!read_filter(reading, name))
-		WRONG(reading, "unknown query parameter");
+		WRONG(reading, "unknown", "unknown query parameter");
 }
 
 enum err stats_params_read(const char *query, const struct stats_params_terms *terms,
@@ -261,7 +265,7 @@ enum err stats_params_read(const char *query, const struct stats_params_terms *t
 		if (err == OK)
 			read_pair(&reading, name, seen);
 		else
-			WRONG(&reading, "unknown or malformed query parameter");
+			WRONG(&reading, "unknown", "unknown or malformed query parameter");
 	}
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }

@@ -127,7 +127,7 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 		                                 CLOCK_US_PER_HOUR };
 	enum err err = zone_names_check(stats->request->api->zones, conn, params->zone);
 	if (err == ERR_NOT_FOUND) {
-		http_problem_add_field(&stats->wrong, "/tz",
+		http_problem_add_field(&stats->wrong, "/tz", "time-zone",
 		                       "must be an IANA time zone like Europe/Berlin");
 		return ERR_INVALID;
 	}
@@ -140,9 +140,10 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 		return err;
 	if (statistics_range_is_empty(&span)) {
 		if (params->to.is_given)
-			http_problem_add_field(&stats->wrong, "/to", "must be later than from");
+			http_problem_add_field(&stats->wrong, "/to", "range",
+			                       "must be later than from");
 		else
-			http_problem_add_field(&stats->wrong, "/from", "is in the future");
+			http_problem_add_field(&stats->wrong, "/from", "range", "is in the future");
 		return ERR_INVALID;
 	}
 	*out = span;
@@ -231,7 +232,7 @@ enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn 
 	else if (stats->params.compare == STATS_PARAMS_COMPARE_YEAR)
 		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 12);
 	if (err == ERR_INVALID)
-		http_problem_add_field(&stats->wrong, "/compare",
+		http_problem_add_field(&stats->wrong, "/compare", "range",
 		                       "the earlier period begins before 1970");
 	return err;
 }
@@ -243,10 +244,10 @@ static enum http_progress answer_beyond_log(struct stats_request *stats)
 	char since[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_ms(stats->question.reach.log_since_us, since);
 	if (stats->params.from.is_given)
-		http_problem_add_field(&stats->wrong, "/from",
+		http_problem_add_field(&stats->wrong, "/from", "beyond-log",
 		                       "is before %s, the start of the visit log", since);
 	else
-		http_problem_add_field(&stats->wrong, "/to",
+		http_problem_add_field(&stats->wrong, "/to", "beyond-log",
 		                       "must be after %s, the start of the visit log", since);
 	return http_problem_respond(
 		stats->request->exchange, 422, "beyond-log",

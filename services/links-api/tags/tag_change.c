@@ -13,6 +13,7 @@
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
+#include "services/links-api/links/link_history.h"
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 #include "services/links-api/tags/tag_request.h"
@@ -151,6 +152,8 @@ static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 	enum err err = user_store_lock(conn, change->request->user_id);
 	if (err == OK)
 		err = find_links(change, conn);
+	if (err == OK)
+		err = link_history_begin(change->request, conn);
 	if (err == OK && (change->is_removal || is_renamed(change)))
 		err = change_links(change, conn);
 	if (err == OK)

@@ -15,7 +15,7 @@ bool tag_request_take_name(const char *text, const char *pointer, char out[stati
 	if (!member_is_line(text, 1, LINK_TAG_CHARS_MAX, pointer, wrong))
 		return false;
 	if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0) {
-		http_problem_add_field(wrong, pointer, "must not be . or ..");
+		http_problem_add_field(wrong, pointer, "dots", "must not be . or ..");
 		return false;
 	}
 	snprintf(out, LINK_TAG_SIZE, "%s", text);
@@ -69,7 +69,7 @@ static void read_color(const struct json *object, struct tag_request *out,
 		return;
 	const char *text = json_type(value) == JSON_TEXT ? json_text(value, NULL) : "";
 	if (!is_color(text)) {
-		http_problem_add_field(wrong, "/color",
+		http_problem_add_field(wrong, "/color", "color",
 		                       "must be null or six hexadecimal digits after #, like "
 		                       "#1b7f4d");
 		return;

@@ -1,6 +1,5 @@
-"""Opens pages of the dashboard in Chromium and acts on them: interactions.py LINKS_API_URL EMAIL PICTURE. Prints, as JSON, the times
-in milliseconds of first views on a CPU that is four times slower, and of interactions until the next paint. Also takes the
-picture of the overview that docs/dashboard.md shows.
+"""Opens pages of the dashboard in Chromium and acts on them: interactions.py LINKS_API_URL EMAIL. Prints, as JSON, the times
+in milliseconds of first views on a CPU that is four times slower, and of interactions until the next paint.
 """
 
 import json
@@ -88,7 +87,7 @@ def on_overview(page, base):
 
 
 def main():
-    base, email, picture = sys.argv[1:]
+    base, email = sys.argv[1:]
     with sync_playwright() as playwright:
         dashboard = Dashboard(playwright, base, email)
         names = {"the start page": "/login", "the overview": "/", "the links": "/links"}
@@ -102,9 +101,6 @@ def main():
                     interactions[name].append(act())
                     undo()
                     settle(page)
-        page.goto(f"{base}/app/?compare=1")
-        settle(page)
-        page.screenshot(path=picture)
         dashboard.chromium.close()
     print(json.dumps({"views": views, "interactions": interactions}))
 

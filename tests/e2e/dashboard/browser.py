@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 
 from playwright.sync_api import expect, sync_playwright
 
@@ -11,6 +12,14 @@ PASSWORD = "correct horse battery"
 AXE = pathlib.Path(os.environ["AXE"]).read_text() if "AXE" in os.environ else ""
 
 expect.set_options(timeout=TIMEOUT_MS)
+
+
+# What has the focus, by its label or its text.
+FOCUSED = """(() => {
+    const focused = document.activeElement;
+    return (focused.getAttribute("aria-label") ?? focused.labels?.[0]?.textContent ?? focused.textContent).trim();
+})()"""
+STOPS_MAX = 100
 
 
 class Browser:
@@ -81,6 +90,27 @@ class Window:
         """Until nothing is loading any more."""
         expect(self.page.locator(".skeleton, .is-loading")).to_have_count(0)
         expect(self.page.locator("h1")).to_be_visible()
+
+    def tab_to(self, name):
+        """Presses Tab until what has that name has the focus, as somebody without a mouse does. name: a regular expression."""
+        passed = []
+        for _ in range(STOPS_MAX):
+            self.page.keyboard.press("Tab")
+            passed.append(self.page.evaluate(FOCUSED))
+            if re.fullmatch(name, passed[-1]):
+                return
+        raise AssertionError(f"{name!r} is not among {passed}")
+
+    def press(self, name):
+        self.tab_to(name)
+        self.page.keyboard.press("Enter")
+
+    def choose(self, menu, number):
+        """The item of a menu with this number, from 0; -1 is the last one."""
+        self.press(menu)
+        for key in ["ArrowDown"] * number if number >= 0 else ["End"]:
+            self.page.keyboard.press(key)
+        self.page.keyboard.press("Enter")
 
     def violations(self, rules=None):
         """What axe finds by all the rules that it has on by default, or by these alone."""

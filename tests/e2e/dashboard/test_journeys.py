@@ -5,7 +5,8 @@ import re
 from clients import unique_email
 from waiting import wait_until
 
-from dashboard.browser import expect
+from dashboard.addresses import BERLIN, GOOGLE
+from dashboard.browser import PASSWORD, expect
 
 
 def row(page, slug):
@@ -54,6 +55,12 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     page.get_by_role("button", name="Undo").click()
     expect(row(page, slug)).to_have_count(1)
     wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to be restored")
+    row(page, slug).get_by_role("link", name=slug).click()
+    page.get_by_text("Changes of the link").click()
+    changes = page.locator(".history tbody tr td:nth-child(2)")
+    expect(changes).to_have_text(["Restored", "Deleted", "Enabled", "Disabled", "ChangedTitle: – → New title", "Created"])
+    expect(page.locator(".history tbody tr").first).to_contain_text("Owner")
+    assert window.violations() == []
 
 
 def test_the_same_works_by_keyboard_alone(page, window, user):
@@ -64,27 +71,92 @@ def test_the_same_works_by_keyboard_alone(page, window, user):
     expect(page.get_by_label("Destination", exact=True)).to_be_focused()
     keys.type("https://example.com/by-keyboard")
     keys.press("Enter")
-    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    created = page.get_by_role("row").filter(has_text="by-keyboard")
+    expect(created).to_have_count(1)
     expect(page.get_by_role("dialog")).to_have_count(0)
     keys.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
     keys.type("keyboard")
     expect(page).to_have_url(re.compile(r"q=keyboard"))
-    for _ in range(40):
-        if page.evaluate("document.activeElement.getAttribute('aria-haspopup') === 'menu'"):
-            break
-        keys.press("Tab")
+    window.choose("Actions for .*", 0)
+    window.tab_to("Title")
+    keys.type("No mouse")
     keys.press("Enter")
-    keys.press("End")
-    keys.press("Enter")
-    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(0)
+    expect(created).to_contain_text("No mouse")
+    window.choose("Actions for .*", 2)
+    expect(created).to_contain_text("Disabled")
+    keys.press("z")
+    expect(created).not_to_contain_text("Disabled")
+    window.choose("Actions for .*", -1)
+    expect(created).to_have_count(0)
     expect(page.get_by_role("status")).to_contain_text("Undo")
     keys.press("z")
-    expect(page.get_by_role("row").filter(has_text="by-keyboard")).to_have_count(1)
+    expect(created).to_have_count(1)
     keys.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("Keyboard shortcuts")
     keys.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_visitor_makes_links_registers_and_creates_several_by_keyboard_alone(window):
+    page, keys = window.page, window.page.keyboard
+    window.goto("/start")
+    window.tab_to("Destination")
+    keys.type("https://example.com/temporary")
+    keys.press("Enter")
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    window.press("Keep them: create an account")
+    window.tab_to("E-mail address")
+    keys.type(unique_email())
+    window.tab_to("Password")
+    keys.type(PASSWORD)
+    keys.press("Enter")
+    expect(page.get_by_text("1 temporary link is yours now.")).to_be_visible()
+    window.press("Links")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    window.press("Create several")
+    window.tab_to("Addresses")
+    keys.type("https://example.com/one")
+    keys.press("Enter")
+    keys.type("https://example.com/two")
+    window.press("Create 2 links")
+    expect(page.get_by_text("2 links created.")).to_be_visible()
+    window.press("Show links")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    window.tab_to("Select all links of this page")
+    keys.press("Space")
+    window.press("Delete")
+    expect(page.get_by_text("Create your first link")).to_be_visible()
+    keys.press("z")
+    expect(page.locator("tbody tr")).to_have_count(3)
+
+
+def test_statistics_are_filtered_and_shared_by_keyboard_alone(page, window, user, visitor):
+    link = user.create()
+    for address in (BERLIN, GOOGLE):
+        visitor.follow(link["slug"], address=address)
+    user.wait_for_visits(link["id"], 2)
+    window.goto("/links")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    window.press(re.escape(link["short_url"].partition("//")[2]))
+    expect(page.locator(".tile-count").first).to_have_text("2")
+    window.settle()
+    # The table beside the map: its countries are buttons.
+    window.press("Germany")
+    expect(page.locator(".tile-count").first).to_have_text("1")
+    window.press("Changes of the link")
+    expect(page.locator(".history tbody tr")).to_have_count(1)
+    window.press("Share")
+    expect(page.get_by_role("dialog").get_by_label("Title", exact=True)).to_be_focused()
+    page.keyboard.type("For the board")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("Everybody who has it sees these statistics.")
+    window.press("Done")
+    window.press("Shares")
+    expect(page.get_by_role("row").filter(has_text="For the board")).to_have_count(1)
+    window.press("Revoke For the board")
+    window.press("Revoke")
+    expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
 
 
 def test_500_links_come_from_a_csv_file(page, window, user):
@@ -157,6 +229,8 @@ def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(pa
     page.get_by_label("State").select_option("deleted")
     act_on_all("Restore")
     wait_until(lambda: state() == before, 60, "the links to be restored")
+    expect(page.get_by_role("status")).to_contain_text("3 links restored.")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
 
 
 def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):

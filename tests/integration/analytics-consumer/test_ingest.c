@@ -296,16 +296,23 @@ static bool has_been_refused(void *ctx)
 	                              "\"visits_refused\"") >= 2;
 }
 
+/* A consumer of small batches whose visits Kafka has refused twice. */
+static struct ingest *start_until_visits_are_refused(struct consumer_fixture *fixture, int clicks)
+{
+	fixture->visits_bytes_max = "50";
+	consumer_fixture_create_topics(fixture);
+	fixture->config.batch_events = 10;
+	produce_clicks(fixture, clicks);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	backend_fixture_wait(has_been_refused, fixture, CONSUMER_FIXTURE_DEADLINE_MS);
+	return ingest;
+}
+
 /* A counted visit that is never published would be the worse failure. */
 static void stops_counting_and_logs_while_kafka_refuses_visits(void **state)
 {
 	struct consumer_fixture *fixture = *state;
-	fixture->visits_bytes_max = "50";
-	consumer_fixture_create_topics(fixture);
-	fixture->config.batch_events = 10;
-	produce_clicks(fixture, 500);
-	struct ingest *ingest = consumer_fixture_start(fixture);
-	backend_fixture_wait(has_been_refused, fixture, CONSUMER_FIXTURE_DEADLINE_MS);
+	struct ingest *ingest = start_until_visits_are_refused(fixture, 500);
 	int64_t counted = consumer_fixture_counted(fixture);
 	assert_in_range(counted, 1, 400);
 	consumer_fixture_stop(fixture, ingest);
@@ -323,12 +330,7 @@ static void stops_counting_and_logs_while_kafka_refuses_visits(void **state)
 static void publishes_refused_visits_once_kafka_accepts_them(void **state)
 {
 	struct consumer_fixture *fixture = *state;
-	fixture->visits_bytes_max = "50";
-	consumer_fixture_create_topics(fixture);
-	fixture->config.batch_events = 10;
-	produce_clicks(fixture, 300);
-	struct ingest *ingest = consumer_fixture_start(fixture);
-	backend_fixture_wait(has_been_refused, fixture, CONSUMER_FIXTURE_DEADLINE_MS);
+	struct ingest *ingest = start_until_visits_are_refused(fixture, 300);
 	consumer_fixture_stop(fixture, ingest);
 	assert_in_range(consumer_fixture_counted(fixture), 1, 290);
 	snprintf(fixture->visits, sizeof(fixture->visits), "%s.accepted", fixture->backend->unique);

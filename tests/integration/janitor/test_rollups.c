@@ -220,6 +220,28 @@ static void keeps_the_values_that_count_most_and_counts_the_rest_as_other(void *
 	test_database_run(t->world->database, "DELETE FROM link_statistics WHERE link_id = 3");
 }
 
+/* Questions about many links read thousands of lists. One in another page takes twice as long. */
+static void stores_long_lists_in_the_page_of_their_row(void **state)
+{
+	struct time_fixture *t = *state;
+	add_values(t, "city-", 600);
+	time_fixture_advance(t, CLOCK_US_PER_HOUR);
+	time_fixture_run(t, rollups_fold);
+	assert_int_equal(time_fixture_ask(t, CITIES("count(*)", "")), 600);
+	assert_in_range(time_fixture_ask(t, "SELECT max(pg_column_size(city)) FROM rollup_hour"),
+	                2100, 8000);
+	assert_int_equal(
+		time_fixture_ask(
+			t,
+			"SELECT count(*) FROM rollup_hour WHERE pg_column_compression(city) = 'lz4'"),
+		1);
+	assert_int_equal(
+		time_fixture_ask(
+			t,
+			"SELECT pg_relation_size(reltoastrelid) FROM pg_class WHERE relname = 'rollup_hour'"),
+		0);
+}
+
 /* --- concurrency --- */
 
 static void does_nothing_during_a_rebuild(void **state)
@@ -448,6 +470,7 @@ int main(void)
 		TEST(waits_for_many_rows_before_it_folds_an_hour_that_is_not_over),
 		TEST(deletes_old_hours_and_keeps_their_counts),
 		TEST(keeps_the_values_that_count_most_and_counts_the_rest_as_other),
+		TEST(stores_long_lists_in_the_page_of_their_row),
 		TEST(does_nothing_during_a_rebuild),
 		TEST(a_fold_that_is_cut_off_changes_nothing),
 		TEST(a_purge_finds_what_a_fold_has_just_moved),

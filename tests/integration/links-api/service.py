@@ -1,5 +1,6 @@
 """Starts links-api as a separate process on its own database, with its production permissions."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -56,6 +57,19 @@ class Database:
 
     def value(self, statement, *values):
         return self.run(statement, *values)[0][0]
+
+    @contextlib.contextmanager
+    def locked(self, table, mode):
+        """Statements that need a conflicting lock of the table wait."""
+        with contextlib.closing(psycopg2.connect(self.url())) as blocker:
+            blocker.cursor().execute(f"LOCK TABLE {table} IN {mode} MODE")
+            yield
+
+    def statements_waiting(self):
+        return self.value("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+
+    def await_statements_waiting(self, count):
+        wait_until(lambda: self.statements_waiting() == count, 60, f"{count} statements to wait for the lock")
 
     def close(self):
         """The database stays until its server is gone: see tests/support/test_database.h."""

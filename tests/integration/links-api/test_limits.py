@@ -1,7 +1,6 @@
 """Quotas per user, limits per network, and shares of the workers."""
 
 import concurrent.futures
-import contextlib
 import itertools
 import json
 import re
@@ -305,16 +304,7 @@ def test_zero_is_no_limit(start):
 
 # --- shares of the workers ---
 
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 QUEUE, FLOOD = 16, 40  # more than the workers and their queue
-
-
-@contextlib.contextmanager
-def locked(database, table, mode):
-    blocker = psycopg2.connect(database.url())
-    blocker.cursor().execute(f"LOCK TABLE {table} IN {mode} MODE")
-    yield
-    blocker.close()
 
 
 def send(api, method, path, body=None):
@@ -334,20 +324,16 @@ def status_of(connection):
         return int(answer.readline().split()[1])
 
 
-def waits(database, count):
-    wait_until(lambda: database.value(WAITING) == count, 60, f"{count} statements to wait for the lock")
-
-
 def test_statistics_of_one_account_never_keep_another_waiting(start, database):
     """All heavy workers wait for a lock, and one account fills their queue. No other account is refused."""
     service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_HEAVY_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000, PG_HEAVY_STATEMENT_TIMEOUT_MS=60000)
     users = greedy, second, other = [User(service, database) for _ in range(3)]
     paths = {user: f"/api/links/{user.create()['id']}/stats?country=DE" for user in users}
-    with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
+    with database.locked("visit_log", "ACCESS EXCLUSIVE"):
         flood = [send(greedy, "GET", paths[greedy]) for _ in range(FLOOD)]
-        waits(database, 2)
+        database.await_statements_waiting(2)
         flood += [send(second, "GET", paths[second]) for _ in range(2)]
-        waits(database, 4)
+        database.await_statements_waiting(4)
         statistics = send(other, "GET", paths[other])
         assert [other.call("GET", "/api/auth/me").status for _ in range(20)] == [200] * 20
     assert status_of(statistics) == 200
@@ -363,11 +349,11 @@ def test_readers_of_a_share_never_keep_its_owner_waiting(start, database):
         token = owner.call("POST", "/api/shares", {"tag": "x"}).json["token"]
         readers.append(Api(service.url))
         readers[-1].token = readers[-1].call("POST", "/api/shared/access", {"token": token}).json["access_token"]
-    with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
+    with database.locked("visit_log", "ACCESS EXCLUSIVE"):
         flood = [send(reader, "GET", "/api/shared/stats/summary?country=DE") for reader in readers for _ in range(FLOOD)]
-        waits(database, 2)
+        database.await_statements_waiting(2)
         statistics = send(owner, "GET", path)
-        waits(database, 3)
+        database.await_statements_waiting(3)
     assert status_of(statistics) == 200
     assert {status_of(connection) for connection in flood} == {200, 503}
 
@@ -377,9 +363,9 @@ def test_a_request_that_waits_too_long_for_a_worker_gets_503(start, database, ex
     users = [User(service, database) for _ in range(2)]
     paths = [f"/api/links/{user.create()['id']}/visits" for user in users]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        with locked(database, "visit_log", "ACCESS EXCLUSIVE"):
+        with database.locked("visit_log", "ACCESS EXCLUSIVE"):
             running = pool.submit(users[0].call, "GET", paths[0])
-            waits(database, 1)
+            database.await_statements_waiting(1)
             overdue = pool.submit(users[1].call, "GET", paths[1])
             wait_until(lambda: metric(service, "waymark_http_queued_requests") == 1, 60, "a request to wait for the worker")
             queued = time.monotonic()
@@ -394,12 +380,12 @@ def test_a_request_that_waits_too_long_for_a_worker_gets_503(start, database, ex
 def test_changes_of_one_account_never_keep_another_waiting(start, database):
     service = start(HTTP_WORKER_QUEUE=QUEUE, HTTP_WORKERS=8, PG_STATEMENT_TIMEOUT_MS=60000)
     greedy, other = User(service, database), User(service, database)
-    with locked(database, "links", "SHARE"):
+    with database.locked("links", "SHARE"):
         flood = [send(greedy, "POST", "/api/links", LINK) for _ in range(FLOOD)]
-        waits(database, 4)
+        database.await_statements_waiting(4)
         link = send(other, "POST", "/api/links", LINK)
         assert [other.call("GET", "/api/auth/me").status for _ in range(20)] == [200] * 20
-        waits(database, 5)
+        database.await_statements_waiting(5)
     assert status_of(link) == 201
     assert {status_of(connection) for connection in flood} == {201, 503}
 
@@ -408,9 +394,9 @@ def test_many_keys_of_one_account_share_its_workers(start, database):
     service = start(HTTP_WORKERS=4, PG_STATEMENT_TIMEOUT_MS=60000)
     greedy = User(service, database)
     keys = [greedy.with_key("links:write")[0] for _ in range(4)]
-    with locked(database, "links", "SHARE"):
+    with database.locked("links", "SHARE"):
         flood = [send(key, "POST", "/api/links", LINK) for key in keys]
-        waits(database, 2)
+        database.await_statements_waiting(2)
         assert [User(service, database).call("GET", "/api/auth/me").status for _ in range(3)] == [200] * 3
-        assert database.value(WAITING) == 2
+        assert database.statements_waiting() == 2
     assert [status_of(connection) for connection in flood] == [201] * 4

@@ -167,6 +167,28 @@ def patch(api, link, changes, **headers):
     return api.call("PATCH", f"/api/links/{link['id']}", changes, headers)
 
 
+def codes(answer):
+    return {error["pointer"]: error["code"] for error in answer.json["errors"]}
+
+
+def test_codes_say_what_is_wrong_with_a_field(ann):
+    wrong = {"original_url": "ftp://example.com", "slug": "a b", "title": "x" * 201, "tags": ["a", "a"], "redirect_status": 300, "expires_at": "2020-01-01T00:00:00Z", "colour": 1}
+    assert codes(ann.call("POST", "/api/links", wrong)) == {
+        "/original_url": "url-scheme", "/slug": "slug", "/title": "too-long", "/tags/1": "duplicate", "/redirect_status": "choice", "/expires_at": "past", "/colour": "unknown",
+    }  # fmt: skip
+    assert codes(ann.call("POST", "/api/links", {"title": 5, "expires_at": "soon"})) == {"/original_url": "required", "/title": "type", "/expires_at": "time"}
+    assert codes(ann.call("GET", "/api/links?limit=0&filter=colour:red")) == {"/limit": "number", "/filter": "filter"}
+
+
+def test_codes_of_conflicts_are_their_kinds_or_narrower(ann, database):
+    link = ann.create()
+    assert codes(ann.call("POST", "/api/links", {"original_url": "https://example.com", "slug": link["slug"]})) == {"/slug": "slug-taken"}
+    bulk = ann.call("POST", "/api/links/bulk", {"links": [{"original_url": "https://example.com", "slug": link["slug"]}]})
+    assert bulk.json["results"][0]["problem"]["errors"][0]["code"] == "slug-taken"
+    database.run("UPDATE links SET state = 'EXPIRED', expires_at = now() - interval '1 minute' WHERE id = %s", link["id"])
+    assert codes(ann.call("PATCH", f"/api/links/{link['id']}", {"state": "active"})) == {"/state": "expired"}
+
+
 def test_a_change_increments_the_version_and_keeps_other_fields(ann):
     link = ann.create(title="old", tags=["a"], expires_at=in_seconds(3600))
     answer = patch(ann, link, {"title": "new", "redirect_status": 301})

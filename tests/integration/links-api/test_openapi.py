@@ -70,6 +70,23 @@ def test_each_problem_has_exactly_one_explanation(service):
         assert answer.status == 200 and re.match(rf"## {kind}\n\n[45]\d\d ", answer.body.decode()), answer
 
 
+ARGUMENT = r'(?:[^,";]|"[^"]*")+'
+NAMED_CODES = [
+    rf'\bhttp_problem_add_field\({ARGUMENT},{ARGUMENT},\s*"([a-z0-9-]+)"', rf'\bWRONG\({ARGUMENT},\s*"([a-z0-9-]+)"', rf'\bresponse_conflict\({ARGUMENT},\s*"([a-z-]+)"',
+    r'link_change_conflict\)\{\s*"[^"]*",\s*"([a-z-]+)"', r'\{ "[^"]+", "(url-[a-z-]+|utf8|too-many-bytes|control-character)" \}',
+]  # fmt: skip
+
+
+def test_codes_of_field_errors_are_described_and_explained():
+    """Those of conflicts are kinds of problems, which have explanations of their own."""
+    source = "\n".join(path.read_text() for path in sorted(SOURCES.rglob("*.c")))
+    used = {code for pattern in NAMED_CODES for code in re.findall(pattern, source)}
+    page = (ROOT / "docs/api/problems.md").read_text()
+    assert len(used) > 40 and used == set(resolve("#/components/schemas/FieldErrorCode")["enum"])
+    explained = set(re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE)) | set(re.findall(r"^## (.*)$", page, re.MULTILINE))
+    assert used <= explained
+
+
 def test_the_service_returns_the_description_as_json(service):
     assert ask(service.url, "GET", "/openapi.json").json == DESCRIPTION
 

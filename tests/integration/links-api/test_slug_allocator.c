@@ -29,7 +29,7 @@ static int tear_down(void **state)
 static int empty(void **state)
 {
 	(void)state;
-	test_database_run(db, "TRUNCATE outbox, shares, links");
+	test_database_run(db, "TRUNCATE outbox, shares, link_history, links");
 	return 0;
 }
 

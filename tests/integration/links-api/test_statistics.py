@@ -456,10 +456,6 @@ def test_top_lists_the_callers_most_visited_links_of_the_last_day(new_user, data
     assert dave.call("GET", "/api/stats/top?bots=only").json["links"][0]["bots"] == 90
 
 
-def test_top_accepts_no_filter(ann, expect):
-    expect(ann.call("GET", "/api/stats/top?country=DE&tz=UTC"), 400, "/country")
-
-
 def test_every_response_shows_its_freshness(ann, visited_links, anonymous):
     link = visited_links[0][0]
     for where in (path(link), path(link, "/timeseries"), path(link, "/os"), path(link, to="2026-03-05"), f"/api/links/{link['id']}/visits", "/api/stats/top"):

@@ -172,6 +172,18 @@ def check_series(ask, count, start, to, span, interval):
         check_points(answer["compared"]["points"], *span, count)
 
 
+def check_top(ask, count, start, to, traffic):
+    """Each link by itself, in the order of what is listed."""
+    rank = {None: lambda sums: sums[0], "include": lambda sums: sums[0] + sums[1], "only": lambda sums: sums[1]}[traffic]
+    rows = [(link, tuple(sums)) for link, *sums in count("link_id AS value, ", start, to)]
+    wanted = sorted((row for row in rows if rank(row[1]) > 0), key=lambda row: (-rank(row[1]), row[0]))
+    answer = ask("top", compare=None, bots=traffic)
+    assert [(link["id"], sums_of(link)) for link in answer["links"]] == wanted
+    limited = ask("top", compare=None, bots=traffic, limit=1)
+    assert limited["links"] == answer["links"][:1]
+    return len(wanted)
+
+
 def random_span(dice):
     length = dice.choice([datetime.timedelta(hours=dice.randrange(1, 30)), datetime.timedelta(days=dice.randrange(1, 12))])
     start = BEGIN + datetime.timedelta(hours=dice.randrange(24 * 12, 24 * 30))
@@ -181,7 +193,7 @@ def random_span(dice):
 def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
     dice = random.Random(20261123)
     days = (END - BEGIN).days
-    seen_links = set()
+    seen_links, seen_top = set(), set()
     for n in range(QUERIES):
         finish(database, (BEGIN + datetime.timedelta(days=days * n // QUERIES)).date())
         delete_or_restore(owner, dice)
@@ -190,13 +202,13 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
         scope, condition = dice.choice(SCOPES)
         start, to = random_span(dice)
         compare, zone, interval = dice.choice([None, "previous", "month", "year"]), dice.choice(ZONES), dice.choice(["hour", "day", "week"])
-        kind = dice.choice(["summary", "values", "series"])
+        kind = dice.choice(["summary", "values", "series", "top"])
         names = dice.sample(sorted(DIMENSIONS), dice.choice([0, 0, 1]))
         filters = [(name, dice.choice(["=", "!="]), dice.choice(VALUES[DIMENSIONS[name]])) for name in names]
         span = compare and earlier(start, to, zoneinfo.ZoneInfo(zone), interval if kind == "series" else None, compare)
 
         def ask(below, scope=scope, filters=filters, **more):
-            where = path(below, scope, filters, start=text(start), to=text(to), tz=zone, compare=compare, **more)
+            where = path(below, scope, filters, start=text(start), to=text(to), tz=zone, **{"compare": compare, **more})
             answer = owner.call("GET", where)
             assert answer.status == 200, (where, answer)
             return answer.json
@@ -208,9 +220,11 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(owner, database):
             seen_links.add(check_summary(ask, count, start, to, span))
         elif kind == "values":
             check_values(ask, count, start, to, span, dice.choice(sorted(DIMENSIONS)))
-        else:
+        elif kind == "series":
             check_series(ask, count, start, to, span, interval)
-    assert {0, 3, 4} <= seen_links or QUERIES < 100
+        else:
+            seen_top.add(check_top(ask, count, start, to, dice.choice([None, "include", "only"])))
+    assert ({0, 3, 4} <= seen_links and {0, 1, 2, 4} <= seen_top) or QUERIES < 100
     for link in owner.links:
         restore(owner, link)
     print(f"{QUERIES} questions, 0 differences")
@@ -318,7 +332,7 @@ def test_a_broken_list_is_an_error_and_the_service_goes_on(new_user, database, e
     [
         ("summary", "tag=&filter=colour:red&compare=week", ["/tag", "/filter", "/compare"]), ("summary", "interval=day", ["/interval"]),
         ("summary", "tag=a&tag=b", ["/tag"]), ("timeseries", "from=1970-01-02&to=1970-01-10&compare=previous", ["/compare"]),
-        ("country", "owner=1", ["/owner"]), ("top", "tag=a", ["/tag"]), ("top", "compare=year", ["/compare"]),
+        ("country", "owner=1", ["/owner"]), ("top", "tag=&country=DE&colour=red", ["/tag", "/colour"]), ("top", "compare=year", ["/compare"]),
     ],
 )  # fmt: skip
 def test_all_invalid_parameters_are_reported(ann, expect, below, query, pointers):

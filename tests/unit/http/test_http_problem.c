@@ -18,9 +18,11 @@ static enum http_progress response(void *ctx, struct http_exchange *x)
 	struct http_problem_fields fields = { 0 };
 	if (strcmp(path, "/many") == 0)
 		for (unsigned i = 0; i < HTTP_PROBLEM_FIELDS_MAX + 10; i++)
-			http_problem_add_field(&fields, "/tags", "tag %u %0*d", i, 300, 1);
-	http_problem_add_field(&fields, "/original_url", "is %d bytes longer than %d", 3, 2048);
-	http_problem_add_field(&fields, "/slug", "is taken: \"%s\"", "a\\b");
+			http_problem_add_field(&fields, "/tags", "number", "tag %u %0*d", i, 300,
+			                       1);
+	http_problem_add_field(&fields, "/original_url", "too-long", "is %d bytes longer than %d",
+	                       3, 2048);
+	http_problem_add_field(&fields, "/slug", "taken", "is taken: \"%s\"", "a\\b");
 	return http_problem_respond(x, 400, "validation", "Two fields are wrong.", &fields);
 }
 
@@ -39,8 +41,8 @@ static void writes_every_invalid_field(void **state)
 		got.body,
 		"{\"type\":\"/problems/validation\",\"title\":\"Bad Request\",\"status\":400,"
 		"\"detail\":\"Two fields are wrong.\",\"instance\":\"id-1\",\"errors\":["
-		"{\"pointer\":\"/original_url\",\"detail\":\"is 3 bytes longer than 2048\"},"
-		"{\"pointer\":\"/slug\",\"detail\":\"is taken: \\\"a\\\\b\\\"\"}]}");
+		"{\"pointer\":\"/original_url\",\"code\":\"too-long\",\"detail\":\"is 3 bytes longer than 2048\"},"
+		"{\"pointer\":\"/slug\",\"code\":\"taken\",\"detail\":\"is taken: \\\"a\\\\b\\\"\"}]}");
 	http_fixture_stop(&f, 1000);
 }
 

@@ -1,6 +1,6 @@
 import createClient from "openapi-fetch";
 import type { components, paths } from "../generated/api";
-import { tDetail } from "../i18n";
+import { tError } from "../i18n";
 
 export type Schemas = components["schemas"];
 export type Link = Schemas["Link"];
@@ -26,7 +26,7 @@ export class ApiError extends Error {
 
   /** Field errors by the name of the field: the first part of the JSON pointer. */
   get fields(): Record<string, string> {
-    return Object.fromEntries((this.problem?.errors ?? []).map((each) => [each.pointer.split("/")[1] ?? "", tDetail(each.detail)]));
+    return Object.fromEntries((this.problem?.errors ?? []).map((each) => [each.pointer.split("/")[1] ?? "", tError(each)]));
   }
 }
 

@@ -25,6 +25,11 @@ export function notify(text: string, options: { undo?: () => void; isError?: boo
   if (!options.undo) setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
+/** For a change after which what a message offers can no longer be undone, or has been. */
+export function forgetUndo(): void {
+  toasts.set(toasts.get().filter((toast) => !toast.undo));
+}
+
 /** Undoes what the message offers to undo. */
 export function undoLast(): void {
   const toast = toasts.get().find((each) => each.undo);

@@ -61,11 +61,22 @@ function optionsFor(props: ChartProps, width: number): uPlot.Options {
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
     scales: { y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] } },
     axes: [
-      { ...axis, grid: { show: false }, space: 72, size: 32, values: (_, ticks) => ticks.map((tick) => label(props.interval, tick)) },
+      { ...axis, grid: { show: false }, size: 32, splits: (chart) => ticks(props.interval, chart.data[0], chart.bbox.width / devicePixelRatio), values: (_, starts) => starts.map((start) => label(props.interval, start)) },
       { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8], values: (_, ticks) => ticks.map(formatCompact) },
     ],
     series,
   };
+}
+
+const LABEL_WIDTH = 72;
+/** How many points apart labels may stand. */
+const STEPS: Record<Interval, readonly number[]> = { hour: [1, 2, 3, 4, 6, 12, 24], day: [1, 2, 3, 7, 14, 28], week: [1, 2, 4, 8, 13, 26], month: [1, 2, 3, 6, 12] };
+
+/** Labels stand at the starts of points alone: uPlot would also place some between days, with the name of the day again. */
+function ticks(interval: Interval, starts: ArrayLike<number>, width: number): number[] {
+  const fewest = (starts.length * LABEL_WIDTH) / Math.max(width, 1);
+  const step = STEPS[interval].find((each) => each >= fewest) ?? Math.ceil(fewest);
+  return Array.from(starts).filter((_, at) => at % step === 0);
 }
 
 function label(interval: Interval, seconds: number): string {

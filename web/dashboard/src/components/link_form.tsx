@@ -117,7 +117,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
     <Dialog isSheet title={link ? t("link.edit") : t("link.create")} onClose={onClose}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
-        <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder="https://example.com/a-long-address" value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
+        <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
         {!link && (
           <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
         )}

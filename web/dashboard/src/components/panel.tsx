@@ -15,6 +15,8 @@ const SHORT = 8;
 const LONG = 100;
 
 export type Bots = "" | "include" | "only";
+/** What the address says. Without it, humans. */
+export const botsOf = (params: URLSearchParams): Bots => (["include", "only"] as const).find((each) => each === params.get("bots")) ?? "";
 type Item = Values["items"][number];
 type Counts = Values["totals"];
 
@@ -31,7 +33,8 @@ export interface PanelProps {
   onPick: (filter: Filter) => void;
 }
 
-const shownCount = (counts: Omit<Counts, "unique_visitors">, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
+/** The visits that the choice of humans and bots shows. */
+export const shownCount = (counts: Pick<Counts, "humans" | "bots" | "total">, bots: Bots) => (bots === "only" ? counts.bots : bots === "include" ? counts.total : counts.humans);
 
 interface BarsProps {
   dimension: Dimension;

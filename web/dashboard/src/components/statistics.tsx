@@ -12,7 +12,7 @@ import { useThrottled } from "../lib/use_throttled";
 import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 import { SelectField } from "./field";
-import { type Bots, Panel } from "./panel";
+import { botsOf, Panel } from "./panel";
 import { RangeBar } from "./range_bar";
 
 const Chart = lazy(() => import("./chart"), 6);
@@ -124,7 +124,7 @@ export function Statistics({ source }: { source: Source }) {
   const range = rangeOf(params);
   const filters = filtersOf(params);
   const isCompared = params.get("compare") === "1";
-  const bots = (["include", "only"].find((each) => each === params.get("bots")) ?? "") as Bots;
+  const bots = botsOf(params);
   // Only after new visits is everything else loaded again.
   const live = useQuery(`live ${source.key}`, source.turn, source.pollMs);
   const turn = live.data ?? "";

@@ -1,10 +1,13 @@
+import type { Schemas } from "../api/client";
 import { readLocal, writeLocal } from "../lib/local";
 import { createStore, useStore } from "../lib/store";
 import { en } from "./en";
 
 export type Key = keyof typeof en;
+/** What is wrong with a field, as the server names it. Its details are English already. */
+type ErrorKey = `error.${Schemas["FieldErrorCode"]}`;
 /** A catalogue has every key of English. Keys that end in _one and _other are forms of a number. */
-export type Catalogue = Record<Key, string>;
+export type Catalogue = Record<Key | ErrorKey, string>;
 
 /** A further language is a file of this folder and a line here. */
 const catalogues: Record<string, () => Promise<{ default: Catalogue }>> = {
@@ -14,7 +17,7 @@ export const languages: Record<string, string> = { en: "English", de: "Deutsch" 
 
 interface Loaded {
   locale: string;
-  texts: Catalogue;
+  texts: Record<Key, string> & Partial<Catalogue>;
 }
 
 const loaded = createStore<Loaded>({ locale: "en", texts: en });
@@ -58,20 +61,10 @@ export function tn(stem: PluralKey, count: number, values: Values = {}): string 
   return t(`${stem}_${form}` as Key, { count: new Intl.NumberFormat(currentLocale()).format(count), ...values });
 }
 
-/** Details of the server, whose English text is that of en.ts with values in place of {names}. */
-const details = Object.entries(en).flatMap(([key, text]) => {
-  if (!key.startsWith("detail.")) return [];
-  const pattern = text.replace(/[.*+?^$()|[\]\\/]/g, "\\$&").replace(/\{(\w+)\}/g, "(?<$1>.+)");
-  return [[key as Key, new RegExp(`^${pattern}$`)] as const];
-});
-
-/** What the server says about a field, in the user's language if the catalogue knows it. */
-export function tDetail(detail: string): string {
-  for (const [key, pattern] of details) {
-    const match = pattern.exec(detail);
-    if (match) return t(key, match.groups);
-  }
-  return detail;
+/** What the server says about a field, in the user's language. {n} and {m} are the numbers of its detail. */
+export function tError({ code, detail }: { code: Schemas["FieldErrorCode"]; detail: string }): string {
+  const [n = "", m = ""] = detail.match(/\d+/g) ?? [];
+  return loaded.get().texts[`error.${code}`]?.replace("{n}", n).replace("{m}", m) ?? detail;
 }
 
 /** The text for a server's problem or value, or undefined if the catalogue has none. */

@@ -1,6 +1,6 @@
 import { api, ApiError, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { explain } from "../components/feedback";
-import { type Key, tDetail, tMaybe } from "../i18n";
+import { type Key, tError, tMaybe } from "../i18n";
 import { parseCsv } from "./csv";
 import { normalizeUrl } from "./urls";
 import { fromLocalInput } from "./zone";
@@ -74,9 +74,9 @@ const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, s
 const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires" };
 
 function problemText(problem: Schemas["Problem"] | undefined): string {
-  const fields = problem?.errors?.map(({ pointer, detail }) => {
-    const name = pointer.split("/")[1] ?? "";
-    return `${tMaybe(NAMES[name] ?? "") ?? name}: ${tDetail(detail)}`;
+  const fields = problem?.errors?.map((each) => {
+    const name = each.pointer.split("/")[1] ?? "";
+    return `${tMaybe(NAMES[name] ?? "") ?? name}: ${tError(each)}`;
   });
   return fields?.join("; ") || explain(new ApiError(problem?.status ?? 500, problem, "", 0));
 }

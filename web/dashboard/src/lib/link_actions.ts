@@ -1,5 +1,5 @@
 import { api, asApiError, type Link, unwrap } from "../api/client";
-import { notify } from "../app/toasts";
+import { forgetUndo, notify } from "../app/toasts";
 import { explain } from "../components/feedback";
 import { t, tn } from "../i18n";
 import { hostAndSlug } from "./format";
@@ -42,7 +42,11 @@ function each(links: readonly Link[], act: (link: Link) => Promise<unknown>, say
 
 export function restore(links: readonly Link[], done: () => void): Promise<void> {
   const act = (link: Link) => unwrap(api.POST("/api/links/{id}/restore", byId(link)));
-  return each(links, act, (restored) => notify(tn("restored", restored.length)), done);
+  const say = (restored: readonly Link[]) => {
+    forgetUndo();
+    notify(tn("restored", restored.length));
+  };
+  return each(links, act, say, done);
 }
 
 /** Deletes links; the message that says so can restore them. */

@@ -12,7 +12,6 @@ import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
-const EXAMPLE = "original_url,slug,title,tags\nhttps://example.com/spring,spring,Spring sale,sale|newsletter\nhttps://example.com/about";
 
 /** The server judges what is no time. */
 const formatGivenTime = (time: string) => (Number.isNaN(Date.parse(time)) ? time : formatTime(time));
@@ -199,7 +198,7 @@ export default function BulkPage() {
           }}
         >
           <Field label={t("bulk.lines")} hint={t("bulk.hint")} error={isTooLarge ? t("bulk.toolarge") : undefined}>
-            {(control) => <textarea class="input textarea mono" rows={8} placeholder={EXAMPLE} value={text} onInput={(event) => setText(event.currentTarget.value)} {...control} />}
+            {(control) => <textarea class="input textarea mono" rows={8} placeholder={t("bulk.example")} value={text} onInput={(event) => setText(event.currentTarget.value)} {...control} />}
           </Field>
           <Field label={t("bulk.file")}>
             {(control) => <input type="file" class="file" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} {...control} />}

@@ -6,6 +6,7 @@ import type { PageProps } from "../app/routes";
 import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { History } from "../components/history";
 import { LinkForm } from "../components/link_form";
 import { LinkActions, StateBadge } from "../components/link_table";
 import { ShareButton } from "../components/share_button";
@@ -62,6 +63,7 @@ export default function LinkPage({ id }: PageProps) {
       </header>
       <Statistics source={linkSource(linkId)} />
       <Visits linkId={linkId} slug={link.slug} />
+      <History link={link} />
       {isEditing && (
         <LinkForm
           link={link}

@@ -5,10 +5,11 @@ import { currentZone } from "../app/settings";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField } from "../components/field";
 import { Icon } from "../components/icons";
+import { type Bots, botsOf, shownCount } from "../components/panel";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { t } from "../i18n";
-import { filtersOf } from "../lib/filters";
+import { filterQuery, filtersOf } from "../lib/filters";
 import { formatCount, hostAndSlug } from "../lib/format";
 import { rangeOf } from "../lib/range";
 import { accountSource } from "../lib/sources";
@@ -18,9 +19,9 @@ const TOP = 10;
 
 type Top = Schemas["TopLinks"]["links"];
 
-function TopTable({ links }: { links: Top }) {
+function TopTable({ links, bots }: { links: Top; bots: Bots }) {
   const { params } = usePlace();
-  const max = Math.max(1, ...links.map((link) => link.humans));
+  const max = Math.max(1, ...links.map((link) => shownCount(link, bots)));
   const range = { range: params.get("range"), from: params.get("from"), to: params.get("to") };
   return (
     <table class="bars bars-large">
@@ -44,12 +45,12 @@ function TopTable({ links }: { links: Top }) {
         {links.map((link) => (
           <tr key={link.id}>
             <th scope="row">
-              <span class="bar" style={{ width: `${(link.humans / max) * 100}%` }} />
+              <span class="bar" style={{ width: `${(shownCount(link, bots) / max) * 100}%` }} />
               <a class="bar-name" href={href(`/links/${link.id}`, range)}>
                 {hostAndSlug(link.short_url)} {link.title && <span class="muted">{link.title}</span>}
               </a>
             </th>
-            <td class="number strong">{formatCount(link.humans)}</td>
+            <td class="number strong">{formatCount(shownCount(link, bots))}</td>
             <td class="number wide-only">{formatCount(link.unique_visitors)}</td>
           </tr>
         ))}
@@ -70,7 +71,10 @@ export default function OverviewPage() {
   const { params } = usePlace();
   const range = rangeOf(params);
   const tag = params.get("tag") ?? undefined;
-  const query = { from: range.from, to: range.to, tz: currentZone(), limit: TOP };
+  const filters = filtersOf(params);
+  const bots = botsOf(params);
+  const query = { from: range.from, to: range.to, tz: currentZone(), limit: TOP, tag, bots: bots || undefined, ...filterQuery(filters) };
+  const isNarrowed = tag !== undefined || bots !== "" || filters.length > 0;
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/stats/top", { params: { query }, signal })), POLL_MS);
   return (
     <>
@@ -87,17 +91,17 @@ export default function OverviewPage() {
       <Statistics source={accountSource(tag)} />
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}
-      {data?.links.length === 0 && (
+      {data?.links.length === 0 && !isNarrowed && (
         <Empty title={t("overview.none")} text={t("overview.none.text")}>
           <a class="button" href={href("/links")}>
             {t("overview.none.action")}
           </a>
         </Empty>
       )}
-      {data && data.links.length > 0 && !tag && (
+      {data && (data.links.length > 0 || isNarrowed) && (
         <section class="card" aria-label={t("top")}>
-          <h2 class="card-head">{t(filtersOf(params).length > 0 ? "top.unfiltered" : "top")}</h2>
-          <TopTable links={data.links} />
+          <h2 class="card-head">{t("top")}</h2>
+          {data.links.length > 0 ? <TopTable links={data.links} bots={bots} /> : <p class="muted panel-empty">{t("panel.empty")}</p>}
         </section>
       )}
     </>

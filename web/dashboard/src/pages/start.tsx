@@ -109,7 +109,7 @@ export default function StartPage() {
         <label class="visually-hidden" for="new-url">
           {t("destination")}
         </label>
-        <input id="new-url" class="input" inputMode="url" required autocomplete="off" placeholder="https://example.com/a-long-address" value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
+        <input id="new-url" class="input" inputMode="url" required autocomplete="off" placeholder={t("example.url")} value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
         <button type="submit" class="button button-primary" disabled={isBusy}>
           {isBusy ? t("working") : t("shorten")}
         </button>

@@ -1,0 +1,20 @@
+/*
+ * One thread at a time, as its request. The history of a link, for its owner and administrators.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
+#define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
+
+#include "lib/http/http_server.h"
+#include "lib/postgres/pg_conn.h"
+#include "services/links-api/request.h"
+
+/*
+ * Names the caller as the author of the changes of links in this transaction. Call it before the
+ * first of them: a change without it has no author. Errors of pg_conn_query.
+ */
+enum err link_history_begin(const struct request *r, struct pg_conn *conn) MUST_CHECK;
+
+/* GET /api/links/{id}/history */
+enum http_progress link_history_get(void *ctx, struct http_exchange *x);
+
+#endif

@@ -1,0 +1,58 @@
+#include "services/links-api/query_params.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/number.h"
+#include "lib/http/http_query.h"
+#include "services/links-api/member.h"
+
+#define NAME_SIZE 64
+
+static struct query_param *find(struct query_param *params, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(params[i].name, name) == 0)
+			return &params[i];
+	return NULL;
+}
+
+static void read_value(struct query_param *p, const char *value, const char *pointer,
+                       struct http_problem_fields *wrong)
+{
+	size_t len = strlen(value);
+	if (p->seen)
+		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
+	else if (p->number && number_parse(value, 1, p->max, p->number) != OK)
+		http_problem_add_field(wrong, pointer, "number",
+		                       "must be a number from 1 to %" PRId64, p->max);
+	else if (p->text && len >= p->text_size)
+		http_problem_add_field(wrong, pointer, "too-many-bytes",
+		                       "must have at most %zu bytes", p->text_size - 1);
+	else if (p->text)
+		memcpy(p->text, value, len + 1);
+	p->seen = true;
+}
+
+enum err query_params_read(const char *query, struct query_param *params, size_t count,
+                           struct http_problem_fields *wrong)
+{
+	char name[NAME_SIZE], value[QUERY_PARAMS_TEXT_SIZE], pointer[HTTP_PROBLEM_POINTER_SIZE];
+	enum err err;
+	while ((err = http_query_next(&query, name, sizeof(name), value, sizeof(value))) !=
+	       ERR_NOT_FOUND) {
+		struct query_param *p = err == OK ? find(params, count, name) : NULL;
+		if (err == OK)
+			member_pointer(name, pointer);
+		if (p)
+			read_value(p, value, pointer, wrong);
+		else if (err == OK)
+			http_problem_add_field(wrong, pointer, "unknown",
+			                       "unknown query parameter");
+		else
+			http_problem_add_field(
+				wrong, "", "malformed",
+				"contains a parameter that is too long or not valid UTF-8");
+	}
+	return wrong->count == 0 ? OK : ERR_INVALID;
+}

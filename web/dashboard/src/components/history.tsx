@@ -1,0 +1,103 @@
+import { useState } from "preact/hooks";
+import { api, type Link, type Schemas, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
+import { type Key, t } from "../i18n";
+import { formatTime } from "../lib/format";
+import { ErrorBox, Skeleton } from "./feedback";
+
+const KEPT = 100; // by the server, for each link
+
+type Change = Schemas["LinkHistoryEntry"];
+type Field = Change["fields"][number];
+
+const changeNames: Record<Change["change"], Key> = {
+  created: "created",
+  updated: "history.updated",
+  disabled: "state.disabled",
+  enabled: "history.enabled",
+  expired: "state.expired",
+  deleted: "state.deleted",
+  restored: "history.restored",
+  claimed: "history.claimed",
+};
+
+const fieldNames: Partial<Record<Field["name"], Key>> = {
+  original_url: "destination",
+  title: "title",
+  tags: "tags",
+  redirect_status: "redirect",
+  expires_at: "expires",
+  expired_url: "expired.url",
+};
+
+function authorOf({ by }: Change): string {
+  if (by.type === "api_key") return t("history.key", { name: by.key_name ?? `#${by.key_id}` });
+  return t(({ user: "history.owner", administrator: "role.admin", system: "history.system", unknown: "unknown" } as const)[by.type]);
+}
+
+function valueOf({ name }: Field, value: Field["from"]): string {
+  if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return "–";
+  if (Array.isArray(value)) return value.join(", ");
+  return name === "expires_at" ? formatTime(value) : String(value);
+}
+
+/** The name of a change says what became of the state, which is therefore not repeated. */
+function Fields({ change }: { change: Change }) {
+  return (
+    <ul>
+      {change.fields.map((field) => {
+        const name = fieldNames[field.name];
+        return (
+          name && (
+            <li key={field.name}>
+              {t(name)}: <del>{valueOf(field, field.from)}</del> → <ins>{valueOf(field, field.to)}</ins>
+            </li>
+          )
+        );
+      })}
+    </ul>
+  );
+}
+
+function Changes({ changes }: { changes: Change[] }) {
+  if (changes.length === 0) return <p class="muted panel-empty">{t("history.none")}</p>;
+  return (
+    <table class="table history">
+      <thead>
+        <tr>
+          <th scope="col">{t("time")}</th>
+          <th scope="col">{t("change")}</th>
+          <th scope="col">{t("history.by")}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {changes.map((change) => (
+          <tr key={change.at}>
+            <td class="muted">{formatTime(change.at)}</td>
+            <td>
+              {t(changeNames[change.change])}
+              <Fields change={change} />
+            </td>
+            <td>{authorOf(change)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What changed in a link, when, and by whom. Loaded when it is opened, and again after each change. */
+export function History({ link }: { link: Link }) {
+  const [isOpen, setOpen] = useState(false);
+  const { data, error, reload } = useQuery(isOpen ? `history ${link.id} ${link.version}` : null, (signal) =>
+    unwrap(api.GET("/api/links/{id}/history", { params: { path: { id: link.id }, query: { limit: KEPT } }, signal })),
+  );
+  return (
+    <details class="card table-card disclosure" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class="card-head">{t("history")}</summary>
+      {error && <ErrorBox error={error} retry={reload} />}
+      {isOpen && !data && !error && <Skeleton lines={3} height={28} />}
+      {data && <Changes changes={data.changes} />}
+    </details>
+  );
+}
