@@ -261,20 +261,16 @@ def test_a_full_password_queue_responds_429(start, database, expect):
     service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=2, LOGIN_FAILURES=0)
     email = unique_email()
     register(Api(service.url), email)
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    blocker = psycopg2.connect(database.url())
-    blocker.cursor().execute("LOCK TABLE users IN SHARE MODE")
     with concurrent.futures.ThreadPoolExecutor(13) as pool:
-        registration = pool.submit(register, Api(service.url), unique_email())
-        wait_until(lambda: database.value(waiting) == 1, 60, "the thread to be busy")
-        logins = [pool.submit(login, Api(service.url), email) for _ in range(12)]
-        wait_until(lambda: sum(each.done() for each in logins) >= 10, 60, "the queue to be full")
-        # Other requests do not wait for the queued passwords.
-        assert Api(service.url).call("GET", "/api/stats").status == 200
-        assert not all(each.done() for each in logins)
-        blocker.rollback()
-    blocker.close()
-    assert registration.result().status == 201
+        with database.locked("users", "SHARE"):
+            registration = pool.submit(register, Api(service.url), unique_email())
+            database.await_statements_waiting(1)
+            logins = [pool.submit(login, Api(service.url), email) for _ in range(12)]
+            wait_until(lambda: sum(each.done() for each in logins) >= 10, 60, "the queue to be full")
+            # Other requests do not wait for the queued passwords.
+            assert Api(service.url).call("GET", "/api/stats").status == 200
+            assert not all(each.done() for each in logins)
+        assert registration.result().status == 201
     answers = [each.result() for each in logins]
     busy = [answer for answer in answers if answer.status != 200]
     assert 0 < len(busy) < 12
