@@ -4,12 +4,10 @@ Objectives have windows of days. After the first fault their alerts may fire at 
 """
 
 import concurrent.futures
-import contextlib
 import http.client
 import os
 import pathlib
 import shutil
-import socket
 import time
 import urllib.parse
 
@@ -19,6 +17,7 @@ from harness import BUILD, Stack, Store, wait_until
 
 from clients import Api
 from stacklib import paths
+from stacklib.ports import Ports
 
 OBJECTIVES = {f"Waymark{name}Burn{pace}" for name in ("Redirects", "Clicks") for pace in ("Fast", "Slow")}
 FIRES_S, ENDS_S = 300, 300
@@ -29,12 +28,6 @@ JOURNAL_BYTES, CLICKS = 4 << 20, 16_000
 HOSTS, RULES = "blocked-hosts", "user-agents.yaml"
 
 pytestmark = pytest.mark.skipif(not shutil.which("prometheus"), reason="there is no prometheus: tools/setup test")
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(condition, seconds, what):
@@ -68,7 +61,8 @@ class Watched:
         )
         self.load = Load(self.addresses, "watched")
         self.load.start()
-        self.prometheus = Prometheus(folder, self.addresses, free_port())
+        self.ports = Ports()
+        self.prometheus = Prometheus(folder, self.addresses, self.ports.take())
 
     def write(self, name, text=None):
         """Writes a file of facts or hosts; without a text, its original one."""

@@ -29,7 +29,13 @@ def new_user(stack):
 
 
 def location(url, link):
-    return ask(url, "GET", f"/{link['slug']}").headers.get("location")
+    """Where the link leads. A redirector whose stores are slow answers 503, and is asked again."""
+
+    def answered():
+        answer = ask(url, "GET", f"/{link['slug']}")
+        return answer if answer.status != 503 else None
+
+    return wait_until(answered, TIMEOUT_S, f"an answer for {link['slug']}").headers.get("location")
 
 
 def change(user, link, destination):

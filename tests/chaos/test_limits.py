@@ -6,6 +6,7 @@ A new limit is one more row of LIMITS, and its variable in SERVICES.
 import concurrent.futures
 import contextlib
 import dataclasses
+import itertools
 import json
 import re
 import secrets
@@ -24,6 +25,7 @@ from secure_harness import OtherService, sql
 ELSEWHERE = {"UNKNOWN_QUERIES_PER_SECOND", "LIVE_STREAMS", "LIVE_STREAMS_PER_ACCOUNT", "LIVE_STREAM_S"}
 LINK = {"original_url": "https://example.com/"}
 PASSWORD = "correct horse battery"
+NETWORKS = itertools.count()
 KIB = 1024
 TIMEOUT_S = 120
 WAIT_MS = 2000
@@ -101,7 +103,8 @@ class Subject:
 
 def network():
     """The header of a client in a network that nobody else uses."""
-    return {"X-Forwarded-For": f"100.{64 + secrets.randbelow(64)}.{secrets.randbelow(256)}.7"}
+    number = next(NETWORKS)
+    return {"X-Forwarded-For": f"100.{64 + number // 256}.{number % 256}.7"}
 
 
 def after(times, send):

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -15,6 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from service import BASE, BUILD, SECRET, Database
+from stacklib.ports import Ports
 from waiting import wait_until
 
 TIMEOUT_S = 60
@@ -29,11 +29,6 @@ ROLES = {
 }
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
 def migrate(database, folder):
     variables = {"PG_URL": database.url(), "MIGRATIONS_DIR": str(folder)}
     run = subprocess.run([BUILD / "bin/migrate"], capture_output=True, text=True, env=variables, cwd=ROOT)
@@ -44,7 +39,8 @@ class Pod:
     def __init__(self, name, database, folder):
         self.name = name
         self.log = (folder / f"{name}.log").open("w+")
-        self.ops = f"http://127.0.0.1:{(port := free_port())}"
+        self.ports = Ports()
+        self.ops = f"http://127.0.0.1:{(port := self.ports.take())}"
         environment = {
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
             "PG_URL": database.url(ROLES[name][0]),

@@ -18,7 +18,7 @@ BIN = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", "build/dev")) / "bin"
 @pytest.mark.parametrize("server", OPS)
 def test_every_service_is_alive_and_ready(env, server):
     assert ask(env[server], "GET", "/livez").status == 200
-    assert ask(env[server], "GET", "/readyz").status == 200
+    wait_until(lambda: ask(env[server], "GET", "/readyz").status == 200, 120, "readiness")
 
 
 @pytest.mark.parametrize("server", OPS)

@@ -8,10 +8,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/redis/redis_conn.h"
 #include "tests/support/test.h"
@@ -21,23 +23,57 @@
 #define CALL_MS 5000
 #define WORDS_MAX 16
 
+/* Below the ephemeral range, so that no other socket takes the port while the server restarts. */
+#define PORT_MIN 20000
+#define PORT_MAX 32000
+#define PORT_TRIES 200
+
 struct test_redis {
 	uint16_t port;
+	int reservation; /* of the port, against other tests and stacks (tools/stacklib/ports.py) */
 	pid_t pid;
 	char folder[TEST_FOLDER_SIZE];
 };
 
-static uint16_t free_port(void)
+static bool is_free(uint16_t port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_port = htons(port),
 		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(address);
+	int on = 1;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	bool is_bound = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 	close(fd);
-	return ntohs(address.sin_port);
+	return is_bound;
+}
+
+/* The kernel releases the abstract name of the port when this process ends. */
+static bool reserve(struct test_redis *redis, uint16_t port)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "waymark-port-%u",
+	                   (unsigned)port);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	if (bind(fd, (struct sockaddr *)&name, size) != 0 || !is_free(port)) {
+		close(fd);
+		return false;
+	}
+	redis->port = port;
+	redis->reservation = fd;
+	return true;
+}
+
+static void take_port(struct test_redis *redis)
+{
+	for (int i = 0; i < PORT_TRIES; i++) {
+		if (reserve(redis, (uint16_t)(PORT_MIN + entropy_below(PORT_MAX - PORT_MIN))))
+			return;
+	}
+	fail_msg("no free port between %d and %d", PORT_MIN, PORT_MAX);
 }
 
 /* Runs in the child process. */
@@ -92,7 +128,7 @@ struct test_redis *test_redis_new(void)
 	struct test_redis *redis = mem_zero(sizeof(*redis));
 	signal(SIGPIPE, SIG_IGN);
 	test_folder_make(redis->folder);
-	redis->port = free_port();
+	take_port(redis);
 	start(redis);
 	return redis;
 }
@@ -100,6 +136,7 @@ struct test_redis *test_redis_new(void)
 void test_redis_free(struct test_redis *redis)
 {
 	end(redis);
+	close(redis->reservation);
 	test_folder_remove(redis->folder);
 	free(redis);
 }

@@ -114,6 +114,8 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.send_header("Location", page["location"])
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")
+        # Before the client can have the response and send its next request.
+        server.log.add(kind="end", host=host, path=self.path)
         self.end_headers()
         self.close_connection = True
         if self.command == "GET":
@@ -124,7 +126,6 @@ class Web(http.server.BaseHTTPRequestHandler):
             except OSError:
                 pass
             server.log.add(kind="sent", host=host, path=self.path, bytes=sent)
-        server.log.add(kind="end", host=host, path=self.path)
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):

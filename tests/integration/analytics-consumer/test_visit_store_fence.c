@@ -159,7 +159,7 @@ static void continue_after_a_frozen(const char *copy_sql, struct consumer_fixtur
 		                                      .max = 2,
 		                                      .wait_ms = 5000,
 		                                      .connect_timeout_ms = 5000,
-		                                      .statement_timeout_ms = 400,
+		                                      .statement_timeout_ms = 1000,
 		                                      .clock = clock_system(),
 		                                      .log = fixture->backend->log };
 	struct partition_owner owner;

@@ -133,7 +133,9 @@ int64_t backend_fixture_metric(struct metrics *metrics, const char *name)
 struct pg_conn *backend_fixture_pg(const struct backend_fixture *f)
 {
 	struct pg_conn *conn = NULL;
-	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 5000, f->log, &conn), OK);
+	assert_int_equal(
+		pg_conn_open(f->pg_url, "test", TEST_DEADLINE_MS, TEST_DEADLINE_MS, f->log, &conn),
+		OK);
 	return conn;
 }
 

@@ -37,7 +37,7 @@ int janitor_fixture_set_up(void **state)
 		                     .visit_log_keep_days = 400 };
 	clock_fake_init(&f->clock, NOON_US);
 	assert_int_equal(fenced_lock_init(&f->lock, "test", "this"), OK);
-	f->run = janitor_fixture_new_run(f, f->conn, &f->lock, 60000);
+	f->run = janitor_fixture_new_run(f, f->conn, &f->lock, JANITOR_FIXTURE_LOCK_MS);
 	assert_int_equal(run_start(&f->run), OK);
 	*state = f;
 	return 0;

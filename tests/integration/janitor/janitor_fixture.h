@@ -8,7 +8,8 @@
 #include "services/janitor/run.h"
 #include "tests/support/test_database.h"
 
-#define JANITOR_FIXTURE_DAY 20000 /* 2024-10-04; the clock starts at noon */
+#define JANITOR_FIXTURE_DAY 20000      /* 2024-10-04; the clock starts at noon */
+#define JANITOR_FIXTURE_LOCK_MS 600000 /* far longer than a test takes */
 
 struct janitor_fixture {
 	struct test_database *db;

@@ -56,7 +56,7 @@ static void extends_the_lock_when_half_of_its_time_is_over(void **state)
 	                  "UPDATE shedlock SET lock_until = clock_timestamp() + interval '10 s'");
 	assert_int_equal(salts_run(&f->run, &changed), OK);
 	assert_int_equal(test_database_ask(f->db, lock_is_long), 0);
-	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_S);
+	clock_fake_advance(&f->clock, JANITOR_FIXTURE_LOCK_MS / 2 * CLOCK_US_PER_MS);
 	assert_int_equal(salts_run(&f->run, &changed), OK);
 	assert_int_equal(test_database_ask(f->db, lock_is_long), 1);
 }
@@ -89,7 +89,7 @@ static void *contend(void *arg)
 	if (fenced_lock_init(&lock, "contended", "the same name") != OK)
 		return NULL;
 	struct run run = janitor_fixture_new_run(c->f, c->conn, &lock, RUN_AT_MOST_MS_MIN);
-	int64_t deadline_us = clock_steady_us(clock_system()) + 20 * CLOCK_US_PER_S;
+	int64_t deadline_us = clock_steady_us(clock_system()) + TEST_DEADLINE_US;
 	while (c->batches < 20 && !c->overlapped && clock_steady_us(clock_system()) < deadline_us) {
 		if (run_start(&run) != OK)
 			continue;

@@ -18,6 +18,7 @@ struct recorder {
 	int received;
 	int last_topic;
 	int received_of[PARTITIONS_MAX];
+	int received_with_value; /* the probes have none */
 	char last_key[64];
 	char last_value[64];
 	char last_header[64];
@@ -80,6 +81,7 @@ static void poll_once(struct recorder *r, int64_t timeout_ms)
 	}
 	r->received++;
 	r->received_of[m.partition]++;
+	r->received_with_value += m.value != NULL;
 	snprintf(r->last_key, sizeof(r->last_key), "%.*s", (int)m.key_len, (const char *)m.key);
 	snprintf(r->last_value, sizeof(r->last_value), "%.*s", (int)m.value_len,
 	         m.value ? (const char *)m.value : "");
@@ -99,9 +101,19 @@ static bool has_got(struct recorder *r, int wanted)
 	return r->received >= wanted;
 }
 
+static bool has_got_values(struct recorder *r, int wanted)
+{
+	return r->received_with_value >= wanted;
+}
+
 static bool has_reached_an_end(struct recorder *r, int wanted)
 {
 	return r->ends >= wanted;
+}
+
+static bool has_end(struct recorder *r, int wanted)
+{
+	return r->end == wanted;
 }
 
 static bool has_lost(struct recorder *r, int wanted)
@@ -166,10 +178,10 @@ static void reads_every_partition_from_its_end(void **state)
 	assert_string_equal(r.last_key, "probe");
 	assert_true(r.last_is_tombstone);
 	assert_string_equal(r.last_header, "value of a header");
-	int probes = r.received;
-	assert_in_range(probes, 4, 99);
+	assert_true(r.received >= 4);
+	assert_int_equal(r.received_with_value, 0);
 	kafka_fixture_fill(f, "new", 100);
-	poll_until(&r, has_got, probes + 100);
+	poll_until(&r, has_got_values, 100);
 	assert_int_equal(strncmp(r.last_value, "new", 3), 0);
 	assert_false(r.last_is_tombstone);
 	for (int part = 0; part < 4; part++)
@@ -253,9 +265,8 @@ static void reads_partitions_that_are_added_from_their_beginning(void **state)
 	rd_kafka_queue_destroy(queue);
 	await_partitions(admin, f->unique, 3);
 	rd_kafka_destroy(admin);
-	int before = r.received;
 	kafka_fixture_fill(f, "k", 60);
-	poll_until(&r, has_got, before + 60);
+	poll_until(&r, has_got_values, 60);
 	assert_int_equal(r.found, 3);
 	assert_true(r.received_of[1] > 0 && r.received_of[2] > 0);
 	assert_int_equal(r.lost, 0);
@@ -300,12 +311,13 @@ static void names_the_ends_that_it_reaches(void **state)
 	assert_int_equal(r.end, 3);
 	assert_int_equal(r.received, 0);
 	kafka_fixture_fill(f, "new", 2);
-	poll_until(&r, has_reached_an_end, 2);
-	assert_int_equal(r.end, 5);
+	/* The reader may reach an end between the two. */
+	poll_until(&r, has_got, 2);
+	poll_until(&r, has_end, 5);
 	assert_int_equal(r.received, 2);
 	kafka_topic_reader_skip_to_end(r.reader, 0, 0);
 	assert_int_equal(r.lost, 1);
-	poll_until(&r, has_reached_an_end, 3);
+	poll_until(&r, has_reached_an_end, r.ends + 1);
 	assert_int_equal(r.end, 5);
 	kafka_topic_reader_free(r.reader);
 }

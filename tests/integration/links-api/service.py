@@ -6,7 +6,6 @@ import os
 import pathlib
 import secrets
 import signal
-import socket
 import subprocess
 import tempfile
 import urllib.parse
@@ -15,6 +14,7 @@ import processes
 import psycopg2
 import redis
 from clients import ask
+from stacklib.ports import Ports
 from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -82,8 +82,8 @@ class PrivateRedis:
     """A Redis that the test may freeze, fill and restart."""
 
     def __init__(self):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.ports = Ports()  # keeps the port for this Redis, also while it restarts
+        self.port = self.ports.take()
         self.url = f"redis://127.0.0.1:{self.port}"
         self.folder = tempfile.TemporaryDirectory(prefix="redis-")
         self.client = redis.Redis.from_url(self.url)
@@ -162,6 +162,10 @@ class Service:
             "BULK_LINKS_PER_MINUTE": "0",
             "PASSWORD_HASH_COST": "4",
             "LIVE_STREAM_S": "1",
+            # A busy machine may take long for a statement, or to wake a worker.
+            "PG_STATEMENT_TIMEOUT_MS": "60000",
+            "PG_HEAVY_STATEMENT_TIMEOUT_MS": "60000",
+            "HTTP_WORKER_WAIT_MS": "60000",
         }
         environment |= {name: str(value) for name, value in variables.items()}
         self.process = processes.popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)

@@ -172,17 +172,18 @@ def make_cached_link(cache, user, service):
 
 
 def change_while_redis_is_frozen(cache, service):
-    """The slugs of a disabled link of version 3 and of a link that Redis still reports as missing."""
+    """The slugs of a disabled link of version 3 and of a link that Redis still reports as missing, and the raises before."""
     user = register_user(service)
     link = make_cached_link(cache, user, service)
     looked_up_before = "early-" + unique_email()[5:17]
     cache.client.set(f"link:{looked_up_before}", f"? {cache.announced_generation()[0]}", ex=60)
     assert cache.valid_entry(looked_up_before) == "?"
+    before = raises(service, "update_timeout")
     cache.freeze()
     for change in ({"original_url": "https://example.com/new"}, {"state": "disabled"}):
         assert user.call("PATCH", f"/api/links/{link['id']}", change).status == 200
     user.create(slug=looked_up_before)
-    return link["slug"], looked_up_before
+    return link["slug"], looked_up_before, before
 
 
 def assert_no_old_entry_is_valid(cache, database, disabled, created):
@@ -193,23 +194,23 @@ def assert_no_old_entry_is_valid(cache, database, disabled, created):
 
 def test_a_thawed_redis_has_no_valid_entry_that_missed_a_change(spawn, topic, LinkEvent, database, cache):
     service = spawn(REDIS_URL=cache.url)
-    disabled, created = change_while_redis_is_frozen(cache, service)
+    disabled, created, before = change_while_redis_is_frozen(cache, service)
     wanted = {disabled: 3, created: 1}
     assert_complete_and_in_order(read_versions(topic, LinkEvent, wanted, seconds=60), wanted)
     wait_until(lambda: metric(service, "waymark_outbox_waiting_rows") == 0, 60, "Kafka not to wait for Redis")
     assert cache.process.poll() is None
-    wait_until(lambda: raises(service, "update_timeout") == 1, 60, "the generation to be raised")
+    wait_until(lambda: raises(service, "update_timeout") == before + 1, 60, "the generation to be raised")
     cache.thaw()
     assert_no_old_entry_is_valid(cache, database, disabled, created)
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "an empty outbox")
-    assert raises(service, "update_timeout") == 1
+    assert raises(service, "update_timeout") == before + 1
     wait_until_cache_is_valid(service)
 
 
 def test_redis_catches_up_without_kafka(spawn, cache, database):
     service = spawn(REDIS_URL=cache.url, KAFKA_BROKERS="127.0.0.1:1")
-    disabled, created = change_while_redis_is_frozen(cache, service)
-    wait_until(lambda: raises(service, "update_timeout") == 1, 60, "the generation to be raised")
+    disabled, created, before = change_while_redis_is_frozen(cache, service)
+    wait_until(lambda: raises(service, "update_timeout") == before + 1, 60, "the generation to be raised")
     cache.thaw()
     assert_no_old_entry_is_valid(cache, database, disabled, created)
     wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE NOT cached") == 0, 60, "Redis to have all changes")
@@ -278,9 +279,9 @@ def test_a_change_is_not_acknowledged_while_an_old_cache_entry_is_valid(spawn, c
     user.base = successor.url
     with concurrent.futures.ThreadPoolExecutor(1) as clients:
         patch = clients.submit(user.call, "PATCH", f"/api/links/{link['id']}", {"state": "disabled"})
+        wait_until(lambda: database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DISABLED", 60, "the change to be committed")
         with pytest.raises(concurrent.futures.TimeoutError):
-            patch.result(timeout=1.5)
-        assert database.value("SELECT state FROM links WHERE id = %s", link["id"]) == "DISABLED"
+            patch.result(timeout=1)
         cache.thaw()
         assert patch.result(timeout=60).status == 200
     assert cache.valid_entry(link["slug"]) == (2, DISABLED)

@@ -306,7 +306,7 @@ def test_before_the_log_the_earlier_period_of_a_filter_is_null(new_user, databas
 
 def test_a_query_that_takes_too_long_is_refused(new_user, database, start, expect):
     """A lock on the roll-ups makes every query time out, as too many links would."""
-    eve = new_user(start(PG_HEAVY_STATEMENT_TIMEOUT_MS="300"))
+    eve = new_user(start(PG_HEAVY_STATEMENT_TIMEOUT_MS=2000))
     eve.create()
     span = {"start": text(BEGIN), "to": text(END)}
     with psycopg2.connect(database.url()) as blocker:

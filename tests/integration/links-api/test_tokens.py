@@ -116,10 +116,10 @@ def oversized(user):
 
 def hostile(user, key):
     claims = make_claims(user)
+    yield from other_claims(user)  # some become valid in a minute
     yield from other_algorithms(claims)
     yield from other_keys(claims)
     yield from unknown_headers(claims)
-    yield from other_claims(user)
     yield from malformed(sign(HEADER, claims))
     yield from oversized(user)
     yield from ("", ".", "..", "...", "null", "undefined", "wm_", "wm_" + "A" * 43, key[:-1], key + "A", key.swapcase())
@@ -142,7 +142,7 @@ def test_no_hostile_token_is_accepted(service, database, user):
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
     key = insert_api_key(database, user.id, ["links:read"])
     good = sign(HEADER, make_claims(user.id))
-    tokens = sorted(set(hostile(user.id, key)) - {good})
+    tokens = [token for token in dict.fromkeys(hostile(user.id, key)) if token != good]
     answers = {}
     for token in tokens:
         if any(ord(character) < 32 and character != "\t" for character in token):

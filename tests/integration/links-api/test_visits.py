@@ -276,7 +276,7 @@ def test_slow_clients_occupy_no_workers_or_database_connections(start, database,
 
 
 def test_an_interrupted_export_does_not_look_complete(spawn, database, ann, big):
-    service = spawn(PG_HEAVY_STATEMENT_TIMEOUT_MS=500)
+    service = spawn(PG_HEAVY_STATEMENT_TIMEOUT_MS=2000)
     api = Api(service.url)
     api.token = ann.token
     reader = Reader(service, api, big)

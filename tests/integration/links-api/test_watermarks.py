@@ -130,8 +130,8 @@ def test_every_change_committed_before_a_watermark_stands_below_its_ends(spawn, 
 
 
 def test_an_idle_topic_of_links_stays_empty_while_watermarks_advance(spawn, topic, watermarks, read, database):
-    spawn()
     began = database.value("SELECT clock_timestamp()")
+    spawn()
     first = read(watermarks.wait_for(anything)[0].value())
     seen = [first] + [read(message.value()) for message in watermarks.wait_for(anything, count=20)]
     times = [as_of(watermark) for watermark in seen]
@@ -162,9 +162,9 @@ def test_only_the_active_relay_sends_watermarks(spawn, watermarks, read, databas
     spawn()
     watermarks.wait_for(anything)
     for _ in range(3):
-        database.run("UPDATE shedlock SET lock_until = timezone('utc', clock_timestamp()) + interval '2 s', fence = fence + 1, "
-                     "locked_by = 'somebody else' WHERE name = 'waymark_outbox_relay'")  # fmt: skip
-        taken, free = database.run("SELECT clock_timestamp(), lock_until AT TIME ZONE 'utc' FROM shedlock WHERE name = 'waymark_outbox_relay'")[0]
+        free = database.value("UPDATE shedlock SET lock_until = timezone('utc', clock_timestamp()) + interval '2 s', fence = fence + 1, locked_by = 'somebody else' "
+                              "WHERE name = 'waymark_outbox_relay' RETURNING lock_until AT TIME ZONE 'utc'")  # fmt: skip
+        taken = database.value("SELECT clock_timestamp()")
         first = watermarks.wait_for(lambda m: as_of(read(m.value())) > taken, seconds=60)[0]
         assert as_of(read(first.value())) >= free, "a watermark was sent while another relay held the lock"
 

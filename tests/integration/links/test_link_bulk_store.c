@@ -195,7 +195,7 @@ static void reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try(v
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, compete, &rival), 0);
 	struct timespec tick = { .tv_nsec = 5000000 };
-	for (int left = 1000; !is_waiting_for_a_lock(f); left--) {
+	for (int left = 12000; !is_waiting_for_a_lock(f); left--) {
 		assert_true(left > 0);
 		nanosleep(&tick, NULL);
 	}

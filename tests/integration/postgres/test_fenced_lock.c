@@ -114,7 +114,7 @@ static void expires_later_when_extended(void **state)
 	struct fenced_lock a = new_lock(*state, "a");
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a.name);
-	assert_int_equal(fenced_lock_acquire(&a, conn, 5000), OK);
+	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS / 3), OK);
 	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), OK);
 	assert_in_range(
 		backend_fixture_query_int(
@@ -122,7 +122,7 @@ static void expires_later_when_extended(void **state)
 			"SELECT round(extract(epoch FROM lock_until - clock_timestamp()))::int "
 			"FROM shedlock WHERE name = $1",
 			&p),
-		55, 60);
+		30, 60);
 	pg_conn_close(conn);
 }
 
@@ -133,12 +133,12 @@ static void is_held_for_at_least_the_minimum(void **state)
 	struct fenced_lock b = new_lock(*state, "b");
 	int64_t begun_ms = backend_fixture_now_ms();
 	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
-	assert_int_equal(fenced_lock_release(&a, conn, 300), OK);
+	assert_int_equal(fenced_lock_release(&a, conn, 2000), OK);
 	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_CONFLICT);
 	acquire_when_expired(&b, conn, LONG_MS);
 	int64_t took_ms = backend_fixture_now_ms() - begun_ms;
-	assert_true(took_ms >= 290);
-	test_speed_at_most(took_ms, 3000, "ms");
+	assert_true(took_ms >= 1990);
+	test_speed_at_most(took_ms, 5000, "ms");
 	pg_conn_close(conn);
 }
 
@@ -190,7 +190,7 @@ static void blocks_contenders_until_the_checked_batch_commits(void **state)
 	assert_int_equal(
 		pg_conn_open(f->pg_url, "lock-contender", 5000, 10000, f->log, &contender.conn),
 		OK);
-	assert_int_equal(fenced_lock_acquire(&a, conn, 200), OK);
+	assert_int_equal(fenced_lock_acquire(&a, conn, 2000), OK);
 	assert_int_equal(pg_conn_begin(conn), OK);
 	assert_int_equal(fenced_lock_check(&a, conn), OK);
 	struct attempt attempt = { &a, observer, 0 };
@@ -300,7 +300,7 @@ static void shows_its_state_to_any_process(void **state)
 	assert_int_equal(fenced_lock_query(&b, conn, &how), ERR_NOT_FOUND);
 	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
 	assert_int_equal(fenced_lock_query(&b, conn, &how), OK);
-	assert_in_range(how.left_ms, LONG_MS - 5000, LONG_MS);
+	assert_in_range(how.left_ms, LONG_MS / 2, LONG_MS);
 	assert_in_range(how.since_ms, 0, TEST_DEADLINE_MS);
 	assert_in_range(how.left_ms + how.since_ms, LONG_MS, LONG_MS + 2);
 	/* Also while another transaction has locked the row. */

@@ -221,12 +221,12 @@ static void ends_a_statement_after_its_timeout_and_continues(void **state)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *conn = NULL;
-	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &conn), OK);
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 2000, f->log, &conn), OK);
 	int64_t begun_ms = backend_fixture_now_ms();
 	assert_int_equal(pg_conn_query(conn, "SELECT pg_sleep(30)", NULL, NULL), ERR_LIMIT);
 	int64_t took_ms = backend_fixture_now_ms() - begun_ms;
-	assert_true(took_ms >= 90);
-	test_speed_at_most(took_ms, 3000, "ms");
+	assert_true(took_ms >= 1990);
+	test_speed_at_most(took_ms, 5000, "ms");
 	assert_true(pg_conn_is_usable(conn));
 	assert_int_equal(backend_fixture_query_int(conn, "SELECT 5", NULL), 5);
 	pg_conn_close(conn);
@@ -384,7 +384,7 @@ static void releases_the_locks_of_a_client_that_idles_in_a_transaction(void **st
 	struct pg_conn *other = backend_fixture_pg(f);
 	struct pg_params p = { 0 };
 	pg_params_text(&p, f->unique);
-	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &silent), OK);
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 2000, f->log, &silent), OK);
 	assert_int_equal(pg_conn_begin(silent), OK);
 	assert_int_equal(
 		pg_conn_query(silent, "SELECT pg_advisory_xact_lock(hashtext($1))", &p, NULL), OK);

@@ -5,7 +5,7 @@
 #include "tests/support/test.h"
 
 #define WAIT_MS 100
-#define TIMEOUT_MS 3000
+#define TIMEOUT_MS TEST_DEADLINE_MS
 
 /* One connection, so reads use the connection that wrote. */
 static struct pg_pool *new_pool(const struct backend_fixture *f)

@@ -55,7 +55,7 @@ static void makes_one_event_per_redirect_and_none_for_other_responses(void **sta
 static void ships_every_event_before_it_ends(void **state)
 {
 	struct fixture *f = *state;
-	f->config.drain_ms = 15000;
+	f->config.drain_ms = FIXTURE_TIMEOUT_MS;
 	f->config.memory_ttl_ms = 60000;
 	fixture_add_link(f, "flush");
 	fixture_start(f);

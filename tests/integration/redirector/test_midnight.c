@@ -17,6 +17,7 @@
 #define APART_US (200 * CLOCK_US_PER_MS) /* the difference of the clocks */
 #define BEFORE_US (500 * CLOCK_US_PER_MS)
 #define EVENTS_MAX 20000
+#define NAME_SIZE 24
 #define WITHOUT_HASH "waymark_events_without_visitor_hash_total"
 
 /* The system clock with an offset. */
@@ -83,6 +84,14 @@ static void get_link(struct midnight *m, struct instance *instance, const char *
 	m->requested++;
 }
 
+/* One request of each visitor to each redirector. */
+static void get_links(struct midnight *m, char names[VISITORS][NAME_SIZE])
+{
+	for (int i = 0; i < REDIRECTORS * VISITORS; i++)
+		get_link(m, &m->instances[i % REDIRECTORS], names[i / REDIRECTORS],
+		         i / REDIRECTORS);
+}
+
 static void await_salts(struct midnight *m, struct instance *instance)
 {
 	double without;
@@ -103,6 +112,7 @@ static void start(struct instance *instance, struct fixture *f, int64_t now_us)
 	test_folder_make(instance->fixture.journal_dir);
 	memcpy(instance->fixture.config.journal_dir, instance->fixture.journal_dir,
 	       sizeof(instance->fixture.journal_dir));
+	instance->fixture.config.drain_ms = FIXTURE_TIMEOUT_MS;
 	fixture_start(&instance->fixture);
 }
 
@@ -147,7 +157,7 @@ static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 	m.at_us = ((int64_t)clock_utc_day(clock_now_us(clock_system())) + 1) * CLOCK_US_PER_DAY;
 	create_salts(f, clock_utc_day(m.at_us) - 1, clock_utc_day(m.at_us) + 1, m.salts);
 	fixture_add_link(f, "warmup");
-	char names[VISITORS][24];
+	char names[VISITORS][NAME_SIZE];
 	for (int i = 0; i < VISITORS; i++) {
 		snprintf(names[i], sizeof(names[i]), "visitor-%d", i);
 		fixture_add_link(f, names[i]);
@@ -158,14 +168,16 @@ static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 	}
 	/* No salt is read at midnight: both are cached already. */
 	test_database_run(f->database, "ALTER TABLE visitor_salts RENAME TO away");
+	m.requested = 0;
+	/* On a busy machine few requests are just before midnight. */
+	for (int i = 0; i < 2; i++)
+		get_links(&m, names);
 	set_clock(&m.instances[0].clock, m.at_us - BEFORE_US);
 	set_clock(&m.instances[1].clock, m.at_us - BEFORE_US - APART_US);
-	m.requested = 0;
-	while (!is_over(&m) && m.requested < EVENTS_MAX) {
-		for (int i = 0; i < REDIRECTORS * VISITORS; i++)
-			get_link(&m, &m.instances[i % REDIRECTORS], names[i / REDIRECTORS],
-			         i / REDIRECTORS);
-	}
+	while (!is_over(&m) && m.requested < EVENTS_MAX / 2)
+		get_links(&m, names);
+	for (int i = 0; i < 2; i++)
+		get_links(&m, names);
 	for (size_t i = 0; i < REDIRECTORS; i++)
 		stop(&m.instances[i]);
 	test_database_run(f->database, "ALTER TABLE away RENAME TO visitor_salts");

@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { Dialog } from "../components/dialog";
 import { type Key, t } from "../i18n";
 import { currentPlace, href, navigate } from "./router";
@@ -11,7 +11,8 @@ function isTyping(target: EventTarget | null): boolean {
 
 /** Calls the handler of a key that is pressed outside of fields and dialogs. */
 export function useKeys(keys: Record<string, () => void>): void {
-  useEffect(() => {
+  // Before the next key press is handled, however quick it is.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector("dialog[open]")) return;
