@@ -259,7 +259,7 @@ static void retries_soon_after_a_failure(void **state)
 static void is_replaced_by_another_janitor_after_a_kill(void **state)
 {
 	struct fixture *f = *state;
-	/* The last one only for the first janitor, which then is still at work when it is killed. */
+	/* The last one is for the first janitor, which is still at work when it is killed. */
 	const char *settings[] = { "EXPIRY_PERIOD_S=1",
 		                   "EXPIRY_FIRST_DELAY_S=0",
 		                   "EXPIRED_GRACE_S=0",
