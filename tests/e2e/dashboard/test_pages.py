@@ -41,6 +41,22 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
 
 
+def test_a_filter_keeps_what_is_typed_while_the_list_arrives(env, page, window, user):
+    make_admin(env, user.email)
+    held = []
+    page.route("**/api/admin/users?*", lambda route: held.append(route))
+    window.goto("/admin/users")
+    search = page.get_by_role("searchbox")
+    search.press_sequentially(user.email)
+    wait_until(lambda: page.wait_for_timeout(10) or held, 60, "the request")
+    held[0].continue_()
+    expect(page.locator("tbody tr").first).to_be_visible()
+    expect(search).to_have_value(user.email)
+    page.unroute("**/api/admin/users?*")
+    search.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
 KINDS = (
     "CountingLagging", "CountingStalled", "Degraded", "JanitorTaskLate", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "ServiceMissing", "TargetDown",
 )  # fmt: skip

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { t } from "../i18n";
 
 interface FieldProps {
@@ -100,5 +100,29 @@ export function SubmitButton({ isBusy, children }: { isBusy: boolean; children: 
     <button type="submit" class="button button-primary" disabled={isBusy}>
       {isBusy ? t("working") : children}
     </button>
+  );
+}
+
+interface FilterProps {
+  label: string;
+  placeholder: string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+/** Filters a list by a text, once that is complete. What somebody types stays when the list arrives meanwhile. */
+export function FilterField({ label, placeholder, value, onChange }: FilterProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <input
+      class="input"
+      aria-label={label}
+      placeholder={placeholder}
+      type="search"
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+      onChange={(event) => onChange(event.currentTarget.value.trim())}
+    />
   );
 }

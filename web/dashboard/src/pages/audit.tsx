@@ -2,6 +2,7 @@ import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { FilterField } from "../components/field";
 import { t } from "../i18n";
 import { formatTime } from "../lib/format";
 
@@ -29,8 +30,8 @@ export default function AuditPage() {
         <h1>{t("audit")}</h1>
       </header>
       <div class="filter-bar">
-        <input class="input" aria-label={t("action")} placeholder={t("audit.action")} value={query.action ?? ""} onChange={(event) => setParams({ action: event.currentTarget.value.trim(), cursor: "" })} />
-        <input class="input" type="number" min={1} aria-label={t("actor")} placeholder={t("audit.actor")} value={query.actor_id ?? ""} onChange={(event) => setParams({ actor: event.currentTarget.value, cursor: "" })} />
+        <FilterField label={t("action")} placeholder={t("audit.action")} value={query.action ?? ""} onChange={(action) => setParams({ action, cursor: "" })} />
+        <FilterField label={t("actor")} placeholder={t("audit.actor")} value={params.get("actor") ?? ""} onChange={(actor) => setParams({ actor, cursor: "" })} />
       </div>
       {error && <ErrorBox error={error} retry={reload} />}
       {!data && !error && <Skeleton lines={8} height={36} />}

@@ -7,7 +7,7 @@ import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
 import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
-import { SubmitButton, TextField } from "../components/field";
+import { FilterField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
 import { Menu, type MenuItem } from "../components/menu";
 import { useAction } from "../components/use_action";
@@ -106,7 +106,7 @@ export default function UsersPage() {
       <div class="filter-bar">
         <div class="search">
           <Icon name="search" />
-          <input type="search" class="input" aria-label={t("search.users")} placeholder={t("search.users")} value={q} onChange={(event) => setParams({ q: event.currentTarget.value.trim(), cursor: "" }, { replace: true })} />
+          <FilterField label={t("search.users")} placeholder={t("search.users")} value={q} onChange={(next) => setParams({ q: next, cursor: "" }, { replace: true })} />
         </div>
       </div>
       {shownError && <ErrorBox error={shownError} retry={reload} />}
