@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import socket
 import subprocess
 import sys
 
@@ -119,3 +120,10 @@ def spawn(database):
     yield start_one
     for service in services:
         service.stop()
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as held:  # bound but not listening: connections are refused
+        held.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{held.getsockname()[1]}"

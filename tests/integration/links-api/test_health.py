@@ -82,13 +82,6 @@ def process():
 
 
 @pytest.fixture
-def closed_port():
-    with socket.socket() as held:  # bound but not listening: connections are refused
-        held.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{held.getsockname()[1]}"
-
-
-@pytest.fixture
 def admin_of(spawn, database):
     """admin_of({name: address, …}): an administrator on a links-api that asks these."""
 

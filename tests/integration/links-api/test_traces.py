@@ -133,13 +133,6 @@ def receiver():
 
 
 @pytest.fixture
-def closed_port():
-    with socket.socket() as held:  # bound but not listening: connections are refused
-        held.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{held.getsockname()[1]}"
-
-
-@pytest.fixture
 def traced(spawn, receiver):
     """links-api that begins no trace itself."""
     return spawn(OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url + "/", OTEL_TRACES_SAMPLER_ARG="0")

@@ -45,6 +45,9 @@ BEGIN
     IF NEW.redirect_status <> OLD.redirect_status THEN
         fields := fields || link_history_field('redirect_status', to_jsonb(OLD.redirect_status), to_jsonb(NEW.redirect_status));
     END IF;
+    IF NEW.starts_at IS DISTINCT FROM OLD.starts_at THEN
+        fields := fields || link_history_field('starts_at', to_jsonb(link_history_time(OLD.starts_at)), to_jsonb(link_history_time(NEW.starts_at)));
+    END IF;
     IF NEW.expires_at IS DISTINCT FROM OLD.expires_at THEN
         fields := fields || link_history_field('expires_at', to_jsonb(link_history_time(OLD.expires_at)), to_jsonb(link_history_time(NEW.expires_at)));
     END IF;
