@@ -9,8 +9,6 @@
 #define PG_HEAVY_CONNECTIONS_MIN 1
 #define PG_IDLE_MS 60000
 #define PG_WAITERS_MAX 256
-#define PG_WAIT_MS 2000
-#define PG_CONNECT_TIMEOUT_MS 2000
 
 /* max, min and the timeout of a statement are the caller's. */
 static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metrics, int64_t max,
@@ -23,8 +21,8 @@ static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metri
 		.min = min,
 		.idle_ms = PG_IDLE_MS,
 		.waiters_max = PG_WAITERS_MAX,
-		.wait_ms = PG_WAIT_MS,
-		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
+		.wait_ms = api->config->pg_wait_ms,
+		.connect_timeout_ms = api->config->pg_wait_ms,
 		.statement_timeout_ms = statement_timeout_ms,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = api->clock,

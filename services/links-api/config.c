@@ -78,6 +78,8 @@ static const struct env_var vars[] = {
 	           "PostgreSQL connection string in libpq syntax"),
 	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000,
 	        "largest number of connections to PostgreSQL"),
+	ENV_INT("PG_WAIT_MS", struct config, pg_wait_ms, "2000", 100, 600000,
+	        "how long a request waits for a free connection, and a new connection for the server"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100,
 	        600000, "timeout of one statement"),
 	ENV_INT("PG_HEAVY_CONNECTIONS", struct config, pg_heavy_connections, "4", 1, 1000,

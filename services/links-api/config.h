@@ -32,6 +32,7 @@ struct config {
 	int64_t drain_ms;
 	char pg_url[1024];
 	int64_t pg_connections;
+	int64_t pg_wait_ms; /* for a connection that is free, or new */
 	int64_t pg_statement_timeout_ms;
 	int64_t pg_heavy_connections;
 	int64_t pg_heavy_statement_timeout_ms;

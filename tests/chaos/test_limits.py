@@ -30,7 +30,7 @@ KIB = 1024
 TIMEOUT_S = 120
 WAIT_MS = 2000
 # Redis may be slow on a busy machine, and without Redis nothing is limited.
-PATIENT = {"REDIS_TIMEOUT_MS": "5000", "PG_STATEMENT_TIMEOUT_MS": "60000"}
+PATIENT = {"REDIS_TIMEOUT_MS": "5000", "PG_WAIT_MS": "60000", "PG_STATEMENT_TIMEOUT_MS": "60000"}
 SERVICES = {
     "quotas": (
         "links-api",

@@ -64,11 +64,11 @@ def test_redis_may_stop_freeze_and_return(stack, record_property, promise):
         promise("p99 while Redis is frozen", p99["frozen"], P99_MS, "ms")
 
 
-def lookups_during(stack, visitors, answers):
-    """How many lookups in PostgreSQL so many answers cost."""
+def answers_from_redis(stack, visitors):
+    """Redis holds the links. On a busy machine it is late for a few answers, which PostgreSQL gives then."""
     before = stack.metrics()[BY_POSTGRES]
-    visitors.wait_for_rows(answers)
-    return stack.metrics()[BY_POSTGRES] - before
+    visitors.wait_for_rows(RATE // 2)
+    return stack.metrics()[BY_POSTGRES] - before < RATE // 20
 
 
 def test_a_cache_that_is_all_old_at_once_costs_a_query_per_link(stack, record_property, promise):
@@ -76,7 +76,7 @@ def test_a_cache_that_is_all_old_at_once_costs_a_query_per_link(stack, record_pr
     stack.make_links("hot", HOT_SLUGS)
     visitors = stack.visitors("hot", connections=CONNECTIONS, rate=RATE, slug="hot", slugs=HOT_SLUGS)
     generation = "waymark_link_cache_generation"
-    wait_until(lambda: lookups_during(stack, visitors, RATE // 2) == 0, 120, "Redis to hold every link")
+    wait_until(lambda: answers_from_redis(stack, visitors), 120, "Redis to hold the links")
     warm = observe(OUTAGE_S / 2) if FULL else None
     asked, before = stack.metrics()[BY_POSTGRES], stack.metrics()[generation]
     raising_at = time.monotonic()
@@ -86,7 +86,7 @@ def test_a_cache_that_is_all_old_at_once_costs_a_query_per_link(stack, record_pr
         cache.set("link_cache:generation", b"%d %s %s" % (before + 1, server, heartbeat))
     wait_until(lambda: stack.metrics()[generation] > before + 1, 60, "another generation")
     wait_until(lambda: stack.metrics()[BY_POSTGRES] > asked + HOT_SLUGS / 2, 120, "links to be looked up in PostgreSQL")
-    wait_until(lambda: lookups_during(stack, visitors, RATE // 2) == 0, 120, "Redis to hold every link again")
+    wait_until(lambda: answers_from_redis(stack, visitors), 120, "Redis to hold the links again")
     cold = raising_at, time.monotonic()
     queries = stack.metrics()[BY_POSTGRES] - asked
     log = visitors.stop()

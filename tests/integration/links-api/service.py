@@ -162,7 +162,8 @@ class Service:
             "BULK_LINKS_PER_MINUTE": "0",
             "PASSWORD_HASH_COST": "4",
             "LIVE_STREAM_S": "1",
-            # A busy machine may take long for a statement, or to wake a worker.
+            # A busy machine may take long for a connection, for a statement, or to wake a worker.
+            "PG_WAIT_MS": "60000",
             "PG_STATEMENT_TIMEOUT_MS": "60000",
             "PG_HEAVY_STATEMENT_TIMEOUT_MS": "60000",
             "HTTP_WORKER_WAIT_MS": "60000",

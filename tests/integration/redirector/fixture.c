@@ -87,11 +87,29 @@ static void await_redis_validity(struct fixture *f)
 	}
 }
 
+static int64_t shifted_now_us(const struct clock *self)
+{
+	return clock_now_us(clock_system()) +
+	       atomic_load(&((const struct fixture_clock *)self)->shift_us);
+}
+
+static int64_t steady_us(const struct clock *self)
+{
+	(void)self;
+	return clock_steady_us(clock_system());
+}
+
+void fixture_shift_clock(struct fixture *f, int64_t shift_us)
+{
+	atomic_store(&f->clock.shift_us, shift_us);
+}
+
 int fixture_set_up(void **state)
 {
 	struct fixture *f = *state;
 	f->metrics = metrics_new();
-	f->clock = clock_system();
+	f->clock.clock = (struct clock){ .now_us = shifted_now_us, .steady_us = steady_us };
+	fixture_shift_clock(f, 0);
 	test_folder_make(f->journal_dir);
 	struct redis_pool_config redis = {
 		.url = f->own_redis_url,
@@ -128,8 +146,9 @@ int fixture_tear_down(void **state)
 
 void fixture_start(struct fixture *f)
 {
-	assert_int_equal(redirector_new(&f->config, f->clock, f->log, f->metrics, &f->redirector),
-	                 OK);
+	assert_int_equal(
+		redirector_new(&f->config, &f->clock.clock, f->log, f->metrics, &f->redirector),
+		OK);
 	assert_int_equal(redirector_serve(f->redirector), OK);
 	f->server.port = redirector_http_port(f->redirector);
 	if (strcmp(f->config.redis_url, f->own_redis_url) == 0)

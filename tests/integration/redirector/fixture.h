@@ -12,6 +12,7 @@
 #ifndef WAYMARK_TESTS_INTEGRATION_REDIRECTOR_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_REDIRECTOR_FIXTURE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +31,12 @@
 #define FIXTURE_UNREACHABLE_REDIS "redis://127.0.0.1:1"
 #define FIXTURE_UNREACHABLE_KAFKA "127.0.0.1:1"
 
+/* The system clock, whose wall time a test can shift. */
+struct fixture_clock {
+	struct clock clock;
+	_Atomic int64_t shift_us;
+};
+
 struct fixture {
 	struct test_database *database;
 	struct log *log;
@@ -39,9 +46,8 @@ struct fixture {
 	struct test_announcer *announcer;
 	struct redis_pool *redis; /* the test's own connection to Redis */
 	struct link_cache *link_cache;
-	struct config config; /* change it before fixture_start */
-	const struct clock
-		*clock; /* of the redirector; the system clock unless the test sets another */
+	struct config config;       /* change it before fixture_start */
+	struct fixture_clock clock; /* of the redirector */
 	struct redirector *redirector;
 	struct http_fixture
 		server; /* for the client functions of http_fixture.h; only the port is set */
@@ -59,6 +65,8 @@ int fixture_set_up(void **state);
 int fixture_tear_down(void **state);
 
 void fixture_start(struct fixture *f);
+/* The redirector's wall time from now on: that of the system plus shift_us. Any thread. */
+void fixture_shift_clock(struct fixture *f, int64_t shift_us);
 
 /* "k3f9-name", unique to this fixture. name is at most 20 bytes. */
 const char *fixture_slug(const struct fixture *f, const char *name, char out[static SLUG_SIZE]);

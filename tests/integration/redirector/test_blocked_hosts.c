@@ -184,8 +184,9 @@ static void does_not_start_with_an_invalid_file(void **state)
 	struct fixture *f = *state;
 	write_list(f->config.blocked_hosts_file, sizeof(f->config.blocked_hosts_file), "blocked",
 	           "a b\n");
-	assert_int_equal(redirector_new(&f->config, f->clock, f->log, f->metrics, &f->redirector),
-	                 ERR_INVALID);
+	assert_int_equal(
+		redirector_new(&f->config, &f->clock.clock, f->log, f->metrics, &f->redirector),
+		ERR_INVALID);
 }
 
 int main(void)

@@ -376,18 +376,6 @@ static void repairs_redis_after_its_own_stale_fill(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-static int64_t an_hour_ago_us(const struct clock *self)
-{
-	(void)self;
-	return clock_now_us(clock_system()) - CLOCK_US_PER_HOUR;
-}
-
-static int64_t steady_us(const struct clock *self)
-{
-	(void)self;
-	return clock_steady_us(clock_system());
-}
-
 static bool is_expired(struct fixture *f, const char *name)
 {
 	return fixture_get_link(f, name, "") == 410;
@@ -398,8 +386,7 @@ static void follows_no_expired_link_although_its_clock_is_behind(void **state)
 {
 	struct feed_fixture *s = *state;
 	struct fixture *f = s->fixture;
-	static const struct clock behind = { .now_us = an_hour_ago_us, .steady_us = steady_us };
-	f->clock = &behind;
+	fixture_shift_clock(f, -CLOCK_US_PER_HOUR);
 	fixture_add_link(f, "past");
 	fixture_change_link(f, "past", "expires_at = clock_timestamp() - interval '1 minute'");
 	fixture_add_link(f, "future");

@@ -1,5 +1,4 @@
 #include <arpa/inet.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,38 +95,16 @@ static void checks_the_expiry_of_a_cached_link_at_each_request(void **state)
 	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
 }
 
-/* The system clock, whose wall time a test can move on. */
-struct shifted_clock {
-	struct clock clock;
-	_Atomic int64_t shift_us;
-};
-
-static int64_t shifted_now_us(const struct clock *self)
-{
-	return clock_now_us(clock_system()) +
-	       atomic_load(&((const struct shifted_clock *)self)->shift_us);
-}
-
-static int64_t shifted_steady_us(const struct clock *self)
-{
-	(void)self;
-	return clock_steady_us(clock_system());
-}
-
 #define REQUESTS 4
 
 /*
  * A link that starts in an hour: 404 and no event until then, 302 from then on. Nothing but the
  * clock changes. So many 404s of an unknown slug would be limited (429).
  */
-static void follow_across_the_start(struct fixture *f, struct shifted_clock *clock,
-                                    const char *name)
+static void follow_across_the_start(struct fixture *f, const char *name)
 {
 	char destination[64];
 	snprintf(destination, sizeof(destination), "https://example.com/%s", name);
-	*clock = (struct shifted_clock){ .clock = { .now_us = shifted_now_us,
-		                                    .steady_us = shifted_steady_us } };
-	f->clock = &clock->clock;
 	f->config.unknown_slugs_per_minute = 1;
 	fixture_start(f);
 	fixture_await_ready(f, true);
@@ -138,49 +115,34 @@ static void follow_across_the_start(struct fixture *f, struct shifted_clock *clo
 		fixture_assert_header(f, "Cache-Control", "no-store");
 	}
 	assert_int_equal(fixture_metric(f, ACCEPTED), 0);
-	atomic_store(&clock->shift_us, CLOCK_US_PER_HOUR);
+	fixture_shift_clock(f, CLOCK_US_PER_HOUR);
 	assert_redirects(f, name, destination);
 	assert_int_equal(fixture_metric(f, ACCEPTED), 1);
-}
-
-/* Before the clock of the test ends. */
-static void stop(struct fixture *f)
-{
-	enum err e = redirector_drain(f->redirector);
-	(void)e; /* whether Kafka has the event is not what these tests are about */
-	redirector_free(f->redirector);
-	f->redirector = NULL;
 }
 
 static void starts_a_link_in_memory_by_the_clock(void **state)
 {
 	struct fixture *f = *state;
-	struct shifted_clock clock;
 	f->config.memory_ttl_ms = 2 * 3600 * 1000;
-	follow_across_the_start(f, &clock, "start-memory");
+	follow_across_the_start(f, "start-memory");
 	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
 	assert_int_equal(fixture_metric(f, FROM_MEMORY), REQUESTS - 1);
-	stop(f);
 }
 
 static void starts_a_link_in_redis_by_the_clock(void **state)
 {
 	struct fixture *f = *state;
-	struct shifted_clock clock;
-	follow_across_the_start(f, &clock, "start-redis");
+	follow_across_the_start(f, "start-redis");
 	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
 	assert_int_equal(fixture_metric(f, FROM_REDIS), REQUESTS - 1);
-	stop(f);
 }
 
 static void starts_a_link_in_postgres_by_the_clock(void **state)
 {
 	struct fixture *f = *state;
-	struct shifted_clock clock;
 	set_redis(f, FIXTURE_UNREACHABLE_REDIS);
-	follow_across_the_start(f, &clock, "start-postgres");
+	follow_across_the_start(f, "start-postgres");
 	assert_int_equal(fixture_metric(f, FROM_POSTGRES), REQUESTS);
-	stop(f);
 }
 
 static void works_without_redis(void **state)

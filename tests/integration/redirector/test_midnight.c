@@ -1,5 +1,4 @@
 /* Visitor hashes around midnight (UTC) by redirectors whose clocks differ slightly. */
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,38 +19,14 @@
 #define NAME_SIZE 24
 #define WITHOUT_HASH "waymark_events_without_visitor_hash_total"
 
-/* The system clock with an offset. */
-struct shifted_clock {
-	struct clock clock;
-	_Atomic int64_t shift_us;
-};
-
-static int64_t shifted_now_us(const struct clock *self)
+static void set_clock(struct fixture *instance, int64_t now_us)
 {
-	return clock_now_us(clock_system()) +
-	       atomic_load(&((const struct shifted_clock *)self)->shift_us);
+	fixture_shift_clock(instance, now_us - clock_now_us(clock_system()));
 }
 
-static int64_t shifted_steady_us(const struct clock *self)
-{
-	(void)self;
-	return clock_steady_us(clock_system());
-}
-
-static void set_clock(struct shifted_clock *clock, int64_t now_us)
-{
-	clock->clock = (struct clock){ .now_us = shifted_now_us, .steady_us = shifted_steady_us };
-	atomic_store(&clock->shift_us, now_us - clock_now_us(clock_system()));
-}
-
-/* A redirector and its clock. Both instances share one database. */
-struct instance {
-	struct fixture fixture;
-	struct shifted_clock clock;
-};
-
+/* The redirectors share one database. */
 struct midnight {
-	struct instance instances[REDIRECTORS];
+	struct fixture instances[REDIRECTORS];
 	struct salt salts[3]; /* of the day before midnight, the day after it and the next */
 	int64_t at_us;
 	size_t requested;
@@ -75,12 +50,12 @@ static void create_salts(struct fixture *f, int32_t first, int32_t last, struct 
 	pg_conn_close(conn);
 }
 
-static void get_link(struct midnight *m, struct instance *instance, const char *name, int visitor)
+static void get_link(struct midnight *m, struct fixture *instance, const char *name, int visitor)
 {
 	char headers[128];
 	snprintf(headers, sizeof(headers),
 	         "X-Forwarded-For: 203.0.113.%d\r\nUser-Agent: Firefox\r\n", visitor);
-	assert_int_equal(fixture_get_link(&instance->fixture, name, headers), 302);
+	assert_int_equal(fixture_get_link(instance, name, headers), 302);
 	m->requested++;
 }
 
@@ -92,36 +67,34 @@ static void get_links(struct midnight *m, char names[VISITORS][NAME_SIZE])
 		         i / REDIRECTORS);
 }
 
-static void await_salts(struct midnight *m, struct instance *instance)
+static void await_salts(struct midnight *m, struct fixture *instance)
 {
 	double without;
 	int64_t began_ms = http_fixture_now_ms();
 	do {
-		without = fixture_metric(&instance->fixture, WITHOUT_HASH);
+		without = fixture_metric(instance, WITHOUT_HASH);
 		get_link(m, instance, "warmup", 1);
 		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
-	} while (fixture_metric(&instance->fixture, WITHOUT_HASH) > without);
+	} while (fixture_metric(instance, WITHOUT_HASH) > without);
 }
 
-static void start(struct instance *instance, struct fixture *f, int64_t now_us)
+static void start(struct fixture *instance, struct fixture *f, int64_t now_us)
 {
-	instance->fixture = *f;
-	set_clock(&instance->clock, now_us);
-	instance->fixture.clock = &instance->clock.clock;
-	instance->fixture.metrics = metrics_new();
-	test_folder_make(instance->fixture.journal_dir);
-	memcpy(instance->fixture.config.journal_dir, instance->fixture.journal_dir,
-	       sizeof(instance->fixture.journal_dir));
-	instance->fixture.config.drain_ms = FIXTURE_TIMEOUT_MS;
-	fixture_start(&instance->fixture);
+	*instance = *f;
+	set_clock(instance, now_us);
+	instance->metrics = metrics_new();
+	test_folder_make(instance->journal_dir);
+	memcpy(instance->config.journal_dir, instance->journal_dir, sizeof(instance->journal_dir));
+	instance->config.drain_ms = FIXTURE_TIMEOUT_MS;
+	fixture_start(instance);
 }
 
-static void stop(struct instance *instance)
+static void stop(struct fixture *instance)
 {
-	assert_int_equal(redirector_drain(instance->fixture.redirector), OK);
-	redirector_free(instance->fixture.redirector);
-	metrics_free(instance->fixture.metrics);
-	test_folder_remove(instance->fixture.journal_dir);
+	assert_int_equal(redirector_drain(instance->redirector), OK);
+	redirector_free(instance->redirector);
+	metrics_free(instance->metrics);
+	test_folder_remove(instance->journal_dir);
 }
 
 static bool is_over(const struct midnight *m)
@@ -172,8 +145,8 @@ static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 	/* On a busy machine few requests are just before midnight. */
 	for (int i = 0; i < 2; i++)
 		get_links(&m, names);
-	set_clock(&m.instances[0].clock, m.at_us - BEFORE_US);
-	set_clock(&m.instances[1].clock, m.at_us - BEFORE_US - APART_US);
+	set_clock(&m.instances[0], m.at_us - BEFORE_US);
+	set_clock(&m.instances[1], m.at_us - BEFORE_US - APART_US);
 	while (!is_over(&m) && m.requested < EVENTS_MAX / 2)
 		get_links(&m, names);
 	for (int i = 0; i < 2; i++)
