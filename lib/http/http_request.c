@@ -67,6 +67,16 @@ static bool send_response(struct http_exchange *x)
  * Rejects a request whose body is unread. The connection ends, because its next request cannot be
  * found.
  */
+#define TOO_LARGE_SIZE 96
+
+static const char *too_large(const struct http_exchange *x, char out[static TOO_LARGE_SIZE])
+{
+	snprintf(out, TOO_LARGE_SIZE,
+	         "The request's body is too large. It may have at most %zu bytes.",
+	         x->body_bytes_max);
+	return out;
+}
+
 static bool reject_unread(struct http_connection *c, unsigned status, const char *detail)
 {
 	struct http_exchange *x = &c->exchange;
@@ -235,9 +245,10 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED,
 		                     "The request's body has no Content-Length.");
 	x->body_bytes_max = body_bytes_max(x);
-	if (head_result.content_length > x->body_bytes_max)
-		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE,
-		                     "The request's body is too large.");
+	if (head_result.content_length > x->body_bytes_max) {
+		char detail[TOO_LARGE_SIZE];
+		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, too_large(x, detail));
+	}
 	bool may_be_large = x->body_bytes_max > HTTP_EXCHANGE_SMALL_BODY_BYTES &&
 	                    (head_result.is_chunked ||
 	                     head_result.content_length > HTTP_EXCHANGE_SMALL_BODY_BYTES);
@@ -263,6 +274,7 @@ void http_request_reject_on_socket(struct http_connection *c, unsigned status, c
 static bool receive_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
 	struct http_exchange *x = &c->exchange;
+	char detail[TOO_LARGE_SIZE];
 	bool fits = *upload_len <= x->body_bytes_max - x->body.len;
 	bool is_added = fits && http_exchange_add_body(x, upload, *upload_len);
 	*upload_len = 0;
@@ -274,8 +286,7 @@ static bool receive_body(struct http_connection *c, const char *upload, size_t *
 			c, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"The server is receiving too many large bodies. Try again later.");
 	else
-		http_request_reject_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE,
-		                              "The request's body is too large.");
+		http_request_reject_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, too_large(x, detail));
 	return false;
 }
 

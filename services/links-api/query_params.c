@@ -21,9 +21,13 @@ static void read_value(struct query_param *p, const char *value, const char *poi
                        struct http_problem_fields *wrong)
 {
 	size_t len = strlen(value);
+	bool is_number = !p->number || number_parse(value, 1, p->max, p->number) == OK;
 	if (p->seen)
 		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
-	else if (p->number && number_parse(value, 1, p->max, p->number) != OK)
+	else if (!is_number && strcmp(p->name, "cursor") == 0)
+		http_problem_add_field(wrong, pointer, "cursor",
+		                       "invalid cursor; use next_cursor of an earlier response");
+	else if (!is_number)
 		http_problem_add_field(wrong, pointer, "number",
 		                       "must be a number from 1 to %" PRId64, p->max);
 	else if (p->text && len >= p->text_size)

@@ -20,7 +20,7 @@
 
 /* The destination of one parameter: a number from 1 to max, or a text. */
 struct query_param {
-	const char *name;
+	const char *name; /* a "cursor" that is no number is an invalid cursor */
 	int64_t *number;
 	int64_t max;
 	char *text;

@@ -12,7 +12,7 @@
 /* A page of 100 links with the longest URLs, titles and tags takes less than 2 MiB. */
 #define BODY_BYTES_MAX (4 * 1024 * 1024)
 #define HEADER_SIZE 96
-#define SPAN_SIZE 32
+#define SPAN_SIZE 48
 #define NAMED_FIELDS_MAX 3
 
 static void add_header(struct request *r, const char *name, const char *value)
@@ -162,7 +162,10 @@ void response_add_retry_after(struct request *r, int64_t seconds)
 	add_header(r, "Retry-After", value);
 }
 
-/* "24 hours": in the largest unit that there are at least two of. */
+/*
+ * In the largest unit that there are at least two of: "24 hours", rounded down, or "24 hours and 5
+ * minutes", rounded up.
+ */
 static void format_span(int64_t seconds, bool round_up, char out[static SPAN_SIZE])
 {
 	static const struct {
@@ -172,8 +175,14 @@ static void format_span(int64_t seconds, bool round_up, char out[static SPAN_SIZ
 	size_t i = 0;
 	while (i + 1 < ARRAY_SIZE(units) && seconds < 2 * units[i].seconds)
 		i++;
-	int64_t count = (seconds + (round_up ? units[i].seconds - 1 : 0)) / units[i].seconds;
-	snprintf(out, SPAN_SIZE, "%" PRId64 " %s%s", count, units[i].name, count == 1 ? "" : "s");
+	int64_t smaller = units[round_up && i + 1 < ARRAY_SIZE(units) ? i + 1 : i].seconds;
+	int64_t rounded = (seconds + (round_up ? smaller - 1 : 0)) / smaller * smaller;
+	int64_t count = rounded / units[i].seconds, rest = rounded % units[i].seconds / smaller;
+	int len = snprintf(out, SPAN_SIZE, "%" PRId64 " %s%s", count, units[i].name,
+	                   count == 1 ? "" : "s");
+	if (rest > 0)
+		snprintf(out + len, SPAN_SIZE - (size_t)len, " and %" PRId64 " %s%s", rest,
+		         units[i + 1].name, rest == 1 ? "" : "s");
 }
 
 void response_limit_detail(const struct rate_limit_rule *rule, int64_t reset_s,

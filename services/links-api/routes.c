@@ -221,9 +221,9 @@ static enum http_progress send_no_route(struct request *r, enum err err)
 		return response_failure(r, ERR_INTERNAL);
 	if (http_exchange_method(r->exchange) == HTTP_OPTIONS)
 		return send_options(r, methods);
-	return response_problem(
-		r, 405, NULL,
-		"Method not allowed here. The Allow header lists the allowed methods.");
+	char detail[sizeof(methods) + 64];
+	snprintf(detail, sizeof(detail), "Method not allowed here. Allowed are %s.", methods);
+	return response_problem(r, 405, NULL, detail);
 }
 
 /*

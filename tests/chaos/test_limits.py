@@ -419,7 +419,7 @@ def check_headers(answer, limit):
     name, size, window_s = limit.rule
     assert answer.headers["ratelimit-policy"] == f'"{name}";q={size};w={window_s}', answer
     assert answer.headers["ratelimit"] == f'"{name}";r=0;t={answer.headers["retry-after"]}', answer
-    said = re.search(r" Limit: (\S+), (\d+) in (\d+ \w+)\. Try again in (\d+ \w+)\.$", answer.json["detail"])
+    said = re.search(r" Limit: (\S+), (\d+) in (\d+ \w+)\. Try again in (\d+ \w+)(?: and \d+ \w+)?\.$", answer.json["detail"])
     assert said and (said[1], int(said[2])) == (name, size), answer
     assert said[3] in (f"{window_s} seconds", f"{window_s // 60} minutes", f"{window_s // 3600} hours"), answer
     retry, unit = said[4].split()

@@ -76,6 +76,9 @@ static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind,
 		http_problem_add_field(&wrong, "", "type", "must be an object");
 	else if (kind == BULK_WRITE_SYNC && json_get(value, "claim_token"))
 		read_claim(value, item, &wrong);
+	else if (kind == BULK_WRITE_SYNC && !json_get(value, "original_url"))
+		http_problem_add_field(&wrong, "/claim_token", "required",
+		                       "claim_token or original_url is required");
 	else if (link_request_read(value, LINK_REQUEST_CREATE, &r->api->base, request_now_us(r),
 	                           &item->input, &wrong) == OK)
 		item->creation.requested = link_request_new_link(&item->input, r->user_id);

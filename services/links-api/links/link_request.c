@@ -155,8 +155,9 @@ static void read_tags(const struct reading *r, const struct json *value, const c
 {
 	if (json_type(value) == JSON_NULL)
 		return;
-	if (json_type(value) != JSON_ARRAY || json_count(value) > LINK_TAGS_MAX) {
-		http_problem_add_field(r->wrong, pointer, "too-many",
+	bool is_array = json_type(value) == JSON_ARRAY;
+	if (!is_array || json_count(value) > LINK_TAGS_MAX) {
+		http_problem_add_field(r->wrong, pointer, is_array ? "too-many" : "type",
 		                       "must be an array of at most %d strings", LINK_TAGS_MAX);
 		return;
 	}

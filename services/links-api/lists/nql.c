@@ -137,6 +137,13 @@ static const char *hint_at(const struct parser *p, size_t at)
 	return follows_space ? "; quote a value that contains a space, join terms with + or ," : "";
 }
 
+static enum err fail_unknown_field(struct parser *p, size_t at, const char *name, size_t len)
+{
+	const char *hint = hint_at(p, at);
+	return fail(p, at, "unknown field %.*s%s", len > 40 ? 40 : (int)len, name,
+	            hint[0] != '\0' ? hint : "; /docs/nql.md lists the fields");
+}
+
 static enum err read_field(struct parser *p, struct nql_node *term)
 {
 	size_t start = p->lexer.at, len;
@@ -145,8 +152,7 @@ static enum err read_field(struct parser *p, struct nql_node *term)
 		return fail(p, start, "expected a field or (%s", hint_at(p, start));
 	term->field = nql_field_find(name, len);
 	if (!term->field)
-		return fail(p, start, "unknown field %.*s%s", len > 40 ? 40 : (int)len, name,
-		            hint_at(p, start));
+		return fail_unknown_field(p, start, name, len);
 	if (!nql_lexer_take(&p->lexer, ":"))
 		return fail(p, p->lexer.at, "expected :");
 	return OK;

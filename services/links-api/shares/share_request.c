@@ -26,7 +26,7 @@ static void read_subject(const struct json *object, struct share *out,
 	const struct json *link = member_or_null(object, "link_id");
 	const struct json *tag = member_or_null(object, "tag");
 	if (!link == !tag)
-		http_problem_add_field(wrong, "/link_id", "required",
+		http_problem_add_field(wrong, "/link_id", link ? "exclusive" : "required",
 		                       "exactly one of link_id and tag is required");
 	else if (tag)
 		read_tag(tag, out, wrong);

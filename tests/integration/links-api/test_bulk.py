@@ -105,7 +105,8 @@ def test_an_invalid_list_is_refused_as_a_whole(ann, expect, body, pointer):
 def test_only_bulk_endpoints_accept_large_bodies(ann, anonymous):
     large = json.dumps({"links": [{"original_url": URL}], "x": "y" * (2 << 20)})
     assert ann.call("POST", "/api/links/bulk", large).status == 413
-    assert ann.call("POST", "/api/links", json.dumps({"original_url": URL, "x": "y" * (16 << 10)})).status == 413
+    answer = ann.call("POST", "/api/links", json.dumps({"original_url": URL, "x": "y" * (16 << 10)}))
+    assert (answer.status, answer.json["detail"]) == (413, "The request's body is too large. It may have at most 16384 bytes.")
     fits = json.dumps({"links": [{"original_url": URL}]}) + " " * (2 << 20 - 1)
     assert ann.call("POST", "/api/links/bulk", fits[: 2 << 20]).status == 200
     assert anonymous.call("POST", "/api/links/bulk", {"links": [{"original_url": URL}]}).status == 401
@@ -349,9 +350,9 @@ def test_an_expired_or_deleted_link_cannot_be_claimed(ann, service, database):
 
 def test_sync_accepts_at_most_a_hundred_items(ann, expect):
     expect(sync(ann, *[{"original_url": URL}] * 101), 400, "/links")
-    answer = sync(ann, {"slug": "a", "claim_token": "b", "title": "c"}, {"slug": "no slug", "claim_token": "b"})
-    assert statuses(answer) == [400, 400]
-    assert [e["pointer"] for e in answer.json["results"][0]["problem"]["errors"]] == ["/title"]
+    answer = sync(ann, {"slug": "a", "claim_token": "b", "title": "c"}, {"slug": "no slug", "claim_token": "b"}, {"slug": "a"})
+    assert statuses(answer) == [400, 400, 400]
+    assert [[e["pointer"] for e in result["problem"]["errors"]] for result in answer.json["results"]] == [["/title"], ["/slug"], ["/claim_token"]]
 
 
 # --- hard delete ---

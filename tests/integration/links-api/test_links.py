@@ -179,6 +179,11 @@ def test_codes_say_what_is_wrong_with_a_field(ann):
     }  # fmt: skip
     assert codes(ann.call("POST", "/api/links", {"title": 5, "expires_at": "soon"})) == {"/original_url": "required", "/title": "type", "/expires_at": "time"}
     assert codes(ann.call("GET", "/api/links?limit=0&filter=colour:red")) == {"/limit": "number", "/filter": "filter"}
+    for tags, code in (("a", "type"), ({}, "type"), (["a"] * 21, "too-many")):
+        assert codes(ann.call("POST", "/api/links", {"original_url": "https://example.com", "tags": tags})) == {"/tags": code}
+    assert codes(ann.call("GET", f"/api/links/{ann.create()['id']}/history?cursor=x")) == {"/cursor": "cursor"}
+    assert codes(ann.call("POST", "/api/shares", {"link_id": 1, "tag": "x"})) == {"/link_id": "exclusive"}
+    assert codes(ann.call("POST", "/api/shares", {})) == {"/link_id": "required"}
 
 
 def test_codes_of_conflicts_are_their_kinds_or_narrower(ann, database):

@@ -299,7 +299,8 @@ def test_each_page_of_the_dashboard_is_its_index(service):
         assert (answer.status, answer.body) == (200, index.body), path
     for path in ("/app/none.js", "/app/assets/none-1.js", "/app/../openapi.json", "/app/assets/../index.html", "/apps", "/app//index.html"):
         assert ask(service.url, "GET", path).status == 404, path
-    assert ask(service.url, "POST", "/app/", {"Content-Length": "0"}).status == 405
+    answer = ask(service.url, "POST", "/app/", {"Content-Length": "0"})
+    assert (answer.status, answer.json["detail"]) == (405, f"Method not allowed here. Allowed are {answer.headers['allow']}.")
 
 
 def test_files_of_the_dashboard_are_compressed_and_cached(service):

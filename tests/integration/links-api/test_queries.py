@@ -404,8 +404,8 @@ def test_an_invalid_filter_reports_the_position(user, expect):
     problem = expect(user.call("GET", path(filter="state:deleted")), 400, "/filter")
     assert "use the parameter state=" in problem["detail"]
     problem = expect(user.call("GET", path(filter="tag:x+owner_id:1")), 400, "/filter")
-    assert problem["errors"][0]["detail"] == "at character 7: unknown field owner_id"
-    assert problem["detail"] == "Invalid request: filter: at character 7: unknown field owner_id."
+    assert problem["errors"][0]["detail"] == "at character 7: unknown field owner_id; /docs/nql.md lists the fields"
+    assert problem["detail"] == "Invalid request: filter: at character 7: unknown field owner_id; /docs/nql.md lists the fields."
     for text in ("x'); DROP TABLE links; --", "title:'a' OR 1=1", "id:1) OR (1=1", "tag:'\\x'", "\U0001f517:1", "id:1\x00"):
         assert user.call("GET", path(filter=text)).status == 400, text
 
