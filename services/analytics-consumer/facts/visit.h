@@ -21,13 +21,16 @@ enum visit_disposition {
 	                       */
 };
 
+/* The first half of the click's, which tells visitors apart as well and needs less of the visit log. */
+#define VISIT_VISITOR_HASH_SIZE 16
+
 struct visit {
 	struct visit_event event;
 	enum visit_disposition disposition;
 	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click has no trace */
 	int32_t day; /* UTC day of event.occurred_at_us, since 1970-01-01 */
 	bool has_visitor_hash;
-	uint8_t visitor_hash[DIGEST_SIZE];
+	uint8_t visitor_hash[VISIT_VISITOR_HASH_SIZE];
 	char client_network[CLIENT_IP_NETWORK_SIZE];
 	char served_from[REDIRECT_EVENT_REGION_MAX + 1]; /* REGION of the redirector */
 };

@@ -56,7 +56,8 @@ struct visit_log_store *visit_log_store_new(size_t visits_max)
 	sql_column_init(&store->event_ids, SQL_COLUMN_UUID,
 	                (visits_max + 1) * (4 + ENTROPY_UUID_SIZE));
 	sql_column_init(&store->link_ids, SQL_COLUMN_INT8, (visits_max + 2) * 12);
-	sql_column_init(&store->visitors, SQL_COLUMN_BYTES, (visits_max + 1) * (4 + DIGEST_SIZE));
+	sql_column_init(&store->visitors, SQL_COLUMN_BYTES,
+	                (visits_max + 1) * (4 + VISIT_VISITOR_HASH_SIZE));
 	return store;
 }
 
@@ -94,7 +95,8 @@ static enum err query(struct visit_log_store *store, struct pg_conn *conn, enum 
 	for (size_t i = 0; i < count; i++) {
 		sql_column_add_bytes(&store->event_ids, visits[i]->event.event_id,
 		                     ENTROPY_UUID_SIZE);
-		sql_column_add_bytes(&store->visitors, visits[i]->visitor_hash, DIGEST_SIZE);
+		sql_column_add_bytes(&store->visitors, visits[i]->visitor_hash,
+		                     VISIT_VISITOR_HASH_SIZE);
 		sql_column_add_int(&store->link_ids, visits[i]->event.link_id);
 	}
 	pg_params_day(&params, visits[0]->day);

@@ -271,6 +271,8 @@ static void counts_bots_separately_and_never_as_unique_visitors(void **state)
 		ask(fixture,
 	            "SELECT count(*) FROM visit_log WHERE is_bot AND bot_reason = 'http_library'"),
 		1);
+	assert_int_equal(
+		ask(fixture, "SELECT count(*) FROM visit_log WHERE length(visitor_hash) = 16"), 2);
 	partition_owner_close(&owner);
 }
 

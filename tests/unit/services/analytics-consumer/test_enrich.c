@@ -67,7 +67,7 @@ static void derives_every_fact_about_a_click(void **state)
 	assert_int_equal(visit.event.status, 302);
 	assert_string_equal(visit.event.destination_host, "shop.example.com");
 	assert_true(visit.has_visitor_hash);
-	assert_memory_equal(visit.visitor_hash, click.visitor_hash, sizeof(click.visitor_hash));
+	assert_memory_equal(visit.visitor_hash, click.visitor_hash, sizeof(visit.visitor_hash));
 	assert_string_equal(visit.client_network, "203.0.113.0/24");
 	assert_string_equal(visit.served_from, "eu-1");
 }

@@ -54,7 +54,7 @@ static void compares_visitors_by_day_link_and_hash(void **state)
 	struct visit left = visit_of(1, 1, 7, 1);
 	struct visit right = visit_of(1, 1, 7, 2);
 	assert_true(visit_order_is_same_visitor(&left, &right));
-	right.visitor_hash[DIGEST_SIZE - 1] = 1;
+	right.visitor_hash[VISIT_VISITOR_HASH_SIZE - 1] = 1;
 	assert_false(visit_order_is_same_visitor(&left, &right));
 	right = visit_of(1, 2, 7, 2);
 	assert_false(visit_order_is_same_visitor(&left, &right));
