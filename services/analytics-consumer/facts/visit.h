@@ -21,7 +21,7 @@ enum visit_disposition {
 	                       */
 };
 
-/* The first half of the click's, which tells visitors apart as well and needs less of the visit log. */
+/* The first half of the click's: it distinguishes visitors as well, in less of the visit log. */
 #define VISIT_VISITOR_HASH_SIZE 16
 
 struct visit {
