@@ -14,7 +14,7 @@ CREATE TABLE visit_log (
     latency_us      integer NOT NULL,
     is_bot          boolean NOT NULL,
     bot_reason      text NOT NULL DEFAULT '',
-    visitor_hash    bytea NOT NULL DEFAULT '', -- the first 16 bytes of the click's
+    visitor_hash    bytea NOT NULL DEFAULT '',
     is_unique       boolean NOT NULL DEFAULT false, -- the visitor's first visit to this link on this day
     client_network  text NOT NULL DEFAULT '',
     -- Facts about the visitor; '' = unknown.
@@ -37,12 +37,10 @@ CREATE TABLE visit_log (
 ) PARTITION BY RANGE (day);
 COMMENT ON COLUMN visit_log.served_from IS 'REGION of the redirector that answered';
 CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;
--- Ascending, although the newest are read first: pages of growing keys stay full
--- (docs/decisions/0071-bytes-of-a-visit.md).
-CREATE INDEX visit_log_link_idx ON visit_log (link_id, occurred_at);
+CREATE INDEX visit_log_link_idx ON visit_log (link_id, occurred_at DESC);
 -- Only one visit of a visitor to a link on a day is unique
--- (docs/decisions/0024-unique-visitors-in-the-visit-log.md). Visits with an unknown hash ('') cannot be
--- distinguished and are never unique.
+-- (docs/decisions/0024-unique-visitors-in-the-visit-log.md). The index has the whole hash. Visits with an
+-- unknown hash ('') cannot be distinguished and are never unique.
 CREATE UNIQUE INDEX visit_log_visitor_idx ON visit_log (day, link_id, visitor_hash)
     WHERE is_unique AND visitor_hash <> '';
 
