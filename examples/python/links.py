@@ -29,7 +29,8 @@ def as_dict(link):
     return {
         "slug": link.slug,
         "version": link.version,
-        "state": LinkState.Name(link.state).removeprefix("LINK_STATE_"),
+        # A later version may send a state that this program does not know.
+        "state": LinkState.Name(link.state).removeprefix("LINK_STATE_") if link.state in LinkState.values() else "OTHER",
         "original_url": link.original_url,
         "starts_at_us": link.starts_at_us,  # an ACTIVE link is not followed before; 0: at once
         "expires_at_us": link.expires_at_us,  # a link is over from then on, even if its state is still ACTIVE; 0: never

@@ -76,7 +76,7 @@ def take(record, seen):
     if dict(record.headers() or []).get("ce_type") != TYPE:
         return
     try:
-        visit = VisitEvent.FromString(record.value())
+        visit = VisitEvent.FromString(record.value() or b"")
         fields = as_dict(visit)
     except (DecodeError, ValueError) as error:
         print(f"not a visit: partition {record.partition()}, offset {record.offset()}: {error}", file=sys.stderr)

@@ -13,7 +13,7 @@ from harness import BUILD, ROOT, size, wait_until
 from rolling_harness import KINDS, REPLICAS, Fleet
 from stacklib import paths
 
-BASE = os.environ.get("CHAOS_BASE", "8731e77")
+BASE = os.environ.get("CHAOS_BASE", "2b14e68")
 PROGRAMS = ("redirector", "links-api", "analytics-consumer", "janitor", "migrate", "waymark-topics")
 ANSWERS = size(1000, 10_000)  # at each stage
 

@@ -152,7 +152,8 @@ def publish_again(env, records, foreign):
     for record in records:
         producer.produce(TOPIC, key=key, value=record.value(), headers=record.headers())
         producer.produce(TOPIC, key=key, value=foreign, headers={"ce_type": "waymark.visit.v9"})
-        producer.produce(TOPIC, key=key, value=b"\xff\xff", headers={"ce_type": "waymark.visit.v1"})
+        for undecodable in (b"\xff\xff", None):
+            producer.produce(TOPIC, key=key, value=undecodable, headers={"ce_type": "waymark.visit.v1"})
     assert producer.flush(30) == 0
 
 
@@ -175,7 +176,7 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
     click(user, visitor, link, [FIREFOX] * 4)
     again = start()
     wait_for(again, slug, 4)
-    records += visits.wait_for(lambda record: record.key() == slug.encode(), count=5 * 3 + 3 + 4)[15:]
+    records += visits.wait_for(lambda record: record.key() == slug.encode(), count=5 * 4 + 3 + 4)[20:]
     expected = [as_printed(messages.VisitEvent.FromString(record.value())) for record in records]
     for language, each in again.items():
         assert each.stop() == 0, language
@@ -250,6 +251,28 @@ def publish_states(env, purged, messages):
         producer.produce(purged.topic(), key=purged.key(), value=event.SerializeToString(), headers=purged.headers())
     assert producer.flush(30) == 0
     return event.link.version
+
+
+# Takes a record with a state that no version has had yet.
+TAKES_A_LATER_STATE = """
+import links
+from waymark.v1.link_event_pb2 import Link, LinkEvent
+
+class Record:
+    def key(self): return b"later"
+    def headers(self): return [("ce_type", links.TYPE)]
+    def value(self): return LinkEvent(link=Link(slug="later", version=1, state=77)).SerializeToString()
+
+links.take(Record(), {}, {})
+"""
+
+
+def test_the_example_of_links_takes_a_state_of_a_later_version(programs):
+    path = os.pathsep.join([programs["python"][1]["PYTHONPATH"], str(EXAMPLES / "python")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-B", "-c", TAKES_A_LATER_STATE], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"] == "OTHER"
 
 
 def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):
