@@ -56,6 +56,22 @@ def test_a_document_without_the_place_of_a_table_is_refused():
         document.written(document.DOCUMENT.read_text().replace("<!-- limits: end -->", ""))
 
 
+@pytest.mark.parametrize(("sentence", "values"), [pytest.param(*each, id=each[0]) for each in document.sentences()])
+def test_a_wrong_figure_in_the_prose_is_corrected(sentence, values):
+    text = document.written(document.DOCUMENT.read_text())
+    assert len(values) == sentence.count("{}") > 0
+    for place in range(len(values)):
+        wrong = [f"9{value}" if at == place else value for at, value in enumerate(values)]
+        changed = document.with_figures(text, sentence, wrong)
+        assert changed != text
+        assert document.written(changed).split() == text.split()
+
+
+def test_a_document_without_a_sentence_of_the_model_is_refused():
+    with pytest.raises(ValueError, match="They reach"):
+        document.written(document.DOCUMENT.read_text().replace("They reach", "All reach"))
+
+
 def test_dimensions_have_as_many_values_as_in_the_benchmark():
     assert {name: count for name, (count, _) in figures.DIMENSIONS.items()} == answers.VALUES
 
@@ -94,7 +110,7 @@ def test_shares_of_links_add_up():
 
 
 def test_more_redirects_never_need_fewer_resources():
-    costs = {"count_us"}  # larger batches are cheaper
+    costs = {"count_us", "click_us"}  # larger batches are cheaper
     before = numbers(needs(redirects=1))
     for power in range(1, 15):
         after = numbers(needs(redirects=3**power))
@@ -133,6 +149,20 @@ def test_accepts_other_numbers():
     lines = [line.split() for line in run.stdout.splitlines()]
     assert ["pods:", "redirectors,", "for", "one", "core", "each", "28"] in lines
     assert "beyond its limit" in run.stdout
+    assert run.stdout.splitlines()[-1] == "first limit, at 0.037 × this load (37,000 redirects/s): disks of Kafka"
+
+
+def test_names_the_first_limit_also_when_none_is_exceeded():
+    run = capacity("--redirects", "1000", "--links", "100000")
+    assert run.returncode == 0, run.stderr
+    assert "beyond its limit" not in run.stdout
+    assert run.stdout.splitlines()[-1] == "first limit, at 4.51 × this load (4,500 redirects/s): disk of PostgreSQL: visit log and a year of roll-ups"
+
+
+def test_finds_a_limit_that_a_small_load_exceeds():
+    """With very many links for each redirect."""
+    limit = next(limit for limit in limits.LIMITS if limit.name.startswith("Bloom filter"))
+    assert limits.first_reached(limit, model.Demand(1, 10**9)) == pytest.approx(0.01, rel=0.02)
 
 
 @pytest.mark.parametrize("wrong", [["--redirects", "0"], ["--redirects", "1", "--hits", "1.5"], ["--redirects", "1", "--retention", "7"], ["--redirects", "x"], []])

@@ -88,6 +88,27 @@ def test_prometheus_accepts_the_rules_and_the_configuration():
     promtool("check", "config", PROMETHEUS / "prometheus.yml")
 
 
+def amtool(*arguments):
+    done = subprocess.run(["amtool", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_alertmanager_accepts_the_example_and_pages_what_is_a_page():
+    amtool("check-config", PROMETHEUS / "alertmanager.yml")
+    for severity, receiver in (("page", "pager"), ("ticket", "tickets")):
+        amtool("config", "routes", "test", "--config.file", PROMETHEUS / "alertmanager.yml", f"--verify.receivers={receiver}", f"severity={severity}")
+
+
+def test_the_example_for_alertmanager_holds_back_existing_alerts_and_none_of_lost_clicks():
+    held = set()
+    for rule in yaml.safe_load((PROMETHEUS / "alertmanager.yml").read_text())["inhibit_rules"]:
+        (source,), (target,) = rule["source_matchers"], rule["target_matchers"]
+        assert re.fullmatch(r'alertname="(\w+)"', source)[1] in ALERTS
+        held |= set(re.fullmatch(r'alertname=~"(\w+(?:\|\w+)*)"', target)[1].split("|"))
+    assert held and held <= set(ALERTS)
+    assert not held & {"WaymarkEventsDropped", "WaymarkJournalFilling", "WaymarkDegraded", "WaymarkTargetDown"}
+
+
 def test_prometheus_accepts_the_configuration_for_a_cluster(tmp_path):
     """Debian's Prometheus has no Kubernetes discovery, so targets replace it."""
     configuration = yaml.safe_load((PROMETHEUS / "kubernetes.yml").read_text())

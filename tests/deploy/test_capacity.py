@@ -2,6 +2,7 @@
 
 import copy
 import pathlib
+import re
 
 import pytest
 
@@ -100,6 +101,18 @@ def problems(rendered):
 
 def test_production_gives_each_pod_what_the_model_requires(production):
     assert list(problems(production)) == []
+
+
+def test_stores_adds_up_the_connections_of_all_pods():
+    base = rendering.render(tree.MANIFESTS / "base")
+    pods = {each.name: each.thing["spec"].get("replicas") for each in base.workloads}
+    pods |= {each["spec"]["scaleTargetRef"]["name"]: each["spec"]["maxReplicas"] for each in base.all("HorizontalPodAutoscaler")}
+    connections = {
+        "redirector": of.redirector_connections, "links-api": of.api_connections,
+        "analytics-consumer": of.consumer_connections, "janitor": of.janitor_connections,
+    }  # fmt: skip
+    (total,) = re.findall(r"maximum number of pods of the base's autoscalers that is (\d+)", (ROOT / "docs/stores.md").read_text())
+    assert int(total) == sum(pods[name] * each for name, each in connections.items())
 
 
 def problems_after(original, change):

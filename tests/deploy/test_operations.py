@@ -41,22 +41,34 @@ def test_all_deployments_are_rolled_back_together(rendered):
     assert [each["metadata"]["name"] for each in rendered.all("Deployment") if labels_of(each).get(name) != value] == []
 
 
-def requested(rendered, name, unit):
-    """What the pods request of a resource, Jobs apart, with the least replicas of their autoscalers."""
-    least = {each["spec"]["scaleTargetRef"]["name"]: each["spec"]["minReplicas"] for each in rendered.all("HorizontalPodAutoscaler")}
-    lasting = [each for each in rendered.workloads if each.thing["kind"] != "Job"]
-    requests = [(each, container["resources"]["requests"][name]) for each in lasting for container in each.pod["containers"]]
-    return sum(unit(quantity) * least.get(each.name, each.thing["spec"].get("replicas", 1)) for each, quantity in requests)
+SCALERS = {"HorizontalPodAutoscaler": ("minReplicas", "maxReplicas"), "ScaledObject": ("minReplicaCount", "maxReplicaCount")}
+
+
+def requested(rendered, name, unit, is_most=False):
+    """What the pods request of a resource, sidecars included and Jobs apart, with the least or the most replicas of their autoscalers."""
+    replicas = {each["spec"]["scaleTargetRef"]["name"]: each["spec"][fields[is_most]] for kind, fields in SCALERS.items() for each in rendered.all(kind)}
+    total = 0
+    for each in rendered.workloads:
+        if each.thing["kind"] != "Job":
+            sidecars = [container for container in each.pod.get("initContainers", []) if container.get("restartPolicy") == "Always"]
+            pod = sum(unit(container["resources"]["requests"][name]) for container in each.pod["containers"] + sidecars)
+            total += pod * replicas.get(each.name, each.thing["spec"].get("replicas", 1))
+    return total
 
 
 def cores_of(quantity):
     return int(quantity[:-1]) / 1000 if str(quantity).endswith("m") else float(quantity)
 
 
-def test_one_machine_needs_what_the_document_says():
-    local = rendering.render(tree.MANIFESTS / "overlays/local")
-    cores, gib = map(float, re.search(r"The pods request ([\d.]+) CPUs and ([\d.]+) GiB", OPERATIONS).groups())
-    assert (round(requested(local, "cpu", cores_of), 2), round(requested(local, "memory", description.bytes_of) / 2**30, 1)) == (cores, gib)
+@pytest.mark.parametrize(
+    ("overlay", "subject", "is_most"),
+    [("local", "The pods", False), ("production", "At least, its pods", False), ("production", "At most, they", True)],
+)
+def test_pods_request_what_the_document_says(overlay, subject, is_most):
+    rendered = rendering.render(tree.MANIFESTS / "overlays" / overlay)
+    cores, gib = map(float, re.search(rf"{subject} request ([\d.]+) CPUs and ([\d.]+) GiB", " ".join(OPERATIONS.split())).groups())
+    found = requested(rendered, "cpu", cores_of, is_most), requested(rendered, "memory", description.bytes_of, is_most) / 2**30
+    assert (round(found[0], 2), round(found[1], 1)) == (cores, gib)
 
 
 def as_the_cluster_shows_it(job):

@@ -229,6 +229,15 @@ def test_prints_the_log_of_a_process(shared):
     assert done.returncode == 1 and "there are logs of " in done.stderr and ", redis, " in done.stderr, done
 
 
+@pytest.mark.parametrize("command", ["status", "ps", "env", "logs redis"])
+def test_ends_quietly_when_nobody_reads_its_output(shared, command):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as output:
+        done = subprocess.run([STACK, *command.split(), "--state", shared], stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
 def test_lists_the_processes_when_asked_for_an_unknown_one(shared):
     done = stack("stop", "zookeeper", "--state", shared, check=False)
     assert done.returncode == 1

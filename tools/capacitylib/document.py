@@ -1,9 +1,11 @@
-"""The tables of docs/scaling.md. Each is between <!-- NAME: written by tools/capacity --> and <!-- NAME: end -->."""
+"""What the model writes into docs/scaling.md: tables between <!-- NAME: written by tools/capacity --> and <!-- NAME: end -->, and
+figures in its prose."""
 
+import dataclasses
 import re
 
 from . import limits, model
-from .figures import FIGURES, ROOT
+from .figures import FIGURES, ROOT, of
 
 DOCUMENT = ROOT / "docs/scaling.md"
 STEPS = {
@@ -17,7 +19,9 @@ UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
 def number(value):
-    """Three significant digits: 0.0123, 12.3, 12,300."""
+    """Three significant digits: 0.123, 12.3, 12,300."""
+    if 0 < value < 0.001:
+        return "< 0.001"
     if value == 0 or value >= 100:
         digits = max(0, len(str(int(value))) - 3)
         return f"{round(value, -digits):,.0f}"
@@ -31,6 +35,15 @@ def size(value):
     while value >= 999.5 and step < len(UNITS) - 1:
         value, step = value / 1000, step + 1
     return f"{number(float(f'{value:.3g}'))} {UNITS[step]}B"
+
+
+def about(redirects):
+    """Two significant digits: 37,264 → 37,000."""
+    return number(float(f"{redirects:.2g}"))
+
+
+def whole(value):
+    return number(round(value))
 
 
 def cores(value):
@@ -101,12 +114,21 @@ def breaks_table(steps):
     return table(["step", "limit", "load / limit", "remedy"], rows)
 
 
+def limits_in_order(demand=limits.TYPICAL):
+    """[(redirects per second that reach the limit, or None; limit)], the first reached first."""
+    reached = [(limits.first_reached(limit, demand), limit) for limit in limits.LIMITS]
+    return sorted(reached, key=lambda each: each[0] or limits.MOST)
+
+
+def first_limit(demand):
+    return limits_in_order(demand)[0]
+
+
 def limits_table():
-    reached = [(limits.first_reached(limit), limit) for limit in limits.LIMITS]
     rows = []
-    for redirects, limit in sorted(reached, key=lambda each: each[0] or limits.MOST):
-        about = float(f"{redirects:.2g}") if redirects else None
-        rows.append([limit.name, "setting" if limit.is_setting else "design", number(about) if about else f"over {number(limits.MOST)}", limit.remedy])
+    for redirects, limit in limits_in_order():
+        at = about(redirects) if redirects else f"over {number(limits.MOST)}"
+        rows.append([limit.name, "setting" if limit.is_setting else "design", at, limit.remedy])
     return table(["limit", "kind", "reached at redirects/s", "remedy"], rows)
 
 
@@ -123,8 +145,77 @@ def blocks():
     return {"steps": needs_table(STEPS), "breaks": breaks_table(STEPS), "limits": limits_table(), "figures": figures_table()}
 
 
+FIGURE = r"([\d.,]*\d(?:\s+[kMGTPE]?B)?)"
+
+
+def sentences():
+    """[(a part of the prose with {} for each figure, these figures)]"""
+    laptop, cluster, company, country, world = needs = [model.Needs(demand) for demand in STEPS.values()]
+    count_us = [each.count_us for each in needs]
+    counting_us = [each.click_us - each.redirect_us for each in needs]
+    backlog_us = of.redirect_us + of.broker_us + of.broker_count_us + of.consumer_us + of.count_history_us
+    reached = {limit.name: redirects for redirects, limit in limits_in_order()}
+    one_postgres = min(reached["cores of PostgreSQL"], reached["clicks of the hottest link"])
+    hottest = model.Needs(dataclasses.replace(world.demand, redirects=500_000)).hottest
+    busy_pod = model.Needs(dataclasses.replace(limits.TYPICAL, redirects=1e6))
+    pod_journal = size(busy_pod.pod_rate * busy_pod.journal_bytes / busy_pod.each_rate)
+    return [
+        ("A redirect costs {} µs, and counting it at once {} to {} µs.", [whole(of.redirect_us), whole(min(counting_us)), whole(max(counting_us))]),
+        ("PostgreSQL alone takes {} to {} µs, about half", [whole(min(count_us)), whole(max(count_us))]),
+        ("A million redirects per second need {} busy cores and {} pods.", [whole(world.busy_redirectors), number(world.redirectors)]),
+        ("The {} to {} µs of PostgreSQL per click were measured", [whole(of.count_100_us), whole(of.count_10000_us)]),
+        ("There a counted redirect costs about {} µs of CPU. With a backlog it is {} µs", [whole(laptop.click_us), whole(backlog_us)]),
+        ("Two cores are full at {} to {} redirects per second.", [about(2e6 / laptop.click_us), about(2e6 / backlog_us)]),
+        ("400 days of single visits take {};", [size(cluster.log_bytes)]),
+        ("give links {} of memory", [size(company.cache_bytes)]),
+        ("disks that take {} a day", [size(company.postgres_bytes_a_day)]),
+        ("it writes {} of write-ahead log per second", [size(country.wal_bytes_per_s)]),
+        ("It would need {} cores, {} of write-ahead log per second and {} of disk a day.",
+         [number(world.postgres_cores), size(world.wal_bytes_per_s), size(world.postgres_bytes_a_day)]),
+        ("{} links for each redirect per second, {} % answered from memory, and {} days of visits",
+         [number(limits.TYPICAL.links), whole(limits.TYPICAL.hits * 100), number(limits.TYPICAL.retention)]),
+        ("One PostgreSQL server has {} cores, {}, {} of write-ahead log per second and {} connections.",
+         [number(limits.SERVER_CORES), size(limits.SERVER_DISK), size(limits.SERVER_WAL), number(limits.SERVER_CONNECTIONS)]),
+        ("Kafka has three brokers with {} cores and {} each.", [number(limits.BROKER_CORES), size(limits.BROKER_DISK)]),
+        ("two workers each, enough for {} clicks per second", [about(reached["partitions of clicks"])]),
+        ("on top of the {} bytes per click", [number(of.wal_bytes)]),
+        ("It can count about {} per second, since", [about(model.few_links_rate())]),
+        ("the first link gets {} % of all clicks: {} per second at half a million, {} at a million",
+         [whole(world.hottest / world.demand.redirects * 100), number(hottest), number(world.hottest)]),
+        ("A redirector uses {} connections, a links-api {}, a consumer {} and a janitor {}.",
+         [number(each) for each in (of.redirector_connections, of.api_connections, of.consumer_connections, of.janitor_connections)]),
+        ("They reach {} at {} redirects per second", [number(limits.SERVER_CONNECTIONS), about(reached["connections of PostgreSQL"])]),
+        ("A redirector accepts {} (`HTTP_CONNECTIONS`) with {} each.", [number(of.http_connections), size(of.connection_bytes)]),
+        ("One thread answers a lookup in {} µs.", [whole(of.redis_us)]),
+        ("A broker needs {} µs to accept a click, and {} more", [number(of.broker_us), number(of.broker_count_us)]),
+        ("Disk is the main cost: {} per day and replica", [size(world.kafka_bytes_a_day / world.demand.copies)]),
+        ("At the highest load of a pod, 15 minutes take {};", [pod_journal]),
+        ("With 16 GiB and the model's {},", [pod_journal]),
+        ("Up to {} redirects per second, only numbers change", [about(reached["roll-ups folded by one janitor"])]),
+        ("Up to about {}, one PostgreSQL still counts", [about(one_postgres)]),
+        ("| 3 to {} | {} redirects per second |", [number(of.pods_max), about(reached["maximum of redirectors"])]),
+        ("- Redirector: {} redirects per second at {} % of a core.", [about(busy_pod.pod_rate), whole(of.utilisation * 100)]),
+        ("{} of Bloom filter, 64 MiB in the producer and {} of connections",
+         [size(of.filter_slugs * of.filter_bytes), size(of.http_connections * of.connection_bytes)]),
+        ("70 % of its half core; {} were measured", [size(of.consumer_memory)]),
+    ]  # fmt: skip
+
+
+def with_figures(text, sentence, values):
+    """The text with these values in the sentence, which may be broken into lines."""
+    pattern = r"\s+".join(map(re.escape, sentence.split())).replace(re.escape("{}"), FIGURE)
+    found = list(re.finditer(pattern, text))
+    if len(found) != 1:
+        raise ValueError(f"{DOCUMENT.name} must say once, but says {len(found)} times: {sentence}")
+    if [" ".join(value.split()) for value in found[0].groups()] == values:
+        return text
+    return text[: found[0].start()] + sentence.format(*values) + text[found[0].end() :]
+
+
 def written(text):
-    """The document with current tables."""
+    """The document with current tables and figures."""
+    for sentence, values in sentences():
+        text = with_figures(text, sentence, values)
     for name, block in blocks().items():
         begin, end = f"<!-- {name}: written by tools/capacity -->", f"<!-- {name}: end -->"
         pattern = re.escape(begin) + ".*?" + re.escape(end)

@@ -1,12 +1,14 @@
 """The limits of Waymark's settings, of its design and of one server of each kind, and the remedy for each. Pure."""
 
 import dataclasses
+import functools
 from typing import Callable
 
 from . import model
 from .figures import of
 
-LINKS_PER_REDIRECT = 100  # links per redirect per second, as in the steps
+# The table of limits: 100 links per redirect per second, as in the steps.
+TYPICAL = model.Demand(1, 100, hits=0.8, retention=400)
 LEAST, MOST = 10, 10_000_000  # range of the search, in redirects per second
 
 # The assumed capacity of one server. Not measured.
@@ -55,15 +57,19 @@ LIMITS = [
 ]  # fmt: skip
 
 
-def first_reached(limit, retention=400, hits=0.8):
-    """The lowest redirects per second that reach the limit, with LINKS_PER_REDIRECT links each; None beyond MOST."""
+@functools.cache
+def first_reached(limit, demand=TYPICAL):
+    """The lowest redirects per second that reach the limit, with as many links for each as in demand; None beyond MOST."""
 
     def is_reached(redirects):
-        return limit.is_reached(model.Needs(model.Demand(redirects, round(redirects * LINKS_PER_REDIRECT), hits, retention)))
+        links = max(1, round(redirects * demand.links / demand.redirects))
+        return limit.is_reached(model.Needs(dataclasses.replace(demand, redirects=redirects, links=links)))
 
     low, high = LEAST, MOST
     if not is_reached(high):
         return None
+    while is_reached(low):
+        low, high = low / 10, low
     while high / low > 1.01:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if is_reached(middle) else (middle, high)

@@ -222,6 +222,10 @@ class Needs:
     def log_bytes(self):
         return self.log_bytes_a_day * self.demand.retention
 
+    @property
+    def postgres_bytes_a_day(self):
+        return self.log_bytes_a_day + self.hour_bytes_a_day + self.day_bytes_a_day
+
     @functools.cached_property
     def rows_a_day(self):
         """{what: number} of a day without peaks: rows and entries of the roll-ups."""
@@ -281,6 +285,11 @@ class Needs:
         return self.kafka_bytes_a_day * of.kafka_days
 
     # All
+
+    @property
+    def click_us(self):
+        """CPU of a counted redirect."""
+        return self.busy / self.demand.redirects * 1e6
 
     @property
     def busy(self):

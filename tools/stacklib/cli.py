@@ -1,6 +1,7 @@
 """The commands of tools/stack, and their connection to the supervisor."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -41,12 +42,17 @@ STACK_FSYNC=off: PostgreSQL does not wait for the disk, and a power failure may 
 def main(arguments):
     options = parse(arguments)
     try:
-        return COMMANDS[options.command](options) or 0
+        result = COMMANDS[options.command](options) or 0
+        sys.stdout.flush()
+        return result
     except StackError as error:
         print(f"stack: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # nobody reads the output any more: head has its lines
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def parse(arguments):
@@ -180,9 +186,9 @@ def request(options, **arguments):
     connection = connect(state)
     if connection is None:
         raise StackError(f"no stack is up in {state.folder}")
-    with connection, connection.makefile("rw", encoding="utf-8") as stream:
-        stream.write(json.dumps({"command": options.command, **arguments}) + "\n")
-        stream.flush()
+    with connection, connection.makefile(encoding="utf-8") as stream:
+        with contextlib.suppress(BrokenPipeError):  # it has ended: no line follows
+            connection.sendall(json.dumps({"command": options.command, **arguments}).encode() + b"\n")
         line = stream.readline()
     if not line:
         raise StackError("the supervisor ended without a response")

@@ -49,8 +49,10 @@ enum http_progress health_handlers_get(void *ctx, struct http_exchange *x)
 		health_monitor_read(r->api->health, report);
 		add_self(r, report);
 	}
+	bool redis_is_reachable = redis_pool_is_reachable(r->api->redis);
 	enum http_progress progress =
-		err == OK ? response_json(r, 200, health_json_new(report, backlog))
+		err == OK ? response_json(r, 200,
+	                                  health_json_new(report, backlog, redis_is_reachable))
 			  : response_failure(r, err);
 	free(report);
 	free(backlog);

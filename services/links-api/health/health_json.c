@@ -222,13 +222,15 @@ static void judge_janitor(const struct health_backlog *b, struct json *problems)
 }
 
 struct json *health_json_new(const struct health_report *report,
-                             const struct health_backlog *backlog)
+                             const struct health_backlog *backlog, bool redis_is_reachable)
 {
 	struct json *schema = json_new_object();
 	json_set_int(schema, "version", backlog->schema_version);
 	json_set_int(schema, "required", WAYMARK_SCHEMA_VERSION);
 	struct json *problems = json_new_array();
 	judge_processes(report, problems);
+	if (!redis_is_reachable)
+		add_problem(problems, "WaymarkRedisUnreachable", "links-api");
 	judge_counting(backlog, problems);
 	judge_outbox(backlog, problems);
 	judge_janitor(backlog, problems);

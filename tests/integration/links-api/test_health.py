@@ -247,6 +247,14 @@ def test_a_stale_outbox_is_a_problem(service, database):
         database.run("UPDATE shedlock SET lock_until = clock_timestamp() WHERE name = 'waymark_outbox_relay'")
 
 
+def test_an_unreachable_redis_is_a_problem_of_a_ready_service(spawn, database, closed_port):
+    admin = User(spawn(), database, "admin")
+    wait_until(lambda: not problems(health(admin), "WaymarkRedisUnreachable"), 60, "a connection to Redis")
+    answer = health(User(spawn(REDIS_URL=f"redis://{closed_port}"), database, "admin"))
+    assert states(answer)["links-api"] == ("ready", None, [])
+    assert problems(answer, "WaymarkRedisUnreachable") == {("WaymarkRedisUnreachable", "links-api")}
+
+
 # --- rights, settings, documents ---
 
 

@@ -23,11 +23,11 @@ static struct health_backlog *healthy(void)
 	return b;
 }
 
-/* wanted: the kind of the only problem; NULL: there is none. Frees b. */
-static void assert_problem(struct health_backlog *b, const char *wanted)
+static void assert_problem_with_redis(struct health_backlog *b, bool redis_is_reachable,
+                                      const char *wanted)
 {
 	struct health_report *report = mem_zero(sizeof(*report));
-	struct json *json = health_json_new(report, b);
+	struct json *json = health_json_new(report, b, redis_is_reachable);
 	const struct json *problems = json_get(json, "problems");
 	assert_int_equal(json_count(problems), wanted ? 1 : 0);
 	if (wanted)
@@ -36,6 +36,12 @@ static void assert_problem(struct health_backlog *b, const char *wanted)
 	json_free(json);
 	free(report);
 	free(b);
+}
+
+/* wanted: the kind of the only problem; NULL: there is none. Frees b. */
+static void assert_problem(struct health_backlog *b, const char *wanted)
+{
+	assert_problem_with_redis(b, true, wanted);
 }
 
 static void finds_no_problem_in_a_healthy_system(void **state)
@@ -81,6 +87,12 @@ static void names_a_janitor_that_has_never_run(void **state)
 	assert_problem(b, "WaymarkJanitorTaskLate");
 }
 
+static void names_an_unreachable_redis(void **state)
+{
+	(void)state;
+	assert_problem_with_redis(healthy(), false, "WaymarkRedisUnreachable");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -88,6 +100,7 @@ int main(void)
 		cmocka_unit_test(names_what_is_late),
 		cmocka_unit_test(names_a_relay_whose_lock_has_expired_or_is_missing),
 		cmocka_unit_test(names_a_janitor_that_has_never_run),
+		cmocka_unit_test(names_an_unreachable_redis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

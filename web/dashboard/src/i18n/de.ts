@@ -209,6 +209,8 @@ const de: Catalogue = {
   "health.WaymarkOutboxStale.do": "Läuft Kafka, und darf links-api dort schreiben?",
   "health.WaymarkPartitionsHalted": "Die Partition {subject} ist angehalten.",
   "health.WaymarkPartitionsHalted.do": "Ihre Klicks warten und werden nicht gezählt. Entscheide, wie das Runbook sagt, und setze sie fort.",
+  "health.WaymarkRedisUnreachable": "{subject} erreicht Redis nicht.",
+  "health.WaymarkRedisUnreachable.do": "Keine Anfrage schlägt fehl: PostgreSQL antwortet, und jeder links-api zählt Grenzen für sich. Bring Redis zurück, notfalls leer.",
   "health.WaymarkServiceMissing": "Es gibt keinen Prozess von {subject}.",
   "health.WaymarkServiceMissing.do": "Starte einen, oder berichtige HEALTH_URLS.",
   "health.WaymarkTargetDown": "{subject} antwortet nicht, wie es sollte.",

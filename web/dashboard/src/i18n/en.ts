@@ -150,6 +150,8 @@ export const en = {
   "health.WaymarkOutboxStale.do": "Is Kafka up, and may links-api write to it?",
   "health.WaymarkPartitionsHalted": "Partition {subject} is halted.",
   "health.WaymarkPartitionsHalted.do": "Its clicks wait and are not counted. Decide as the runbook says, and resume it.",
+  "health.WaymarkRedisUnreachable": "{subject} does not reach Redis.",
+  "health.WaymarkRedisUnreachable.do": "No request fails; PostgreSQL answers instead, and each links-api counts limits on its own. Bring Redis back, empty if necessary.",
   "health.WaymarkServiceMissing": "There is no process of {subject}.",
   "health.WaymarkServiceMissing.do": "Start one, or correct HEALTH_URLS.",
   "health.WaymarkTargetDown": "{subject} does not answer as it should.",
