@@ -3,6 +3,7 @@
 import copy
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -270,6 +271,19 @@ def test_reports_the_error_of_kustomize(tmp_path):
     (tmp_path / "kustomization.yaml").write_text("resources: [nothing.yaml]\n")
     with pytest.raises(RuntimeError, match="nothing.yaml"):
         rendering.render(tmp_path)
+
+
+@pytest.mark.parametrize("routes, kind", [("ingress", "Ingress"), ("gateway", "HTTPRoute")])
+def test_the_samples_of_a_copied_overlay_are_all_in_its_own_files(tmp_path, routes, kind):
+    """Who copies overlay production changes nothing outside of the copy."""
+    shutil.copytree(tree.MANIFESTS, tmp_path / "k8s")
+    copied = shutil.copytree(tree.MANIFESTS / "overlays/production", tmp_path / "k8s/overlays/site")
+    for path in filter(pathlib.Path.is_file, copied.rglob("*")):
+        path.write_text(path.read_text().replace("components/ingress", f"components/{routes}").replace("sho.rt", "ac.me").replace("example.com", "acme.io").replace("192.0.2.", "198.51.100."))
+    rendered = rendering.render(copied)
+    left = [rendering.name_of(thing) for thing in rendered.things if re.search(r"sho\.rt|example\.com|192\.0\.2\.", str(thing))]
+    assert left == []
+    assert {host for route in rendered.all(kind) for host, _, _ in references.backends(route)} == {"ac.me", "api.ac.me"}
 
 
 def test_yamllint_refuses_a_duplicate_key(tmp_path):
