@@ -286,6 +286,15 @@ def test_the_samples_of_a_copied_overlay_are_all_in_its_own_files(tmp_path, rout
     assert {host for route in rendered.all(kind) for host, _, _ in references.backends(route)} == {"ac.me", "api.ac.me"}
 
 
+def test_programs_are_those_of_the_only_build(tmp_path, monkeypatch):
+    monkeypatch.delenv("WAYMARK_BUILD_DIR", raising=False)
+    monkeypatch.setattr(tree, "ROOT", tmp_path)
+    (tmp_path / "build/release/bin").mkdir(parents=True)
+    assert tree.program("migrate") == tmp_path / "build/release/bin/migrate"
+    (tmp_path / "build/dev/bin").mkdir(parents=True)
+    assert tree.program("migrate") == tmp_path / "build/dev/bin/migrate"
+
+
 def test_yamllint_refuses_a_duplicate_key(tmp_path):
     (tmp_path / "twice.yaml").write_text("a: 1\na: 2\n")
     run = subprocess.run(["yamllint", "--strict", "--config-file", tree.MANIFESTS / ".yamllint", tmp_path], capture_output=True, text=True)
