@@ -138,6 +138,7 @@ def test_the_ports_of_the_stores_are_those_of_their_addresses(folder, tmp_path):
     rendered = render(folder, values, tmp_path)
     opened = {store: networks.ports_of(rendered.find("NetworkPolicy", f"to-{store}")["spec"]["egress"]) for store in ("kafka", "redis", "postgres")}
     assert opened == {"kafka": {9094, 9095}, "redis": {7000}, "postgres": {6432}}
+    assert list(networks.check(rendered)) == []
 
 
 def reached(value, text):

@@ -153,6 +153,8 @@ NETWORKS = [
     ("a rule without a source", "local", lambda b: take(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0], "from"), "has no peers, which allows all"),
     ("a rule for all ports", "local", lambda b: take(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0], "ports"), "has no ports, which allows all"),
     ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "StatefulSet/redirector: no egress to kafka"),
+    ("another port than Kafka's", "production", lambda b: put(b.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "a:9093,b:9094"), "to-kafka: does not allow port 9094 of KAFKA_BROKERS"),
+    ("another port than that of Redis", "production", lambda b: put(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0]["ports"][0], "port", 7000), "to-redis: does not allow port 6380 of stunnel.conf"),
     ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no egress to DNS"),
     ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: egress to redis"),
     ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: egress to the internet"),
@@ -245,6 +247,16 @@ def test_detects(check, overlay, break_it, words, renderings):
     break_it(broken)
     found = list(check(rendering.Rendering(overlay, broken.things)))
     assert [problem for problem in found if words in problem], found or "no problem was found"
+
+
+def test_a_store_may_have_any_port(renderings):
+    changed = Broken(renderings["production"])
+    for store in ("postgres", "redis", "kafka"):
+        put(changed.get("NetworkPolicy", f"to-{store}")["spec"]["egress"][0]["ports"][0], "port", 7000)
+    put(changed.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "a:7000,b:7000")
+    stunnel = changed.get("ConfigMap", "redis-tls")["data"]
+    stunnel["stunnel.conf"] = stunnel["stunnel.conf"].replace("6380", "7000")
+    assert list(networks.check(rendering.Rendering("changed", changed.things))) == []
 
 
 def test_every_check_has_a_case():
