@@ -1,5 +1,6 @@
 """The Helm chart renders the objects of overlay production, and each of its values reaches them."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -8,9 +9,10 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from manifestlib import chart, networks, references, rendering, restricted, schema, services, tree
+from manifestlib import chart, networks, programs, references, rendering, restricted, schema, services, tree
 
 HELM = tree.cache() / "helm/helm"
+TEMPLATE = [HELM, "template", "waymark", "--namespace=waymark", "--kube-version=1.30"]
 if not tree.kustomize().exists() or not HELM.exists():
     pytest.skip("kustomize or helm is missing: tools/setup test", allow_module_level=True)
 
@@ -29,8 +31,7 @@ def folder(tmp_path_factory):
 
 def helm(folder, values, tmp_path):
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
-    command = [HELM, "template", "waymark", folder, "--namespace=waymark", "--kube-version=1.30", f"--values={tmp_path}/values.yaml"]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run([*TEMPLATE, folder, f"--values={tmp_path}/values.yaml"], capture_output=True, text=True)
 
 
 def render(folder, values, tmp_path):
@@ -70,8 +71,25 @@ def test_no_sample_is_left_in_a_template(folder):
     assert left == []
 
 
+# Other values that the schema and the checks accept, where these want a form.
+OTHERS = {
+    "hosts.api": "api.changed.example",
+    "hosts.links": "links.changed.example",
+    "kafka.brokers": "kafka.changed.example:9094",
+    "redis.address": "redis.changed.example:7000",
+    "networks.postgres": "10.1.1.0/24",
+    "networks.redis": "10.1.2.0/24",
+    "networks.kafka": "fd00::1:0/112",
+    "networks.proxies": "10.1.4.0/24,fd00::/64, 10.1.5.6",
+    "journal.maxBytes": "1073741824",
+    "journal.storage": "4Ti",
+}
+
+
 def changed(value, path):
     """Another value of the same type, which no overlay has."""
+    if path in OTHERS:
+        return OTHERS[path]
     if isinstance(value, dict):
         return {MARK: f"{MARK}-{path}"} if path.startswith("resources.") else {key: changed(each, f"{path}.{key}") for key, each in value.items()}
     if path.startswith("images.digests."):
@@ -89,17 +107,44 @@ def leaves(value, path=""):
 
 def test_each_value_reaches_an_object(folder, tmp_path):
     values = {key: changed(value, key) for key, value in chart.Chart().nested().items() if key != "replicas"}  # numbers: below
-    for stem in values["variables"]:
-        values["variables"][stem] = {"ADDED": f"{MARK}-{stem}"}
+    for stem, names in variables_of(folder).items():
+        values["variables"][stem] = {name: f"{MARK}-{stem}-{name}" for name in names}
     text = yaml.safe_dump_all(render(folder, values, tmp_path).things, width=100000)
     missing = [path for path, value in leaves(values) if not reached(value, text)]
     assert missing == []
 
 
+def variables_of(folder):
+    """The names that the chart accepts, by the ConfigMap."""
+    described = json.loads((folder / "values.schema.json").read_text())
+    return {stem: set(each["properties"]) for stem, each in described["properties"]["variables"]["properties"].items()}
+
+
+def test_the_variables_are_those_of_the_programs_that_are_not_set_elsewhere(folder):
+    names = variables_of(folder)
+    of_redirector, of_links_api = (programs.known(name) for name in ("redirector", "links-api"))
+    set_elsewhere = {"HTTP_PORT", "OPS_PORT", "DRAIN_NOTICE_MS", "DRAIN_MS", "PG_URL", "REDIS_URL", "KAFKA_SASL_USERNAME", "KAFKA_SASL_PASSWORD"} | chart.SET_BY_VALUES
+    assert names["redirector"] == of_redirector - set_elsewhere - {"JOURNAL_DIR"}
+    assert names["links"] == of_redirector & of_links_api - set_elsewhere
+    assert names["postgres"] == programs.OF_LIBRARIES
+
+
+def test_the_ports_of_the_stores_are_those_of_their_addresses(folder, tmp_path):
+    values = {
+        "kafka": {"brokers": "a.example:9094,b.example:9095,[fd00::1]:9094"},
+        "redis": {"address": "redis.example:7000"},
+        "networks": {"postgresPort": 6432},
+    }
+    rendered = render(folder, values, tmp_path)
+    opened = {store: networks.ports_of(rendered.find("NetworkPolicy", f"to-{store}")["spec"]["egress"]) for store in ("kafka", "redis", "postgres")}
+    assert opened == {"kafka": {9094, 9095}, "redis": {7000}, "postgres": {6432}}
+    assert list(networks.check(rendered)) == []
+
+
 def reached(value, text):
     if isinstance(value, dict):
         return value[MARK] in text
-    return (value[0]["name"] if isinstance(value, list) else value) in text
+    return str(value[0]["name"] if isinstance(value, list) else value) in text
 
 
 @pytest.mark.parametrize("with_keda", [True, False])
@@ -145,6 +190,29 @@ WRONG = [
     ("a misspelt value", {"hosts": {"link": "a.example"}}, "Additional property link is not allowed"),
     ("a number where a text belongs", {"journal": {"maxBytes": 17179869184}}, "journal.maxBytes: Invalid type"),
     ("a number as a variable", {"variables": {"redirector": {"HTTP_LOOPS": 4}}}, "HTTP_LOOPS: Invalid type"),
+    ("a misspelt variable", {"variables": {"redirector": {"HTTP_LOPS": "4"}}}, "variables.redirector: Additional property HTTP_LOPS is not allowed"),
+    ("a variable of another program", {"variables": {"janitor": {"HTTP_LOOPS": "4"}}}, "variables.janitor: Additional property HTTP_LOOPS is not allowed"),
+    ("a variable that has a value of its own", {"variables": {"kafka": {"KAFKA_BROKERS": "a:1"}}}, "variables.kafka: Additional property KAFKA_BROKERS is not allowed"),
+    ("a variable that its pods set", {"variables": {"redirector": {"OPS_PORT": "9091"}}}, "variables.redirector: Additional property OPS_PORT is not allowed"),
+    ("a URL as a host", {"hosts": {"api": "https://api.ac.me"}}, "hosts.api: Does not match pattern"),
+    ("a host with a port", {"hosts": {"links": "ac.me:8443"}}, "hosts.links: Does not match pattern"),
+    ("a broker without a port", {"kafka": {"brokers": "k1.acme.io"}}, "kafka.brokers: Does not match pattern"),
+    ("one broker of two without a port", {"kafka": {"brokers": "k1.acme.io:9093,k2.acme.io"}}, "kafka.brokers: Does not match pattern"),
+    ("a Redis without a port", {"redis": {"address": "redis.acme.io"}}, "redis.address: Does not match pattern"),
+    ("a certificate for a port", {"redis": {"certificateName": "redis.acme.io:6380"}}, "redis.certificateName: Does not match pattern"),
+    ("no network of proxies", {"networks": {"proxies": ""}}, "networks.proxies: Does not match pattern"),
+    ("a whole private network as proxy", {"networks": {"proxies": "10.1.0.0/16,10.0.0.0/8"}}, "networks.proxies: 10.0.0.0/8 must be a network of at most a /16"),
+    ("a large network of IPv6 as proxy", {"networks": {"proxies": "fd00::/63"}}, "networks.proxies: fd00::/63 must be a network of at most a /16"),
+    ("a network that does not exist", {"networks": {"postgres": "10.300.0.0/33"}}, "networks.postgres: 10.300.0.0/33 must be a network"),
+    ("a prefix that does not exist", {"networks": {"redis": "10.1.0.0/33"}}, "networks.redis: 10.1.0.0/33 must be a network"),
+    ("an address as a network", {"networks": {"kafka": "10.1.0.1"}}, "networks.kafka: 10.1.0.1 must be a network"),
+    ("a port that does not exist", {"networks": {"postgresPort": 65536}}, "networks.postgresPort: Must be less than or equal to 65535"),
+    ("at least more pods than at most", {"replicas": {"redirector": {"min": 30}}}, "replicas.redirector: min (30) is more than max (20)"),
+    ("no pods", {"replicas": {"links-api": {"min": 0}}}, "replicas.links-api.min: Must be greater than or equal to 1"),
+    ("a claim smaller than the journal", {"journal": {"storage": "10Gi"}}, "journal.storage: 10Gi has no room for journal.maxBytes and the file system"),
+    ("a claim as large as the journal", {"journal": {"storage": "16Gi"}}, "journal.storage: 16Gi has no room"),
+    ("a journal of a quantity", {"journal": {"maxBytes": "16Gi"}}, "journal.maxBytes: Does not match pattern"),
+    ("a claim of no known unit", {"journal": {"storage": "20GB"}}, "journal.storage: Does not match pattern"),
     ("a tag in the place of a digest", {"images": {"digests": {"migrate": "latest"}}}, "images.digests.migrate: Does not match pattern"),
     ("an image that does not exist", {"images": {"digests": {"shell": ""}}}, "Additional property shell is not allowed"),
 ]
@@ -155,6 +223,12 @@ def test_helm_refuses(folder, tmp_path, values, words):
     run = helm(folder, values, tmp_path)
     assert run.returncode != 0
     assert words in run.stderr
+
+
+def test_the_chart_needs_the_programs_whose_variables_it_names(tmp_path):
+    run = subprocess.run([ROOT / "tools/chart", tmp_path / "chart"], capture_output=True, text=True, env={"WAYMARK_BUILD_DIR": "/nowhere", "WAYMARK_CACHE": str(tree.cache()), "PATH": "/usr/bin:/bin"})
+    assert (run.returncode, run.stderr) == (69, "chart: /nowhere/bin/redirector is missing. Run make build\n")
+    assert not (tmp_path / "chart").exists()
 
 
 def test_the_chart_replaces_an_older_one_and_no_other_folder(folder, tmp_path):

@@ -3,6 +3,7 @@
 import copy
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -152,6 +153,8 @@ NETWORKS = [
     ("a rule without a source", "local", lambda b: take(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0], "from"), "has no peers, which allows all"),
     ("a rule for all ports", "local", lambda b: take(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0], "ports"), "has no ports, which allows all"),
     ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "StatefulSet/redirector: no egress to kafka"),
+    ("another port than Kafka's", "production", lambda b: put(b.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "a:9093,b:9094"), "to-kafka: does not allow port 9094 of KAFKA_BROKERS"),
+    ("another port than that of Redis", "production", lambda b: put(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0]["ports"][0], "port", 7000), "to-redis: does not allow port 6380 of stunnel.conf"),
     ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no egress to DNS"),
     ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: egress to redis"),
     ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: egress to the internet"),
@@ -246,6 +249,16 @@ def test_detects(check, overlay, break_it, words, renderings):
     assert [problem for problem in found if words in problem], found or "no problem was found"
 
 
+def test_a_store_may_have_any_port(renderings):
+    changed = Broken(renderings["production"])
+    for store in ("postgres", "redis", "kafka"):
+        put(changed.get("NetworkPolicy", f"to-{store}")["spec"]["egress"][0]["ports"][0], "port", 7000)
+    put(changed.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "a:7000,b:7000")
+    stunnel = changed.get("ConfigMap", "redis-tls")["data"]
+    stunnel["stunnel.conf"] = stunnel["stunnel.conf"].replace("6380", "7000")
+    assert list(networks.check(rendering.Rendering("changed", changed.things))) == []
+
+
 def test_every_check_has_a_case():
     tried = {f"check_{case[2]}" for case in DESCRIPTION}
     assert {check.__name__ for check in description.CHECKS} == tried
@@ -270,6 +283,28 @@ def test_reports_the_error_of_kustomize(tmp_path):
     (tmp_path / "kustomization.yaml").write_text("resources: [nothing.yaml]\n")
     with pytest.raises(RuntimeError, match="nothing.yaml"):
         rendering.render(tmp_path)
+
+
+@pytest.mark.parametrize("routes, kind", [("ingress", "Ingress"), ("gateway", "HTTPRoute")])
+def test_the_samples_of_a_copied_overlay_are_all_in_its_own_files(tmp_path, routes, kind):
+    """Who copies overlay production changes nothing outside of the copy."""
+    shutil.copytree(tree.MANIFESTS, tmp_path / "k8s")
+    copied = shutil.copytree(tree.MANIFESTS / "overlays/production", tmp_path / "k8s/overlays/site")
+    for path in filter(pathlib.Path.is_file, copied.rglob("*")):
+        path.write_text(path.read_text().replace("components/ingress", f"components/{routes}").replace("sho.rt", "ac.me").replace("example.com", "acme.io").replace("192.0.2.", "198.51.100."))
+    rendered = rendering.render(copied)
+    left = [rendering.name_of(thing) for thing in rendered.things if re.search(r"sho\.rt|example\.com|192\.0\.2\.", str(thing))]
+    assert left == []
+    assert {host for route in rendered.all(kind) for host, _, _ in references.backends(route)} == {"ac.me", "api.ac.me"}
+
+
+def test_programs_are_those_of_the_only_build(tmp_path, monkeypatch):
+    monkeypatch.delenv("WAYMARK_BUILD_DIR", raising=False)
+    monkeypatch.setattr(tree, "ROOT", tmp_path)
+    (tmp_path / "build/release/bin").mkdir(parents=True)
+    assert tree.program("migrate") == tmp_path / "build/release/bin/migrate"
+    (tmp_path / "build/dev/bin").mkdir(parents=True)
+    assert tree.program("migrate") == tmp_path / "build/dev/bin/migrate"
 
 
 def test_yamllint_refuses_a_duplicate_key(tmp_path):

@@ -2,7 +2,7 @@
 
 The objects are the output of kustomize. What a site changes becomes a value of the chart, whose default is what the overlay has.
 These are the sample addresses, networks and hosts (SAMPLES), fields of objects (FIELDS) and fields that the overlay leaves out
-(OPTIONAL). Variables of ConfigMaps and digests of images are values too.
+(OPTIONAL). Variables of ConfigMaps and digests of images are values too. Ports of NetworkPolicies follow from addresses (PORTS).
 
 A ConfigMap has a hash of its content at the end of its name, as kustomize gives it one, so a changed value restarts the pods
 that read it, and no others. A Job has a hash of all values there, because it cannot be changed."""
@@ -15,7 +15,7 @@ import re
 
 import yaml
 
-from . import rendering, services, tree
+from . import chart_checks, programs, rendering, services, tree
 
 SOURCE = tree.MANIFESTS / "overlays/production"
 # The texts of the overlay that stand for something of the site, by the path of the value. A text may be part of a longer one.
@@ -38,8 +38,16 @@ FIELDS = {
     "journal.storage": ("StatefulSet", "redirector", "spec.volumeClaimTemplates.0.spec.resources.requests.storage"),
     **{f"replicas.{name}.min": ("HorizontalPodAutoscaler", name, "spec.minReplicas") for name in ("redirector", "links-api", "analytics-consumer")},
     **{f"replicas.{name}.max": ("HorizontalPodAutoscaler", name, "spec.maxReplicas") for name in ("redirector", "links-api", "analytics-consumer")},
+    chart_checks.PORT: ("NetworkPolicy", "to-postgres", "spec.egress.0.ports.0.port"),
     **{f"resources.{name}": (None, name, "spec.template.spec.containers.0.resources") for name in services.SERVICES},
 }
+# Ports that NetworkPolicies open, by the path of the addresses that name them.
+PORTS = {
+    "kafka.brokers": ("NetworkPolicy", "to-kafka", "spec.egress.0.ports"),
+    "redis.address": ("NetworkPolicy", "to-redis", "spec.egress.0.ports"),
+}
+# Variables that another value sets. OWN_HOSTS is not one: it may have more hosts than hosts.api.
+SET_BY_VALUES = {"KAFKA_BROKERS", "JOURNAL_MAX_BYTES", "REGION", "TRUSTED_PROXIES"}
 # Fields that are left out until the value is set: (kind, name, path), None for all workloads or names.
 OPTIONAL = {
     "images.pullSecrets": (None, None, "spec.template.spec.imagePullSecrets", [], "Secrets for a private registry: [{name: …}]."),
@@ -71,6 +79,15 @@ IMAGE = """\
 {{ .values.images.registry }}/{{ .name }}:%s{{ with $digest }}@{{ . }}{{ end }}
 {{- end }}
 """
+ADDRESSES = """\
+{{- define "waymark.ports" -}}
+{{- $ports := list -}}
+{{- range splitList "," . -}}
+{{- $ports = append $ports (dict "port" (regexFind "[0-9]+$" . | int) "protocol" "TCP") -}}
+{{- end -}}
+{{ $ports | uniq | toJson }}
+{{- end }}
+"""
 # Values of users replace and add to the variables of the overlay.
 VARIABLES = """\
 {{- define "waymark.data.%(stem)s" -}}
@@ -80,7 +97,6 @@ VARIABLES = """\
 {{- end }}
 {{- end }}
 """
-DIGEST = "^(sha256:[0-9a-f]{64})?$"
 
 
 def read(path):
@@ -125,7 +141,7 @@ def dump(thing):
 
 class Chart:
     def __init__(self):
-        rendered = rendering.render(SOURCE)
+        self.rendered = rendered = rendering.render(SOURCE)
         self.things = [thing for thing in rendered.things if thing["kind"] != "Namespace"]  # it exists before a release does
         self.scaler = rendering.render(tree.MANIFESTS / "base").find("HorizontalPodAutoscaler", "analytics-consumer")
         self.images = sorted({image for image in services.images(rendered) if image})
@@ -151,6 +167,15 @@ class Chart:
             found[path] = (self.found(*KEDA.get(path, where)), describe(path))
         return found
 
+    def variables(self, stem):
+        """The variables of a ConfigMap: known to every program that reads it, and set neither in its pods nor by another value."""
+        name, known, taken = self.configs[stem]["metadata"]["name"], [], set(SET_BY_VALUES)
+        for container in (container for workload in self.rendered.workloads for container in workload.containers):
+            if any(source.get("configMapRef", {}).get("name") == name for source in container.get("envFrom") or []):
+                known.append(programs.known(programs.PROGRAMS[container["name"]]))
+                taken |= {variable for each in container.get("env", []) for variable in (each["name"], programs.variable_of(each["name"]))}
+        return sorted(set.intersection(*known) - taken)
+
     def nested(self):
         values = {}
         for path, (default, _) in self.values().items():
@@ -165,6 +190,10 @@ class Chart:
             if is_meant(thing, *where[:2]):
                 container, last = place(thing, where[2])
                 container[last] = marker(path)
+        for path, where in PORTS.items():
+            if is_meant(thing, *where[:2]):
+                container, last = place(thing, where[2])
+                container[last] = "chart-ports/" + path
         for path, (kind, name, way, _, _) in OPTIONAL.items():
             if is_meant(thing, kind, name):
                 container, last = place(thing, way)
@@ -180,6 +209,7 @@ class Chart:
             text = re.sub(rf"\bname: {re.escape(name)}$", lambda _, value=expression: f"name: {value}", text, flags=re.M)
         text = re.sub(r"\bchart-image/([a-z-]+)", r'{{ include "waymark.image" (dict "values" .Values "name" "\1") }}', text)
         text = re.sub(r"\bchart-value/([\w.-]+)", lambda match: f"{{{{ toJson {read(match[1])} }}}}", text)
+        text = re.sub(r"\bchart-ports/([\w.]+)", lambda match: f'{{{{ include "waymark.ports" {read(match[1])} }}}}', text)
         text = re.sub(r"^( *)(\w+): chart-optional/([\w.-]+)$", optional, text, flags=re.M)
         for path, (sample, _) in SAMPLES.items():
             text = re.sub(rf"(?<![\w.-]){re.escape(sample)}(?!\w)", f"{{{{ {read(path)} }}}}", text)
@@ -200,8 +230,8 @@ class Chart:
         return self.text(thing) + f'data:\n{{{{- include "waymark.data.{stem}" . | trim | nindent 2 }}}}\n'
 
     def helpers(self):
-        """The names and the content of ConfigMaps, and the names of images."""
-        parts = [IMAGE % tree.version(), define("waymark.hash", "{{ .Values | toJson | sha256sum | trunc 10 }}")]
+        """The names and the content of ConfigMaps, the names of images, and ports."""
+        parts = [IMAGE % tree.version(), ADDRESSES, define("waymark.hash", "{{ .Values | toJson | sha256sum | trunc 10 }}")]
         for stem, config in self.configs.items():
             parts.append(define(f"waymark.name.{stem}", f'{stem}-{{{{ include "waymark.data.{stem}" . | sha256sum | trunc 10 }}}}'))
             if is_environment(config):
@@ -213,11 +243,14 @@ class Chart:
 
     def files(self):
         """The files of the chart, by path."""
+        values = self.nested()
+        variables = {stem: self.variables(stem) for stem in values["variables"]}
         found = {
             "Chart.yaml": dump(about()),
-            "values.yaml": HEAD + "".join(values_lines(self.nested(), {path: text for path, (_, text) in self.values().items()})),
-            "values.schema.json": json.dumps(schema_of(self.nested()), indent=2) + "\n",
+            "values.yaml": HEAD + "".join(values_lines(values, {path: text for path, (_, text) in self.values().items()})),
+            "values.schema.json": json.dumps(chart_checks.schema_of(values, SAMPLES, variables), indent=2) + "\n",
             "templates/_helpers.tpl": self.helpers(),
+            "templates/checks.yaml": chart_checks.template(),
         }
         for thing in self.things:
             name = thing["metadata"]["name"]
@@ -241,6 +274,7 @@ def describe(path):
     name = rest.split(".")[0]
     return {
         "journal": "The size of each redirector's claim.",
+        "networks": "The port of PostgreSQL. Those of Redis and Kafka are in their addresses.",
         "replicas": f"{'At least' if path.endswith('min') else 'At most'} so many pods of {name}.",
         "resources": f"What a pod of {name} requests, and its limits.",
     }[group]
@@ -280,23 +314,6 @@ def values_lines(node, descriptions, path="", indent=0):
         else:
             yield f"{' ' * indent}{key}:\n"
             yield from values_lines(value, descriptions, here, indent + 2)
-
-
-def schema_of(node, path=""):
-    """Helm refuses a value that is misspelt or has another type. A number where a text belongs would be written as 1.7e+10."""
-    if path.startswith("resources.") or not isinstance(node, dict):
-        kinds = {str: "string", bool: "boolean", int: "integer", list: "array", dict: "object"}
-        return {"type": kinds[type(node)], **({"pattern": r"^\S+$"} if path in SAMPLES else {})}
-    if path.startswith("variables."):
-        return {"type": "object", "additionalProperties": {"type": "string"}}
-    if path == "images.digests":
-        return {"type": "object", "additionalProperties": False, "properties": {name: {"type": "string", "pattern": DIGEST} for name in node}}
-    properties = {key: schema_of(value, f"{path}.{key}".lstrip(".")) for key, value in node.items()}
-    return {"type": "object", "additionalProperties": False, "properties": properties} if path else {
-        "$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "additionalProperties": False,
-        # Helm adds global to the values of a chart that is part of another one.
-        "properties": {**properties, "global": {"type": "object"}},
-    }  # fmt: skip
 
 
 def write(folder):

@@ -14,7 +14,7 @@ STOP_S = 5
 PROXIES_MAX = {4: 2**16, 6: 2**64}
 # What a file system of this size needs for itself, and keeps for root.
 FILE_SYSTEM = 1.15
-UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def containers(rendering):
@@ -144,7 +144,7 @@ def check_consumers(rendering):
 
 
 def bytes_of(quantity):
-    number, unit = re.fullmatch(r"([0-9]+)([KMG]i)?", str(quantity)).groups()
+    number, unit = re.fullmatch(r"([0-9]+)([KMGT]i)?", str(quantity)).groups()
     return int(number) * UNITS.get(unit, 1)
 
 

@@ -1,8 +1,10 @@
 """The NetworkPolicies allow the traffic that the services need, and no other."""
 
+import re
+
 from .rendering import does_match, name_of
 
-# The stores that each program connects to. A store may have another port with TLS.
+# The stores that each program connects to.
 NEEDS = {
     "redirector": {"postgres", "redis", "kafka"},
     "links-api": {"postgres", "redis", "kafka"},
@@ -11,12 +13,19 @@ NEEDS = {
     "migrate": {"postgres"},
     "topics": {"kafka"},
 }
+# Usual ports, without and with TLS. The policy to-STORE may have others.
 STORES = {5432: "postgres", 6379: "redis", 6380: "redis", 9092: "kafka", 9093: "kafka"}
 OPEN_TO_THE_WORLD = {80, 443}
 
 
 def ports_of(rules):
     return {port.get("port") for rule in rules for port in rule.get("ports", [])}
+
+
+def stores_of(policy):
+    name = policy["metadata"]["name"].removeprefix("to-")
+    usual = {STORES[port] for port in ports_of(policy["spec"].get("egress", [])) if port in STORES}
+    return usual | ({name} & set(STORES.values()))
 
 
 def applying(rendering, workload, direction):
@@ -35,10 +44,10 @@ def check_default(rendering):
 
 
 def check_egress(rendering, workload):
-    reached = set()
+    reached, stores = set(), set()
     for policy in applying(rendering, workload, "Egress"):
         reached |= ports_of(policy["spec"].get("egress", []))
-    stores = {STORES[port] for port in reached if port in STORES}
+        stores |= stores_of(policy)
     for store in NEEDS.get(workload.app, stores) - stores:
         yield f"{workload.where}: no egress to {store}"
     for store in stores - NEEDS.get(workload.app, stores):
@@ -62,6 +71,21 @@ def check_ingress(rendering, workload):
         yield f"{workload.where}: port {name} is open, but it has no port of that name"
 
 
+def addresses(rendering):
+    """(store, variable or option, port) of each address of a store in a ConfigMap."""
+    for config in rendering.all("ConfigMap"):
+        data = config.get("data", {})
+        yield from (("kafka", "KAFKA_BROKERS", port) for port in re.findall(r":(\d+)(?:,|$)", data.get("KAFKA_BROKERS", "")))
+        yield from (("redis", "stunnel.conf", port) for port in re.findall(r"^connect = .*:(\d+)$", data.get("stunnel.conf", ""), re.M))
+
+
+def check_addresses(rendering):
+    for store, source, port in sorted(set(addresses(rendering))):
+        policy = rendering.find("NetworkPolicy", f"to-{store}")
+        if policy and int(port) not in ports_of(policy["spec"]["egress"]):
+            yield f"{name_of(policy)}: does not allow port {port} of {source}"
+
+
 def check_each_rule(rendering):
     for policy in rendering.all("NetworkPolicy"):
         for direction, peers in (("ingress", "from"), ("egress", "to")):
@@ -75,6 +99,7 @@ def check_each_rule(rendering):
 def check(rendering):
     yield from check_default(rendering)
     yield from check_each_rule(rendering)
+    yield from check_addresses(rendering)
     for workload in rendering.workloads:
         yield from check_egress(rendering, workload)
         yield from check_ingress(rendering, workload)

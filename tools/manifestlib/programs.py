@@ -34,13 +34,22 @@ def table(name):
     return {variable: None if default == "required" else default for variable, default in rows}
 
 
+def missing():
+    """The programs that are not built."""
+    return [path for path in map(tree.program, PROGRAMS.values()) if not path.exists()]
+
+
 def variable_of(name):
     return name.removesuffix("_FILE")
 
 
+def known(program):
+    """The names that the program or its libraries read, without NAME_FILE for each of them."""
+    return OF_LIBRARIES | set(table(program))
+
+
 def is_known(program, name):
-    known = table(program)
-    return name in known or (name.endswith("_FILE") and variable_of(name) in known) or name in OF_LIBRARIES
+    return name in known(program) or (name.endswith("_FILE") and variable_of(name) in table(program))
 
 
 def environment(rendering, container):

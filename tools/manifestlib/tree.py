@@ -21,9 +21,14 @@ def kustomize():
     return cache() / "kustomize/kustomize"
 
 
+def build():
+    """The folder of WAYMARK_BUILD_DIR, or of the tests' build, or of make build where nothing else was built."""
+    folders = [ROOT / "build" / name for name in ("dev", "release")]
+    return pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR") or next((each for each in folders if (each / "bin").exists()), folders[1]))
+
+
 def program(name):
-    build = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR") or ROOT / "build/dev")
-    return build / "bin" / name
+    return build() / "bin" / name
 
 
 def version():

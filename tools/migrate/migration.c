@@ -194,17 +194,32 @@ static enum err report_late(const struct migration *late, int64_t last, struct s
 	return ERR_CONFLICT;
 }
 
+/* The records after the newest file. An empty folder is a mistake and not an old version. */
+static size_t count_newer(const struct migration_folder *folder, const struct migration *recorded,
+                          size_t count)
+{
+	size_t newer = 0;
+	while (folder->count > 0 && newer < count &&
+	       recorded[count - newer - 1].version >
+	               folder->files[folder->count - 1].migration.version)
+		newer++;
+	return newer;
+}
+
 enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded,
-                           size_t count, size_t *next, struct strbuf *problems)
+                           size_t count, struct migration_state *out, struct strbuf *problems)
 {
 	enum err err = OK;
 	size_t f = 0;
+	size_t newer = count_newer(folder, recorded, count);
 	for (size_t r = 0; r < count; r++) {
 		for (;
 		     f < folder->count && folder->files[f].migration.version < recorded[r].version;
 		     f++)
 			err = report_late(&folder->files[f].migration, recorded[count - 1].version,
 			                  problems);
+		if (r >= count - newer)
+			continue;
 		bool has = f < folder->count &&
 		           folder->files[f].migration.version == recorded[r].version;
 		if (compare_one(&recorded[r], has ? &folder->files[f].migration : NULL, problems) !=
@@ -213,6 +228,6 @@ enum err migration_compare(const struct migration_folder *folder, const struct m
 		f += has;
 	}
 	if (err == OK)
-		*next = f;
+		*out = (struct migration_state){ .next = f, .newer = newer };
 	return err;
 }

@@ -52,13 +52,21 @@ enum err migration_folder_read(const char *path, struct migration_folder **out,
                                struct strbuf *problems) MUST_CHECK;
 void migration_folder_free(struct migration_folder *folder);
 
+/* What the recorded migrations of a database mean for a folder. */
+struct migration_state {
+	size_t next;  /* the files from this index on are pending */
+	size_t newer; /* records that are newer than every file; with any, no file is pending */
+};
+
 /*
- * Checks that the folder continues the recorded migrations, which are ordered by version. OK: the
- * files from index *next on are pending. ERR_CONFLICT, with one line per problem in problems: the
- * file of a recorded migration is missing, renamed or changed, or a file older than the last
- * recorded one is not recorded.
+ * Compares the folder with the recorded migrations, which are ordered by version. OK: one continues
+ * the other. ERR_CONFLICT, with one line per problem in problems:
+ * - the file of a recorded migration is renamed or changed;
+ * - it is missing, although there is a newer file, or no file at all;
+ * - a file older than the last recorded one is not recorded.
  */
 enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded,
-                           size_t count, size_t *next, struct strbuf *problems) MUST_CHECK;
+                           size_t count, struct migration_state *out,
+                           struct strbuf *problems) MUST_CHECK;
 
 #endif

@@ -30,18 +30,17 @@ enum err migration_run_connect(const char *url, int64_t wait_s, const struct log
 	return err;
 }
 
-/* Compares the folder with the records: the files from *next on are pending. */
-static enum err find_pending(struct pg_conn *conn, const struct migration_folder *folder,
-                             size_t *next, struct strbuf *problems)
+/* Compares the folder with the records. The caller frees *recorded, also after an error. */
+static enum err find_state(struct pg_conn *conn, const struct migration_folder *folder,
+                           struct migration_ledger **recorded, struct migration_state *out,
+                           struct strbuf *problems)
 {
-	struct migration_ledger *ledger = mem_zero(sizeof(*ledger));
-	enum err err = migration_ledger_read(conn, ledger);
-	if (err != OK)
-		fprintf(stderr, "migrate: schema_migrations cannot be read: %s\n",
-		        pg_conn_message(conn));
-	else
-		err = migration_compare(folder, ledger->recorded, ledger->count, next, problems);
-	free(ledger);
+	*recorded = mem_zero(sizeof(**recorded));
+	enum err err = migration_ledger_read(conn, *recorded);
+	if (err == OK)
+		return migration_compare(folder, (*recorded)->recorded, (*recorded)->count, out,
+		                         problems);
+	fprintf(stderr, "migrate: schema_migrations cannot be read: %s\n", pg_conn_message(conn));
 	return err;
 }
 
@@ -57,34 +56,55 @@ static enum err apply_one(struct pg_conn *conn, const struct migration_file *fil
 	return err;
 }
 
+static void report_newer(const struct migration *newest)
+{
+	char name[MIGRATION_FILE_SIZE];
+	migration_format_file(newest, name);
+	printf("migrate: the database is newer than this version (its newest migration is %s), so "
+	       "there is nothing to do\n",
+	       name);
+}
+
 enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
                              struct strbuf *problems)
 {
-	size_t next = 0;
+	struct migration_ledger *ledger = NULL;
+	struct migration_state state = { 0 };
 	enum err err = migration_ledger_lock(conn);
 	if (err != OK) {
 		fprintf(stderr, "migrate: schema_migrations cannot be locked: %s\n",
 		        pg_conn_message(conn));
 		return err;
 	}
-	err = find_pending(conn, folder, &next, problems);
-	for (size_t i = next; err == OK && i < folder->count; i++)
+	err = find_state(conn, folder, &ledger, &state, problems);
+	for (size_t i = state.next; err == OK && i < folder->count; i++)
 		err = apply_one(conn, &folder->files[i]);
-	if (err == OK)
+	if (err == OK && state.newer > 0)
+		report_newer(&ledger->recorded[ledger->count - 1]);
+	else if (err == OK)
 		printf("migrate: the schema is up to date, %zu applied now, %zu before\n",
-		       folder->count - next, next);
+		       folder->count - state.next, state.next);
+	free(ledger);
 	return err;
+}
+
+static void list(const char *state, const struct migration *m)
+{
+	char name[MIGRATION_FILE_SIZE];
+	migration_format_file(m, name);
+	printf("%-8s %s\n", state, name);
 }
 
 enum err migration_run_status(struct pg_conn *conn, const struct migration_folder *folder,
                               struct strbuf *problems)
 {
-	size_t next = 0;
-	enum err err = find_pending(conn, folder, &next, problems);
-	for (size_t i = 0; err == OK && i < folder->count; i++) {
-		char name[MIGRATION_FILE_SIZE];
-		migration_format_file(&folder->files[i].migration, name);
-		printf("%-8s %s\n", i < next ? "applied" : "pending", name);
-	}
+	struct migration_ledger *ledger = NULL;
+	struct migration_state state = { 0 };
+	enum err err = find_state(conn, folder, &ledger, &state, problems);
+	for (size_t i = 0; err == OK && i < folder->count; i++)
+		list(i < state.next ? "applied" : "pending", &folder->files[i].migration);
+	for (size_t i = ledger->count - state.newer; err == OK && i < ledger->count; i++)
+		list("newer", &ledger->recorded[i]);
+	free(ledger);
 	return err;
 }

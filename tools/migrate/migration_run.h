@@ -16,14 +16,18 @@ enum err migration_run_connect(const char *url, int64_t wait_s, const struct log
                                struct pg_conn **out) MUST_CHECK;
 
 /*
- * Applies pending migrations. Only one run at a time does so per database. ERR_CONFLICT, with lines
- * in problems: the folder does not continue the recorded migrations; nothing was applied. Other
- * errors are reported; the migrations before the failed one stay applied.
+ * Applies pending migrations. Only one run at a time does so per database. OK also if the database
+ * is newer than the folder, as after a rollback; nothing was applied. ERR_CONFLICT, with lines in
+ * problems: folder and recorded migrations contradict each other; nothing was applied. Other errors
+ * are reported; the migrations before the failed one stay applied.
  */
 enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
                              struct strbuf *problems) MUST_CHECK;
 
-/* Lists applied and pending migrations. Changes nothing. Errors as above. */
+/*
+ * Lists applied and pending migrations, and those of a newer version. Changes nothing. Errors as
+ * above.
+ */
 enum err migration_run_status(struct pg_conn *conn, const struct migration_folder *folder,
                               struct strbuf *problems) MUST_CHECK;
 

@@ -231,6 +231,20 @@ static void refuses_a_missing_file_and_applies_nothing(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'third'"), 0);
 }
 
+static void does_nothing_to_the_database_of_a_newer_version(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	put(f, "0003_future.sql", "CREATE TABLE future (a int);");
+	expect(f, "", 0, "3 applied now");
+	remove_file(f, "0003_future.sql");
+	expect(f, "", 0,
+	       "migrate: the database is newer than this version (its newest migration is "
+	       "0003_future.sql), so there is nothing to do\n");
+	expect(f, "--status", 0,
+	       "applied  0001_first.sql\napplied  0002_second.sql\nnewer    0003_future.sql\n");
+	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 3);
+}
+
 static void refuses_a_new_file_with_an_old_version(void **state)
 {
 	const struct migrate_fixture *f = *state;
@@ -342,6 +356,7 @@ int main(void)
 		WITH_FIXTURE(applies_the_schema_of_this_tree),
 		WITH_FIXTURE(refuses_a_changed_file_and_applies_nothing),
 		WITH_FIXTURE(refuses_a_missing_file_and_applies_nothing),
+		WITH_FIXTURE(does_nothing_to_the_database_of_a_newer_version),
 		WITH_FIXTURE(refuses_a_new_file_with_an_old_version),
 		WITH_FIXTURE(rolls_back_a_failed_migration),
 		WITH_FIXTURE(refuses_a_migration_that_commits),

@@ -58,18 +58,26 @@ static struct migration_folder *folder_of(size_t count, const struct migration *
 	return folder;
 }
 
+static enum err compare_state(size_t file_count, const struct migration *files, size_t count,
+                              const struct migration *recorded, struct migration_state *out,
+                              struct strbuf *problems)
+{
+	struct migration_folder *folder = folder_of(file_count, files);
+	strbuf_init(problems, 4096);
+	enum err err = migration_compare(folder, recorded, count, out, problems);
+	free(folder);
+	assert_true(err == OK || err == ERR_CONFLICT);
+	assert_int_equal(err == OK, problems->len == 0);
+	return err;
+}
+
 /* Compares and returns the index of the first pending file, or -1 and the problems. */
 static int compare(size_t file_count, const struct migration *files, size_t count,
                    const struct migration *recorded, struct strbuf *problems)
 {
-	struct migration_folder *folder = folder_of(file_count, files);
-	size_t next = 0;
-	strbuf_init(problems, 4096);
-	enum err err = migration_compare(folder, recorded, count, &next, problems);
-	free(folder);
-	assert_true(err == OK || err == ERR_CONFLICT);
-	assert_int_equal(err == OK, problems->len == 0);
-	return err == OK ? (int)next : -1;
+	struct migration_state found = { 0 };
+	enum err err = compare_state(file_count, files, count, recorded, &found, problems);
+	return err == OK ? (int)found.next : -1;
 }
 
 static void finds_the_pending_files(void **state)
@@ -96,15 +104,13 @@ static void refuses_a_changed_file_with_both_checksums(void **state)
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_missing_file_at_any_position(void **state)
+static void refuses_a_missing_file_that_is_older_than_another_one(void **state)
 {
 	(void)state;
 	const struct migration all[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
-	const struct migration without[3][2] = { { all[1], all[2] },
-		                                 { all[0], all[2] },
-		                                 { all[0], all[1] } };
+	const struct migration without[2][2] = { { all[1], all[2] }, { all[0], all[2] } };
 	struct strbuf problems;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		char file[MIGRATION_FILE_SIZE];
 		migration_format_file(&all[i], file);
 		assert_int_equal(compare(2, without[i], 3, all, &problems), -1);
@@ -113,6 +119,57 @@ static void refuses_a_missing_file_at_any_position(void **state)
 		assert_non_null(strstr(problems.data, all[i].sha256));
 		strbuf_clear(&problems);
 	}
+}
+
+static void refuses_a_folder_without_files_if_any_were_applied(void **state)
+{
+	(void)state;
+	const struct migration recorded[] = { { 1, "a", A } };
+	struct strbuf problems;
+	assert_int_equal(compare(0, NULL, 1, recorded, &problems), -1);
+	assert_non_null(strstr(problems.data, "0001_a.sql: was applied, but the file is missing"));
+	strbuf_clear(&problems);
+}
+
+static void counts_the_migrations_of_a_newer_version(void **state)
+{
+	(void)state;
+	const struct migration all[] = {
+		{ 1, "a", A }, { 2, "b", B }, { 3, "c", A }, { 5, "e", B }
+	};
+	struct strbuf problems;
+	for (size_t files = 1; files <= 4; files++) {
+		struct migration_state found = { 0 };
+		assert_int_equal(compare_state(files, all, 4, all, &found, &problems), OK);
+		assert_int_equal(found.next, files);
+		assert_int_equal(found.newer, 4 - files);
+		strbuf_clear(&problems);
+	}
+}
+
+static void refuses_an_older_version_with_a_changed_file(void **state)
+{
+	(void)state;
+	const struct migration files[] = { { 1, "a", A }, { 2, "b", A } };
+	const struct migration recorded[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
+	struct strbuf problems;
+	assert_int_equal(compare(2, files, 3, recorded, &problems), -1);
+	assert_non_null(strstr(problems.data, "0002_b.sql: was changed after it was applied"));
+	assert_null(strstr(problems.data, "0003_c.sql"));
+	strbuf_clear(&problems);
+}
+
+static void refuses_an_older_version_with_a_file_that_was_not_applied(void **state)
+{
+	(void)state;
+	const struct migration files[] = { { 1, "a", A }, { 2, "b", B } };
+	const struct migration recorded[] = { { 1, "a", A }, { 3, "c", A } };
+	struct strbuf problems;
+	assert_int_equal(compare(2, files, 2, recorded, &problems), -1);
+	assert_non_null(
+		strstr(problems.data,
+	               "0002_b.sql: is out of order, because version 0003 is applied already"));
+	strbuf_clear(&problems);
 }
 
 static void refuses_a_renamed_file(void **state)
@@ -233,7 +290,11 @@ int main(void)
 		cmocka_unit_test(refuses_file_names_of_another_form),
 		cmocka_unit_test(finds_the_pending_files),
 		cmocka_unit_test(refuses_a_changed_file_with_both_checksums),
-		cmocka_unit_test(refuses_a_missing_file_at_any_position),
+		cmocka_unit_test(refuses_a_missing_file_that_is_older_than_another_one),
+		cmocka_unit_test(refuses_a_folder_without_files_if_any_were_applied),
+		cmocka_unit_test(counts_the_migrations_of_a_newer_version),
+		cmocka_unit_test(refuses_an_older_version_with_a_changed_file),
+		cmocka_unit_test(refuses_an_older_version_with_a_file_that_was_not_applied),
 		cmocka_unit_test(refuses_a_renamed_file),
 		cmocka_unit_test(refuses_a_new_file_with_an_old_version),
 		cmocka_unit_test_setup_teardown(orders_the_files_by_version, set_up, tear_down),
