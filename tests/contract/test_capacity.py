@@ -156,7 +156,7 @@ def test_names_the_first_limit_also_when_none_is_exceeded():
     run = capacity("--redirects", "1000", "--links", "100000")
     assert run.returncode == 0, run.stderr
     assert "beyond its limit" not in run.stdout
-    assert run.stdout.splitlines()[-1] == "first limit, at 4.51 × this load (4,500 redirects/s): disk of PostgreSQL: visit log and a year of roll-ups"
+    assert run.stdout.splitlines()[-1] == "first limit, at 4.92 × this load (4,900 redirects/s): disk of PostgreSQL: visit log and a year of roll-ups"
 
 
 def test_finds_a_limit_that_a_small_load_exceeds():
