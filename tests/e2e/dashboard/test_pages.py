@@ -174,6 +174,7 @@ def judge(window, path):
         window.resize(*size)
         picture(window, path, variant)
         assert window.overflow() <= 0, f"{path}, {variant}"
+        assert window.cut_off() == [], f"{path}, {variant}"
     window.resize(*WIDE)
     page.emulate_media(color_scheme="light")
 

@@ -57,7 +57,7 @@ interface Props {
 function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void }) {
   const name = (
     <>
-      <span class="short-host">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
+      <span class="roomy-only">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
       {link.slug}
     </>
   );
