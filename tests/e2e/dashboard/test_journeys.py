@@ -2,7 +2,7 @@
 
 import re
 
-from clients import unique_email
+from clients import GOOGLEBOT, unique_email
 from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
@@ -59,8 +59,16 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     page.get_by_text("Changes of the link").click()
     changes = page.locator(".history tbody tr td:nth-child(2)")
     expect(changes).to_have_text(["Restored", "Deleted", "Enabled", "Disabled", "ChangedTitle: – → New title", "Created"])
-    expect(page.locator(".history tbody tr").first).to_contain_text("Owner")
+    expect(page.locator(".history tbody tr").first).to_contain_text("You")
     assert window.violations() == []
+
+
+def test_a_last_visit_of_a_bot_is_explained_by_the_count_of_bots(page, window, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], agent=GOOGLEBOT)
+    user.wait_for_visits(link["id"], 0, bots=1)
+    window.goto("/links")
+    expect(row(page, link["slug"]).get_by_role("cell").nth(2)).to_have_text(re.compile("^0 *Bots 1$"))
 
 
 def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor):

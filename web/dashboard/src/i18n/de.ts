@@ -263,7 +263,7 @@ const de: Catalogue = {
   "history.enabled": "Eingeschaltet",
   "history.key": "API-Schlüssel {name}",
   "history.none": "Es sind keine Änderungen aufgezeichnet.",
-  "history.owner": "Eigentümer",
+  "history.owner": "Dir",
   "history.restored": "Wiederhergestellt",
   "history.system": "Waymark",
   "history.updated": "Geändert",

@@ -207,7 +207,7 @@ export const en = {
   "history.enabled": "Enabled",
   "history.key": "API key {name}",
   "history.none": "No changes are recorded.",
-  "history.owner": "Owner",
+  "history.owner": "You",
   "history.restored": "Restored",
   "history.system": "Waymark",
   "history.updated": "Changed",
