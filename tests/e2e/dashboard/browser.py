@@ -20,6 +20,13 @@ FOCUSED = """(() => {
     return (focused.getAttribute("aria-label") ?? focused.labels?.[0]?.textContent ?? focused.textContent).trim();
 })()"""
 STOPS_MAX = 100
+# Texts of which a part is not shown. The account beside the menu may be shortened, and an address after its second line.
+CUT_OFF = """[...document.querySelectorAll("body *:not(.who)")].filter((each) => {
+    const hasText = [...each.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== "");
+    const { overflowX, clipPath } = getComputedStyle(each);
+    const isCut = each.scrollWidth > each.clientWidth || (each.scrollHeight > each.clientHeight && !each.matches(".ellipsis"));
+    return hasText && overflowX === "hidden" && clipPath === "none" && isCut;
+}).map((each) => each.textContent)"""
 
 
 class Browser:
@@ -129,6 +136,9 @@ class Window:
     def overflow(self):
         """By how many pixels the page is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+    def cut_off(self):
+        return self.page.evaluate(CUT_OFF)
 
     def close(self):
         self.context.close()

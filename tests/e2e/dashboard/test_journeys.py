@@ -2,7 +2,7 @@
 
 import re
 
-from clients import unique_email
+from clients import GOOGLEBOT, unique_email
 from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
@@ -59,8 +59,16 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     page.get_by_text("Changes of the link").click()
     changes = page.locator(".history tbody tr td:nth-child(2)")
     expect(changes).to_have_text(["Restored", "Deleted", "Enabled", "Disabled", "ChangedTitle: – → New title", "Created"])
-    expect(page.locator(".history tbody tr").first).to_contain_text("Owner")
+    expect(page.locator(".history tbody tr").first).to_contain_text("You")
     assert window.violations() == []
+
+
+def test_a_last_visit_of_a_bot_is_explained_by_the_count_of_bots(page, window, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], agent=GOOGLEBOT)
+    user.wait_for_visits(link["id"], 0, bots=1)
+    window.goto("/links")
+    expect(row(page, link["slug"]).get_by_role("cell").nth(2)).to_have_text(re.compile("^0 *Bots 1$"))
 
 
 def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor):
@@ -91,6 +99,80 @@ def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor)
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".link-head")).not_to_contain_text("Scheduled")
     wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to start")
+
+
+def open_form(window):
+    window.goto("/links?edit=new")
+    window.page.get_by_label("Destination", exact=True).fill("https://example.com/in-the-form")
+    window.page.get_by_text("Start, end and redirect").click()
+    return window.page.get_by_role("dialog").get_by_role("button", name="Create link")
+
+
+def test_a_typed_year_has_four_digits(page, window, user):
+    """Chromium's field takes six if it has no latest time."""
+    open_form(window)
+    page.get_by_label("Starts", exact=True).focus()
+    page.keyboard.type("112420990900AM")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert [link["starts_at"] for link in user.call("GET", "/api/links").json["links"]] == ["2099-11-24T08:00:00.000Z"]
+
+
+def test_a_form_can_be_sent_again_whatever_went_wrong(page, window, user):
+    create = open_form(window)
+    page.get_by_label("Ends", exact=True).fill("0020-01-01T10:00")
+    create.click()
+    expect(page.locator(".field-error")).to_contain_text("must be")
+    page.get_by_label("Ends", exact=True).fill("2099-01-01T10:00")
+    page.evaluate("() => { crypto.real = crypto.randomUUID; crypto.randomUUID = () => { throw new Error('no key') } }")
+    create.click()
+    wait_until(lambda: page.wait_for_timeout(10) or window.faults, 60, "the exception")
+    assert [window.faults.pop()] == ["exception: no key"]
+    page.evaluate("() => { crypto.randomUUID = crypto.real }")
+    create.click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_section_of_the_form_stays_open_and_opens_for_a_field_that_is_refused(page, window, user):
+    slug = user.create(starts_at="2099-06-01T08:00:00Z")["slug"]
+    window.goto("/links")
+    act(page, slug, "Edit")
+    starts = page.get_by_label("Starts", exact=True)
+    starts.focus()
+    page.keyboard.press("Delete")
+    expect(starts).to_have_value("")
+    expect(starts).to_be_visible()
+    page.get_by_text("Start, end and redirect").click()
+    expect(starts).not_to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(starts).to_be_focused()
+    starts.fill("2099-06-02T08:00")
+    starts.fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert [link["starts_at"] for link in user.call("GET", "/api/links").json["links"]] == [None]
+
+
+def test_a_refused_field_comes_into_view_and_its_error_goes_when_it_changes(browser, user):
+    window = browser.open(viewport={"width": 320, "height": 640})
+    window.login(user.email)
+    page = window.page
+    create = open_form(window)
+    ends = page.get_by_label("Ends", exact=True)
+    refused = page.locator(".field-error")
+    for _ in range(2):
+        ends.fill("2020-01-01T10:00")
+        create.click()
+        expect(refused).to_be_in_viewport()
+        expect(ends).to_be_focused()
+        ends.fill("2099-01-01T10:00")
+        expect(refused).to_have_count(0)
+    # What no field is to blame for stands above them all.
+    page.route("**/api/links", lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
+    page.get_by_label("Destination after the end", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_in_viewport(ratio=1)
+    window.close()
 
 
 def test_the_same_works_by_keyboard_alone(page, window, user):
@@ -242,6 +324,7 @@ def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(pa
 
     act_on_all("Tags")
     dialog = page.get_by_role("dialog", name="Tags of 3 links")
+    expect(dialog.get_by_label("Add tags")).to_be_focused()
     dialog.get_by_label("Add tags").fill("new")
     dialog.get_by_label("old 3 links").check()
     dialog.get_by_role("button", name="Save").click()
@@ -269,7 +352,7 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     window.goto("/links")
     act(page, slug, "Edit")
     page.get_by_text("Start, end and redirect").click()
-    expect(page.get_by_text("In the time zone Asia/Tokyo.")).to_be_visible()
+    expect(page.get_by_text("In the time zone Asia/Tokyo.")).to_have_count(2)
     page.get_by_label("Ends", exact=True).fill("2030-07-01T09:30")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -289,8 +372,10 @@ def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     expect(page.locator(".rows .row")).to_contain_text("in 8 hours")
     page.locator("#new-url").fill("example")
     page.get_by_role("button", name="Shorten").click()
-    expect(page.get_by_role("alert")).to_contain_text("must begin with http")
+    expect(page.get_by_role("alert")).to_contain_text("This is not a web address.")
     expect(page.locator(".newest")).to_have_count(0)
+    page.locator("#new-url").fill("example.c")
+    expect(page.get_by_role("alert")).to_have_count(0)
     page.reload()
     expect(page.get_by_role("link", name=slug)).to_be_visible()
     window.register(unique_email(), message="1 temporary link is yours now.")
@@ -308,12 +393,15 @@ def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
 
 
-def test_a_bulk_takes_dates_and_shows_them_before(page, window, user):
+def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window, user):
     window.goto("/links/bulk")
-    page.get_by_role("textbox").first.fill("original_url,expires_at\nhttps://example.com/until,2099-12-31")
+    page.get_by_role("textbox").first.fill("original_url,expires_at,tags\nhttps://example.com/until,2099-12-31,mail")
+    page.get_by_label("Tags for all").fill("mail,spring")
+    page.get_by_label("Tags for all").press("Enter")
     expect(page.get_by_role("row").last).to_contain_text("2099")
+    expect(page.get_by_role("row").last).to_contain_text("mail, spring")
     page.get_by_role("button", name="Create 1 link").click()
-    wait_until(lambda: [link["expires_at"] for link in user.call("GET", "/api/links").json["links"]] == ["2099-12-31T22:59:59.000Z"], 60, "the link and its end")
+    wait_until(lambda: [(link["expires_at"], link["tags"]) for link in user.call("GET", "/api/links").json["links"]] == [("2099-12-31T22:59:59.000Z", ["mail", "spring"])], 60, "the link and its end")
 
 
 def test_logging_out_ends_the_session(page, window, user):

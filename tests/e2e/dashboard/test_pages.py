@@ -174,6 +174,7 @@ def judge(window, path):
         window.resize(*size)
         picture(window, path, variant)
         assert window.overflow() <= 0, f"{path}, {variant}"
+        assert window.cut_off() == [], f"{path}, {variant}"
     window.resize(*WIDE)
     page.emulate_media(color_scheme="light")
 
@@ -215,7 +216,7 @@ def test_errors_are_german_in_a_german_page(browser, administrator):
     assert page.evaluate("document.documentElement.lang") == "de"
     dialog = page.get_by_role("dialog")
     wrong = (
-        ("ftp://example.com", "muss mit http://"),
+        ("ftp://example.com", "Das ist keine Webadresse."),
         ("https://ann:secret@example.com", "darf keinen Benutzernamen"),
         ("https://example.com/" + "a" * 2100, "darf höchstens 2048 Bytes haben"),
         ("https://example.com/\\x", "enthält einen umgekehrten Schrägstrich"),

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { currentLocale, t, tMaybe } from "../i18n";
 
@@ -16,9 +17,18 @@ export function explain(error: ApiError): string {
   return error.status === 404 ? t("problem.missing") : t("problem.other", { detail: error.message });
 }
 
+/** In a form, the field that was refused gets the focus, which brings it into view. */
 export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const form = box.current?.closest("form");
+    const field = form?.querySelector<HTMLElement>("[aria-invalid]");
+    field?.closest("details")?.setAttribute("open", "");
+    field?.focus();
+    if (form && !field) box.current?.scrollIntoView({ block: "center" });
+  }, [error]);
   return (
-    <div class="error-box" role="alert">
+    <div class="error-box" role="alert" ref={box}>
       <p>{explain(error)}</p>
       {error.requestId && (
         <p class="request-id">

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 
 interface FieldProps {
@@ -16,13 +16,16 @@ export interface ControlProps {
   "aria-invalid"?: boolean;
 }
 
-/** A labelled control with a hint and its error. */
-export function Field({ label, hint, error, children }: FieldProps) {
+/** A labelled control with a hint and its error, until what it says is changed. */
+export function Field({ label, hint, error: refused, children }: FieldProps) {
   const id = useId();
+  const changed = useRef<string | undefined>(undefined);
+  if (!refused) changed.current = undefined;
+  const error = refused === changed.current ? undefined : refused;
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   const control = { id, "aria-describedby": described || undefined, "aria-invalid": error ? true : undefined };
   return (
-    <div class="field">
+    <div class="field" onInput={() => (changed.current = refused)}>
       <label for={id}>{label}</label>
       {children(control)}
       {hint && (
@@ -54,16 +57,21 @@ interface InputProps {
   required?: boolean;
   placeholder?: string;
   pattern?: string;
+  /** What the browser says if the pattern does not match. */
+  title?: string;
   minLength?: number;
   maxLength?: number;
   min?: number;
   max?: number;
 }
 
+/** Without it, Chromium takes years of six digits, which no time of the API has. */
+const LATEST: Record<string, string> = { date: "9999-12-31", "datetime-local": "9999-12-31T23:59" };
+
 export function TextField({ label, hint, error, value, onInput, ...rest }: InputProps) {
   return (
     <Field label={label} hint={hint} error={error}>
-      {(control) => <input {...(rest as object)} {...control} class="input" value={value} onInput={(event) => onInput(event.currentTarget.value)} />}
+      {(control) => <input max={LATEST[rest.type ?? ""]} {...(rest as object)} {...control} class="input" value={value} onInput={(event) => onInput(event.currentTarget.value)} />}
     </Field>
   );
 }

@@ -1,5 +1,6 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { api, type ApiError, asApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
+import { api, type ApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
@@ -8,6 +9,7 @@ import { Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { TagInput } from "./tag_input";
+import { useAction } from "./use_action";
 
 type RedirectStatus = Schemas["RedirectStatus"];
 
@@ -71,35 +73,42 @@ async function save(draft: Draft, link: Link | null): Promise<Link> {
   return (await unwrap(api.POST("/api/links", { params: { header }, body: withSlug }))).link;
 }
 
+/** A part of a form. It opens for a field that the browser refuses, and never folds by itself. */
+function Section({ title, isOpen, children }: { title: string; isOpen: boolean; children: ComponentChildren }) {
+  const [open] = useState(isOpen);
+  return (
+    <details class="disclosure" open={open} onInvalidCapture={(event) => (event.currentTarget.open = true)}>
+      <summary>{title}</summary>
+      {children}
+    </details>
+  );
+}
+
 function UtmBuilder({ url, onChange }: { url: string; onChange: (url: string) => void }) {
   const values = utmOf(normalizeUrl(url));
   return (
-    <details class="disclosure" open={Object.values(values).some((value) => value !== "")}>
-      <summary>{t("utm.title")}</summary>
+    <Section title={t("utm.title")} isOpen={Object.values(values).some((value) => value !== "")}>
       <p class="hint">{t("utm.hint")}</p>
       <div class="field-grid">
         {UTM_FIELDS.map((field) => (
           <TextField key={field} label={t(`dimension.${field}`)} value={values[field]} autocomplete="off" onInput={(value) => onChange(withUtm(url, field, value))} />
         ))}
       </div>
-    </details>
+    </Section>
   );
 }
 
 function More({ draft, change, error }: { draft: Draft; change: (part: Partial<Draft>) => void; error: ApiError | undefined }) {
   const statuses = [302, 301, 307, 308].map((status) => [String(status), `${status} – ${t(`status.${status as 301}`)}`] as const);
   return (
-    <details class="disclosure" open={draft.starts !== "" || draft.expires !== "" || draft.redirect_status !== 302}>
-      <summary>{t("link.more")}</summary>
+    <Section title={t("link.more")} isOpen={draft.starts !== "" || draft.expires !== "" || draft.redirect_status !== 302}>
       <div class="field-row">
-        <TextField label={t("starts")} hint={t("starts.hint")} type="datetime-local" value={draft.starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
+        <TextField label={t("starts")} hint={t("starts.hint", { zone: currentZone() })} type="datetime-local" value={draft.starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
         <TextField label={t("expires")} hint={t("expires.hint", { zone: currentZone() })} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
       </div>
-      <div class="field-row">
-        <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
-        <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
-      </div>
-    </details>
+      <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
+      <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />
+    </Section>
   );
 }
 
@@ -112,20 +121,12 @@ interface Props {
 
 export function LinkForm({ link, onSaved, onClose }: Props) {
   const [draft, setDraft] = useState(() => draftOf(link));
-  const [error, setError] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { error, isBusy, run } = useAction();
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
 
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      onSaved(await save(draft, link));
-    } catch (cause) {
-      setError(asApiError(cause));
-      setBusy(false);
-    }
+    void run(async () => onSaved(await save(draft, link)));
   };
 
   return (
@@ -134,7 +135,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
         {error && <ErrorBox error={error} />}
         <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
         {!link && (
-          <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
+          <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" title={t("error.slug")} maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
         )}
         <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
         <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />

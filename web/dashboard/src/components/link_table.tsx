@@ -57,7 +57,7 @@ interface Props {
 function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void }) {
   const name = (
     <>
-      <span class="short-host">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
+      <span class="roomy-only">{hostAndSlug(link.short_url).slice(0, -link.slug.length)}</span>
       {link.slug}
     </>
   );
@@ -123,7 +123,14 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
             <td class="cell-link">
               <LinkCell link={link} onTag={onTag} />
             </td>
-            <td class="number strong">{formatCount(link.humans)}</td>
+            <td class="number">
+              <span class="strong">{formatCount(link.humans)}</span>
+              {link.bots > 0 && (
+                <div class="hint">
+                  {t("bots")} {formatCount(link.bots)}
+                </div>
+              )}
+            </td>
             <td class="wide-only muted nowrap" title={link.last_visited_at ? formatTime(link.last_visited_at) : undefined}>
               {link.last_visited_at ? formatRelative(link.last_visited_at) : t("never")}
             </td>

@@ -54,7 +54,7 @@ function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps)
       <colgroup>
         <col />
         <col class="col-count" />
-        {isCompared && <col class="col-share" />}
+        {isCompared && <col class="col-share roomy-only" />}
         <col class={isCompared ? "col-change" : "col-share"} />
       </colgroup>
       <thead>
@@ -64,7 +64,7 @@ function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps)
             {t("visits")}
           </th>
           {isCompared && (
-            <th scope="col" class="number">
+            <th scope="col" class="number roomy-only">
               {t("before.short")}
             </th>
           )}
@@ -83,7 +83,7 @@ function Bars({ dimension, items, totals, bots, isCompared, onPick }: BarsProps)
               </button>
             </th>
             <td class="number">{formatCount(shownCount(item, bots))}</td>
-            {isCompared && <td class="number muted">{item.compared ? formatCount(shownCount(item.compared, bots)) : "–"}</td>}
+            {isCompared && <td class="number muted roomy-only">{item.compared ? formatCount(shownCount(item.compared, bots)) : "–"}</td>}
             <td class="number muted">{isCompared ? item.compared && <Change count={shownCount(item, bots)} before={shownCount(item.compared, bots)} /> : formatShare(shownCount(item, bots) / sum)}</td>
           </tr>
         ))}

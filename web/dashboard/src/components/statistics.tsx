@@ -19,13 +19,13 @@ const Chart = lazy(() => import("./chart"), 6);
 const PANEL_MS = 10_000; // a busy link must not use up the account's requests
 
 function useFigures(source: Source, range: Range, filters: Filter[], isCompared: boolean, turn: string) {
-  const { interval, compare } = range;
-  const query = { from: range.from, to: range.to, tz: currentZone(), ...filterQuery(filters) };
-  const key = JSON.stringify([source.key, query, compare, turn, isCompared]);
+  const compare = isCompared ? range.compare : undefined;
+  const query = { from: range.from, to: range.to, tz: currentZone(), compare, ...filterQuery(filters) };
+  const key = JSON.stringify([source.key, query, range.interval, turn]);
   return useQuery(key, async (signal) => {
     const [totals, series] = await Promise.all([
-      source.totals({ ...query, compare }, signal),
-      source.series({ ...query, compare: isCompared ? compare : undefined }, interval, signal),
+      source.totals(query, signal),
+      source.series(query, range.interval, signal),
     ]);
     return { totals, series };
   });
@@ -45,9 +45,10 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
   );
 }
 
-/** The counts of the range and how they changed. What they are compared with stands below. */
+/** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
 function Tiles({ totals, withBots }: { totals: Totals; withBots: boolean }) {
-  const { compared } = totals;
+  const { compared } = totals; // null: not kept
+  const range = formatSpan(totals.from, totals.to);
   return (
     <>
       <dl class={withBots ? "tiles with-bots" : "tiles"}>
@@ -55,7 +56,7 @@ function Tiles({ totals, withBots }: { totals: Totals; withBots: boolean }) {
         <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />
         <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />
       </dl>
-      <p class="period">{compared ? t("period.compared", { range: formatSpan(totals.from, totals.to), earlier: formatSpan(compared.from, compared.to) }) : t("period.none")}</p>
+      <p class="period">{compared ? t("period.compared", { range, earlier: formatSpan(compared.from, compared.to) }) : compared === null ? t("period.none") : range}</p>
     </>
   );
 }

@@ -15,12 +15,13 @@ interface Props {
   label: string;
   hint?: string;
   error?: string;
+  autofocus?: boolean;
   tags: string[];
   onChange: (tags: string[]) => void;
 }
 
 /** Enter or a comma adds the tag that is written, Backspace removes the last one. */
-export function TagInput({ label, hint, error, tags, onChange }: Props) {
+export function TagInput({ label, hint, error, autofocus, tags, onChange }: Props) {
   const [draft, setDraft] = useState("");
   const list = useId();
 
@@ -59,7 +60,7 @@ export function TagInput({ label, hint, error, tags, onChange }: Props) {
               </button>
             </span>
           ))}
-          <input value={draft} list={list} autocomplete="off" onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={onBlur} {...control} />
+          <input value={draft} list={list} autocomplete="off" autofocus={autofocus} onInput={(event) => setDraft(event.currentTarget.value)} onKeyDown={onKeyDown} onBlur={onBlur} {...control} />
           <datalist id={list}>
             {rememberedTags().filter((tag) => !tags.includes(tag)).map((tag) => <option value={tag} key={tag} />)}
           </datalist>

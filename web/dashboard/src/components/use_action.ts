@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client";
 
-/** A form's request: whether it is running, and its error. run() returns whether it succeeded. */
+/** A form's request: whether it is running, and its error, until forget(). run() returns whether it succeeded. */
 export function useAction() {
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
@@ -18,5 +18,5 @@ export function useAction() {
       setBusy(false);
     }
   };
-  return { error, isBusy, run };
+  return { error, isBusy, run, forget: () => setError(undefined) };
 }

@@ -4,7 +4,7 @@ import { createStore, useStore } from "../lib/store";
 import { en } from "./en";
 
 export type Key = keyof typeof en;
-/** What is wrong with a field, as the server names it. Its details are English already. */
+/** What is wrong with a field, as the server names it. English has a text only where the server's detail is not clear enough. */
 type ErrorKey = `error.${Schemas["FieldErrorCode"]}`;
 /** A catalogue has every key of English. Keys that end in _one and _other are forms of a number. */
 export type Catalogue = Record<Key | ErrorKey, string>;

@@ -13,7 +13,7 @@ export interface BulkItem {
   line: number;
   text: string;
   /** What this page already knows to be wrong. */
-  fault?: "url" | "slug";
+  fault?: "url-scheme" | "slug";
 }
 
 export interface BulkResult {
@@ -38,8 +38,8 @@ export interface Bulk {
   items: BulkItem[];
 }
 
-/** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or spaces. */
-export function parseBulk(text: string): Bulk {
+/** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or spaces; tags are for all of them. */
+export function parseBulk(text: string, tags: readonly string[]): Bulk {
   const rows = parseCsv(text);
   const header = rows[0] && columnsOf(rows[0].cells);
   const columns = header ?? COLUMNS;
@@ -48,7 +48,8 @@ export function parseBulk(text: string): Bulk {
     const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
     if (cell("slug")) link.slug = cell("slug");
     if (cell("title")) link.title = cell("title");
-    if (cell("tags")) link.tags = [...new Set(cell("tags").split(/[|\s]+/).filter(Boolean))];
+    const all = new Set([...cell("tags").split(/[|\s]+/).filter(Boolean), ...tags]);
+    if (all.size > 0) link.tags = [...all];
     if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
     if (cell("starts_at")) link.starts_at = timeOf(cell("starts_at"), "00:00:00");
     if (cell("notes")) link.notes = cell("notes");
@@ -66,7 +67,7 @@ function timeOf(text: string, time = "23:59:59"): string {
 
 function faultOf(link: NewLink): BulkItem["fault"] {
   // Browsers accept a space in a host.
-  if (/\s/.test(link.original_url) || !URL.canParse(link.original_url) || !/^https?:\/\//i.test(link.original_url)) return "url";
+  if (/\s/.test(link.original_url) || !URL.canParse(link.original_url) || !/^https?:\/\//i.test(link.original_url)) return "url-scheme";
   return link.slug && !/^[A-Za-z0-9_-]{1,32}$/.test(link.slug) ? "slug" : undefined;
 }
 

@@ -3,7 +3,7 @@ import { currentZone } from "../app/settings";
 /** 2026-11-20T08:00, as <input type=datetime-local> has it, in the zone. */
 export function toLocalInput(time: string | number, zone = currentZone()): string {
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
-  return format.format(new Date(time)).replace(" ", "T");
+  return format.format(new Date(time)).replace(" ", "T").padStart(16, "0"); // years have four digits
 }
 
 /** The moment at which clocks in the zone show 2026-11-20T08:00 or, with seconds, 2026-11-20T23:59:59. */

@@ -4,6 +4,7 @@ import { href } from "../app/router";
 import { ErrorBox, explain } from "../components/feedback";
 import { Field } from "../components/field";
 import { Icon } from "../components/icons";
+import { TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
 import { formatCsv } from "../lib/csv";
@@ -64,7 +65,7 @@ interface Faulty {
   reason: string;
 }
 
-const faultyOf = (items: BulkItem[]): Faulty[] => items.flatMap((item) => (item.fault ? [{ item, reason: t(`bulk.fault.${item.fault}`) }] : []));
+const faultyOf = (items: BulkItem[]): Faulty[] => items.flatMap((item) => (item.fault ? [{ item, reason: t(`error.${item.fault}`) }] : []));
 
 /** Lines with what is wrong with each. */
 function FaultyLines({ lines }: { lines: Faulty[] }) {
@@ -143,11 +144,12 @@ function Outcome({ results, failed, total, isBusy, onEdit }: OutcomeProps) {
 
 export default function BulkPage() {
   const [text, setText] = useState("");
+  const [tags, setTags] = useState<string[]>([]);
   const [results, setResults] = useState<BulkResult[]>();
   const [error, setError] = useState<ApiError>();
   const [isTooLarge, setTooLarge] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  const { header, items } = useMemo(() => parseBulk(text), [text]);
+  const { header, items } = useMemo(() => parseBulk(text, tags), [text, tags]);
   const good = items.filter((item) => !item.fault);
   const faulty = faultyOf(items);
 
@@ -203,6 +205,7 @@ export default function BulkPage() {
           <Field label={t("bulk.file")}>
             {(control) => <input type="file" class="file" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} {...control} />}
           </Field>
+          <TagInput label={t("bulk.tags")} hint={t("tags.hint")} tags={tags} onChange={setTags} />
           <div class="button-row">
             <button type="button" class="button button-primary" disabled={good.length === 0} onClick={create}>
               {good.length === 0 ? t("bulk.create.none") : tn("bulk.create", good.length)}

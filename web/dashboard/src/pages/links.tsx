@@ -130,7 +130,7 @@ function TagsDialog({ links, onClose, onDone }: TagsDialogProps) {
   return (
     <Dialog title={tn("tags.change", links.length)} onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        <TagInput label={t("tags.add")} hint={t("tags.hint")} tags={added} onChange={setAdded} />
+        <TagInput autofocus label={t("tags.add")} hint={t("tags.hint")} tags={added} onChange={setAdded} />
         {present.length > 0 && (
           <fieldset class="fieldset">
             <legend>{t("tags.remove")}</legend>

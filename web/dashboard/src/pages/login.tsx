@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../api/client";
 import { href, navigate, usePlace } from "../app/router";
 import { login, register, useUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { ErrorBox } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
+import { useAction } from "../components/use_action";
 import { claimTemporaryLinks } from "../lib/temporary_links";
 import { t, tn } from "../i18n";
 
@@ -20,26 +20,20 @@ export default function LoginPage() {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [name, setName] = useState("");
-  const [error, setError] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { error, isBusy, run } = useAction();
   const next = params.get("next");
 
   useEffect(() => {
     if (user && !isBusy) navigate(safeNext(next), { replace: true });
   }, [user, isBusy]);
 
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
+    void run(async () => {
       await (isNew ? register(email, password, name) : login(email, password));
       const claimed = await claimTemporaryLinks();
       if (claimed > 0) notify(tn("claimed", claimed));
-    } catch (cause) {
-      setError(asApiError(cause));
-    }
-    setBusy(false);
+    });
   };
 
   return (

@@ -1,28 +1,24 @@
 import { useState } from "preact/hooks";
-import { api, type ApiError, asApiError, unwrap } from "../api/client";
+import { api, unwrap } from "../api/client";
 import { href, navigate } from "../app/router";
 import { notify } from "../app/toasts";
 import { ErrorBox } from "../components/feedback";
 import { SubmitButton, TextField } from "../components/field";
+import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 
 export default function ResetPage() {
   const [token, setToken] = useState("");
   const [password, setPassword] = useState("");
-  const [error, setError] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { error, isBusy, run } = useAction();
 
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    setBusy(true);
-    try {
+    void run(async () => {
       await unwrap(api.POST("/api/auth/password-reset", { body: { token: token.trim(), new_password: password } }));
       notify(t("password.changed"));
       navigate(href("/login"));
-    } catch (cause) {
-      setError(asApiError(cause));
-      setBusy(false);
-    }
+    });
   };
 
   return (

@@ -1,10 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, type ApiError, asApiError, newIdempotencyKey, unwrap } from "../api/client";
+import { api, newIdempotencyKey, unwrap } from "../api/client";
 import { href } from "../app/router";
 import { CopyButton } from "../components/copy_button";
 import { ErrorBox } from "../components/feedback";
 import { Icon } from "../components/icons";
 import { QrDialog, QrImage } from "../components/qr_dialog";
+import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatRelative, hostAndSlug, shortenUrl } from "../lib/format";
 import { drawQr } from "../lib/qr";
@@ -79,26 +80,20 @@ export default function StartPage() {
   const [url, setUrl] = useState("");
   const [links, setLinks] = useState(temporaryLinks());
   const [made, setMade] = useState<TemporaryLink>();
-  const [error, setError] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { error, isBusy, run, forget } = useAction();
 
   const refresh = () => setLinks(temporaryLinks());
   const submit = async (event: Event) => {
     event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
+    const isMade = await run(async () => {
       const headers = { "Idempotency-Key": newIdempotencyKey() };
       const { link, claim_token } = await unwrap(api.POST("/api/links/public", { params: { header: headers }, body: { original_url: normalizeUrl(url) } }));
       if (claim_token) keepTemporaryLink(link, claim_token);
       setMade(temporaryLinks()[0]);
       setUrl("");
       refresh();
-    } catch (cause) {
-      setMade(undefined); // the previous link must not look like the answer
-      setError(asApiError(cause));
-    }
-    setBusy(false);
+    });
+    if (!isMade) setMade(undefined); // the previous link must not look like the answer
   };
 
   return (
@@ -109,7 +104,19 @@ export default function StartPage() {
         <label class="visually-hidden" for="new-url">
           {t("destination")}
         </label>
-        <input id="new-url" class="input" inputMode="url" required autocomplete="off" placeholder={t("example.url")} value={url} onInput={(event) => setUrl(event.currentTarget.value)} />
+        <input
+          id="new-url"
+          class="input"
+          inputMode="url"
+          required
+          autocomplete="off"
+          placeholder={t("example.url")}
+          value={url}
+          onInput={(event) => {
+            setUrl(event.currentTarget.value);
+            forget();
+          }}
+        />
         <button type="submit" class="button button-primary" disabled={isBusy}>
           {isBusy ? t("working") : t("shorten")}
         </button>

@@ -119,7 +119,9 @@ function TagTable({ tags, itemsOf, onColor }: { tags: Tag[]; itemsOf: (tag: Tag)
         <thead>
           <tr>
             <th scope="col">{t("tag")}</th>
-            <th scope="col">{t("tag.color")}</th>
+            <th scope="col">
+              <span class="roomy-only">{t("tag.color")}</span>
+            </th>
             <th scope="col" class="number">
               {t("links")}
             </th>
