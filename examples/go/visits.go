@@ -53,6 +53,8 @@ func settings() ([]kgo.Opt, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		// The client commits, every few seconds and at the end, only records that were marked.
 		kgo.AutoCommitMarks(),
+		// Without it, the client does not say that it cannot reach a broker.
+		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelWarn, nil)),
 	}
 	protocol := strings.ToLower(env("KAFKA_SECURITY_PROTOCOL", "plaintext"))
 	if strings.HasSuffix(protocol, "ssl") {

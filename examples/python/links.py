@@ -15,7 +15,7 @@ import json
 import signal
 import sys
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from google.protobuf.message import DecodeError
 from visits import settings
 from waymark.v1.link_event_pb2 import LinkChange, LinkEvent, LinkState
@@ -71,7 +71,10 @@ def take(record, links, versions):
 
 def assign_all(consumer):
     """Reads every partition from its beginning, without a group. Returns the partitions."""
-    partitions = consumer.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions
+    try:
+        partitions = consumer.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions
+    except KafkaException as error:
+        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
     if not partitions:
         sys.exit(f"kafka: there is no topic {TOPIC}, or this user may not read it")
     consumer.assign([TopicPartition(TOPIC, partition, OFFSET_BEGINNING) for partition in partitions])

@@ -35,6 +35,8 @@ def settings():
         "auto.offset.reset": "earliest",
         # The client commits, every few seconds, only the offsets passed to store_offsets.
         "enable.auto.offset.store": False,
+        # The client logs each attempt to connect. By default it makes 20 a second while Kafka is away.
+        "reconnect.backoff.ms": 4000,
     }
     optional = {
         "security.protocol": "KAFKA_SECURITY_PROTOCOL",
