@@ -25,7 +25,7 @@ LARGEST = """() => new Promise((done) => new PerformanceObserver((list) => done(
 class Dashboard:
     def __init__(self, playwright, base, email):
         self.base, self.email = base, email
-        self.chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        self.chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"])
 
     def open(self):
         context = self.chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB", timezone_id="Europe/Berlin")

@@ -27,7 +27,7 @@ OBSERVE = """() => {
 def main():
     base, email = sys.argv[1:]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"])
         context = chromium.new_context(viewport={"width": 1280, "height": 900})
         answer = context.request.post(f"{base}/api/auth/session", data={"email": email, "password": PASSWORD}, headers={"Origin": base})
         assert answer.status == 201, answer.text()
