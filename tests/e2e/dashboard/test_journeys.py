@@ -110,6 +110,38 @@ def open_form(window):
 
 def test_a_typed_year_has_four_digits(page, window, user):
     """Chromium's field takes six if it has no latest time."""
+def test_a_form_asks_before_it_discards_changes(page, window, user):
+    window.goto("/links?edit=new")
+    form = page.get_by_role("dialog", name="Create link")
+    question = page.get_by_role("dialog", name="Discard changes?")
+    destination = page.get_by_label("Destination", exact=True)
+    expect(destination).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+    window.goto("/links?edit=new")
+    destination.fill("https://example.com/long-work")
+    # Chromium lets a page prevent only the first of several Escapes.
+    for _ in range(3):
+        page.keyboard.press("Escape")
+        expect(question).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(question).to_have_count(0)
+        expect(destination).to_have_value("https://example.com/long-work")
+    assert window.violations() == []
+    for leave in ("Close", "Cancel"):
+        form.get_by_role("button", name=leave).click()
+        expect(question).to_be_visible()
+        assert window.violations() == []
+        window.press("Keep editing")
+        expect(question).to_have_count(0)
+        expect(form.get_by_role("button", name=leave)).to_be_focused()
+    destination.focus()
+    page.keyboard.press("Escape")
+    window.press("Discard")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert user.call("GET", "/api/links").json["links"] == []
+
+
     open_form(window)
     page.get_by_label("Starts", exact=True).focus()
     page.keyboard.type("112420990900AM")
