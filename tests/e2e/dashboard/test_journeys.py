@@ -142,6 +142,21 @@ def test_a_form_asks_before_it_discards_changes(page, window, user):
     assert user.call("GET", "/api/links").json["links"] == []
 
 
+def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
+    create = open_form(window)
+    page.get_by_label("Destination", exact=True).fill(" example.com/a b?q=c d#e f ")
+    create.click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    window.goto("/links/bulk")
+    page.get_by_label("Addresses").fill("https://example.com/g h")
+    page.get_by_role("button", name="Create 1 link").click()
+    expect(page.get_by_text("1 link created.")).to_be_visible()
+    created = [link["original_url"] for link in user.call("GET", "/api/links").json["links"]]
+    assert sorted(created) == ["https://example.com/a%20b?q=c%20d#e%20f", "https://example.com/g%20h"]
+
+
+def test_a_typed_year_has_four_digits(page, window, user):
+    """Chromium's field takes six if it has no latest time."""
     open_form(window)
     page.get_by_label("Starts", exact=True).focus()
     page.keyboard.type("112420990900AM")
