@@ -343,12 +343,13 @@ def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):
     expect(page.get_by_text("48 links created.")).to_be_visible()
     expect(page.get_by_text("2 lines became no link:")).to_be_visible()
     failed = page.get_by_role("region", name="Result").get_by_role("listitem")
-    expect(failed).to_have_text([re.compile("^Line 8 .*not a web address"), re.compile(f"^Line 32 .*{taken}.*already used")])
+    expect(failed).to_have_text([re.compile("^Line 8 .*not a web address"), re.compile(f"^Line 32 .*{taken}.*Short name: is already used; short names are never")])
     page.get_by_role("button", name="Correct 2 lines").click()
     field = page.get_by_label("Addresses")
     expect(field).to_have_value(f"original_url,slug\nno address\nhttps://example.com/30,{taken}")
     field.fill("https://example.com/6\nhttps://example.com/30")
     page.get_by_role("button", name="Create 2 links").click()
+    expect(page.get_by_text("Created: 48 · Refused: 2 · Still to do: 0")).to_be_visible()
     expect(page.get_by_text("2 links created.")).to_be_visible()
     assert user.call("GET", "/api/links?limit=1").json["pagination"]["total"] == 51
 

@@ -53,7 +53,7 @@ const de: Catalogue = {
   "bulk.more_other": "und {count} weitere Zeilen",
   "bulk.preview_one": "Vorschau: {count} Link",
   "bulk.preview_other": "Vorschau: {count} Links",
-  "bulk.progress": "{done} von {total} Zeilen erledigt",
+  "bulk.progress": "Erstellt: {created} · Abgelehnt: {refused} · Noch offen: {open}",
   "bulk.result": "Ergebnis",
   "bulk.save": "Ergebnis als CSV sichern",
   "bulk.show": "Links zeigen",
