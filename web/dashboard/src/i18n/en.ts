@@ -123,6 +123,8 @@ export const en = {
   enable: "Enable",
   enabled_one: "{count} link enabled.",
   enabled_other: "{count} links enabled.",
+  "error.expired": "The link cannot be active after its end. Set a new end as well.",
+  "error.order": "The start must be before the end.",
   "error.slug": "The short name may contain letters, digits, - and _, at most 32.",
   "error.url-no-host": "This is not a web address. It needs the form https://example.com/page.",
   "error.url-scheme": "This is not a web address. It needs the form https://example.com/page.",
