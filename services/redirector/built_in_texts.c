@@ -8,16 +8,16 @@ const struct built_in_text built_in_texts[BUILT_IN_TEXTS] = {
 	{ "start.title", "Short links", "Kurzlinks" },
 	{ "start.text",
 	  "{host} shortens links. To follow one, open its whole address, for example {host}/name.",
-	  "{host} kürzt Links. Ein Kurzlink hat immer eine ganze Adresse, zum Beispiel {host}/name." },
+	  "{host} kürzt Links. Zu einem Kurzlink gehört auch, was hinter dem Schrägstrich steht, zum Beispiel {host}/name." },
 	{ "start.dashboard", "Shorten a link", "Einen Link kürzen" },
 	{ "400.title", "Bad request", "Ungültige Anfrage" },
 	{ "400.text", "This is not a valid HTTP request.", "Das ist keine gültige HTTP-Anfrage." },
 	{ "404.title", "This link does not exist", "Diesen Link gibt es nicht" },
 	{ "404.text",
-	  "It may have been switched off. Or a character of the address is missing or wrong: upper and "
-	  "lower case matter.",
-	  "Vielleicht wurde er abgeschaltet. Oder in der Adresse fehlt ein Zeichen oder ist falsch: "
-	  "Groß- und Kleinschreibung zählen." },
+	  "It may have been switched off, or it may not have started yet. Or the address is not quite right: "
+	  "look for missing, extra or wrong characters. Upper and lower case matter.",
+	  "Vielleicht wurde er abgeschaltet oder gilt noch nicht. Oder die Adresse stimmt nicht ganz: "
+	  "Vielleicht fehlt ein Zeichen, ist eines zu viel oder falsch. Groß- und Kleinschreibung zählen." },
 	{ "405.title", "Method not allowed", "Methode nicht erlaubt" },
 	{ "405.text", "This address supports GET and HEAD only.",
 	  "Diese Adresse unterstützt nur GET und HEAD." },

@@ -35,6 +35,17 @@ def test_browsers_get_a_page_and_programs_a_problem(visitor):
     assert problem.json["status"] == 404
 
 
+@pytest.mark.parametrize(
+    "language, texts",
+    [("en", ["may not have started yet", "missing, extra or wrong characters"]), ("de", ["gilt noch nicht", "fehlt ein Zeichen"])],
+)
+def test_the_page_of_a_link_that_has_not_started_names_this_reason(user, visitor, language, texts):
+    link = user.create(starts_at="2099-01-01T00:00:00Z")
+    page = visitor.follow(link["slug"], Accept_Language=language)
+    assert page.status == 404 and page.headers["content-language"] == language
+    assert [text for text in texts if text not in page.body.decode()] == []
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_other_methods_are_405_with_allow(user, visitor, method):
     link = user.create()

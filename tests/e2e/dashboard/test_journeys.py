@@ -81,17 +81,20 @@ def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor)
     page.get_by_label("Ends", exact=True).fill("2099-05-01T08:00")
     create = page.get_by_role("dialog").get_by_role("button", name="Create link")
     create.click()
-    expect(page.get_by_role("dialog")).to_contain_text("must be before expires_at")
+    expect(page.get_by_role("dialog")).to_contain_text("The start must be before the end.")
+    expect(page.locator(".request-id")).to_have_count(0)
     page.get_by_label("Ends", exact=True).fill("2099-07-01T08:00")
     create.click()
     created = page.get_by_role("row").filter(has_text="campaign")
+    expect(created).to_contain_text("Starts 1 Jun 2099, 08:00")
     expect(created).to_contain_text("Scheduled")
     slug = created.get_by_role("link").inner_text().rsplit("/", 1)[-1]
     assert visitor.follow(slug).status == 404
     window.goto("/links?state=scheduled")
     row(page, slug).get_by_role("link", name=slug).click()
     expect(page.locator(".link-head")).to_contain_text("Budget: 1,000")
-    expect(page.locator(".link-head")).to_contain_text("Starts")
+    expect(page.locator(".link-head")).to_contain_text("Starts 1 Jun 2099, 08:00 (Europe/Berlin)")
+    expect(page.locator(".link-head")).to_contain_text("Ends 1 Jul 2099, 08:00 (Europe/Berlin)")
     page.get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name="Edit").click()
     expect(page.get_by_label("Notes", exact=True)).to_have_value("Ordered by Kim.\nBudget: 1,000")
@@ -106,6 +109,51 @@ def open_form(window):
     window.page.get_by_label("Destination", exact=True).fill("https://example.com/in-the-form")
     window.page.get_by_text("Start, end and redirect").click()
     return window.page.get_by_role("dialog").get_by_role("button", name="Create link")
+
+
+def test_a_form_asks_before_it_discards_changes(page, window, user):
+    window.goto("/links?edit=new")
+    form = page.get_by_role("dialog", name="Create link")
+    question = page.get_by_role("dialog", name="Discard changes?")
+    destination = page.get_by_label("Destination", exact=True)
+    expect(destination).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+    window.goto("/links?edit=new")
+    destination.fill("https://example.com/long-work")
+    # Chromium lets a page prevent only the first of several Escapes.
+    for _ in range(3):
+        page.keyboard.press("Escape")
+        expect(question).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(question).to_have_count(0)
+        expect(destination).to_have_value("https://example.com/long-work")
+    assert window.violations() == []
+    for leave in ("Close", "Cancel"):
+        form.get_by_role("button", name=leave).click()
+        expect(question).to_be_visible()
+        assert window.violations() == []
+        window.press("Keep editing")
+        expect(question).to_have_count(0)
+        expect(form.get_by_role("button", name=leave)).to_be_focused()
+    destination.focus()
+    page.keyboard.press("Escape")
+    window.press("Discard")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert user.call("GET", "/api/links").json["links"] == []
+
+
+def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
+    create = open_form(window)
+    page.get_by_label("Destination", exact=True).fill(" example.com/a b?q=c d#e f ")
+    create.click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    window.goto("/links/bulk")
+    page.get_by_label("Addresses").fill("https://example.com/g h")
+    page.get_by_role("button", name="Create 1 link").click()
+    expect(page.get_by_text("1 link created.")).to_be_visible()
+    created = [link["original_url"] for link in user.call("GET", "/api/links").json["links"]]
+    assert sorted(created) == ["https://example.com/a%20b?q=c%20d#e%20f", "https://example.com/g%20h"]
 
 
 def test_a_typed_year_has_four_digits(page, window, user):
@@ -153,17 +201,35 @@ def test_a_section_of_the_form_stays_open_and_opens_for_a_field_that_is_refused(
     assert [link["starts_at"] for link in user.call("GET", "/api/links").json["links"]] == [None]
 
 
+# Whether the last line of a text is on top, and not behind what sticks to an edge.
+IS_UNCOVERED = """(text) => {
+    const { left, bottom } = text.getBoundingClientRect();
+    return text.contains(document.elementFromPoint(left + 2, bottom - 2));
+}"""
+
+
+# Scrolls a form until a field is in view, and what stands below it is behind the footer, which sticks to the bottom.
+PUT_ABOVE_THE_FOOTER = """(input) => {
+    const footer = input.form.querySelector("footer").getBoundingClientRect();
+    input.closest("dialog").scrollTop += input.getBoundingClientRect().bottom + 24 - footer.top;
+}"""
+
+
 def test_a_refused_field_comes_into_view_and_its_error_goes_when_it_changes(browser, user):
     window = browser.open(viewport={"width": 320, "height": 640})
     window.login(user.email)
     page = window.page
     create = open_form(window)
+    # A field that has the focus already is not scrolled to by the browser.
+    ways = (create.click, lambda: page.keyboard.press("Enter"))
     ends = page.get_by_label("Ends", exact=True)
     refused = page.locator(".field-error")
-    for _ in range(2):
+    for send in ways:
         ends.fill("2020-01-01T10:00")
-        create.click()
-        expect(refused).to_be_in_viewport()
+        page.evaluate(PUT_ABOVE_THE_FOOTER, ends.element_handle())
+        send()
+        expect(refused).to_be_in_viewport(ratio=1)
+        assert page.evaluate(IS_UNCOVERED, refused.element_handle())
         expect(ends).to_be_focused()
         ends.fill("2099-01-01T10:00")
         expect(refused).to_have_count(0)
@@ -294,9 +360,10 @@ def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):
     expect(page.get_by_role("listitem").filter(has_text="Line 8 no address")).to_contain_text("This is not a web address.")
     page.get_by_role("button", name="Create 49 links").click()
     expect(page.get_by_text("48 links created.")).to_be_visible()
+    expect(page.get_by_text("Created: 48 · Refused: 2 · Still to do: 0")).to_be_visible()
     expect(page.get_by_text("2 lines became no link:")).to_be_visible()
     failed = page.get_by_role("region", name="Result").get_by_role("listitem")
-    expect(failed).to_have_text([re.compile("^Line 8 .*not a web address"), re.compile(f"^Line 32 .*{taken}.*already used")])
+    expect(failed).to_have_text([re.compile("^Line 8 .*not a web address"), re.compile(f"^Line 32 .*{taken}.*Short name: is already used; short names are never")])
     page.get_by_role("button", name="Correct 2 lines").click()
     field = page.get_by_label("Addresses")
     expect(field).to_have_value(f"original_url,slug\nno address\nhttps://example.com/30,{taken}")

@@ -12,7 +12,7 @@ interface Props {
   isWide?: boolean;
 }
 
-/** A modal dialog. The browser keeps the focus inside and returns it afterwards. Escape closes. */
+/** A modal dialog. The browser keeps the focus inside and returns it afterwards. Escape calls onClose, which may keep the dialog open. */
 export function Dialog({ title, onClose, children, isSheet = false, isWide = false }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -28,6 +28,18 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
     };
   }, []);
 
+  // Without this, Chromium's second Escape closes every open dialog and fires no cancel event.
+  useLayoutEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const isTop = [...document.querySelectorAll("dialog[open]")].at(-1) === element.current;
+      if (event.key !== "Escape" || event.isComposing || !isTop) return;
+      event.preventDefault();
+      onClose();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, [onClose]);
+
   return (
     <dialog
       ref={element}
@@ -35,6 +47,12 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
+        onClose();
+      }}
+      // A second gesture to go back closes it without a cancel event.
+      onClose={() => {
+        if (!element.current?.isConnected) return;
+        element.current.showModal();
         onClose();
       }}
     >
@@ -53,17 +71,19 @@ interface ConfirmProps {
   title: string;
   text: string;
   action: string;
+  /** The text of the button that does nothing. */
+  cancel?: string;
   onConfirm: () => void;
   onClose: () => void;
 }
 
-export function Confirm({ title, text, action, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, text, action, cancel = t("cancel"), onConfirm, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
       <footer class="dialog-foot">
         <button type="button" class="button" onClick={onClose}>
-          {t("cancel")}
+          {cancel}
         </button>
         <button
           type="button"

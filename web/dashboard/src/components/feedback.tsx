@@ -17,7 +17,7 @@ export function explain(error: ApiError): string {
   return error.status === 404 ? t("problem.missing") : t("problem.other", { detail: error.message });
 }
 
-/** In a form, the field that was refused gets the focus, which brings it into view. */
+/** In a form, the field that was refused gets the focus and comes into view with its error. What a user can correct has no request id. */
 export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -25,12 +25,13 @@ export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void
     const field = form?.querySelector<HTMLElement>("[aria-invalid]");
     field?.closest("details")?.setAttribute("open", "");
     field?.focus();
+    field?.closest(".field")?.scrollIntoView({ block: "nearest" });
     if (form && !field) box.current?.scrollIntoView({ block: "center" });
   }, [error]);
   return (
     <div class="error-box" role="alert" ref={box}>
       <p>{explain(error)}</p>
-      {error.requestId && (
+      {error.requestId && !error.problem?.errors?.length && (
         <p class="request-id">
           {t("request.id")} <code>{error.requestId}</code>
         </p>

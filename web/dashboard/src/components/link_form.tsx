@@ -5,7 +5,7 @@ import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
-import { Dialog } from "./dialog";
+import { Confirm, Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
 import { Field, SelectField, SubmitButton, TextField } from "./field";
 import { TagInput } from "./tag_input";
@@ -120,39 +120,45 @@ interface Props {
 }
 
 export function LinkForm({ link, onSaved, onClose }: Props) {
-  const [draft, setDraft] = useState(() => draftOf(link));
+  const [first] = useState(() => draftOf(link));
+  const [draft, setDraft] = useState(first);
+  const [isLeaving, setLeaving] = useState(false);
   const { error, isBusy, run } = useAction();
   const change = (part: Partial<Draft>) => setDraft((last) => ({ ...last, ...part }));
 
+  const close = () => (JSON.stringify(draft) === JSON.stringify(first) ? onClose() : setLeaving(true));
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => onSaved(await save(draft, link)));
   };
 
   return (
-    <Dialog isSheet title={link ? t("link.edit") : t("link.create")} onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        {error && <ErrorBox error={error} />}
-        <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
-        {!link && (
-          <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" title={t("error.slug")} maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
-        )}
-        <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
-        <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
-        {link?.notes !== null && (
-          <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
-            {(control) => <textarea class="input notes" rows={2} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
-          </Field>
-        )}
-        <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
-        <More draft={draft} change={change} error={error} />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
-          <SubmitButton isBusy={isBusy}>{link ? t("save") : t("link.create")}</SubmitButton>
-        </footer>
-      </form>
-    </Dialog>
+    <>
+      <Dialog isSheet title={link ? t("link.edit") : t("link.create")} onClose={close}>
+        <form class="form" onSubmit={submit}>
+          {error && <ErrorBox error={error} />}
+          <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
+          {!link && (
+            <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" title={t("error.slug")} maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
+          )}
+          <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
+          <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />
+          {link?.notes !== null && (
+            <Field label={t("notes")} hint={t("notes.hint")} error={error?.fields.notes}>
+              {(control) => <textarea class="input notes" rows={2} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
+            </Field>
+          )}
+          <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
+          <More draft={draft} change={change} error={error} />
+          <footer class="dialog-foot">
+            <button type="button" class="button" onClick={close}>
+              {t("cancel")}
+            </button>
+            <SubmitButton isBusy={isBusy}>{link ? t("save") : t("link.create")}</SubmitButton>
+          </footer>
+        </form>
+      </Dialog>
+      {isLeaving && <Confirm title={t("discard.title")} text={t("discard.text")} action={t("discard")} cancel={t("discard.not")} onConfirm={onClose} onClose={() => setLeaving(false)} />}
+    </>
   );
 }

@@ -77,6 +77,7 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
       <div class="ellipsis muted" title={link.original_url}>
         {shortenUrl(link.original_url)}
       </div>
+      {link.state === "scheduled" && <div class="hint">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</div>}
       <TagList tags={link.tags} onPick={onTag} />
     </>
   );

@@ -20,6 +20,8 @@ export const formatDate = dates({ day: "numeric", month: "short", year: "numeric
 export const formatDay = dates({ weekday: "short", day: "numeric", month: "short" });
 export const formatMonth = dates({ month: "long", year: "numeric" });
 export const formatTime = dates({ dateStyle: "medium", timeStyle: "short" });
+/** With the name of the zone, where somebody plans by this time. */
+export const formatZonedTime = (time: string): string => `${formatTime(time)} (${currentZone()})`;
 export const formatClock = dates({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 export const formatHour = dates({ weekday: "short", hour: "2-digit", minute: "2-digit" });
 

@@ -1,9 +1,10 @@
 export const UTM_FIELDS = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"] as const;
 export type UtmField = (typeof UTM_FIELDS)[number];
 
-/** "example.com/x" becomes "https://example.com/x". Everything else, also "example", is left to the server, which says what is missing. */
+/** "example.com/x" becomes "https://example.com/x", and a space after the host becomes %20, as in an address bar. Everything else, also "example", is left to the server, which says what is missing. */
 export function normalizeUrl(text: string): string {
-  const url = text.trim();
+  const [, origin = "", rest = ""] = /^((?:https?:\/\/)?[^/?#]*)(.*)$/is.exec(text.trim()) ?? [];
+  const url = origin + rest.replaceAll(" ", "%20");
   const [host = ""] = url.split(/[/?#]/);
   const isHost = /^[^:\s]+(:\d+)?$/.test(host) && (host.includes(".") || host.includes(":"));
   return isHost ? `https://${url}` : url;

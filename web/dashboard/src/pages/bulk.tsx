@@ -9,7 +9,7 @@ import { t, tn } from "../i18n";
 import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
 import { formatCsv } from "../lib/csv";
 import { saveFile } from "../lib/download";
-import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatCount, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
@@ -90,15 +90,18 @@ function FaultyLines({ lines }: { lines: Faulty[] }) {
 
 interface OutcomeProps {
   results: BulkResult[];
-  /** Those that were not created, also because they were left out. */
+  /** Those that were not created, also because they were left out or not reached. */
   failed: Faulty[];
+  /** How many of them were refused. */
+  refused: number;
   total: number;
   isBusy: boolean;
   onEdit: () => void;
 }
 
-function Outcome({ results, failed, total, isBusy, onEdit }: OutcomeProps) {
+function Outcome({ results, failed, refused, total, isBusy, onEdit }: OutcomeProps) {
   const created = results.filter((result) => result.shortUrl);
+  const done = created.length + refused;
   const save = () => {
     const rows = [
       ...created.map(({ item, shortUrl }) => [item.line, item.link.original_url, shortUrl ?? "", ""]),
@@ -109,34 +112,34 @@ function Outcome({ results, failed, total, isBusy, onEdit }: OutcomeProps) {
   return (
     <section class="card form" aria-label={t("bulk.result")}>
       <label class="progress">
-        <span role="status">{t("bulk.progress", { done: results.length, total })}</span>
-        <progress max={total} value={results.length} />
+        <span role="status">{t("bulk.progress", { created: formatCount(created.length), refused: formatCount(refused), open: formatCount(total - done) })}</span>
+        <progress max={total} value={done} />
       </label>
       {!isBusy && (
+        <p>
+          <strong>{tn("bulk.created", created.length)}</strong> {created[0]?.shortUrl && t("bulk.first", { url: hostAndSlug(created[0].shortUrl) })}
+        </p>
+      )}
+      {failed.length > 0 && (
         <>
-          <p>
-            <strong>{tn("bulk.created", created.length)}</strong> {created[0]?.shortUrl && t("bulk.first", { url: hostAndSlug(created[0].shortUrl) })}
-          </p>
-          {failed.length > 0 && (
-            <>
-              <p>{tn("bulk.failed", failed.length)}</p>
-              <FaultyLines lines={failed} />
-            </>
-          )}
-          <div class="button-row">
-            {failed.length > 0 && (
-              <button type="button" class="button button-primary" onClick={onEdit}>
-                <Icon name="edit" /> {tn("bulk.edit", failed.length)}
-              </button>
-            )}
-            <a class={failed.length > 0 ? "button" : "button button-primary"} href={href("/links")}>
-              {t("bulk.show")}
-            </a>
-            <button type="button" class="button" onClick={save}>
-              <Icon name="download" /> {t("bulk.save")}
-            </button>
-          </div>
+          <p>{tn("bulk.failed", failed.length)}</p>
+          <FaultyLines lines={failed} />
         </>
+      )}
+      {!isBusy && (
+        <div class="button-row">
+          {failed.length > 0 && (
+            <button type="button" class="button button-primary" onClick={onEdit}>
+              <Icon name="edit" /> {tn("bulk.edit", failed.length)}
+            </button>
+          )}
+          <a class={failed.length > 0 ? "button" : "button button-primary"} href={href("/links")}>
+            {t("bulk.show")}
+          </a>
+          <button type="button" class="button" onClick={save}>
+            <Icon name="download" /> {t("bulk.save")}
+          </button>
+        </div>
       )}
     </section>
   );
@@ -170,17 +173,12 @@ export default function BulkPage() {
     setBusy(false);
   };
 
-  /** In the order of the lines: rejected here, rejected by the server, or not reached because of an error. */
-  const failed = (): Faulty[] => {
-    const done = new Map(results?.map((result) => [result.item, result]));
-    const rejected = good.flatMap((item) => {
-      const result = done.get(item);
-      return result?.shortUrl ? [] : [{ item, reason: result?.problem ?? (error ? explain(error) : "") }];
-    });
-    return [...faulty, ...rejected].sort((a, b) => a.item.line - b.item.line);
-  };
+  /** In the order of the lines: refused here, refused by the server, or not reached because of an error. */
+  const refused = [...faulty, ...(results ?? []).flatMap(({ item, shortUrl, problem = "" }) => (shortUrl ? [] : [{ item, reason: problem }]))];
+  const missed = error ? good.slice(results?.length).map((item) => ({ item, reason: explain(error) })) : [];
+  const failed = [...refused, ...missed].sort((a, b) => a.item.line - b.item.line);
   const editFailed = () => {
-    setText([header, ...failed().map(({ item }) => item.text)].filter(Boolean).join("\n"));
+    setText([header, ...failed.map(({ item }) => item.text)].filter(Boolean).join("\n"));
     setResults(undefined);
     setError(undefined);
   };
@@ -216,7 +214,7 @@ export default function BulkPage() {
         </section>
       )}
       {error && <ErrorBox error={error} />}
-      {results && <Outcome results={results} failed={isBusy ? [] : failed()} total={good.length} isBusy={isBusy} onEdit={editFailed} />}
+      {results && <Outcome results={results} failed={failed} refused={refused.length} total={items.length} isBusy={isBusy} onEdit={editFailed} />}
       {!results && good.length > 0 && <Preview items={good} />}
     </>
   );

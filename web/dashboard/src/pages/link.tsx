@@ -14,7 +14,7 @@ import { Statistics } from "../components/statistics";
 import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
-import { formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { linkSource } from "../lib/sources";
 import { useTagColors } from "../lib/tags";
 
@@ -54,8 +54,8 @@ export default function LinkPage({ id }: PageProps) {
           </p>
           <TagList tags={link.tags} />
           {link.notes && <p class="notes">{link.notes}</p>}
-          {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</p>}
-          {link.expires_at && <p class="muted">{t("expires.at", { time: formatTime(link.expires_at) })}</p>}
+          {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
+          {link.expires_at && <p class="muted">{t("expires.at", { time: formatZonedTime(link.expires_at) })}</p>}
         </div>
         <div class="page-actions">
           <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
