@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from manifestlib import description, monitoring, networks, references, rendering, restricted, schema, services, tree
+from manifestlib import description, monitoring, networks, references, rendering, restricted, samples, schema, services, tree
 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
@@ -293,9 +293,22 @@ def test_the_samples_of_a_copied_overlay_are_all_in_its_own_files(tmp_path, rout
     for path in filter(pathlib.Path.is_file, copied.rglob("*")):
         path.write_text(path.read_text().replace("components/ingress", f"components/{routes}").replace("sho.rt", "ac.me").replace("example.com", "acme.io").replace("192.0.2.", "198.51.100."))
     rendered = rendering.render(copied)
-    left = [rendering.name_of(thing) for thing in rendered.things if re.search(r"sho\.rt|example\.com|192\.0\.2\.", str(thing))]
-    assert left == []
+    assert list(samples.check(rendered)) == []
     assert {host for route in rendered.all(kind) for host, _, _ in references.backends(route)} == {"ac.me", "api.ac.me"}
+
+
+def test_names_each_sample_that_a_copied_overlay_has(renderings):
+    found = set(samples.check(renderings["production"]))
+    assert "NetworkPolicy/to-postgres: spec.egress.0.to.0.ipBlock.cidr still has the sample 192.0.2.0" in found
+    assert "Ingress/links-api: spec.rules.0.host still has the sample api.sho.rt" in found
+    assert any(problem.startswith("ConfigMap/kafka-") and problem.endswith("data.KAFKA_BROKERS still has the sample kafka-1.example.com") for problem in found)
+    assert any("image still has the sample registry.example.com" in problem for problem in found), found
+
+
+def test_only_a_site_s_own_overlay_is_checked_for_samples(monkeypatch):
+    assert samples.own_overlays() == set()
+    monkeypatch.setattr(tree, "OVERLAYS", [*tree.OVERLAYS, tree.MANIFESTS / "overlays/site"])
+    assert samples.own_overlays() == {"site"}
 
 
 def test_programs_are_those_of_the_only_build(tmp_path, monkeypatch):
