@@ -161,6 +161,28 @@ static void lists_invalid_variables_on_stderr(void **state)
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
 }
 
+static void names_a_misspelt_variable(void **state)
+{
+	(void)state;
+	struct start s;
+	setenv("TEST_LWO", "secret", 1);
+	start(&s, "--check-config", NULL);
+	assert_int_equal(s.status, 0);
+	assert_string_equal(
+		s.err, "tester: TEST_LWO is not a variable of this program; is it TEST_LOW?\n");
+	start(&s, NULL, NULL);
+	assert_int_equal(s.status, PROGRAM_RUN);
+	assert_non_null(strstr(s.err, "\"event\":\"variable_misspelt\",\"name\":\"TEST_LWO\","
+	                              "\"similar\":\"TEST_LOW\"}\n"));
+	unsetenv("TEST_URL");
+	start(&s, NULL, NULL);
+	assert_string_equal(
+		s.err, "tester: 1 invalid variable:\n"
+		       "TEST_URL: is required\n"
+		       "tester: TEST_LWO is not a variable of this program; is it TEST_LOW?\n");
+	unsetenv("TEST_LWO");
+}
+
 static void lists_problems_found_by_its_own_check(void **state)
 {
 	(void)state;
@@ -220,6 +242,7 @@ int main(void)
 		TEST(prints_its_version),
 		TEST(check_config_succeeds_for_a_valid_environment),
 		TEST(lists_invalid_variables_on_stderr),
+		TEST(names_a_misspelt_variable),
 		TEST(lists_problems_found_by_its_own_check),
 		TEST(reports_a_variable_once_if_both_checks_reject_it),
 		TEST(its_check_sees_zeros_for_members_that_could_not_be_parsed),
