@@ -1,5 +1,6 @@
 """tools/setup reports what it cannot install, and skips what is installed. No test uses the network."""
 
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -7,6 +8,8 @@ import shutil
 import subprocess
 
 import pytest
+
+from waiting import wait_until
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 
@@ -56,15 +59,19 @@ class Machine:
     def checksums(self, lines):
         (self.tools / "kafka" / "jars.sha256").write_text(lines)
 
-    def setup(self, *arguments):
+    def start(self, *arguments, **options):
         environment = {
             **os.environ,
             "WAYMARK_CACHE": str(self.cache),
             "POLICY_RC_D": str(self.policy),
             "PATH": f"{self.bin}:{os.environ['PATH']}",
         }
-        argv = [str(self.tools / "setup"), *arguments]
-        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.Popen([str(self.tools / "setup"), *arguments], env=environment, text=True, **options)
+
+    def setup(self, *arguments):
+        process = self.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        stdout, stderr = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 # A successful npm: installs nothing, and builds one page.
@@ -107,6 +114,22 @@ def test_a_second_run_does_nothing(machine, tmp_path):
     machine.fake("mvn", "echo called >&2; exit 1")
     second = machine.setup("demo")
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+
+
+def test_says_that_it_waits_for_another_run(machine, tmp_path):
+    machine.checksums(jar_checksum(tmp_path))
+    machine.fake("mvn", MAVEN)
+    assert machine.setup("demo").returncode == 0
+    said = tmp_path / "said"
+    with open(machine.cache / "setup.lock", "w", encoding="ascii") as lock, open(said, "wb") as output:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = machine.start("demo", stdout=output)
+        try:
+            wait_until(lambda: "Another tools/setup is running" in said.read_text(), 60, "a word about the lock")
+            assert waiting.poll() is None
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert waiting.wait(timeout=600) == 0
 
 
 def test_refuses_jars_with_other_checksums(machine, tmp_path):
