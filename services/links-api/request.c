@@ -65,6 +65,11 @@ bool request_is_admin(const struct request *r)
 	return r->role == USER_ROLE_ADMIN && r->key_id == 0;
 }
 
+bool request_may_access_links_of(const struct request *r, int64_t owner_id)
+{
+	return owner_id == r->user_id || request_is_admin(r);
+}
+
 int64_t request_owner(const struct request *r)
 {
 	return request_is_admin(r) ? LINK_STORE_ANY_OWNER : r->user_id;

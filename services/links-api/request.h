@@ -89,6 +89,9 @@ void request_set_readers_flow(const struct request *r, int64_t owner_id);
  */
 bool request_is_admin(const struct request *r);
 
+/* True if the caller may list and change the links of this owner (LINK_STORE_ANY_OWNER: of all). */
+bool request_may_access_links_of(const struct request *r, int64_t owner_id);
+
 /* Owner filter for link_store: the caller's id, or LINK_STORE_ANY_OWNER for an administrator. */
 int64_t request_owner(const struct request *r);
 

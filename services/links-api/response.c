@@ -136,6 +136,15 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 	return response_problem(r, 401, NULL, is_bad ? bad[r->credentials.kind] : missing);
 }
 
+enum http_progress response_other_owner(struct request *r)
+{
+	return response_problem(
+		r, 403, "forbidden",
+		r->key_id ? "An API key is limited to the links of its account. An administrator's "
+			    "access token can access links of other users." :
+			    "Only administrators can access links of other users.");
+}
+
 enum http_progress response_not_found(struct request *r)
 {
 	return response_problem(r, 404, NULL, "Resource not found.");

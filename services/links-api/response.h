@@ -53,6 +53,12 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 enum http_progress response_not_found(struct request *r);
 
 /*
+ * 403 for links of another owner. The detail says whether an administrator's access token would
+ * help, or the caller is no administrator.
+ */
+enum http_progress response_other_owner(struct request *r);
+
+/*
  * Adds RateLimit and RateLimit-Policy to the response that follows. Does nothing for an unlimited
  * rule.
  */

@@ -43,7 +43,7 @@ def test_a_created_link_is_whole_and_never_404(user, visitor):
         assert answer.headers["location"].endswith(f"/api/links/{link['id']}")
         assert answer.headers["etag"]
         assert set(link) >= {
-            "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "starts_at", "expires_at",
+            "id", "owner_id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "starts_at", "expires_at",
             "expired_url", "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "created_at",
             "updated_at",
         }  # fmt: skip

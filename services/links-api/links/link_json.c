@@ -45,6 +45,10 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 
 	struct json *json = json_new_object();
 	json_set_int(json, "id", entry->id);
+	if (link->owner_id)
+		json_set_int(json, "owner_id", link->owner_id);
+	else
+		json_set_null(json, "owner_id");
 	json_set_text(json, "slug", entry->slug);
 	json_set_text(json, "short_url", short_url);
 	json_set_text(json, "original_url", entry->original_url);

@@ -180,12 +180,9 @@ enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x)
 	struct bulk_update *update = mem_zero(sizeof(*update));
 	enum http_progress progress = HTTP_COMPLETE;
 	if (read_request(r, update)) {
-		if (update->params.owner_id != r->user_id && !request_is_admin(r))
-			progress = response_problem(
-				r, 403, "forbidden",
-				"Only administrators can access links of other users.");
-		else
-			progress = change(r, update);
+		progress = request_may_access_links_of(r, update->params.owner_id) ?
+		                   change(r, update) :
+		                   response_other_owner(r);
 	}
 	bulk_update_free(update);
 	return progress;

@@ -114,9 +114,8 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_LIST,
 	                          r->user_id, &page->params, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
-	if (page->params.owner_id != r->user_id && !request_is_admin(r))
-		return response_problem(r, 403, "forbidden",
-		                        "Only administrators can access links of other users.");
+	if (!request_may_access_links_of(r, page->params.owner_id))
+		return response_other_owner(r);
 	page_make_room(page);
 	enum err err = read_page(r, page);
 	return err == OK ? answer_page(r, page) : answer_error(r, err);

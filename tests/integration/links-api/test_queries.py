@@ -7,7 +7,7 @@ import urllib.parse
 import psycopg2
 import pytest
 from clients import Api, unique_email
-from users import User
+from users import User, insert_api_key
 from waiting import wait_until
 
 LIMIT = 7
@@ -625,6 +625,16 @@ def test_the_owner_parameter_is_for_administrators(service, bob, database, expec
     assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is the administrator's own list"
     total = shown(admin, owner="all")["pagination"]["total"]
     assert total == database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")
+    owners = {each["slug"]: each["owner_id"] for each in shown(admin, owner="all", limit=100)["links"]}
+    assert (owners[own["slug"]], owners[link["slug"]]) == (user.id, bob.id)
+
+
+def test_an_api_key_of_an_administrator_has_only_its_own_links(service, database, expect):
+    admin = User(service, database, "admin")
+    key = Api(service.url)
+    key.token = insert_api_key(database, admin.id, ["links:read", "links:write"])
+    for answer in (key.call("GET", path(owner="all")), change(key, "state:active", {"tags": ["t"]}, owner="all")):
+        assert "administrator's access token" in expect(answer, 403)["detail"]
 
 
 def test_links_of_a_blocked_account_continue_until_an_administrator_disables_them(service, database):
