@@ -2,6 +2,7 @@
 endpoint with an unknown placeholder fails the test until it is added here."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import itertools
 import json
@@ -41,13 +42,14 @@ def make_path(pattern, subject=None):
 
 
 class Actor:
-    """A caller with its own connection, and a token, a session or neither."""
+    """A caller with a token, a session or neither. Each request has a connection of its own: the server closes those that other
+    actors' requests leave idle for long."""
 
     def __init__(self, name, api, owner=None, permission=None, session=None):
         self.name, self.owner, self.permission = name, owner, permission
         self.token, self.session = None if session else api.token, session
         url = urllib.parse.urlsplit(api.base)
-        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+        self.address = url.hostname, url.port
 
     def request(self, method, path, body=None):
         """(status, headers, body) without the parts that differ between any two responses."""
@@ -58,9 +60,10 @@ class Actor:
             headers["Cookie"] = f"{COOKIE}={self.session}"
         if body is not None:
             headers["Content-Type"] = "application/json"
-        self.connection.request(method, path, body=body, headers=headers)
-        response = self.connection.getresponse()
-        data = response.read()
+        with contextlib.closing(http.client.HTTPConnection(*self.address, timeout=120)) as connection:
+            connection.request(method, path, body=body, headers=headers)
+            response = connection.getresponse()
+            data = response.read()
         request_id = response.getheader("X-Request-Id")
         kept = sorted((k.lower(), v) for k, v in response.getheaders() if k.lower() not in ("x-request-id", "date"))
         return response.status, kept, data.replace(request_id.encode(), b"<request>")

@@ -313,7 +313,7 @@ class Victim:
         sent = {"Host": HOST, "Cookie": f"theme=dark; {COOKIE}={self.browser.secret}; a=b", **headers}
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=30)
+        connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=120)
         connection.request(method, path, body=body if isinstance(body, str) else body and json.dumps(body), headers=sent)
         response = connection.getresponse()
         data = response.read()
