@@ -116,6 +116,15 @@ def test_a_second_run_does_nothing(machine, tmp_path):
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
 
 
+def test_shows_its_usage_without_waiting_for_another_run(machine):
+    machine.cache.mkdir(exist_ok=True)
+    with open(machine.cache / "setup.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        help_asked, wrong = machine.setup("--help"), machine.setup("everything")
+    assert (help_asked.returncode, wrong.returncode) == (0, 64)
+    assert help_asked.stdout == wrong.stderr and "checksums" in wrong.stderr
+
+
 def test_says_that_it_waits_for_another_run(machine, tmp_path):
     machine.checksums(jar_checksum(tmp_path))
     machine.fake("mvn", MAVEN)
