@@ -170,3 +170,11 @@ def test_refuses_invalid_numbers(wrong):
     run = capacity(*wrong)
     assert run.returncode == 2
     assert "error:" in run.stderr
+
+
+def test_takes_a_load_per_month():
+    """A mean of 100 redirects per second for 30 days, with a peak twice as high."""
+    by_month = capacity("--per-month", str(100 * 86400 * 30), "--links", "100000")
+    by_second = capacity("--redirects", "200", "--links", "100000")
+    assert (by_month.returncode, by_month.stdout) == (0, by_second.stdout)
+    assert "redirects per second at peak" in by_month.stdout.splitlines()[0]
