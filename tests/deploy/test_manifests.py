@@ -225,6 +225,8 @@ DESCRIPTION = [
     ("a whole private network as proxy", "production", "hosts", lambda b: put(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES", "192.0.2.96/27 10.0.0.0/8"), "TRUSTED_PROXIES trusts all of 10.0.0.0/8"),
     ("a user of Kafka without rights", "production", "kafka_rights", lambda b: b.variable(b.container("redirector"), "KAFKA_SASL_USERNAME", "nobody"), "has no rights for the user nobody"),
     ("another host than PUBLIC_BASE_URL", "local", "hosts", lambda b: put(b.get("Ingress", "redirector")["spec"]["rules"][0], "host", "x.localhost"), "PUBLIC_BASE_URL is at waymark.localhost"),
+    ("a certificate for another host", "production", "hosts", lambda b: put(b.get("Ingress", "links-api")["spec"]["tls"][0], "hosts", ["x.rt"]), "Ingress/links-api: tls has the hosts x.rt, but the rules have api.sho.rt"),
+    ("a dashboard at a host that is not served", "local", "hosts", lambda b: put(b.get("ConfigMap", "redirector")["data"], "DASHBOARD_URL", "http://x.localhost/app/"), "DASHBOARD_URL is at x.localhost, but the route of links-api has the host api.waymark.localhost"),
     ("a host of the API that links may lead to", "gateway", "hosts", lambda b: put(b.get("HTTPRoute", "links-api"), "spec.hostnames", ["x.rt"]), "OWN_HOSTS lacks one of x.rt"),
     ("an image of another version", "local", "versions", lambda b: put(b.container("janitor"), "image", "localhost/waymark/janitor:0.0.9"), "does not have the current version"),
     ("an image of no version", "local", "versions", lambda b: put(b.container("redis"), "image", "docker.io/library/redis:latest"), "has no version"),

@@ -221,19 +221,33 @@ def check_proxies(where, text):
             yield f"{where}: TRUSTED_PROXIES trusts all of {each}: name the addresses of the Ingress controller"
 
 
+def check_certificates(ingress):
+    """Otherwise the controller would answer with a certificate of its own."""
+    certified = {host for each in ingress["spec"].get("tls", []) for host in each.get("hosts", [])}
+    served = {host for host, _, _ in backends(ingress)}
+    if certified and certified != served:
+        yield f"{name_of(ingress)}: tls has the hosts {', '.join(sorted(certified))}, but the rules have {', '.join(sorted(served))}"
+
+
 def check_hosts(rendering):
     routes = {}
     for route in rendering.all("Ingress") + rendering.all("HTTPRoute"):
         for host, service, _ in backends(route):
             routes.setdefault(service, set()).add(host)
+    for ingress in rendering.all("Ingress"):
+        yield from check_certificates(ingress)
     for workload, _, program, values in containers(rendering):
         hosts = routes.get(workload.name, set())
         if not hosts:
             continue
         yield from check_proxies(workload.where, values.get("TRUSTED_PROXIES"))
         base = urllib.parse.urlsplit(values.get("PUBLIC_BASE_URL", "")).hostname
-        if program == "redirector" and hosts != {base}:
+        dashboard = urllib.parse.urlsplit(values.get("DASHBOARD_URL", "")).hostname
+        # A URL without a host is what check_variables reports.
+        if program == "redirector" and base and hosts != {base}:
             yield f"{workload.where}: PUBLIC_BASE_URL is at {base}, but the route has the host {', '.join(sorted(hosts))}"
+        if program == "redirector" and dashboard and dashboard not in routes.get("links-api", {dashboard}):
+            yield f"{workload.where}: DASHBOARD_URL is at {dashboard}, but the route of links-api has the host {', '.join(sorted(routes['links-api']))}"
         if program == "links-api" and not hosts <= {base, *values.get("OWN_HOSTS", "").split(",")}:
             yield f"{workload.where}: OWN_HOSTS lacks one of {', '.join(sorted(hosts))}"
 
