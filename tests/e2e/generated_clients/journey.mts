@@ -57,4 +57,10 @@ const csv: string = take<unknown>(
   await api.GET("/api/links/{id}/visits", { params: { path, query: { format: "csv" } }, parseAs: "text" }),
 ) as string;
 check(csv.trim().split(",").length > 9, `the header of the CSV: ${csv}`);
+
+const live = await api.GET("/api/live", { parseAs: "stream" });
+check(live.response.ok && !!live.data, "the stream of visits");
+const reader = live.data!.getReader();
+check(!(await reader.read()).done, "the beginning of the stream");
+await reader.cancel();
 console.log("done");

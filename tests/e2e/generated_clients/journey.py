@@ -49,4 +49,8 @@ assert image.status_code == 200 and image.content.startswith(b"\x89PNG")
 # A method of this client returns JSON or text, never both: its HTTP client has the other forms.
 csv = client.get_httpx_client().get(f"/api/links/{link.id}/visits", params={"format": "csv"})
 assert csv.status_code == 200 and csv.text.count(",") > 9, csv.text
+
+# The method for a stream waits for its end, which does not come.
+with client.get_httpx_client().stream("GET", "/api/live", timeout=None) as live:
+    assert live.status_code == 200 and next(live.iter_lines()) is not None
 print("done")
