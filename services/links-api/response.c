@@ -141,8 +141,8 @@ enum http_progress response_other_owner(struct request *r)
 	return response_problem(
 		r, 403, "forbidden",
 		r->key_id ? "An API key is limited to the links of its account. An administrator's "
-			    "access token can access links of other users." :
-			    "Only administrators can access links of other users.");
+			    "access token can access links of other users."
+			  : "Only administrators can access links of other users.");
 }
 
 enum http_progress response_not_found(struct request *r)

@@ -180,9 +180,9 @@ enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x)
 	struct bulk_update *update = mem_zero(sizeof(*update));
 	enum http_progress progress = HTTP_COMPLETE;
 	if (read_request(r, update)) {
-		progress = request_may_access_links_of(r, update->params.owner_id) ?
-		                   change(r, update) :
-		                   response_other_owner(r);
+		progress = request_may_access_links_of(r, update->params.owner_id)
+		                   ? change(r, update)
+		                   : response_other_owner(r);
 	}
 	bulk_update_free(update);
 	return progress;

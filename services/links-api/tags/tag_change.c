@@ -191,7 +191,8 @@ static enum http_progress answer_error(const struct tag_change *change, enum err
 			r, "state", "/color",
 			"your account has 1,000 colors, the most allowed; delete one");
 	if (err == ERR_NOT_FOUND)
-		return response_problem(r, 404, NULL, "None of your links has this tag. In a path, write the "
+		return response_problem(r, 404, NULL,
+		                        "None of your links has this tag. In a path, write the "
 		                        "/ of a tag as %2F.");
 	if (err == ERR_CONFLICT)
 		return response_conflict(r, "state", "",
