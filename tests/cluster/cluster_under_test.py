@@ -1,19 +1,24 @@
 """What the tests ask of the cluster, and do to it."""
 
+import contextlib
 import json
 import os
 import pathlib
 import signal
 
-from clusterlib.certificates import NODE
 from clusterlib.errors import ClusterError
-from clusterlib.waymark import EDGE, NAMESPACE
+from clusterlib.waymark import EDGE, NAMESPACE, OVERLAY
 from network_namespace import ask
 from waiting import wait_until
 
 # A guard against a hang. Pods start within seconds on an idle machine.
 TIMEOUT_S = 900
 REDIRECTOR = "redirector"
+SERVICES = (REDIRECTOR, "links-api", "analytics-consumer", "janitor")
+WORKLOADS = ("statefulset/redirector", "deployment/links-api", "deployment/analytics-consumer", "deployment/janitor")
+NAME = "app.kubernetes.io/name"
+# What the kubelet wants to be free (settings/kubelet.yaml), and more than any node has.
+ENOUGH, TOO_LITTLE = "memory.available: 100Mi", "memory.available: 99%"
 # The program that holds a pod.
 PAUSE = "pause"
 
@@ -34,7 +39,7 @@ class Cluster:
 
     def pods(self, app, namespace=NAMESPACE):
         """The pods of a service that are not ending, by name."""
-        found = self.get("pods", f"--selector=app.kubernetes.io/name={app}", namespace=namespace)["items"]
+        found = self.get("pods", f"--selector={NAME}={app}", namespace=namespace)["items"]
         return sorted((pod for pod in found if "deletionTimestamp" not in pod["metadata"]), key=lambda pod: pod["metadata"]["name"])
 
     def ready_pods(self, app):
@@ -47,6 +52,31 @@ class Cluster:
         """Waits until every workload has all its pods, of its newest revision, ready."""
         wait_until(lambda: not self.problems(), TIMEOUT_S, "all pods ready")
 
+    def replicas(self, app):
+        """How many pods a service should have."""
+        (workload,) = self.get("deployment,statefulset", f"--selector={NAME}={app}")["items"]
+        return workload["spec"]["replicas"]
+
+    def wait_until_replaced(self, old):
+        """Waits until the service has all its pods ready, and these are not among them."""
+        app, uids = old[0]["metadata"]["labels"][NAME], {pod["metadata"]["uid"] for pod in old}
+
+        def is_done():
+            ready = {pod["metadata"]["uid"] for pod in self.ready_pods(app)}
+            return len(ready) == self.replicas(app) and not ready & uids
+
+        wait_until(is_done, TIMEOUT_S, f"other pods than {sorted(pod['metadata']['name'] for pod in old)}")
+
+    def wait_until_restarted(self, old):
+        """Waits until the containers of these pods have been started again and are ready. Returns their pods."""
+        app, before = old[0]["metadata"]["labels"][NAME], {pod["metadata"]["uid"]: restarts(pod) for pod in old}
+
+        def done():
+            found = [pod for pod in self.ready_pods(app) if restarts(pod) > before.get(pod["metadata"]["uid"], restarts(pod))]
+            return found if len(found) == len(before) else None
+
+        return wait_until(done, TIMEOUT_S, f"restarted containers of {sorted(pod['metadata']['name'] for pod in old)}")
+
     def problems(self):
         found = []
         for thing in self.get("deployment,statefulset")["items"]:
@@ -56,11 +86,18 @@ class Cluster:
                 found.append(thing["metadata"]["name"])
         return found
 
+    def apply(self, overlay=OVERLAY):
+        """As docs/operations.md says: delete the Jobs, apply the overlay. Waits for Jobs and pods."""
+        self.kubectl("delete", "job", "--selector=app.kubernetes.io/part-of=waymark", "--ignore-not-found")
+        self.node.kubectl("apply", "-k", overlay)
+        self.kubectl("wait", "--for=condition=Complete", "job", "--all", f"--timeout={TIMEOUT_S}s")
+        self.wait_until_ready()
+
     def repair(self):
         """Brings back what a test that failed may have taken away."""
         for name in (self.node.folder / "stopped").iterdir():
             name.unlink()
-        self.node.kubectl("uncordon", NODE)
+        self.node.kubectl("uncordon", *(node["metadata"]["name"] for node in self.get("nodes")["items"]))
         self.kubectl("scale", "--replicas=1", *(f"statefulset/{name}" for name in ("kafka", "postgres", "redis")))
         self.node.kubectl("-n", "kube-system", "scale", "--replicas=1", "deployment/coredns")
 
@@ -74,10 +111,10 @@ class Cluster:
         self.kubectl("scale", "statefulset", "kafka", "--replicas=1")
 
     def metric(self, pod, name):
-        """The sum of a metric of a pod; None: it does not answer."""
+        """The sum of a metric of a pod, asked from its own network; None: it does not answer."""
         try:
-            answer = ask(self.node.pid, pod["status"]["podIP"], "GET", "/metrics", {}, port=9090)
-        except (OSError, KeyError):
+            answer = ask(next(iter(self.processes(pod))), pod["status"]["podIP"], "GET", "/metrics", {}, port=9090)
+        except (OSError, KeyError, StopIteration):
             return None
         values = [float(line.rsplit(" ", 1)[1]) for line in answer.body.decode().splitlines() if line.split("{")[0].split(" ")[0] == name]
         return sum(values) if values else None
@@ -118,6 +155,28 @@ class Cluster:
         pid = wait_until(lambda: self.process(pod), TIMEOUT_S, f"the process of {pod['metadata']['name']}")
         os.kill(pid, number)
 
+    @contextlib.contextmanager
+    def memory_pressure(self):
+        """The kubelet finds that the node has too little memory, within the context."""
+        settings = self.node.folder / "settings/kubelet.yaml"
+        before = settings.read_text()
+        assert ENOUGH in before
+        try:
+            settings.write_text(before.replace(ENOUGH, TOO_LITTLE))
+            self.restart_kubelet()
+            yield
+        finally:
+            settings.write_text(before)
+            self.restart_kubelet()
+
+    def restart_kubelet(self):
+        """Its parent starts it again."""
+        argument = f"--root-dir={self.node.path('kubelet')}".encode()
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if argument in (folder / "cmdline").read_bytes().split(b"\0"):
+                    os.kill(int(folder.name), signal.SIGKILL)
+
     def evict(self, pod):
         """Asks for an eviction; False: a disruption budget refuses it for now."""
         name = pod["metadata"]["name"]
@@ -132,3 +191,7 @@ class Cluster:
 
     def edge_pod(self):
         return self.pods("edge", namespace=EDGE)[0]
+
+
+def restarts(pod):
+    return pod["status"]["containerStatuses"][0]["restartCount"]

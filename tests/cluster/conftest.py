@@ -5,9 +5,9 @@ import pathlib
 
 import pytest
 
-from clusterlib.node import Node
+from clusterlib.control_plane import ControlPlane
 from clusterlib.waymark import Waymark
-from cluster_under_test import Cluster
+from cluster_under_test import TIMEOUT_S, Cluster
 from network_namespace import Api
 from clients import unique_email
 from waiting import wait_until
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def cluster():
-    node = Node(os.environ.get("CLUSTER_STATE", ROOT / "build/cluster"))
+    node = ControlPlane(os.environ.get("CLUSTER_STATE", ROOT / "build/cluster"))
     if not node.pid:
         pytest.fail(f"no cluster runs in {node.folder}: run tests/cluster/run, or tools/cluster up")
     return Cluster(node, Waymark(node))
@@ -31,10 +31,11 @@ def healthy(cluster):
     cluster.wait_until_shipped()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def user(cluster):
+    """A registered user of its own for each test."""
     api = Api(cluster.node, cluster.edge, cluster.api_host)
-    wait_until(lambda: api.call("GET", "/api/stats").status == 200, 300, "the API through the edge")
+    wait_until(lambda: api.call("GET", "/api/stats").status == 200, TIMEOUT_S, "the API through the edge")
     api.register_and_login(unique_email())
     return api
 

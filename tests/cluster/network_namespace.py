@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import secrets
 import socket
 
 from clients import Answer, Api as OutsideApi
@@ -40,11 +41,12 @@ def ask(pid, address, method, path, headers, body=None, port=80, timeout=60):
 
 
 class Api(OutsideApi):
-    """The API through the edge, from the node."""
+    """The API through the edge, from the node, for a client with an address of its own: limits count by address."""
 
     def __init__(self, node, address, host):
         super().__init__(None)
-        self.node, self.address, self.host = node, address, host
+        self.node, self.address = node, address
+        self.headers = {"Host": host, "X-Forwarded-For": f"198.18.{secrets.randbelow(256)}.{secrets.randbelow(256)}"}
 
     def send(self, method, path, headers, body):
-        return ask(self.node.pid, self.address, method, path, {"Host": self.host, **headers}, body)
+        return ask(self.node.pid, self.address, method, path, self.headers | headers, body)

@@ -11,53 +11,33 @@ from clusterlib.certificates import NODE
 from clusterlib.waymark import OVERLAY
 from cluster_under_test import REDIRECTOR, TIMEOUT_S
 from manifestlib import tree
-from memory import exhaust_memory
+from memory import exhaust_memory, occupied
+from overlays import changed
 from visitors import Visitors
 from waiting import wait_until
 
 ROUNDS = int(os.environ.get("CLUSTER_ROUNDS", "1"))
 CLICKS = 40
 REPLICAS = 2
-
-
-def replaced(cluster, old):
-    """Waits until pods of the same names, but not these, are ready."""
-    uids = {pod["metadata"]["uid"] for pod in old}
-    names = {pod["metadata"]["name"] for pod in old}
-
-    def is_done():
-        ready = {pod["metadata"]["name"] for pod in cluster.ready_pods(REDIRECTOR) if pod["metadata"]["uid"] not in uids}
-        return names <= ready
-
-    wait_until(is_done, TIMEOUT_S, f"new pods {sorted(names)}")
-
-
-def restarted(cluster, old):
-    """Waits until the containers of these pods have been started again and are ready."""
-    before = {pod["metadata"]["name"]: pod["status"]["containerStatuses"][0]["restartCount"] for pod in old}
-
-    def is_done():
-        ready = {pod["metadata"]["name"]: pod["status"]["containerStatuses"][0]["restartCount"] for pod in cluster.ready_pods(REDIRECTOR)}
-        return all(ready.get(name, -1) > count for name, count in before.items())
-
-    wait_until(is_done, TIMEOUT_S, f"restarted containers of {sorted(before)}")
+# With it a redirector exceeds its request (256 MiB), but not its limit (512 MiB).
+TAKEN_MIB = 400
 
 
 def delete(cluster, pods):
     cluster.kubectl("delete", "pod", "--wait=false", *(pod["metadata"]["name"] for pod in pods))
-    replaced(cluster, pods)
+    cluster.wait_until_replaced(pods)
 
 
 def delete_now(cluster, pods):
     """With a grace period of a second, as long as an eviction leaves."""
     cluster.kubectl("delete", "pod", "--wait=false", "--grace-period=1", *(pod["metadata"]["name"] for pod in pods))
-    replaced(cluster, pods)
+    cluster.wait_until_replaced(pods)
 
 
 def evict(cluster, pods):
     for pod in pods:
         wait_until(lambda: cluster.evict(pod), TIMEOUT_S, f"the eviction of {pod['metadata']['name']}")
-        replaced(cluster, [pod])
+        cluster.wait_until_replaced([pod])
 
 
 def drain(cluster, pods):
@@ -66,7 +46,7 @@ def drain(cluster, pods):
     cluster.kubectl("uncordon", NODE)
     ended = [pod for pod in pods if is_ending_or_gone(cluster, pod)]
     assert ended
-    replaced(cluster, ended)
+    cluster.wait_until_replaced(ended)
     return ended
 
 
@@ -77,21 +57,35 @@ def is_ending_or_gone(cluster, pod):
 def kill(cluster, pods):
     for pod in pods:
         cluster.kill(pod)
-    restarted(cluster, pods)
+    cluster.wait_until_restarted(pods)
 
 
 def exhaust(cluster, pods):
     for pod in pods:
         exhaust_memory(cluster.process(pod))
-    restarted(cluster, pods)
+    cluster.wait_until_restarted(pods)
+
+
+def evict_for_memory(cluster, pods):
+    """By the kubelet itself, at once. It chooses the pod that exceeds its request the most."""
+    pod = pods[0]
+    with occupied(cluster.process(pod), TAKEN_MIB), cluster.memory_pressure():
+        wait_until(lambda: was_evicted(cluster, pod), TIMEOUT_S, f"the eviction of {pod['metadata']['name']}")
+    cluster.wait_until_replaced([pod])
+    return [pod]
+
+
+def was_evicted(cluster, pod):
+    found = cluster.get("pods", f"--field-selector=metadata.name={pod['metadata']['name']}")["items"]
+    return not found or found[0]["metadata"]["uid"] != pod["metadata"]["uid"] or found[0]["status"].get("reason") == "Evicted"
 
 
 def roll_out(cluster, pods):
     cluster.kubectl("rollout", "restart", f"statefulset/{REDIRECTOR}")
-    replaced(cluster, pods)
+    cluster.wait_until_replaced(pods)
 
 
-WAYS = [delete, delete_now, evict, drain, kill, exhaust, roll_out]
+WAYS = [delete, delete_now, evict, evict_for_memory, drain, kill, exhaust, roll_out]
 
 
 @pytest.mark.parametrize("end", WAYS, ids=[way.__name__ for way in WAYS])
@@ -157,10 +151,7 @@ def test_redirectors_that_were_scaled_away_ship_their_clicks_when_they_come_back
 @pytest.fixture
 def ephemeral_journals(cluster, tmp_path):
     """Overlay local with components/ephemeral-journal."""
-    resources = os.path.relpath(OVERLAY, tmp_path)
-    component = os.path.relpath(tree.MANIFESTS / "components/ephemeral-journal", tmp_path)
-    (tmp_path / "kustomization.yaml").write_text(json.dumps({"resources": [resources], "components": [component]}))
-    replace(cluster, tmp_path)
+    replace(cluster, changed(tmp_path, components=[tree.MANIFESTS / "components/ephemeral-journal"]))
     yield
     replace(cluster, OVERLAY)
 
@@ -168,9 +159,7 @@ def ephemeral_journals(cluster, tmp_path):
 def replace(cluster, overlay):
     """The claims of a StatefulSet cannot be changed in place."""
     cluster.kubectl("delete", "statefulset", REDIRECTOR)
-    cluster.kubectl("delete", "job", "--selector=app.kubernetes.io/part-of=waymark", "--ignore-not-found")
-    cluster.node.kubectl("apply", "-k", overlay)
-    wait_until(lambda: len(cluster.ready_pods(REDIRECTOR)) == REPLICAS, TIMEOUT_S, "two redirectors")
+    cluster.apply(overlay)
 
 
 def test_control_clicks_are_lost_with_a_journal_that_ends_with_its_pod(cluster, link, ephemeral_journals):

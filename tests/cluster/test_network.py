@@ -52,7 +52,7 @@ def strangers(cluster):
     for name, (namespace, _) in STRANGERS.items():
         cluster.node.kubectl("-n", namespace, "wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={TIMEOUT_S}s")
     yield
-    cluster.node.kubectl("delete", "--wait=false", "-f", "-", input=listed)
+    cluster.node.kubectl("delete", "--wait=false", "--ignore-not-found", "-f", "-", input=listed)
 
 
 def stranger(name, namespace):
@@ -92,7 +92,7 @@ class Ways:
 
     def open_ways(self, tries=None):
         tries = self.tries if tries is None else tries
-        with concurrent.futures.ThreadPoolExecutor(48) as pool:
+        with concurrent.futures.ThreadPoolExecutor(128) as pool:
             return {way for way, passes in zip(tries, pool.map(self.passes, tries)) if passes}
 
 

@@ -38,6 +38,7 @@ def without_names(cluster):
 OUTAGES = {
     "DNS": without_names,
     "the API server": lambda cluster: without_program(cluster, "kube-apiserver"),
+    "etcd": lambda cluster: without_program(cluster, "etcd"),
     "the kubelet": lambda cluster: without_program(cluster, "kubelet"),
 }
 

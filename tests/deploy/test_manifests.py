@@ -177,11 +177,13 @@ SERVICES = [
     ("a readiness that only says alive", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.path", "/livez"), "readinessProbe does not request /readyz"),
     ("no startup probe", "local", lambda b: take(b.container("links-api"), "startupProbe"), "startupProbe does not request /livez"),
     ("an update that takes pods away first", "local", lambda b: put(b.workload("links-api"), "spec.strategy.rollingUpdate.maxUnavailable", 1), "stops old pods"),
-    ("pods spread by those that go", "local", lambda b: take(b.pod("links-api")["topologySpreadConstraints"][1], "matchLabelKeys"), "counts the old pods"),
-    ("numbered pods spread by their version", "local", lambda b: put(b.pod("redirector")["topologySpreadConstraints"][1], "matchLabelKeys", ["controller-revision-hash"]), "replaces the old one of its number"),
+    ("pods spread by those that go", "local", lambda b: take(b.pod("links-api")["topologySpreadConstraints"][0], "matchLabelKeys"), "counts the old pods"),
+    ("numbered pods spread by their version", "local", lambda b: put(b.pod("redirector")["topologySpreadConstraints"][0], "matchLabelKeys", ["controller-revision-hash"]), "replaces the old one of its number"),
     ("pods that wait for one another", "local", lambda b: take(b.workload("redirector"), "spec.podManagementPolicy"), "keeps the others from starting"),
     ("an update by hand", "production", lambda b: put(b.workload("redirector"), "spec.updateStrategy.type", "OnDelete"), "a new version reaches no pod by itself"),
     ("pods that are not spread", "local", lambda b: take(b.pod("redirector"), "topologySpreadConstraints"), "may be on one node"),
+    ("pods in one zone", "local", lambda b: take(b.pod("redirector"), "affinity"), "may be in one zone"),
+    ("spread by two labels", "local", lambda b: b.pod("janitor")["topologySpreadConstraints"].append(b.pod("janitor")["topologySpreadConstraints"][0] | {"topologyKey": "topology.kubernetes.io/zone"}), "ignore nodes that lack one of these labels"),
 ]  # fmt: skip
 
 MONITORING = [

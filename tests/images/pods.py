@@ -13,7 +13,7 @@ USER = 65532
 # Fields for the kubelet alone (probes, restarts), or without a meaning on one machine.
 LEFT_TO_OTHERS = {
     "container": {"name", "ports", "imagePullPolicy", "startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "restartPolicy"},
-    "pod": {"serviceAccountName", "automountServiceAccountToken", "enableServiceLinks", "topologySpreadConstraints", "restartPolicy"},
+    "pod": {"serviceAccountName", "automountServiceAccountToken", "enableServiceLinks", "affinity", "topologySpreadConstraints", "restartPolicy"},
 }
 TRANSLATED = {
     "container": {"image", "command", "args", "env", "envFrom", "volumeMounts", "resources", "securityContext"},

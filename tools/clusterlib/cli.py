@@ -9,8 +9,8 @@ import time
 from manifestlib import tree
 
 from . import images, programs
+from .control_plane import ControlPlane
 from .errors import ClusterError
-from .node import Node
 from .waymark import Waymark
 
 DESCRIPTION = """\
@@ -60,7 +60,7 @@ def build(options, say):
 
 def up(options, say):
     archives = build(options, say)
-    node = Node(options.state, say)
+    node = ControlPlane(options.state, say)
     try:
         node.start()
         node.load_images(archives)
@@ -78,13 +78,13 @@ def up(options, say):
 
 
 def down(options, say):
-    node = Node(options.state)
+    node = ControlPlane(options.state)
     node.stop()
     node.remove(options.images)
 
 
 def status(options, say):
-    node = Node(options.state)
+    node = ControlPlane(options.state)
     print(node.kubectl("get", "nodes").stdout + node.kubectl("get", "pods", "--all-namespaces").stdout, end="")
     print(f"edge: {Waymark(node).edge_address()}")
 
@@ -98,7 +98,7 @@ def run(options, say):
 
 
 def replace(options, *command):
-    command = Node(options.state).command(*command, *options.rest)
+    command = ControlPlane(options.state).command(*command, *options.rest)
     os.execvp(command[0], command)
 
 

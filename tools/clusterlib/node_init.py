@@ -14,7 +14,6 @@ import time
 
 POLL_S = 0.1
 RESTART_PAUSE_S = 1
-ADDRESS = "172.30.0.1"
 # What the kubelet would set for the whole machine. It reads here that it is set already.
 KERNEL = {
     "vm/overcommit_memory": 1,
@@ -53,15 +52,10 @@ def make_mounts(description):
     run("mount", "--make-rshared", "/")
 
 
-def make_network():
-    run("hostname", "node")
+def make_network(name):
+    """Addresses and routes come from outside (Node.connect)."""
+    run("hostname", name)
     run("ip", "link", "set", "lo", "up")
-    # An interface that leads nowhere: its address is the node's.
-    run("ip", "link", "add", "node0", "type", "veth", "peer", "name", "node1")
-    run("ip", "address", "add", f"{ADDRESS}/24", "dev", "node0")
-    run("ip", "link", "set", "node1", "up")
-    run("ip", "link", "set", "node0", "up")
-    run("ip", "route", "add", "default", "dev", "node0")
     pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
 
 
@@ -109,9 +103,11 @@ def main(path):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     make_mounts(description)
-    make_network()
+    make_network(description["name"])
     programs = [Program(name, command, folder) for name, command in description["programs"].items()]
     (folder / "ready").touch()
+    while not (folder / "connected").exists():
+        time.sleep(POLL_S)
     while True:
         for program in programs:
             program.supervise()

@@ -18,7 +18,8 @@ server {{
   location / {{
     proxy_pass http://{service}.{namespace}.svc.cluster.local;
     proxy_set_header Host $host;
-    proxy_set_header X-Forwarded-For $remote_addr;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    proxy_connect_timeout 5s;
     proxy_http_version 1.1;
     proxy_set_header Connection "";
     proxy_buffering off;

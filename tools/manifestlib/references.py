@@ -2,6 +2,7 @@
 
 from . import given
 from .rendering import does_match, name_of
+from .services import zone_terms
 
 OWNER = "app.kubernetes.io/part-of"
 
@@ -40,7 +41,7 @@ def check_selectors(rendering):
         selector = workload.thing["spec"].get("selector")
         if selector and not does_match(selector, workload.labels):
             yield f"{workload.where}: its selector does not match its own pods"
-        for spread in workload.pod.get("topologySpreadConstraints", []):
+        for spread in workload.pod.get("topologySpreadConstraints", []) + zone_terms(workload):
             if not does_match(spread["labelSelector"], workload.labels):
                 yield f"{workload.where}: is spread by labels that its pods do not have"
 

@@ -11,6 +11,8 @@ JOBS = ("migrate", "topics")
 NOT_SCALED = {"janitor"}
 # Waymark images without a Waymark program.
 SIDECARS = {"stunnel"}
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
 PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
 
 
@@ -78,10 +80,21 @@ def check_strategy(rendering):
     for workload in rendering.workloads:
         if workload.app not in SERVICES:
             continue
-        spread = workload.pod.get("topologySpreadConstraints", [])
-        if not spread:
+        spread, zones = workload.pod.get("topologySpreadConstraints", []), zone_terms(workload)
+        keys = [each["topologyKey"] for each in spread]
+        if HOSTNAME not in keys:
             yield f"{workload.where}: all its pods may be on one node"
-        yield from (check_numbered if workload.thing["kind"] == "StatefulSet" else check_surge)(workload, spread)
+        if len(keys) > 1:
+            yield f"{workload.where}: spread constraints by {' and '.join(keys)} ignore nodes that lack one of these labels"
+        if not zones:
+            yield f"{workload.where}: all its pods may be in one zone"
+        yield from (check_numbered if workload.thing["kind"] == "StatefulSet" else check_surge)(workload, spread + zones)
+
+
+def zone_terms(workload):
+    """The terms by which pods avoid zones that have pods of the same service."""
+    found = workload.pod.get("affinity", {}).get("podAntiAffinity", {}).get("preferredDuringSchedulingIgnoredDuringExecution", [])
+    return [each["podAffinityTerm"] for each in found if each["podAffinityTerm"]["topologyKey"] == ZONE]
 
 
 def check_surge(workload, spread):
