@@ -471,6 +471,14 @@ def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window,
     wait_until(lambda: [(link["expires_at"], link["tags"]) for link in user.call("GET", "/api/links").json["links"]] == [("2099-12-31T22:59:59.000Z", ["mail", "spring"])], 60, "the link and its end")
 
 
+def test_a_bulk_names_a_date_that_it_cannot_read_before_it_is_sent(page, window, user):
+    window.goto("/links/bulk")
+    page.get_by_role("textbox").first.fill("original_url,expires_at\nhttps://example.com/a,31.12.2099\nhttps://example.com/b,2099-12-31 18:00\nhttps://example.com/c,2099-12-31T18:00:00+01:00")
+    expect(page.get_by_text("A date needs the form 2026-12-31")).to_be_visible()
+    page.get_by_role("button", name="Create 2 links").click()
+    wait_until(lambda: len(user.call("GET", "/api/links").json["links"]) == 2, 60, "the two good lines")
+
+
 def test_logging_out_ends_the_session(page, window, user):
     window.goto("/links")
     page.get_by_role("button", name="Log out").click()

@@ -34,6 +34,8 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     page.keyboard.type(anonymous.email)
     page.keyboard.press("Enter")
     expect(page.locator("tbody tr")).to_have_count(1)
+    # The number by which the audit log names an account.
+    expect(page.locator("tbody tr")).to_contain_text(f"Account number {anonymous.call('GET', '/api/auth/me').json['user']['id']}")
     window.choose("Actions for .*", -1)
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Blocked")
     assert anonymous.call("GET", "/api/links").status == 403

@@ -13,7 +13,7 @@ export interface BulkItem {
   line: number;
   text: string;
   /** What this page already knows to be wrong. */
-  fault?: "url-scheme" | "slug";
+  fault?: "url-scheme" | "slug" | "bulk-time";
 }
 
 export interface BulkResult {
@@ -58,7 +58,9 @@ export function parseBulk(text: string, tags: readonly string[]): Bulk {
   return { header: header ? (rows[0]?.text ?? "") : "", items };
 }
 
-/** A date is the end of its day, or the start for a start, and a time without a zone is in the user's. Everything else is left to the server. */
+const isTime = (text: string) => /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/i.test(text) && !Number.isNaN(Date.parse(text));
+
+/** A date is the end of its day, or the start for a start, and a time without a zone is in the user's. Everything else stays as it is. */
 function timeOf(text: string, time = "23:59:59"): string {
   if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return fromLocalInput(`${text}T${time}`);
   const local = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?$/.exec(text);
@@ -68,7 +70,8 @@ function timeOf(text: string, time = "23:59:59"): string {
 function faultOf(link: NewLink): BulkItem["fault"] {
   // Browsers accept a space in a host.
   if (/\s/.test(link.original_url) || !URL.canParse(link.original_url) || !/^https?:\/\//i.test(link.original_url)) return "url-scheme";
-  return link.slug && !/^[A-Za-z0-9_-]{1,32}$/.test(link.slug) ? "slug" : undefined;
+  if (link.slug && !/^[A-Za-z0-9_-]{1,32}$/.test(link.slug)) return "slug";
+  return [link.expires_at, link.starts_at].every((time) => !time || isTime(time)) ? undefined : "bulk-time";
 }
 
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));

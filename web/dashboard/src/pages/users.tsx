@@ -61,7 +61,9 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
     <tr>
       <td class="cell-link">
         <strong>{user.email ?? <span class="muted">{t("user.deleted")}</span>}</strong>
-        <div class="muted">{user.name}</div>
+        <div class="muted">
+          {user.name} · {t("audit.actor")} {user.id}
+        </div>
       </td>
       <td>
         {user.role === "admin" && <span class="badge badge-admin">{t("role.admin")}</span>} {user.blocked && <span class="badge badge-disabled">{t("blocked")}</span>}
