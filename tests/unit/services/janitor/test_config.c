@@ -40,7 +40,7 @@ static void has_the_documented_defaults(void **state)
 	assert_times(config_times(&config, &config.expiry), 900, 60, 600, 840);
 	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
 	assert_times(config_times(&config, &config.salts), 3600, 0, 10, 60);
-	assert_int_equal(config.expired_grace_s, 900);
+	assert_int_equal(config.expired_grace_s, 2592000);
 	assert_int_equal(config.deleted_grace_s, 604800);
 	assert_times(config_times(&config, &config.retention), 86400, 300, 10, 60);
 	assert_int_equal(config.retention.after_midnight_s, 10800);
