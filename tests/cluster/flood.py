@@ -4,6 +4,7 @@ import socket
 import threading
 
 from network_namespace import connect
+from threads import Threads
 
 THREADS = 4
 # Requests on a connection before their answers are read.
@@ -11,30 +12,19 @@ BATCH = 32
 ANSWER = b"HTTP/1.1 302 "
 
 
-class Flood:
+class Flood(Threads):
     """Clicks within the context."""
 
     def __init__(self, cluster, link):
+        super().__init__(THREADS)
         service = cluster.get("service", "redirector")
         self.pid, self.address = cluster.node.pid, service["spec"]["clusterIP"]
         self.requests = f"GET /{link['slug']} HTTP/1.1\r\nHost: {cluster.redirect_host}\r\n\r\n".encode() * BATCH
         self.answered = 0
         self.unclear = 0  # sent, not answered: such a click may be counted or not
         self.lock = threading.Lock()
-        self.is_ending = threading.Event()
-        self.threads = [threading.Thread(target=self._work) for _ in range(THREADS)]
 
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.is_ending.set()
-        for thread in self.threads:
-            thread.join()
-
-    def _work(self):
+    def work(self, number):
         while not self.is_ending.is_set():
             try:
                 with connect(self.pid, self.address, 80, 60) as connection:

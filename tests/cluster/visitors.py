@@ -8,6 +8,7 @@ import time
 
 from clients import CHROME
 from network_namespace import ask
+from threads import Threads
 from waiting import wait_until
 
 THREADS = 4
@@ -15,10 +16,11 @@ PAUSE_S = 0.05
 COUNT_TIMEOUT_S = 900
 
 
-class Visitors:
+class Visitors(Threads):
     """Clicks within the context."""
 
     def __init__(self, cluster, link):
+        super().__init__(THREADS)
         self.cluster = cluster
         self.link = link
         self.prefix = secrets.token_hex(4)
@@ -26,20 +28,8 @@ class Visitors:
         self.unclear = collections.Counter()  # no 302, by the reason: such a click may be counted or not
         self.unclear_marks = set()
         self.lock = threading.Lock()
-        self.is_ending = threading.Event()
-        self.threads = [threading.Thread(target=self._click_on, args=(number,)) for number in range(THREADS)]
 
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.is_ending.set()
-        for thread in self.threads:
-            thread.join()
-
-    def _click_on(self, number):
+    def work(self, number):
         count = 0
         while not self.is_ending.is_set():
             count += 1

@@ -84,7 +84,7 @@ def edge_objects(configuration):
     container = {
         "name": "nginx", "image": images.STORES["tools"], "imagePullPolicy": "Never", "command": ["nginx", "-c", "/etc/edge/nginx.conf", "-g", "daemon off;"],
         "ports": [{"name": "http", "containerPort": 8080}], "readinessProbe": {"tcpSocket": {"port": "http"}, "periodSeconds": 1},
-        "resources": {"requests": {"cpu": "50m"}}, "volumeMounts": [{"name": "configuration", "mountPath": "/etc/edge"}],
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}, "volumeMounts": [{"name": "configuration", "mountPath": "/etc/edge"}],
     }  # fmt: skip
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "volumes": [{"name": "configuration", "configMap": {"name": "edge"}}]}}
     return [
