@@ -65,6 +65,7 @@ class Client:
     """One connection of an account."""
 
     def __init__(self, url, name):
+        self.name = name
         self.email = f"{name}@example.com"
         self.url = urllib.parse.urlsplit(url)
         self.connect()
@@ -85,8 +86,15 @@ class Client:
 
     def log_in(self):
         account = {"email": self.email, "password": "correct horse battery"}
-        self.ask("POST", "/api/auth/register", account)
-        self.headers["Authorization"] = "Bearer " + self.ask("POST", "/api/auth/login", account)[0]["access_token"]
+        self.user_id = self.ask("POST", "/api/auth/register", account)[0]["user"]["id"]
+        self.token = self.ask("POST", "/api/auth/login", account)[0]["access_token"]
+        self.headers["Authorization"] = "Bearer " + self.token
+
+    def another(self):
+        """Another connection of the same account."""
+        client = Client(self.url.geturl(), self.name)
+        client.headers = self.headers
+        return client
 
 
 def weights(links):

@@ -33,11 +33,9 @@ class Accounts:
     def __init__(self, stage):
         self.lines, self.clients, self.ids = [], [], []
         for number in range(USERS):
-            client = Client(stage.stores["LINKS_API_URL"])
-            account = {"email": f"bench-{number}@example.com", "password": "correct horse battery"}
-            self.ids.append(client.ask("POST", "/api/auth/register", account)[0]["user"]["id"])
-            client.token = client.ask("POST", "/api/auth/login", account)[0]["access_token"]
-            client.headers["Authorization"] = "Bearer " + client.token
+            client = Client(stage.stores["LINKS_API_URL"], f"bench-{number}")
+            client.log_in()
+            self.ids.append(client.user_id)
             self.clients.append(client)
         run(stage, "UPDATE users SET links_per_day = 1000000000")
         wish = {"links": [{"original_url": "https://example.com/landing"}] * LINKS_EACH}

@@ -143,7 +143,7 @@ def by_cursor(asker, pages, query=""):
 def measure(stage, links):
     import psycopg2
 
-    client = Client(stage.stores["LINKS_API_URL"])
+    client = Client(stage.stores["LINKS_API_URL"], "lists")
     client.log_in()
     connection = psycopg2.connect(stage.stores["PG_URL"])
     connection.autocommit = True

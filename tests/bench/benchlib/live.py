@@ -28,12 +28,9 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) 
 
 class Account:
     def __init__(self, env, number):
-        self.client = answers.Client(env["LINKS_API_URL"])
-        self.email = f"live-{number}@example.com"
-        wish = {"email": self.email, "password": "correct horse battery"}
-        self.client.ask("POST", "/api/auth/register", wish)
-        self.token = self.client.ask("POST", "/api/auth/login", wish)[0]["access_token"]
-        self.client.headers["Authorization"] = "Bearer " + self.token
+        self.client = answers.Client(env["LINKS_API_URL"], f"live-{number}")
+        self.client.log_in()
+        self.email, self.token = self.client.email, self.client.token
         link = self.client.ask("POST", "/api/links", {"original_url": "https://example.com/"})[0]["link"]
         self.link_id, self.slug = link["id"], link["slug"]
         self.client.connection.close()

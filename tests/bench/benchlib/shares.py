@@ -45,11 +45,8 @@ def fill(stage, email):
 
 
 def account(stage, name):
-    client = answers.Client(stage.stores["LINKS_API_URL"])
-    client.email = f"{name}@example.com"
-    wish = {"email": client.email, "password": "correct horse battery"}
-    client.ask("POST", "/api/auth/register", wish)
-    client.headers["Authorization"] = "Bearer " + client.ask("POST", "/api/auth/login", wish)[0]["access_token"]
+    client = answers.Client(stage.stores["LINKS_API_URL"], name)
+    client.log_in()
     return client
 
 
@@ -71,9 +68,7 @@ class Scans:
 
     def __init__(self, stage, client, path):
         self.statuses, self.is_over = [], threading.Event()
-        clients = [answers.Client(stage.stores["LINKS_API_URL"]) for _ in range(STATISTICS)]
-        for each in clients:
-            each.headers = dict(client.headers)
+        clients = [client.another() for _ in range(STATISTICS)]
         self.threads = [threading.Thread(target=self.run, args=(each, path)) for each in clients]
 
     def run(self, client, path):
@@ -117,10 +112,7 @@ def send_at_once(clients, body):
 def measure_memory(stage):
     """Peaks before, after honest bulks, and after bulks of as many items as fit."""
     accounts = [account(stage, f"shares-{n}") for n in range(BULK_ACCOUNTS)]
-    clients = []
-    for n in range(BULKS):
-        clients.append(answers.Client(stage.stores["LINKS_API_URL"]))
-        clients[-1].headers = dict(accounts[n % BULK_ACCOUNTS].headers)
+    clients = [accounts[n % BULK_ACCOUNTS].another() for n in range(BULKS)]
     items = 1000
     url = "https://example.com/" + "x" * (BULK_BYTES // items - 120)
     honest = json.dumps({"links": [{"original_url": url, "title": f"link {n}"} for n in range(items)]})
