@@ -161,7 +161,7 @@ def sentences():
     pod_journal = size(busy_pod.pod_rate * busy_pod.journal_bytes / busy_pod.each_rate)
     return [
         ("A redirect costs {} µs, and counting it at once {} to {} µs.", [whole(of.redirect_us), whole(min(counting_us)), whole(max(counting_us))]),
-        ("PostgreSQL alone takes {} to {} µs, about half", [whole(min(count_us)), whole(max(count_us))]),
+        ("PostgreSQL alone takes up to {} µs of that.", [whole(max(count_us))]),
         ("A million redirects per second need {} busy cores and {} pods.", [whole(world.busy_redirectors), number(world.redirectors)]),
         ("The {} to {} µs of PostgreSQL per click were measured", [whole(of.count_100_us), whole(of.count_10000_us)]),
         ("There a counted redirect costs about {} µs of CPU. With a backlog it is {} µs", [whole(laptop.click_us), whole(backlog_us)]),
