@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/links/host_guard.h"
 #include "services/links-api/destinations/host_idna.h"
 
 static struct json *tags_json(const struct link_tags *tags)
@@ -53,6 +54,9 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_text(json, "short_url", short_url);
 	json_set_text(json, "original_url", entry->original_url);
 	set_host(json, entry->original_url);
+	json_set_bool(json, "destination_blocked",
+	              base->hosts && host_guard_check(base->hosts, entry->original_url) !=
+	                                     HOST_POLICY_ALLOWED);
 	json_set_text(json, "link_type", link_type_name(link->type));
 	json_set_text(json, "state", link_state_name(link_state_at(entry, now_us)));
 	json_set_int(json, "redirect_status", entry->redirect_status);

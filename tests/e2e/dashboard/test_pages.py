@@ -21,11 +21,17 @@ def make_admin(env, email):
 def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, page, window, user, anonymous):
     make_admin(env, user.email)
     anonymous.register_and_login(unique_email())
+    link = user.create("https://evil.example/")
     window.goto("/admin/hosts")
     window.tab_to("Host")
     page.keyboard.type("evil.example")
     page.keyboard.press("Enter")
     expect(page.get_by_role("row").filter(has_text="evil.example")).to_be_visible()
+    window.press("Links")
+    expect(page.get_by_role("row").filter(has_text=link["slug"])).to_contain_text("Blocked")
+    window.goto(f"/links/{link['id']}")
+    expect(page.get_by_text("The operator has blocked the site")).to_be_visible()
+    window.goto("/admin/hosts")
     window.press("Unblock evil.example")
     expect(page.get_by_role("row").filter(has_text="evil.example")).to_have_count(0)
     window.press("Users")
@@ -36,6 +42,12 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     expect(page.locator("tbody tr")).to_have_count(1)
     # The number by which the audit log names an account.
     expect(page.locator("tbody tr")).to_contain_text(f"Account number {anonymous.call('GET', '/api/auth/me').json['user']['id']}")
+    window.choose("Actions for .*", 0)
+    window.press("Cancel")
+    assert anonymous.call("GET", "/api/auth/me").json["user"]["role"] == "user"
+    window.choose("Actions for .*", 0)
+    window.press("Make administrator")
+    expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Administrator")
     window.choose("Actions for .*", -1)
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Blocked")
     assert anonymous.call("GET", "/api/links").status == 403

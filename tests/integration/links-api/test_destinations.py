@@ -84,6 +84,23 @@ def test_a_link_to_a_blocked_host_can_still_be_disabled(user, database):
     assert (answer.status, answer.json["link"]["state"]) == (200, "disabled")
 
 
+def test_the_owner_sees_which_links_lead_to_a_blocked_host(user, database):
+    blocked, other = (user.create(original_url=f"https://{host}.example/") for host in ("watched", "unwatched"))
+    assert not blocked["destination_blocked"]
+
+    def seen():
+        listed = {link["id"]: link["destination_blocked"] for link in user.call("GET", "/api/links").json["links"]}
+        assert listed == {id: user.call("GET", f"/api/links/{id}").json["link"]["destination_blocked"] for id in listed}
+        return listed[blocked["id"]], listed[other["id"]]
+
+    database.run("INSERT INTO blocked_hosts (host) VALUES ('watched.example')")
+    wait_until(lambda: create(user, "https://watched.example/").status == 400, 60, "the host to be blocked")
+    assert seen() == (True, False)
+    answer = user.call("PATCH", f"/api/links/{blocked['id']}", {"original_url": "https://unwatched.example/"})
+    assert (answer.status, answer.json["link"]["destination_blocked"]) == (200, False)
+    assert seen() == (False, False)
+
+
 def test_only_allowed_hosts_are_accepted_if_configured(start, new_user, tmp_path, expect):
     (tmp_path / "allowed").write_text("# ours\n.ours.example\nshop.example\n")
     user = new_user(start(ALLOWED_HOSTS_FILE=tmp_path / "allowed", HOSTS_CHECK_MS=CHECK_MS))

@@ -14,7 +14,7 @@ from waiting import wait_until
 # A slow Redis invalidates the cache. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 FIELDS = [
-    "id", "owner_id", "slug", "short_url", "original_url", "destination_host_display", "link_type", "state",
+    "id", "owner_id", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "link_type", "state",
     "redirect_status", "starts_at", "expires_at", "expired_url",
     "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
     "created_at", "updated_at",

@@ -27,7 +27,7 @@ static void shows_a_link_with_all_fields(void **state)
 	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &check, "n\n", &base, NOW_US),
 		"{\"id\":7,\"owner_id\":1,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
-		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"link_type\":\"permanent\",\"state\":\"active\","
+		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"link_type\":\"permanent\",\"state\":\"active\","
 		"\"redirect_status\":301,\"starts_at\":\"2026-11-20T07:59:59.999Z\",\"expires_at\":\"2026-11-20T08:00:00.001Z\","
 		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"notes\":\"n\\n\",\"version\":3,"
 		"\"humans\":5,\"bots\":2,\"total\":7,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
@@ -51,7 +51,7 @@ static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(v
 	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &check, NULL, &base, NOW_US),
 		"{\"id\":7,\"owner_id\":null,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
-		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"link_type\":\"temporary\",\"state\":\"expired\","
+		"\"original_url\":\"https://a.example/\",\"destination_host_display\":\"a.example\",\"destination_blocked\":false,\"link_type\":\"temporary\",\"state\":\"expired\","
 		"\"redirect_status\":302,\"starts_at\":null,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
 		"\"title\":\"\",\"tags\":[],\"notes\":null,\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"
 		"\"destination_status\":null,\"last_checked_at\":null,"

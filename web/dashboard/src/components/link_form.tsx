@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { api, type ApiError, type Link, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
+import { hostAndSlug } from "../lib/format";
 import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Confirm, Dialog } from "./dialog";
@@ -134,7 +135,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
 
   return (
     <>
-      <Dialog isSheet title={link ? t("link.edit") : t("link.create")} onClose={close}>
+      <Dialog isSheet title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.create")} onClose={close}>
         <form class="form" onSubmit={submit}>
           {error && <ErrorBox error={error} />}
           <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />

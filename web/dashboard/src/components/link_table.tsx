@@ -10,8 +10,14 @@ import { Menu, type MenuItem } from "./menu";
 import { QrDialog } from "./qr_dialog";
 import { TagList } from "./tag_chip";
 
-export function StateBadge({ link }: { link: Link }) {
-  return <span class={`badge badge-${link.state}`}>{t(`state.${link.state}` as Key)}</span>;
+/** What keeps visitors from the destination; nothing for an active link. */
+export function StateBadges({ link }: { link: Link }) {
+  return (
+    <>
+      {link.state !== "active" && <span class={`badge badge-${link.state}`}>{t(`state.${link.state}` as Key)}</span>}
+      {link.destination_blocked && <span class="badge badge-blocked">{t("blocked")}</span>}
+    </>
+  );
 }
 
 interface ActionProps {
@@ -71,13 +77,14 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
             {name}
           </a>
         )}
-        {link.state !== "active" && <StateBadge link={link} />}
+        <StateBadges link={link} />
       </div>
       {link.title && <div class="link-title">{link.title}</div>}
       <div class="ellipsis muted" title={link.original_url}>
         {shortenUrl(link.original_url)}
       </div>
       {link.state === "scheduled" && <div class="hint">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</div>}
+      {link.state === "active" && link.expires_at && <div class="hint">{t("expires.at", { time: formatTime(link.expires_at) })}</div>}
       <TagList tags={link.tags} onPick={onTag} />
     </>
   );

@@ -8,7 +8,7 @@ import { CopyButton } from "../components/copy_button";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { History } from "../components/history";
 import { LinkForm } from "../components/link_form";
-import { LinkActions, StateBadge } from "../components/link_table";
+import { LinkActions, StateBadges } from "../components/link_table";
 import { ShareButton } from "../components/share_button";
 import { Statistics } from "../components/statistics";
 import { TagList } from "../components/tag_chip";
@@ -43,7 +43,7 @@ export default function LinkPage({ id }: PageProps) {
       <header class="page-head link-head">
         <div class="link-head-text">
           <h1>
-            {hostAndSlug(link.short_url)} {link.state !== "active" && <StateBadge link={link} />}
+            {hostAndSlug(link.short_url)} <StateBadges link={link} />
           </h1>
           {link.title && <p class="link-title">{link.title}</p>}
           <p class="muted ellipsis">
@@ -54,6 +54,7 @@ export default function LinkPage({ id }: PageProps) {
           </p>
           <TagList tags={link.tags} />
           {link.notes && <p class="notes">{link.notes}</p>}
+          {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
           {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
           {link.expires_at && <p class="muted">{t("expires.at", { time: formatZonedTime(link.expires_at) })}</p>}
         </div>

@@ -5,7 +5,7 @@ import { setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
-import { Dialog } from "../components/dialog";
+import { Confirm, Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField, SubmitButton, TextField } from "../components/field";
 import { Icon } from "../components/icons";
@@ -82,6 +82,7 @@ export default function UsersPage() {
   const query = { q: q || undefined, cursor, limit: PAGE_SIZE };
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/users", { params: { query }, signal })));
   const [quotaOf, setQuotaOf] = useState<Account>();
+  const [promoted, setPromoted] = useState<Account>();
   const [reset, setReset] = useState<Reset>();
   const action = useAction();
 
@@ -94,7 +95,7 @@ export default function UsersPage() {
   const makeReset = (user: Account) =>
     void action.run(async () => setReset(await unwrap(api.POST("/api/admin/users/{id}/password-reset", { params: { path: { id: user.id } } }))));
   const itemsOf = (user: Account): MenuItem[] => [
-    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => change(user, { role: "admin" }) },
+    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setPromoted(user) },
     { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
     { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
     user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => change(user, { blocked: true }) },
@@ -137,6 +138,9 @@ export default function UsersPage() {
         </button>
       )}
       {quotaOf && <QuotaDialog user={quotaOf} onClose={() => setQuotaOf(undefined)} onSaved={() => (setQuotaOf(undefined), notify(t("saved")), reload())} />}
+      {promoted && (
+        <Confirm title={t("admin.make.title", { name: nameOf(promoted) })} text={t("admin.make.text")} action={t("admin.make")} onConfirm={() => change(promoted, { role: "admin" })} onClose={() => setPromoted(undefined)} />
+      )}
       {reset && <ResetDialog reset={reset} onClose={() => setReset(undefined)} />}
     </>
   );
