@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/log.h"
@@ -16,7 +17,7 @@ struct config {
 	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	char pg_url[1024];
-	int64_t pg_pooled; /* 1: through a pooler in transaction mode */
+	bool pg_pooled; /* through a pooler in transaction mode */
 	int64_t pg_statement_timeout_ms;
 	struct kafka_config kafka;
 	char consumer_group[128];

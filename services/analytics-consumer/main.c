@@ -28,7 +28,7 @@ static struct pg_pool *make_pool(const struct service *s)
 		                               .connect_timeout_ms = 5000,
 		                               .statement_timeout_ms =
 		                                       s->config.pg_statement_timeout_ms,
-		                               .is_pooled = s->config.pg_pooled == 1,
+		                               .is_pooled = s->config.pg_pooled,
 		                               .schema_version = WAYMARK_SCHEMA_VERSION,
 		                               .clock = clock_system(),
 		                               .log = s->log,

@@ -39,8 +39,9 @@ static const struct env_var vars[] = {
 	ENV_GROUP("PostgreSQL"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; the login needs the rights of waymark_janitor"),
-	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
-	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
+	ENV_BOOL(
+		"PG_POOLED", struct config, pg_pooled, "false",
+		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100,
 	        600000, "longest time that one statement may take"),
 	ENV_GROUP("Locks"),

@@ -26,7 +26,7 @@ struct config {
 	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	char pg_url[1024];
-	int64_t pg_pooled; /* 1 = through a pooler in transaction mode */
+	bool pg_pooled; /* through a pooler in transaction mode */
 	int64_t pg_statement_timeout_ms;
 
 	struct task_times expiry;

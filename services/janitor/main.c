@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 		.wait_ms = CONNECT_TIMEOUT_MS,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = config.pg_statement_timeout_ms,
-		.is_pooled = config.pg_pooled == 1,
+		.is_pooled = config.pg_pooled,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = clock,
 		.log = log,

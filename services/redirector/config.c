@@ -61,8 +61,9 @@ static const struct env_var vars[] = {
 	ENV_GROUP("PostgreSQL"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; the login needs SELECT on links and salts"),
-	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
-	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
+	ENV_BOOL(
+		"PG_POOLED", struct config, pg_pooled, "false",
+		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
 	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
 	ENV_GROUP("Redis"),

@@ -6,6 +6,7 @@
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
 #define WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/client_ip.h"
@@ -25,7 +26,7 @@ struct config {
 	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
 	int64_t ops_port;
 	char pg_url[1024];
-	int64_t pg_pooled; /* 1: through a pooler in transaction mode */
+	bool pg_pooled; /* through a pooler in transaction mode */
 	char redis_url[512];
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;

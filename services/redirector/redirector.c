@@ -75,7 +75,7 @@ static enum err create_stores(struct redirector *r)
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
-		.is_pooled = r->config->pg_pooled == 1,
+		.is_pooled = r->config->pg_pooled,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = r->clock,
 		.log = r->log,

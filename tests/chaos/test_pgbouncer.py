@@ -84,7 +84,7 @@ class Pooled:
 
     def move(self, name, url):
         program = os.readlink(f"/proc/{self.stack.pid(name)}/exe")
-        environment = {**self.variables(name), "PG_URL": url, "PG_POOLED": "1"}
+        environment = {**self.variables(name), "PG_URL": url, "PG_POOLED": "true"}
         self.stack.run("stop", name)
         with open(self.log(name), "wb") as log:
             self.children[name] = popen([program], env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

@@ -283,8 +283,9 @@ def test_a_secure_stack_requires_kafka_and_stays_secure(folder, monkeypatch):
 
 def test_starts_several_instances_and_restarts_them_with_their_ports(folder):
     options = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
-    stack("up", "--build", BUILD, "--state", folder, *options)
+    said = stack("up", "--build", BUILD, "--state", folder, *options).stdout
     found = addresses(folder)
+    assert f"dashboard      {found['LINKS_API_URL']}/app/\n" in said
     redirectors = found["REDIRECTOR_URLS"].split()
     assert len(set(redirectors)) == 2
     assert redirectors[0] == found["REDIRECTOR_URL"]

@@ -160,7 +160,8 @@ def up(options):
     theirs.close()
     with ours:
         ours.sendall(json.dumps(settings).encode() + b"\n")
-        return follow_start(ours, state, began)
+        follow_start(ours, state, began)
+    print_addresses(options, state)
 
 
 def follow_start(connection, state, began):
@@ -173,11 +174,21 @@ def follow_start(connection, state, began):
             elif "ready" in message:
                 connection.sendall(b"acknowledged\n")
                 print(f"{time.monotonic() - began:5.1f} s  the stack in {state.folder} is up", flush=True)
-                return 0
+                return
             elif "failed" in message:
                 lines.read()  # returns when everything has ended
                 raise StackError(message["failed"])
     raise StackError(f"the stack ended before it was ready. See {state.log('supervisor')}")
+
+
+def print_addresses(options, state):
+    values = dict(request(options, command="env", user=None))
+    if "LINKS_API_URL" in values:
+        print(f"dashboard      {values['LINKS_API_URL']}/app/")
+        print(f"API            {values['LINKS_API_URL']}/docs")
+    if "REDIRECTOR_URL" in values:
+        print(f"short links    {values['REDIRECTOR_URL']}/…")
+    print(f'for a shell    eval "$(tools/stack env --state {shlex.quote(state.folder)})"')
 
 
 def request(options, **arguments):
