@@ -63,6 +63,68 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     assert window.violations() == []
 
 
+def saved_url(page, user, before):
+    """The destination of the only link once it is no longer the one before."""
+    urls = lambda: [link["original_url"] for link in user.call("GET", "/api/links").json["links"]]  # noqa: E731
+    wait_until(lambda: urls() not in ([], [before]), 60, "the link to be saved")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    return urls()[0]
+
+
+def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
+    window.goto("/links?edit=new")
+    page.get_by_text("Campaign parameters").click()
+    page.get_by_label("Source", exact=True).press_sequentially("letter")
+    page.get_by_label("Destination", exact=True).fill("example.com/spring?a=1#top")
+    page.get_by_label("Medium", exact=True).press_sequentially("mail")
+    page.get_by_role("dialog").get_by_role("button", name="Create link").click()
+    first = "https://example.com/spring?a=1&utm_source=letter&utm_medium=mail#top"
+    assert saved_url(page, user, None) == first
+    # Another page keeps them, also if Enter is pressed in the field.
+    slug = user.call("GET", "/api/links").json["links"][0]["slug"]
+    act(page, slug, "Edit")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/summer")
+    page.get_by_label("Destination", exact=True).press("Enter")
+    second = "https://example.com/summer?utm_source=letter&utm_medium=mail"
+    assert saved_url(page, user, first) == second
+    # On the same page, what is taken out of the address is gone.
+    act(page, slug, "Edit")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/summer?utm_source=poster")
+    page.get_by_label("Title", exact=True).fill("Poster")
+    expect(page.get_by_label("Source", exact=True)).to_have_value("poster")
+    expect(page.get_by_label("Medium", exact=True)).to_have_value("")
+    page.get_by_role("button", name="Save").click()
+    assert saved_url(page, user, second) == "https://example.com/summer?utm_source=poster"
+
+
+def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
+    link, other = user.create("https://example.com/first", title="First"), user.create("https://example.com/other")
+    window.goto("/links")
+    act(page, other["slug"], "Disable")
+    expect(row(page, other["slug"])).to_contain_text("Disabled")
+    act(page, link["slug"], "Edit")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/wrong")
+    page.get_by_text("Start, end and redirect").click()
+    page.get_by_label("Ends", exact=True).fill("2099-01-01T10:00")
+    page.get_by_role("button", name="Save").click()
+    expect(row(page, link["slug"])).to_contain_text("example.com/wrong")
+    page.keyboard.press("z")
+    expect(row(page, link["slug"])).to_contain_text("example.com/first")
+    found = user.call("GET", f"/api/links/{link['id']}").json["link"]
+    assert (found["original_url"], found["title"], found["expires_at"]) == ("https://example.com/first", "First", None)
+    assert user.call("GET", f"/api/links/{other['id']}").json["link"]["state"] == "disabled"
+
+
+def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
+    window.goto("/links/bulk")
+    content = "original_url;title\r\nhttps://example.com/größe;Größe für Äpfel – 5 €\r\n"
+    for encoding in ("cp1252", "utf-8", "utf-8-sig"):
+        page.get_by_label("choose a CSV file").set_input_files({"name": f"{encoding}.csv", "mimeType": "text/csv", "buffer": content.encode(encoding)})
+        expect(page.get_by_role("row").filter(has_text="Größe für Äpfel – 5 €")).to_contain_text("größe")
+        page.get_by_label("Addresses").fill("")
+        expect(page.get_by_role("row").filter(has_text="Größe")).to_have_count(0)
+
+
 def test_a_last_visit_of_a_bot_is_explained_by_the_count_of_bots(page, window, user, visitor):
     link = user.create()
     visitor.follow(link["slug"], agent=GOOGLEBOT)

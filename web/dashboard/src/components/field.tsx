@@ -25,7 +25,8 @@ export function Field({ label, hint, error: refused, children }: FieldProps) {
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ");
   const control = { id, "aria-describedby": described || undefined, "aria-invalid": error ? true : undefined };
   return (
-    <div class="field" onInput={() => (changed.current = refused)}>
+    // Before the control's own handler, after which the browser lets Preact render.
+    <div class="field" onInputCapture={() => (changed.current = refused)}>
       <label for={id}>{label}</label>
       {children(control)}
       {hint && (
@@ -48,6 +49,8 @@ interface InputProps {
   error?: string;
   value: string;
   onInput: (value: string) => void;
+  /** When the value is complete: the field is left, or Enter pressed. */
+  onChange?: () => void;
   type?: "text" | "email" | "password" | "number" | "date" | "datetime-local";
   inputMode?: "url";
   autocomplete?: string;

@@ -4,7 +4,7 @@ import { api, type ApiError, type Link, newIdempotencyKey, type Schemas, unwrap 
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { hostAndSlug } from "../lib/format";
-import { normalizeUrl, UTM_FIELDS, utmOf, withUtm } from "../lib/urls";
+import { normalizeUrl, settleUtm, UTM_FIELDS, type Utm, type UtmField, utmOf, withUtm } from "../lib/urls";
 import { fromLocalInput, toLocalInput } from "../lib/zone";
 import { Confirm, Dialog } from "./dialog";
 import { ErrorBox } from "./feedback";
@@ -16,6 +16,10 @@ type RedirectStatus = Schemas["RedirectStatus"];
 
 interface Draft {
   original_url: string;
+  /** The address as it was when its field was last left. */
+  settled_url: string;
+  /** As the fields of the campaign show it. original_url has it too, except while it is empty or being typed. */
+  utm: Utm;
   slug: string;
   title: string;
   tags: string[];
@@ -38,6 +42,8 @@ function timeOf(input: string, last: string | null | undefined): string | null {
 function draftOf(link: Link | null): Draft {
   return {
     original_url: link?.original_url ?? "",
+    settled_url: link?.original_url ?? "",
+    utm: utmOf(link?.original_url ?? ""),
     slug: link?.slug ?? "",
     title: link?.title ?? "",
     tags: link?.tags ?? [],
@@ -47,6 +53,11 @@ function draftOf(link: Link | null): Draft {
     expires: inputOf(link?.expires_at),
     expired_url: link?.expired_url ?? "",
   };
+}
+
+function settle(draft: Draft): Draft {
+  const { url, utm } = settleUtm(draft.settled_url, draft.original_url, draft.utm);
+  return { ...draft, original_url: url, settled_url: url, utm };
 }
 
 function bodyOf(draft: Draft, link: Link | null) {
@@ -85,14 +96,17 @@ function Section({ title, isOpen, children }: { title: string; isOpen: boolean; 
   );
 }
 
-function UtmBuilder({ url, onChange }: { url: string; onChange: (url: string) => void }) {
-  const values = utmOf(normalizeUrl(url));
+function UtmBuilder({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
+  const set = (field: UtmField, value: string) => {
+    const url = draft.original_url.trim() === "" ? "" : withUtm(draft.original_url, field, value);
+    change({ utm: { ...draft.utm, [field]: value }, original_url: url, settled_url: url });
+  };
   return (
-    <Section title={t("utm.title")} isOpen={Object.values(values).some((value) => value !== "")}>
+    <Section title={t("utm.title")} isOpen={Object.values(draft.utm).some((value) => value !== "")}>
       <p class="hint">{t("utm.hint")}</p>
       <div class="field-grid">
         {UTM_FIELDS.map((field) => (
-          <TextField key={field} label={t(`dimension.${field}`)} value={values[field]} autocomplete="off" onInput={(value) => onChange(withUtm(url, field, value))} />
+          <TextField key={field} label={t(`dimension.${field}`)} value={draft.utm[field]} autocomplete="off" onInput={(value) => set(field, value)} />
         ))}
       </div>
     </Section>
@@ -130,7 +144,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
   const close = () => (JSON.stringify(draft) === JSON.stringify(first) ? onClose() : setLeaving(true));
   const submit = (event: Event) => {
     event.preventDefault();
-    void run(async () => onSaved(await save(draft, link)));
+    void run(async () => onSaved(await save(settle(draft), link)));
   };
 
   return (
@@ -138,7 +152,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
       <Dialog isSheet title={link ? t("link.edit", { url: hostAndSlug(link.short_url) }) : t("link.create")} onClose={close}>
         <form class="form" onSubmit={submit}>
           {error && <ErrorBox error={error} />}
-          <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} />
+          <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => setDraft(settle)} />
           {!link && (
             <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" title={t("error.slug")} maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.kind === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
           )}
@@ -149,7 +163,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
               {(control) => <textarea class="input notes" rows={2} maxLength={2000} value={draft.notes} onInput={(event) => change({ notes: event.currentTarget.value })} {...control} />}
             </Field>
           )}
-          <UtmBuilder url={draft.original_url} onChange={(original_url) => change({ original_url })} />
+          <UtmBuilder draft={draft} change={change} />
           <More draft={draft} change={change} error={error} />
           <footer class="dialog-foot">
             <button type="button" class="button" onClick={close}>

@@ -1,3 +1,12 @@
+/** The text of a file: UTF-8, or Windows-1252, in which Excel saves CSV for western languages. */
+export function textOf(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
 export interface CsvRow {
   cells: string[];
   /** Of the first line of the row, from 1. */

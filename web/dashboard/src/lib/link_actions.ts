@@ -24,6 +24,22 @@ export function setState(link: Link, state: "active" | "disabled", done: () => v
   });
 }
 
+const EDITED = ["original_url", "title", "tags", "notes", "redirect_status", "starts_at", "expires_at", "expired_url"] as const;
+
+/** Says that the form changed a link; the message can undo it, unless the link was changed again since. */
+export function sayEdited(before: Link, after: Link, done: () => void): void {
+  const changed = EDITED.filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
+  const body = Object.fromEntries(changed.map((field) => [field, before[field]]));
+  const path = { params: { path: { id: after.id }, header: { "If-Match": `"v${after.version}"` } } };
+  const undo = () =>
+    void report(async () => {
+      await unwrap(api.PATCH("/api/links/{id}", { ...path, body }));
+      notify(tn("changed", 1));
+      done();
+    });
+  notify(t("link.saved", { url: hostAndSlug(after.short_url) }), changed.length === 0 ? {} : { undo });
+}
+
 /** Does the same to links one by one. After an error, those before it stay done, and what they offer to undo covers them alone. */
 function each(links: readonly Link[], act: (link: Link) => Promise<unknown>, say: (changed: readonly Link[]) => void, done: () => void): Promise<void> {
   const changed: Link[] = [];

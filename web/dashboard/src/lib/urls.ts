@@ -10,10 +10,29 @@ export function normalizeUrl(text: string): string {
   return isHost ? `https://${url}` : url;
 }
 
-export function utmOf(url: string): Record<UtmField, string> {
+export function utmOf(url: string): Utm {
   const params = URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams();
-  return Object.fromEntries(UTM_FIELDS.map((field) => [field, params.get(field) ?? ""])) as Record<UtmField, string>;
+  return Object.fromEntries(UTM_FIELDS.map((field) => [field, params.get(field) ?? ""])) as Utm;
 }
+
+export type Utm = Record<UtmField, string>;
+
+/** What names the page, without query and fragment. */
+const pageOf = (url: string) => url.split(/[?#]/)[0] ?? "";
+
+/**
+ * The address that was typed instead of another one, and its campaign parameters. Another page keeps those that stood beside
+ * it and that its address does not name; on the same page they are what the address says.
+ */
+export function settleUtm(before: string, url: string, utm: Utm): { url: string; utm: Utm } {
+  const named = utmOf(normalizeUrl(url));
+  if (url.trim() === "") return { url, utm };
+  if (pageOf(normalizeUrl(before)) === pageOf(normalizeUrl(url))) return { url, utm: named };
+  const kept = UTM_FIELDS.filter((field) => named[field] === "" && utm[field] !== "");
+  return { url: kept.reduce((whole, field) => withUtm(whole, field, utm[field]), url), utm: { ...utm, ...namedOf(named) } };
+}
+
+const namedOf = (utm: Utm): Partial<Utm> => Object.fromEntries(Object.entries(utm).filter(([, value]) => value !== ""));
 
 /** The address with this parameter, or without it if the value is empty. The rest stays as it was written. */
 export function withUtm(url: string, field: UtmField, value: string): string {

@@ -7,7 +7,7 @@ import { Icon } from "../components/icons";
 import { TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
-import { formatCsv } from "../lib/csv";
+import { formatCsv, textOf } from "../lib/csv";
 import { saveFile } from "../lib/download";
 import { formatCount, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 
@@ -159,7 +159,7 @@ export default function BulkPage() {
   const readFile = async (file: File | undefined) => {
     if (!file) return;
     setTooLarge(file.size > FILE_BYTES_MAX);
-    if (file.size <= FILE_BYTES_MAX) setText(await file.text());
+    if (file.size <= FILE_BYTES_MAX) setText(textOf(await file.arrayBuffer()));
   };
   const create = async () => {
     setBusy(true);

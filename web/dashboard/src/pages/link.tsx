@@ -3,7 +3,6 @@ import { api, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import type { PageProps } from "../app/routes";
-import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { History } from "../components/history";
@@ -15,6 +14,7 @@ import { TagList } from "../components/tag_chip";
 import { Visits } from "../components/visits";
 import { t } from "../i18n";
 import { formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { sayEdited } from "../lib/link_actions";
 import { linkSource } from "../lib/sources";
 import { useTagColors } from "../lib/tags";
 
@@ -71,9 +71,9 @@ export default function LinkPage({ id }: PageProps) {
         <LinkForm
           link={link}
           onClose={() => setEditing(false)}
-          onSaved={() => {
+          onSaved={(saved) => {
             setEditing(false);
-            notify(t("link.saved", { url: hostAndSlug(link.short_url) }));
+            sayEdited(link, saved, reload);
             reload();
           }}
         />

@@ -13,7 +13,7 @@ import { LinkTable } from "../components/link_table";
 import { rememberedTags, rememberTags, TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { hostAndSlug } from "../lib/format";
-import { changeTags, remove, restore, setStates } from "../lib/link_actions";
+import { changeTags, remove, restore, sayEdited, setStates } from "../lib/link_actions";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 2_500;
@@ -239,7 +239,8 @@ export default function LinksPage() {
   const chosen = links.filter((link) => selected.has(link.id));
   const saved = (link: Link) => {
     close();
-    notify(t(isCreating ? "link.created" : "link.saved", { url: hostAndSlug(link.short_url) }));
+    if (editing) sayEdited(editing, link, reload);
+    else notify(t("link.created", { url: hostAndSlug(link.short_url) }));
     reload();
   };
   return (
