@@ -69,8 +69,10 @@ enum err http_query_next(const char **query, char *name, size_t name_size, char 
 	const char *equals = memchr(at, '=', pair);
 	size_t name_len = equals == NULL ? pair : (size_t)(equals - at);
 	enum err err = decode(at, name_len, name, name_size);
-	if (err != OK)
+	if (err != OK) {
+		name[0] = '\0';
 		return err;
+	}
 	return equals == NULL ? decode("", 0, value, value_size)
 	                      : decode(equals + 1, pair - name_len - 1, value, value_size);
 }

@@ -38,6 +38,17 @@ static void read_value(struct query_param *p, const char *value, const char *poi
 	p->seen = true;
 }
 
+void query_params_refuse_value(enum err err, const char *pointer, size_t size,
+                               struct http_problem_fields *wrong)
+{
+	if (err == ERR_LIMIT)
+		http_problem_add_field(wrong, pointer, "too-many-bytes",
+		                       "must have at most %zu bytes", size - 1);
+	else
+		http_problem_add_field(wrong, pointer, "malformed",
+		                       "has a malformed escape, a NUL or invalid UTF-8");
+}
+
 enum err query_params_read(const char *query, struct query_param *params, size_t count,
                            struct http_problem_fields *wrong)
 {
@@ -45,18 +56,19 @@ enum err query_params_read(const char *query, struct query_param *params, size_t
 	enum err err;
 	while ((err = http_query_next(&query, name, sizeof(name), value, sizeof(value))) !=
 	       ERR_NOT_FOUND) {
-		struct query_param *p = err == OK ? find(params, count, name) : NULL;
-		if (err == OK)
-			member_pointer(name, pointer);
-		if (p)
+		struct query_param *p = find(params, count, name);
+		member_pointer(name, pointer);
+		if (p && err == OK)
 			read_value(p, value, pointer, wrong);
-		else if (err == OK)
+		else if (p)
+			query_params_refuse_value(err, pointer, sizeof(value), wrong);
+		else if (name[0] || err == OK)
 			http_problem_add_field(wrong, pointer, "unknown",
 			                       "unknown query parameter");
 		else
 			http_problem_add_field(
 				wrong, "", "malformed",
-				"contains a parameter that is too long or not valid UTF-8");
+				"contains the name of a parameter that is too long or not valid UTF-8");
 	}
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }

@@ -28,6 +28,10 @@ struct query_param {
 	bool seen;
 };
 
+/* Adds what is wrong with the value of a parameter: the err of http_query_next, for size bytes. */
+void query_params_refuse_value(enum err err, const char *pointer, size_t size,
+                               struct http_problem_fields *wrong);
+
 /* ERR_INVALID: *wrong says what is. A parameter that is not given keeps its value. */
 enum err query_params_read(const char *query, struct query_param *params, size_t count,
                            struct http_problem_fields *wrong) MUST_CHECK;

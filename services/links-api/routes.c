@@ -253,7 +253,7 @@ static enum http_progress reject_query(struct request *r)
 		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
 		if (err == ERR_NOT_FOUND)
 			return response_invalid_fields(r, &wrong);
-		if (err != OK)
+		if (name[0] == '\0')
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, pointer);
 		http_problem_add_field(&wrong, pointer, "unknown", "unknown query parameter");

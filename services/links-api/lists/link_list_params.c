@@ -12,6 +12,7 @@
 #include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/member.h"
+#include "services/links-api/query_params.h"
 
 #define NAME_SIZE 64
 #define VALUE_SIZE (NQL_BYTES_MAX + 1)
@@ -118,7 +119,6 @@ static void read_state(struct reading *reading)
 static void read_filter(struct reading *reading)
 {
 	char reason[NQL_REASON_SIZE];
-	reading->out->has_filter = true;
 	snprintf(reading->filter, sizeof(reading->filter), "%s", reading->value);
 	if (nql_parse(reading->value, &reading->out->filter, reason) != OK)
 		WRONG(reading, "filter", "%s", reason);
@@ -157,7 +157,7 @@ static const struct parameter {
 /* --- all of them --- */
 
 /* Rejects unknown parameters: the caller could rely on one of them as a filter. */
-static void read_pair(struct reading *reading, const char *name, unsigned kind,
+static void read_pair(struct reading *reading, const char *name, enum err err, unsigned kind,
                       bool seen[static PARAMETER_COUNT])
 {
 	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
@@ -165,9 +165,13 @@ static void read_pair(struct reading *reading, const char *name, unsigned kind,
 			continue;
 		if (seen[i])
 			WRONG(reading, "duplicate", "duplicate");
+		else if (err != OK)
+			query_params_refuse_value(err, reading->pointer, VALUE_SIZE,
+			                          reading->wrong);
 		else
 			parameters[i].read(reading);
 		seen[i] = true;
+		reading->out->has_filter |= parameters[i].read == read_filter;
 		return;
 	}
 	WRONG(reading, "unknown", "unknown query parameter");
@@ -183,13 +187,10 @@ static void read_pairs(const char *query, struct reading *reading, unsigned kind
 		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
 		if (err == ERR_NOT_FOUND)
 			return;
-		if (err != OK)
+		if (name[0] == '\0')
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, reading->pointer);
-		if (err == OK)
-			read_pair(reading, name, kind, seen);
-		else
-			WRONG(reading, "unknown", "unknown or malformed query parameter");
+		read_pair(reading, name, err, kind, seen);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
 #include "services/links-api/member.h"
+#include "services/links-api/query_params.h"
 #include "services/links-api/stats/visit_cursor.h"
 
 #define NAME_SIZE 64
@@ -212,7 +213,7 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 }
 
 /* False: the name is not a filter that this endpoint accepts. */
-static bool read_filter(struct reading *reading, const char *name)
+static bool read_filter(struct reading *reading, const char *name, enum err err)
 {
 	static const char not_prefix[] = "not_";
 	enum visit_dimension dimension;
@@ -220,11 +221,15 @@ static bool read_filter(struct reading *reading, const char *name)
 	if (!(reading->terms->parts & STATS_PARAMS_FILTERS) ||
 	    visit_dimension_parse(is_not ? name + strlen(not_prefix) : name, &dimension) != OK)
 		return false;
-	read_term(reading, dimension, is_not);
+	if (err == OK)
+		read_term(reading, dimension, is_not);
+	else
+		query_params_refuse_value(err, reading->pointer, VALUE_SIZE, reading->wrong);
 	return true;
 }
 
-static void read_pair(struct reading *reading, const char *name, bool seen[static PARAMETER_COUNT])
+static void read_pair(struct reading *reading, const char *name, enum err err,
+                      bool seen[static PARAMETER_COUNT])
 {
 	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
 		const struct parameter *parameter = &parameters[i];
@@ -234,12 +239,15 @@ static void read_pair(struct reading *reading, const char *name, bool seen[stati
 			break;
 		if (seen[i])
 			WRONG(reading, "duplicate", "duplicate");
+		else if (err != OK)
+			query_params_refuse_value(err, reading->pointer, VALUE_SIZE,
+			                          reading->wrong);
 		else
 			parameter->read(reading);
 		seen[i] = true;
 		return;
 	}
-	if (!read_filter(reading, name))
+	if (!read_filter(reading, name, err))
 		WRONG(reading, "unknown", "unknown query parameter");
 }
 
@@ -259,13 +267,10 @@ enum err stats_params_read(const char *query, const struct stats_params_terms *t
 		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
 		if (err == ERR_NOT_FOUND)
 			break;
-		if (err != OK)
+		if (name[0] == '\0')
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, reading.pointer);
-		if (err == OK)
-			read_pair(&reading, name, seen);
-		else
-			WRONG(&reading, "unknown", "unknown or malformed query parameter");
+		read_pair(&reading, name, err, seen);
 	}
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }

@@ -59,6 +59,45 @@ static void rejects_numbers_out_of_range(void **state)
 	}
 }
 
+static void says_what_is_wrong_with_a_value_that_cannot_be_read(void **state)
+{
+	(void)state;
+	static char query[3000];
+	static const struct {
+		const char *name;
+		int bytes;
+		const char *code;
+	} examples[] = {
+		{ "filter", 2001, "too-many-bytes" },
+		{ "q", 2001, "too-many-bytes" },
+		{ "tag", 2900, "too-many-bytes" },
+		{ "filter=%zz", 0, "malformed" },
+		{ "q=%00", 0, "malformed" },
+		{ "owner=%ff", 0, "malformed" },
+		{ "other", 2900, "unknown" },
+		{ "other=%zz", 0, "unknown" },
+		{ "%ff", 1, "unknown" },
+	};
+	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+		int len = snprintf(query, sizeof(query), "%s%s", examples[i].name,
+		                   examples[i].bytes ? "=" : "");
+		memset(query + len, 'a', (size_t)examples[i].bytes);
+		query[len + examples[i].bytes] = '\0';
+		if (read_query(query) != ERR_INVALID || wrong.count != 1 ||
+		    strcmp(wrong.field[0].code, examples[i].code) != 0)
+			fail_msg("%s: %zu wrong, %s", examples[i].name, wrong.count,
+			         wrong.field[0].code);
+	}
+	memset(query, 0, sizeof(query));
+	memset(query, 'a', 2900);
+	memcpy(query, "filter=", 7);
+	wrong.count = 0;
+	assert_int_equal(link_list_params_read(query, LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong),
+	                 ERR_INVALID);
+	assert_int_equal(wrong.count, 1);
+	assert_string_equal(wrong.field[0].code, "too-many-bytes");
+}
+
 static void reads_filters_and_sort_order(void **state)
 {
 	(void)state;
@@ -207,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_page_and_limit),
 		cmocka_unit_test(rejects_numbers_out_of_range),
+		cmocka_unit_test(says_what_is_wrong_with_a_value_that_cannot_be_read),
 		cmocka_unit_test(reads_filters_and_sort_order),
 		cmocka_unit_test(rejects_invalid_values),
 		cmocka_unit_test(accepts_a_cursor_only_with_the_query_that_it_belongs_to),
