@@ -17,8 +17,8 @@ enum err http_query_value(const char *query, const char *name, char *out, size_t
 
 /*
  * Iterates over all pairs in order: decodes the next non-empty pair and moves *query past it.
- * ERR_NOT_FOUND: no more pairs. Other errors are as above, for the name (which is then empty) or for
- * its value. The iteration can continue. name_size is at least 1.
+ * ERR_NOT_FOUND: no more pairs. Other errors are as above, for the name, which is then empty, or
+ * for its value. The iteration can continue. name_size is at least 1.
  */
 enum err http_query_next(const char **query, char *name, size_t name_size, char *value,
                          size_t value_size) MUST_CHECK;
