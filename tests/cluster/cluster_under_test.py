@@ -38,8 +38,8 @@ class Cluster:
         return json.loads(self.node.kubectl("-n", namespace, "get", *arguments, "--output=json").stdout)
 
     def pods(self, app, namespace=NAMESPACE):
-        """The pods of a service that are not ending, by name."""
-        found = self.get("pods", f"--selector={NAME}={app}", namespace=namespace)["items"]
+        """The pods of a service that are not ending, by name. The kubelet leaves a failed pod for each that it evicted."""
+        found = self.get("pods", f"--selector={NAME}={app}", "--field-selector=status.phase!=Failed", namespace=namespace)["items"]
         return sorted((pod for pod in found if "deletionTimestamp" not in pod["metadata"]), key=lambda pod: pod["metadata"]["name"])
 
     def ready_pods(self, app):
@@ -100,6 +100,7 @@ class Cluster:
         self.node.kubectl("uncordon", *(node["metadata"]["name"] for node in self.get("nodes")["items"]))
         self.kubectl("scale", "--replicas=1", *(f"statefulset/{name}" for name in ("kafka", "postgres", "redis")))
         self.node.kubectl("-n", "kube-system", "scale", "--replicas=1", "deployment/coredns")
+        self.kubectl("delete", "pods", "--field-selector=status.phase=Failed")
 
     # --- Kafka ---
 
