@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "lib/base/deadline.h"
+#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 
@@ -107,8 +108,10 @@ static void open_ahead(struct conn_pool *pool)
 /* With the mutex held. Logs only changes. */
 static void set_reachable(struct conn_pool *pool, bool reachable)
 {
-	if (reachable && pool->failing)
+	if (reachable && pool->failing) {
 		log_info(pool->config.log, pool->config.kind->event_reachable);
+		log_limited_forget(pool->config.log, pool->config.kind->event_unreachable);
+	}
 	if (!reachable)
 		metrics_add(pool->connect_failures, 1);
 	pool->reachable = reachable;

@@ -39,8 +39,9 @@ struct conn_pool_kind {
 	/* Whether it failed because the server did not respond in time. */
 	bool (*timed_out)(const void *conn);
 
-	const char *thread_name;     /* of the health check, at most 15 bytes */
-	const char *event_reachable; /* logged when the server is reachable again */
+	const char *thread_name;       /* of the health check, at most 15 bytes */
+	const char *event_reachable;   /* logged when the server is reachable again */
+	const char *event_unreachable; /* logged by open, with log_limited.h */
 	const char *busy_metric;
 	const char *max_metric;
 	const char *reachable_metric;

@@ -15,6 +15,7 @@
 
 struct line {
 	uint64_t hash; /* 0: unused */
+	uint64_t event;
 	int64_t written_us;
 	int64_t repeated;
 };
@@ -47,9 +48,14 @@ static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t len)
 	return hash;
 }
 
+static uint64_t hash_event(const char *event)
+{
+	return add_bytes(FNV_OFFSET, event, strlen(event) + 1);
+}
+
 static uint64_t hash_line(const char *event, const struct log_field *fields, size_t count)
 {
-	uint64_t hash = add_bytes(FNV_OFFSET, event, strlen(event) + 1);
+	uint64_t hash = hash_event(event);
 	for (size_t i = 0; i < count; i++) {
 		if (!fields[i].name)
 			continue;
@@ -86,12 +92,27 @@ bool log_limited_admit(struct log_limited *limited, int64_t now_us, const char *
 	bool is_due = !is_known || now_us - line->written_us >= INTERVAL_US;
 	if (is_due) {
 		*repeated = is_known ? line->repeated : 0;
-		*line = (struct line){ .hash = hash, .written_us = now_us };
+		*line = (struct line){ .hash = hash,
+			               .event = hash_event(event),
+			               .written_us = now_us };
 	} else {
 		line->repeated++;
 	}
 	pthread_mutex_unlock(&limited->lock);
 	return is_due;
+}
+
+void log_limited_forget(const struct log *log, const char *event)
+{
+	if (!log)
+		return;
+	struct log_limited *limited = log_limited_of(log);
+	uint64_t hash = hash_event(event);
+	pthread_mutex_lock(&limited->lock);
+	for (size_t i = 0; i < LINES_MAX; i++)
+		if (limited->lines[i].event == hash)
+			limited->lines[i] = (struct line){ 0 };
+	pthread_mutex_unlock(&limited->lock);
 }
 
 void log_limited_write(const struct log *log, enum log_level level, const char *event,

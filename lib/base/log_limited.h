@@ -27,6 +27,9 @@ struct log_limited *log_limited_of(const struct log *log);
 bool log_limited_admit(struct log_limited *limited, int64_t now_us, const char *event,
                        const struct log_field *fields, size_t count, int64_t *repeated);
 
+/* What lines of this event said is over: the next one is written, also within a minute. */
+void log_limited_forget(const struct log *log, const char *event);
+
 /* Writes nothing if log is NULL. Only the first 8 fields count. */
 void log_limited_write(const struct log *log, enum log_level level, const char *event,
                        const struct log_field *fields, size_t count);

@@ -4,6 +4,7 @@
 
 #include "lib/base/conn_pool.h"
 #include "lib/base/mem.h"
+#include "lib/postgres/pg_schema.h"
 
 #define CHECK_MS 1000
 #define CHECK_FAILING_MS 250
@@ -16,43 +17,12 @@ struct pg_pool {
 	struct conn_pool *conns;
 };
 
-static enum err can_read_migrations(struct pg_conn *conn, bool *out)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT coalesce(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false)",
-		NULL, &rows);
-	if (err == OK)
-		*out = pg_result_bool(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
-/*
- * The highest version in schema_migrations, which tools/migrate writes. 0: the table does not
- * exist, or our role may not read it.
- */
-static enum err query_schema_version(struct pg_conn *conn, int64_t *out)
-{
-	bool is_readable = false;
-	enum err err = can_read_migrations(conn, &is_readable);
-	int64_t version = 0;
-	if (err == OK && is_readable)
-		err = pg_conn_query_int(conn,
-		                        "SELECT coalesce(max(version), 0) FROM schema_migrations",
-		                        NULL, &version);
-	if (err == OK)
-		*out = version;
-	return err;
-}
-
 static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn, bool quiet)
 {
 	int64_t wanted = pool->config.schema_version, found = 0;
 	if (wanted == 0 || pool->schema == SCHEMA_SUPPORTED)
 		return OK;
-	if (query_schema_version(conn, &found) != OK)
+	if (pg_schema_version(conn, &found) != OK)
 		return ERR_UNAVAILABLE;
 	if (found >= wanted) {
 		pool->schema = SCHEMA_SUPPORTED;
@@ -124,6 +94,7 @@ static const struct conn_pool_kind kind = {
 	.timed_out = timed_out,
 	.thread_name = "postgres-health",
 	.event_reachable = "postgres_reachable_again",
+	.event_unreachable = "postgres_cannot_connect",
 	.busy_metric = "waymark_postgres_connections_busy",
 	.max_metric = "waymark_postgres_connections_max",
 	.reachable_metric = "waymark_postgres_reachable",

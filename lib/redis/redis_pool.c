@@ -107,6 +107,7 @@ static const struct conn_pool_kind kind = {
 	.timed_out = timed_out,
 	.thread_name = "redis-health",
 	.event_reachable = "redis_reachable_again",
+	.event_unreachable = "redis_cannot_connect",
 	.busy_metric = "waymark_redis_connections_busy",
 	.max_metric = "waymark_redis_connections_max",
 	.reachable_metric = "waymark_redis_reachable",

@@ -34,6 +34,7 @@ static enum err start_outbox_relay(struct links_api *service)
 	const struct api *api = service->api;
 	struct outbox_relay_config relay = {
 		.pg_url = api->config->pg_url,
+		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.kafka = &api->config->kafka,
 		.cache = api->cache,
 		.redis = api->redis,

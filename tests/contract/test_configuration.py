@@ -155,6 +155,18 @@ def test_the_start_says_the_same(program, changes, name, part, tmp_path):
     assert (started.returncode, started.stderr) == (EXIT_USAGE, checked.stderr), (name, part)
 
 
+@pytest.mark.parametrize(("text", "part"), [(None, "No such file"), ("a.topic\n", "line 1: "), ("# nothing\nx y\n", "line 2: ")])
+def test_a_wrong_list_of_topics_is_refused_before_and_at_the_start(text, part, tmp_path):
+    path = tmp_path / "topics"
+    if text is not None:
+        path.write_text(text)
+    environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path)}
+    for arguments in (["--check-config"], []):
+        done = subprocess.run([BUILD / "bin/waymark-topics", *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == EXIT_USAGE, done.stderr
+        assert f"TOPICS_FILE: {path}: {part}" in done.stderr
+
+
 # --- misspelt names ---
 
 PROGRAMS = [*TABLES, "migrate", "waymark-topics", "rebuild-stats"]

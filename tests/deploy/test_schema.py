@@ -97,13 +97,16 @@ def older(tmp_path):
     return folder
 
 
-def test_services_are_not_ready_before_their_migrations_are_applied(database, older, tmp_path):
-    migrate(database, older)
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_services_are_not_ready_before_their_migrations_are_applied(database, older, tmp_path, is_empty):
+    if not is_empty:
+        migrate(database, older)
     pods = [Pod(name, database, tmp_path) for name in ROLES]
     try:
         for pod in pods:
             wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), TIMEOUT_S, f"{pod.name} to wait for the schema")
             wait_until(lambda pod=pod: pod.has_logged("postgres_schema_too_old"), TIMEOUT_S, f"{pod.name} to log it")
+            assert not pod.has_logged("postgres_statement_failed"), pod.text()
         migrate(database, ROOT / "db/migrations")
         for pod in pods:
             wanted = ROLES[pod.name][1]

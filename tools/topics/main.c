@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/err.h"
@@ -34,22 +35,6 @@ static const struct env_var vars[] = {
 	        "how long to wait for the brokers"),
 };
 
-static size_t check(const void *arg, struct strbuf *problems)
-{
-	const struct config *config = arg;
-	return kafka_config_check(&config->kafka, problems);
-}
-
-static const struct program program = {
-	.name = "waymark-topics",
-	.summary =
-		"creates missing Kafka topics and checks existing ones; safe to run again at any time",
-	.vars = vars,
-	.var_count = ARRAY_SIZE(vars),
-	.config_size = sizeof(struct config),
-	.check = check,
-};
-
 /* 0 and -1 leave the brokers' default. */
 static enum err set_min_insync(const struct config *config, struct topic_file *file,
                                struct strbuf *problems)
@@ -62,6 +47,49 @@ static enum err set_min_insync(const struct config *config, struct topic_file *f
 		                "a topic has too many settings to add min.insync.replicas\n");
 	return result;
 }
+
+static enum err read_topics(const struct config *config, struct topic_file *file,
+                            struct strbuf *problems)
+{
+	enum err err = topic_file_read(config->topics_file, file, problems);
+	return err == OK ? set_min_insync(config, file, problems) : err;
+}
+
+/* Each line of what is wrong with the file under the name of its variable. */
+static size_t check_file(const struct config *config, struct strbuf *problems)
+{
+	struct topic_file *file = mem_zero(sizeof(*file));
+	struct strbuf wrong;
+	size_t count = 0;
+	char *rest = NULL;
+	strbuf_init(&wrong, PROBLEMS_MAX);
+	if (read_topics(config, file, &wrong) != OK) {
+		for (char *line = strtok_r(wrong.data, "\n", &rest); line;
+		     line = strtok_r(NULL, "\n", &rest), count++)
+			strbuf_add_format(problems, "TOPICS_FILE: %s: %s\n", config->topics_file,
+			                  line);
+	}
+	strbuf_clear(&wrong);
+	free(file);
+	return count;
+}
+
+static size_t check(const void *arg, struct strbuf *problems)
+{
+	const struct config *config = arg;
+	size_t wrong = kafka_config_check(&config->kafka, problems);
+	return config->topics_file[0] ? wrong + check_file(config, problems) : wrong;
+}
+
+static const struct program program = {
+	.name = "waymark-topics",
+	.summary =
+		"creates missing Kafka topics and checks existing ones; safe to run again at any time",
+	.vars = vars,
+	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct config),
+	.check = check,
+};
 
 static int exit_status(enum err result)
 {
@@ -96,10 +124,9 @@ int main(int argc, char **argv)
 	struct topic_file *file = mem_zero(sizeof(*file));
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
-	if (topic_file_read(config.topics_file, file, &problems) == OK &&
-	    set_min_insync(&config, file, &problems) == OK) {
+	if (read_topics(&config, file, &problems) == OK) {
 		status = ensure(&config, file);
-	} else {
+	} else { /* the file has changed since it was checked */
 		fprintf(stderr, "%s: %s:\n%s", program.name, config.topics_file, problems.data);
 		status = PROGRAM_EXIT_USAGE;
 	}

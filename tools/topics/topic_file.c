@@ -118,17 +118,17 @@ enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf
 {
 	FILE *file = fopen(path, "re");
 	if (!file) {
-		strbuf_add_format(problems, "%s: %s\n", path, strerrordesc_np(errno));
+		strbuf_add_format(problems, "%s\n", strerrordesc_np(errno));
 		return ERR_INVALID;
 	}
 	char *text = mem_zero(FILE_BYTES_MAX + 1);
 	size_t len = fread(text, 1, FILE_BYTES_MAX, file);
 	enum err result = ERR_INVALID;
 	if (ferror(file) || !feof(file))
-		strbuf_add_format(problems, "%s: cannot be read, or exceeds %d bytes\n", path,
+		strbuf_add_format(problems, "cannot be read, or exceeds %d bytes\n",
 		                  FILE_BYTES_MAX);
 	else if (strlen(text) != len)
-		strbuf_add_format(problems, "%s: contains a NUL byte\n", path);
+		strbuf_add_text(problems, "contains a NUL byte\n");
 	else
 		result = topic_file_parse(text, out, problems);
 	free(text);

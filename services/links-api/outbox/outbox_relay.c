@@ -11,6 +11,7 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/postgres/pg_schema.h"
 #include "services/links-api/outbox/database_epoch_store.h"
 #include "services/links-api/outbox/outbox_cache_updater.h"
 #include "services/links-api/outbox/outbox_generation.h"
@@ -79,6 +80,17 @@ static void disconnect(struct outbox_relay *relay)
 	set_active(relay, false);
 }
 
+/* Without a word: the pool of the API logs it. */
+static enum err check_schema(struct outbox_relay *relay)
+{
+	int64_t version;
+	enum err err = pg_schema_version(relay->conn, &version);
+	if (err == OK && version >= relay->config.schema_version)
+		return OK;
+	disconnect(relay);
+	return ERR_UNAVAILABLE;
+}
+
 static enum err connect(struct outbox_relay *relay)
 {
 	if (relay->conn && pg_conn_is_usable(relay->conn))
@@ -87,6 +99,8 @@ static enum err connect(struct outbox_relay *relay)
 	enum err err =
 		pg_conn_open(relay->config.pg_url, "links-api outbox relay", PG_CONNECT_TIMEOUT_MS,
 	                     PG_STATEMENT_TIMEOUT_MS, relay->config.log, &relay->conn);
+	if (err == OK)
+		err = check_schema(relay);
 	if (err == OK)
 		err = pg_conn_query(relay->conn, "LISTEN " OUTBOX_CHANNEL, NULL, NULL);
 	return err;

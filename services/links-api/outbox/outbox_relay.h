@@ -36,6 +36,7 @@ struct outbox_relay;
 
 struct outbox_relay_config {
 	const char *pg_url;
+	int64_t schema_version; /* works once the database has it, as pg_pool.h */
 	const struct kafka_config *kafka;
 	struct link_cache *cache; /* borrowed */
 	struct redis_pool *redis; /* borrowed; holds the cache */

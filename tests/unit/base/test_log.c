@@ -92,6 +92,19 @@ static void writes_a_limited_line_once_a_minute_with_the_number_of_repeats(void 
 	log_limited_free(limited);
 }
 
+static void writes_a_limited_line_again_once_it_was_over(void **state)
+{
+	struct fixture *f = *state;
+	log_limited_warning(f->log, "cannot_connect", LOG_TEXT("message", "refused"));
+	written(f);
+	log_limited_forget(f->log, "another");
+	log_limited_warning(f->log, "cannot_connect", LOG_TEXT("message", "refused"));
+	assert_string_equal(written(f), "");
+	log_limited_forget(f->log, "cannot_connect");
+	log_limited_warning(f->log, "cannot_connect", LOG_TEXT("message", "refused"));
+	assert_non_null(strstr(written(f), "refused"));
+}
+
 static void begins_with_the_current_time(void **state)
 {
 	struct fixture *f = *state;
@@ -280,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(writes_one_json_object_per_line),
 		TEST(writes_a_limited_line_once_a_minute_with_the_number_of_repeats),
+		TEST(writes_a_limited_line_again_once_it_was_over),
 		TEST(begins_with_the_current_time),
 		TEST(needs_no_fields),
 		TEST(omits_levels_below_its_own),

