@@ -230,11 +230,11 @@ def test_more_than_ten_thousand_matches_have_no_total(user, database):
 
 @pytest.fixture(scope="module")
 def crowded(service, database):
-    """An account with 11,000 links and sampled trigrams."""
+    """An account with 11,000 links and sampled trigrams. How often each text occurs is far from where another plan is chosen, because the sample is random."""
     user = register_user(service)
     database.run(
         "INSERT INTO links (slug, link_type, original_url, owner_id, title, tags)"
-        " SELECT 'crowd' || %s || '-' || i, 'PERMANENT', 'https://shop' || i %% 13 || '.example/Red-Shoes?campaign=c' || i %% 500 || '&x=1', %s,"
+        " SELECT 'crowd' || %s || '-' || i, 'PERMANENT', 'https://shop' || i %% 23 || '.example/Red-Shoes?campaign=c' || i %% 500 || '&x=1', %s,"
         " (array['Winter', 'Ünïted', 'наука', '中文字', 'Winter'])[1 + i %% 5] || ' sale ' || i, CASE WHEN i %% 1000 = 0 THEN '{rare,even}'::text[] WHEN i %% 2 = 0 THEN '{even}' ELSE '{}' END"
         " FROM generate_series(1, 11000) AS i",
         user.id, user.id,
