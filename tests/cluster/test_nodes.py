@@ -24,13 +24,16 @@ def second_node(cluster):
 
 
 def remove(cluster, worker):
-    """Brings all pods back to the first node."""
+    """Brings all pods back to the first node, which forgets what was sent to the pods that are gone."""
     worker.stop()
     cluster.node.kubectl("delete", "node", worker.name, "--ignore-not-found")
     for pod in pods_on(cluster, worker.name):
         cluster.kubectl("delete", "pod", "--force", "--grace-period=0", "--ignore-not-found", pod["metadata"]["name"])
     cluster.repair()
     cluster.wait_until_ready()
+    # Linux remembers an unanswered connection for two minutes. A new connection with the same port is sent to the same, lost, pod.
+    for state in ("SYN_SENT", "FIN_WAIT"):
+        cluster.node.run("conntrack", "--delete", "--protonum", "tcp", "--state", state, check=False)
     worker.remove(with_images=False)
 
 
