@@ -27,9 +27,13 @@ def run(sql, database, *values):
         connection.close()
 
 
-def backup(database, *words):
+def try_backup(database, *words):
     command = [ROOT / "tools/backup", *words]
-    done = subprocess.run(command, env={**os.environ, "PG_URL": url_of(database)}, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, env={**os.environ, "PG_URL": url_of(database)}, capture_output=True, text=True, timeout=300, check=False)
+
+
+def backup(database, *words):
+    done = try_backup(database, *words)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -64,6 +68,27 @@ def test_the_copy_has_no_salts(names, copy):
     rows = subprocess.run(["pg_restore", "--data-only", "--file", "-", copy], capture_output=True, check=True).stdout
     assert b"copied" in rows
     assert rows.count(b"COPY public.visitor_salts") == 0
+
+
+def exists(database):
+    return run("SELECT count(*) FROM pg_database WHERE datname = %s", "postgres", database) == (1,)
+
+
+def test_a_file_that_is_no_copy_is_refused(names, tmp_path):
+    path = tmp_path / "notes"
+    path.write_text("no copy")
+    done = try_backup(names[1], "restore", path)
+    assert (done.returncode, done.stderr) == (1, f"backup: {path} is no copy that dump has written\n")
+    assert not exists(names[1])
+
+
+def test_a_damaged_copy_leaves_no_database(names, copy, tmp_path):
+    path = tmp_path / "damaged"
+    path.write_bytes(copy.read_bytes()[:-1000])
+    done = try_backup(names[1], "restore", path)
+    assert done.returncode != 0
+    assert f"backup: nothing was restored; the new database {names[1]} is dropped\n" in done.stderr
+    assert not exists(names[1])
 
 
 def test_a_restored_database_repeats_no_id_and_no_version(names, copy):
