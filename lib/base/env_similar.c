@@ -6,7 +6,7 @@
 #define LETTERS_MAX 64
 #define FILE_SUFFIX "_FILE"
 
-/* A name without underscores and in upper case. */
+/* A name without underscores and in upper case; PROXIES becomes PROXY. */
 struct letters {
 	char text[LETTERS_MAX];
 	size_t len; /* LETTERS_MAX: longer than any variable */
@@ -18,6 +18,11 @@ static struct letters letters_of(const char *name, size_t len)
 	for (size_t i = 0; i < len && letters.len < LETTERS_MAX; i++)
 		if (name[i] != '_')
 			letters.text[letters.len++] = (char)toupper((unsigned char)name[i]);
+	bool is_plural = letters.len > 3 && memcmp(letters.text + letters.len - 3, "IES", 3) == 0;
+	if (is_plural) {
+		letters.len -= 2;
+		letters.text[letters.len - 1] = 'Y';
+	}
 	return letters;
 }
 

@@ -12,9 +12,9 @@
  * The name in the table that name is probably meant to be, or NULL. NULL also if name, or name
  * without the suffix "_FILE", is in the table. The result is borrowed from the table.
  *
- * Case and underscores do not count. Beyond them, one letter may be missing, extra, wrong or
- * swapped with its neighbour; two if the name in the table has at least 12 letters, none if it has
- * fewer than 6.
+ * Case and underscores do not count, and PROXY is the same as PROXIES. Beyond that, one letter may
+ * be missing, extra, wrong or swapped with its neighbour; two if the name in the table has at least
+ * 12 letters, none if it has fewer than 6.
  */
 const char *env_similar(const struct env_var *vars, size_t count, const char *name);
 

@@ -9,6 +9,9 @@
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
 
+#define TEXT_OF(number) TEXT_OF_VALUE(number)
+#define TEXT_OF_VALUE(number) #number
+
 /* The library keeps the pointer, so this header can be distinguished from those of the client. */
 static const char no_cookies[] = MHD_HTTP_HEADER_COOKIE;
 
@@ -186,8 +189,9 @@ struct http_guard_result http_guard_check(void *mhd, const struct http_guard_hea
 	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
 	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &walk);
 	if (walk.count > HTTP_GUARD_HEADERS_MAX)
-		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
-		              "The request has too many headers.");
+		return reject(
+			MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+			"The request has more than " TEXT_OF(HTTP_GUARD_HEADERS_MAX) " headers.");
 	if (walk.problem == NULL)
 		walk.problem = find_framing_problem(&walk, head);
 	if (walk.problem != NULL)

@@ -67,7 +67,7 @@ static bool send_response(struct http_exchange *x)
  * Rejects a request whose body is unread. The connection ends, because its next request cannot be
  * found.
  */
-#define TOO_LARGE_SIZE 96
+#define TOO_LARGE_SIZE 128
 
 static const char *too_large(const struct http_exchange *x, char out[static TOO_LARGE_SIZE])
 {
@@ -84,6 +84,19 @@ static bool reject_unread(struct http_connection *c, unsigned status, const char
 	c->lingers = true;
 	write_error_response(x, status, detail);
 	return send_response(x);
+}
+
+static bool reject_head(struct http_connection *c, const struct http_guard_head *head,
+                        const struct http_guard_result *result)
+{
+	char detail[TOO_LARGE_SIZE];
+	if (head->head_len <= head->head_bytes_max)
+		return reject_unread(c, result->status, result->detail);
+	snprintf(detail, sizeof(detail),
+	         "The request's headers are too large. With the request line they may have at most "
+	         "%zu bytes.",
+	         head->head_bytes_max);
+	return reject_unread(c, result->status, detail);
 }
 
 static enum http_method method_of(const char *name)
@@ -234,7 +247,7 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	set_request_id(x, head_result.status == 0 ? head_result.request_id
 	                                          : http_exchange_header(x, "X-Request-Id"));
 	if (head_result.status != 0)
-		return reject_unread(c, head_result.status, head_result.detail);
+		return reject_head(c, &head, &head_result);
 	join_trace(x, head_result.traceparent);
 	if (config_of(x)->begin_span != NULL)
 		config_of(x)->begin_span(config_of(x)->tracer, x->traceparent, x->parent_span);

@@ -77,17 +77,41 @@ static struct shape shape_of(const char *text, size_t len)
 	return shape;
 }
 
+/* NULL: jansson's own words serve a reader who does not know it. */
+static const char *own_words(const json_error_t *error)
+{
+	switch (json_error_code(error)) {
+	case json_error_null_character:
+		return "a text contains the character U+0000";
+	case json_error_null_byte_in_key:
+		return "the name of a member contains the character U+0000";
+	case json_error_invalid_utf8:
+		return "a byte is not valid UTF-8";
+	case json_error_premature_end_of_input:
+		return "the text ends too early";
+	case json_error_end_of_input_expected:
+		return "the text goes on after the value";
+	case json_error_numeric_overflow:
+		return "a number is too large";
+	default:
+		return NULL;
+	}
+}
+
 /*
  * jansson quotes the input after " near ". The reason must not repeat untrusted input, so it ends
  * there.
  */
 static void explain(const json_error_t *error, char reason[static JSON_REASON_SIZE])
 {
-	const char *near = strstr(error->text, " near ");
-	int len = near != NULL ? (int)(near - error->text) : (int)strlen(error->text);
+	const char *text = own_words(error);
+	if (text == NULL)
+		text = error->text;
+	const char *near = strstr(text, " near ");
+	int len = near != NULL ? (int)(near - text) : (int)strlen(text);
 	snprintf(reason, JSON_REASON_SIZE, "line %d column %d: %.*s",
 	         error->line > 0 ? error->line : 1, error->column > 0 ? error->column : 0, len,
-	         error->text);
+	         text);
 }
 
 enum err json_parse(const char *text, size_t len, struct json **out,

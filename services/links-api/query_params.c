@@ -23,7 +23,7 @@ static void read_value(struct query_param *p, const char *value, const char *poi
 	size_t len = strlen(value);
 	bool is_number = !p->number || number_parse(value, 1, p->max, p->number) == OK;
 	if (p->seen)
-		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
+		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
 	else if (!is_number && strcmp(p->name, "cursor") == 0)
 		http_problem_add_field(wrong, pointer, "cursor",
 		                       "invalid cursor; use next_cursor of an earlier response");

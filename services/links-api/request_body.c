@@ -43,8 +43,9 @@ static bool is_encoded(const struct request *r)
 static bool check_body_headers(struct request *r)
 {
 	if (!has_length(r)) {
-		response_problem(r, 411, NULL,
-		                 "The request needs a body and a Content-Length header.");
+		response_problem(
+			r, 411, NULL,
+			"The request has no body. Send a JSON object with a Content-Length header.");
 		return false;
 	}
 	if (is_encoded(r)) {

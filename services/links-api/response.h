@@ -27,7 +27,7 @@ enum http_progress response_problem(struct request *r, unsigned status, const ch
 
 #define RESPONSE_DETAIL_SIZE 1024
 
-/* Writes "Invalid request: slug: is reserved; tags/1: duplicate." After 3: "; and 2 more". */
+/* Writes "Invalid request: slug: is reserved; tags/1: is given twice." After 3: "; and 2 more". */
 void response_fields_detail(const struct http_problem_fields *fields,
                             char out[static RESPONSE_DETAIL_SIZE]);
 

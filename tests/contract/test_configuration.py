@@ -167,6 +167,16 @@ def test_a_wrong_list_of_topics_is_refused_before_and_at_the_start(text, part, t
         assert f"TOPICS_FILE: {path}: {part}" in done.stderr
 
 
+@pytest.mark.parametrize(("replicas", "needed", "is_right"), [("3", "2", True), ("2", "2", True), ("2", "3", False), ("-1", "3", True), ("1", "-1", True)])
+def test_more_insync_replicas_than_replicas_are_refused(replicas, needed, is_right, tmp_path):
+    path = tmp_path / "topics"
+    path.write_text("a.topic 1\n")
+    environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path), "TOPICS_REPLICATION": replicas, "TOPICS_MIN_INSYNC": needed}
+    done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == (0 if is_right else EXIT_USAGE), done.stderr
+    assert is_right or "TOPICS_MIN_INSYNC: is greater than TOPICS_REPLICATION" in done.stderr
+
+
 # --- misspelt names ---
 
 PROGRAMS = [*TABLES, "migrate", "waymark-topics", "rebuild-stats"]

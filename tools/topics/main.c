@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/env.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -74,10 +75,20 @@ static size_t check_file(const struct config *config, struct strbuf *problems)
 	return count;
 }
 
+/* Kafka would create such topics and refuse each write to them. */
+static size_t check_copies(const struct config *config, struct strbuf *problems)
+{
+	bool is_right = config->replication < 1 || config->min_insync <= config->replication;
+	return env_expect(is_right, "TOPICS_MIN_INSYNC",
+	                  "is greater than TOPICS_REPLICATION: no record could be written",
+	                  problems);
+}
+
 static size_t check(const void *arg, struct strbuf *problems)
 {
 	const struct config *config = arg;
 	size_t wrong = kafka_config_check(&config->kafka, problems);
+	wrong += check_copies(config, problems);
 	return config->topics_file[0] ? wrong + check_file(config, problems) : wrong;
 }
 

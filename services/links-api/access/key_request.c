@@ -27,7 +27,7 @@ static void read_scope(const struct json *value, size_t index, struct api_key *o
 		http_problem_add_field(wrong, pointer, "choice",
 		                       "must be links:read, links:write or stats:read");
 	else if (out->scopes & scope)
-		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
+		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
 	else
 		out->scopes |= scope;
 }

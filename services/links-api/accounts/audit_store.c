@@ -34,10 +34,16 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
 	return err;
 }
 
-#define SQL_BYTES_MAX 1024
-#define SELECT_ENTRIES                                                                                           \
-	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details FROM audit_log " \
-	"WHERE true"
+#define SQL_BYTES_MAX 2048
+#define SELECT_ENTRIES                                                                             \
+	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details "  \
+	"FROM audit_log WHERE true"
+/* Only for the entries of one page. Names are not stored: a deleted account has none. */
+#define SELECT_NAMES                                                                                \
+	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                      \
+	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) " \
+	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) END "                \
+	"FROM (%s) AS page ORDER BY page.id DESC"
 
 /*
  * Adds only the requested conditions. Each of them has an index, which one generic plan for all
@@ -70,6 +76,13 @@ static void set_id(struct json *entry, const char *name, const struct pg_result 
 		json_set_int(entry, name, pg_result_int(rows, row, column));
 }
 
+static void set_name(struct json *entry, const char *name, const struct pg_result *rows, size_t row,
+                     int column)
+{
+	bool is_null = pg_result_is_null(rows, row, column);
+	json_set_text(entry, name, is_null ? NULL : pg_result_text(rows, row, column));
+}
+
 static struct json *read_entry(const struct pg_result *rows, size_t row)
 {
 	char reason[JSON_REASON_SIZE];
@@ -79,10 +92,12 @@ static struct json *read_entry(const struct pg_result *rows, size_t row)
 	json_set_int(entry, "id", pg_result_int(rows, row, 0));
 	json_set_time(entry, "at", pg_result_time(rows, row, 1));
 	set_id(entry, "actor_id", rows, row, 2);
+	set_name(entry, "actor_email", rows, row, 9);
 	set_id(entry, "key_id", rows, row, 3);
 	json_set_text(entry, "action", pg_result_text(rows, row, 4));
 	json_set_text(entry, "subject_type", pg_result_text(rows, row, 5));
 	json_set_int(entry, "subject_id", pg_result_int(rows, row, 6));
+	set_name(entry, "subject_name", rows, row, 10);
 	json_set_text(entry, "request_id", pg_result_text(rows, row, 7));
 	bool is_json = json_parse(text, strlen(text), &details, reason) == OK;
 	json_set(entry, "details", is_json ? details : json_new_object());
@@ -92,19 +107,22 @@ static struct json *read_entry(const struct pg_result *rows, size_t row)
 enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
                           struct json **entries, int64_t *last_id)
 {
-	struct strbuf sql;
+	struct strbuf page, sql;
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
+	strbuf_init(&page, SQL_BYTES_MAX);
 	strbuf_init(&sql, SQL_BYTES_MAX);
-	strbuf_add_format(&sql, "%s", SELECT_ENTRIES);
-	add_number(&sql, &params, "id <", query->before);
-	add_number(&sql, &params, "actor_id =", query->actor_id);
-	add_text(&sql, &params, "action =", query->action);
-	add_text(&sql, &params, "subject_type =", query->subject_type);
-	add_number(&sql, &params, "subject_id =", query->subject_id);
+	strbuf_add_text(&page, SELECT_ENTRIES);
+	add_number(&page, &params, "id <", query->before);
+	add_number(&page, &params, "actor_id =", query->actor_id);
+	add_text(&page, &params, "action =", query->action);
+	add_text(&page, &params, "subject_type =", query->subject_type);
+	add_number(&page, &params, "subject_id =", query->subject_id);
 	pg_params_int(&params, query->limit);
-	strbuf_add_format(&sql, " ORDER BY id DESC LIMIT $%d", params.count);
+	strbuf_add_format(&page, " ORDER BY id DESC LIMIT $%d", params.count);
+	strbuf_add_format(&sql, SELECT_NAMES, page.data);
 	enum err err = pg_conn_query_once(conn, sql.data, &params, &rows);
+	strbuf_clear(&page);
 	strbuf_clear(&sql);
 	if (err != OK)
 		return err;

@@ -49,9 +49,10 @@ struct audit_query {
 };
 
 /*
- * Newest first, as JSON: [{id, at, actor_id, key_id, action, subject_type, subject_id, request_id,
- * details}]. The caller owns the result. last_id: the id of the last entry if the page is full, so
- * that more may follow; otherwise 0.
+ * Newest first, as JSON: [{id, at, actor_id, actor_email, key_id, action, subject_type, subject_id,
+ * subject_name, request_id, details}]. actor_email and subject_name are those of now. The caller
+ * owns the result. last_id: the id of the last entry if the page is full, so that more may follow;
+ * otherwise 0.
  */
 enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
                           struct json **entries, int64_t *last_id) MUST_CHECK;

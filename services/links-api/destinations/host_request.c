@@ -6,6 +6,34 @@
 #include "services/links-api/destinations/destination_host.h"
 #include "services/links-api/member.h"
 
+/* The host in a URL, or before a port or path. ERR_INVALID: there is none that is certain. */
+static enum err parse_host_within(const char *text, struct destination_host *out)
+{
+	const char *reason = NULL;
+	const char *scheme_end = strstr(text, "://");
+	const char *begin = scheme_end ? scheme_end + strlen("://") : text;
+	size_t authority_len = strcspn(begin, "/?#");
+	if (memchr(begin, '@', authority_len))
+		return ERR_INVALID;
+	size_t len = *begin == '[' ? strcspn(begin, "]") + 1 : strcspn(begin, ":/?#");
+	return len <= authority_len ? destination_host_parse(begin, len, out, &reason)
+	                            : ERR_INVALID;
+}
+
+/* Does not take the host of a URL: a URL names one page, but the block concerns all of the host. */
+static void refuse_host(const char *text, const char *reason, struct http_problem_fields *wrong)
+{
+	struct destination_host host;
+	if (parse_host_within(text, &host) == OK)
+		http_problem_add_field(wrong, "/host", "host",
+		                       "must be a host without a scheme, port or path; write %s",
+		                       host.text);
+	else
+		http_problem_add_field(wrong, "/host", "host",
+		                       "must be a host name or address like example.com: %s",
+		                       reason);
+}
+
 static void read_host(const struct json *object, struct blocked_host *out,
                       struct http_problem_fields *wrong)
 {
@@ -15,9 +43,7 @@ static void read_host(const struct json *object, struct blocked_host *out,
 	struct destination_host host;
 	const char *reason = NULL;
 	if (destination_host_parse(text, strlen(text), &host, &reason) != OK) {
-		http_problem_add_field(wrong, "/host", "host",
-		                       "must be a host name or address like example.com: %s",
-		                       reason);
+		refuse_host(text, reason, wrong);
 		return;
 	}
 	size_t len = strlen(host.text);

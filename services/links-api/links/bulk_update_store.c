@@ -10,7 +10,7 @@
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
-enum column { ID, VERSION, STATE, ORIGINAL_URL, TAGS, COLUMNS };
+enum column { ID, VERSION, STATE, ORIGINAL_URL, EXPIRES_AT, TAGS, COLUMNS };
 
 static const struct {
 	enum sql_column_type type;
@@ -20,6 +20,7 @@ static const struct {
 	[VERSION] = { SQL_COLUMN_INT8, 8 },
 	[STATE] = { SQL_COLUMN_TEXT, 16 },
 	[ORIGINAL_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
+	[EXPIRES_AT] = { SQL_COLUMN_TIME, 8 }, /* 0, which is 'epoch': NULL */
 	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
 };
 
@@ -33,11 +34,12 @@ static enum err put_row(struct sql_column row[static COLUMNS], const struct link
 	sql_column_add_int(&row[VERSION], link->entry.version);
 	sql_column_add_text(&row[STATE], link_state_stored(link->entry.state));
 	sql_column_add_text(&row[ORIGINAL_URL], link->entry.original_url);
+	sql_column_add_time(&row[EXPIRES_AT], link->entry.expires_at_us);
 	sql_column_add_text(&row[TAGS], tags);
 	return OK;
 }
 
-/* Sets the same columns as link_store_update. */
+/* Sets these columns as link_store_update does. */
 static enum err update(struct pg_conn *conn, struct sql_column input[static COLUMNS],
                        struct pg_result **rows)
 {
@@ -50,13 +52,14 @@ static enum err update(struct pg_conn *conn, struct sql_column input[static COLU
 	return pg_conn_query(
 		conn,
 		"UPDATE links SET version = version + 1, state = new_state, original_url = new_url, "
+		"expires_at = NULLIF(new_expires_at, 'epoch'), "
 		"tags = " LINK_ROW_TAGS_FROM_TEXT(
 			"new_tags") ", updated_at = clock_timestamp(), "
 				    "state_since = CASE WHEN state = new_state THEN state_since "
 				    "ELSE clock_timestamp() END "
 				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
-				    "$5::text[]) WITH ORDINALITY "
-				    "AS input (old_id, old_version, new_state, new_url, new_tags, place) "
+				    "$5::timestamptz[], $6::text[]) WITH ORDINALITY AS input (old_id, "
+				    "old_version, new_state, new_url, new_expires_at, new_tags, place) "
 				    "WHERE id = old_id AND " LINK_ROW_VERSION " = old_version "
 				    "RETURNING " LINK_ROW_COLUMNS ", place",
 		&params, rows);

@@ -40,6 +40,14 @@ static enum err read_max(const struct request *r, struct pg_conn *conn, bool mus
 	return err;
 }
 
+/* Seconds until the links of the interval that contains time_us no longer count, rounded up. */
+static int64_t reset_s(int64_t time_us, int64_t now_us)
+{
+	const int64_t interval_us = LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S;
+	int64_t end_us = time_us - time_us % interval_us + COUNTED_S * CLOCK_US_PER_S;
+	return (end_us - now_us + CLOCK_US_PER_S - 1) / CLOCK_US_PER_S;
+}
+
 enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool must_lock,
                          struct link_quota *out)
 {
@@ -51,11 +59,10 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 		                             &used, &oldest_us);
 	if (err != OK)
 		return err;
-	int64_t begin_us =
-		oldest_us ? oldest_us + LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S : now_us;
 	out->rule = rule_of(max);
 	out->state.left = max > used ? max - used : 0;
-	out->state.reset_s = (begin_us - now_us) / CLOCK_US_PER_S + WINDOW_S;
+	/* Without older links, those of this request are the first to leave the window. */
+	out->state.reset_s = reset_s(oldest_us ? oldest_us : now_us, now_us);
 	return OK;
 }
 

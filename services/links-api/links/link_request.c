@@ -144,7 +144,7 @@ static void read_tag(const struct reading *r, const struct json *value, size_t i
 	struct link_tags *tags = &r->out->tags;
 	for (size_t i = 0; i < tags->count; i++) {
 		if (strcmp(tags->tag[i], tag) == 0) {
-			http_problem_add_field(r->wrong, pointer, "duplicate", "duplicate");
+			http_problem_add_field(r->wrong, pointer, "duplicate", "is given twice");
 			return;
 		}
 	}

@@ -40,8 +40,8 @@ static void bulk_update_free(struct bulk_update *update)
 
 static void reject_members(const struct json *body, struct http_problem_fields *wrong)
 {
-	static const char *const single[] = { "redirect_status", "starts_at", "expires_at",
-		                              "expired_url",     "title",     "notes" };
+	static const char *const single[] = { "redirect_status", "starts_at", "expired_url",
+		                              "title", "notes" };
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
 		if (!json_get(body, single[i]))
@@ -74,7 +74,7 @@ static bool read_request(struct request *r, struct bulk_update *update)
 
 /* --- in the transaction --- */
 
-/* A link whose state forbids the change stays as it is. */
+/* A link whose state or times forbid the change stays as it is. */
 static void edit_links(const struct request *r, struct bulk_update *update)
 {
 	struct link_change_conflict conflict;

@@ -164,7 +164,7 @@ static void read_pair(struct reading *reading, const char *name, enum err err, u
 		if (strcmp(name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
 			continue;
 		if (seen[i])
-			WRONG(reading, "duplicate", "duplicate");
+			WRONG(reading, "duplicate", "is given twice");
 		else if (err != OK)
 			query_params_refuse_value(err, reading->pointer, VALUE_SIZE,
 			                          reading->wrong);

@@ -75,7 +75,7 @@ static void read_pair(enum err err, const char *name, const char *value, unsigne
 	if (parameter == PARAMETERS)
 		http_problem_add_field(wrong, pointer, "unknown", "unknown query parameter");
 	else if (*seen & 1U << parameter)
-		http_problem_add_field(wrong, pointer, "duplicate", "duplicate");
+		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
 	else
 		read_value(parameter, err == OK ? value : "", out, wrong);
 	if (parameter != PARAMETERS)

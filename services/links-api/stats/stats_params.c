@@ -238,7 +238,7 @@ static void read_pair(struct reading *reading, const char *name, enum err err,
 		if (parameter->part != 0 && !(reading->terms->parts & parameter->part))
 			break;
 		if (seen[i])
-			WRONG(reading, "duplicate", "duplicate");
+			WRONG(reading, "duplicate", "is given twice");
 		else if (err != OK)
 			query_params_refuse_value(err, reading->pointer, VALUE_SIZE,
 			                          reading->wrong);

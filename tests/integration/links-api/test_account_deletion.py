@@ -514,6 +514,26 @@ def test_the_audit_log_shows_admins_who_did_what(admin, service, database, expec
     expect(admin.call("GET", "/api/admin/audit?cursor=x&action=a&action=b&who=1"), 400, "/cursor", "/action", "/who")
 
 
+def test_the_audit_log_names_users_and_links_that_exist(admin, new_user):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    link = user.create()
+    assert admin.call("PATCH", f"/api/admin/users/{user_id}", {"links_per_day": 5}).status == 200
+
+    def names(query):
+        (entry, *_) = admin.call("GET", f"/api/admin/audit?{query}").json["entries"]
+        return entry["actor_email"], entry["subject_name"]
+
+    of_user, of_link = f"subject_type=user&subject_id={user_id}", f"subject_type=link&subject_id={link['id']}"
+    assert names(of_user) == (admin.email, user.email)
+    assert names(of_link) == (user.email, link["slug"])
+    assert user.call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204
+    assert names(of_link) == (user.email, None)
+    assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
+    assert names(of_link) == (None, None)
+    assert names(of_user)[1] is None
+
+
 def test_each_change_adds_one_audit_entry(service, database):
     """One change of each kind; other tests cover bulk changes and account deletion."""
     admin, user = User(service, database, "admin"), Api(service.url)

@@ -191,6 +191,17 @@ def test_invalid_hosts_are_refused(admin, expect):
     expect(admin.call("POST", "/api/admin/hosts", {}), 400, "/host")
 
 
+def test_a_url_in_place_of_a_host_is_refused_with_the_host_to_write(admin, expect):
+    for text in ("https://A.example/x?y#z", "a.example/x", "a.example:80", "https://a.example"):
+        (error,) = expect(block(admin, text), 400, "/host")["errors"]
+        assert error["detail"] == "must be a host without a scheme, port or path; write a.example", text
+    (error,) = expect(block(admin, "http://[2001:DB8::2]:80/"), 400, "/host")["errors"]
+    assert error["detail"].endswith("; write [2001:db8::2]")
+    for text in ("https://a.example@b.example/", "https://a.example:1\\@b.example/", "[::1", "https:///x"):
+        (error,) = expect(block(admin, text), 400, "/host")["errors"]
+        assert "write" not in error["detail"], text
+
+
 def test_the_number_of_blocked_hosts_is_limited(admin, database, expect):
     before = database.value("SELECT count FROM blocked_hosts_state")
     database.run("INSERT INTO blocked_hosts (host) SELECT 'many-' || i || '.example' FROM generate_series(%s, 3000) AS i", before + 1)

@@ -73,6 +73,8 @@ def test_responses_show_the_remaining_quota(new_user, database):
     assert [answer.headers["ratelimit"].split(";")[1] for answer in answers] == ["r=2", "r=1", "r=0"]
     assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"links";q=3;w=86700'}
     assert "retry-after" not in answers[2].headers
+    seconds = [int(answer.headers["ratelimit"].split("t=")[1]) for answer in answers]
+    assert 86400 < seconds[0] <= 86700 and seconds == sorted(seconds, reverse=True), "the first link counts down"
 
 
 def test_a_bulk_creates_what_the_quota_allows_and_failures_do_not_count(new_user):

@@ -151,6 +151,17 @@ def test_foreign_and_missing_links_get_identical_responses(ann, bob, anonymous):
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link, "the link is unchanged"
 
 
+def test_only_the_owner_learns_that_a_link_is_deleted(ann, bob):
+    path = f"/api/links/{ann.create()['id']}"
+    assert ann.call("DELETE", path).status == 204
+    for method, body in (("GET", None), ("PATCH", {"title": "new"}), ("DELETE", None)):
+        answer = ann.call(method, path, body)
+        assert answer.status == 404 and "/restore restores it" in answer.json["detail"], method
+        assert bob.call(method, path, body).json["detail"] == "Resource not found.", method
+    assert ann.call("DELETE", f"{path}?hard=true").status == 204
+    assert ann.call("GET", path).json["detail"] == "Resource not found."
+
+
 def test_lists_contain_no_links_of_others(ann, new_user):
     other = new_user()
     ann.create()

@@ -501,11 +501,31 @@ def test_a_search_that_takes_too_long_gets_422(user, start, database, expect):
     assert {expect(answer, 422)["type"] for answer in answers} == {"/problems/too-slow"}
 
 
-def test_a_change_by_filter_needs_a_filter_and_accepts_three_members(user, expect):
+def test_a_change_by_filter_sets_and_removes_the_end_of_links(user, database):
+    a, b, c = create_links(user, 3)
+    assert changed(user, f"id:[{a['id']},{b['id']}]", {"expires_at": "2050-01-01T00:00:00Z"}) == (2, 2)
+    ends = [user.call("GET", f"/api/links/{link['id']}").json["link"]["expires_at"] for link in (a, b, c)]
+    assert ends == ["2050-01-01T00:00:00.000Z", "2050-01-01T00:00:00.000Z", None]
+    assert changed(user, "id:>0", {"expires_at": "2050-01-01T00:00:00Z"}) == (3, 1), "two have this end already"
+    database.run("UPDATE links SET state = 'EXPIRED', expires_at = now() - interval '1 second' WHERE id = %s", b["id"])
+    assert changed(user, "id:>0", {"expires_at": None}) == (3, 3)
+    for link in (a, b, c):
+        after = user.call("GET", f"/api/links/{link['id']}").json["link"]
+        assert (after["expires_at"], after["state"]) == (None, "active")
+
+
+def test_a_change_by_filter_leaves_links_out_that_start_after_their_new_end(user):
+    early, late = user.create(), user.create(starts_at="2050-01-01T00:00:00Z")
+    assert changed(user, "id:>0", {"expires_at": "2049-01-01T00:00:00Z"}) == (2, 1)
+    ends = [user.call("GET", f"/api/links/{link['id']}").json["link"]["expires_at"] for link in (early, late)]
+    assert ends == ["2049-01-01T00:00:00.000Z", None]
+
+
+def test_a_change_by_filter_needs_a_filter_and_accepts_four_members(user, expect):
     user.create()
     expect(user.call("PATCH", "/api/links", {"state": "disabled"}), 400, "/filter")
     expect(change(user, "", {"state": "disabled"}), 400, "/filter")
-    expect(change(user, "id:>0", {"state": "expired", "title": "x", "slug": "y", "expires_at": None}), 400, "/state", "/title", "/slug", "/expires_at")
+    expect(change(user, "id:>0", {"state": "expired", "title": "x", "slug": "y", "expires_at": 1}), 400, "/state", "/title", "/slug", "/expires_at")
     expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
     expect(change(user, "id:>0", {"state": "disabled"}, q="x"), 400, "/q")
     expect(change(user, "id:>0", {"state": "disabled"}, owner="all"), 403)

@@ -13,6 +13,7 @@ static const struct env_var vars[] = {
 	ENV_INT("PG_POOL_SIZE", struct config, number, "4", 1, 9, "connections"),
 	ENV_INT("PG_POOL_SIDE", struct config, number, "4", 1, 9, "not what is meant below"),
 	ENV_INT("EXPIRED_GRACE_S", struct config, number, "4", 1, 9, "seconds"),
+	ENV_TEXT("TRUSTED_PROXIES", struct config, text, "", "networks"),
 	ENV_INT("BATCH", struct config, number, "4", 1, 9, "a short name"),
 };
 
@@ -38,6 +39,8 @@ static void finds_what_a_misspelt_name_means(void **state)
 	assert_similar("PG_POLO_SIZE", "PG_POOL_SIZE");
 	assert_similar("PG_POOL_SIDES", "PG_POOL_SIDE");
 	assert_similar("EXPIRE_GRACE", "EXPIRED_GRACE_S");
+	assert_similar("TRUSTED_PROXY", "TRUSTED_PROXIES");
+	assert_similar("TRUSTED_PROXYS", "TRUSTED_PROXIES");
 	assert_similar("_BATCH_", "BATCH");
 }
 

@@ -389,7 +389,7 @@ static void request_with_headers(const struct http_fixture *f, unsigned count, u
 	free(request);
 }
 
-static void rejects_large_heads_with_431(void **state)
+static void rejects_large_heads_with_431_and_names_the_limit(void **state)
 {
 	(void)state;
 	struct http_fixture f;
@@ -411,6 +411,10 @@ static void rejects_large_heads_with_431(void **state)
 			         response.status);
 	}
 	assert_int_equal(atomic_load(&f.calls), 2);
+	request_with_headers(&f, 64, 10, &response);
+	assert_non_null(strstr(response.body, "has more than 64 headers."));
+	request_with_headers(&f, 1, 8192, &response);
+	assert_non_null(strstr(response.body, "may have at most 8192 bytes."));
 	http_fixture_stop(&f, 1000);
 }
 
@@ -429,7 +433,7 @@ int main(void)
 		cmocka_unit_test(accepts_as_many_query_pairs_as_fit_the_target),
 		cmocka_unit_test(accepts_as_many_cookies_as_fit_the_head),
 		cmocka_unit_test(has_room_for_the_longest_redirect_after_a_large_head),
-		cmocka_unit_test(rejects_large_heads_with_431),
+		cmocka_unit_test(rejects_large_heads_with_431_and_names_the_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

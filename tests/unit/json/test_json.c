@@ -189,6 +189,29 @@ static void names_the_error_and_its_place(void **state)
 	assert_null(strstr(reason, "script"));
 }
 
+static void explains_errors_without_the_words_of_the_library(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *reason;
+	} cases[] = {
+		{ "[\"\\u0000\"]", "line 1 column 9: a text contains the character U+0000" },
+		{ "{\"a\\u0000\":1}",
+		  "line 1 column 10: the name of a member contains the character U+0000" },
+		{ "[\"\xff\"]", "line 1 column 2: a byte is not valid UTF-8" },
+		{ "[1", "line 1 column 2: the text ends too early" },
+		{ "{} {}", "line 1 column 4: the text goes on after the value" },
+		{ "[1e400]", "line 1 column 6: a number is too large" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct json *value = NULL;
+		char reason[JSON_REASON_SIZE];
+		assert_int_equal(json_parse(cases[i].text, strlen(cases[i].text), &value, reason),
+		                 ERR_INVALID);
+		assert_string_equal(reason, cases[i].reason);
+	}
+}
+
 static void rejects_only_deep_nesting(void **state)
 {
 	(void)state;
@@ -331,6 +354,7 @@ int main(void)
 		cmocka_unit_test(bounds_the_memory_of_a_document),
 		cmocka_unit_test(rejects_what_is_not_strict_json),
 		cmocka_unit_test(names_the_error_and_its_place),
+		cmocka_unit_test(explains_errors_without_the_words_of_the_library),
 		cmocka_unit_test(rejects_only_deep_nesting),
 		cmocka_unit_test(reads_every_type),
 		cmocka_unit_test(reads_any_number_without_a_fraction_as_an_integer),

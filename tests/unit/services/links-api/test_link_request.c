@@ -85,6 +85,16 @@ static void reports_all_invalid_members_at_once(void **state)
 			fail_msg("%s is not reported", pointers[i]);
 }
 
+static void says_that_a_tag_is_given_twice(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"tags\":[\"a\",\"b\",\"a\"]}"),
+	                 ERR_INVALID);
+	assert_int_equal(wrong.count, 1);
+	assert_string_equal(wrong.field[0].pointer, "/tags/2");
+	assert_string_equal(wrong.field[0].detail, "is given twice");
+}
+
 static void requires_a_url_to_create_a_link_and_nothing_to_change_one(void **state)
 {
 	(void)state;
@@ -291,6 +301,7 @@ int main(void)
 		cmocka_unit_test(reads_a_link_with_all_members),
 		cmocka_unit_test(allows_reuse_only_for_a_new_link_with_an_owner),
 		cmocka_unit_test(reports_all_invalid_members_at_once),
+		cmocka_unit_test(says_that_a_tag_is_given_twice),
 		cmocka_unit_test(requires_a_url_to_create_a_link_and_nothing_to_change_one),
 		cmocka_unit_test(rejects_urls_of_this_service),
 		cmocka_unit_test(rejects_malformed_and_reserved_slugs),

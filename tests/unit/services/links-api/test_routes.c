@@ -347,6 +347,7 @@ static void a_body_needs_a_length_and_no_content_encoding(void **state)
 	                     "Content-Type: application/json\r\n\r\n",
 	                     &f->answer);
 	assert_int_equal(f->answer.status, 411);
+	assert_non_null(strstr(f->answer.body, "The request has no body. Send a JSON object"));
 	static const char json[] = "Content-Type: application/json\r\nContent-Encoding: ";
 	char headers[256];
 	snprintf(headers, sizeof(headers), "%sgzip\r\n", json);

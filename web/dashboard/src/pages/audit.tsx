@@ -56,10 +56,13 @@ export default function AuditPage() {
                   <td>
                     <code class="nowrap">{entry.action}</code>
                     <div class="muted">
-                      {entry.subject_type} {entry.subject_id}
+                      {entry.subject_type} {entry.subject_id} {entry.subject_name}
                     </div>
                   </td>
-                  <td>{entry.actor_id ?? t("audit.nobody")}</td>
+                  <td>
+                    {entry.actor_id ?? t("audit.nobody")}
+                    <div class="muted">{entry.actor_email}</div>
+                  </td>
                   <td class="wide-only muted">{describe(entry.details)}</td>
                   <td class="wide-only mono muted">{entry.request_id}</td>
                 </tr>
