@@ -18,7 +18,7 @@ SERVICES = (REDIRECTOR, "links-api", "analytics-consumer", "janitor")
 WORKLOADS = ("statefulset/redirector", "deployment/links-api", "deployment/analytics-consumer", "deployment/janitor")
 NAME = "app.kubernetes.io/name"
 # What the kubelet wants to be free (settings/kubelet.yaml), and more than any node has.
-ENOUGH, TOO_LITTLE = "memory.available: 100Mi", "memory.available: 99%"
+ENOUGH, TOO_LITTLE = "memory.available: 200Mi", "memory.available: 99%"
 # The program that holds a pod.
 PAUSE = "pause"
 
