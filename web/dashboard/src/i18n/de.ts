@@ -428,6 +428,7 @@ const de: Catalogue = {
   "range.to": "Bis",
   "range.today": "Heute",
   "range.year": "Jahr",
+  "range.yesterday": "Gestern",
   reason: "Grund",
   "reason.hint": "Nur Administratoren sehen ihn.",
   redirect: "Weiterleitung",

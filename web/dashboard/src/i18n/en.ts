@@ -375,6 +375,7 @@ export const en = {
   "range.to": "To",
   "range.today": "Today",
   "range.year": "Year",
+  "range.yesterday": "Yesterday",
   reason: "Reason",
   "reason.hint": "Only administrators see it.",
   redirect: "Redirect",
