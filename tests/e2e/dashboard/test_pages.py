@@ -55,6 +55,34 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
 
 
+def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, user):
+    make_admin(env, user.email)
+    window.goto("/admin/hosts")
+    expect(page.get_by_text("Visitors of existing links are no longer redirected within 10 seconds")).to_be_visible()
+    host = f"{user.email.partition('@')[0]}.example"
+    field = page.get_by_label("Host", exact=True)
+    for written, shown in {
+        f"https://{host}/page?a=b#c": host, f"//{host}": host, f"{host}:8080": host, f"{host}/": host, f"http://ann:secret@{host}:80/": host,
+        "http://[2001:db8::1]:80/x": "[2001:db8::1]", "[2001:db8::1]:80": "[2001:db8::1]",
+    }.items():  # fmt: skip
+        field.fill(written)
+        expect(page.get_by_text(f"Only the host is blocked: {shown}", exact=True)).to_be_visible()
+    for written in (host, "2001:db8::1", "192.0.2.1"):
+        field.fill(written)
+        expect(page.get_by_text("example.com or an IP address")).to_be_visible()
+    for written in ("https://", "no host/page"):
+        field.fill(written)
+        field.press("Enter")
+        expect(page.locator(".field-error")).to_contain_text("like example.com")
+    field.fill(f"https://{host}/page")
+    assert window.violations() == []
+    field.press("Enter")
+    expect(page.get_by_text(f"{host} is blocked.")).to_be_visible()
+    assert [each["host"] for each in user.call("GET", "/api/admin/hosts").json["hosts"] if host in each["host"]] == [host]
+    page.get_by_role("button", name=f"Unblock {host}").click()
+    expect(page.get_by_role("row").filter(has_text=host)).to_have_count(0)
+
+
 def test_a_filter_keeps_what_is_typed_while_the_list_arrives(env, page, window, user):
     make_admin(env, user.email)
     held = []
