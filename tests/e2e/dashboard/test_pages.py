@@ -83,6 +83,37 @@ def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, u
     expect(page.get_by_role("row").filter(has_text=host)).to_have_count(0)
 
 
+def test_an_administrator_sends_an_address_for_a_new_password(env, page, window, user, browser, anonymous):
+    make_admin(env, user.email)
+    anonymous.register_and_login(unique_email())
+    window.goto(f"/admin/users?q={anonymous.email}")
+    window.settle()
+    window.choose("Actions for .*", 2)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Copy").click()
+    address = page.evaluate("navigator.clipboard.readText()")
+    assert address.startswith(f"{window.base}/app/reset#wmr_")
+    expect(dialog).to_contain_text(address)
+    picture(window, "/reset-address", "light-wide")
+    window.resize(*PHONE)
+    assert (window.overflow(), window.cut_off(), window.violations()) == (0, [], [])
+    picture(window, "/reset-address", "light-phone")
+
+    other = browser.open()
+    other.page.goto(address)
+    expect(other.page.get_by_label("Address or token")).to_have_count(0)
+    other.page.get_by_label("New password").fill("another " + PASSWORD)
+    other.page.get_by_role("button", name="Change password").click()
+    expect(other.page.get_by_text("Password changed.")).to_be_visible()
+    # The address works once, also if it is pasted into the page.
+    other.goto("/reset")
+    other.page.get_by_label("Address or token").fill(address)
+    other.page.get_by_label("New password").fill(PASSWORD)
+    other.page.get_by_role("button", name="Change password").click()
+    expect(other.page.get_by_role("alert")).to_contain_text("wrong, used or expired")
+    other.close()
+
+
 def test_a_filter_keeps_what_is_typed_while_the_list_arrives(env, page, window, user):
     make_admin(env, user.email)
     held = []
