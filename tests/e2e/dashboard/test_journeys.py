@@ -205,6 +205,40 @@ def test_a_form_asks_before_it_discards_changes(page, window, user):
     assert user.call("GET", "/api/links").json["links"] == []
 
 
+def test_the_focus_returns_to_where_it_was_before_a_form(page, window, user):
+    slug = user.create()["slug"]
+    window.goto("/links")
+    window.settle()
+    opened = row(page, slug).get_by_role("link", name=slug)
+    title = page.get_by_label("Title", exact=True)
+
+    def leave_unchanged():
+        page.keyboard.press("Escape")
+
+    def discard():
+        page.keyboard.type("https://example.com/unfinished")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Discard").click()
+
+    def create():
+        page.keyboard.type("https://example.com/finished")
+        page.keyboard.press("Enter")
+
+    for leave in (leave_unchanged, discard, create):
+        opened.focus()
+        page.keyboard.press("c")
+        expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+        leave()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(opened).to_be_focused()
+    act(page, slug, "Edit")
+    title.fill("Unfinished")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Discard").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(row(page, slug).get_by_role("button", name="Actions for")).to_be_focused()
+
+
 def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
     create = open_form(window)
     page.get_by_label("Destination", exact=True).fill(" example.com/a b?q=c d#e f ")

@@ -276,6 +276,9 @@ def test_the_menu_of_a_phone_is_accessible(browser, administrator):
     expect(window.page.get_by_role("link", name="Audit log")).to_be_visible()
     assert window.violations() == []
     assert window.overflow() <= 0
+    window.page.keyboard.press("Escape")
+    expect(window.page.get_by_role("link", name="Audit log")).not_to_be_visible()
+    expect(window.page.get_by_role("button", name="Menu")).to_be_focused()
     window.close()
 
 
