@@ -1,6 +1,6 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { setParams, usePlace } from "../app/router";
+import { href, setParams, usePlace } from "../app/router";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField } from "../components/field";
 import { t } from "../i18n";
@@ -15,6 +15,24 @@ const describe = (details: Entry["details"]) =>
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
 
+const NAMES_MAX = 100;
+
+/** E-mail addresses, hosts and short names of what entries have numbers of, as in "user 7". What has no name here stays a number. */
+async function namesOf(entries: Entry[], signal: AbortSignal): Promise<Record<string, string>> {
+  const links = entries.filter((entry) => entry.subject_type === "link").map((entry) => entry.subject_id);
+  const list = (state?: "deleted") => api.GET("/api/links", { params: { query: { owner: "all", state, filter: `id:[${links}]`, limit: NAMES_MAX } }, signal });
+  const [users, hosts, ...lists] = await Promise.all([
+    api.GET("/api/admin/users", { params: { query: { limit: NAMES_MAX } }, signal }),
+    api.GET("/api/admin/hosts", { signal }),
+    ...(links.length > 0 ? [list(), list("deleted")] : []),
+  ]);
+  return Object.fromEntries([
+    ...(users.data?.users ?? []).map((user) => [`user ${user.id}`, user.email ?? t("user.deleted")]),
+    ...(hosts.data?.hosts ?? []).map((host) => [`host ${host.id}`, host.host]),
+    ...lists.flatMap(({ data }) => data?.links ?? []).map((link) => [`link ${link.id}`, link.slug]),
+  ]);
+}
+
 function numberOf(text: string | null): number | undefined {
   const value = Number(text);
   return text && Number.isSafeInteger(value) && value > 0 ? value : undefined;
@@ -23,7 +41,10 @@ function numberOf(text: string | null): number | undefined {
 export default function AuditPage() {
   const { params } = usePlace();
   const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, actor_id: numberOf(params.get("actor")), limit: PAGE_SIZE };
-  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/audit", { params: { query }, signal })));
+  const { data, error, reload } = useQuery(JSON.stringify(query), async (signal) => {
+    const answer = await unwrap(api.GET("/api/admin/audit", { params: { query }, signal }));
+    return { ...answer, names: await namesOf(answer.entries, signal) };
+  });
   return (
     <>
       <header class="page-head">
@@ -56,10 +77,10 @@ export default function AuditPage() {
                   <td>
                     <code class="nowrap">{entry.action}</code>
                     <div class="muted">
-                      {entry.subject_type} {entry.subject_id}
+                      {entry.subject_type} {data.names[`${entry.subject_type} ${entry.subject_id}`] ?? entry.subject_id}
                     </div>
                   </td>
-                  <td>{entry.actor_id ?? t("audit.nobody")}</td>
+                  <td>{entry.actor_id ? <a href={href("/admin/audit", { actor: entry.actor_id })}>{data.names[`user ${entry.actor_id}`] ?? entry.actor_id}</a> : t("audit.nobody")}</td>
                   <td class="wide-only muted">{describe(entry.details)}</td>
                   <td class="wide-only mono muted">{entry.request_id}</td>
                 </tr>

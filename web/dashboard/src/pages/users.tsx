@@ -64,7 +64,8 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
       <td class="cell-link">
         <strong>{user.email ?? <span class="muted">{t("user.deleted")}</span>}</strong>
         <div class="muted">
-          {user.name} · {t("audit.actor")} {user.id}
+          {user.name && `${user.name} · `}
+          {t("audit.actor")} {user.id}
         </div>
       </td>
       <td>
