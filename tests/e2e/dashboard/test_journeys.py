@@ -237,6 +237,17 @@ def test_the_focus_returns_to_where_it_was_before_a_form(page, window, user):
     page.get_by_role("button", name="Discard").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(row(page, slug).get_by_role("button", name="Actions for")).to_be_focused()
+    # From another page, and back to it.
+    window.goto("/tags")
+    page.keyboard.press("c")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Tags")
+    page.keyboard.press("c")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    create()
+    expect(page.get_by_role("row").filter(has_text="finished")).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"/links$"))
 
 
 def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
