@@ -284,7 +284,7 @@ const de: Catalogue = {
   "host.reduced": "Nur der Host wird gesperrt: {host}",
   "host.unblock": "{host} entsperren",
   "host.unblocked": "{host} ist nicht mehr gesperrt.",
-  "host.when": "Neue Links dorthin werden sofort abgelehnt. Besucher bestehender Links werden spätestens nach 10 Sekunden nicht mehr weitergeleitet, wenn der Betreiber HOSTS_CHECK_MS nicht geändert hat.",
+  "host.when": "Neue Links dorthin werden sofort abgelehnt. Bestehende leiten spätestens nach 10 Sekunden nicht mehr weiter, wenn der Betreiber HOSTS_CHECK_MS nicht geändert hat.",
   hosts: "Gesperrte Hosts",
   "hosts.none": "Kein Host ist gesperrt",
   "hosts.none.text": "Links zu einem gesperrten Host lassen sich nicht erstellen, und Besucher bestehender Links werden nicht weitergeleitet.",

@@ -231,7 +231,7 @@ export const en = {
   "host.reduced": "Only the host is blocked: {host}",
   "host.unblock": "Unblock {host}",
   "host.unblocked": "{host} is no longer blocked.",
-  "host.when": "New links to it are refused at once. Visitors of existing links are no longer redirected within 10 seconds, unless the operator has set HOSTS_CHECK_MS.",
+  "host.when": "New links to it are refused at once. Existing ones stop redirecting within 10 seconds, unless the operator has set HOSTS_CHECK_MS.",
   hosts: "Blocked hosts",
   "hosts.none": "No host is blocked",
   "hosts.none.text": "Links to a blocked host cannot be created, and visitors of existing ones are not redirected.",

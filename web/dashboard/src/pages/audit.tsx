@@ -17,20 +17,16 @@ const describe = (details: Entry["details"]) =>
 
 const NAMES_MAX = 100;
 
-/** E-mail addresses, hosts and short names of what entries have numbers of, as in "user 7". What has no name here stays a number. */
-async function namesOf(entries: Entry[], signal: AbortSignal): Promise<Record<string, string>> {
-  const links = entries.filter((entry) => entry.subject_type === "link").map((entry) => entry.subject_id);
-  const list = (state?: "deleted") => api.GET("/api/links", { params: { query: { owner: "all", state, filter: `id:[${links}]`, limit: NAMES_MAX } }, signal });
-  const [users, hosts, ...lists] = await Promise.all([
-    api.GET("/api/admin/users", { params: { query: { limit: NAMES_MAX } }, signal }),
-    api.GET("/api/admin/hosts", { signal }),
-    ...(links.length > 0 ? [list(), list("deleted")] : []),
-  ]);
-  return Object.fromEntries([
-    ...(users.data?.users ?? []).map((user) => [`user ${user.id}`, user.email ?? t("user.deleted")]),
-    ...(hosts.data?.hosts ?? []).map((host) => [`host ${host.id}`, host.host]),
-    ...lists.flatMap(({ data }) => data?.links ?? []).map((link) => [`link ${link.id}`, link.slug]),
-  ]);
+/** E-mail addresses by the numbers of accounts. */
+async function loadNames(signal: AbortSignal): Promise<Record<string, string>> {
+  const { data } = await api.GET("/api/admin/users", { params: { query: { limit: NAMES_MAX } }, signal });
+  return Object.fromEntries((data?.users ?? []).map((user) => [user.id, user.email ?? t("user.deleted")]));
+}
+
+/** What an entry is about: its name, or its number where the log has no name. */
+function subjectOf({ subject_type, subject_id, details }: Entry, names: Record<string, string>) {
+  const { slug, host } = details as { slug?: string; host?: string };
+  return (subject_type === "user" ? names[subject_id] : (slug ?? host)) ?? subject_id;
 }
 
 function numberOf(text: string | null): number | undefined {
@@ -41,10 +37,8 @@ function numberOf(text: string | null): number | undefined {
 export default function AuditPage() {
   const { params } = usePlace();
   const query = { cursor: params.get("cursor") ?? undefined, action: params.get("action") ?? undefined, actor_id: numberOf(params.get("actor")), limit: PAGE_SIZE };
-  const { data, error, reload } = useQuery(JSON.stringify(query), async (signal) => {
-    const answer = await unwrap(api.GET("/api/admin/audit", { params: { query }, signal }));
-    return { ...answer, names: await namesOf(answer.entries, signal) };
-  });
+  const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/audit", { params: { query }, signal })));
+  const { data: names = {} } = useQuery("names", loadNames);
   return (
     <>
       <header class="page-head">
@@ -59,7 +53,7 @@ export default function AuditPage() {
       {data?.entries.length === 0 && <Empty title={t("audit.none")} text={t("links.nomatch.text")} />}
       {data && data.entries.length > 0 && (
         <div class="card table-card">
-          <table class="table">
+          <table class="table audit">
             <caption class="visually-hidden">{t("audit")}</caption>
             <thead>
               <tr>
@@ -77,10 +71,10 @@ export default function AuditPage() {
                   <td>
                     <code class="nowrap">{entry.action}</code>
                     <div class="muted">
-                      {entry.subject_type} {data.names[`${entry.subject_type} ${entry.subject_id}`] ?? entry.subject_id}
+                      {entry.subject_type} {subjectOf(entry, names)}
                     </div>
                   </td>
-                  <td>{entry.actor_id ? <a href={href("/admin/audit", { actor: entry.actor_id })}>{data.names[`user ${entry.actor_id}`] ?? entry.actor_id}</a> : t("audit.nobody")}</td>
+                  <td>{entry.actor_id ? <a href={href("/admin/audit", { actor: entry.actor_id })}>{names[entry.actor_id] ?? entry.actor_id}</a> : t("audit.nobody")}</td>
                   <td class="wide-only muted">{describe(entry.details)}</td>
                   <td class="wide-only mono muted">{entry.request_id}</td>
                 </tr>
