@@ -205,6 +205,51 @@ def test_a_form_asks_before_it_discards_changes(page, window, user):
     assert user.call("GET", "/api/links").json["links"] == []
 
 
+def test_the_focus_returns_to_where_it_was_before_a_form(page, window, user):
+    slug = user.create()["slug"]
+    window.goto("/links")
+    window.settle()
+    opened = row(page, slug).get_by_role("link", name=slug)
+    title = page.get_by_label("Title", exact=True)
+
+    def leave_unchanged():
+        page.keyboard.press("Escape")
+
+    def discard():
+        page.keyboard.type("https://example.com/unfinished")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Discard").click()
+
+    def create():
+        page.keyboard.type("https://example.com/finished")
+        page.keyboard.press("Enter")
+
+    for leave in (leave_unchanged, discard, create):
+        opened.focus()
+        page.keyboard.press("c")
+        expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+        leave()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(opened).to_be_focused()
+    act(page, slug, "Edit")
+    title.fill("Unfinished")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Discard").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(row(page, slug).get_by_role("button", name="Actions for")).to_be_focused()
+    # From another page, and back to it.
+    window.goto("/tags")
+    page.keyboard.press("c")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Tags")
+    page.keyboard.press("c")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    create()
+    expect(page.get_by_role("row").filter(has_text="finished")).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"/links$"))
+
+
 def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
     create = open_form(window)
     page.get_by_label("Destination", exact=True).fill(" example.com/a b?q=c d#e f ")
@@ -535,10 +580,39 @@ def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window,
 
 def test_a_bulk_names_a_date_that_it_cannot_read_before_it_is_sent(page, window, user):
     window.goto("/links/bulk")
-    page.get_by_role("textbox").first.fill("original_url,expires_at\nhttps://example.com/a,31.12.2099\nhttps://example.com/b,2099-12-31 18:00\nhttps://example.com/c,2099-12-31T18:00:00+01:00")
-    expect(page.get_by_text("A date needs the form 2026-12-31")).to_be_visible()
-    page.get_by_role("button", name="Create 2 links").click()
-    wait_until(lambda: len(user.call("GET", "/api/links").json["links"]) == 2, 60, "the two good lines")
+    good = {
+        "2099-12-31 18:00": "2099-12-31T17:00:00.000Z",
+        "2099-12-31T18:00:00+01:00": "2099-12-31T17:00:00.000Z",
+        "31.12.2099": "2099-12-31T22:59:59.000Z",
+        "1.7.2099 09:30": "2099-07-01T07:30:00.000Z",
+    }
+    bad = ["12/31/2099", "12.31.2099", "31.2.2099", "2099-02-31", "31.12.99", "31.12.2099 25:00"]
+    page.get_by_role("textbox").first.fill("\n".join(["original_url,expires_at", *(f"https://example.com/{at},{time}" for at, time in enumerate([*good, *bad]))]))
+    expect(page.get_by_text("A date needs the form 2026-12-31 or 31.12.2026")).to_have_count(len(bad))
+    expect(page.get_by_role("row").filter(has_text="example.com/2")).to_contain_text("Ends 31 Dec 2099, 23:59")
+    page.get_by_role("button", name=f"Create {len(good)} links").click()
+    expect(page.get_by_text(f"{len(good)} links created.")).to_be_visible()
+    ends = {link["original_url"]: link["expires_at"] for link in user.call("GET", "/api/links").json["links"]}
+    assert [ends[f"https://example.com/{at}"] for at in range(len(good))] == list(good.values())
+
+
+def test_the_preview_of_a_bulk_shows_everything_on_a_phone(browser, user):
+    window = browser.open(viewport={"width": 360, "height": 720})
+    window.login(user.email)
+    window.goto("/links/bulk")
+    page = window.page
+    edges = lambda: page.locator("thead th").evaluate_all("(cells) => cells.map((cell) => Math.round(cell.getBoundingClientRect().left))")  # noqa: E731
+    page.get_by_role("textbox").first.fill("https://example.com/a")
+    expect(page.get_by_role("row").last).to_contain_text("example.com/a")
+    before = edges()
+    page.get_by_role("textbox").first.fill(f"https://example.com/{'long/' * 9}?and=more,{'w' * 32},A rather long title,spring|mail,31.12.2099,1.12.2099")
+    expect(page.get_by_role("row").last).to_contain_text("A rather long title · spring, mail · Starts 1 Dec 2099, 00:00 · Ends 31 Dec 2099, 23:59")
+    assert edges() == before
+    assert (window.overflow(), window.cut_off(), window.violations()) == (0, [], [])
+    page.get_by_role("textbox").first.fill("https://example.com/a,,,,12/31/2099")
+    expect(page.get_by_text("A date needs the form")).to_be_visible()
+    assert (window.overflow(), window.cut_off()) == (0, [])
+    window.close()
 
 
 def test_logging_out_ends_the_session(page, window, user):

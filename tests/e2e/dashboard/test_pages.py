@@ -55,6 +55,80 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     expect(page.get_by_role("row").filter(has_text="user.").first).to_be_visible()
 
 
+def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, user):
+    make_admin(env, user.email)
+    window.goto("/admin/hosts")
+    expect(page.get_by_text("Existing ones stop redirecting within 10 seconds")).to_be_visible()
+    host = f"{user.email.partition('@')[0]}.example"
+    field = page.get_by_label("Host", exact=True)
+    for written, shown in {
+        f"https://{host}/page?a=b#c": host, f"//{host}": host, f"{host}:8080": host, f"{host}/": host, f"http://ann:secret@{host}:80/": host,
+        "http://[2001:db8::1]:80/x": "[2001:db8::1]", "[2001:db8::1]:80": "[2001:db8::1]",
+    }.items():  # fmt: skip
+        field.fill(written)
+        expect(page.get_by_text(f"Only the host is blocked: {shown}", exact=True)).to_be_visible()
+    for written in (host, "2001:db8::1", "192.0.2.1"):
+        field.fill(written)
+        expect(page.get_by_text("example.com or an IP address")).to_be_visible()
+    for written in ("https://", "no host/page"):
+        field.fill(written)
+        field.press("Enter")
+        expect(page.locator(".field-error")).to_contain_text("like example.com")
+    field.fill(f"https://{host}/page")
+    assert window.violations() == []
+    field.press("Enter")
+    expect(page.get_by_text(f"{host} is blocked.")).to_be_visible()
+    assert [each["host"] for each in user.call("GET", "/api/admin/hosts").json["hosts"] if host in each["host"]] == [host]
+    page.get_by_role("button", name=f"Unblock {host}").click()
+    expect(page.get_by_role("row").filter(has_text=host)).to_have_count(0)
+
+
+def test_an_administrator_sends_an_address_for_a_new_password(env, page, window, user, browser, anonymous):
+    make_admin(env, user.email)
+    anonymous.register_and_login(unique_email())
+    window.goto(f"/admin/users?q={anonymous.email}")
+    window.settle()
+    window.choose("Actions for .*", 2)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Copy").click()
+    address = page.evaluate("navigator.clipboard.readText()")
+    assert address.startswith(f"{window.base}/app/reset#wmr_")
+    expect(dialog).to_contain_text(address)
+    picture(window, "/reset-address", "light-wide")
+    window.resize(*PHONE)
+    assert (window.overflow(), window.cut_off(), window.violations()) == (0, [], [])
+    picture(window, "/reset-address", "light-phone")
+
+    other = browser.open()
+    other.page.goto(address)
+    expect(other.page.get_by_label("Address or token")).to_have_count(0)
+    other.page.get_by_label("New password").fill("another " + PASSWORD)
+    other.page.get_by_role("button", name="Change password").click()
+    expect(other.page.get_by_text("Password changed.")).to_be_visible()
+    # The address works once, also if it is pasted into the page.
+    other.goto("/reset")
+    other.page.get_by_label("Address or token").fill(address)
+    other.page.get_by_label("New password").fill(PASSWORD)
+    other.page.get_by_role("button", name="Change password").click()
+    expect(other.page.get_by_role("alert")).to_contain_text("wrong, used or expired")
+    other.close()
+
+
+def test_the_audit_log_names_accounts_links_and_hosts(env, page, window, user):
+    make_admin(env, user.email)
+    kept, deleted = user.create()["slug"], user.create()
+    assert user.call("DELETE", f"/api/links/{deleted['id']}").status == 204
+    host = f"{user.email.partition('@')[0]}.example"
+    assert user.call("POST", "/api/admin/hosts", {"host": host}).status == 201
+    window.goto("/admin/audit")
+    rows = page.get_by_role("row").filter(has_text=user.email)
+    for action, subject in (("link.create", f"link {kept}"), ("link.delete", f"link {deleted['slug']}"), ("host.block", f"host {host}")):
+        expect(rows.filter(has_text=action).filter(has_text=subject)).to_have_count(1)
+    rows.first.get_by_role("link", name=user.email).click()
+    expect(page).to_have_url(re.compile(r"actor=\d+"))
+    expect(page.locator("tbody tr").filter(has_not_text=user.email)).to_have_count(0)
+
+
 def test_a_filter_keeps_what_is_typed_while_the_list_arrives(env, page, window, user):
     make_admin(env, user.email)
     held = []
@@ -217,6 +291,9 @@ def test_the_menu_of_a_phone_is_accessible(browser, administrator):
     expect(window.page.get_by_role("link", name="Audit log")).to_be_visible()
     assert window.violations() == []
     assert window.overflow() <= 0
+    window.page.keyboard.press("Escape")
+    expect(window.page.get_by_role("link", name="Audit log")).not_to_be_visible()
+    expect(window.page.get_by_role("button", name="Menu")).to_be_focused()
     window.close()
 
 

@@ -160,6 +160,21 @@ def test_whole_months_and_years_are_stepped_through_and_compared(page, window, u
     expect(page).to_have_url(re.compile(r"range=year"))
 
 
+def test_yesterday_is_a_whole_day_before_today(page, window, user):
+    today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
+    yesterday = today - datetime.timedelta(days=1)
+    user.create()
+    window.goto("/?range=30d")
+    with page.expect_request(lambda request: f"from={yesterday}&to={today}" in request.url):
+        page.get_by_role("button", name="Yesterday").click()
+    expect(page.locator(".range-text")).to_have_text(f"{yesterday.day} {yesterday:%b} {yesterday.year}")
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(r"range=today"))
+    page.keyboard.press("p")
+    expect(page).to_have_url(re.compile(r"range=yesterday"))
+    expect(page.get_by_role("button", name="Yesterday")).to_have_attribute("aria-pressed", "true")
+
+
 def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, user):
     link = user.create()
     window.goto(f"/links/{link['id']}")

@@ -37,7 +37,8 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (to === location.pathname + location.search) return;
   const isOtherPage = new URL(to, location.origin).pathname !== location.pathname;
   // The fragment of a page may be a token, which belongs to the page and not to its parameters.
-  history[replace ? "replaceState" : "pushState"](null, "", isOtherPage ? to : to + location.hash);
+  // The state: whether the entry before this one is another page of ours.
+  history[replace ? "replaceState" : "pushState"](isOtherPage && !replace, "", isOtherPage ? to : to + location.hash);
   place.set(here());
   if (isOtherPage && !replace) scrollTo(0, 0);
 }

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName, Logo } from "../components/icons";
 import { SelectField } from "../components/field";
 import { languages, setLanguage, t, useLanguage } from "../i18n";
+import { useKeys } from "./keyboard";
 import { href, navigate, usePlace } from "./router";
 import { asApiError } from "../api/client";
 import { explain } from "../components/feedback";
@@ -110,7 +111,13 @@ export function Shell({ children, isBare, onHelp }: { children: ComponentChildre
   const user = useUser();
   const { path } = usePlace();
   const [isMenuOpen, setMenuOpen] = useState(false);
+  const toggle = useRef<HTMLButtonElement>(null);
   useEffect(() => setMenuOpen(false), [path]);
+  const closeMenu = () => {
+    setMenuOpen(false);
+    toggle.current?.focus();
+  };
+  useKeys(isMenuOpen ? { Escape: closeMenu } : {});
 
   if (!user || isBare) return <Guest isBare={isBare}>{children}</Guest>;
   return (
@@ -123,7 +130,7 @@ export function Shell({ children, isBare, onHelp }: { children: ComponentChildre
           <a class="brand" href={href("/")}>
             <Logo /> Waymark
           </a>
-          <button type="button" class="icon-button menu-toggle" aria-label={t("menu")} aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
+          <button ref={toggle} type="button" class="icon-button menu-toggle" aria-label={t("menu")} aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
             <Icon name={isMenuOpen ? "close" : "menu"} />
           </button>
         </div>

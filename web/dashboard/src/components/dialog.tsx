@@ -24,7 +24,8 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
     dialog?.showModal();
     return () => {
       dialog?.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      // Once a dialog above this one is closed too: nothing below it takes the focus.
+      queueMicrotask(() => opener instanceof HTMLElement && opener.focus());
     };
   }, []);
 

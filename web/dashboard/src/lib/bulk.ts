@@ -58,13 +58,15 @@ export function parseBulk(text: string, tags: readonly string[]): Bulk {
   return { header: header ? (rows[0]?.text ?? "") : "", items };
 }
 
-const isTime = (text: string) => /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/i.test(text) && !Number.isNaN(Date.parse(text));
+/** 2026-02-31 is no day, but JavaScript takes it for 3 March. */
+const isDay = (day: string) => new Date(Date.parse(day) || 0).toISOString().startsWith(day);
+const isTime = (text: string) => /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/i.test(text) && isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text));
 
 /** A date is the end of its day, or the start for a start, and a time without a zone is in the user's. Everything else stays as it is. */
 function timeOf(text: string, time = "23:59:59"): string {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return fromLocalInput(`${text}T${time}`);
-  const local = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?$/.exec(text);
-  return local && !Number.isNaN(Date.parse(`${local[1]}T${local[2]}Z`)) ? fromLocalInput(`${local[1]}T${local[2]}${local[3] ?? ""}`) : text;
+  const iso = text.replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})/, (_, day: string, month: string, year: string) => `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`);
+  const [, day = "", clock = time] = /^(\d{4}-\d{2}-\d{2})(?:[T ]+(\d{2}:\d{2}(?::\d{2})?))?$/.exec(iso) ?? [];
+  return isDay(day) && !Number.isNaN(Date.parse(`${day}T${clock}Z`)) ? fromLocalInput(`${day}T${clock}`) : text;
 }
 
 function faultOf(link: NewLink): BulkItem["fault"] {

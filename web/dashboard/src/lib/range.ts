@@ -1,7 +1,7 @@
 import type { Params } from "../app/router";
 import { currentZone } from "../app/settings";
 
-export const PRESETS = ["today", "7d", "30d", "90d", "month", "year", "custom"] as const;
+export const PRESETS = ["today", "yesterday", "7d", "30d", "90d", "month", "year", "custom"] as const;
 export type Preset = (typeof PRESETS)[number];
 export type Interval = "hour" | "day" | "week" | "month";
 
@@ -39,11 +39,14 @@ function isDate(text: string | null): text is string {
 }
 
 function firstDay(preset: Preset, today: string): string {
-  const days = { today: 0, "7d": -6, "30d": -29, "90d": -89 } as Partial<Record<Preset, number>>;
+  const days = { today: 0, yesterday: -1, "7d": -6, "30d": -29, "90d": -89 } as Partial<Record<Preset, number>>;
   if (preset === "month") return `${today.slice(0, 7)}-01`;
   if (preset === "year") return `${today.slice(0, 4)}-01-01`;
   return addDays(today, days[preset] ?? -29);
 }
+
+/** The first day after the range. */
+const endDay = (preset: Preset, today: string) => (preset === "yesterday" ? today : addDays(today, 1));
 
 function intervalOf(days: number): Interval {
   if (days <= 2) return "hour";
@@ -64,7 +67,7 @@ export function rangeOf(params: URLSearchParams, now = Date.now()): Range {
   const isCustom = isDate(start) && isDate(end) && start <= end;
   const preset = isCustom ? "custom" : named === undefined || named === "custom" ? "30d" : named;
   const from = isCustom ? start : firstDay(preset, today);
-  const to = addDays(isCustom ? end : today, 1);
+  const to = isCustom ? addDays(end, 1) : endDay(preset, today);
   return { preset, from, to, interval: intervalOf(daysBetween(from, to)), compare: compareOf(preset, from, to) };
 }
 
@@ -78,7 +81,7 @@ export function stepRange(range: Range, step: -1 | 1, now = Date.now()): Params 
   if (from > today) return undefined;
   const isNow = (preset: Preset) => {
     if (preset === "month" || preset === "year") return preset === range.compare && firstDay(preset, today) === from;
-    return preset !== "custom" && firstDay(preset, today) === from && to === addDays(today, 1);
+    return preset !== "custom" && firstDay(preset, today) === from && endDay(preset, today) === to;
   };
   const preset = PRESETS.find(isNow);
   return preset ? { range: preset, from: "", to: "" } : { range: "", from, to: addDays(to, -1) };

@@ -10,6 +10,12 @@ export function normalizeUrl(text: string): string {
   return isHost ? `https://${url}` : url;
 }
 
+/** The host of an address, as it is written: "example.com" of "https://example.com:8080/page". A host alone stays. */
+export function hostOf(text: string): string {
+  const [authority = ""] = text.trim().replace(/^([a-z][a-z\d+.-]*:)?\/\//i, "").split(/[/?#\\]/);
+  return authority.replace(/^.*@/, "").replace(/^([^:]*|\[.*\]):\d*$/, "$1");
+}
+
 export function utmOf(url: string): Utm {
   const params = URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams();
   return Object.fromEntries(UTM_FIELDS.map((field) => [field, params.get(field) ?? ""])) as Utm;

@@ -1,6 +1,6 @@
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { setParams, usePlace } from "../app/router";
+import { href, setParams, usePlace } from "../app/router";
 import { Empty, ErrorBox, Skeleton } from "../components/feedback";
 import { FilterField } from "../components/field";
 import { t } from "../i18n";
@@ -14,6 +14,12 @@ const describe = (details: Entry["details"]) =>
   Object.entries(details as Record<string, unknown>)
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
+
+/** What an entry is about: its name, also one that is in use no more, or its number. */
+function subjectOf({ subject_id, subject_name, details }: Entry) {
+  const { slug, host } = details as { slug?: string; host?: string };
+  return subject_name ?? slug ?? host ?? subject_id;
+}
 
 function numberOf(text: string | null): number | undefined {
   const value = Number(text);
@@ -38,7 +44,7 @@ export default function AuditPage() {
       {data?.entries.length === 0 && <Empty title={t("audit.none")} text={t("links.nomatch.text")} />}
       {data && data.entries.length > 0 && (
         <div class="card table-card">
-          <table class="table">
+          <table class="table audit">
             <caption class="visually-hidden">{t("audit")}</caption>
             <thead>
               <tr>
@@ -56,13 +62,10 @@ export default function AuditPage() {
                   <td>
                     <code class="nowrap">{entry.action}</code>
                     <div class="muted">
-                      {entry.subject_type} {entry.subject_id} {entry.subject_name}
+                      {entry.subject_type} {subjectOf(entry)}
                     </div>
                   </td>
-                  <td>
-                    {entry.actor_id ?? t("audit.nobody")}
-                    <div class="muted">{entry.actor_email}</div>
-                  </td>
+                  <td>{entry.actor_id ? <a href={href("/admin/audit", { actor: entry.actor_id })}>{entry.actor_email ?? entry.actor_id}</a> : t("audit.nobody")}</td>
                   <td class="wide-only muted">{describe(entry.details)}</td>
                   <td class="wide-only mono muted">{entry.request_id}</td>
                 </tr>

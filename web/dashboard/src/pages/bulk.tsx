@@ -14,13 +14,16 @@ import { formatCount, formatTime, hostAndSlug, shortenUrl } from "../lib/format"
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The server judges what is no time. */
-const formatGivenTime = (time: string) => (Number.isNaN(Date.parse(time)) ? time : formatTime(time));
+/** What else a line says about its link. */
+function describe({ title, tags, starts_at, expires_at }: BulkItem["link"]): string {
+  const times = [starts_at && t("starts.at", { time: formatTime(starts_at) }), expires_at && t("expires.at", { time: formatTime(expires_at) })];
+  return [title, tags?.join(", "), ...times].filter(Boolean).join(" · ");
+}
 
 function Preview({ items }: { items: BulkItem[] }) {
   return (
     <div class="card table-card">
-      <table class="table">
+      <table class="table preview">
         <caption class="card-head">{tn("bulk.preview", items.length)}</caption>
         <thead>
           <tr>
@@ -29,15 +32,6 @@ function Preview({ items }: { items: BulkItem[] }) {
             </th>
             <th scope="col">{t("destination")}</th>
             <th scope="col">{t("slug")}</th>
-            <th scope="col" class="wide-only">
-              {t("title")}
-            </th>
-            <th scope="col" class="wide-only">
-              {t("tags")}
-            </th>
-            <th scope="col" class="wide-only">
-              {t("expires")}
-            </th>
           </tr>
         </thead>
         <tbody>
@@ -46,11 +40,9 @@ function Preview({ items }: { items: BulkItem[] }) {
               <td class="number muted">{item.line}</td>
               <td class="cell-link">
                 <div class="ellipsis">{shortenUrl(item.link.original_url)}</div>
+                <div class="muted">{describe(item.link)}</div>
               </td>
               <td class="mono">{item.link.slug ?? <span class="muted">{t("random")}</span>}</td>
-              <td class="wide-only">{item.link.title}</td>
-              <td class="wide-only">{item.link.tags?.join(", ")}</td>
-              <td class="wide-only nowrap">{item.link.expires_at && formatGivenTime(item.link.expires_at)}</td>
             </tr>
           ))}
         </tbody>

@@ -7,27 +7,30 @@ import { SubmitButton, TextField } from "../components/field";
 import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 import { formatDate } from "../lib/format";
+import { hostOf } from "../lib/urls";
 
 function BlockForm({ onBlocked }: { onBlocked: () => void }) {
-  const [host, setHost] = useState("");
+  const [text, setText] = useState("");
   const [reason, setReason] = useState("");
   const [withSubdomains, setWithSubdomains] = useState(true);
   const { error, isBusy, run } = useAction();
+  const host = hostOf(text);
   const submit = async (event: Event) => {
     event.preventDefault();
-    const isDone = await run(() => unwrap(api.POST("/api/admin/hosts", { body: { host: host.trim(), reason, with_subdomains: withSubdomains } })));
+    const isDone = await run(() => unwrap(api.POST("/api/admin/hosts", { body: { host, reason, with_subdomains: withSubdomains } })));
     if (!isDone) return;
     notify(t("host.blocked", { host }));
-    setHost("");
+    setText("");
     setReason("");
     onBlocked();
   };
   return (
     <form class="card form" onSubmit={submit}>
       <h2>{t("host.block")}</h2>
+      <p class="hint">{t("host.when")}</p>
       {error && <ErrorBox error={error} />}
       <div class="field-row">
-        <TextField label={t("host")} hint={t("host.hint")} required autocomplete="off" value={host} error={error?.fields.host} onInput={setHost} />
+        <TextField label={t("host")} hint={host === text.trim() ? t("host.hint") : t("host.reduced", { host })} required autocomplete="off" value={text} error={error?.fields.host} onInput={setText} />
         <TextField label={t("reason")} hint={t("reason.hint")} maxLength={200} value={reason} error={error?.fields.reason} onInput={setReason} />
       </div>
       <label class="check">

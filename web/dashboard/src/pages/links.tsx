@@ -232,13 +232,15 @@ export default function LinksPage() {
   const [editing, setEditing] = useState<Link>();
   const isCreating = params.get("edit") === "new";
   const create = () => setParams({ edit: "new" });
-  const close = () => (isCreating ? setParams({ edit: "" }, { replace: true }) : setEditing(undefined));
+  const leave = () => (isCreating ? setParams({ edit: "" }, { replace: true }) : setEditing(undefined));
+  // A form that another page opened leads back there.
+  const close = () => (isCreating && history.state ? history.back() : leave());
   useKeys({ c: create });
 
   const links = data?.links ?? [];
   const chosen = links.filter((link) => selected.has(link.id));
   const saved = (link: Link) => {
-    close();
+    leave();
     if (editing) sayEdited(editing, link, reload);
     else notify(t("link.created", { url: hostAndSlug(link.short_url) }));
     reload();

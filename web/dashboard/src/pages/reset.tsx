@@ -8,14 +8,15 @@ import { useAction } from "../components/use_action";
 import { t } from "../i18n";
 
 export default function ResetPage() {
-  const [token, setToken] = useState("");
+  const [given] = useState(location.hash.slice(1));
+  const [token, setToken] = useState(given);
   const [password, setPassword] = useState("");
   const { error, isBusy, run } = useAction();
 
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      await unwrap(api.POST("/api/auth/password-reset", { body: { token: token.trim(), new_password: password } }));
+      await unwrap(api.POST("/api/auth/password-reset", { body: { token: token.trim().replace(/^.*#/, ""), new_password: password } }));
       notify(t("password.changed"));
       navigate(href("/login"));
     });
@@ -25,7 +26,7 @@ export default function ResetPage() {
     <form class="card auth" onSubmit={submit}>
       <h1>{t("reset.title")}</h1>
       {error && <ErrorBox error={error} />}
-      <TextField label={t("reset.token")} hint={t("reset.hint")} required value={token} onInput={setToken} error={error?.fields.token} autocomplete="off" />
+      {!/^wmr_\w{43}$/.test(given) && <TextField label={t("reset.token")} hint={t("reset.hint")} required value={token} onInput={setToken} error={error?.fields.token} autocomplete="off" />}
       <TextField label={t("password.new")} hint={t("password.hint")} type="password" autocomplete="new-password" required minLength={8} value={password} onInput={setPassword} error={error?.fields.new_password} />
       <SubmitButton isBusy={isBusy}>{t("password.change")}</SubmitButton>
     </form>

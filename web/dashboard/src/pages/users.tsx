@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
-import { setParams, usePlace } from "../app/router";
+import { href, setParams, usePlace } from "../app/router";
 import { currentUser } from "../app/session";
 import { notify } from "../app/toasts";
 import { CopyButton } from "../components/copy_button";
@@ -45,12 +45,14 @@ function QuotaDialog({ user, onClose, onSaved }: { user: Account; onClose: () =>
 }
 
 function ResetDialog({ reset, onClose }: { reset: Reset; onClose: () => void }) {
+  // A fragment is not sent to the server, so that no log has it.
+  const url = `${location.origin}${href("/reset")}#${reset.token}`;
   return (
     <Dialog title={t("reset.made")} onClose={onClose}>
       <p>{t("reset.made.text", { time: formatTime(reset.expires_at) })}</p>
-      <p class="secret mono">{reset.token}</p>
+      <p class="secret mono">{url}</p>
       <footer class="dialog-foot">
-        <CopyButton withText text={reset.token} label={t("reset.copy")} />
+        <CopyButton withText text={url} label={t("shares.copy")} />
       </footer>
     </Dialog>
   );
@@ -62,7 +64,8 @@ function UserRow({ user, items }: { user: Account; items: MenuItem[] }) {
       <td class="cell-link">
         <strong>{user.email ?? <span class="muted">{t("user.deleted")}</span>}</strong>
         <div class="muted">
-          {user.name} · {t("audit.actor")} {user.id}
+          {user.name && `${user.name} · `}
+          {t("audit.actor")} {user.id}
         </div>
       </td>
       <td>
