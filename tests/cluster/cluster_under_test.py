@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 
 from clusterlib.errors import ClusterError
@@ -101,6 +102,13 @@ class Cluster:
         self.kubectl("scale", "--replicas=1", *(f"statefulset/{name}" for name in ("kafka", "postgres", "redis")))
         self.node.kubectl("-n", "kube-system", "scale", "--replicas=1", "deployment/coredns")
         self.kubectl("delete", "pods", "--field-selector=status.phase=Failed")
+
+    def forget_lost_pods(self):
+        """Linux sends a new connection to the pod, alive or not, to which one with the same port went that has not ended."""
+        alive = {pod["status"].get("podIP") for pod in self.get("pods", "--all-namespaces")["items"]}
+        known = set(re.findall(r"src=.* src=(10\.244\.\S+) ", self.node.run("conntrack", "--dump", "--protonum", "tcp").stdout))
+        for address in known - alive:
+            self.node.run("conntrack", "--delete", "--reply-src", address, check=False)
 
     # --- Kafka ---
 

@@ -25,10 +25,11 @@ def cluster():
 
 @pytest.fixture(autouse=True)
 def healthy(cluster):
-    """Each test begins with all pods ready and an empty journal, whatever the one before it did."""
+    """Each test begins with all pods ready, an empty journal and no way to a lost pod, whatever the one before it did."""
     cluster.repair()
     cluster.wait_until_ready()
     cluster.wait_until_shipped()
+    cluster.forget_lost_pods()
 
 
 def answers(api):
