@@ -53,7 +53,7 @@ def size_of(name, short, full):
     return int(os.environ.get(f"CHAOS_{name}", full if FULL else short))
 
 
-CLICKS = size_of("CLICKS", 10_000, 1_000_000)
+CLICKS = size_of("CLICKS", 6_000, 1_000_000)
 KILLS = size_of("KILLS", 3, 100)
 FREEZES = size_of("FREEZES", 1, 50)
 POSTGRES_STOPS = size_of("POSTGRES_STOPS", 1, 20)

@@ -17,8 +17,8 @@ from processes import popen
 from promises import FULL
 from redirector_harness import RedirectorStack
 
-REQUESTS = int(os.environ.get("CHAOS_EXPIRY_REQUESTS", size(10_000, 1_000_000)))
-RATE = size(1250, 5000)
+REQUESTS = int(os.environ.get("CHAOS_EXPIRY_REQUESTS", size(6_000, 1_000_000)))
+RATE = size(750, 5000)
 EVERY_US = 10_000
 WINDOW_S = 1
 GRACE_S = 5

@@ -10,7 +10,7 @@ import pytest
 from harness import FULL, SEED, assert_answers, observe, size, wait_until
 from redirector_harness import MB, Events
 
-RATE = int(os.environ.get("CHAOS_RATE", size(1000, 2000)))
+RATE = int(os.environ.get("CHAOS_RATE", size(500, 2000)))
 KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(6, 1000)))
 KILLS_WITHOUT_KAFKA = size(2, 50)
 BEFORE_S = 60

@@ -17,7 +17,7 @@ from harness import FULL, assert_answers, observe, size, wait_until
 from redirector_harness import Events, Visitors, redirector_stack
 from stacklib.ports import Ports
 
-RATE = int(os.environ.get("CHAOS_RATE", size(800, 2000)))
+RATE = int(os.environ.get("CHAOS_RATE", size(400, 2000)))
 OUTAGE_S = size(2, 60)
 STAMPEDE = size(1000, 10_000)
 CONNECTIONS = 64

@@ -94,7 +94,7 @@ def shared(tmp_path_factory):
     stack("down", "--state", path)
 
 
-def test_down_leaves_no_process_and_the_next_up_has_the_same_data(folder):
+def test_down_leaves_no_process_and_the_next_up_has_the_same_data(embedded, folder):
     stack(*up_arguments(folder))
     with psycopg2.connect(addresses(folder)["PG_URL"]) as connection:
         connection.cursor().execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (17)")
@@ -281,7 +281,7 @@ def test_a_secure_stack_requires_kafka_and_stays_secure(folder, monkeypatch):
     assert_all_gone(folder)
 
 
-def test_starts_several_instances_and_restarts_them_with_their_ports(folder):
+def test_starts_several_instances_and_restarts_them_with_their_ports(embedded, folder):
     options = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
     said = stack("up", "--build", BUILD, "--state", folder, *options).stdout
     found = addresses(folder)
