@@ -198,6 +198,11 @@ static void does_not_connect_with_a_wrong_password(void **state)
 	redis_pool_free(pool);
 }
 
+static bool has_logged_the_outage(void *fixture)
+{
+	return backend_fixture_logged(fixture, "redis_cannot_connect") > 0;
+}
+
 static void starts_without_redis_and_connects_later(void **state)
 {
 	struct backend_fixture *f = *state;
@@ -207,6 +212,7 @@ static void starts_without_redis_and_connects_later(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(ping(pool), ERR_UNAVAILABLE);
 	assert_false(redis_pool_is_reachable(pool));
+	backend_fixture_wait(has_logged_the_outage, f, TEST_DEADLINE_MS);
 	assert_in_range(backend_fixture_logged(f, "redis_cannot_connect"), 1, 2);
 	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	backend_fixture_wait(works, pool, TEST_DEADLINE_MS);
