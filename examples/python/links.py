@@ -12,6 +12,7 @@ relies on, and says how to keep the copy in a database.
 """
 
 import json
+import math
 import signal
 import sys
 
@@ -48,6 +49,8 @@ def remove(links, slug):
 def take(record, links, versions):
     slug = record.key().decode()
     if record.value() is None:
+        # If the purge before it is gone, its version is unknown, and no other can be right: a purged slug is not used again.
+        versions.setdefault(slug, math.inf)
         remove(links, slug)
         return
     # Skip records of other types, which later versions may add to the topic.

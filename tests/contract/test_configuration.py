@@ -177,6 +177,14 @@ def test_more_insync_replicas_than_replicas_are_refused(replicas, needed, is_rig
     assert is_right or "TOPICS_MIN_INSYNC: is greater than TOPICS_REPLICATION" in done.stderr
 
 
+def test_a_topic_without_replicas_is_refused(tmp_path):
+    path = tmp_path / "topics"
+    path.write_text("a.topic 1\n")
+    environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path), "TOPICS_REPLICATION": "0"}
+    done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "TOPICS_REPLICATION: is 0" in done.stderr) == (EXIT_USAGE, True), done.stderr
+
+
 # --- misspelt names ---
 
 PROGRAMS = [*TABLES, "migrate", "waymark-topics", "rebuild-stats"]

@@ -253,26 +253,31 @@ def publish_states(env, purged, messages):
     return event.link.version
 
 
-# Takes a record with a state that no version has had yet.
-TAKES_A_LATER_STATE = """
+# Takes records: with a state that no version has had yet, and late ones of a link of which only the tombstone is left.
+TAKES = """
 import links
 from waymark.v1.link_event_pb2 import Link, LinkEvent
 
 class Record:
-    def key(self): return b"later"
+    def __init__(self, slug, link): self.slug, self.link = slug, link
+    def key(self): return self.slug.encode()
     def headers(self): return [("ce_type", links.TYPE)]
-    def value(self): return LinkEvent(link=Link(slug="later", version=1, state=77)).SerializeToString()
+    def value(self): return self.link and LinkEvent(link=Link(slug=self.slug, version=1, **self.link)).SerializeToString()
 
-links.take(Record(), {}, {})
+copy, versions = {}, {}
+links.take(Record("later", {"state": 77}), copy, versions)
+links.take(Record("purged", None), copy, versions)
+links.take(Record("purged", {"state": 1}), copy, versions)
 """
 
 
-def test_the_example_of_links_takes_a_state_of_a_later_version(programs):
+def test_the_example_of_links_takes_a_later_state_and_no_purged_link(programs):
     path = os.pathsep.join([programs["python"][1]["PYTHONPATH"], str(EXAMPLES / "python")])
     environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-B", "-c", TAKES_A_LATER_STATE], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-B", "-c", TAKES], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["state"] == "OTHER"
+    (line,) = map(json.loads, done.stdout.splitlines())
+    assert (line["slug"], line["state"]) == ("later", "OTHER")
 
 
 def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):

@@ -75,13 +75,15 @@ static size_t check_file(const struct config *config, struct strbuf *problems)
 	return count;
 }
 
-/* Kafka would create such topics and refuse each write to them. */
 static size_t check_copies(const struct config *config, struct strbuf *problems)
 {
+	size_t wrong = env_expect(config->replication != 0, "TOPICS_REPLICATION",
+	                          "is 0: use 1 or more, or -1 for the brokers' default", problems);
+	/* Kafka would create such topics and refuse each write to them. */
 	bool is_right = config->replication < 1 || config->min_insync <= config->replication;
-	return env_expect(is_right, "TOPICS_MIN_INSYNC",
-	                  "is greater than TOPICS_REPLICATION: no record could be written",
-	                  problems);
+	return wrong + env_expect(is_right, "TOPICS_MIN_INSYNC",
+	                          "is greater than TOPICS_REPLICATION: no record could be written",
+	                          problems);
 }
 
 static size_t check(const void *arg, struct strbuf *problems)
