@@ -125,6 +125,16 @@ def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
         expect(page.get_by_role("row").filter(has_text="Größe")).to_have_count(0)
 
 
+def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page, window, user):
+    window.goto("/links/bulk")
+    for title in ("Bücher, frisch", '"Bücher, frisch"'):
+        page.get_by_label("Addresses").fill(f"https://example.com/12;article-12;{title};rote Schuhe|Sommer")
+        line = page.get_by_role("row").filter(has_text="Bücher, frisch")
+        expect(line).to_contain_text("rote Schuhe, Sommer")
+        expect(line).to_contain_text("article-12")
+        expect(page.get_by_role("button", name="Create 1 link")).to_be_enabled()
+
+
 def test_a_last_visit_of_a_bot_is_explained_by_the_count_of_bots(page, window, user, visitor):
     link = user.create()
     visitor.follow(link["slug"], agent=GOOGLEBOT)

@@ -38,7 +38,7 @@ export interface Bulk {
   items: BulkItem[];
 }
 
-/** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or spaces; tags are for all of them. */
+/** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or commas; tags are for all of them. */
 export function parseBulk(text: string, tags: readonly string[]): Bulk {
   const rows = parseCsv(text);
   const header = rows[0] && columnsOf(rows[0].cells);
@@ -48,7 +48,8 @@ export function parseBulk(text: string, tags: readonly string[]): Bulk {
     const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
     if (cell("slug")) link.slug = cell("slug");
     if (cell("title")) link.title = cell("title");
-    const all = new Set([...cell("tags").split(/[|\s]+/).filter(Boolean), ...tags]);
+    const own = cell("tags").split(/[|,]/).map((tag) => tag.trim());
+    const all = new Set([...own.filter(Boolean), ...tags]);
     if (all.size > 0) link.tags = [...all];
     if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
     if (cell("starts_at")) link.starts_at = timeOf(cell("starts_at"), "00:00:00");

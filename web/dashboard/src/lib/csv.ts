@@ -15,10 +15,11 @@ export interface CsvRow {
   text: string;
 }
 
-/** Rows of RFC 4180 text without empty ones. The separator is a comma, semicolon or tab, whichever the first line has. */
+/** Rows of RFC 4180 text without empty ones. The separator is a comma, semicolon or tab: the one that the first line has most often. */
 export function parseCsv(text: string): CsvRow[] {
-  const firstLine = text.slice(0, text.search(/[\r\n]|$/));
-  const separator = [",", ";", "\t"].find((each) => firstLine.includes(each)) ?? ",";
+  const firstLine = text.slice(0, text.search(/[\r\n]|$/)).replace(/"[^"]*"/g, "");
+  const count = (separator: string) => firstLine.split(separator).length;
+  const separator = [",", ";", "\t"].reduce((best, each) => (count(each) > count(best) ? each : best));
   const rows: CsvRow[] = [];
   let begin = text.charCodeAt(0) === 0xfeff ? 1 : 0;
   let line = 1;
