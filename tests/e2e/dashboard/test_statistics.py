@@ -4,7 +4,7 @@ import datetime
 import re
 import zoneinfo
 
-from clients import CHROME
+from clients import CHROME, GOOGLEBOT
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
@@ -158,6 +158,21 @@ def test_whole_months_and_years_are_stepped_through_and_compared(page, window, u
     expect(page.get_by_label("From", exact=True)).to_have_value(f"{today.year - 1}-01-01")
     page.keyboard.press("n")
     expect(page).to_have_url(re.compile(r"range=year"))
+
+
+def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
+    link = user.create()
+    for agent in (CHROME, CHROME, GOOGLEBOT):
+        visitor.follow(link["slug"], address=BERLIN, agent=agent)
+    user.wait_for_visits(link["id"], 2, bots=1)
+    window.goto(f"/links/{link['id']}?range=7d")
+    chart = page.get_by_role("group", name="Visits over time")
+    for choice, visits in (("Humans only", 2), ("Humans and bots", 3), ("Bots only", 1)):
+        page.get_by_label("Which visits").select_option(choice)
+        expect(page.locator(".tile-count").first).to_have_text(str(visits))
+        expect(page.locator(".as-table tbody tr").last.locator("td").first).to_have_text(str(visits))
+        chart.press("End")
+        expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
 
 
 def test_yesterday_is_a_whole_day_before_today(page, window, user):

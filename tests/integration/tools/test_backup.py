@@ -78,7 +78,7 @@ def test_a_file_that_is_no_copy_is_refused(names, tmp_path):
     path = tmp_path / "notes"
     path.write_text("no copy")
     done = try_backup(names[1], "restore", path)
-    assert (done.returncode, done.stderr) == (1, f"backup: {path} is no copy that dump has written\n")
+    assert (done.returncode, done.stderr) == (1, f"backup: {path} is damaged, or no copy that dump has written\n")
     assert not exists(names[1])
 
 

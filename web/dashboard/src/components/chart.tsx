@@ -7,6 +7,7 @@ import { t } from "../i18n";
 import { formatCompact, formatCount } from "../lib/format";
 import type { Interval } from "../lib/range";
 import { formatStart } from "../lib/starts";
+import { type Bots, shownCount } from "./panel";
 
 type Point = Schemas["TimeSeries"]["points"][number];
 
@@ -17,7 +18,7 @@ export interface ChartProps {
   to: string;
   /** Of the range before, aligned by number. */
   previous?: Point[];
-  withBots: boolean;
+  bots: Bots;
 }
 
 const HEIGHT = 260;
@@ -31,14 +32,14 @@ function isRunning({ points, to }: ChartProps, at: number): boolean {
 }
 
 function sentence(props: ChartProps, at: number): string {
-  const { interval, points, previous, withBots } = props;
+  const { interval, points, previous, bots } = props;
   const point = points[at];
   if (!point) return "";
   const name = formatStart(interval, point.start);
-  const parts = [`${isRunning(props, at) ? t("so.far", { time: name }) : name}: ${t("visits")} ${formatCount(point.humans)}`, `${t("unique")} ${formatCount(point.unique_visitors)}`];
-  if (withBots) parts.push(`${t("bots")} ${formatCount(point.bots)}`);
+  const parts = [`${isRunning(props, at) ? t("so.far", { time: name }) : name}: ${t("visits")} ${formatCount(shownCount(point, bots))}`, `${t("unique")} ${formatCount(point.unique_visitors)}`];
+  if (bots === "include") parts.push(`${t("bots")} ${formatCount(point.bots)}`);
   const before = previous?.[at];
-  if (before) parts.push(`${t("before")} ${formatCount(before.humans)}`);
+  if (before) parts.push(`${t("before")} ${formatCount(shownCount(before, bots))}`);
   return parts.join(", ");
 }
 
@@ -50,7 +51,7 @@ function optionsFor(props: ChartProps, width: number): uPlot.Options {
     { stroke: accent, width: 2, fill: colour("--accent-soft"), points: { show: props.points.length < 3 } },
     { stroke: colour("--series-2"), width: 1.5, points: { show: false } },
   ];
-  if (props.withBots) series.push({ stroke: colour("--series-3"), width: 1.5, points: { show: false } });
+  if (props.bots === "include") series.push({ stroke: colour("--series-3"), width: 1.5, points: { show: false } });
   if (props.previous) series.push({ stroke: colour("--text-muted"), width: 1.5, dash: [4, 4], points: { show: false } });
   return {
     width,
@@ -84,17 +85,17 @@ function label(interval: Interval, seconds: number): string {
   return interval === "hour" ? text.replace(/^\S+\s/, "") : text;
 }
 
-function dataOf({ points, previous, withBots }: ChartProps): uPlot.AlignedData {
+function dataOf({ points, previous, bots }: ChartProps): uPlot.AlignedData {
   // The future is empty, not zero.
   const now = Date.now();
   const value = (point: Point, count: number) => (Date.parse(point.start) > now ? null : count);
   const data: uPlot.AlignedData = [
     points.map((point) => Date.parse(point.start) / 1000),
-    points.map((point) => value(point, point.humans)),
+    points.map((point) => value(point, shownCount(point, bots))),
     points.map((point) => value(point, point.unique_visitors)),
   ];
-  if (withBots) data.push(points.map((point) => value(point, point.bots)));
-  if (previous) data.push(points.map((_, at) => previous[at]?.humans ?? null));
+  if (bots === "include") data.push(points.map((point) => value(point, point.bots)));
+  if (previous) data.push(points.map((_, at) => (previous[at] ? shownCount(previous[at], bots) : null)));
   return data;
 }
 
@@ -126,8 +127,8 @@ export default function Chart(props: ChartProps) {
   // The start of the point that the cursor stands on: its position and its number change with the size and the data.
   const [cursor, setCursor] = useState<string | null>(null);
   const theme = useTheme();
-  const data = useMemo(() => dataOf(props), [props.points, props.previous, props.withBots]);
-  const shape = `${props.interval} ${props.withBots} ${props.previous !== undefined} ${theme} ${props.points.length < 3}`;
+  const data = useMemo(() => dataOf(props), [props.points, props.previous, props.bots]);
+  const shape = `${props.interval} ${props.bots} ${props.previous !== undefined} ${theme} ${props.points.length < 3}`;
   const at = cursor === null ? -1 : props.points.findIndex((point) => point.start === cursor);
   const latest = useRef(at);
   latest.current = at;

@@ -12,7 +12,7 @@ import { useThrottled } from "../lib/use_throttled";
 import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 import { SelectField } from "./field";
-import { botsOf, Panel } from "./panel";
+import { type Bots, botsOf, Panel, shownCount } from "./panel";
 import { RangeBar } from "./range_bar";
 
 const Chart = lazy(() => import("./chart"), 6);
@@ -46,13 +46,13 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
 }
 
 /** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
-function Tiles({ totals, withBots }: { totals: Totals; withBots: boolean }) {
+function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   const { compared } = totals; // null: not kept
   const range = formatSpan(totals.from, totals.to);
   return (
     <>
-      <dl class={withBots ? "tiles with-bots" : "tiles"}>
-        <Tile label={t("visits")} count={totals.humans} before={compared?.humans} />
+      <dl class={bots === "include" ? "tiles with-bots" : "tiles"}>
+        <Tile label={t("visits")} count={shownCount(totals, bots)} before={compared ? shownCount(compared, bots) : undefined} />
         <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />
         <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />
       </dl>
@@ -61,9 +61,9 @@ function Tiles({ totals, withBots }: { totals: Totals; withBots: boolean }) {
   );
 }
 
-const formatMaybe = (count: number | undefined) => (count === undefined ? "–" : formatCount(count));
+const formatMaybe = (point: Series["points"][number] | undefined, bots: Bots) => (point ? formatCount(shownCount(point, bots)) : "–");
 
-function SeriesTable({ series }: { series: Series }) {
+function SeriesTable({ series, bots }: { series: Series; bots: Bots }) {
   return (
     <details class="disclosure as-table">
       <summary>{t("as.table")}</summary>
@@ -81,10 +81,10 @@ function SeriesTable({ series }: { series: Series }) {
           {series.points.map((point, at) => (
             <tr key={point.start}>
               <th scope="row">{formatStart(series.interval, point.start)}</th>
-              <td class="number">{formatCount(point.humans)}</td>
+              <td class="number">{formatCount(shownCount(point, bots))}</td>
               <td class="number">{formatCount(point.unique_visitors)}</td>
               <td class="number">{formatCount(point.bots)}</td>
-              {series.compared && <td class="number">{formatMaybe(series.compared.points[at]?.humans)}</td>}
+              {series.compared && <td class="number">{formatMaybe(series.compared.points[at], bots)}</td>}
             </tr>
           ))}
         </tbody>
@@ -149,9 +149,9 @@ export function Statistics({ source }: { source: Source }) {
       <section class="card" aria-label={t("chart.label")}>
         {data ? (
           <>
-            <Tiles totals={data.totals} withBots={bots !== ""} />
-            <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} withBots={bots !== ""} />
-            <SeriesTable series={data.series} />
+            <Tiles totals={data.totals} bots={bots} />
+            <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} bots={bots} />
+            <SeriesTable series={data.series} bots={bots} />
           </>
         ) : (
           !error && <Skeleton lines={5} height={48} />
