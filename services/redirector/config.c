@@ -64,6 +64,11 @@ static const struct env_var vars[] = {
 	ENV_BOOL(
 		"PG_POOLED", struct config, pg_pooled, "false",
 		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
+	/* On a busy day, a wait of two seconds is better than a 503. */
+	ENV_INT("PG_WAIT_MS", struct config, pg_wait_ms, "2000", 100, 600000,
+	        "how long a lookup waits for a free connection; a new connection may take half of it"),
+	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "2000", 100,
+	        600000, "timeout of one statement"),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
 	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
 	ENV_GROUP("Redis"),

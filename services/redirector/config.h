@@ -27,6 +27,8 @@ struct config {
 	int64_t ops_port;
 	char pg_url[1024];
 	bool pg_pooled; /* through a pooler in transaction mode */
+	int64_t pg_wait_ms;
+	int64_t pg_statement_timeout_ms;
 	char redis_url[512];
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;

@@ -12,14 +12,6 @@
 #include "services/redirector/redis_loop_adapter.h"
 
 #define LOOKUPS_MAX 16384
-/*
- * Short, because Redis has to be faster than PostgreSQL. A hung Redis costs this once; then it is
- * not queried until it replies again.
- */
-#define PG_CONNECT_TIMEOUT_MS 1000
-/* On a busy day, a wait of two seconds is better than a 503. */
-#define PG_STATEMENT_TIMEOUT_MS 2000
-#define PG_WAIT_MS 2000
 #define HEADER_DEADLINE_MS 10000
 #define IDLE_MS 60000
 /* The part of DRAIN_MS that running requests may take; the rest is for Kafka. */
@@ -72,9 +64,9 @@ static enum err create_stores(struct redirector *r)
 		.url = r->config->pg_url,
 		.application_name = "waymark-redirector",
 		.max = workers + 3, /* plus salt_cache, bloom_filter_loader and host_guard */
-		.wait_ms = PG_WAIT_MS,
-		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
-		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
+		.wait_ms = r->config->pg_wait_ms,
+		.connect_timeout_ms = r->config->pg_wait_ms / 2,
+		.statement_timeout_ms = r->config->pg_statement_timeout_ms,
 		.is_pooled = r->config->pg_pooled,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = r->clock,

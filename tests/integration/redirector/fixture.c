@@ -69,8 +69,10 @@ static void reset_config(struct fixture *f)
 	strbuf_clear(&problems);
 	test_database_url(f->database, "waymark_redirector", f->config.pg_url);
 	f->config.http_port = f->config.ops_port = 0;
-	/* On a busy machine Redis may need longer than visitors would wait for it. */
+	/* On a busy machine a store may need longer than visitors would wait for it. */
 	f->config.redis_timeout_ms = FIXTURE_TIMEOUT_MS;
+	f->config.pg_wait_ms = 2 * FIXTURE_TIMEOUT_MS;
+	f->config.pg_statement_timeout_ms = FIXTURE_TIMEOUT_MS;
 	f->config.memory_cache_bytes = (int64_t)1024 * 1024;
 	f->config.memory_ttl_ms = 0;
 	f->config.unknown_slugs_per_minute = 0;
