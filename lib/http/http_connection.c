@@ -21,7 +21,7 @@ void http_connection_free(struct http_connection *c)
 	free(c);
 }
 
-struct http_connection *http_connection_of(struct http_exchange *x)
+struct http_connection *http_connection_of(const struct http_exchange *x)
 {
 	return (struct http_connection *)(void *)((char *)x -
 	                                          offsetof(struct http_connection, exchange));

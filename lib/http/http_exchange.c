@@ -360,6 +360,11 @@ bool http_exchange_is_abandoned(const struct http_exchange *x)
 	return atomic_load(&x->phase) == HTTP_PHASE_ABANDONED;
 }
 
+bool http_exchange_is_half_closed(const struct http_exchange *x)
+{
+	return atomic_load(&http_connection_of(x)->is_half_closed);
+}
+
 void http_exchange_resume(struct http_exchange *x)
 {
 	if (http_exchange_is_abandoned(x)) {

@@ -178,18 +178,18 @@ struct http_connection {
 	int fd;
 	bool lingers; /* the peer may still be sending when this connection ends; see http_linger.h
 	               */
-	bool is_half_closed;   /* the peer has sent FIN; see http_half_close.h */
-	bool is_measured;      /* acked_bytes belongs to the response that is being sent */
-	uint64_t acked_bytes;  /* at the last check of the reader */
-	_Atomic int ref_count; /* of an abandoned connection: the loop and the caller that must
-	                          resume the exchange */
+	_Atomic bool is_half_closed; /* the peer has sent FIN; see http_half_close.h */
+	bool is_measured;            /* acked_bytes belongs to the response that is being sent */
+	uint64_t acked_bytes;        /* at the last check of the reader */
+	_Atomic int ref_count;       /* of an abandoned connection: the loop and the caller that
+	                                must resume the exchange */
 	struct http_exchange exchange;
 };
 
 struct http_connection *http_connection_new(struct http_loop *loop, size_t body_bytes_max);
 void http_connection_free(struct http_connection *c);
 
-struct http_connection *http_connection_of(struct http_exchange *x);
+struct http_connection *http_connection_of(const struct http_exchange *x);
 
 /* Safe from any thread. Drops a reference to an abandoned connection; the last one frees it. */
 void http_connection_unref(struct http_connection *c);

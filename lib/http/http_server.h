@@ -308,6 +308,13 @@ int64_t http_exchange_taking_us(const struct http_exchange *x);
 void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader reader, void *arg);
 
 /*
+ * Whether the client has closed its side of the connection: it sends nothing more, and usually it
+ * reads nothing more. A suspended push reader learns it in no other way. Safe from any thread until
+ * the exchange ends.
+ */
+bool http_exchange_is_half_closed(const struct http_exchange *x);
+
+/*
  * Ends HTTP_PENDING, and the wait of a push reader. Safe from any thread, also before the handler
  * has returned HTTP_PENDING. The server owns x from here on.
  */

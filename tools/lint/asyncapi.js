@@ -84,6 +84,7 @@ async function main() {
     for (const message of described) {
       const name = message['x-protobuf-message'];
       compareMessage(name, message.payload, types.messages[`.${name}`], types);
+      if (message.headers) expect(`${name}, ce_type`, message.headers.properties.ce_type.const, message.name);
     }
     if (described.length === 0) problems.push('no message has x-protobuf-message');
     compareTopics(Object.values(content.channels), readTopics('deploy/topics.conf'));

@@ -63,6 +63,9 @@ static bool read_request(struct request *r, struct bulk_update *update)
 	                                 request_now_us(r), &update->edit, &wrong);
 	reject_members(body, &wrong);
 	json_free(body);
+	if (err == OK && update->edit.members == 0)
+		http_problem_add_field(&wrong, "", "required",
+		                       "must have original_url, state, expires_at or tags");
 	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE,
 	                          r->user_id, &update->params, &wrong) != OK)
 		err = ERR_INVALID;

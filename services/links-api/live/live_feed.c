@@ -113,6 +113,13 @@ static bool has_missed(const struct live_feed *feed, const struct live_position 
 
 /* --- a stream, with the lock --- */
 
+/* A client that closes its connection gives up its place at once, not at the next heartbeat. */
+static bool has_ended(const struct live_stream *s, int64_t now_us)
+{
+	return s->feed->is_ending || now_us >= s->ends_us ||
+	       http_exchange_is_half_closed(s->exchange);
+}
+
 static void add_reset(struct live_stream *s, struct strbuf *out)
 {
 	strbuf_add_text(out, RESET);
@@ -210,7 +217,7 @@ enum http_chunk live_feed_read_stream(void *stream, struct strbuf *out)
 	int64_t now_us = clock_steady_us(feed->config.clock);
 	pthread_mutex_lock(&feed->lock);
 	fill(s, now_us, out);
-	bool is_last = feed->is_ending || now_us >= s->ends_us;
+	bool is_last = has_ended(s, now_us);
 	s->is_waiting = !is_last && out->len == 0;
 	pthread_mutex_unlock(&feed->lock);
 	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
@@ -377,7 +384,7 @@ static bool is_due(const struct live_stream *s, int64_t now_us)
 {
 	const struct live_feed *feed = s->feed;
 	bool has_place = is_ready(feed) && (s->has_news || s->generation != feed->generation);
-	return has_place || feed->is_ending || now_us >= s->heartbeat_us || now_us >= s->ends_us;
+	return has_place || has_ended(s, now_us) || now_us >= s->heartbeat_us;
 }
 
 /* Resumes under the lock: a stream that waits is not closed meanwhile. */

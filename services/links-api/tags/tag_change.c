@@ -189,7 +189,7 @@ static enum http_progress answer_error(const struct tag_change *change, enum err
 	if (change->has_too_many_colors)
 		return response_conflict(
 			r, "state", "/color",
-			"your account has 1,000 colors, the most allowed; delete one");
+			"Your account already has 1,000 colors. Delete one first.");
 	if (err == ERR_NOT_FOUND)
 		return response_problem(r, 404, NULL,
 		                        "None of your links has this tag. In a path, write the "

@@ -50,6 +50,8 @@ def test_a_new_link_is_returned_with_all_fields(ann):
     assert ann.call("GET", f"/api/urls/{link['id']}").json == answer.json
     head = ann.call("HEAD", f"/api/links/{link['id']}")
     assert (head.status, head.body, head.headers["etag"]) == (200, b"", '"v1"')
+    known = ann.call("GET", f"/api/links/{link['id']}", headers={"If-None-Match": '"v1"'})
+    assert known.status == 200, "its counts may have changed without the version"
 
 
 def test_requested_values_are_stored(ann):

@@ -270,6 +270,18 @@ def read_until_all(sockets, wanted):
     return received
 
 
+def test_a_client_that_closes_its_side_ends_its_stream_and_frees_its_place(start, user):
+    service = start(LIVE_STREAMS_PER_ACCOUNT=1, LIVE_STREAM_S=600)
+    (first,) = open_streams(service, user, 1)
+    read_until_all([first], b"retry: 1000\n\n")
+    first.shutdown(socket.SHUT_WR)
+    wait_until(lambda: metric(service, "waymark_live_streams") == 0, 60, "the stream to end")
+    (second,) = open_streams(service, user, 1)
+    read_until_all([second], b"retry: 1000\n\n")
+    first.close()
+    second.close()
+
+
 def test_500_listeners_hold_no_worker_and_end_with_the_service(start, user, database, publish):
     service = start(LIVE_STREAMS=500, LIVE_STREAMS_PER_ACCOUNT=500, LIVE_STREAM_S=600, HTTP_WORKERS=2, HTTP_HEAVY_WORKERS=1)
     sockets = []
