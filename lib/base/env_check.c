@@ -59,6 +59,16 @@ static bool is_part_of_the_internet(const char *entry)
 	       memcmp(&ranges.range[0], &all.range[0], sizeof(all.range[0])) != 0;
 }
 
+/* 10.0.0.5/8 may mean one proxy or all of 10.0.0.0/8. */
+static bool has_no_host_bits(const char *entry)
+{
+	struct client_ip_ranges ranges;
+	struct client_ip address;
+	return client_ip_ranges_parse(entry, &ranges) == OK && ranges.count == 1 &&
+	       client_ip_parse(entry, strcspn(entry, "/"), &address) == OK &&
+	       memcmp(ranges.range[0].bytes, address.bytes, sizeof(address.bytes)) == 0;
+}
+
 size_t env_check_networks(const char *list, const char *name, struct strbuf *problems)
 {
 	struct client_ip_ranges ranges;
@@ -67,6 +77,11 @@ size_t env_check_networks(const char *list, const char *name, struct strbuf *pro
 	if (wrong == 0)
 		wrong = env_check_entries(list, is_part_of_the_internet, name,
 		                          "has all addresses: each client could claim any of them",
+		                          problems);
+	if (wrong == 0)
+		wrong = env_check_entries(list, has_no_host_bits, name,
+		                          "is an address inside a network: write the network, like "
+		                          "10.0.0.0/8, or the address without a prefix",
 		                          problems);
 	if (wrong == 0 && client_ip_ranges_parse(list, &ranges) != OK) {
 		strbuf_add_format(problems, "%s: has more than %d networks\n", name,

@@ -27,7 +27,8 @@ size_t env_check_entries(const char *list, bool (*is_valid)(const char *entry), 
 
 /*
  * A list of networks as client_ip_ranges_parse takes it. A network of all addresses is a problem:
- * who trusts it lets each client name any address as its own.
+ * who trusts it lets each client name any address as its own. So is 10.0.0.5/8, which has bits
+ * after its prefix.
  */
 size_t env_check_networks(const char *list, const char *name, struct strbuf *problems);
 

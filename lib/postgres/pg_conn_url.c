@@ -8,6 +8,7 @@
 #include "lib/postgres/pg_libpq.h"
 
 #define NAME "PG_URL"
+#define PARAMETER_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
 /* Several hosts may have a port each; an empty one is the default. */
 static size_t check_ports(const char *ports, struct strbuf *problems)
@@ -49,15 +50,38 @@ static size_t check_option(const char *keyword, const char *value, struct strbuf
 	return 0;
 }
 
-size_t pg_conn_url_check(const char *url, struct strbuf *problems)
+/*
+ * why is the message of libpq. Only an unknown parameter is repeated: other messages may quote the
+ * password. So may a URL whose password has an unescaped "/": then an "@" follows the "?".
+ */
+static size_t reject_syntax(const char *url, const char *why, struct strbuf *problems)
 {
-	char *why = NULL; /* may quote the password, so it is dropped */
-	PQconninfoOption *options = PQconninfoParse(url, &why);
-	PQfreemem(why);
-	size_t wrong = env_expect(
-		options != NULL, NAME,
+	static const char *const unknown[] = { "invalid URI query parameter: \"",
+		                               "invalid connection option \"" };
+	const char *query = strchr(url, '?');
+	bool may_quote_password = !why || (query && strchr(query, '@'));
+	for (size_t i = 0; i < ARRAY_SIZE(unknown) && !may_quote_password; i++) {
+		size_t prefix_len = strlen(unknown[i]);
+		if (strncmp(why, unknown[i], prefix_len) != 0)
+			continue;
+		const char *parameter = why + prefix_len;
+		size_t len = strspn(parameter, PARAMETER_CHARACTERS);
+		if (len > 0 && parameter[len] == '"')
+			return env_check_reject(NAME, parameter, len, "is not a parameter of libpq",
+			                        problems);
+	}
+	return env_expect(
+		false, NAME,
 		"is not a libpq connection string like postgresql://user:password@host:5432/database",
 		problems);
+}
+
+size_t pg_conn_url_check(const char *url, struct strbuf *problems)
+{
+	char *why = NULL;
+	PQconninfoOption *options = PQconninfoParse(url, &why);
+	size_t wrong = options ? 0 : reject_syntax(url, why, problems);
+	PQfreemem(why);
 	/* The first problem is enough: a second one may follow from it. */
 	for (PQconninfoOption *each = options; each && each->keyword && wrong == 0; each++) {
 		if (each->val && each->val[0])

@@ -147,9 +147,11 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "must not exceed LOCK_AT_MOST_S", problems);
-	wrong += env_check_entries(config->destination_resolvers, global_resolver_servers_are_valid,
-	                           "DESTINATION_RESOLVERS", "is not the IP address of a DNS server",
-	                           problems);
+	wrong += env_check_entries(
+		config->destination_resolvers, global_resolver_server_is_valid,
+		"DESTINATION_RESOLVERS",
+		"is not the IP address of a DNS server, or its port is not from 1 to 65535",
+		problems);
 	wrong +=
 		env_expect(config->retention.after_midnight_s < DAY_S, "RETENTION_AFTER_MIDNIGHT_S",
 	                   "must be less than a day, 86400", problems);

@@ -113,7 +113,7 @@ static const struct env_var vars[] = {
 	ENV_INT("ACCOUNTS_PER_HOUR", struct config, accounts_per_hour, "20", 0, 1000000000,
 	        "registrations per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("LIVE_STREAMS", struct config, live_streams, "600", 0, 65536,
-	        "open streams of visits (GET /api/live); each holds a connection of HTTP_CONNECTIONS"),
+	        "open streams of visits (GET /api/live); each holds a connection of HTTP_CONNECTIONS, so fewer than these"),
 	ENV_INT("LIVE_STREAMS_PER_ACCOUNT", struct config, live_streams_per_account, "8", 1, 65536,
 	        "open streams of visits per account"),
 	ENV_INT("LIVE_STREAM_S", struct config, live_stream_s, "30", 1, 3600,
@@ -214,10 +214,20 @@ static size_t check_health_urls(const char *urls, struct strbuf *problems)
 	                  "has more than 16 entries", problems);
 }
 
+/* Streams that take every connection leave none for other requests. */
+static size_t check_live_streams(const struct config *config, struct strbuf *problems)
+{
+	if (config->http_connections == 0 || config->live_streams < config->http_connections)
+		return 0;
+	strbuf_add_format(problems,
+	                  "LIVE_STREAMS: %lld must be less than HTTP_CONNECTIONS, which is %lld\n",
+	                  (long long)config->live_streams, (long long)config->http_connections);
+	return 1;
+}
+
 static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
-	struct jwt_secrets secrets;
 	size_t wrong = 0;
 	wrong += env_expect(http_server_is_address(config->http_address), "HTTP_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
@@ -228,8 +238,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += redis_url_check(config->redis_url, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
-	wrong += env_expect(jwt_secrets_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
-	                    "must be 1 to 8 secrets of at least 32 bytes each", problems);
+	wrong += jwt_secrets_check(config->jwt_secret, problems);
 	wrong += check_lists(config, problems);
 	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",
 	                     HOST_POLICY_BLOCKLIST, problems);
@@ -237,6 +246,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	                     HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += check_health_urls(config->health_urls, problems);
+	wrong += check_live_streams(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;
 }

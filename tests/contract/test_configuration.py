@@ -28,6 +28,9 @@ EVERY = [
     ({"PG_URL": "postgresql://["}, "PG_URL", "postgresql://user:password@host"),
     ({"PG_URL": "postgresql://a:sesame@h:port/d"}, "PG_URL", '"port"'),
     ({"PG_URL": "postgresql://h:1,i:70000/d"}, "PG_URL", '"70000"'),
+    ({"PG_URL": "postgresql://a:sesame@h/d?sslmod=require"}, "PG_URL", '"sslmod" is not a parameter of libpq'),
+    ({"PG_URL": "host=h password=sesame sslmod=require"}, "PG_URL", '"sslmod" is not a parameter of libpq'),
+    ({"PG_URL": "postgresql://a:b/c?sesame=d@h/e"}, "PG_URL", "postgresql://user:password@host"),
     ({"PG_URL": "postgresql://h/d?sslmode=on"}, "PG_URL", '"on"'),
     ({"PG_URL": "postgresql://h/d?sslmode=require&sslrootcert=/no/ca.pem"}, "PG_URL", "/no/ca.pem cannot be read: No such file"),
     ({"PG_URL_FILE": "/no/url", "PG_URL": ""}, "PG_URL_FILE", "/no/url"),
@@ -64,6 +67,8 @@ OF_SERVERS = [
     ({"PUBLIC_BASE_URL": "https://wm.example/?a=b"}, "PUBLIC_BASE_URL", "query"),
     ({"TRUSTED_PROXIES": "10.0.0.0/8, proxy"}, "TRUSTED_PROXIES", '"proxy"'),
     ({"TRUSTED_PROXIES": "10.0.0.0/33"}, "TRUSTED_PROXIES", '"10.0.0.0/33"'),
+    ({"TRUSTED_PROXIES": "10.0.0.1, 10.0.0.5/8"}, "TRUSTED_PROXIES", '"10.0.0.5/8" is an address inside a network'),
+    ({"TRUSTED_PROXIES": "fd00::1/8"}, "TRUSTED_PROXIES", '"fd00::1/8"'),
     ({"TRUSTED_PROXIES": "10.0.0.1 " * 65}, "TRUSTED_PROXIES", "64"),
     ({"BLOCKED_HOSTS_FILE": "/no/hosts"}, "BLOCKED_HOSTS_FILE", "No such file"),
     ({"ALLOWED_HOSTS_FILE": "/dev/null"}, "ALLOWED_HOSTS_FILE", "does not allow any host"),
@@ -85,7 +90,14 @@ OF_REDIRECTOR = [
 ]
 OF_LINKS_API = [
     ({"JWT_SECRET": "x" * 31}, "JWT_SECRET", "32"),
-    ({"JWT_SECRET": f"{SECRET},short"}, "JWT_SECRET", "32"),
+    ({"JWT_SECRET": f"{SECRET},sesame,{SECRET}"}, "JWT_SECRET", "secret 2 has 6 bytes, but at least 32"),
+    ({"JWT_SECRET": ",".join([SECRET] * 9)}, "JWT_SECRET", "has 9 secrets, but 1 to 8"),
+    ({"HEALTH_URLS": "a=http://h:1, b=http://h:70000"}, "HEALTH_URLS", '"b=http://h:70000"'),
+    ({"HEALTH_URLS": "a=https://h:1"}, "HEALTH_URLS", '"a=https://h:1"'),
+    ({"HEALTH_URLS": "a=http://[:::1]:1"}, "HEALTH_URLS", '"a=http://[:::1]:1"'),
+    ({"HEALTH_URLS": "a=http://10.0.0.300:1"}, "HEALTH_URLS", '"a=http://10.0.0.300:1"'),
+    ({"LIVE_STREAMS": "1024"}, "LIVE_STREAMS", "1024 must be less than HTTP_CONNECTIONS, which is 1024"),
+    ({"HTTP_CONNECTIONS": "600"}, "LIVE_STREAMS", "600 must be less than HTTP_CONNECTIONS, which is 600"),
     ({"RESERVED_SLUGS": "help, no/slug"}, "RESERVED_SLUGS", '"no/slug"'),
     ({"OWN_HOSTS": "wm.example, https://wm.example"}, "OWN_HOSTS", '"https://wm.example"'),
     ({"CORS_ORIGINS": "https://app.example, app.example"}, "CORS_ORIGINS", '"app.example"'),
@@ -105,6 +117,9 @@ OF_JANITOR = [
     ({"LOCK_AT_LEAST_S": "900"}, "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S"),
     ({"EXPIRY_LOCK_AT_LEAST_S": "900"}, "EXPIRY_LOCK_AT_LEAST_S", "LOCK_AT_MOST_S"),
     ({"DESTINATION_RESOLVERS": "1.1.1.1,dns.example"}, "DESTINATION_RESOLVERS", '"dns.example"'),
+    ({"DESTINATION_RESOLVERS": "1.1.1.1:53,1.1.1.1:70000"}, "DESTINATION_RESOLVERS", '"1.1.1.1:70000"'),
+    ({"DESTINATION_RESOLVERS": "1.1.1.1:dns"}, "DESTINATION_RESOLVERS", '"1.1.1.1:dns"'),
+    ({"DESTINATION_RESOLVERS": "[2606:4700::1111]:0"}, "DESTINATION_RESOLVERS", '"[2606:4700::1111]:0"'),
     ({"DESTINATION_CHECKS": "yes"}, "DESTINATION_CHECKS", '"yes"'),
     ({"RETENTION_AFTER_MIDNIGHT_S": "86400"}, "RETENTION_AFTER_MIDNIGHT_S", "86400"),
 ]
@@ -131,6 +146,21 @@ def test_a_valid_environment_is_accepted_and_nothing_is_created(program, tmp_pat
     done = run(program, {}, tmp_path, "--check-config")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("program", "changes"),
+    [
+        ("janitor", {"DESTINATION_RESOLVERS": "1.1.1.1, 1.1.1.1:53, 2606:4700::1111, [2606:4700::1111]:53"}),
+        ("links-api", {"TRUSTED_PROXIES": "10.0.0.5, 10.0.0.0/8, 10.0.0.5/32, fd00::1, fd00::/8"}),
+        ("links-api", {"HEALTH_URLS": "a=http://h:1/, b=http://10.0.0.3:1, c=http://[::1]:1, d=http://10-0-0-300.h2:1"}),
+        ("links-api", {"HTTP_CONNECTIONS": "8", "LIVE_STREAMS": "7"}),
+        ("links-api", {"JWT_SECRET": f"{SECRET},{SECRET}"}),
+    ],
+)
+def test_each_right_form_is_accepted(program, changes, tmp_path):
+    done = run(program, changes, tmp_path, "--check-config")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
 @pytest.mark.parametrize("program", [program for program, table in TABLES.items() if OF_KAFKA[0] in table])

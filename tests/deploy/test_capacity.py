@@ -115,6 +115,29 @@ def test_stores_adds_up_the_connections_of_all_pods():
     assert int(total) == sum(pods[name] * each for name, each in connections.items())
 
 
+def test_scaling_lists_what_production_requests(production):
+    text = (ROOT / "docs/scaling.md").read_text()
+    services = [each for each in production.workloads if not each.is_job]
+    pods = {each.name: each.thing["spec"].get("replicas") for each in services}
+    for kind, least in (("HorizontalPodAutoscaler", "minReplicas"), ("ScaledObject", "minReplicaCount")):
+        pods |= {each["spec"]["scaleTargetRef"]["name"]: each["spec"][least] for each in production.all(kind)}
+    listed = {}
+    for workload in services:
+        for container in workload.containers:
+            count = pods[workload.name] + listed.get(container["name"], [0])[0]
+            requests, most = container["resources"]["requests"], container["resources"]["limits"]["memory"]
+            listed[container["name"]] = [count, cores_of(requests["cpu"]), description.bytes_of(requests["memory"]) // MiB, description.bytes_of(most)]
+    rows = re.findall(r"^\| ([\w-]+)(?:, [^|]*)? \| (\d+) \| ([\d.]+) \| ([\d,]+) MiB \| (?:(\d+) (M|G)iB )?\|$", text, re.M)
+    found = {
+        name: [int(count), float(cores), int(memory.replace(",", "")), int(most or 0) * {"G": 1024 * MiB}.get(unit, MiB)] for name, count, cores, memory, most, unit in rows
+    }
+    total = found.pop("together")
+    assert found == listed
+    cores, memory = (sum(count * each[n] for count, *each in listed.values()) for n in (0, 1))
+    assert total == [sum(pods.values()), round(cores, 2), memory, 0]
+    assert f"The pods request {cores:g} cores" in " ".join(text.split())
+
+
 def problems_after(original, change):
     rendered = rendering.Rendering(original.name, copy.deepcopy(original.things))
     change(rendered)

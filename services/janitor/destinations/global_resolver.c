@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/select.h>
 
+#include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
+#include "lib/base/env_check.h"
 #include "lib/base/global_address.h"
 
 #define ATTEMPT_MS 1000
@@ -156,12 +158,21 @@ bool global_resolver_is_private_literal(const char *host)
 	return is_literal(host, &lookup) && lookup.has_private;
 }
 
-bool global_resolver_servers_are_valid(const char *servers)
+/* True without a port too. c-ares takes any digits and ignores what follows them. */
+static bool has_valid_port(const char *server)
 {
+	const char *bracket = strchr(server, ']');
+	const char *colon = strchr(bracket ? bracket : server, ':');
+	bool is_bare_ipv6 = !bracket && colon && strchr(colon + 1, ':');
+	return !colon || is_bare_ipv6 || env_check_is_port(colon + 1, strlen(colon + 1));
+}
+
+bool global_resolver_server_is_valid(const char *server)
+{
+	struct client_ip address;
 	ares_channel channel;
-	if (servers[0] == '\0')
-		return true;
-	if (open_channel(servers, &channel) != OK)
+	if (client_ip_parse(server, strlen(server), &address) != OK || !has_valid_port(server) ||
+	    open_channel(server, &channel) != OK)
 		return false;
 	close_channel(channel);
 	return true;

@@ -34,7 +34,7 @@ enum err global_resolver_lookup(const char *servers, const char *host, int64_t t
 /* True for a literal address that is not global. Needs no lookup. */
 bool global_resolver_is_private_literal(const char *host);
 
-/* Whether c-ares can parse the list. For checks of the configuration. */
-bool global_resolver_servers_are_valid(const char *servers);
+/* Whether server is one entry of servers, as above. For checks of the configuration. */
+bool global_resolver_server_is_valid(const char *server);
 
 #endif

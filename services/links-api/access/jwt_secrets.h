@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
+#include "lib/base/strbuf.h"
 
 #define JWT_SECRETS_MAX 8
 #define JWT_SECRETS_BYTES_MAX 4096
@@ -25,6 +26,12 @@ struct jwt_secrets {
  * JWT_SECRETS_MAX.
  */
 enum err jwt_secrets_parse(const char *text, struct jwt_secrets *out) MUST_CHECK;
+
+/*
+ * Returns 0 if jwt_secrets_parse accepts the value of JWT_SECRET. Otherwise returns 1 and appends a
+ * line to problems that says which secret is wrong, without its text.
+ */
+size_t jwt_secrets_check(const char *text, struct strbuf *problems);
 
 const char *jwt_secrets_get(const struct jwt_secrets *list, size_t index);
 

@@ -1,7 +1,10 @@
 #include "services/links-api/health/health_target.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/base/env_check.h"
 
@@ -21,12 +24,24 @@ static bool take(const char *text, size_t len, const char *characters, char *out
 	return true;
 }
 
+static bool is_address(int family, const char *text)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	return inet_pton(family, text, address) == 1;
+}
+
 static bool take_host(const char *text, size_t len, struct health_target *out)
 {
 	if (len > 2 && text[0] == '[' && text[len - 1] == ']')
 		return take(text + 1, len - 2, DIGITS "abcdefABCDEF:.", out->host,
-		            sizeof(out->host));
-	return take(text, len, LOWER UPPER DIGITS ".-_", out->host, sizeof(out->host));
+		            sizeof(out->host)) &&
+		       is_address(AF_INET6, out->host);
+	if (!take(text, len, LOWER UPPER DIGITS ".-_", out->host, sizeof(out->host)))
+		return false;
+	/* The last label of a name is never a number. */
+	const char *dot = strrchr(out->host, '.');
+	const char *last = dot ? dot + 1 : out->host;
+	return last[strspn(last, DIGITS)] != '\0' || is_address(AF_INET, out->host);
 }
 
 enum err health_target_parse(const char *entry, struct health_target *out)

@@ -101,7 +101,7 @@ def crowd(service, count, request):
 
 def test_clients_that_read_nothing_keep_nobody_out(start):
     """A large document stays in the sending connection, a small one leaves it idle."""
-    service = start(HTTP_CONNECTIONS=32)
+    service = start(HTTP_CONNECTIONS=32, LIVE_STREAMS=8)
     responses = 'waymark_http_requests_total{code="2xx"}'
     for path in ("/openapi.json", "/problems/json"):
         answered = metric(service, responses)

@@ -82,6 +82,22 @@ def test_a_file_that_is_no_copy_is_refused(names, tmp_path):
     assert not exists(names[1])
 
 
+def test_an_existing_database_is_named_with_its_links_and_stays_as_it_is(names, copy):
+    done = try_backup(names[0], "restore", copy)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"backup: the database {names[0]} exists already and has 1 links; nothing was changed."), done.stderr
+    assert f"ALTER DATABASE {names[0]} RENAME" in done.stderr
+    assert run("SELECT slug FROM links", names[0]) == ("copied",)
+
+
+def test_an_existing_database_of_something_else_is_refused_too(names, copy):
+    run(f"CREATE DATABASE {names[1]}", "postgres")
+    done = try_backup(names[1], "restore", copy)
+    assert (done.returncode, "exists already and has no links" in done.stderr) == (1, True), done.stderr
+    assert exists(names[1])
+    run(f"DROP DATABASE {names[1]}", "postgres")
+
+
 def test_a_damaged_copy_leaves_no_database(names, copy, tmp_path):
     path = tmp_path / "damaged"
     path.write_bytes(copy.read_bytes()[:-1000])

@@ -124,7 +124,8 @@ static void names_invalid_and_contradictory_variables(void **state)
 	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused(
 		"DESTINATION_RESOLVERS", "dns.example",
-		"DESTINATION_RESOLVERS: \"dns.example\" is not the IP address of a DNS server\n");
+		"DESTINATION_RESOLVERS: \"dns.example\" is not the IP address of a DNS server, or its port is not "
+		"from 1 to 65535\n");
 	assert_refused("LOG_LEVEL", "loud",
 	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }

@@ -221,7 +221,7 @@ const de: Catalogue = {
   "health.WaymarkServiceMissing": "Es gibt keinen Prozess von {subject}.",
   "health.WaymarkServiceMissing.do": "Starte einen, oder berichtige HEALTH_URLS.",
   "health.WaymarkTargetDown": "{subject} antwortet nicht, wie es sollte.",
-  "health.WaymarkTargetDown.do": "Sieh dir das Ende des Logs an, und starte den Prozess neu. Wenn dort etwas anderes antwortet, berichtige HEALTH_URLS.",
+  "health.WaymarkTargetDown.do": "Sieh dir das Ende des Logs an, und starte den Prozess neu. Ein eingefrorener Prozess antwortet nicht innerhalb einer Sekunde: Beende ihn vorher mit kill -9. Wenn dort etwas anderes antwortet, berichtige HEALTH_URLS.",
   "health.as_of": "Gezählt bis",
   "health.at": "Stand {time}",
   "health.behind": "{time} im Rückstand",

@@ -168,7 +168,7 @@ export const en = {
   "health.WaymarkServiceMissing": "There is no process of {subject}.",
   "health.WaymarkServiceMissing.do": "Start one, or correct HEALTH_URLS.",
   "health.WaymarkTargetDown": "{subject} does not answer as it should.",
-  "health.WaymarkTargetDown.do": "Look at the end of its log, and start it again. If something else answers there, correct HEALTH_URLS.",
+  "health.WaymarkTargetDown.do": "Look at the end of its log, and start it again. A frozen process does not respond within a second: end it first, with kill -9. If something else answers there, correct HEALTH_URLS.",
   "health.as_of": "Counted up to",
   "health.at": "As of {time}",
   "health.behind": "{time} behind",
