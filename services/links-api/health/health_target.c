@@ -41,7 +41,8 @@ static bool take_host(const char *text, size_t len, struct health_target *out)
 	/* The last label of a name is never a number. */
 	const char *dot = strrchr(out->host, '.');
 	const char *last = dot ? dot + 1 : out->host;
-	return last[strspn(last, DIGITS)] != '\0' || is_address(AF_INET, out->host);
+	return last[0] == '\0' || last[strspn(last, DIGITS)] != '\0' ||
+	       is_address(AF_INET, out->host);
 }
 
 enum err health_target_parse(const char *entry, struct health_target *out)
