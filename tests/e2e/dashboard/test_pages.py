@@ -116,13 +116,14 @@ def test_an_administrator_sends_an_address_for_a_new_password(env, page, window,
 
 def test_the_audit_log_names_accounts_links_and_hosts(env, page, window, user):
     make_admin(env, user.email)
-    kept, deleted = user.create()["slug"], user.create()
+    kept, deleted, shared = user.create()["slug"], user.create(), user.create()
+    assert user.call("POST", "/api/shares", {"link_id": shared["id"]}).status == 201
     assert user.call("DELETE", f"/api/links/{deleted['id']}").status == 204
     host = f"{user.email.partition('@')[0]}.example"
     assert user.call("POST", "/api/admin/hosts", {"host": host}).status == 201
     window.goto("/admin/audit")
     rows = page.get_by_role("row").filter(has_text=user.email)
-    for action, subject in (("link.create", f"link {kept}"), ("link.delete", f"link {deleted['slug']}"), ("host.block", f"host {host}")):
+    for action, subject in (("link.create", f"link {kept}"), ("link.delete", f"link {deleted['slug']}"), ("share.create", f"share {shared['slug']}"), ("host.block", f"host {host}")):
         expect(rows.filter(has_text=action).filter(has_text=subject)).to_have_count(1)
     rows.first.get_by_role("link", name=user.email).click()
     expect(page).to_have_url(re.compile(r"actor=\d+"))
