@@ -260,6 +260,31 @@ def test_the_focus_returns_to_where_it_was_before_a_form(page, window, user):
     expect(page).to_have_url(re.compile(r"/links$"))
 
 
+def test_the_focus_goes_to_a_new_link_and_to_the_neighbour_of_a_deleted_one(page, window, user):
+    first, second, third = (user.create()["slug"] for _ in range(3))
+    name = lambda slug: row(page, slug).get_by_role("link", name=slug)  # noqa: E731
+    window.goto("/links")
+    window.settle()
+    window.choose(f"Actions for .*{second}", -1)
+    expect(row(page, second)).to_have_count(0)
+    expect(name(first)).to_be_focused()
+    window.choose(f"Actions for .*{first}", -1)
+    expect(row(page, first)).to_have_count(0)
+    expect(name(third)).to_be_focused()
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(name(first)).to_be_focused()
+    page.get_by_label("Select all links of this page").check()
+    window.press("Delete")
+    expect(page.get_by_text("Create your first link")).to_be_visible()
+    expect(page.locator("main")).to_be_focused()
+    # The button that opens the form goes with the empty list.
+    page.get_by_role("button", name="Create link").last.press("Enter")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    page.keyboard.type("https://example.com/new")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="example.com/new").get_by_role("link")).to_be_focused()
+
+
 def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
     create = open_form(window)
     page.get_by_label("Destination", exact=True).fill(" example.com/a b?q=c d#e f ")
