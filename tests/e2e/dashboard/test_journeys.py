@@ -650,6 +650,19 @@ def test_the_preview_of_a_bulk_shows_everything_on_a_phone(browser, user):
     window.close()
 
 
+def test_a_session_is_revoked_only_after_a_question(page, window, browser, user):
+    other = browser.open()
+    other.login(user.email)
+    sessions = lambda: len(user.call("GET", "/api/auth/sessions").json["sessions"])  # noqa: E731
+    window.goto("/account")
+    for answer, left in (("Cancel", 2), ("Revoke", 1)):
+        page.get_by_role("button", name="Revoke Chrome").press("Enter")
+        page.get_by_role("dialog").get_by_role("button", name=answer, exact=True).press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        wait_until(lambda left=left: sessions() == left, 60, "the sessions")
+    other.close()
+
+
 def test_logging_out_ends_the_session(page, window, user):
     window.goto("/links")
     page.get_by_role("button", name="Log out").click()

@@ -49,6 +49,11 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     window.press("Make administrator")
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Administrator")
     window.choose("Actions for .*", -1)
+    window.press("Cancel")
+    assert anonymous.call("GET", "/api/links").status == 200
+    window.choose("Actions for .*", -1)
+    expect(page.get_by_role("dialog")).to_contain_text("Their links keep working.")
+    window.press("Block")
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Blocked")
     assert anonymous.call("GET", "/api/links").status == 403
     window.press("Audit log")
