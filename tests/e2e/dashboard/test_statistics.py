@@ -5,6 +5,7 @@ import re
 import zoneinfo
 
 from clients import CHROME, GOOGLEBOT
+from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
@@ -97,6 +98,26 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     shown.reload()
     expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
     reader.close()
+
+
+def test_an_address_or_a_key_that_is_being_made_is_shown_whatever_is_pressed(page, window, user):
+    link = user.create()
+    held = []
+    for path, opener, request, field, made in (
+        (f"/links/{link['id']}", "Share", "**/api/shares", "Title", "Statistics shared"),
+        ("/keys", "Create API key", "**/api/keys", "Name", "API key created"),
+    ):
+        window.goto(path)
+        page.get_by_role("button", name=opener, exact=True).first.click()
+        page.route(request, lambda route: held.append(route))
+        page.get_by_role("dialog").get_by_label(field, exact=True).fill("For the board")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Please wait …")).to_be_visible()
+        page.keyboard.press("Escape")
+        wait_until(lambda: page.wait_for_timeout(10) or held, 60, "the request")
+        held.pop().continue_()
+        expect(page.get_by_role("dialog", name=made)).to_be_visible()
+        page.unroute(request)
 
 
 def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
