@@ -700,6 +700,11 @@ def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor
     menu_of(page, "mail", "Rename")
     page.get_by_label("Name", exact=True).fill("spring")
     expect(page.get_by_role("dialog")).to_contain_text("2 links of mail get the tag spring instead")
+    page.get_by_label("Name", exact=True).press("Enter")
+    expect(page.get_by_role("dialog", name="Merge tags")).to_contain_text("2 links of mail get the tag spring instead")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(1)
+    assert [tag["name"] for tag in user.call("GET", "/api/tags").json["tags"]] == ["mail", "spring"]
     page.get_by_label("Name", exact=True).fill("letter")
     page.get_by_label("Name", exact=True).press("Enter")
     expect(page.get_by_text("mail is now letter; 2 links changed.")).to_be_visible()

@@ -572,7 +572,7 @@ const de: Catalogue = {
   "tag.renamed_one": "{tag} heißt jetzt {name}; {count} Link geändert.",
   "tag.renamed_other": "{tag} heißt jetzt {name}; {count} Links geändert.",
   "tag.sort.links": "Meiste Links",
-  "tag.sort.name": "Nach Namen",
+  "tag.sort.name": "Nach Namen (A–Z)",
   "tag.sort.visits": "Meiste Besuche",
   "tag.uncolored": "{tag} hat keine Farbe mehr.",
   tags: "Tags",

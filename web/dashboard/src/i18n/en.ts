@@ -519,7 +519,7 @@ export const en = {
   "tag.renamed_one": "{tag} is now {name}; {count} link changed.",
   "tag.renamed_other": "{tag} is now {name}; {count} links changed.",
   "tag.sort.links": "Most links",
-  "tag.sort.name": "By name",
+  "tag.sort.name": "By name (A–Z)",
   "tag.sort.visits": "Most visits",
   "tag.uncolored": "{tag} has no color any more.",
   tags: "Tags",
