@@ -125,6 +125,20 @@ def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
         expect(page.get_by_role("row").filter(has_text="Größe")).to_have_count(0)
 
 
+def test_columns_may_have_the_names_that_the_page_shows(browser, user):
+    window = browser.open(locale="de-DE")
+    window.login(user.email)
+    window.goto("/links/bulk")
+    lines = "Tags;Ziel;Endet;Kurzname;Notizen\nmai;example.com/mai;31.12.2099;{slug};Bitte prüfen"
+    window.page.get_by_role("textbox").first.fill(lines.format(slug=user.email.partition("@")[0][-20:]))
+    window.page.get_by_role("button", name="1 Link erstellen").click()
+    expect(window.page.get_by_text("1 Link erstellt.")).to_be_visible()
+    (link,) = user.call("GET", "/api/links").json["links"]
+    shown = (link["tags"], link["original_url"], link["expires_at"], link["notes"])
+    assert shown == (["mai"], "https://example.com/mai", "2099-12-31T22:59:59.000Z", "Bitte prüfen")
+    window.close()
+
+
 def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page, window, user):
     window.goto("/links/bulk")
     for title in ("Bücher, frisch", '"Bücher, frisch"'):
@@ -171,7 +185,7 @@ def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor)
     page.get_by_role("menuitem", name="Edit").click()
     expect(page.get_by_label("Notes", exact=True)).to_have_value("Ordered by Kim.\nBudget: 1,000")
     page.get_by_label("Starts", exact=True).fill("")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".link-head")).not_to_contain_text("Scheduled")
     wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to start")
 

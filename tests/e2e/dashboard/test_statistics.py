@@ -1,6 +1,8 @@
 """Statistics as people look at them in the dashboard: in Chromium, on the real services."""
 
+import codecs
 import datetime
+import pathlib
 import re
 import zoneinfo
 
@@ -194,6 +196,30 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
         expect(page.locator(".as-table tbody tr").last.locator("td").first).to_have_text(str(visits))
         chart.press("End")
         expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
+
+
+def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visitor):
+    link = user.create(tags=["spring"])
+    visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+
+    def saved(button):
+        expect(page.locator(".tile-count").first).to_have_text("1")
+        with page.expect_download() as download:
+            page.get_by_role("button", name=button, exact=True).click()
+        content = pathlib.Path(download.value.path()).read_bytes()
+        assert content.startswith(codecs.BOM_UTF8)
+        return content.decode("utf-8-sig").split("\r\n")
+
+    midnight = f"{datetime.datetime.now(zoneinfo.ZoneInfo('Europe/Berlin')).date()} 00:00"
+    for path in ("/?range=7d", "/?range=7d&tag=spring", f"/links/{link['id']}?range=7d"):
+        window.goto(path)
+        expect(page.get_by_text("A unique visitor counts once per link and day (UTC).")).to_be_visible()
+        lines = saved("Save as CSV")
+        assert (lines[0], lines[-1]) == ("Time (Europe/Berlin),Visits,Unique visitors,Bots", f"{midnight},1,1,0")
+        assert len(lines) == 8
+    expect(page.get_by_text("times in UTC")).to_be_visible()
+    assert ",DE," in saved("CSV")[1]
 
 
 def test_yesterday_is_a_whole_day_before_today(page, window, user):
