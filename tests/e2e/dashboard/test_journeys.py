@@ -585,6 +585,23 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     expect(page.get_by_label("Ends", exact=True)).to_have_value("2030-07-01T09:30")
 
 
+def test_a_zone_has_its_current_name(browser, user):
+    """Chromium still calls them Asia/Calcutta and Europe/Kiev."""
+    user.call("PATCH", "/api/auth/me", {"tz": "Europe/Kiev"})
+    window = browser.open(timezone_id="Asia/Calcutta")
+    window.login(user.email)
+    window.goto("/account")
+    zone = window.page.get_by_label("Time zone")
+    expect(zone).to_have_value("Europe/Kyiv")
+    expect(zone.locator("option").first).to_have_text("Like the browser (Asia/Kolkata)")
+    assert zone.locator("option[value$=Calcutta], option[value$=Kiev]").count() == 0
+    zone.select_option("Asia/Kolkata")
+    wait_until(lambda: user.call("GET", "/api/auth/me").json["user"]["tz"] == "Asia/Kolkata", 60, "the zone to be kept")
+    window.page.reload()
+    expect(zone).to_have_value("Asia/Kolkata")
+    window.close()
+
+
 def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     page = window.page
     window.goto("/start")

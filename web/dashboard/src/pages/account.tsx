@@ -3,7 +3,7 @@ import { api, type Schemas, unwrap } from "../api/client";
 import { href, navigate } from "../app/router";
 import { useQuery } from "../api/use_query";
 import { currentUser, setUser } from "../app/session";
-import { keepSetting, showZone, useZoneSetting } from "../app/settings";
+import { browserZone, currentName, keepSetting, showZone, useZoneSetting } from "../app/settings";
 import { Preferences } from "../app/shell";
 import { notify } from "../app/toasts";
 import { Confirm } from "../components/dialog";
@@ -38,17 +38,17 @@ function Profile() {
 
 function Display() {
   const zone = useZoneSetting();
-  const zones = Intl.supportedValuesOf("timeZone").map((each) => [each, each.replaceAll("_", " ")] as const);
+  const zones = [...new Set(Intl.supportedValuesOf("timeZone").map(currentName))].sort();
+  const options = zones.map((each) => [each, each.replaceAll("_", " ")] as const);
   const choose = (next: string) => {
     showZone(next);
     void keepSetting({ tz: next === "" ? null : next });
   };
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <section class="card form">
       <h2>{t("display")}</h2>
       <Preferences />
-      <SelectField label={t("zone")} hint={t("zone.hint")} value={zone} options={[["", t("zone.browser", { zone: own })], ...zones]} onChange={choose} />
+      <SelectField label={t("zone")} hint={t("zone.hint")} value={zone} options={[["", t("zone.browser", { zone: browserZone() })], ...options]} onChange={choose} />
     </section>
   );
 }
