@@ -93,6 +93,11 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     assert link["original_url"] not in shown.content() and user.email not in shown.content()
     assert shown.get_by_role("navigation").count() == 0 and reader.context.cookies() == []
     window.goto("/shares")
+    window.resize(400, 800)
+    expect(page.get_by_role("row").filter(has_text="For the board")).to_contain_text(re.compile(r"Password: Needed · Last used: .* · Ends: Never"))
+    expect(page.get_by_text("Password: Needed")).to_be_visible()
+    window.resize(1280, 900)
+    expect(page.get_by_text("Password: Needed")).not_to_be_visible()
     page.get_by_role("button", name="Revoke For the board").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
