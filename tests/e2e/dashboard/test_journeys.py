@@ -98,8 +98,9 @@ def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
 
 
 def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
-    link, other = user.create("https://example.com/first", title="First"), user.create("https://example.com/other")
+    link, other = user.create("https://example.com/first", title="First"), user.create("https://www.example.com/other")
     window.goto("/links")
+    expect(row(page, other["slug"])).to_contain_text("www.example.com/other")
     act(page, other["slug"], "Disable")
     expect(row(page, other["slug"])).to_contain_text("Disabled")
     act(page, link["slug"], "Edit")

@@ -72,6 +72,9 @@ def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, u
     }.items():  # fmt: skip
         field.fill(written)
         expect(page.get_by_text(f"Only the host is blocked: {shown}", exact=True)).to_be_visible()
+    for written in (f"www.{host}", f"https://www.{host}/page"):
+        field.fill(written)
+        expect(page.get_by_text(f"Only www.{host} is blocked. To block the whole site, enter {host}.")).to_be_visible()
     for written in (host, "2001:db8::1", "192.0.2.1"):
         field.fill(written)
         expect(page.get_by_text("example.com or an IP address")).to_be_visible()

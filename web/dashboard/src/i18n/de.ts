@@ -288,6 +288,7 @@ const de: Catalogue = {
   "host.unblock": "{host} entsperren",
   "host.unblocked": "{host} ist nicht mehr gesperrt.",
   "host.when": "Neue Links dorthin werden sofort abgelehnt. Bestehende leiten spätestens nach 10 Sekunden nicht mehr weiter, wenn der Betreiber HOSTS_CHECK_MS nicht geändert hat.",
+  "host.www": "Nur {host} wird gesperrt. Um die ganze Website zu sperren, gib {site} ein.",
   hosts: "Gesperrte Hosts",
   "hosts.none": "Kein Host ist gesperrt",
   "hosts.none.text": "Links zu einem gesperrten Host lassen sich nicht erstellen, und Besucher bestehender Links werden nicht weitergeleitet.",

@@ -235,6 +235,7 @@ export const en = {
   "host.unblock": "Unblock {host}",
   "host.unblocked": "{host} is no longer blocked.",
   "host.when": "New links to it are refused at once. Existing ones stop redirecting within 10 seconds, unless the operator has set HOSTS_CHECK_MS.",
+  "host.www": "Only {host} is blocked. To block the whole site, enter {site}.",
   hosts: "Blocked hosts",
   "hosts.none": "No host is blocked",
   "hosts.none.text": "Links to a blocked host cannot be created, and visitors of existing ones are not redirected.",
