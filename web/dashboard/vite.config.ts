@@ -14,6 +14,8 @@ export default defineConfig({
     assetsInlineLimit: 0, // a data: URL of a script or font is not allowed by the policy of the page
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Many small chunks cost a request each and compress badly. Pages are larger and stay apart.
+    rollupOptions: { output: { experimentalMinChunkSize: 1500 } },
   },
   // `LINKS_API_URL=… npm run dev`: cookies and Sec-Fetch-Site work, because the browser sees one origin.
   server: { proxy: { "/api": { target: api, changeOrigin: true } } },

@@ -39,10 +39,11 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
 	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details "  \
 	"FROM audit_log WHERE true"
 /* Only for the entries of one page. Names are not stored: a deleted account has none. */
-#define SELECT_NAMES                                                                                \
-	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                      \
-	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) " \
-	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) END "                \
+#define SELECT_NAMES                                                                                       \
+	"SELECT page.*, (SELECT email FROM users WHERE users.id = actor_id), "                             \
+	"CASE subject_type WHEN 'user' THEN (SELECT email FROM users WHERE users.id = subject_id) "        \
+	"WHEN 'link' THEN (SELECT slug FROM links WHERE links.id = subject_id) "                           \
+	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
 	"FROM (%s) AS page ORDER BY page.id DESC"
 
 /*

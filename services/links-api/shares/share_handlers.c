@@ -194,9 +194,16 @@ static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
 	const struct request *r = ctx;
 	int64_t id = request_path_id(r);
-	enum err err = share_store_delete(conn, r->user_id, id);
-	return err == OK ? request_audit(r, conn, "share.delete", AUDIT_STORE_SHARE, id, NULL)
-	                 : err;
+	int64_t link_id;
+	enum err err = share_store_delete(conn, r->user_id, id, &link_id);
+	if (err != OK)
+		return err;
+	struct json *details = json_new_object();
+	if (link_id)
+		json_set_int(details, "link_id", link_id);
+	err = request_audit(r, conn, "share.delete", AUDIT_STORE_SHARE, id, details);
+	json_free(details);
+	return err;
 }
 
 enum http_progress share_handlers_delete(void *ctx, struct http_exchange *x)

@@ -107,16 +107,20 @@ enum err share_store_list(struct pg_conn *conn, int64_t owner_id, struct share *
 	return err;
 }
 
-enum err share_store_delete(struct pg_conn *conn, int64_t owner_id, int64_t id)
+enum err share_store_delete(struct pg_conn *conn, int64_t owner_id, int64_t id, int64_t *link_id)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, id);
 	pg_params_int(&params, owner_id);
-	enum err err = pg_conn_query(conn, "DELETE FROM shares WHERE id = $1 AND owner_id = $2",
+	enum err err = pg_conn_query(conn,
+	                             "DELETE FROM shares WHERE id = $1 AND owner_id = $2 "
+	                             "RETURNING COALESCE(link_id, 0)",
 	                             &params, &rows);
-	if (err == OK && pg_result_changed(rows) != 1)
+	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*link_id = pg_result_int(rows, 0, 0);
 	pg_result_free(rows);
 	return err;
 }

@@ -48,8 +48,9 @@ enum err share_store_create(struct pg_conn *conn, const struct share *wanted,
 enum err share_store_list(struct pg_conn *conn, int64_t owner_id, struct share *shares,
                           size_t *count) MUST_CHECK;
 
-/* ERR_NOT_FOUND: the account has no share with this id. */
-enum err share_store_delete(struct pg_conn *conn, int64_t owner_id, int64_t id) MUST_CHECK;
+/* ERR_NOT_FOUND: the account has no share with this id. link_id: 0 = a tag was shared. */
+enum err share_store_delete(struct pg_conn *conn, int64_t owner_id, int64_t id,
+                            int64_t *link_id) MUST_CHECK;
 
 enum err share_store_delete_all(struct pg_conn *conn, int64_t owner_id) MUST_CHECK;
 

@@ -98,8 +98,9 @@ def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
 
 
 def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
-    link, other = user.create("https://example.com/first", title="First"), user.create("https://example.com/other")
+    link, other = user.create("https://example.com/first", title="First"), user.create("https://www.example.com/other")
     window.goto("/links")
+    expect(row(page, other["slug"])).to_contain_text("www.example.com/other")
     act(page, other["slug"], "Disable")
     expect(row(page, other["slug"])).to_contain_text("Disabled")
     act(page, link["slug"], "Edit")
@@ -123,6 +124,20 @@ def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
         expect(page.get_by_role("row").filter(has_text="Größe für Äpfel – 5 €")).to_contain_text("größe")
         page.get_by_label("Addresses").fill("")
         expect(page.get_by_role("row").filter(has_text="Größe")).to_have_count(0)
+
+
+def test_columns_may_have_the_names_that_the_page_shows(browser, user):
+    window = browser.open(locale="de-DE")
+    window.login(user.email)
+    window.goto("/links/bulk")
+    lines = "Tags;Ziel;Endet;Kurzname;Notizen\nmai;example.com/mai;31.12.2099;{slug};Bitte prüfen"
+    window.page.get_by_role("textbox").first.fill(lines.format(slug=user.email.partition("@")[0][-20:]))
+    window.page.get_by_role("button", name="1 Link erstellen").click()
+    expect(window.page.get_by_text("1 Link erstellt.")).to_be_visible()
+    (link,) = user.call("GET", "/api/links").json["links"]
+    shown = (link["tags"], link["original_url"], link["expires_at"], link["notes"])
+    assert shown == (["mai"], "https://example.com/mai", "2099-12-31T22:59:59.000Z", "Bitte prüfen")
+    window.close()
 
 
 def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page, window, user):
@@ -171,7 +186,7 @@ def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor)
     page.get_by_role("menuitem", name="Edit").click()
     expect(page.get_by_label("Notes", exact=True)).to_have_value("Ordered by Kim.\nBudget: 1,000")
     page.get_by_label("Starts", exact=True).fill("")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".link-head")).not_to_contain_text("Scheduled")
     wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to start")
 
@@ -258,6 +273,31 @@ def test_the_focus_returns_to_where_it_was_before_a_form(page, window, user):
     create()
     expect(page.get_by_role("row").filter(has_text="finished")).to_have_count(2)
     expect(page).to_have_url(re.compile(r"/links$"))
+
+
+def test_the_focus_goes_to_a_new_link_and_to_the_neighbour_of_a_deleted_one(page, window, user):
+    first, second, third = (user.create()["slug"] for _ in range(3))
+    name = lambda slug: row(page, slug).get_by_role("link", name=slug)  # noqa: E731
+    window.goto("/links")
+    window.settle()
+    window.choose(f"Actions for .*{second}", -1)
+    expect(row(page, second)).to_have_count(0)
+    expect(name(first)).to_be_focused()
+    window.choose(f"Actions for .*{first}", -1)
+    expect(row(page, first)).to_have_count(0)
+    expect(name(third)).to_be_focused()
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(name(first)).to_be_focused()
+    page.get_by_label("Select all links of this page").check()
+    window.press("Delete")
+    expect(page.get_by_text("Create your first link")).to_be_visible()
+    expect(page.locator("main")).to_be_focused()
+    # The button that opens the form goes with the empty list.
+    page.get_by_role("button", name="Create link").last.press("Enter")
+    expect(page.get_by_label("Destination", exact=True)).to_be_focused()
+    page.keyboard.type("https://example.com/new")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="example.com/new").get_by_role("link")).to_be_focused()
 
 
 def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
@@ -546,6 +586,23 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     expect(page.get_by_label("Ends", exact=True)).to_have_value("2030-07-01T09:30")
 
 
+def test_a_zone_has_its_current_name(browser, user):
+    """Chromium still calls them Asia/Calcutta and Europe/Kiev."""
+    user.call("PATCH", "/api/auth/me", {"tz": "Europe/Kiev"})
+    window = browser.open(timezone_id="Asia/Calcutta")
+    window.login(user.email)
+    window.goto("/account")
+    zone = window.page.get_by_label("Time zone")
+    expect(zone).to_have_value("Europe/Kyiv")
+    expect(zone.locator("option").first).to_have_text("Like the browser (Asia/Kolkata)")
+    assert zone.locator("option[value$=Calcutta], option[value$=Kiev]").count() == 0
+    zone.select_option("Asia/Kolkata")
+    wait_until(lambda: user.call("GET", "/api/auth/me").json["user"]["tz"] == "Asia/Kolkata", 60, "the zone to be kept")
+    window.page.reload()
+    expect(zone).to_have_value("Asia/Kolkata")
+    window.close()
+
+
 def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     page = window.page
     window.goto("/start")
@@ -625,6 +682,19 @@ def test_the_preview_of_a_bulk_shows_everything_on_a_phone(browser, user):
     window.close()
 
 
+def test_a_session_is_revoked_only_after_a_question(page, window, browser, user):
+    other = browser.open()
+    other.login(user.email)
+    sessions = lambda: len(user.call("GET", "/api/auth/sessions").json["sessions"])  # noqa: E731
+    window.goto("/account")
+    for answer, left in (("Cancel", 2), ("Revoke", 1)):
+        page.get_by_role("button", name="Revoke Chrome").press("Enter")
+        page.get_by_role("dialog").get_by_role("button", name=answer, exact=True).press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        wait_until(lambda left=left: sessions() == left, 60, "the sessions")
+    other.close()
+
+
 def test_logging_out_ends_the_session(page, window, user):
     window.goto("/links")
     page.get_by_role("button", name="Log out").click()
@@ -662,6 +732,11 @@ def test_tags_are_colored_renamed_merged_and_deleted(page, window, user, visitor
     menu_of(page, "mail", "Rename")
     page.get_by_label("Name", exact=True).fill("spring")
     expect(page.get_by_role("dialog")).to_contain_text("2 links of mail get the tag spring instead")
+    page.get_by_label("Name", exact=True).press("Enter")
+    expect(page.get_by_role("dialog", name="Merge tags")).to_contain_text("2 links of mail get the tag spring instead")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(1)
+    assert [tag["name"] for tag in user.call("GET", "/api/tags").json["tags"]] == ["mail", "spring"]
     page.get_by_label("Name", exact=True).fill("letter")
     page.get_by_label("Name", exact=True).press("Enter")
     expect(page.get_by_text("mail is now letter; 2 links changed.")).to_be_visible()

@@ -49,6 +49,11 @@ def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, pa
     window.press("Make administrator")
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Administrator")
     window.choose("Actions for .*", -1)
+    window.press("Cancel")
+    assert anonymous.call("GET", "/api/links").status == 200
+    window.choose("Actions for .*", -1)
+    expect(page.get_by_role("dialog")).to_contain_text("Their links keep working.")
+    window.press("Block")
     expect(page.get_by_role("row").filter(has_text=anonymous.email)).to_contain_text("Blocked")
     assert anonymous.call("GET", "/api/links").status == 403
     window.press("Audit log")
@@ -67,6 +72,9 @@ def test_the_host_of_an_address_is_blocked_and_shown_before(env, page, window, u
     }.items():  # fmt: skip
         field.fill(written)
         expect(page.get_by_text(f"Only the host is blocked: {shown}", exact=True)).to_be_visible()
+    for written in (f"www.{host}", f"https://www.{host}/page"):
+        field.fill(written)
+        expect(page.get_by_text(f"Only www.{host} is blocked. To block the whole site, enter {host}.")).to_be_visible()
     for written in (host, "2001:db8::1", "192.0.2.1"):
         field.fill(written)
         expect(page.get_by_text("example.com or an IP address")).to_be_visible()
@@ -116,13 +124,14 @@ def test_an_administrator_sends_an_address_for_a_new_password(env, page, window,
 
 def test_the_audit_log_names_accounts_links_and_hosts(env, page, window, user):
     make_admin(env, user.email)
-    kept, deleted = user.create()["slug"], user.create()
+    kept, deleted, shared = user.create()["slug"], user.create(), user.create()
+    assert user.call("POST", "/api/shares", {"link_id": shared["id"]}).status == 201
     assert user.call("DELETE", f"/api/links/{deleted['id']}").status == 204
     host = f"{user.email.partition('@')[0]}.example"
     assert user.call("POST", "/api/admin/hosts", {"host": host}).status == 201
     window.goto("/admin/audit")
     rows = page.get_by_role("row").filter(has_text=user.email)
-    for action, subject in (("link.create", f"link {kept}"), ("link.delete", f"link {deleted['slug']}"), ("host.block", f"host {host}")):
+    for action, subject in (("link.create", f"link {kept}"), ("link.delete", f"link {deleted['slug']}"), ("share.create", f"share {shared['slug']}"), ("host.block", f"host {host}")):
         expect(rows.filter(has_text=action).filter(has_text=subject)).to_have_count(1)
     rows.first.get_by_role("link", name=user.email).click()
     expect(page).to_have_url(re.compile(r"actor=\d+"))

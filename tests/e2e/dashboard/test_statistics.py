@@ -1,10 +1,13 @@
 """Statistics as people look at them in the dashboard: in Chromium, on the real services."""
 
+import codecs
 import datetime
+import pathlib
 import re
 import zoneinfo
 
 from clients import CHROME, GOOGLEBOT
+from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
@@ -90,6 +93,11 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     assert link["original_url"] not in shown.content() and user.email not in shown.content()
     assert shown.get_by_role("navigation").count() == 0 and reader.context.cookies() == []
     window.goto("/shares")
+    window.resize(400, 800)
+    expect(page.get_by_role("row").filter(has_text="For the board")).to_contain_text(re.compile(r"Password: Needed · Last used: .* · Ends: Never"))
+    expect(page.get_by_text("Password: Needed")).to_be_visible()
+    window.resize(1280, 900)
+    expect(page.get_by_text("Password: Needed")).not_to_be_visible()
     page.get_by_role("button", name="Revoke For the board").click()
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("heading", name="Nothing is shared")).to_be_visible()
@@ -97,6 +105,26 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     shown.reload()
     expect(shown.get_by_role("heading", level=1, name="no longer shared")).to_be_visible()
     reader.close()
+
+
+def test_an_address_or_a_key_that_is_being_made_is_shown_whatever_is_pressed(page, window, user):
+    link = user.create()
+    held = []
+    for path, opener, request, field, made in (
+        (f"/links/{link['id']}", "Share", "**/api/shares", "Title", "Statistics shared"),
+        ("/keys", "Create API key", "**/api/keys", "Name", "API key created"),
+    ):
+        window.goto(path)
+        page.get_by_role("button", name=opener, exact=True).first.click()
+        page.route(request, lambda route: held.append(route))
+        page.get_by_role("dialog").get_by_label(field, exact=True).fill("For the board")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Please wait …")).to_be_visible()
+        page.keyboard.press("Escape")
+        wait_until(lambda: page.wait_for_timeout(10) or held, 60, "the request")
+        held.pop().continue_()
+        expect(page.get_by_role("dialog", name=made)).to_be_visible()
+        page.unroute(request)
 
 
 def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
@@ -173,6 +201,30 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
         expect(page.locator(".as-table tbody tr").last.locator("td").first).to_have_text(str(visits))
         chart.press("End")
         expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
+
+
+def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visitor):
+    link = user.create(tags=["spring"])
+    visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+
+    def saved(button):
+        expect(page.locator(".tile-count").first).to_have_text("1")
+        with page.expect_download() as download:
+            page.get_by_role("button", name=button, exact=True).click()
+        content = pathlib.Path(download.value.path()).read_bytes()
+        assert content.startswith(codecs.BOM_UTF8)
+        return content.decode("utf-8-sig").split("\r\n")
+
+    midnight = f"{datetime.datetime.now(zoneinfo.ZoneInfo('Europe/Berlin')).date()} 00:00"
+    for path in ("/?range=7d", "/?range=7d&tag=spring", f"/links/{link['id']}?range=7d"):
+        window.goto(path)
+        expect(page.get_by_text("A unique visitor counts once per link and day (UTC).")).to_be_visible()
+        lines = saved("Save as CSV")
+        assert (lines[0], lines[-1]) == ("Time (Europe/Berlin),Visits,Unique visitors,Bots", f"{midnight},1,1,0")
+        assert len(lines) == 8
+    expect(page.get_by_text("times in UTC")).to_be_visible()
+    assert ",DE," in saved("CSV")[1]
 
 
 def test_yesterday_is_a_whole_day_before_today(page, window, user):

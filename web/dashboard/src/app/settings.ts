@@ -12,8 +12,22 @@ export const useTheme = (): Theme => useStore(theme);
 export const useZoneSetting = (): string => useStore(zone);
 
 /** The zone of all dates that are shown and of days in statistics. */
-export function currentZone(): string {
-  return zone.get() || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+export const currentZone = (): string => zone.get() || browserZone();
+
+export const browserZone = (): string => currentName(Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
+
+/** Cities by the names of their zones that the IANA database has replaced. Chromium still uses the old ones. */
+const CITIES: Record<string, string> = {
+  Asmera: "Asmara", Buenos_Aires: "Argentina/Buenos_Aires", Calcutta: "Kolkata", Catamarca: "Argentina/Catamarca", Coral_Harbour: "Atikokan", Cordoba: "Argentina/Cordoba",
+  Enderbury: "Kanton", Faeroe: "Faroe", Godthab: "Nuuk", Indianapolis: "Indiana/Indianapolis", Jujuy: "Argentina/Jujuy", Katmandu: "Kathmandu", Kiev: "Kyiv",
+  Louisville: "Kentucky/Louisville", Mendoza: "Argentina/Mendoza", Ponape: "Pohnpei", Rangoon: "Yangon", Saigon: "Ho_Chi_Minh", Truk: "Chuuk",
+};
+
+/** The name of a zone as it is now, if this browser knows that name. */
+export function currentName(name: string): string {
+  const [area = "", city = "", more] = name.split("/");
+  const next = CITIES[city] && more === undefined ? `${area}/${CITIES[city]}` : name;
+  return next !== name && isKnownZone(next) ? next : name;
 }
 
 /** A zone that this browser does not know would break every date. */
@@ -26,7 +40,7 @@ function isKnownZone(name: string): boolean {
 }
 
 export function showZone(next: string): void {
-  const known = next === "" || isKnownZone(next) ? next : "";
+  const known = next === "" || isKnownZone(next) ? currentName(next) : "";
   writeLocal("zone", known);
   zone.set(known);
 }

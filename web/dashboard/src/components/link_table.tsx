@@ -57,7 +57,7 @@ interface Props {
   onSelect: (ids: Set<number>) => void;
   onEdit: (link: Link) => void;
   onTag: (tag: string) => void;
-  onChanged: () => void;
+  onChanged: (link: Link) => void;
 }
 
 function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void }) {
@@ -124,7 +124,7 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
       </thead>
       <tbody>
         {links.map((link) => (
-          <tr key={link.id} class={selected.has(link.id) ? "is-selected" : undefined}>
+          <tr key={link.id} id={`link-${link.id}`} class={selected.has(link.id) ? "is-selected" : undefined}>
             <td class="cell-check">
               <input type="checkbox" aria-label={t("select.one", { url: hostAndSlug(link.short_url) })} checked={selected.has(link.id)} onChange={(event) => toggle(link.id, event.currentTarget.checked)} />
             </td>
@@ -144,7 +144,7 @@ export function LinkTable({ links, selected, onSelect, onEdit, onTag, onChanged 
             </td>
             <td class="wide-only muted nowrap">{formatDate(link.created_at)}</td>
             <td class="cell-actions">
-              <LinkActions link={link} onEdit={onEdit} onChanged={onChanged} />
+              <LinkActions link={link} onEdit={onEdit} onChanged={() => onChanged(link)} />
             </td>
           </tr>
         ))}

@@ -21,6 +21,7 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
   const [expires, setExpires] = useState("");
   const [password, setPassword] = useState("");
   const [url, setUrl] = useState("");
+  // While it is made, the dialog stays: nothing else shows the address.
   const { error, isBusy, run } = useAction();
 
   const submit = (event: Event) => {
@@ -48,7 +49,7 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
     );
   }
   return (
-    <Dialog title={t("shares.make.title", { name })} onClose={onClose}>
+    <Dialog title={t("shares.make.title", { name })} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
         <p>{t("shares.text")}</p>

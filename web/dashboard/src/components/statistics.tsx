@@ -2,6 +2,7 @@ import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
+import { formatCsv, saveCsv } from "../lib/download";
 import { type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
 import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
@@ -9,9 +10,11 @@ import { type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
 import { formatStart } from "../lib/starts";
 import { useThrottled } from "../lib/use_throttled";
+import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 import { SelectField } from "./field";
+import { Icon } from "./icons";
 import { type Bots, botsOf, Panel, shownCount } from "./panel";
 import { RangeBar } from "./range_bar";
 
@@ -56,40 +59,58 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
         <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />
         <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />
       </dl>
+      <p class="hint">{t("unique.hint")}</p>
       <p class="period">{compared ? t("period.compared", { range, earlier: formatSpan(compared.from, compared.to) }) : compared === null ? t("period.none") : range}</p>
     </>
   );
 }
 
-const formatMaybe = (point: Series["points"][number] | undefined, bots: Bots) => (point ? formatCount(shownCount(point, bots)) : "–");
-
 function SeriesTable({ series, bots }: { series: Series; bots: Bots }) {
+  const { interval, points, compared } = series;
+  const names = [t("visits"), t("unique"), t("bots"), ...(compared ? [t("before.visits")] : [])];
+  const rows = points.map((point, at) => {
+    const before = compared?.points[at];
+    const counts = [shownCount(point, bots), point.unique_visitors, point.bots, ...(compared ? [before ? shownCount(before, bots) : ""] : [])];
+    return { start: point.start, counts };
+  });
+  const save = () => {
+    const head = [`${t("time")} (${currentZone()})`, ...names];
+    const lines = rows.map(({ start, counts }) => [toLocalInput(start).replace("T", " "), ...counts]);
+    saveCsv(formatCsv([head, ...lines]), `visits-${toLocalInput(series.from).slice(0, 10)}`);
+  };
   return (
-    <details class="disclosure as-table">
-      <summary>{t("as.table")}</summary>
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">{t("time")}</th>
-            <th scope="col" class="number">{t("visits")}</th>
-            <th scope="col" class="number">{t("unique")}</th>
-            <th scope="col" class="number">{t("bots")}</th>
-            {series.compared && <th scope="col" class="number">{t("before.visits")}</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {series.points.map((point, at) => (
-            <tr key={point.start}>
-              <th scope="row">{formatStart(series.interval, point.start)}</th>
-              <td class="number">{formatCount(shownCount(point, bots))}</td>
-              <td class="number">{formatCount(point.unique_visitors)}</td>
-              <td class="number">{formatCount(point.bots)}</td>
-              {series.compared && <td class="number">{formatMaybe(series.compared.points[at], bots)}</td>}
+    <>
+      <details class="disclosure as-table">
+        <summary>{t("as.table")}</summary>
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">{t("time")}</th>
+              {names.map((name) => (
+                <th scope="col" class="number" key={name}>
+                  {name}
+                </th>
+              ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </details>
+          </thead>
+          <tbody>
+            {rows.map(({ start, counts }) => (
+              <tr key={start}>
+                <th scope="row">{formatStart(interval, start)}</th>
+                {counts.map((count, at) => (
+                  <td class="number" key={at}>
+                    {typeof count === "number" ? formatCount(count) : "–"}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+      <button type="button" class="button button-quiet" onClick={save}>
+        <Icon name="download" /> {t("as.csv")}
+      </button>
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { notify } from "../app/toasts";
 import { t } from "../i18n";
-import { saveFile } from "../lib/download";
+import { saveCsv, saveFile } from "../lib/download";
 import { filterQuery, filtersOf } from "../lib/filters";
 import { formatRelative, formatSpan, formatTime, formatValue } from "../lib/format";
 import { rangeOf } from "../lib/range";
@@ -53,8 +53,10 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
     const wanted = { ...query, limit: undefined, format };
     setBusy(true);
     try {
-      const content = await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query: wanted }, parseAs: "blob" }));
-      saveFile(content as unknown as Blob, `${slug}-${range.from}.${format}`);
+      const content = (await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query: wanted }, parseAs: "blob" }))) as unknown as Blob;
+      const name = `${slug}-${range.from}`;
+      if (format === "csv") saveCsv(content, name);
+      else saveFile(content, `${name}.ndjson`);
     } catch (cause) {
       notify(explain(asApiError(cause)), { isError: true });
     }

@@ -1,6 +1,6 @@
 import { api, ApiError, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
 import { explain } from "../components/feedback";
-import { type Key, tError, tMaybe } from "../i18n";
+import { type Key, t, tError, tMaybe } from "../i18n";
 import { parseCsv } from "./csv";
 import { normalizeUrl } from "./urls";
 import { fromLocalInput } from "./zone";
@@ -23,12 +23,15 @@ export interface BulkResult {
 }
 
 const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at", "starts_at", "notes"] as const;
-const ALIASES: Record<string, (typeof COLUMNS)[number]> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags" };
+type Column = (typeof COLUMNS)[number];
+/** What the page calls a column, which is its name as well. */
+const NAMES: Record<Column, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", starts_at: "starts", notes: "notes" };
+const ALIASES: Record<string, Column> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags" };
 const CHUNK = 100;
 const RETRIES = 5;
 
-function columnsOf(row: string[]): (typeof COLUMNS)[number][] | undefined {
-  const names = row.map((cell) => cell.toLowerCase()).map((name) => ALIASES[name] ?? COLUMNS.find((each) => each === name));
+function columnsOf(row: string[]): Column[] | undefined {
+  const names = row.map((cell) => cell.toLowerCase()).map((name) => ALIASES[name] ?? COLUMNS.find((each) => each === name || t(NAMES[each]).toLowerCase() === name));
   return names.includes("original_url") ? names.map((name, at) => name ?? COLUMNS[at] ?? "title") : undefined;
 }
 
@@ -44,7 +47,7 @@ export function parseBulk(text: string, tags: readonly string[]): Bulk {
   const header = rows[0] && columnsOf(rows[0].cells);
   const columns = header ?? COLUMNS;
   const items = rows.slice(header ? 1 : 0).map(({ cells: row, line, text: written }) => {
-    const cell = (name: (typeof COLUMNS)[number]) => row[columns.indexOf(name)] ?? "";
+    const cell = (name: Column) => row[columns.indexOf(name)] ?? "";
     const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
     if (cell("slug")) link.slug = cell("slug");
     if (cell("title")) link.title = cell("title");
@@ -79,13 +82,10 @@ function faultOf(link: NewLink): BulkItem["fault"] {
 
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
-/** A field by the name that its column has on the page. */
-const NAMES: Record<string, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", starts_at: "starts", notes: "notes" };
-
 function problemText(problem: Schemas["Problem"] | undefined): string {
   const fields = problem?.errors?.map((each) => {
     const name = each.pointer.split("/")[1] ?? "";
-    return `${tMaybe(NAMES[name] ?? "") ?? name}: ${tError(each)}`;
+    return `${tMaybe(NAMES[name as Column] ?? "") ?? name}: ${tError(each)}`;
   });
   return fields?.join("; ") || explain(new ApiError(problem?.status ?? 500, problem, "", 0));
 }

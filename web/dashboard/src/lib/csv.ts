@@ -47,10 +47,3 @@ export function parseCsv(text: string): CsvRow[] {
   if (cell !== "" || cells.length > 0) endRow(text.length);
   return rows;
 }
-
-export function formatCsv(rows: readonly (readonly (string | number)[])[]): string {
-  // A spreadsheet must not take a cell for a formula.
-  const safe = (cell: string) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell);
-  const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return rows.map((row) => row.map((cell) => quote(safe(String(cell)))).join(",")).join("\r\n");
-}

@@ -73,9 +73,7 @@ function deviceNames(): Record<string, string> {
 }
 
 /** A destination without what every one has. */
-export function shortenUrl(url: string): string {
-  return url.replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
-}
+export const shortenUrl = (url: string): string => hostAndSlug(url).replace(/\/$/, "");
 
 export function hostAndSlug(shortUrl: string): string {
   return shortUrl.replace(/^https?:\/\//, "");

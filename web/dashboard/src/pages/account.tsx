@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
-import { api, unwrap } from "../api/client";
+import { api, type Schemas, unwrap } from "../api/client";
 import { href, navigate } from "../app/router";
 import { useQuery } from "../api/use_query";
 import { currentUser, setUser } from "../app/session";
-import { keepSetting, showZone, useZoneSetting } from "../app/settings";
+import { browserZone, currentName, keepSetting, showZone, useZoneSetting } from "../app/settings";
 import { Preferences } from "../app/shell";
 import { notify } from "../app/toasts";
+import { Confirm } from "../components/dialog";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { SelectField, SubmitButton, TextField } from "../components/field";
 import { useAction } from "../components/use_action";
@@ -37,17 +38,17 @@ function Profile() {
 
 function Display() {
   const zone = useZoneSetting();
-  const zones = Intl.supportedValuesOf("timeZone").map((each) => [each, each.replaceAll("_", " ")] as const);
+  const zones = [...new Set(Intl.supportedValuesOf("timeZone").map(currentName))].sort();
+  const options = zones.map((each) => [each, each.replaceAll("_", " ")] as const);
   const choose = (next: string) => {
     showZone(next);
     void keepSetting({ tz: next === "" ? null : next });
   };
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <section class="card form">
       <h2>{t("display")}</h2>
       <Preferences />
-      <SelectField label={t("zone")} hint={t("zone.hint")} value={zone} options={[["", t("zone.browser", { zone: own })], ...zones]} onChange={choose} />
+      <SelectField label={t("zone")} hint={t("zone.hint")} value={zone} options={[["", t("zone.browser", { zone: browserZone() })], ...options]} onChange={choose} />
     </section>
   );
 }
@@ -81,6 +82,7 @@ function Password() {
 
 function Sessions() {
   const { data, error, reload } = useQuery("sessions", (signal) => unwrap(api.GET("/api/auth/sessions", { signal })));
+  const [revoking, setRevoking] = useState<Schemas["Session"]>();
   const action = useAction();
   const revoke = (id: number) =>
     void action.run(async () => {
@@ -106,13 +108,14 @@ function Sessions() {
             {session.current ? (
               <span class="badge badge-admin">{t("session.current")}</span>
             ) : (
-              <button type="button" class="button" aria-label={t("session.end", { name: browserName(session.user_agent) })} onClick={() => revoke(session.id)}>
+              <button type="button" class="button" aria-label={t("session.end", { name: browserName(session.user_agent) })} onClick={() => setRevoking(session)}>
                 {t("revoke")}
               </button>
             )}
           </li>
         ))}
       </ul>
+      {revoking && <Confirm title={t("key.revoke.title", { name: browserName(revoking.user_agent) })} text={t("session.revoke.text")} action={t("revoke")} onConfirm={() => revoke(revoking.id)} onClose={() => setRevoking(undefined)} />}
     </section>
   );
 }

@@ -7,8 +7,8 @@ import { Icon } from "../components/icons";
 import { TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
 import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
-import { formatCsv, textOf } from "../lib/csv";
-import { saveFile } from "../lib/download";
+import { textOf } from "../lib/csv";
+import { formatCsv, saveCsv } from "../lib/download";
 import { formatCount, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 
 const PREVIEW_ROWS = 50;
@@ -99,7 +99,7 @@ function Outcome({ results, failed, refused, total, isBusy, onEdit }: OutcomePro
       ...created.map(({ item, shortUrl }) => [item.line, item.link.original_url, shortUrl ?? "", ""]),
       ...failed.map(({ item, reason }) => [item.line, item.link.original_url, "", reason]),
     ].sort((a, b) => Number(a[0]) - Number(b[0]));
-    saveFile(new Blob([formatCsv([["line", "original_url", "short_url", "problem"], ...rows])], { type: "text/csv" }), "waymark-links.csv");
+    saveCsv(formatCsv([["line", "original_url", "short_url", "problem"], ...rows]), "waymark-links");
   };
   return (
     <section class="card form" aria-label={t("bulk.result")}>

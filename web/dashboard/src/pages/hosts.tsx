@@ -15,6 +15,8 @@ function BlockForm({ onBlocked }: { onBlocked: () => void }) {
   const [withSubdomains, setWithSubdomains] = useState(true);
   const { error, isBusy, run } = useAction();
   const host = hostOf(text);
+  const site = /^www\.(.+\..+)/i.exec(host)?.[1];
+  const hint = host === text.trim() ? t("host.hint") : t("host.reduced", { host });
   const submit = async (event: Event) => {
     event.preventDefault();
     const isDone = await run(() => unwrap(api.POST("/api/admin/hosts", { body: { host, reason, with_subdomains: withSubdomains } })));
@@ -30,7 +32,7 @@ function BlockForm({ onBlocked }: { onBlocked: () => void }) {
       <p class="hint">{t("host.when")}</p>
       {error && <ErrorBox error={error} />}
       <div class="field-row">
-        <TextField label={t("host")} hint={host === text.trim() ? t("host.hint") : t("host.reduced", { host })} required autocomplete="off" value={text} error={error?.fields.host} onInput={setText} />
+        <TextField label={t("host")} hint={site ? t("host.www", { host, site }) : hint} required autocomplete="off" value={text} error={error?.fields.host} onInput={setText} />
         <TextField label={t("reason")} hint={t("reason.hint")} maxLength={200} value={reason} error={error?.fields.reason} onInput={setReason} />
       </div>
       <label class="check">

@@ -22,6 +22,7 @@ function NewKey({ onClose, onMade }: { onClose: () => void; onMade: () => void }
   const [scopes, setScopes] = useState<Scope[]>(["links:read"]);
   const [expires, setExpires] = useState("");
   const [secret, setSecret] = useState("");
+  // While it is made, the dialog stays: nothing else shows the key.
   const { error, isBusy, run } = useAction();
 
   const submit = (event: Event) => {
@@ -48,7 +49,7 @@ function NewKey({ onClose, onMade }: { onClose: () => void; onMade: () => void }
     );
   }
   return (
-    <Dialog title={t("key.create")} onClose={onClose}>
+    <Dialog title={t("key.create")} onClose={() => isBusy || onClose()}>
       <form class="form" onSubmit={submit}>
         {error && <ErrorBox error={error} />}
         <TextField label={t("name")} hint={t("key.name.hint")} required autofocus maxLength={100} value={name} error={error?.fields.name} onInput={setName} />

@@ -239,8 +239,23 @@ export default function LinksPage() {
 
   const links = data?.links ?? [];
   const chosen = links.filter((link) => selected.has(link.id));
+  /** If nothing has the focus once the list is loaded again: the row of the first of these that is in it takes the focus. */
+  const next = useRef<(Link | undefined)[] | undefined>(undefined);
+  useEffect(() => {
+    if (next.current && document.activeElement === document.body) {
+      const row = next.current.map((link) => document.getElementById(`link-${link?.id}`)).find(Boolean);
+      (row?.querySelector<HTMLElement>("a, button") ?? document.getElementById("main"))?.focus();
+    }
+    next.current = undefined;
+  }, [data]);
+  const changed = (those: Link[]) => {
+    const others = links.filter((link) => !those.includes(link));
+    next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others.at(-1)];
+    reload();
+  };
   const saved = (link: Link) => {
     leave();
+    next.current = [link];
     if (editing) sayEdited(editing, link, reload);
     else notify(t("link.created", { url: hostAndSlug(link.short_url) }));
     reload();
@@ -265,7 +280,7 @@ export default function LinksPage() {
           onClear={() => setSelected(new Set())}
           onDone={() => {
             setSelected(new Set());
-            reload();
+            changed(chosen);
           }}
         />
       )}
@@ -274,7 +289,7 @@ export default function LinksPage() {
       {data && links.length === 0 && !isLoading && <Nothing query={query} onCreate={create} />}
       {links.length > 0 && (
         <div class={isLoading ? "card table-card is-loading" : "card table-card"}>
-          <LinkTable links={links} selected={selected} onSelect={setSelected} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={reload} />
+          <LinkTable links={links} selected={selected} onSelect={setSelected} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link) => changed([link])} />
         </div>
       )}
       {data && (links.length > 0 || query.page > 1) && <Pages page={query.page} next={data.pagination.next_cursor !== null} total={data.pagination.total} />}

@@ -15,6 +15,9 @@ const subjectOf = (share: Share) => (share.link ? hostAndSlug(share.link.short_u
 const nameOf = (share: Share) => share.title || subjectOf(share);
 
 function ShareRow({ share, onRevoke }: { share: Share; onRevoke: () => void }) {
+  const password = t(share.has_password ? "shares.password.yes" : "shares.password.no");
+  const used = share.last_used_at ? formatRelative(share.last_used_at) : t("never");
+  const ends = share.expires_at ? formatDate(share.expires_at) : t("never");
   const place = share.link ? href(`/links/${share.link.id}`) : href("/", { tag: share.tag });
   return (
     <tr>
@@ -23,10 +26,13 @@ function ShareRow({ share, onRevoke }: { share: Share; onRevoke: () => void }) {
         <div>
           <a href={place}>{subjectOf(share)}</a>
         </div>
+        <div class="narrow-only hint">
+          {t("password")}: {password} · {t("last.used")}: {used} · {t("expires")}: {ends}
+        </div>
       </td>
-      <td class="wide-only muted">{share.has_password ? t("shares.password.yes") : t("shares.password.no")}</td>
-      <td class="wide-only muted">{share.last_used_at ? formatRelative(share.last_used_at) : t("never")}</td>
-      <td class="wide-only muted">{share.expires_at ? formatDate(share.expires_at) : t("never")}</td>
+      <td class="wide-only muted">{password}</td>
+      <td class="wide-only muted">{used}</td>
+      <td class="wide-only muted">{ends}</td>
       <td class="cell-actions">
         <button type="button" class="button" onClick={onRevoke} aria-label={t("key.revoke.one", { name: nameOf(share) })}>
           {t("revoke")}

@@ -27,20 +27,25 @@ interface DialogProps {
   onSaved: () => void;
 }
 
-/** One form for both: a name that another tag has merges the two, and the form says so before. */
+/** One form for both: a name that another tag has merges the two, and the form says so and asks before. */
 function RenameDialog({ tag, tags, onClose, onSaved, isMerge }: DialogProps & { isMerge: boolean }) {
   const others = tags.filter((each) => each.name !== tag.name);
   const [name, setName] = useState(isMerge ? (others[0]?.name ?? "") : tag.name);
+  const [isAsking, setAsking] = useState(false);
   const { error, isBusy, run } = useAction();
   const target = others.find((each) => each.name === name);
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const save = () =>
     void run(async () => {
       const { changed } = await unwrap(api.PATCH("/api/tags/{name}", { ...path(tag), body: { name } }));
       notify(tn(target ? "tag.merged" : "tag.renamed", changed, { tag: tag.name, name }));
       onSaved();
     });
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (target && !isMerge) setAsking(true);
+    else save();
   };
+  const mergeText = target && tn("tag.merge.text", tag.links, { tag: tag.name, name });
   return (
     <Dialog title={t(isMerge ? "tag.merge.title" : "tag.rename.title", { tag: tag.name })} onClose={onClose}>
       <form class="form" onSubmit={submit}>
@@ -51,7 +56,7 @@ function RenameDialog({ tag, tags, onClose, onSaved, isMerge }: DialogProps & { 
           <TextField label={t("tag.name")} required maxLength={50} autofocus autocomplete="off" value={name} error={error?.fields.name} onInput={setName} />
         )}
         <p role="status">
-          {target ? tn("tag.merge.text", tag.links, { tag: tag.name, name }) : name !== tag.name && name !== "" && tn("tag.rename.text", tag.links, { name })}
+          {mergeText ?? (name !== tag.name && name !== "" && tn("tag.rename.text", tag.links, { name }))}
         </p>
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={onClose}>
@@ -60,6 +65,7 @@ function RenameDialog({ tag, tags, onClose, onSaved, isMerge }: DialogProps & { 
           <SubmitButton isBusy={isBusy}>{t(target ? "tag.merge.action" : "tag.rename")}</SubmitButton>
         </footer>
       </form>
+      {isAsking && mergeText && <Confirm title={t("tag.merge.action")} text={mergeText} action={t("tag.merge")} onConfirm={save} onClose={() => setAsking(false)} />}
     </Dialog>
   );
 }

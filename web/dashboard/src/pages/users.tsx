@@ -85,7 +85,7 @@ export default function UsersPage() {
   const query = { q: q || undefined, cursor, limit: PAGE_SIZE };
   const { data, error, reload } = useQuery(JSON.stringify(query), (signal) => unwrap(api.GET("/api/admin/users", { params: { query }, signal })));
   const [quotaOf, setQuotaOf] = useState<Account>();
-  const [promoted, setPromoted] = useState<Account>();
+  const [asked, setAsked] = useState<{ user: Account; kind: "admin.make" | "block"; body: Schemas["UserChange"] }>();
   const [reset, setReset] = useState<Reset>();
   const action = useAction();
 
@@ -98,10 +98,10 @@ export default function UsersPage() {
   const makeReset = (user: Account) =>
     void action.run(async () => setReset(await unwrap(api.POST("/api/admin/users/{id}/password-reset", { params: { path: { id: user.id } } }))));
   const itemsOf = (user: Account): MenuItem[] => [
-    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setPromoted(user) },
+    user.role === "admin" ? { text: t("admin.remove"), icon: "user", run: () => change(user, { role: "user" }) } : { text: t("admin.make"), icon: "shield", run: () => setAsked({ user, kind: "admin.make", body: { role: "admin" } }) },
     { text: t("quota.set"), icon: "filter", run: () => setQuotaOf(user) },
     { text: t("reset.make"), icon: "key", run: () => makeReset(user) },
-    user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => change(user, { blocked: true }) },
+    user.blocked ? { text: t("unblock"), icon: "play", run: () => change(user, { blocked: false }) } : { text: t("block"), icon: "pause", isDanger: true, run: () => setAsked({ user, kind: "block", body: { blocked: true } }) },
   ];
   const shownError = error ?? action.error;
   return (
@@ -141,8 +141,8 @@ export default function UsersPage() {
         </button>
       )}
       {quotaOf && <QuotaDialog user={quotaOf} onClose={() => setQuotaOf(undefined)} onSaved={() => (setQuotaOf(undefined), notify(t("saved")), reload())} />}
-      {promoted && (
-        <Confirm title={t("admin.make.title", { name: nameOf(promoted) })} text={t("admin.make.text")} action={t("admin.make")} onConfirm={() => change(promoted, { role: "admin" })} onClose={() => setPromoted(undefined)} />
+      {asked && (
+        <Confirm title={t(`${asked.kind}.title`, { name: nameOf(asked.user) })} text={t(`${asked.kind}.text`)} action={t(asked.kind)} onConfirm={() => change(asked.user, asked.body)} onClose={() => setAsked(undefined)} />
       )}
       {reset && <ResetDialog reset={reset} onClose={() => setReset(undefined)} />}
     </>
