@@ -20,6 +20,7 @@ KILLED_CLICKS = size_of("KILLED_CLICKS", 1_000, 100_000)
 KILLED_RATE = 300  # while consumers are killed
 POISON_KILLS = size_of("POISON_KILLS", 2, 50)
 STALL_MAX_S = 1
+LOOK_EVERY_S = 0.05
 # Consumers keep offsets of the topic of links as well.
 PLACES = "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'"
 LETTER_BYTES_MAX = 900_000  # dead_letter.h
@@ -68,6 +69,7 @@ class StallWatch(threading.Thread):
                 ends_before = {partition: span[1] for partition, span in spans(kafka, REDIRECTS).items()}
                 for partition, offset in self.ledger.rows(PLACES):
                     self.look(partition, offset, ends_before[partition], time.monotonic())
+                time.sleep(LOOK_EVERY_S)
 
     def look(self, partition, offset, end, now):
         was, since = self.moved.get(partition, (None, now))
