@@ -13,6 +13,7 @@ relies on, and says how to keep the copy in a database.
 
 import json
 import math
+import os
 import signal
 import sys
 
@@ -49,8 +50,9 @@ def remove(links, slug):
 def take(record, links, versions):
     slug = record.key().decode()
     if record.value() is None:
-        # If the purge before it is gone, its version is unknown, and no other can be right: a purged slug is not used again.
-        versions.setdefault(slug, math.inf)
+        # Without the purge before it its version is unknown, and no other can be right: a purged slug is not used again.
+        if slug in links or slug not in versions:
+            versions[slug] = math.inf
         remove(links, slug)
         return
     # Skip records of other types, which later versions may add to the topic.
@@ -89,7 +91,7 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     # The client wants a name of a group, but assign_all joins none.
-    own = {"group.id": "subscriber-links", "enable.auto.commit": False, "enable.partition.eof": True}
+    own = {"group.id": os.environ.get("KAFKA_GROUP", "subscriber-links"), "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(settings() | own)
     unread = assign_all(consumer)  # partitions whose end was not reached yet
     links = {}  # by slug

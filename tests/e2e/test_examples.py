@@ -253,21 +253,25 @@ def publish_states(env, purged, messages):
     return event.link.version
 
 
-# Takes records: with a state that no version has had yet, and late ones of a link of which only the tombstone is left.
+# Takes records: with a state that no version has had yet, and late ones of two links whose purge is gone. Of one the tombstone
+# is left, of the other a version before it too.
 TAKES = """
 import links
 from waymark.v1.link_event_pb2 import Link, LinkEvent
 
 class Record:
-    def __init__(self, slug, link): self.slug, self.link = slug, link
+    def __init__(self, slug, link, version=1): self.slug, self.link, self.version = slug, link, version
     def key(self): return self.slug.encode()
     def headers(self): return [("ce_type", links.TYPE)]
-    def value(self): return self.link and LinkEvent(link=Link(slug=self.slug, version=1, **self.link)).SerializeToString()
+    def value(self): return self.link and LinkEvent(link=Link(slug=self.slug, version=self.version, **self.link)).SerializeToString()
 
 copy, versions = {}, {}
 links.take(Record("later", {"state": 77}), copy, versions)
 links.take(Record("purged", None), copy, versions)
 links.take(Record("purged", {"state": 1}), copy, versions)
+links.take(Record("seen", {"state": 1}), copy, versions)
+links.take(Record("seen", None), copy, versions)
+links.take(Record("seen", {"state": 1}, 2), copy, versions)
 """
 
 
@@ -276,8 +280,10 @@ def test_the_example_of_links_takes_a_later_state_and_no_purged_link(programs):
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-B", "-c", TAKES], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (line,) = map(json.loads, done.stdout.splitlines())
-    assert (line["slug"], line["state"]) == ("later", "OTHER")
+    later, seen, purged = map(json.loads, done.stdout.splitlines())
+    assert (later["slug"], later["state"]) == ("later", "OTHER")
+    assert (seen["slug"], seen["state"]) == ("seen", "ACTIVE")
+    assert purged == {"slug": "seen", "purged": True}
 
 
 def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):

@@ -94,7 +94,7 @@ def shared(tmp_path_factory):
     stack("down", "--state", path)
 
 
-def test_down_leaves_no_process_and_the_next_up_has_the_same_data(embedded, folder):
+def test_down_leaves_no_process_and_the_next_up_has_the_same_data(folder):
     stack(*up_arguments(folder))
     with psycopg2.connect(addresses(folder)["PG_URL"]) as connection:
         connection.cursor().execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (17)")

@@ -11,6 +11,7 @@
 	extern const char document_data_##name##_tag[];
 DECLARE(openapi)
 DECLARE(nql)
+DECLARE(privacy)
 DECLARE(problems)
 DECLARE(runbook)
 DECLARE(reader)
@@ -33,6 +34,7 @@ struct embedded_file {
 static const struct embedded_file embedded_files[] = {
 	EMBEDDED_FILE("openapi.json", "application/json", openapi),
 	EMBEDDED_FILE("nql.md", "text/plain; charset=utf-8", nql),
+	EMBEDDED_FILE("privacy.md", "text/plain; charset=utf-8", privacy),
 	EMBEDDED_FILE("reader", "text/html; charset=utf-8", reader),
 	EMBEDDED_FILE("start.js", "text/javascript; charset=utf-8", start),
 	EMBEDDED_FILE("swagger-ui.css", "text/css; charset=utf-8", style),

@@ -1,7 +1,7 @@
 /*
  * Documents about the API that are embedded in the program: the OpenAPI description (generated from
- * docs/api/openapi.yaml), the page that displays it, docs/api/nql.md, and the sections of
- * docs/api/problems.md and docs/runbook.md. Pure.
+ * docs/api/openapi.yaml), the page that displays it, docs/api/nql.md, docs/privacy.md, and the
+ * sections of docs/api/problems.md and docs/runbook.md. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_H
 #define WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_H

@@ -31,6 +31,9 @@ function isRunning({ points, to }: ChartProps, at: number): boolean {
   return Date.parse(points[at]?.start ?? to) <= now && now < Date.parse(points[at + 1]?.start ?? to);
 }
 
+/** A line needs two points to be seen. */
+const hasFewPoints = ({ points }: ChartProps) => points.filter((point) => Date.parse(point.start) <= Date.now()).length < 3;
+
 function sentence(props: ChartProps, at: number): string {
   const { interval, points, previous, bots } = props;
   const point = points[at];
@@ -48,7 +51,7 @@ function optionsFor(props: ChartProps, width: number): uPlot.Options {
   const accent = colour("--accent");
   const series: uPlot.Series[] = [
     {},
-    { stroke: accent, width: 2, fill: colour("--accent-soft"), points: { show: props.points.length < 3 } },
+    { stroke: accent, width: 2, fill: colour("--accent-soft"), points: { show: hasFewPoints(props) } },
     { stroke: colour("--series-2"), width: 1.5, points: { show: false } },
   ];
   if (props.bots === "include") series.push({ stroke: colour("--series-3"), width: 1.5, points: { show: false } });
@@ -128,7 +131,7 @@ export default function Chart(props: ChartProps) {
   const [cursor, setCursor] = useState<string | null>(null);
   const theme = useTheme();
   const data = useMemo(() => dataOf(props), [props.points, props.previous, props.bots]);
-  const shape = `${props.interval} ${props.bots} ${props.previous !== undefined} ${theme} ${props.points.length < 3}`;
+  const shape = `${props.interval} ${props.bots} ${props.previous !== undefined} ${theme} ${hasFewPoints(props)}`;
   const at = cursor === null ? -1 : props.points.findIndex((point) => point.start === cursor);
   const latest = useRef(at);
   latest.current = at;

@@ -59,18 +59,27 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
         <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />
         <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />
       </dl>
-      <p class="hint">{t("unique.hint")}</p>
+      <p class="hint">
+        {t("unique.hint")}{" "}
+        <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
+          {t("privacy")}
+        </a>
+      </p>
       <p class="period">{compared ? t("period.compared", { range, earlier: formatSpan(compared.from, compared.to) }) : compared === null ? t("period.none") : range}</p>
     </>
   );
 }
+
+/** The future is empty, not zero. */
+const isFuture = ({ start }: { start: string }) => Date.parse(start) > Date.now();
 
 function SeriesTable({ series, bots }: { series: Series; bots: Bots }) {
   const { interval, points, compared } = series;
   const names = [t("visits"), t("unique"), t("bots"), ...(compared ? [t("before.visits")] : [])];
   const rows = points.map((point, at) => {
     const before = compared?.points[at];
-    const counts = [shownCount(point, bots), point.unique_visitors, point.bots, ...(compared ? [before ? shownCount(before, bots) : ""] : [])];
+    const own = [shownCount(point, bots), point.unique_visitors, point.bots].map((count) => (isFuture(point) ? "" : count));
+    const counts = [...own, ...(compared ? [before ? shownCount(before, bots) : ""] : [])];
     return { start: point.start, counts };
   });
   const save = () => {

@@ -26,18 +26,21 @@ const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at", "starts_
 type Column = (typeof COLUMNS)[number];
 /** What the page calls a column, which is its name as well. */
 const NAMES: Record<Column, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", starts_at: "starts", notes: "notes" };
-const ALIASES: Record<string, Column> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags" };
+const ALIASES: Record<string, Column> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags", end: "expires_at", ende: "expires_at", start: "starts_at", beginn: "starts_at" };
 const CHUNK = 100;
 const RETRIES = 5;
 
-function columnsOf(row: string[]): Column[] | undefined {
+/** undefined for a name that is none of ours. */
+function columnsOf(row: string[]): (Column | undefined)[] | undefined {
   const names = row.map((cell) => cell.toLowerCase()).map((name) => ALIASES[name] ?? COLUMNS.find((each) => each === name || t(NAMES[each]).toLowerCase() === name));
-  return names.includes("original_url") ? names.map((name, at) => name ?? COLUMNS[at] ?? "title") : undefined;
+  return names.includes("original_url") ? names : undefined;
 }
 
 export interface Bulk {
   /** The line with the names of columns, if there is one. */
   header: string;
+  /** Its names that are no column of a link. What is below them is left out. */
+  unknown: string[];
   items: BulkItem[];
 }
 
@@ -45,7 +48,7 @@ export interface Bulk {
 export function parseBulk(text: string, tags: readonly string[]): Bulk {
   const rows = parseCsv(text);
   const header = rows[0] && columnsOf(rows[0].cells);
-  const columns = header ?? COLUMNS;
+  const columns: readonly (Column | undefined)[] = header ?? COLUMNS;
   const items = rows.slice(header ? 1 : 0).map(({ cells: row, line, text: written }) => {
     const cell = (name: Column) => row[columns.indexOf(name)] ?? "";
     const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
@@ -59,7 +62,8 @@ export function parseBulk(text: string, tags: readonly string[]): Bulk {
     if (cell("notes")) link.notes = cell("notes");
     return { link, line, text: written, fault: faultOf(link) };
   });
-  return { header: header ? (rows[0]?.text ?? "") : "", items };
+  const unknown = header ? (rows[0]?.cells ?? []).filter((name, at) => name && !header[at]) : [];
+  return { header: header ? (rows[0]?.text ?? "") : "", unknown, items };
 }
 
 /** 2026-02-31 is no day, but JavaScript takes it for 3 March. */

@@ -61,10 +61,13 @@ function named(type: "region" | "language", code: string): string {
 
 /** A visit's fact as people read it. */
 export function formatValue(dimension: string, value: string): string {
-  if (value === "") return dimension.startsWith("referrer") ? t("direct") : dimension.startsWith("utm") ? t("none") : t("unknown");
+  // Only well-known websites have a name.
+  if (value === "" && dimension === "referrer_source") return t("direct.other");
+  if (value === "") return dimension === "referrer_host" ? t("direct") : dimension.startsWith("utm") ? t("none") : t("unknown");
   if (dimension === "country") return named("region", value);
   if (dimension === "language") return named("language", value);
   if (dimension === "device") return deviceNames()[value] ?? value;
+  if (dimension === "bot_reason") return value.replaceAll("_", " ");
   return value;
 }
 

@@ -144,7 +144,7 @@ export default function BulkPage() {
   const [error, setError] = useState<ApiError>();
   const [isTooLarge, setTooLarge] = useState(false);
   const [isBusy, setBusy] = useState(false);
-  const { header, items } = useMemo(() => parseBulk(text, tags), [text, tags]);
+  const { header, unknown, items } = useMemo(() => parseBulk(text, tags), [text, tags]);
   const good = items.filter((item) => !item.fault);
   const faulty = faultyOf(items);
 
@@ -202,6 +202,7 @@ export default function BulkPage() {
             </button>
             {faulty.length > 0 && <span class="field-error">{tn("bulk.skipped", faulty.length)}</span>}
           </div>
+          {unknown.length > 0 && <p class="field-error">{t("bulk.unknown", { names: unknown.join(", ") })}</p>}
           {faulty.length > 0 && <FaultyLines lines={faulty} />}
         </section>
       )}
