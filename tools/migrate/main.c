@@ -13,6 +13,7 @@ struct config {
 	char pg_url[1024];
 	char folder[512];
 	int64_t wait_s;
+	int64_t lock_wait_s;
 };
 
 static const struct env_var vars[] = {
@@ -22,6 +23,8 @@ static const struct env_var vars[] = {
 	         "folder with the migrations NNNN_name.sql"),
 	ENV_INT("MIGRATE_WAIT_S", struct config, wait_s, "60", 0, 3600,
 	        "seconds to wait for a server that cannot be reached"),
+	ENV_INT("MIGRATE_LOCK_WAIT_S", struct config, lock_wait_s, "21600", 0, 86400,
+	        "seconds to try again while another transaction, such as a backup, uses a table"),
 };
 
 static size_t check(const void *arg, struct strbuf *problems)
@@ -67,8 +70,9 @@ int main(int argc, char **argv)
 	if (err == OK)
 		err = migration_run_connect(config.pg_url, config.wait_s, log, &conn);
 	if (err == OK)
-		err = status_only ? migration_run_status(conn, folder, &problems)
-		                  : migration_run_apply(conn, folder, &problems);
+		err = status_only
+		              ? migration_run_status(conn, folder, &problems)
+		              : migration_run_apply(conn, folder, config.lock_wait_s, &problems);
 	if (problems.len > 0)
 		fprintf(stderr, "migrate: nothing was applied; fix these problems in %s:\n%s",
 		        config.folder, problems.data);

@@ -78,7 +78,13 @@ static enum err record(struct pg_conn *conn, const struct migration *m)
 static enum err apply_on(void *ctx, struct pg_conn *conn)
 {
 	const struct migration_file *const *file = ctx;
-	enum err err = pg_conn_script(conn, (*file)->sql);
+	/*
+	 * Statements of others queue behind one that waits for a lock of a table, even readers: an
+	 * ALTER TABLE behind a backup would stop redirects for as long as the backup takes.
+	 */
+	enum err err = pg_conn_query(conn, "SET LOCAL lock_timeout = '1s'", NULL, NULL);
+	if (err == OK)
+		err = pg_conn_script(conn, (*file)->sql);
 	return err == OK ? record(conn, &(*file)->migration) : err;
 }
 

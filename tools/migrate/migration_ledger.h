@@ -26,7 +26,7 @@ enum err migration_ledger_read(struct pg_conn *conn, struct migration_ledger *ou
 /*
  * Runs the file and records it, in one transaction. ERR_UNAVAILABLE: the outcome is unknown; the
  * next run finds out. Any other error: the migration was rolled back; pg_conn_message gives the
- * reason.
+ * reason. ERR_LIMIT: another transaction held a lock for a second.
  */
 enum err migration_ledger_apply(struct pg_conn *conn, const struct migration_file *file) MUST_CHECK;
 

@@ -11,6 +11,8 @@
 #define APPLICATION_NAME "migrate"
 #define CONNECT_TIMEOUT_MS 5000
 #define RETRY_MS 250
+/* Meanwhile others do what the attempt before has made them wait for. */
+#define LOCK_RETRY_MS 2000
 
 enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log,
                                struct pg_conn **out)
@@ -44,11 +46,21 @@ static enum err find_state(struct pg_conn *conn, const struct migration_folder *
 	return err;
 }
 
-static enum err apply_one(struct pg_conn *conn, const struct migration_file *file)
+static enum err apply_one(struct pg_conn *conn, const struct migration_file *file,
+                          int64_t lock_wait_s)
 {
 	char name[MIGRATION_FILE_SIZE];
 	migration_format_file(&file->migration, name);
+	int64_t deadline_us = clock_steady_us(clock_system()) + lock_wait_s * CLOCK_US_PER_S;
 	enum err err = migration_ledger_apply(conn, file);
+	if (err == ERR_LIMIT && lock_wait_s > 0)
+		printf("migrate: %s waits for a table that another transaction uses, such as a "
+		       "backup; trying again for %lld s, while everything else goes on\n",
+		       name, (long long)lock_wait_s);
+	while (err == ERR_LIMIT && clock_steady_us(clock_system()) < deadline_us) {
+		poll(NULL, 0, LOCK_RETRY_MS);
+		err = migration_ledger_apply(conn, file);
+	}
 	if (err == OK)
 		printf("migrate: applied %s\n", name);
 	else
@@ -66,7 +78,7 @@ static void report_newer(const struct migration *newest)
 }
 
 enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
-                             struct strbuf *problems)
+                             int64_t lock_wait_s, struct strbuf *problems)
 {
 	struct migration_ledger *ledger = NULL;
 	struct migration_state state = { 0 };
@@ -78,7 +90,7 @@ enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder
 	}
 	err = find_state(conn, folder, &ledger, &state, problems);
 	for (size_t i = state.next; err == OK && i < folder->count; i++)
-		err = apply_one(conn, &folder->files[i]);
+		err = apply_one(conn, &folder->files[i], lock_wait_s);
 	if (err == OK && state.newer > 0)
 		report_newer(&ledger->recorded[ledger->count - 1]);
 	else if (err == OK)

@@ -19,10 +19,11 @@ enum err migration_run_connect(const char *url, int64_t wait_s, const struct log
  * Applies pending migrations. Only one run at a time does so per database. OK also if the database
  * is newer than the folder, as after a rollback; nothing was applied. ERR_CONFLICT, with lines in
  * problems: folder and recorded migrations contradict each other; nothing was applied. Other errors
- * are reported; the migrations before the failed one stay applied.
+ * are reported; the migrations before the failed one stay applied. ERR_LIMIT: a migration did not
+ * get a lock within a second, and neither when tried again for lock_wait_s seconds.
  */
 enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
-                             struct strbuf *problems) MUST_CHECK;
+                             int64_t lock_wait_s, struct strbuf *problems) MUST_CHECK;
 
 /*
  * Lists applied and pending migrations, and those of a newer version. Changes nothing. Errors as

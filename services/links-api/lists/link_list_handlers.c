@@ -99,9 +99,11 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 	return response_json(r, 200, answer);
 }
 
-static enum http_progress answer_error(struct request *r, enum err err)
+/* A list without a search is short work: if that takes too long, it is the server's fault. */
+static enum http_progress answer_error(struct request *r, const struct link_list_params *params,
+                                       enum err err)
 {
-	if (err == ERR_LIMIT)
+	if (err == ERR_LIMIT && (params->q[0] != '\0' || params->has_filter))
 		return response_problem(
 			r, 422, "too-slow",
 			"This search took too long. Use a more specific search or filter.");
@@ -118,7 +120,7 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 		return response_other_owner(r);
 	page_make_room(page);
 	enum err err = read_page(r, page);
-	return err == OK ? answer_page(r, page) : answer_error(r, err);
+	return err == OK ? answer_page(r, page) : answer_error(r, &page->params, err);
 }
 
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x)

@@ -306,6 +306,48 @@ static void applies_everything_once_in_two_concurrent_runs(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 2);
 }
 
+static bool migrate_waits_for_a_lock(void *ctx)
+{
+	const struct migrate_fixture *f = ctx;
+	return backend_fixture_query_int(
+		       f->admin,
+		       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'migrate' "
+		       "AND wait_event_type = 'Lock'",
+		       NULL) > 0;
+}
+
+/* A backup holds such a lock for hours. Others must not wait behind the migration. */
+static void does_not_stop_others_while_it_waits_for_a_lock(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	expect(f, "", 0, "2 applied now");
+	put(f, "0003_third.sql", "ALTER TABLE first ADD COLUMN b int");
+	struct pg_conn *backup = NULL;
+	assert_int_equal(pg_conn_open(f->url, "backup", 5000, 0, f->net->log, &backup), OK);
+	assert_int_equal(pg_conn_begin(backup), OK);
+	assert_int_equal(pg_conn_query(backup, "LOCK TABLE first IN ACCESS SHARE MODE", NULL, NULL),
+	                 OK);
+	setenv("MIGRATE_LOCK_WAIT_S", "0", 1);
+	expect(f, "", 1, "0003_third.sql failed: ");
+	unsetenv("MIGRATE_LOCK_WAIT_S");
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, run_in_thread, *state), 0);
+	backend_fixture_wait(migrate_waits_for_a_lock, *state, TEST_DEADLINE_MS);
+	struct pg_conn *reader = NULL;
+	assert_int_equal(pg_conn_open(f->url, "reader", 5000, 60000, f->net->log, &reader), OK);
+	assert_int_equal(backend_fixture_query_int(reader, "SELECT count(*) FROM first", NULL), 1);
+	pg_conn_close(reader);
+	assert_int_equal(pg_conn_commit(backup), OK);
+	void *result = NULL;
+	pthread_join(thread, &result);
+	struct run *run = result;
+	if (run->status != 0 || !strstr(run->output.data, "applied 0003_third.sql"))
+		fail_msg("status %d, output: %s", run->status, run->output.data);
+	strbuf_clear(&run->output);
+	free(run);
+	pg_conn_close(backup);
+}
+
 static void lists_every_invalid_variable(void **state)
 {
 	(void)state;
@@ -361,6 +403,7 @@ int main(void)
 		WITH_FIXTURE(rolls_back_a_failed_migration),
 		WITH_FIXTURE(refuses_a_migration_that_commits),
 		WITH_FIXTURE(applies_everything_once_in_two_concurrent_runs),
+		WITH_FIXTURE(does_not_stop_others_while_it_waits_for_a_lock),
 		cmocka_unit_test(lists_every_invalid_variable),
 		WITH_FIXTURE(waits_for_a_server_that_cannot_be_reached),
 	};

@@ -497,8 +497,10 @@ def test_a_search_that_takes_too_long_gets_422(user, start, database, expect):
     blocker = psycopg2.connect(database.url())
     blocker.cursor().execute("LOCK TABLE links")
     answers = [slow.call("GET", path(q="rare")), change(slow, "slug:~rare", {"state": "disabled"})]
+    plain = slow.call("GET", path())
     blocker.close()
     assert {expect(answer, 422)["type"] for answer in answers} == {"/problems/too-slow"}
+    assert plain.status == 503 and plain.headers["retry-after"] == "1", "without a search it is not the client's fault"
 
 
 def test_a_change_by_filter_sets_and_removes_the_end_of_links(user, database):

@@ -26,11 +26,11 @@ const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at", "starts_
 type Column = (typeof COLUMNS)[number];
 /** What the page calls a column, which is its name as well. */
 const NAMES: Record<Column, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", starts_at: "starts", notes: "notes" };
-const ALIASES: Record<string, Column> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags", end: "expires_at", ende: "expires_at", start: "starts_at", beginn: "starts_at" };
+const ALIASES: Record<string, Column> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags", end: "expires_at", start: "starts_at" };
 const CHUNK = 100;
 const RETRIES = 5;
 
-/** undefined for a name that is none of ours. */
+/** undefined for the name of something else. */
 function columnsOf(row: string[]): (Column | undefined)[] | undefined {
   const names = row.map((cell) => cell.toLowerCase()).map((name) => ALIASES[name] ?? COLUMNS.find((each) => each === name || t(NAMES[each]).toLowerCase() === name));
   return names.includes("original_url") ? names : undefined;
