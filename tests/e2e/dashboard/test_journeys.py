@@ -140,6 +140,14 @@ def test_columns_may_have_the_names_that_the_page_shows(browser, user):
     window.close()
 
 
+def test_a_column_of_another_name_is_left_out_and_named(page, window, user):
+    window.goto("/links/bulk")
+    page.get_by_label("Addresses").fill("Short name,Destination,Comment,End\n,https://example.com/a,for us,2099-12-31")
+    expect(page.get_by_text("Left out, because no column of a link has this name: Comment")).to_be_visible()
+    expect(page.get_by_role("row").last).to_contain_text("Ends 31 Dec 2099")
+    expect(page.get_by_role("row").last).not_to_contain_text("for us")
+
+
 def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page, window, user):
     window.goto("/links/bulk")
     for title in ("Bücher, frisch", '"Bücher, frisch"'):

@@ -227,6 +227,26 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
     assert ",DE," in saved("CSV")[1]
 
 
+def test_a_website_without_a_name_is_not_direct(page, window, user, visitor):
+    link = user.create()
+    assert visitor.follow(link["slug"], Referer="https://news.example/today").status == 302
+    user.wait_for_visits(link["id"], 1)
+    window.goto(f"/links/{link['id']}")
+    sources = page.get_by_role("region", name="Sources")
+    expect(sources).to_contain_text("news.example")
+    sources.get_by_role("button", name="Source").click()
+    expect(sources).to_contain_text("Direct or another website")
+
+
+def test_hours_to_come_are_empty(page, window, user):
+    hours = 12 - datetime.datetime.now(datetime.UTC).hour  # to noon, in the zone whose name has the other sign
+    assert user.call("PATCH", "/api/auth/me", {"tz": f"Etc/GMT{-hours:+d}"}).status == 200
+    window.goto("/?range=today")
+    page.get_by_text("Show as table").click()
+    expect(page.locator(".as-table tbody tr").first.locator("td")).to_have_text(["0", "0", "0"])
+    expect(page.locator(".as-table tbody tr").last.locator("td")).to_have_text(["–", "–", "–"])
+
+
 def test_yesterday_is_a_whole_day_before_today(page, window, user):
     today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
     yesterday = today - datetime.timedelta(days=1)
@@ -251,6 +271,8 @@ def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, us
         expect(page).to_have_url(re.compile(rf"range={preset}\b"))
     page.keyboard.press("x")
     expect(page).to_have_url(re.compile(r"compare=1"))
+    # The cursor does not stay on a point of the series before.
+    expect(page.locator(".as-table thead")).to_contain_text("Visits before")
     page.locator(".chart-plot").focus()
     page.keyboard.press("Home")
     expect(page.locator(".chart-cursor")).to_contain_text("Visits 0")
