@@ -22,15 +22,20 @@ enum err blocked_host_store_add(struct pg_conn *conn, struct blocked_host *host)
 	return err;
 }
 
-enum err blocked_host_store_delete(struct pg_conn *conn, int64_t id)
+enum err blocked_host_store_delete(struct pg_conn *conn, struct blocked_host *host)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, id);
+	pg_params_int(&params, host->id);
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn, "DELETE FROM blocked_hosts WHERE id = $1", &params, &rows);
-	if (err == OK && pg_result_changed(rows) == 0)
+	enum err err = pg_conn_query(
+		conn, "DELETE FROM blocked_hosts WHERE id = $1 RETURNING host, with_subdomains",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) == 0)
 		err = ERR_NOT_FOUND;
+	if (err == OK) {
+		snprintf(host->host, sizeof(host->host), "%s", pg_result_text(rows, 0, 0));
+		host->with_subdomains = pg_result_bool(rows, 0, 1);
+	}
 	pg_result_free(rows);
 	return err;
 }

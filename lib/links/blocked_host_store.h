@@ -34,8 +34,8 @@ struct blocked_host {
  */
 enum err blocked_host_store_add(struct pg_conn *conn, struct blocked_host *host) MUST_CHECK;
 
-/* ERR_NOT_FOUND: no such host. */
-enum err blocked_host_store_delete(struct pg_conn *conn, int64_t id) MUST_CHECK;
+/* Sets host and with_subdomains to those of the deleted row id. ERR_NOT_FOUND: no such host. */
+enum err blocked_host_store_delete(struct pg_conn *conn, struct blocked_host *host) MUST_CHECK;
 
 /* Calls on_host for each host, in the order of names. The struct is borrowed for the call. */
 typedef void (*blocked_host_callback)(void *ctx, const struct blocked_host *host);

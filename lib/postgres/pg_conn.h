@@ -26,8 +26,9 @@ struct pg_conn;
 
 /*
  * Checks the value of PG_URL: syntax, ports, sslmode and certificate files. Returns the number of
- * problems and appends one line for each to problems, without the value of a password. Does not
- * connect.
+ * problems and appends one line for each to problems, without any part of a password. Does not
+ * connect. Stricter than libpq: a URL has no unescaped "@" but the one before the host, and no
+ * unescaped "?" in a password.
  */
 size_t pg_conn_url_check(const char *url, struct strbuf *problems);
 

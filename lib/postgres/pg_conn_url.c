@@ -51,16 +51,27 @@ static size_t check_option(const char *keyword, const char *value, struct strbuf
 }
 
 /*
- * why is the message of libpq. Only an unknown parameter is repeated: other messages may quote the
- * password. So may a URL whose password has an unescaped "/": then an "@" follows the "?".
+ * In a URL, an "@" anywhere else than before the host, or a "/" or "?" before it, shows that a
+ * password is not escaped. libpq would take a part of it for the host, the port or a parameter, and
+ * quote that in messages. It understands a "?" in a password, but tools/backup does not.
  */
-static size_t reject_syntax(const char *url, const char *why, struct strbuf *problems)
+static bool has_misplaced_at(const char *url)
+{
+	/* "postgres://" or "postgresql://"; a key=value string does not begin like that. */
+	const char *authority = strncmp(url, "postgres", 8) == 0 ? strstr(url, "://") : NULL;
+	if (!authority)
+		return false;
+	authority += strlen("://");
+	const char *at = strchr(authority, '@');
+	return at && (authority[strcspn(authority, "/?@")] != '@' || strchr(at + 1, '@'));
+}
+
+/* why, the message of libpq, may quote a password, so only an unknown parameter is repeated. */
+static size_t reject_syntax(const char *why, struct strbuf *problems)
 {
 	static const char *const unknown[] = { "invalid URI query parameter: \"",
 		                               "invalid connection option \"" };
-	const char *query = strchr(url, '?');
-	bool may_quote_password = !why || (query && strchr(query, '@'));
-	for (size_t i = 0; i < ARRAY_SIZE(unknown) && !may_quote_password; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(unknown) && why; i++) {
 		size_t prefix_len = strlen(unknown[i]);
 		if (strncmp(why, unknown[i], prefix_len) != 0)
 			continue;
@@ -72,15 +83,16 @@ static size_t reject_syntax(const char *url, const char *why, struct strbuf *pro
 	}
 	return env_expect(
 		false, NAME,
-		"is not a libpq connection string like postgresql://user:password@host:5432/database",
+		"is not a libpq connection string like postgresql://user:password@host:5432/database; "
+		"in names, passwords and parameters, write % as %25, / as %2F, ? as %3F and @ as %40",
 		problems);
 }
 
 size_t pg_conn_url_check(const char *url, struct strbuf *problems)
 {
 	char *why = NULL;
-	PQconninfoOption *options = PQconninfoParse(url, &why);
-	size_t wrong = options ? 0 : reject_syntax(url, why, problems);
+	PQconninfoOption *options = has_misplaced_at(url) ? NULL : PQconninfoParse(url, &why);
+	size_t wrong = options ? 0 : reject_syntax(why, problems);
 	PQfreemem(why);
 	/* The first problem is enough: a second one may follow from it. */
 	for (PQconninfoOption *each = options; each && each->keyword && wrong == 0; each++) {

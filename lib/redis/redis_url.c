@@ -118,7 +118,8 @@ size_t redis_url_check(const char *text, struct strbuf *problems)
 		return 0;
 	strbuf_add_format(
 		problems,
-		"REDIS_URL: %s is not valid; the form is redis://[user:password@]host:port[/db]\n",
+		"REDIS_URL: %s is not valid; the form is redis://[user:password@]host:port[/db]; "
+		"in a user or a password, write %% as %%25, / as %%2F and @ as %%40\n",
 		part);
 	return 1;
 }

@@ -42,7 +42,7 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 
 struct host_change {
 	const struct request *request;
-	struct blocked_host *host; /* input: the host to block; output: the stored row */
+	struct blocked_host *host; /* input: the host to block, or the id; output: the stored row */
 };
 
 /* Refreshes this process's host guard before responding. */
@@ -61,29 +61,30 @@ static enum err change(const struct request *r, pg_transaction_work write,
 	return err;
 }
 
+static enum err audit(const struct host_change *host_change, struct pg_conn *conn,
+                      const char *action)
+{
+	struct json *details = json_new_object();
+	json_set_text(details, "host", host_change->host->host);
+	json_set_bool(details, "with_subdomains", host_change->host->with_subdomains);
+	enum err err = request_audit(host_change->request, conn, action, AUDIT_STORE_HOST,
+	                             host_change->host->id, details);
+	json_free(details);
+	return err;
+}
+
 static enum err add_on(void *ctx, struct pg_conn *conn)
 {
 	const struct host_change *host_change = ctx;
-	struct blocked_host *host = host_change->host;
-	enum err err = blocked_host_store_add(conn, host);
-	if (err != OK)
-		return err;
-	struct json *details = json_new_object();
-	json_set_text(details, "host", host->host);
-	json_set_bool(details, "with_subdomains", host->with_subdomains);
-	err = request_audit(host_change->request, conn, "host.block", AUDIT_STORE_HOST, host->id,
-	                    details);
-	json_free(details);
-	return err;
+	enum err err = blocked_host_store_add(conn, host_change->host);
+	return err == OK ? audit(host_change, conn, "host.block") : err;
 }
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
 	const struct host_change *host_change = ctx;
-	const struct request *r = host_change->request;
-	int64_t id = request_path_id(r);
-	enum err err = blocked_host_store_delete(conn, id);
-	return err == OK ? request_audit(r, conn, "host.unblock", AUDIT_STORE_HOST, id, NULL) : err;
+	enum err err = blocked_host_store_delete(conn, host_change->host);
+	return err == OK ? audit(host_change, conn, "host.unblock") : err;
 }
 
 enum http_progress host_handlers_create(void *ctx, struct http_exchange *x)
@@ -117,7 +118,8 @@ enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	enum err err = change(r, delete_on, NULL);
+	struct blocked_host host = { .id = request_path_id(r) };
+	enum err err = change(r, delete_on, &host);
 	if (err == ERR_NOT_FOUND)
 		return response_not_found(r);
 	return err == OK ? response_no_content(r) : response_failure(r, err);

@@ -128,10 +128,19 @@ def test_the_audit_log_names_accounts_links_and_hosts(env, page, window, user):
     assert user.call("POST", "/api/shares", {"link_id": shared["id"]}).status == 201
     assert user.call("DELETE", f"/api/links/{deleted['id']}").status == 204
     host = f"{user.email.partition('@')[0]}.example"
-    assert user.call("POST", "/api/admin/hosts", {"host": host}).status == 201
+    blocked = user.call("POST", "/api/admin/hosts", {"host": host})
+    assert blocked.status == 201
+    assert user.call("DELETE", f"/api/admin/hosts/{blocked.json['host']['id']}").status == 204
     window.goto("/admin/audit")
     rows = page.get_by_role("row").filter(has_text=user.email)
-    for action, subject in (("link.create", f"link {kept}"), ("link.delete", f"link {deleted['slug']}"), ("share.create", f"share {shared['slug']}"), ("host.block", f"host {host}")):
+    about = {
+        "link.create": f"link {kept}",
+        "link.delete": f"link {deleted['slug']}",
+        "share.create": f"share {shared['slug']}",
+        "host.block": f"host {host}",
+        "host.unblock": f"host {host}",
+    }
+    for action, subject in about.items():
         expect(rows.filter(has_text=action).filter(has_text=subject)).to_have_count(1)
     rows.first.get_by_role("link", name=user.email).click()
     expect(page).to_have_url(re.compile(r"actor=\d+"))

@@ -170,9 +170,10 @@ def test_a_host_blocked_by_an_admin_is_refused_at_once_until_unblocked(admin, us
     assert create(user, "https://b\u00fccher.example/").status == 201
     assert host not in admin.call("GET", "/api/admin/hosts").json["hosts"]
     expect(admin.call("DELETE", f"/api/admin/hosts/{host['id']}"), 404)
-    entries = database.run("SELECT action, actor_id IS NOT NULL, details->>'host' FROM audit_log "
+    entries = database.run("SELECT action, actor_id IS NOT NULL, details FROM audit_log "
                         "WHERE subject_type = 'host' AND subject_id = %s ORDER BY id", host["id"])  # fmt: skip
-    assert entries == [("host.block", True, "xn--bcher-kva.example"), ("host.unblock", True, None)]
+    details = {"host": "xn--bcher-kva.example", "with_subdomains": True}
+    assert entries == [("host.block", True, details), ("host.unblock", True, details)]
 
 
 def test_a_host_is_blocked_once_and_an_address_in_every_notation(admin, user, expect):
