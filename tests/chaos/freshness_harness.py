@@ -409,11 +409,11 @@ class Faults:
         wait_until(lambda: connections_of(pids, port), 120, "redirectors to be connected to Kafka")
         cut, until = set(), time.monotonic() + seconds
         while not cut or time.monotonic() < until:
-            for local in connections_of(pids, port):
+            for inode, local in connections_of(pids, port).items():
                 end_connection(local, port)
-                cut.add(local)
+                cut.add(inode)
             time.sleep(0.01)
-        assert not cut & connections_of(pids, port), "ss -K ends no connection on this kernel"
+        assert not cut & connections_of(pids, port).keys(), "ss -K ends no connection on this kernel"
 
     def kafka_stopped(self):
         with self.history.span("kafka-away"):
@@ -471,11 +471,11 @@ def made_history(stack, **load):
 
 
 def connections_of(pids, port):
-    """The local ports of these processes' connections to a port."""
-    command = ["ss", "-Htnp", "state", "established", "dport", "=", f":{port}"]
+    """{inode: local port} of these processes' connections to a port. A new connection may have the port of an ended one."""
+    command = ["ss", "-Htnpe", "state", "established", "dport", "=", f":{port}"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     owned = (line for line in shown.splitlines() if set(re.findall(r"pid=(\d+)", line)) & pids)
-    return {re.search(r"127\.0\.0\.1:(\d+)\s+127\.0\.0\.1:", line).group(1) for line in owned}
+    return dict(re.search(r"127\.0\.0\.1:(\d+)\s+127\.0\.0\.1:.* ino:(\d+)", line).groups()[::-1] for line in owned)
 
 
 def end_connection(local, port):
