@@ -2,7 +2,6 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test.h"
@@ -298,14 +297,10 @@ static void checks_whether_a_url_is_valid(void **state)
 	assert_int_equal(pg_conn_url_check("postgresql://u:sesame@h:port/d", &problems), 1);
 	assert_non_null(strstr(problems.data, "PG_URL: \"port\" is not a port"));
 	assert_int_equal(pg_conn_url_check("postgresql://u:p%40@h/d", &problems), 0);
-	static const char *const unescaped[] = { "postgresql://u:p@sesame@h/d",
-		                                 "postgresql://u:sesame/1@h/d",
-		                                 "postgresql://u:1/sesame@h/d",
-		                                 "postgresql://u:p?sesame@h/d" };
-	for (size_t i = 0; i < ARRAY_SIZE(unescaped); i++) {
-		if (pg_conn_url_check(unescaped[i], &problems) != 1)
-			fail_msg("accepted %s", unescaped[i]);
-	}
+	assert_int_equal(pg_conn_url_check("postgresql://u:p@sesame@h/d", &problems), 1);
+	assert_int_equal(pg_conn_url_check("postgresql://u:sesame/1@h/d", &problems), 1);
+	assert_int_equal(pg_conn_url_check("postgresql://u:1/sesame@h/d", &problems), 1);
+	assert_int_equal(pg_conn_url_check("postgresql://u:p?sesame@h/d", &problems), 1);
 	assert_null(strstr(problems.data, "sesame"));
 	strbuf_clear(&problems);
 }
