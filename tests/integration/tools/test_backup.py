@@ -89,7 +89,7 @@ def test_the_cron_job_of_the_document_writes_the_same_copy(names, copy, tmp_path
     subprocess.run(["/bin/sh", "-ec", script], check=True, timeout=300)
     (written,) = set(tmp_path.iterdir()) - {tmp_path / "pg-url", recent}
     assert written.suffix == ".copy" and written.stat().st_mode & 0o777 == 0o600
-    entries = lambda path: re.findall("^[0-9].*", subprocess.run(["pg_restore", "--list", path], capture_output=True, text=True, check=True).stdout, re.M)  # noqa: E731
+    entries = lambda path: re.findall(r"^\d+; \d+ \d+ (.*)", subprocess.run(["pg_restore", "--list", path], capture_output=True, text=True, check=True).stdout, re.M)  # noqa: E731
     assert entries(written) == entries(copy)
 
 
