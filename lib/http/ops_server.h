@@ -2,7 +2,7 @@
  * One thread at a time. The server for operators, on a port of its own:
  *   GET /livez    200 while the process runs
  *   GET /readyz   200 if the service should get traffic, else 503; JSON with the names of the
- *                 failing checks, and "status": ready, degraded (still 200) or unready
+ *                 failing checks, "status": ready, degraded (still 200) or unready, and a count
  *   GET /metrics  Prometheus text 0.0.4
  */
 #ifndef WAYMARK_LIB_HTTP_OPS_SERVER_H
@@ -32,11 +32,19 @@ struct ops_server_check {
 	bool (*can_degrade)(void *ctx);
 };
 
+/* A number that /readyz also says. The function runs in the server's thread and must not block. */
+struct ops_server_count {
+	const char *name; /* "events_queued"; NULL: there is none */
+	int64_t (*value)(void *ctx);
+	void *ctx;
+};
+
 struct ops_server_config {
 	const char *address; /* to listen on; NULL or "": all */
 	uint16_t port;
 	const struct ops_server_check *checks; /* borrowed */
 	size_t check_count;
+	struct ops_server_count count;
 	struct metrics *metrics;
 	const struct clock *clock;
 	const struct log *log;

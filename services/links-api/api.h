@@ -23,6 +23,7 @@
 #include "services/links-api/health/health_monitor.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
+#include "services/links-api/outbox/outbox_relay.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/export_limiter.h"
@@ -49,7 +50,8 @@ struct api {
 	struct metric *cross_site_requests;
 	struct live_feed *live;
 	struct health_monitor *health;
-	struct host_policy *own_hosts; /* base borrows these three */
+	const struct outbox_relay *relay; /* set when it has started; outlives all requests */
+	struct host_policy *own_hosts;    /* base borrows these three */
 	struct host_guard *hosts;
 	struct reserved_slugs *reserved_slugs;
 };

@@ -202,12 +202,23 @@ static bool is_health_target(const char *entry)
 	return health_target_parse(entry, &target) == OK;
 }
 
+static bool has_name_of_service(const char *entry)
+{
+	struct health_target target;
+	return health_target_parse(entry, &target) == OK && health_target_is_service(target.name);
+}
+
 static size_t check_health_urls(const char *urls, struct strbuf *problems)
 {
 	struct health_target targets[HEALTH_TARGETS_MAX];
 	size_t count;
 	size_t wrong = env_check_entries(urls, is_health_target, "HEALTH_URLS",
 	                                 "is not NAME=http://HOST:PORT", problems);
+	if (wrong == 0)
+		wrong = env_check_entries(urls, has_name_of_service, "HEALTH_URLS",
+		                          "does not begin with the name of a service: redirector, "
+		                          "links-api, analytics-consumer or janitor",
+		                          problems);
 	if (wrong > 0)
 		return wrong;
 	return env_expect(health_target_parse_list(urls, targets, &count) == OK, "HEALTH_URLS",

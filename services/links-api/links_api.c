@@ -31,7 +31,7 @@ struct links_api {
 
 static enum err start_outbox_relay(struct links_api *service)
 {
-	const struct api *api = service->api;
+	struct api *api = service->api;
 	struct outbox_relay_config relay = {
 		.pg_url = api->config->pg_url,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
@@ -43,7 +43,9 @@ static enum err start_outbox_relay(struct links_api *service)
 		.log = api->log,
 		.metrics = service->metrics,
 	};
-	return outbox_relay_start(&relay, &service->relay);
+	enum err err = outbox_relay_start(&relay, &service->relay);
+	api->relay = service->relay;
+	return err;
 }
 
 enum err links_api_new(const struct config *config, const struct log *log, struct metrics *metrics,

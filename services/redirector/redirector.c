@@ -305,6 +305,11 @@ static bool has_links_in_memory(void *ctx)
 	return memory_cache_usage(r->memory).entries > 0;
 }
 
+static int64_t count_queued_events(void *ctx)
+{
+	return (int64_t)event_shipper_count(ctx).queued;
+}
+
 static enum err serve_operators(struct redirector *r)
 {
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis",
@@ -324,6 +329,9 @@ static enum err serve_operators(struct redirector *r)
 			.port = (uint16_t)r->config->ops_port,
 			.checks = r->checks,
 			.check_count = 3,
+			.count = { .name = "events_queued",
+	                           .value = count_queued_events,
+	                           .ctx = r->events },
 			.metrics = r->metrics,
 			.clock = r->clock,
 			.log = r->log,

@@ -1,12 +1,14 @@
 """The commands of docs/operations.md and docs/recovery.md select the right objects of the manifests."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 from manifestlib import description, networks, programs, references, rendering, restricted, schema, tree
@@ -39,6 +41,25 @@ def test_all_deployments_are_rolled_back_together(rendered):
     (selector,) = re.findall(r"rollout undo deployment --selector ([^\s`]+)", OPERATIONS)
     name, _, value = selector.partition("=")
     assert [each["metadata"]["name"] for each in rendered.all("Deployment") if labels_of(each).get(name) != value] == []
+
+
+def test_the_cron_job_fits_into_an_overlay(tmp_path):
+    """The example in docs/recovery.md. Its pods are judged like those of a Job."""
+    (document,) = re.findall(r"```yaml\n(.*?)```", OPERATIONS, re.S)
+    (tmp_path / "backup.yaml").write_text(document)
+    base = os.path.relpath(tree.MANIFESTS / "overlays/local", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: waymark\nresources: [{base}, backup.yaml]\n")
+    rendered = rendering.render(tmp_path)
+    cron_job = rendered.find("CronJob", "backup")
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": cron_job["metadata"], "spec": cron_job["spec"]["jobTemplate"]["spec"]}
+    backup = rendering.Rendering("backup", [job])
+    assert [*schema.check(backup), *restricted.check(backup)] == []
+    (pod,) = backup.workloads
+    for policy in ("to-postgres", "names"):
+        assert rendering.does_match(rendered.find("NetworkPolicy", policy)["spec"]["podSelector"], pod.labels), policy
+    (migrate,) = (each for each in rendered.workloads if each.app == "migrate")
+    secret = lambda workload: next(volume["secret"] for volume in workload.pod["volumes"] if "secret" in volume)  # noqa: E731
+    assert secret(pod) == secret(migrate)
 
 
 SCALERS = {"HorizontalPodAutoscaler": ("minReplicas", "maxReplicas"), "ScaledObject": ("minReplicaCount", "maxReplicaCount")}

@@ -43,6 +43,18 @@ def test_systemd_accepts_the_unit(service, installed):
 
 
 @NEEDS_SYSTEMD
+def test_systemd_accepts_the_timer_of_backups(tmp_path):
+    """docs/recovery.md. Its tools/backup is that of this repository."""
+    text = (ROOT / "docs/recovery.md").read_text().replace("/opt/waymark", str(ROOT))
+    units = re.findall(r"^# /etc/systemd/system/(waymark-backup\.\w+)\n(.*?)(?=^#|^```)", text, re.M | re.S)
+    assert [name for name, _ in units] == ["waymark-backup.service", "waymark-backup.timer"]
+    for name, unit in units:
+        (tmp_path / name).write_text(unit)
+    run = subprocess.run(["systemd-analyze", "verify", "--man=no", tmp_path / "waymark-backup.timer", tmp_path / "waymark-backup.service"], capture_output=True, text=True, check=False)
+    assert (run.returncode, [line for line in run.stderr.splitlines() if "waymark-" in line]) == (0, []), run.stderr
+
+
+@NEEDS_SYSTEMD
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_unit_gives_a_service_little(service, installed):
     run = subprocess.run(["systemd-analyze", "security", "--offline=true", installed(service)], capture_output=True, text=True, check=False)

@@ -303,6 +303,10 @@ def test_starts_several_instances_and_restarts_them_with_their_ports(embedded, f
     assert folder in pathlib.Path(os.readlink(f"/proc/{listing(folder)['consumer-1'][0]}/exe")).parents
     for url in redirectors:  # both have the variable, also after a restart
         assert get_location(url + "/") == "https://example.com/home"
+    stack("stop", "redirector-2", "--state", folder)
+    stack("start", "redirector-2", "--state", folder, "--set", "ROOT_URL=https://example.com/other")
+    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, 60, "every process to be ready")
+    assert [get_location(url + "/") for url in redirectors] == ["https://example.com/home", "https://example.com/other"]
     assert_promotes(folder, found["LINKS_API_URL"])
 
 

@@ -35,6 +35,8 @@ one network. With --set NAME=VALUE they are as in production:
   tools/stack up --state /tmp/waymark --set REQUESTS_PER_MINUTE=600 \\
       --set BULK_LINKS_PER_MINUTE=3000 --set ACCOUNTS_PER_HOUR=20
 
+`start` has --set as well, to change a variable of one service after `stop`.
+
 BROKER=kafka requires Apache Kafka. BROKER=embedded uses the in-memory broker.
 STACK_FSYNC=off: PostgreSQL does not wait for the disk, and a power failure may lose data."""
 
@@ -73,13 +75,9 @@ def parse(arguments):
     )
     for noun in ("redirectors", "links-apis", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
-    up.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=variable,
-        metavar="NAME=VALUE",
-        help="set an environment variable of the services; REQUESTS_PER_MINUTE, BULK_LINKS_PER_MINUTE and "
+    add_set(
+        up,
+        "set an environment variable of the services; REQUESTS_PER_MINUTE, BULK_LINKS_PER_MINUTE and "
         "ACCOUNTS_PER_HOUR are 0 (no limit) otherwise",
     )
     up.add_argument("--tied-to", type=int, metavar="PID", help="stop the stack when this process ends")
@@ -98,8 +96,13 @@ def parse(arguments):
     command("logs", "print the log of one process (consumer-1, kafka) or of all of one service").add_argument("name", metavar="NAME")
     command("admin", "make an account an administrator").add_argument("email", metavar="EMAIL")
     commands.choices["start"].add_argument("--build", metavar="DIR", help="use this build folder from now on")
+    add_set(commands.choices["start"], "set an environment variable of this service from now on")
     commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number (default TERM)")
     return parser.parse_args(with_long_signal(arguments))
+
+
+def add_set(command, help_text):
+    command.add_argument("--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help=help_text)
 
 
 def with_long_signal(arguments):
@@ -272,7 +275,8 @@ def stop(options):
 
 
 def start(options):
-    request(options, name=options.name, build=options.build and os.path.abspath(options.build))
+    build = options.build and os.path.abspath(options.build)
+    request(options, name=options.name, build=build, variables=dict(options.set))
 
 
 def kill(options):

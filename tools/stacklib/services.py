@@ -21,6 +21,7 @@ class Service(Member):
         super().__init__(name, stack.state)
         self.stack = stack
         self.build = stack.build
+        self.variables = dict(stack.variables)
         self.tunnel = RedisTunnel(f"stunnel-{name}", stack) if self.uses_redis and stack.authority else None
 
     def command(self):
@@ -52,7 +53,7 @@ class Service(Member):
         }
         if self.uses_kafka:
             values |= self.stack.kafka.variables(self.program)
-        values |= self.own_environment() | self.stack.variables
+        values |= self.own_environment() | self.variables
         return {name: str(value) for name, value in values.items()}
 
     def own_environment(self):

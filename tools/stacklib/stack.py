@@ -104,13 +104,15 @@ class Stack:
                 return member
         raise StackError(f"there is no process {name}; there are {', '.join(m.name for m in self.members)}")
 
-    async def start(self, name, build=None):
-        """build is the build folder of the service from now on."""
+    async def start(self, name, build=None, variables=None):
+        """build is the build folder of the service from now on, and variables are added to its environment."""
         member = self.member(name)
-        if build and member not in self.services:
-            raise StackError(f"{name} is not a service: only services have a build folder")
+        if (build or variables) and member not in self.services:
+            raise StackError(f"{name} is not a service: only services have a build folder and variables")
         if build:
             member.build = build
+        if variables:
+            member.variables |= variables
         async with self._locks[name]:
             await member.start()
 

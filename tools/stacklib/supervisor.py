@@ -142,7 +142,7 @@ class Supervisor:
         except OSError:
             pass  # the client has closed its end
 
-    async def _execute(self, command, name=None, number=None, build=None, email=None, user=None):
+    async def _execute(self, command, name=None, number=None, build=None, variables=None, email=None, user=None):
         if command == "down":
             self.stop_requested.set()
             await self.ended.wait()
@@ -156,7 +156,7 @@ class Supervisor:
         if command == "admin":
             return await self.stack.make_admin(email)
         if command == "start":
-            await self.stack.start(name, build)
+            await self.stack.start(name, build, variables)
         if command == "stop":
             await self.stack.stop(name)
         if command == "kill":

@@ -7,6 +7,7 @@
 #include "lib/base/mem.h"
 #include "services/links-api/health/health_json.h"
 #include "services/links-api/health/health_monitor.h"
+#include "services/links-api/outbox/outbox_relay.h"
 #include "services/links-api/response.h"
 
 #define SELF "links-api"
@@ -31,7 +32,9 @@ static void add_self(const struct request *r, struct health_report *report)
 	if (report->count == HEALTH_PROBE_PROCESSES_MAX)
 		return;
 	struct health_process *self = &report->processes[report->count++];
-	*self = (struct health_process){ .name = SELF, .status = HEALTH_READY };
+	*self = (struct health_process){ .name = SELF,
+		                         .status = HEALTH_READY,
+		                         .events_queued = -1 };
 	if (!pg_pool_is_reachable(r->api->pg)) {
 		self->status = HEALTH_UNREADY;
 		snprintf(self->failing[self->failing_count++], HEALTH_PROBE_CHECK_SIZE, "postgres");
@@ -49,10 +52,12 @@ enum http_progress health_handlers_get(void *ctx, struct http_exchange *x)
 		health_monitor_read(r->api->health, report);
 		add_self(r, report);
 	}
-	bool redis_is_reachable = redis_pool_is_reachable(r->api->redis);
+	struct health_stores stores = {
+		.redis_is_reachable = redis_pool_is_reachable(r->api->redis),
+		.kafka_is_reachable = outbox_relay_reaches_kafka(r->api->relay),
+	};
 	enum http_progress progress =
-		err == OK ? response_json(r, 200,
-	                                  health_json_new(report, backlog, redis_is_reachable))
+		err == OK ? response_json(r, 200, health_json_new(report, backlog, stores))
 			  : response_failure(r, err);
 	free(report);
 	free(backlog);

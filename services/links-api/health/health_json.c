@@ -65,6 +65,10 @@ static struct json *service_json(const struct health_process *process)
 	else
 		json_set_null(service, "reason");
 	json_set(service, "failing", failing);
+	if (process->events_queued >= 0)
+		json_set_int(service, "events_queued", process->events_queued);
+	else
+		json_set_null(service, "events_queued");
 	return service;
 }
 
@@ -222,15 +226,17 @@ static void judge_janitor(const struct health_backlog *b, struct json *problems)
 }
 
 struct json *health_json_new(const struct health_report *report,
-                             const struct health_backlog *backlog, bool redis_is_reachable)
+                             const struct health_backlog *backlog, struct health_stores stores)
 {
 	struct json *schema = json_new_object();
 	json_set_int(schema, "version", backlog->schema_version);
 	json_set_int(schema, "required", WAYMARK_SCHEMA_VERSION);
 	struct json *problems = json_new_array();
 	judge_processes(report, problems);
-	if (!redis_is_reachable)
+	if (!stores.redis_is_reachable)
 		add_problem(problems, "WaymarkRedisUnreachable", "links-api");
+	if (!stores.kafka_is_reachable)
+		add_problem(problems, "WaymarkKafkaUnreachable", "links-api");
 	judge_counting(backlog, problems);
 	judge_outbox(backlog, problems);
 	judge_janitor(backlog, problems);

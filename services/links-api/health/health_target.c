@@ -2,10 +2,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/base/array.h"
 #include "lib/base/env_check.h"
 
 #define SEPARATORS ", \t\r\n"
@@ -65,6 +65,16 @@ enum err health_target_parse(const char *entry, struct health_target *out)
 		return ERR_INVALID;
 	*out = read;
 	return OK;
+}
+
+bool health_target_is_service(const char *name)
+{
+	static const char *const services[] = { "redirector", "links-api", "analytics-consumer",
+		                                "janitor" };
+	for (size_t i = 0; i < ARRAY_SIZE(services); i++)
+		if (strcmp(services[i], name) == 0)
+			return true;
+	return false;
 }
 
 enum err health_target_parse_list(const char *list,

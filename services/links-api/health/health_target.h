@@ -8,6 +8,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_TARGET_H
 #define WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/err.h"
@@ -23,6 +24,9 @@ struct health_target {
 
 /* ERR_INVALID: entry is not NAME=http://HOST:PORT. */
 enum err health_target_parse(const char *entry, struct health_target *out) MUST_CHECK;
+
+/* Whether name is that of a service: redirector, links-api, analytics-consumer or janitor. */
+bool health_target_is_service(const char *name);
 
 /*
  * Parses the list. ERR_INVALID: an entry is malformed. ERR_LIMIT: there are more than

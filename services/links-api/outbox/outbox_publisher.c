@@ -99,6 +99,11 @@ static enum err send_record(struct outbox_publisher *p, const struct outbox_row 
 	return kafka_producer_send(p->producer, &record);
 }
 
+bool outbox_publisher_reaches_kafka(const struct outbox_publisher *p)
+{
+	return kafka_producer_is_reachable(p->producer);
+}
+
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row)
 {
 	struct link_event event = { .occurred_at_us = row->created_at_us };

@@ -31,6 +31,9 @@ enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log
 /* Abandons records in flight. NULL is allowed. */
 void outbox_publisher_free(struct outbox_publisher *p);
 
+/* As kafka_producer_is_reachable. Safe from any thread. */
+bool outbox_publisher_reaches_kafka(const struct outbox_publisher *p);
+
 /*
  * Queues one event without waiting. After a PURGED event it also queues a tombstone (NULL value),
  * so that log compaction removes the link.

@@ -465,6 +465,11 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 	return OK;
 }
 
+bool outbox_relay_reaches_kafka(const struct outbox_relay *relay)
+{
+	return outbox_publisher_reaches_kafka(relay->publisher);
+}
+
 bool outbox_relay_is_active(const struct outbox_relay *relay)
 {
 	return atomic_load(&relay->active) && held_for_us(relay) < LOCK_MS * CLOCK_US_PER_MS;

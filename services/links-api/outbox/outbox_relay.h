@@ -53,6 +53,9 @@ struct outbox_relay_config {
 enum err outbox_relay_start(const struct outbox_relay_config *config,
                             struct outbox_relay **out) MUST_CHECK;
 
+/* Whether Kafka is reachable from this process (kafka_producer.h), also if another is active. */
+bool outbox_relay_reaches_kafka(const struct outbox_relay *relay);
+
 /* True if this relay is the active one. */
 bool outbox_relay_is_active(const struct outbox_relay *relay);
 

@@ -164,7 +164,8 @@ def test_a_filter_keeps_what_is_typed_while_the_list_arrives(env, page, window, 
 
 
 KINDS = (
-    "CountingLagging", "CountingStalled", "Degraded", "JanitorTaskLate", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "ServiceMissing", "TargetDown",
+    "CountingLagging", "CountingStalled", "Degraded", "JanitorTaskLate", "KafkaUnreachable", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "RedisUnreachable", "ServiceMissing",
+    "TargetDown",
 )  # fmt: skip
 
 
@@ -175,11 +176,18 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
         expect(page.get_by_role("row").filter(has_text=service).filter(has_text="Ready").first).to_be_visible()
     shown = user.call("GET", "/api/admin/health").json
     shown["problems"] = [{"kind": f"Waymark{kind}", "subject": f"<b>{kind}</b>"} for kind in KINDS]
-    shown["services"][0] |= {"status": "unreachable", "reason": "timeout", "failing": []}
+    assert isinstance(next(each["events_queued"] for each in shown["services"] if each["name"] == "redirector"), int)
+    shown["services"] = [
+        {"name": "redirector", "address": f"10.0.0.{n}:9090", "status": status, "reason": reason, "failing": [], "events_queued": queued}
+        for n, (status, reason, queued) in enumerate([("ready", None, 12_000), ("ready", None, 345), ("unreachable", "timeout", None)])
+    ]
     page.route("**/api/admin/health", lambda route: route.fulfill(json=shown))
     expect(page.locator(".health-problems > li")).to_have_count(len(KINDS))
     expect(page.get_by_role("heading", name="<b>NotReady</b> is not ready.")).to_be_visible()
     expect(page.get_by_text("No response within a second")).to_be_visible()
+    expect(page.get_by_text("Clicks are kept in the redirectors' journals and counted later")).to_be_visible()
+    journals = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks that wait for Kafka")
+    expect(journals.locator("dd")).to_have_text("≥ 12,345")
     assert window.violations() == []
     with window.context.expect_page() as opened:
         page.get_by_role("link", name="Runbook: WaymarkNotReady").click()

@@ -28,6 +28,7 @@ LIES = [
     (200, {"status": "unready", "failing": ["journal"]}), (503, {"status": "ready", "failing": []}), (200, {"status": "ready", "failing": ["journal"]}),
     (503, {"status": "unready", "failing": []}), (200, {"status": "ready"}), (200, {"status": "fine", "failing": []}), (200, {"status": ["ready"], "failing": []}),
     (503, {"status": "unready", "failing": ["<script>"]}), (503, {"status": "unready", "failing": ["x" * 40]}), (503, {"status": "unready", "failing": ["a"] * 10}),
+    (200, {**READY[1], "events_queued": -1}), (200, {**READY[1], "events_queued": "1"}),
     (200, []), (200, "<html>ready</html>"), (200, ""), (404, {"status": "ready", "failing": []}), (302, ""), (200, " " * 5000 + json.dumps(READY[1])),
 ]  # fmt: skip
 
@@ -83,7 +84,7 @@ def process():
 
 @pytest.fixture
 def admin_of(spawn, database):
-    """admin_of({name: address, …}): an administrator on a links-api that asks these."""
+    """admin_of([(name, address), …]): an administrator on a links-api that asks these."""
 
     def make(targets):
         urls = ", ".join(f"{name}=http://{address}" for name, address in targets)
@@ -99,8 +100,8 @@ def health(admin):
 
 
 def states(answer):
-    """{name: (status, reason, failing)}"""
-    return {each["name"]: (each["status"], each["reason"], each["failing"]) for each in answer["services"]}
+    """{address: (status, reason, failing)}. The address of the process that answers is empty."""
+    return {each["address"]: (each["status"], each["reason"], each["failing"]) for each in answer["services"]}
 
 
 def problems(answer, *kinds):
@@ -123,29 +124,40 @@ PROCESSES = ("WaymarkDegraded", "WaymarkNotReady", "WaymarkTargetDown", "Waymark
 
 
 def test_each_process_says_how_it_is(admin_of, process, closed_port):
-    started = {name: process(answer) for name, answer in {"ready": READY, **KINDS}.items()}
-    slow = process(None)
-    admin = admin_of([*((name, each.address) for name, each in started.items()), ("down", closed_port), ("slow", slow.address), ("missing", "nobody.invalid:9090")])
+    ready, degraded, unready, slow = process(READY), process(KINDS["degraded"]), process(KINDS["unready"]), process(None)
+    missing = "nobody.invalid:9090"
+    admin = admin_of([
+        ("redirector", ready.address), ("redirector", degraded.address), ("analytics-consumer", unready.address),
+        ("janitor", closed_port), ("janitor", slow.address), ("janitor", missing),
+    ])  # fmt: skip
     answer = wait_for(admin, {
-        "ready": ("ready", None, []), "degraded": ("degraded", None, ["postgres_or_redis"]), "unready": ("unready", None, ["postgres", "draining"]),
-        "down": ("unreachable", "no_connection", []), "slow": ("unreachable", "timeout", []), "missing": ("unreachable", "no_address", []),
-        "links-api": ("ready", None, []),
+        ready.address: ("ready", None, []), degraded.address: ("degraded", None, ["postgres_or_redis"]),
+        unready.address: ("unready", None, ["postgres", "draining"]), closed_port: ("unreachable", "no_connection", []),
+        slow.address: ("unreachable", "timeout", []), missing: ("unreachable", "no_address", []), "": ("ready", None, []),
     })  # fmt: skip
     assert problems(answer, *PROCESSES) == {
-        ("WaymarkDegraded", f"degraded {started['degraded'].address}"), ("WaymarkNotReady", f"unready {started['unready'].address}"),
-        ("WaymarkTargetDown", f"down {closed_port}"), ("WaymarkTargetDown", f"slow {slow.address}"), ("WaymarkServiceMissing", "missing"),
+        ("WaymarkDegraded", f"redirector {degraded.address}"), ("WaymarkNotReady", f"analytics-consumer {unready.address}"),
+        ("WaymarkTargetDown", f"janitor {closed_port}"), ("WaymarkTargetDown", f"janitor {slow.address}"), ("WaymarkServiceMissing", "janitor"),
     }  # fmt: skip
-    started["unready"].answer = READY
-    wait_until(lambda: states(health(admin))["unready"] == ("ready", None, []), 60, "the recovered process to be seen")
+    unready.answer = READY
+    wait_until(lambda: states(health(admin))[unready.address] == ("ready", None, []), 60, "the recovered process to be seen")
+
+
+def test_clicks_that_wait_in_journals_are_shown(admin_of, process):
+    waiting, empty, old = process((200, {**READY[1], "events_queued": 2**40})), process((200, {**READY[1], "events_queued": 0})), process(READY)
+    admin = admin_of([("redirector", each.address) for each in (waiting, empty, old)])
+    answer = wait_for(admin, dict.fromkeys([waiting.address, empty.address, old.address, ""], ("ready", None, [])))
+    assert {each["address"]: each["events_queued"] for each in answer["services"]} == {waiting.address: 2**40, empty.address: 0, old.address: None, "": None}
 
 
 def test_a_process_that_lies_is_never_ready(admin_of, process):
-    liars = {f"liar-{n}": process(lie) for n, lie in enumerate(LIES)}
     elsewhere = process(READY)
-    for each in liars.values():
-        each.elsewhere = f"http://{elsewhere.address}/readyz"
-    answer = wait_for(admin_of([(name, each.address) for name, each in liars.items()]), {**dict.fromkeys(liars, ("invalid", None, [])), "links-api": ("ready", None, [])})
-    assert problems(answer, *PROCESSES) == {("WaymarkTargetDown", f"{name} {each.address}") for name, each in liars.items()}
+    for start in range(0, len(LIES), 16):
+        liars = {each.address: each for each in (process(lie) for lie in LIES[start : start + 16])}
+        for each in liars.values():
+            each.elsewhere = f"http://{elsewhere.address}/readyz"
+        answer = wait_for(admin_of([("janitor", address) for address in liars]), {**dict.fromkeys(liars, ("invalid", None, [])), "": ("ready", None, [])})
+        assert problems(answer, *PROCESSES) == {("WaymarkTargetDown", f"janitor {address}") for address in liars}
     assert elsewhere.asked == 0, "a redirect was followed"
 
 
@@ -157,7 +169,8 @@ def test_a_broken_connection_is_no_answer(admin_of):
                     server.accept()[0].close()
 
         threading.Thread(target=hang_up, daemon=True).start()
-        wait_for(admin_of([("broken", f"127.0.0.1:{server.getsockname()[1]}")]), {"broken": ("unreachable", "no_response", []), "links-api": ("ready", None, [])})
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        wait_for(admin_of([("janitor", address)]), {address: ("unreachable", "no_response", []), "": ("ready", None, [])})
         server.shutdown(socket.SHUT_RDWR)
 
 
@@ -173,16 +186,16 @@ def test_every_address_of_a_name_is_asked(admin_of, process):
 
 def test_a_slow_process_keeps_no_other_request_waiting(admin_of, process):
     slow = process(None)
-    admin = admin_of([("slow", slow.address)])
+    admin = admin_of([("janitor", slow.address)])
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         asked = [pool.submit(health, admin) for _ in range(10)]
         assert ask(admin.base, "GET", "/api/stats").status == 200
-        assert all(states(each.result())["slow"] == ("unreachable", "timeout", []) for each in asked)
+        assert all(states(each.result())[slow.address] == ("unreachable", "timeout", []) for each in asked)
 
 
 def test_reports_are_shared_for_two_seconds(admin_of, process):
     one = process(READY)
-    admin = admin_of([("one", one.address)])
+    admin = admin_of([("janitor", one.address)])
     checked = sorted({datetime.datetime.fromisoformat(health(admin)["checked_at"]) for _ in range(20)})
     assert len(checked) <= one.asked
     assert all(later - earlier >= datetime.timedelta(seconds=1.9) for earlier, later in zip(checked, checked[1:]))
@@ -251,8 +264,16 @@ def test_an_unreachable_redis_is_a_problem_of_a_ready_service(spawn, database, c
     admin = User(spawn(), database, "admin")
     wait_until(lambda: not problems(health(admin), "WaymarkRedisUnreachable"), 60, "a connection to Redis")
     answer = health(User(spawn(REDIS_URL=f"redis://{closed_port}"), database, "admin"))
-    assert states(answer)["links-api"] == ("ready", None, [])
+    assert states(answer)[""] == ("ready", None, [])
     assert problems(answer, "WaymarkRedisUnreachable") == {("WaymarkRedisUnreachable", "links-api")}
+
+
+def test_an_unreachable_kafka_is_a_problem_of_a_ready_service(spawn, database, closed_port):
+    admin = User(spawn(), database, "admin")
+    wait_until(lambda: not problems(health(admin), "WaymarkKafkaUnreachable"), 60, "a connection to Kafka")
+    answer = health(User(spawn(KAFKA_BROKERS=closed_port), database, "admin"))
+    assert states(answer)[""] == ("ready", None, [])
+    assert problems(answer, "WaymarkKafkaUnreachable") == {("WaymarkKafkaUnreachable", "links-api")}
 
 
 # --- rights, settings, documents ---
@@ -267,8 +288,8 @@ def test_only_administrators_see_it(service, database, expect, anonymous):
 
 @pytest.mark.parametrize(
     "urls",
-    ["redirector", "redirector=", "=http://a:1", "a=https://a:1", "a=http://a", "a=http://a:0", "a=http://a:65536", "a=http://a:1/readyz", "a=http://u@a:1",
-     "A=http://a:1", "a=http://:1", "a=http://[::1:1", "a=ftp://a:1", "a=http://a b:1", ",".join(f"a{n}=http://a:1" for n in range(17))],
+    ["redirector", "redirector=", "=http://a:1", "redirectr=http://a:1", "a=https://a:1", "a=http://a", "a=http://a:0", "a=http://a:65536", "a=http://a:1/readyz", "a=http://u@a:1",
+     "A=http://a:1", "a=http://:1", "a=http://[::1:1", "a=ftp://a:1", "a=http://a b:1", ",".join(["janitor=http://a:1"] * 17)],
 )  # fmt: skip
 def test_a_wrong_url_is_refused_at_start(urls):
     done = subprocess.run([BUILD / "bin/links-api", "--check-config"], env={**GOOD, "HEALTH_URLS": urls}, capture_output=True, text=True, timeout=120, check=False)
@@ -276,7 +297,7 @@ def test_a_wrong_url_is_refused_at_start(urls):
 
 
 def test_right_urls_are_accepted():
-    urls = "redirector=http://redirector-ops:9090/, janitor=http://10.0.0.1:1\nx=http://[::1]:9090"
+    urls = "redirector=http://redirector-ops:9090/, janitor=http://10.0.0.1:1\nredirector=http://[::1]:9090"
     assert subprocess.run([BUILD / "bin/links-api", "--check-config"], env={**GOOD, "HEALTH_URLS": urls}, timeout=120, check=False).returncode == 0
 
 

@@ -2,11 +2,14 @@
 
 import os
 import pathlib
+import re
 import secrets
 import subprocess
+import time
 
 import psycopg2
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LINK = "INSERT INTO links (slug, link_type, original_url, expires_at) VALUES (%s, 'TEMPORARY', 'https://a.example/', now()) RETURNING id"
@@ -68,6 +71,26 @@ def test_the_copy_has_no_salts(names, copy):
     rows = subprocess.run(["pg_restore", "--data-only", "--file", "-", copy], capture_output=True, check=True).stdout
     assert b"copied" in rows
     assert rows.count(b"COPY public.visitor_salts") == 0
+
+
+def script_of_the_cron_job():
+    """The script of the CronJob in docs/recovery.md."""
+    (document,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/recovery.md").read_text(), re.S)
+    return yaml.safe_load(document)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][0]
+
+
+def test_the_cron_job_of_the_document_writes_the_same_copy(names, copy, tmp_path):
+    (tmp_path / "pg-url").write_text(url_of(names[0]))
+    script = script_of_the_cron_job().replace("/run/secrets/waymark", str(tmp_path)).replace("/backup", str(tmp_path))
+    old, recent = tmp_path / "old.copy", tmp_path / "recent.copy"
+    for path, days in ((old, 20), (recent, 10)):
+        path.touch()
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    subprocess.run(["/bin/sh", "-ec", script], check=True, timeout=300)
+    (written,) = set(tmp_path.iterdir()) - {tmp_path / "pg-url", recent}
+    assert written.suffix == ".copy" and written.stat().st_mode & 0o777 == 0o600
+    entries = lambda path: re.findall(r"^\d+; \d+ \d+ (.*)", subprocess.run(["pg_restore", "--list", path], capture_output=True, text=True, check=True).stdout, re.M)  # noqa: E731
+    assert entries(written) == entries(copy)
 
 
 def exists(database):

@@ -18,17 +18,29 @@ static bool is_set(void *ctx)
 	return atomic_load((_Atomic unsigned *)ctx) != 0;
 }
 
-static void start(struct ops *o)
+static int64_t forty_two(void *ctx)
+{
+	(void)ctx;
+	return 42;
+}
+
+static void start_with_count(struct ops *o, struct ops_server_count count)
 {
 	*o = (struct ops){ .postgres = 1, .redis = 1, .metrics = metrics_new() };
 	o->checks[0] = (struct ops_server_check){ "postgres", is_set, &o->postgres, NULL };
 	o->checks[1] = (struct ops_server_check){ "redis", is_set, &o->redis, NULL };
 	struct ops_server_config config = { .checks = o->checks,
 		                            .check_count = 2,
+		                            .count = count,
 		                            .metrics = o->metrics,
 		                            .clock = clock_system() };
 	assert_int_equal(ops_server_start(&config, &o->server), OK);
 	o->client.port = ops_server_port(o->server);
+}
+
+static void start(struct ops *o)
+{
+	start_with_count(o, (struct ops_server_count){ 0 });
 }
 
 static void stop(struct ops *o)
@@ -63,6 +75,15 @@ static void names_the_failing_checks(void **state)
 	atomic_store(&o.redis, 1);
 	atomic_store(&o.postgres, 1);
 	check(&o, READY, 200, NULL);
+	stop(&o);
+}
+
+static void says_a_count_beside_the_checks(void **state)
+{
+	(void)state;
+	struct ops o;
+	start_with_count(&o, (struct ops_server_count){ "events_queued", forty_two, NULL });
+	check(&o, READY, 200, "{\"status\":\"ready\",\"failing\":[],\"events_queued\":42}");
 	stop(&o);
 }
 
@@ -172,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_the_failing_checks),
+		cmocka_unit_test(says_a_count_beside_the_checks),
 		cmocka_unit_test(is_live_but_not_ready_while_draining),
 		cmocka_unit_test(shows_the_metrics),
 		cmocka_unit_test(shows_readiness_in_the_metrics),

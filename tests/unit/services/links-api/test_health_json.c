@@ -23,11 +23,11 @@ static struct health_backlog *healthy(void)
 	return b;
 }
 
-static void assert_problem_with_redis(struct health_backlog *b, bool redis_is_reachable,
-                                      const char *wanted)
+static void assert_problem_with_stores(struct health_backlog *b, struct health_stores stores,
+                                       const char *wanted)
 {
 	struct health_report *report = mem_zero(sizeof(*report));
-	struct json *json = health_json_new(report, b, redis_is_reachable);
+	struct json *json = health_json_new(report, b, stores);
 	const struct json *problems = json_get(json, "problems");
 	assert_int_equal(json_count(problems), wanted ? 1 : 0);
 	if (wanted)
@@ -41,7 +41,8 @@ static void assert_problem_with_redis(struct health_backlog *b, bool redis_is_re
 /* wanted: the kind of the only problem; NULL: there is none. Frees b. */
 static void assert_problem(struct health_backlog *b, const char *wanted)
 {
-	assert_problem_with_redis(b, true, wanted);
+	struct health_stores all = { .redis_is_reachable = true, .kafka_is_reachable = true };
+	assert_problem_with_stores(b, all, wanted);
 }
 
 static void finds_no_problem_in_a_healthy_system(void **state)
@@ -87,10 +88,13 @@ static void names_a_janitor_that_has_never_run(void **state)
 	assert_problem(b, "WaymarkJanitorTaskLate");
 }
 
-static void names_an_unreachable_redis(void **state)
+static void names_an_unreachable_redis_or_kafka(void **state)
 {
 	(void)state;
-	assert_problem_with_redis(healthy(), false, "WaymarkRedisUnreachable");
+	struct health_stores no_redis = { .kafka_is_reachable = true };
+	struct health_stores no_kafka = { .redis_is_reachable = true };
+	assert_problem_with_stores(healthy(), no_redis, "WaymarkRedisUnreachable");
+	assert_problem_with_stores(healthy(), no_kafka, "WaymarkKafkaUnreachable");
 }
 
 int main(void)
@@ -100,7 +104,7 @@ int main(void)
 		cmocka_unit_test(names_what_is_late),
 		cmocka_unit_test(names_a_relay_whose_lock_has_expired_or_is_missing),
 		cmocka_unit_test(names_a_janitor_that_has_never_run),
-		cmocka_unit_test(names_an_unreachable_redis),
+		cmocka_unit_test(names_an_unreachable_redis_or_kafka),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

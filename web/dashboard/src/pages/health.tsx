@@ -105,11 +105,20 @@ function Fact({ name, value, note }: { name: string; value: ComponentChildren; n
   );
 }
 
-function Backlogs({ health: { counting, outbox, rollups, purge, schema } }: { health: Health }) {
+/** Clicks in the journals of all redirectors; at least, if some do not say how many. */
+function inJournals(services: Service[]): string {
+  const counts = services.filter(({ name }) => name === "redirector").map(({ events_queued }) => events_queued);
+  const sum = formatCount(counts.reduce<number>((sum, count) => sum + (count ?? 0), 0));
+  if (counts.length === 0) return "–";
+  return counts.includes(null) ? `≥ ${sum}` : sum;
+}
+
+function Backlogs({ health: { services, counting, outbox, rollups, purge, schema } }: { health: Health }) {
   return (
     <div class="health-facts">
       <Facts title={t("health.counting")}>
         <Fact name={t("health.as_of")} value={counting.as_of ? formatTime(counting.as_of) : t("never")} note={counting.lag_ms === null ? undefined : t("health.behind", { time: lasting(counting.lag_ms) })} />
+        <Fact name={t("health.journals")} value={inJournals(services)} />
         <Fact name={t("health.partitions")} value={formatCount(counting.partitions)} note={counting.halted.length > 0 ? tn("health.halted", counting.halted.length) : undefined} />
         {counting.halted.map((each) => (
           <Fact key={`${each.topic}/${each.partition}`} name={`${each.topic}/${each.partition}`} value={each.reason} note={formatRelative(each.halted_at)} />
