@@ -94,7 +94,7 @@ function Sessions() {
   return (
     <section class="card">
       <h2 class="card-head">{t("sessions")}</h2>
-      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={2} height={40} />}
       <ul class="rows">
         {data?.sessions.map((session) => (
