@@ -8,7 +8,7 @@ import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/form
 import { lazy } from "../lib/lazy";
 import { type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
-import { formatStart } from "../lib/starts";
+import { formatStart, isFuture } from "../lib/starts";
 import { useThrottled } from "../lib/use_throttled";
 import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
@@ -70,15 +70,12 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   );
 }
 
-/** The future is empty, not zero. */
-const isFuture = ({ start }: { start: string }) => Date.parse(start) > Date.now();
-
 function SeriesTable({ series, bots }: { series: Series; bots: Bots }) {
   const { interval, points, compared } = series;
   const names = [t("visits"), t("unique"), t("bots"), ...(compared ? [t("before.visits")] : [])];
   const rows = points.map((point, at) => {
     const before = compared?.points[at];
-    const own = [shownCount(point, bots), point.unique_visitors, point.bots].map((count) => (isFuture(point) ? "" : count));
+    const own = [shownCount(point, bots), point.unique_visitors, point.bots].map((count) => (isFuture(point.start) ? "" : count));
     const counts = [...own, ...(compared ? [before ? shownCount(before, bots) : ""] : [])];
     return { start: point.start, counts };
   });
