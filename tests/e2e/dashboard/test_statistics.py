@@ -85,6 +85,7 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     shown.keyboard.press("Enter")
     expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()
     expect(shown.locator(".tile-count").first).to_have_text("2")
+    expect(shown.locator(".period")).to_contain_text("(Europe/Berlin)")
     shown.locator("path[data-country=DE]").click()
     expect(shown.locator(".tile-count").first).to_have_text("1")
     shown.keyboard.press("w")

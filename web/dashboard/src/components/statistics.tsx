@@ -51,7 +51,7 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
 /** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
 function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   const { compared } = totals; // null: not kept
-  const range = formatSpan(totals.from, totals.to);
+  const range = `${formatSpan(totals.from, totals.to)} (${currentZone()})`;
   return (
     <>
       <dl class={bots === "include" ? "tiles with-bots" : "tiles"}>
