@@ -204,6 +204,19 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
         expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
 
 
+def test_an_unknown_place_is_explained(page, window, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto(f"/links/{link['id']}")
+    places = page.get_by_role("region", name="Places")
+    expect(places.get_by_role("button", name="Germany")).to_be_visible()
+    expect(places).not_to_contain_text("GeoIP")
+    visitor.follow(link["slug"], address="10.0.0.1", agent=CHROME)
+    expect(places.get_by_role("button", name="Unknown")).to_be_visible()
+    expect(places).to_contain_text("this server's GeoIP data has no such place for the visitor's address")
+
+
 def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visitor):
     link = user.create(tags=["spring"])
     visitor.follow(link["slug"], address=BERLIN, agent=CHROME)

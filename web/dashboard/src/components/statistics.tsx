@@ -15,7 +15,7 @@ import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 import { SelectField } from "./field";
 import { Icon } from "./icons";
-import { type Bots, botsOf, Panel, shownCount } from "./panel";
+import { type Bots, botsOf, Panel, PLACES, shownCount } from "./panel";
 import { RangeBar } from "./range_bar";
 
 const Chart = lazy(() => import("./chart"), 6);
@@ -185,7 +185,7 @@ export function Statistics({ source }: { source: Source }) {
         )}
       </section>
       <div class="panels">
-        <Panel {...shared} title={t("places")} dimensions={["country", "region", "city"]} />
+        <Panel {...shared} title={t("places")} dimensions={PLACES} />
         <Panel {...shared} title={t("sources")} dimensions={["referrer_host", "referrer_source"]} />
         <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os"]} />
         <Panel {...shared} title={t("languages")} dimensions={["language"]} />

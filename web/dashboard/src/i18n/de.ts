@@ -612,6 +612,7 @@ const de: Catalogue = {
   "utm.title": "Kampagnenparameter (UTM)",
   visits: "Besuche",
   "visits.latest": "Letzte Besuche",
+  "unknown.place": "Unbekannt: Die GeoIP-Daten dieses Servers enthalten zur Adresse des Besuchers keinen solchen Ort. Vielleicht enthalten sie nur Länder.",
   working: "Bitte warten …",
   zone: "Zeitzone",
   "zone.browser": "Wie der Browser ({zone})",

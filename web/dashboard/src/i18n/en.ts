@@ -559,6 +559,7 @@ export const en = {
   "utm.title": "Campaign parameters (UTM)",
   visits: "Visits",
   "visits.latest": "Latest visits",
+  "unknown.place": "Unknown: this server's GeoIP data has no such place for the visitor's address. It may have countries only.",
   working: "Please wait …",
   zone: "Time zone",
   "zone.browser": "Like the browser ({zone})",
