@@ -652,6 +652,18 @@ def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+def test_a_wrong_current_password_is_named_at_its_field(page, window, user):
+    window.goto("/account")
+    form = page.locator("form").filter(has=page.get_by_role("heading", name="Change password"))
+    form.get_by_label("Current password").fill("something else")
+    form.get_by_label("New password").fill("another password")
+    form.get_by_role("button", name="Change password").click()
+    expect(form.get_by_role("alert")).to_contain_text("The current password is wrong.")
+    field = form.get_by_label("Current password")
+    expect(field).to_be_focused()
+    expect(field).to_have_accessible_description("Enter the password that you log in with.")
+
+
 def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window, user):
     window.goto("/links/bulk")
     page.get_by_role("textbox").first.fill("original_url,expires_at,tags\nhttps://example.com/until,2099-12-31,mail")
