@@ -217,6 +217,19 @@ def test_an_unknown_place_is_explained(page, window, user, visitor):
     expect(places).to_contain_text("this server's GeoIP data has no such place for the visitor's address")
 
 
+def test_the_source_of_a_visit_is_shown_on_a_phone_too(page, window, user, visitor):
+    link = user.create()
+    assert visitor.follow(link["slug"], Referer="https://news.example/today").status == 302
+    user.wait_for_visits(link["id"], 1)
+    window.resize(400, 800)
+    window.goto(f"/links/{link['id']}")
+    latest = page.get_by_role("region", name="Latest visits")
+    expect(latest.get_by_text("Source: news.example")).to_be_visible()
+    window.resize(1280, 900)
+    expect(latest.get_by_role("cell", name="news.example", exact=True)).to_be_visible()
+    expect(latest.get_by_text("Source: news.example")).not_to_be_visible()
+
+
 def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visitor):
     link = user.create(tags=["spring"])
     visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
