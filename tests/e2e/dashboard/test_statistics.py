@@ -204,6 +204,18 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
         expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
 
 
+def test_kinds_of_bots_are_in_the_language_of_the_page(browser, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], agent="WhatsApp/2.23")
+    user.wait_for_visits(link["id"], 0, bots=1)
+    for locale, kind in (("en-GB", "Link preview"), ("de-DE", "Linkvorschau")):
+        window = browser.open(locale=locale)
+        window.login(user.email)
+        window.goto(f"/links/{link['id']}?bots=only")
+        expect(window.page.get_by_role("button", name=kind, exact=True)).to_be_visible()
+        window.close()
+
+
 def test_an_unknown_place_is_explained(page, window, user, visitor):
     link = user.create()
     visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
