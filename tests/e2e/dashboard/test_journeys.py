@@ -652,6 +652,14 @@ def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+def test_a_deleted_link_says_when_it_was_deleted(page, window, user):
+    link = user.create()
+    assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
+    window.goto("/links?state=deleted")
+    deleted = page.get_by_role("row").filter(has_text=link["slug"])
+    expect(deleted).to_contain_text(re.compile(r"Deleted \d+ \w+ \d{4}, \d\d:\d\d\. It can be restored for a while"))
+
+
 def test_a_wrong_current_password_is_named_at_its_field(page, window, user):
     window.goto("/account")
     form = page.locator("form").filter(has=page.get_by_role("heading", name="Change password"))

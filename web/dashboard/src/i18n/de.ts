@@ -96,6 +96,7 @@ const de: Catalogue = {
   created: "Erstellt",
   default: "Standard",
   delete: "Löschen",
+  "deleted.at": "Gelöscht: {time}. Er lässt sich noch eine Weile wiederherstellen, meist 7 Tage.",
   deleted_one: "{count} Link gelöscht.",
   deleted_other: "{count} Links gelöscht.",
   destination: "Ziel",

@@ -94,6 +94,7 @@ export const en = {
   created: "Created",
   default: "Default",
   delete: "Delete",
+  "deleted.at": "Deleted {time}. It can be restored for a while, usually 7 days.",
   deleted_one: "{count} link deleted.",
   deleted_other: "{count} links deleted.",
   destination: "Destination",
