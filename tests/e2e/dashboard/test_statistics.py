@@ -266,6 +266,22 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
     assert ",DE," in saved("CSV")[1]
 
 
+def test_the_links_of_a_list_are_saved_with_their_visits(page, window, user, visitor):
+    links = [user.create(f"https://example.com/{i}", title="=1+1", tags=["spring", "mail"]) for i in range(101)]
+    user.create("https://example.com/other")
+    for agent in (CHROME, CHROME, GOOGLEBOT):
+        visitor.follow(links[0]["slug"], agent=agent)
+    user.wait_for_visits(links[0]["id"], 2, bots=1)
+    window.goto("/links?tag=spring&sort=created_at&order=asc&page=2")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    lines = pathlib.Path(download.value.path()).read_bytes().decode("utf-8-sig").split("\r\n")
+    assert lines[0] == "short_url,original_url,title,tags,state,humans,bots,total,last_visited_at,created_at"
+    assert len(lines) == 102
+    assert f"/{links[0]['slug']},https://example.com/0,'=1+1,spring|mail,active,2,1,3,20" in lines[1]
+    assert f"active,0,0,0,,{links[100]['created_at']}" in lines[101]
+
+
 def test_a_website_without_a_name_is_not_direct(page, window, user, visitor):
     link = user.create()
     assert visitor.follow(link["slug"], Referer="https://news.example/today").status == 302
