@@ -76,6 +76,7 @@ struct link {
 	struct link_tags tags;
 	int64_t created_at_us;
 	int64_t updated_at_us;
+	int64_t deleted_at_us; /* 0 = not deleted. Not in events. */
 };
 
 /*

@@ -78,6 +78,7 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	out->created_at_us = pg_result_time(rows, row, 13);
 	out->updated_at_us = pg_result_time(rows, row, 14);
 	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 15));
+	out->deleted_at_us = pg_result_time(rows, row, 16);
 	if (link_type_parse_stored(pg_result_text(rows, row, 9), &out->type) != OK ||
 	    !copy_text(pg_result_text(rows, row, 11), out->title, sizeof(out->title)))
 		return ERR_INTERNAL;

@@ -31,8 +31,8 @@
 #define LINK_ROW_COLUMNS                                                                           \
 	LINK_ROW_ENTRY_COLUMNS                                                                     \
 	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \
-	"state_before_deletion"
-#define LINK_ROW_COLUMN_COUNT 16
+	"state_before_deletion, CASE WHEN state = 'DELETED' THEN state_since END"
+#define LINK_ROW_COLUMN_COUNT 17
 
 /* ERR_INTERNAL: the row violates its constraints. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row,

@@ -93,6 +93,7 @@ def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(s
             assert (answer.status, answer.headers["location"]) == (302, "https://example.com/cached")
         unknown = visitor.follow("not-asked-before")
         assert unknown.status == 503 and int(unknown.headers["retry-after"]) >= 1
+        assert user.call("GET", "/api/auth/session").status == 503, "who is logged in is not known"
         create = user.call("POST", "/api/links", {"original_url": "https://example.com/"})
         assert create.status == 503 and int(create.headers["retry-after"]) >= 1
         wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), 60, "links-api to report that it is not ready")

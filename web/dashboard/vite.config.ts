@@ -15,7 +15,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     // Many small chunks cost a request each and compress badly. Pages are larger and stay apart.
-    rollupOptions: { output: { experimentalMinChunkSize: 1500 } },
+    rollupOptions: { output: { experimentalMinChunkSize: 2000 } },
   },
   // `LINKS_API_URL=… npm run dev`: cookies and Sec-Fetch-Site work, because the browser sees one origin.
   server: { proxy: { "/api": { target: api, changeOrigin: true } } },

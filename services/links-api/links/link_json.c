@@ -74,5 +74,6 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	set_check(json, check);
 	json_set_time(json, "created_at", link->created_at_us);
 	json_set_time(json, "updated_at", link->updated_at_us);
+	json_set_time(json, "deleted_at", link->deleted_at_us);
 	return json;
 }

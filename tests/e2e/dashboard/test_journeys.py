@@ -636,10 +636,40 @@ def test_a_service_that_fails_is_not_taken_for_a_logout(page, window, user):
     session = "**/api/auth/session"
     page.route(session, lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
     page.goto(f"{window.base}/app/links")
-    expect(page.get_by_role("alert")).to_contain_text("The server has a problem")
+    expect(page.get_by_role("alert")).to_contain_text("The service is unavailable for the moment.")
+    assert page.get_by_role("link", name="Log in").count() == 0
     page.unroute(session)
-    page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Links")
+
+
+def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
+    window.goto("/links")
+    page.route("**/api/keys", lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
+    page.get_by_role("link", name="API keys").click()
+    expect(page.get_by_role("alert")).to_contain_text("This page continues by itself as soon as it is back.")
+    page.unroute("**/api/keys")
+    expect(page.get_by_role("heading", name="No API keys yet")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_deleted_link_says_when_it_was_deleted(page, window, user):
+    link = user.create()
+    assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
+    window.goto("/links?state=deleted")
+    deleted = page.get_by_role("row").filter(has_text=link["slug"])
+    expect(deleted).to_contain_text(re.compile(r"Deleted \d+ \w+ \d{4}, \d\d:\d\d\. It can be restored for a while"))
+
+
+def test_a_wrong_current_password_is_named_at_its_field(page, window, user):
+    window.goto("/account")
+    form = page.locator("form").filter(has=page.get_by_role("heading", name="Change password"))
+    form.get_by_label("Current password").fill("something else")
+    form.get_by_label("New password").fill("another password")
+    form.get_by_role("button", name="Change password").click()
+    expect(form.get_by_role("alert")).to_contain_text("The current password is wrong.")
+    field = form.get_by_label("Current password")
+    expect(field).to_be_focused()
+    expect(field).to_have_accessible_description("Enter the password that you log in with.")
 
 
 def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window, user):

@@ -85,6 +85,7 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     shown.keyboard.press("Enter")
     expect(shown.get_by_role("heading", level=1, name="For the board")).to_be_visible()
     expect(shown.locator(".tile-count").first).to_have_text("2")
+    expect(shown.locator(".period")).to_contain_text("(Europe/Berlin)")
     shown.locator("path[data-country=DE]").click()
     expect(shown.locator(".tile-count").first).to_have_text("1")
     shown.keyboard.press("w")
@@ -203,6 +204,44 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
         expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
 
 
+def test_kinds_of_bots_are_in_the_language_of_the_page(browser, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], agent="WhatsApp/2.23")
+    user.wait_for_visits(link["id"], 0, bots=1)
+    for locale, kind in (("en-GB", "Link preview"), ("de-DE", "Linkvorschau")):
+        window = browser.open(locale=locale)
+        window.login(user.email)
+        window.goto(f"/links/{link['id']}?bots=only")
+        expect(window.page.get_by_role("button", name=kind, exact=True)).to_be_visible()
+        window.close()
+
+
+def test_an_unknown_place_is_explained(page, window, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window.goto(f"/links/{link['id']}")
+    places = page.get_by_role("region", name="Places")
+    expect(places.get_by_role("button", name="Germany")).to_be_visible()
+    expect(places).not_to_contain_text("GeoIP")
+    visitor.follow(link["slug"], address="10.0.0.1", agent=CHROME)
+    expect(places.get_by_role("button", name="Unknown")).to_be_visible()
+    expect(places).to_contain_text("this server's GeoIP data has no such place for the visitor's address")
+
+
+def test_the_source_of_a_visit_is_shown_on_a_phone_too(page, window, user, visitor):
+    link = user.create()
+    assert visitor.follow(link["slug"], Referer="https://news.example/today").status == 302
+    user.wait_for_visits(link["id"], 1)
+    window.resize(400, 800)
+    window.goto(f"/links/{link['id']}")
+    latest = page.get_by_role("region", name="Latest visits")
+    expect(latest.get_by_text("Source: news.example")).to_be_visible()
+    window.resize(1280, 900)
+    expect(latest.get_by_role("cell", name="news.example", exact=True)).to_be_visible()
+    expect(latest.get_by_text("Source: news.example")).not_to_be_visible()
+
+
 def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visitor):
     link = user.create(tags=["spring"])
     visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
@@ -225,6 +264,22 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
         assert len(lines) == 8
     expect(page.get_by_text("times in UTC")).to_be_visible()
     assert ",DE," in saved("CSV")[1]
+
+
+def test_the_links_of_a_list_are_saved_with_their_visits(page, window, user, visitor):
+    links = [user.create(f"https://example.com/{i}", title="=1+1", tags=["spring", "mail"]) for i in range(101)]
+    user.create("https://example.com/other")
+    for agent in (CHROME, CHROME, GOOGLEBOT):
+        visitor.follow(links[0]["slug"], agent=agent)
+    user.wait_for_visits(links[0]["id"], 2, bots=1)
+    window.goto("/links?tag=spring&sort=created_at&order=asc&page=2")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    lines = pathlib.Path(download.value.path()).read_bytes().decode("utf-8-sig").split("\r\n")
+    assert lines[0] == "short_url,original_url,title,tags,state,humans,bots,total,last_visited_at,created_at"
+    assert len(lines) == 102
+    assert f"/{links[0]['slug']},https://example.com/0,'=1+1,spring|mail,active,2,1,3,20" in lines[1]
+    assert f"active,0,0,0,,{links[100]['created_at']}" in lines[101]
 
 
 def test_a_website_without_a_name_is_not_direct(page, window, user, visitor):

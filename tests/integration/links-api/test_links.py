@@ -17,7 +17,7 @@ FIELDS = [
     "id", "owner_id", "slug", "short_url", "original_url", "destination_host_display", "destination_blocked", "link_type", "state",
     "redirect_status", "starts_at", "expires_at", "expired_url",
     "title", "tags", "notes", "version", "humans", "bots", "total", "last_visited_at", "destination_status", "last_checked_at",
-    "created_at", "updated_at",
+    "created_at", "updated_at", "deleted_at",
 ]  # fmt: skip
 
 
@@ -290,8 +290,10 @@ def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
     assert (deleted.status, deleted.body) == (204, b"")
     for answer in (ann.call("GET", path), ann.call("DELETE", path), patch(ann, link, {}), ann.call("GET", f"{path}/stats")):
         expect(answer, 404)
+    listed = ann.call("GET", "/api/links?state=deleted").json["links"][0]
+    assert listed["id"] == link["id"] and listed["created_at"] <= listed["deleted_at"] < in_seconds(60)
     restored = ann.call("POST", f"{path}/restore")
-    assert restored.status == 200
+    assert restored.status == 200 and restored.json["link"]["deleted_at"] is None
     assert (restored.json["link"]["state"], restored.json["link"]["title"]) == ("active", "kept")
     assert restored.headers["etag"] == '"v3"'
     expect(ann.call("POST", f"{path}/restore"), 409, "")

@@ -32,7 +32,7 @@ static void shows_a_link_with_all_fields(void **state)
 		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"notes\":\"n\\n\",\"version\":3,"
 		"\"humans\":5,\"bots\":2,\"total\":7,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
 		"\"destination_status\":404,\"last_checked_at\":\"2026-11-20T07:59:59.998Z\","
-		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\"}");
+		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\",\"deleted_at\":null}");
 }
 
 static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(void **state)
@@ -55,7 +55,7 @@ static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(v
 		"\"redirect_status\":302,\"starts_at\":null,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
 		"\"title\":\"\",\"tags\":[],\"notes\":null,\"version\":1,\"humans\":0,\"bots\":0,\"total\":0,\"last_visited_at\":null,"
 		"\"destination_status\":null,\"last_checked_at\":null,"
-		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\"}");
+		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\",\"deleted_at\":null}");
 }
 
 int main(void)

@@ -24,6 +24,11 @@ export class ApiError extends Error {
     return this.problem?.type.match(/\/problems\/([a-z-]+)$/)?.[1] ?? "";
   }
 
+  /** Whether the same request may well succeed in a moment. */
+  get isTemporary(): boolean {
+    return this.status === 0 || this.status === 503;
+  }
+
   /** Field errors by the name of the field: the first part of the JSON pointer. */
   get fields(): Record<string, string> {
     return Object.fromEntries((this.problem?.errors ?? []).map((each) => [each.pointer.split("/")[1] ?? "", tError(each)]));

@@ -15,9 +15,11 @@ interface State<T> {
   error?: ApiError;
 }
 
+const RETRY_MS = 5_000;
+
 /**
  * Loads what the key names, and again when it changes. With pollMs it loads again while the page is visible, and keeps showing
- * the last result if that fails. A key of null loads nothing.
+ * the last result if that fails. While the service is unavailable, it tries again. A key of null loads nothing.
  */
 export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, pollMs = 0): Query<T> {
   const [state, setState] = useState<State<T>>({ key: null });
@@ -30,6 +32,7 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
     const controller = new AbortController();
     let timer = 0;
     const run = async (isPoll: boolean) => {
+      let nextMs = pollMs;
       try {
         const data = await latest.current(controller.signal);
         if (!controller.signal.aborted) setState({ key, data });
@@ -37,12 +40,13 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
         if (controller.signal.aborted || isAbort(error)) return;
         const apiError = asApiError(error);
         if (!isPoll) setState((last) => ({ key, data: last.data, error: apiError }));
+        if (apiError.isTemporary) nextMs ||= RETRY_MS;
       }
-      if (pollMs > 0 && !controller.signal.aborted) timer = window.setTimeout(poll, pollMs);
+      if (nextMs > 0 && !controller.signal.aborted) timer = window.setTimeout(poll, nextMs);
     };
     const poll = () => {
       if (document.visibilityState === "visible") void run(true);
-      else timer = window.setTimeout(poll, pollMs);
+      else timer = window.setTimeout(poll, pollMs || RETRY_MS);
     };
     void run(false);
     return () => {

@@ -37,8 +37,8 @@ export function App() {
 
   const route = ROUTES.find((each) => each.pattern.test(path));
   const isAllowed = route?.access === "anyone" || (user && (route?.access !== "admin" || user.role === "admin"));
-  const fault = isAllowed ? undefined : sessionError();
-  const needsLogin = route !== undefined && route.access !== "anyone" && user === null && !fault;
+  const fault = user === undefined && !isAllowed ? sessionError() : undefined;
+  const needsLogin = route !== undefined && route.access !== "anyone" && user === null;
 
   useEffect(() => {
     if (needsLogin) navigate(placeWithoutLogin(), { replace: true });

@@ -5,7 +5,9 @@ import { adoptSettings } from "./settings";
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
 
-/** Why it could not be found out who is logged in: the session may well go on. */
+const RETRY_MS = 3_000;
+
+/** Why it is not known who is logged in: the session may well go on. */
 let startError: ApiError | undefined;
 export const sessionError = (): ApiError | undefined => startError;
 
@@ -17,19 +19,20 @@ export function setUser(next: User | null): void {
   user.set(next);
 }
 
+/** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
   setUnauthorizedHandler(() => setUser(null));
   try {
-    setUser((await unwrap(api.GET("/api/auth/session"))).user);
+    const answer = await unwrap(api.GET("/api/auth/session"));
+    if (user.get() === undefined) setUser(answer.user); // nobody has logged in meanwhile
   } catch (cause) {
     startError = asApiError(cause);
-    setUser(null);
+    if (user.get() === undefined) setTimeout(startSession, RETRY_MS);
   }
 }
 
 export async function login(email: string, password: string): Promise<void> {
   setUser((await unwrap(api.POST("/api/auth/session", { body: { email, password } }))).user);
-  startError = undefined;
 }
 
 export async function register(email: string, password: string, name: string): Promise<void> {

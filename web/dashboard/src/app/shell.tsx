@@ -80,13 +80,14 @@ function leave(): void {
 }
 
 function Guest({ children, isBare }: { children: ComponentChildren; isBare: boolean }) {
+  const user = useUser(); // undefined: they may be logged in
   return (
     <div class="guest">
       <header class="topbar">
         <a class="brand" href={href("/start")}>
           <Logo /> <span class={isBare ? "" : "brand-name"}>Waymark</span>
         </a>
-        {!isBare && (
+        {!isBare && user === null && (
           <nav class="topbar-actions" aria-label={t("navigation")}>
             <a class="button button-quiet" href={href("/login")}>
               {t("login")}

@@ -6,7 +6,7 @@ import { currentZone } from "../app/settings";
 import { t } from "../i18n";
 import { formatCompact, formatCount } from "../lib/format";
 import type { Interval } from "../lib/range";
-import { formatStart } from "../lib/starts";
+import { formatStart, isFuture } from "../lib/starts";
 import { type Bots, shownCount } from "./panel";
 
 type Point = Schemas["TimeSeries"]["points"][number];
@@ -32,7 +32,7 @@ function isRunning({ points, to }: ChartProps, at: number): boolean {
 }
 
 /** A line needs two points to be seen. */
-const hasFewPoints = ({ points }: ChartProps) => points.filter((point) => Date.parse(point.start) <= Date.now()).length < 3;
+const hasFewPoints = ({ points }: ChartProps) => points.filter((point) => !isFuture(point.start)).length < 3;
 
 function sentence(props: ChartProps, at: number): string {
   const { interval, points, previous, bots } = props;
@@ -89,9 +89,7 @@ function label(interval: Interval, seconds: number): string {
 }
 
 function dataOf({ points, previous, bots }: ChartProps): uPlot.AlignedData {
-  // The future is empty, not zero.
-  const now = Date.now();
-  const value = (point: Point, count: number) => (Date.parse(point.start) > now ? null : count);
+  const value = (point: Point, count: number) => (isFuture(point.start) ? null : count);
   const data: uPlot.AlignedData = [
     points.map((point) => Date.parse(point.start) / 1000),
     points.map((point) => value(point, shownCount(point, bots))),

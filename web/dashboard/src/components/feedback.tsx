@@ -13,11 +13,15 @@ export function explain(error: ApiError): string {
   const known = tMaybe(`problem.${error.kind}`);
   if (known && error.retryAfterS > 0) return `${known} ${retryText(error.retryAfterS)}`;
   if (known) return known;
+  if (error.status === 503) return t("problem.unavailable");
   if (error.status >= 500) return t("problem.server");
   return error.status === 404 ? t("problem.missing") : t("problem.other", { detail: error.message });
 }
 
-/** In a form, the field that was refused gets the focus and comes into view with its error. What a user can correct has no request id. */
+/**
+ * In a form, the field that was refused gets the focus and comes into view with its error. What a user can correct has no request id.
+ * With retry, the page tries again by itself while the service is unavailable.
+ */
 export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -31,6 +35,7 @@ export function ErrorBox({ error, retry }: { error: ApiError; retry?: () => void
   return (
     <div class="error-box" role="alert" ref={box}>
       <p>{explain(error)}</p>
+      {retry && error.status === 503 && <p>{t("retry.self")}</p>}
       {error.requestId && !error.problem?.errors?.length && (
         <p class="request-id">
           {t("request.id")} <code>{error.requestId}</code>

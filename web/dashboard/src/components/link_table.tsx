@@ -85,6 +85,7 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
       </div>
       {link.state === "scheduled" && <div class="hint">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</div>}
       {link.state === "active" && link.expires_at && <div class="hint">{t("expires.at", { time: formatTime(link.expires_at) })}</div>}
+      {link.deleted_at && <div class="hint">{t("deleted.at", { time: formatTime(link.deleted_at) })}</div>}
       <TagList tags={link.tags} onPick={onTag} />
     </>
   );

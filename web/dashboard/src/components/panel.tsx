@@ -13,6 +13,7 @@ import { ErrorBox, Skeleton } from "./feedback";
 const WorldMap = lazy(() => import("./world_map"), 6);
 const SHORT = 8;
 const LONG = 100;
+export const PLACES: readonly Dimension[] = ["country", "region", "city"];
 
 export type Bots = "" | "include" | "only";
 /** What the address says. Without it, humans. */
@@ -124,6 +125,7 @@ export function Panel({ source, title, dimensions, range, filters, bots, isCompa
         <div class="panel-body">
           {dimension === "country" && <WorldMap items={items} onPick={(value) => onPick({ dimension, value, isExcluded: false })} />}
           {items.length === 0 ? <p class="muted panel-empty">{t("panel.empty")}</p> : <Bars dimension={dimension} items={shown} totals={data.totals} bots={bots} isCompared={isCompared} onPick={onPick} />}
+          {PLACES.includes(dimension) && shown.some((item) => item.value === "") && <p class="hint">{t("unknown.place")}</p>}
           {dimension.startsWith("utm_") && items.every((item) => item.value === "") && <p class="hint">{t("panel.campaigns")}</p>}
         </div>
       )}

@@ -8,14 +8,14 @@ import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/form
 import { lazy } from "../lib/lazy";
 import { type Range, rangeOf } from "../lib/range";
 import type { Series, Source, Totals } from "../lib/sources";
-import { formatStart } from "../lib/starts";
+import { formatStart, isFuture } from "../lib/starts";
 import { useThrottled } from "../lib/use_throttled";
 import { toLocalInput } from "../lib/zone";
 import { Change } from "./change";
 import { ErrorBox, Skeleton } from "./feedback";
 import { SelectField } from "./field";
 import { Icon } from "./icons";
-import { type Bots, botsOf, Panel, shownCount } from "./panel";
+import { type Bots, botsOf, Panel, PLACES, shownCount } from "./panel";
 import { RangeBar } from "./range_bar";
 
 const Chart = lazy(() => import("./chart"), 6);
@@ -51,7 +51,7 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
 /** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
 function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   const { compared } = totals; // null: not kept
-  const range = formatSpan(totals.from, totals.to);
+  const range = `${formatSpan(totals.from, totals.to)} (${currentZone()})`;
   return (
     <>
       <dl class={bots === "include" ? "tiles with-bots" : "tiles"}>
@@ -70,15 +70,12 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   );
 }
 
-/** The future is empty, not zero. */
-const isFuture = ({ start }: { start: string }) => Date.parse(start) > Date.now();
-
 function SeriesTable({ series, bots }: { series: Series; bots: Bots }) {
   const { interval, points, compared } = series;
   const names = [t("visits"), t("unique"), t("bots"), ...(compared ? [t("before.visits")] : [])];
   const rows = points.map((point, at) => {
     const before = compared?.points[at];
-    const own = [shownCount(point, bots), point.unique_visitors, point.bots].map((count) => (isFuture(point) ? "" : count));
+    const own = [shownCount(point, bots), point.unique_visitors, point.bots].map((count) => (isFuture(point.start) ? "" : count));
     const counts = [...own, ...(compared ? [before ? shownCount(before, bots) : ""] : [])];
     return { start: point.start, counts };
   });
@@ -188,7 +185,7 @@ export function Statistics({ source }: { source: Source }) {
         )}
       </section>
       <div class="panels">
-        <Panel {...shared} title={t("places")} dimensions={["country", "region", "city"]} />
+        <Panel {...shared} title={t("places")} dimensions={PLACES} />
         <Panel {...shared} title={t("sources")} dimensions={["referrer_host", "referrer_source"]} />
         <Panel {...shared} title={t("devices")} dimensions={["device", "browser", "os"]} />
         <Panel {...shared} title={t("languages")} dimensions={["language"]} />

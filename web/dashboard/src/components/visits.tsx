@@ -18,17 +18,23 @@ const LATEST = 20;
 type Visit = Schemas["Visit"];
 
 function VisitRow({ visit }: { visit: Visit }) {
+  const source = visit.referrer_source || visit.referrer_host || t("direct");
   const place = [visit.city, formatValue("country", visit.country)].filter(Boolean).join(", ");
   return (
     <tr>
       <td class="nowrap" title={formatTime(visit.occurred_at)}>
         {formatRelative(visit.occurred_at)}
       </td>
-      <td>{place}</td>
+      <td>
+        {place}
+        <div class="narrow-only hint">
+          {t("source")}: {source}
+        </div>
+      </td>
       <td>
         {visit.is_bot ? <span class="badge">{t("bot")}</span> : [visit.browser, visit.os].filter(Boolean).join(" · ") || t("unknown")}
       </td>
-      <td class="wide-only">{visit.referrer_source || visit.referrer_host || t("direct")}</td>
+      <td class="wide-only">{source}</td>
       <td class="wide-only">{[visit.utm_source, visit.utm_campaign].filter(Boolean).join(" · ")}</td>
     </tr>
   );

@@ -1,5 +1,5 @@
 import { currentZone } from "../app/settings";
-import { currentLocale, t } from "../i18n";
+import { currentLocale, t, tMaybe } from "../i18n";
 
 export const formatCount = (count: number): string => new Intl.NumberFormat(currentLocale()).format(count);
 
@@ -67,7 +67,7 @@ export function formatValue(dimension: string, value: string): string {
   if (dimension === "country") return named("region", value);
   if (dimension === "language") return named("language", value);
   if (dimension === "device") return deviceNames()[value] ?? value;
-  if (dimension === "bot_reason") return value.replaceAll("_", " ");
+  if (dimension === "bot_reason") return tMaybe(`bot.${value}`) ?? value;
   return value;
 }
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrap } from "../api/client";
+import { api, type ApiError, type Schemas, unwrap } from "../api/client";
 import { href, navigate } from "../app/router";
 import { useQuery } from "../api/use_query";
 import { currentUser, setUser } from "../app/session";
@@ -53,6 +53,9 @@ function Display() {
   );
 }
 
+/** Stands at the field of the current password. */
+const wrongPassword = (error: ApiError | undefined) => (error?.kind === "wrong-password" ? t("password.current.wrong") : undefined);
+
 function Password() {
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
@@ -70,7 +73,7 @@ function Password() {
     <form class="card form" onSubmit={submit}>
       <h2>{t("password.change")}</h2>
       {error && <ErrorBox error={error} />}
-      <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={current} error={error?.fields.current_password} onInput={setCurrent} />
+      <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={current} error={wrongPassword(error) ?? error?.fields.current_password} onInput={setCurrent} />
       <TextField label={t("password.new")} hint={t("password.hint")} type="password" autocomplete="new-password" required minLength={8} value={next} error={error?.fields.new_password} onInput={setNext} />
       <p class="hint">{t("password.revokes")}</p>
       <div class="button-row">
@@ -94,7 +97,7 @@ function Sessions() {
   return (
     <section class="card">
       <h2 class="card-head">{t("sessions")}</h2>
-      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={2} height={40} />}
       <ul class="rows">
         {data?.sessions.map((session) => (
@@ -137,7 +140,7 @@ function Deletion() {
       <h2>{t("account.delete")}</h2>
       <p>{t("account.delete.text")}</p>
       {error && <ErrorBox error={error} />}
-      <TextField label={t("password")} type="password" autocomplete="current-password" required value={password} error={error?.fields.password} onInput={setPassword} />
+      <TextField label={t("password.current")} type="password" autocomplete="current-password" required value={password} error={wrongPassword(error) ?? error?.fields.password} onInput={setPassword} />
       <div class="button-row">
         <button type="submit" class="button button-danger" disabled={isBusy}>
           {t("account.delete")}

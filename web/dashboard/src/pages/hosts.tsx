@@ -61,7 +61,7 @@ export default function HostsPage() {
         <h1>{t("hosts")}</h1>
       </header>
       <BlockForm onBlocked={reload} />
-      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data?.hosts.length === 0 && <Empty title={t("hosts.none")} text={t("hosts.none.text")} />}
       {data && data.hosts.length > 0 && (

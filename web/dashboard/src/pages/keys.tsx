@@ -109,7 +109,7 @@ export default function KeysPage() {
           <Icon name="plus" /> {t("key.create")}
         </button>
       </header>
-      {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={reload} />}
+      {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data?.keys.length === 0 && <Empty title={t("keys.none")} text={t("keys.none.text")} />}
       {data && data.keys.length > 0 && (

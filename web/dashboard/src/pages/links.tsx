@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, type Link, unwrap } from "../api/client";
+import { api, asApiError, type Link, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../app/keyboard";
 import { href, setParams, usePlace } from "../app/router";
 import { notify } from "../app/toasts";
 import { Dialog } from "../components/dialog";
-import { Empty, ErrorBox, Skeleton } from "../components/feedback";
+import { Empty, ErrorBox, explain, Skeleton } from "../components/feedback";
 import { SelectField } from "../components/field";
 import { Icon } from "../components/icons";
 import { LinkForm } from "../components/link_form";
@@ -14,6 +14,7 @@ import { rememberedTags, rememberTags, TagInput } from "../components/tag_input"
 import { t, tn } from "../i18n";
 import { hostAndSlug } from "../lib/format";
 import { changeTags, remove, restore, sayEdited, setStates } from "../lib/link_actions";
+import { saveLinks } from "../lib/save_links";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 2_500;
@@ -189,7 +190,22 @@ function SelectionBar({ links, onClear, onDone }: { links: Link[]; onClear: () =
   );
 }
 
-function Pages({ page, next, total }: { page: number; next: boolean; total: number | null }) {
+function SaveButton({ query }: { query: Filters }) {
+  const [isBusy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    await saveLinks(query).catch((cause) => notify(explain(asApiError(cause)), { isError: true }));
+    setBusy(false);
+  };
+  return (
+    <button type="button" class="button button-quiet" disabled={isBusy} onClick={save}>
+      <Icon name="download" /> {t("as.csv")}
+    </button>
+  );
+}
+
+function Pages({ query, next, total }: { query: Filters; next: boolean; total: number | null }) {
+  const { page } = query;
   return (
     <nav class="pages" aria-label={t("pages")}>
       <button type="button" class="button" disabled={page <= 1} onClick={() => setParams({ page: page > 2 ? page - 1 : "" })}>
@@ -202,6 +218,7 @@ function Pages({ page, next, total }: { page: number; next: boolean; total: numb
       <button type="button" class="button" disabled={!next} onClick={() => setParams({ page: page + 1 })}>
         {t("next")}
       </button>
+      <SaveButton query={query} />
     </nav>
   );
 }
@@ -292,7 +309,7 @@ export default function LinksPage() {
           <LinkTable links={links} selected={selected} onSelect={setSelected} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link) => changed([link])} />
         </div>
       )}
-      {data && (links.length > 0 || query.page > 1) && <Pages page={query.page} next={data.pagination.next_cursor !== null} total={data.pagination.total} />}
+      {data && (links.length > 0 || query.page > 1) && <Pages query={query} next={data.pagination.next_cursor !== null} total={data.pagination.total} />}
       {(isCreating || editing) && <LinkForm link={editing ?? null} onSaved={saved} onClose={close} />}
     </>
   );

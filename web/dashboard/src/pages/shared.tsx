@@ -17,6 +17,8 @@ interface Opened {
   error?: ApiError;
 }
 
+const RETRY_MS = 5_000;
+
 const nothing = () => {};
 
 async function openShare(token: string, password: string): Promise<Opened> {
@@ -82,6 +84,11 @@ function Share({ token }: { token: string }) {
   }, [token, password, turn]);
 
   const retry = () => setTurn({});
+  useEffect(() => {
+    if (!error?.isTemporary) return;
+    const timer = setTimeout(retry, RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [error]);
   if (error?.kind === "no-share") return <Empty isPage title={t("shared.ended")} text={t("shared.ended.text")} />;
   if (error && (error.kind === "share-password" || password !== ""))
     return <PasswordForm error={error} onSubmit={(next) => (next === password ? retry() : setPassword(next))} />;

@@ -57,7 +57,7 @@ export default function SharesPage() {
       <header class="page-head">
         <h1>{t("shares")}</h1>
       </header>
-      {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={reload} />}
+      {(error ?? action.error) && <ErrorBox error={(error ?? action.error)!} retry={error && reload} />}
       {!data && !error && <Skeleton lines={4} height={44} />}
       {data?.shares.length === 0 && <Empty title={t("shares.none")} text={t("shares.none.text")} />}
       {data && data.shares.length > 0 && (

@@ -187,7 +187,7 @@ export default function TagsPage() {
       <header class="page-head">
         <h1>{t("tags")}</h1>
       </header>
-      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={6} height={44} />}
       {data && tags.length === 0 && (
         <Empty title={t("tags.none")} text={t("tags.none.text")}>

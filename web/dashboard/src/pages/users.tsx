@@ -115,7 +115,7 @@ export default function UsersPage() {
           <FilterField label={t("search.users")} placeholder={t("search.users")} value={q} onChange={(next) => setParams({ q: next, cursor: "" }, { replace: true })} />
         </div>
       </div>
-      {shownError && <ErrorBox error={shownError} retry={reload} />}
+      {shownError && <ErrorBox error={shownError} retry={error && reload} />}
       {!data && !error && <Skeleton lines={6} height={44} />}
       {data?.users.length === 0 && <Empty title={t("users.none")} text={t("links.nomatch.text")} />}
       {data && data.users.length > 0 && (
