@@ -13,6 +13,8 @@ export default defineConfig({
     target: "es2022",
     assetsInlineLimit: 0, // a data: URL of a script or font is not allowed by the policy of the page
     modulePreload: { polyfill: false },
+    minify: "terser", // its files are 2 % smaller than those of esbuild
+    terserOptions: { module: true, compress: { passes: 2 } },
     reportCompressedSize: false,
     // Many small chunks cost a request each and compress badly. Pages are larger and stay apart.
     rollupOptions: { output: { experimentalMinChunkSize: 2000 } },
