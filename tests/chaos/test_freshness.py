@@ -15,7 +15,7 @@ from harness import SEED, size
 OPERATIONS = int(os.environ.get("CHAOS_OPERATIONS", size(3_000, 10_000_000)))
 FAULT_S = float(os.environ.get("CHAOS_FAULT_S", size(0.8, 10)))
 NAMES = os.environ.get("CHAOS_FAULTS", ",".join(Faults.NAMES)).split(",")
-LOAD = {"editors": 4, "write_rate": size(40, 160), "visitors": size(4, 16), "read_rate": size(125, 0), "seed": SEED}
+LOAD = {"editors": 4, "write_rate": size(20, 160), "visitors": size(4, 16), "read_rate": size(25, 0), "seed": SEED}
 SHOWN = ("operations", "changes", "unknown", "unavailable", "worst_ms", "p50_ms", "p99_ms", "overdue_ms")
 
 

@@ -25,7 +25,7 @@
 #define IN_FLIGHT_MAX 65536
 #define PRODUCER_BYTES_MAX (64 * 1024 * 1024)
 /* Sleep of the shipper when there is nothing to ship. */
-#define IDLE_US 2000
+#define IDLE_US 10000
 /* Records of one shard before the shipper moves to the next. */
 #define BATCH_RECORDS 1000
 
