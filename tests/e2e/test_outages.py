@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 
+import psycopg2
 import pytest
 from clients import Api, Visitor, ask, unique_email
 from processes import popen
@@ -59,6 +60,16 @@ def env(stack):
 
 def is_ready(env, server):
     return ask(env[server], "GET", "/readyz").status == 200
+
+
+def failing(env, server):
+    return ask(env[server], "GET", "/readyz").json["failing"]
+
+
+def is_waiting_for_lock(connection, login):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pg_stat_activity WHERE usename = %s AND wait_event_type = 'Lock'", (login,))
+        return cursor.rowcount > 0
 
 
 def lag(env):
@@ -124,6 +135,27 @@ def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, v
     finally:
         stack.run("start", "kafka")
     user.wait_for_visits(link["id"], 201, seconds=180)
+
+
+def test_a_consumer_notices_an_outage_of_kafka_in_the_middle_of_a_batch(stack, user, visitor, env):
+    """Its only worker waits for PostgreSQL, so it does not ask Kafka for records."""
+    link = user.create()
+    stack.run("stop", "consumer-1")
+    stack.run("start", "consumer-1", "--set", "WORKERS=1")
+    blocker, observer = (psycopg2.connect(env["ADMIN_PG_URL"]) for _ in range(2))
+    observer.autocommit = True
+    try:
+        blocker.cursor().execute("LOCK TABLE visit_log")
+        assert visitor.follow(link["slug"]).status == 302
+        wait_until(lambda: is_waiting_for_lock(observer, "consumer"), 120, "the consumer to wait for PostgreSQL")
+        stack.run("stop", "kafka")
+        wait_until(lambda: "kafka" in failing(env, "CONSUMER_OPS_URL"), 120, "the consumer to miss Kafka")
+    finally:
+        blocker.close()
+        observer.close()
+        stack.run("start", "kafka")
+    wait_until(lambda: is_ready(env, "CONSUMER_OPS_URL"), 180, "the consumer to recover by itself")
+    user.wait_for_visits(link["id"], 1)
 
 
 def test_a_redirector_that_is_stopped_loses_no_click(stack, user, visitor, env):

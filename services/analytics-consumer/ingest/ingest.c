@@ -60,6 +60,7 @@ struct ingest {
 	int64_t marked_us;    /* steady; the last STATE_MARK_CAUGHT_UP that was due */
 	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated
 	                       */
+	/* By the consumer, as of its last poll: a long write keeps the thread from polling. */
 	_Atomic bool kafka_reachable;
 
 	struct thread *thread;
@@ -446,7 +447,7 @@ void ingest_stop(struct ingest *ingest)
 bool ingest_kafka_is_reachable(void *ctx)
 {
 	const struct ingest *in = ctx;
-	return atomic_load(&in->kafka_reachable);
+	return atomic_load(&in->kafka_reachable) && kafka_producer_is_reachable(in->producer);
 }
 
 bool ingest_has_no_halted_partition(void *ctx)
