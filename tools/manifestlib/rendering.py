@@ -6,7 +6,7 @@ import yaml
 
 from . import tree
 
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job")
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
 
 class Workload:
@@ -16,7 +16,8 @@ class Workload:
         self.thing = thing
         self.where = name_of(thing)
         self.name = thing["metadata"]["name"]
-        template = thing["spec"]["template"]
+        spec = thing["spec"]
+        template = (spec["jobTemplate"]["spec"] if thing["kind"] == "CronJob" else spec)["template"]
         self.labels = template.get("metadata", {}).get("labels", {})
         self.pod = template["spec"]
         self.containers = self.pod.get("initContainers", []) + self.pod["containers"]
@@ -27,7 +28,7 @@ class Workload:
 
     @property
     def is_job(self):
-        return self.thing["kind"] == "Job"
+        return self.thing["kind"] in ("Job", "CronJob")
 
     @property
     def claims(self):

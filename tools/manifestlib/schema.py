@@ -1,6 +1,6 @@
 """Strict validation with the schema of Kubernetes: unknown fields and values of a wrong type are errors.
 
-schema/kubernetes.json is the part of Kubernetes' OpenAPI document that deploy/k8s needs. `tools/lint/manifests --reduce DOCUMENT`
+schema/kubernetes.json is the part of Kubernetes' OpenAPI document that deploy/k8s needs, with the kinds of ADDED. `tools/lint/manifests --reduce DOCUMENT`
 writes it. schema/custom.json has the custom resources in use, written by hand from their documentation.
 """
 
@@ -18,6 +18,15 @@ KUBERNETES = FOLDER / "kubernetes.json"
 CUSTOM = FOLDER / "custom.json"
 ANYTHING = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 QUANTITY = r"^[+-]?[0-9]+(\.[0-9]+)?([KMGTPE]i|[mkMGTPE]|[eE][+-]?[0-9]+)?$"
+# What the documents propose to add to an overlay, or operators often do.
+ADDED = {
+    ("batch/v1", "CronJob"),
+    ("v1", "LimitRange"),
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "ResourceQuota"),
+    ("rbac.authorization.k8s.io/v1", "Role"),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+}
 # Fields that the manifests do not use. Their schemas are half of the document.
 LEFT_OUT = {"status", "managedFields"}
 
