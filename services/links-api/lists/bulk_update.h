@@ -1,6 +1,6 @@
 /*
- * HTTP handler; ctx is the struct request. Applies one change to all links that a filter matches,
- * in one transaction.
+ * HTTP handlers; ctx is the struct request. Apply one change to all links that a filter matches, in
+ * one transaction.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_BULK_UPDATE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_BULK_UPDATE_H
@@ -15,5 +15,11 @@
  * "active" alone cannot enable, or a link that starts after the new expires_at.
  */
 enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x);
+
+/*
+ * DELETE /api/links?filter=&owner= → 200 {matched, changed}, 400, 403, 406, 409, 422 as above. Each
+ * link is deleted as by DELETE /api/links/{id} and can be restored.
+ */
+enum http_progress bulk_update_delete(void *ctx, struct http_exchange *x);
 
 #endif
