@@ -72,8 +72,10 @@ static bool read_edit(struct bulk_update *update, struct http_problem_fields *wr
 	reject_members(body, wrong);
 	json_free(body);
 	if (err == OK && update->edit.members == 0)
-		http_problem_add_field(wrong, "", "required",
-		                       "must have original_url, state, expires_at or tags");
+		http_problem_add_field(
+			wrong, "", "required",
+			"must have original_url, state, expires_at, tags, add_tags or "
+			"remove_tags");
 	return true;
 }
 

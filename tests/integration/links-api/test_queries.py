@@ -477,6 +477,17 @@ def test_each_change_by_filter_is_published(user, database):
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the relay to publish them")
 
 
+def test_a_change_by_filter_adds_and_removes_tags_and_keeps_the_others(user, expect):
+    a, b, full = user.create(tags=["old", "mine"]), user.create(tags=["new"]), user.create(tags=[str(n) for n in range(20)])
+    assert changed(user, "id:>0", {"add_tags": ["new"], "remove_tags": ["old"]}) == (3, 1), "b has the tag, and full no room for it"
+    tags = [user.call("GET", f"/api/links/{link['id']}").json["link"]["tags"] for link in (a, b, full)]
+    assert tags == [["mine", "new"], ["new"], full["tags"]]
+    expect(change(user, "id:>0", {"tags": ["x"], "add_tags": ["new"]}), 400, "/tags")
+    expect(user.call("PATCH", f"/api/links/{full['id']}", {"add_tags": ["new"]}), 409, "/add_tags")
+    alone = user.call("PATCH", f"/api/links/{full['id']}", {"add_tags": ["new"], "remove_tags": ["0"]}).json["link"]
+    assert alone["tags"] == [*full["tags"][1:], "new"]
+
+
 def delete(user, text, **query):
     return user.call("DELETE", path(filter=text, **query))
 
@@ -571,14 +582,14 @@ def test_a_change_by_filter_leaves_links_out_that_start_after_their_new_end(user
     assert ends == ["2049-01-01T00:00:00.000Z", None]
 
 
-def test_a_change_by_filter_needs_a_filter_and_accepts_four_members(user, expect):
+def test_a_change_by_filter_needs_a_filter_and_accepts_six_members(user, expect):
     user.create()
     expect(user.call("PATCH", "/api/links", {"state": "disabled"}), 400, "/filter")
     expect(change(user, "", {"state": "disabled"}), 400, "/filter")
     expect(change(user, "id:>0", {"state": "expired", "title": "x", "slug": "y", "expires_at": 1}), 400, "/state", "/title", "/slug", "/expires_at")
     expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
     problem = expect(change(user, "id:>0", {}), 400, "")
-    assert problem["detail"] == "Invalid request: must have original_url, state, expires_at or tags."
+    assert problem["detail"] == "Invalid request: must have original_url, state, expires_at, tags, add_tags or remove_tags."
     expect(change(user, "id:>0", {"title": "x"}), 400, "/title")
     expect(change(user, "id:>0", {"state": "disabled"}, q="x"), 400, "/q")
     expect(change(user, "id:>0", {"state": "disabled"}, owner="all"), 403)
