@@ -70,6 +70,14 @@ const char *link_state_name(enum link_state state)
 	return find(states, ARRAY_SIZE(states), (int)state)->text;
 }
 
+size_t link_tags_find(const struct link_tags *tags, const char *name)
+{
+	size_t at = 0;
+	while (at < tags->count && strcmp(tags->tag[at], name) != 0)
+		at++;
+	return at;
+}
+
 enum err link_state_parse(const char *name, enum link_state *state)
 {
 	int value = value_of(states, ARRAY_SIZE(states), name);

@@ -63,6 +63,9 @@ struct link_tags {
 	char tag[LINK_TAGS_MAX][LINK_TAG_SIZE];
 };
 
+/* The index of a tag; the number of tags if it is not among them. */
+size_t link_tags_find(const struct link_tags *tags, const char *name);
+
 /* The whole link, as its owner sees it. Holds no pointers. About 9 KB: keep arrays on the heap. */
 struct link {
 	struct link_entry entry;

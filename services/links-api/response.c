@@ -150,6 +150,15 @@ enum http_progress response_not_found(struct request *r)
 	return response_problem(r, 404, NULL, "Resource not found.");
 }
 
+enum http_progress response_link_not_found(struct request *r, bool is_deleted)
+{
+	if (!is_deleted)
+		return response_not_found(r);
+	return response_problem(
+		r, 404, NULL,
+		"The link is deleted. POST /api/links/{id}/restore restores it until it is purged.");
+}
+
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state)
 {

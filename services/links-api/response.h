@@ -53,6 +53,12 @@ enum http_progress response_unauthorized(struct request *r, enum request_auth lo
 enum http_progress response_not_found(struct request *r);
 
 /*
+ * The same for a link. is_deleted: it is DELETED, and the caller may see it. The response then says
+ * how to restore it.
+ */
+enum http_progress response_link_not_found(struct request *r, bool is_deleted);
+
+/*
  * 403 for links of another owner. The detail says whether an administrator's access token would
  * help, or the caller is no administrator.
  */

@@ -1,6 +1,6 @@
 /*
- * Untrusted queries of GET and PATCH /api/links. Every value of an accepted query is within its
- * bounds. A cursor built from it parses back to the same position.
+ * Untrusted queries of GET, PATCH and DELETE /api/links. Every value of an accepted query is within
+ * its bounds. A cursor built from it parses back to the same position.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -56,7 +56,9 @@ static enum err update(struct pg_conn *conn, struct sql_column input[static COLU
 		"tags = " LINK_ROW_TAGS_FROM_TEXT(
 			"new_tags") ", updated_at = clock_timestamp(), "
 				    "state_since = CASE WHEN state = new_state THEN state_since "
-				    "ELSE clock_timestamp() END "
+				    "ELSE clock_timestamp() END, "
+				    "state_before_deletion = CASE WHEN new_state <> 'DELETED' THEN NULL "
+				    "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
 				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
 				    "$5::timestamptz[], $6::text[]) WITH ORDINALITY AS input (old_id, "
 				    "old_version, new_state, new_url, new_expires_at, new_tags, place) "

@@ -36,7 +36,8 @@ enum err bulk_update_store_lock(struct pg_conn *conn, const int64_t *ids, size_t
 
 /*
  * Writes state, original_url, expires_at and tags of each link, increments the versions (also in
- * changes) and adds the events to the outbox. Roll back after any error:
+ * changes) and adds the events to the outbox. A link that becomes DELETED keeps the state before
+ * for link_change_restore. Roll back after any error:
  *   ERR_CONFLICT  a link is at another version; it was not locked
  *   ERR_INVALID   a constraint or a malformed tag rejects a link
  *   ERR_LIMIT     count exceeds BULK_UPDATE_STORE_MAX

@@ -39,10 +39,35 @@ static void apply_members(const struct link_request *request, struct link *link)
 		memcpy(entry->expired_url, request->expired_url, sizeof(entry->expired_url));
 	if (request->members & LINK_REQUEST_TITLE)
 		memcpy(link->title, request->title, sizeof(link->title));
-	if (request->members & LINK_REQUEST_TAGS)
-		link->tags = request->tags;
 	if (request->members & LINK_REQUEST_STATE)
 		entry->state = request->state;
+}
+
+static void remove_tag(struct link_tags *tags, size_t at)
+{
+	tags->count--;
+	memmove(tags->tag[at], tags->tag[at + 1], (tags->count - at) * LINK_TAG_SIZE);
+}
+
+/* First removes tags, then adds others at the end. False: there would be too many. */
+static bool apply_tags(const struct link_request *request, struct link_tags *tags)
+{
+	const struct link_tags *removed = request->removed_tags, *added = &request->tags;
+	if (request->members & LINK_REQUEST_TAGS)
+		*tags = request->tags;
+	for (size_t i = 0; removed && i < removed->count; i++) {
+		size_t at = link_tags_find(tags, removed->tag[i]);
+		if (at < tags->count)
+			remove_tag(tags, at);
+	}
+	for (size_t i = 0; (request->members & LINK_REQUEST_ADD_TAGS) && i < added->count; i++) {
+		if (link_tags_find(tags, added->tag[i]) < tags->count)
+			continue;
+		if (tags->count == LINK_TAGS_MAX)
+			return false;
+		memcpy(tags->tag[tags->count++], added->tag[i], LINK_TAG_SIZE);
+	}
+	return true;
 }
 
 static enum link_change change_of(enum link_state before, enum link_state after)
@@ -84,6 +109,12 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
 		return ERR_NOT_FOUND;
 	struct link edited = *link;
 	apply_members(request, &edited);
+	if (!apply_tags(request, &edited.tags)) {
+		*conflict =
+			(struct link_change_conflict){ "/add_tags", "too-many",
+			                               "would give the link more than 20 tags" };
+		return ERR_CONFLICT;
+	}
 	/* The janitor stores EXPIRED; a new expires_at reverts it. */
 	bool is_unexpired = edited.entry.expires_at_us == 0 || edited.entry.expires_at_us > now_us;
 	if (edited.entry.state == LINK_STATE_EXPIRED && is_unexpired)
@@ -150,26 +181,16 @@ enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
 	return OK;
 }
 
-/* The number of tags if there is none. */
-static size_t find_tag(const struct link_tags *tags, const char *name)
-{
-	size_t at = 0;
-	while (at < tags->count && strcmp(tags->tag[at], name) != 0)
-		at++;
-	return at;
-}
-
 bool link_change_retag(struct link *link, const char *from, const char *to)
 {
 	struct link_tags *tags = &link->tags;
-	size_t at = find_tag(tags, from);
+	size_t at = link_tags_find(tags, from);
 	if (at == tags->count)
 		return false;
-	if (to && find_tag(tags, to) == tags->count) {
+	if (to && link_tags_find(tags, to) == tags->count) {
 		snprintf(tags->tag[at], LINK_TAG_SIZE, "%s", to);
 		return true;
 	}
-	tags->count--;
-	memmove(tags->tag[at], tags->tag[at + 1], (tags->count - at) * LINK_TAG_SIZE);
+	remove_tag(tags, at);
 	return true;
 }

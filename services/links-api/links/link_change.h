@@ -33,7 +33,7 @@ typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct lin
  * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when
  * it gets a later expires_at, or none; "state": "active" alone is ERR_CONFLICT. A TEMPORARY link,
  * which only administrators can change, must keep an expires_at and cannot have a starts_at.
- * starts_at must be before expires_at.
+ * starts_at must be before expires_at. add_tags must not exceed LINK_TAGS_MAX.
  */
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link,
                           enum link_change *change,

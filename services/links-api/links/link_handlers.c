@@ -65,23 +65,13 @@ static enum http_progress answer_stale(struct request *r, const struct handled_l
 			: "The link was modified. The ETag of this response is its current version.");
 }
 
-/* Only those who may see the link learn that it is deleted. */
-static enum http_progress answer_missing(struct request *r, const struct handled_link *s)
-{
-	if (s->link.entry.state != LINK_STATE_DELETED)
-		return response_not_found(r);
-	return response_problem(
-		r, 404, NULL,
-		"The link is deleted. POST /api/links/{id}/restore restores it until it is purged.");
-}
-
 static enum http_progress answer_error(struct request *r, const struct handled_link *s,
                                        enum err err)
 {
 	if (s->is_stale)
 		return answer_stale(r, s);
 	if (err == ERR_NOT_FOUND)
-		return answer_missing(r, s);
+		return response_link_not_found(r, s->link.entry.state == LINK_STATE_DELETED);
 	if (err == ERR_CONFLICT && s->conflict.detail)
 		return response_conflict_of(r, "state", s->conflict.pointer, s->conflict.code,
 		                            s->conflict.detail);

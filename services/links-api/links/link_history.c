@@ -32,7 +32,7 @@ static enum err read_params(const char *query, struct link_history_query *out,
 
 /* A deleted link is missing, as for GET /api/links/{id}. */
 static enum err read_history(const struct request *r, struct link_history_query *query,
-                             struct json **changes, int64_t *last_version)
+                             struct json **changes, int64_t *last_version, bool *is_deleted)
 {
 	struct link link;
 	struct pg_conn *conn = NULL;
@@ -40,7 +40,8 @@ static enum err read_history(const struct request *r, struct link_history_query 
 	if (err != OK)
 		return err;
 	err = link_store_get(conn, request_path_id(r), request_owner(r), &link);
-	if (err == OK && link.entry.state == LINK_STATE_DELETED)
+	*is_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
+	if (*is_deleted)
 		err = ERR_NOT_FOUND;
 	if (err == OK) {
 		query->link_id = link.entry.id;
@@ -58,11 +59,12 @@ enum http_progress link_history_get(void *ctx, struct http_exchange *x)
 	struct http_problem_fields wrong = { 0 };
 	struct json *changes = NULL;
 	int64_t last_version = 0;
+	bool is_deleted = false;
 	if (read_params(http_exchange_query(x), &query, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
-	enum err err = read_history(r, &query, &changes, &last_version);
+	enum err err = read_history(r, &query, &changes, &last_version, &is_deleted);
 	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
+		return response_link_not_found(r, is_deleted);
 	if (err != OK)
 		return response_failure(r, err);
 	char cursor[NUMBER_TEXT_SIZE];

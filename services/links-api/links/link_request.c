@@ -133,26 +133,25 @@ static void read_notes(const struct reading *r, const struct json *value, const 
 		r->out->notes = mem_text(notes);
 }
 
-static void read_tag(const struct reading *r, const struct json *value, size_t index)
+static void read_tag(const struct reading *r, const struct json *value, const char *list,
+                     size_t index, struct link_tags *tags)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
-	snprintf(pointer, sizeof(pointer), "/tags/%zu", index);
+	snprintf(pointer, sizeof(pointer), "%s/%zu", list, index);
 	const char *text = member_text(value, pointer, r->wrong);
 	char tag[LINK_TAG_SIZE];
 	if (!text || !tag_request_take_name(text, pointer, tag, r->wrong))
 		return;
-	struct link_tags *tags = &r->out->tags;
-	for (size_t i = 0; i < tags->count; i++) {
-		if (strcmp(tags->tag[i], tag) == 0) {
-			http_problem_add_field(r->wrong, pointer, "duplicate", "is given twice");
-			return;
-		}
-	}
-	snprintf(tags->tag[tags->count++], LINK_TAG_SIZE, "%s", tag);
+	if (link_tags_find(tags, tag) < tags->count)
+		http_problem_add_field(r->wrong, pointer, "duplicate", "is given twice");
+	else
+		snprintf(tags->tag[tags->count++], LINK_TAG_SIZE, "%s", tag);
 }
 
-static void read_tags(const struct reading *r, const struct json *value, const char *pointer)
+static void read_tag_list(const struct reading *r, const struct json *value, const char *pointer,
+                          struct link_tags *tags)
 {
+	tags->count = 0;
 	if (json_type(value) == JSON_NULL)
 		return;
 	bool is_array = json_type(value) == JSON_ARRAY;
@@ -162,7 +161,21 @@ static void read_tags(const struct reading *r, const struct json *value, const c
 		return;
 	}
 	for (size_t i = 0; i < json_count(value); i++)
-		read_tag(r, json_at(value, i), i);
+		read_tag(r, json_at(value, i), pointer, i, tags);
+}
+
+/* Also add_tags: a request that has both is refused. */
+static void read_tags(const struct reading *r, const struct json *value, const char *pointer)
+{
+	read_tag_list(r, value, pointer, &r->out->tags);
+}
+
+static void read_removed_tags(const struct reading *r, const struct json *value,
+                              const char *pointer)
+{
+	if (!r->out->removed_tags)
+		r->out->removed_tags = mem_zero(sizeof(*r->out->removed_tags));
+	read_tag_list(r, value, pointer, r->out->removed_tags);
 }
 
 static void read_state(const struct reading *r, const struct json *value, const char *pointer)
@@ -205,6 +218,9 @@ static const struct {
 	{ "expired_url", LINK_REQUEST_EXPIRED_URL, CREATE | CHANGE, read_expired_url, NULL },
 	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
 	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
+	{ "add_tags", LINK_REQUEST_ADD_TAGS, CHANGE, read_tags, "is for changes; use tags" },
+	{ "remove_tags", LINK_REQUEST_REMOVE_TAGS, CHANGE, read_removed_tags,
+	  "is for changes; use tags" },
 	{ "notes", LINK_REQUEST_NOTES, LINK_REQUEST_CREATE | CHANGE, read_notes,
 	  "cannot be set without a login" },
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be set on a new link" },
@@ -247,6 +263,10 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 		http_problem_add_field(wrong, "/original_url", "required", "is required");
 	if (read.expires_at_us != 0 && read.starts_at_us >= read.expires_at_us)
 		http_problem_add_field(wrong, "/starts_at", "order", "must be before expires_at");
+	if ((read.members & LINK_REQUEST_TAGS) &&
+	    (read.members & (LINK_REQUEST_ADD_TAGS | LINK_REQUEST_REMOVE_TAGS)))
+		http_problem_add_field(wrong, "/tags", "exclusive",
+		                       "replaces all tags; use it or add_tags and remove_tags");
 	if (wrong->count > 0) {
 		link_request_clear(&read);
 		return ERR_INVALID;
@@ -259,6 +279,8 @@ void link_request_clear(struct link_request *request)
 {
 	free(request->notes);
 	request->notes = NULL;
+	free(request->removed_tags);
+	request->removed_tags = NULL;
 }
 
 struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)

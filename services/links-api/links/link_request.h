@@ -4,7 +4,7 @@
  *                  title?, tags?, notes?, reuse?}
  *   create public  without a login: the same, without starts_at, expires_at, notes and reuse
  *   change         any of original_url, redirect_status, starts_at, expires_at, expired_url, title,
- *                  tags, notes and state
+ *                  tags (or add_tags and remove_tags), notes and state
  * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
@@ -39,6 +39,8 @@ enum link_request_member {
 	LINK_REQUEST_REUSE = 256,
 	LINK_REQUEST_NOTES = 512,
 	LINK_REQUEST_STARTS_AT = 1024,
+	LINK_REQUEST_ADD_TAGS = 2048,
+	LINK_REQUEST_REMOVE_TAGS = 4096,
 };
 
 struct link_request {
@@ -50,9 +52,10 @@ struct link_request {
 	int64_t expires_at_us;           /* 0 = null */
 	char expired_url[LINK_URL_SIZE]; /* "" = null */
 	char title[LINK_TITLE_SIZE];
-	struct link_tags tags;
-	char *notes;           /* owned; NULL = none */
-	enum link_state state; /* ACTIVE or DISABLED */
+	struct link_tags tags;          /* all; with LINK_REQUEST_ADD_TAGS those to add */
+	struct link_tags *removed_tags; /* owned; NULL = none */
+	char *notes;                    /* owned; NULL = none */
+	enum link_state state;          /* ACTIVE or DISABLED */
 	bool reuse; /* return the caller's ACTIVE link to the same destination, if there is one */
 };
 

@@ -16,17 +16,26 @@
 #include "services/links-api/request_body.h"
 #include "services/links-api/response.h"
 
-/* One PATCH request: its input and its results. */
+/* One request: its input and its results. */
 struct bulk_update {
 	struct request *request;
 	struct link_list_params params;
-	struct link_request edit;
-	struct link *links; /* that the filter matches */
+	link_change_rule rule;    /* what is done to each link */
+	struct link_request edit; /* of link_change_edit */
+	struct link *links;       /* that the filter matches */
 	size_t matched;
 	struct bulk_update_store_change *changes;
 	size_t changed;
 	bool is_rate_limited; /* the request has been answered */
 };
+
+static struct bulk_update *bulk_update_new(struct request *r, link_change_rule rule)
+{
+	struct bulk_update *update = mem_zero(sizeof(*update));
+	update->request = r;
+	update->rule = rule;
+	return update;
+}
 
 static void bulk_update_free(struct bulk_update *update)
 {
@@ -51,28 +60,23 @@ static void reject_members(const struct json *body, struct http_problem_fields *
 	}
 }
 
-/* False: the request is invalid and has been answered. */
-static bool read_request(struct request *r, struct bulk_update *update)
+/* False: the body is no JSON object, and the request has been answered. */
+static bool read_edit(struct bulk_update *update, struct http_problem_fields *wrong)
 {
-	update->request = r;
-	struct http_problem_fields wrong = { 0 };
+	struct request *r = update->request;
 	struct json *body = request_body_read(r);
 	if (!body)
 		return false;
 	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base,
-	                                 request_now_us(r), &update->edit, &wrong);
-	reject_members(body, &wrong);
+	                                 request_now_us(r), &update->edit, wrong);
+	reject_members(body, wrong);
 	json_free(body);
 	if (err == OK && update->edit.members == 0)
-		http_problem_add_field(&wrong, "", "required",
-		                       "must have original_url, state, expires_at or tags");
-	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE,
-	                          r->user_id, &update->params, &wrong) != OK)
-		err = ERR_INVALID;
-	if (err == OK && wrong.count == 0)
-		return true;
-	response_invalid_fields(r, &wrong);
-	return false;
+		http_problem_add_field(
+			wrong, "", "required",
+			"must have original_url, state, expires_at, tags, add_tags or "
+			"remove_tags");
+	return true;
 }
 
 /* --- in the transaction --- */
@@ -86,8 +90,8 @@ static void edit_links(const struct request *r, struct bulk_update *update)
 	for (size_t i = 0; i < update->matched; i++) {
 		struct bulk_update_store_change *next = &update->changes[update->changed];
 		next->link = update->links[i];
-		enum err err = link_change_edit(&update->edit, now_us, &next->link, &next->change,
-		                                &conflict);
+		enum err err =
+			update->rule(&update->edit, now_us, &next->link, &next->change, &conflict);
 		if (err == OK && next->change != LINK_CHANGE_NOTHING)
 			update->changed++;
 	}
@@ -108,7 +112,7 @@ static enum err audit(const struct request *r, struct pg_conn *conn,
                       const struct bulk_update *update)
 {
 	static const enum link_change kinds[] = { LINK_CHANGE_UPDATED, LINK_CHANGE_DISABLED,
-		                                  LINK_CHANGE_ENABLED };
+		                                  LINK_CHANGE_ENABLED, LINK_CHANGE_DELETED };
 	enum err err = OK;
 	for (size_t i = 0; err == OK && i < ARRAY_SIZE(kinds); i++)
 		err = audit_change(r, conn, update, kinds[i]);
@@ -176,17 +180,38 @@ static enum http_progress change(struct request *r, struct bulk_update *update)
 	return response_json(r, 200, answer);
 }
 
+/* wrong: what is wrong with the body. */
+static enum http_progress run(struct bulk_update *update, struct http_problem_fields *wrong)
+{
+	struct request *r = update->request;
+	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE,
+	                          r->user_id, &update->params, wrong) != OK)
+		return response_invalid_fields(r, wrong);
+	return request_may_access_links_of(r, update->params.owner_id) ? change(r, update)
+	                                                               : response_other_owner(r);
+}
+
 enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct request *r = ctx;
-	struct bulk_update *update = mem_zero(sizeof(*update));
+	struct http_problem_fields wrong = { 0 };
+	struct bulk_update *update = bulk_update_new(ctx, link_change_edit);
 	enum http_progress progress = HTTP_COMPLETE;
-	if (read_request(r, update)) {
-		progress = request_may_access_links_of(r, update->params.owner_id)
-		                   ? change(r, update)
-		                   : response_other_owner(r);
-	}
+	if (read_edit(update, &wrong))
+		progress = run(update, &wrong);
+	bulk_update_free(update);
+	return progress;
+}
+
+/* Checks Accept first, because the response to this DELETE has a body. */
+enum http_progress bulk_update_delete(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct http_problem_fields wrong = { 0 };
+	if (!response_accepts_json(ctx))
+		return HTTP_COMPLETE;
+	struct bulk_update *update = bulk_update_new(ctx, link_change_delete);
+	enum http_progress progress = run(update, &wrong);
 	bulk_update_free(update);
 	return progress;
 }

@@ -1,5 +1,5 @@
 /*
- * Pure. The URL parameters of GET /api/links and PATCH /api/links: which links, in which order,
+ * Pure. The URL parameters of GET, PATCH and DELETE /api/links: which links, in which order,
  * starting where.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_PARAMS_H

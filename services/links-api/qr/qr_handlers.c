@@ -43,7 +43,7 @@ static enum err find_link(const struct request *r, struct link *link)
 		return err;
 	err = link_store_get(conn, request_path_id(r), request_owner(r), link);
 	pg_pool_release(r->api->pg, conn);
-	return err == OK && link->entry.state == LINK_STATE_DELETED ? ERR_NOT_FOUND : err;
+	return err;
 }
 
 static enum http_progress send_too_small(struct request *r, size_t modules)
@@ -110,8 +110,11 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 		return HTTP_COMPLETE;
 	struct link link;
 	enum err err = find_link(r, &link);
+	bool is_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
+	if (err == ERR_NOT_FOUND || is_deleted)
+		return response_link_not_found(r, is_deleted);
 	if (err != OK)
-		return err == ERR_NOT_FOUND ? response_not_found(r) : response_failure(r, err);
+		return response_failure(r, err);
 
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	struct qr_code code;

@@ -39,7 +39,8 @@ enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *co
 	stats->question.link_id = request_path_id(stats->request);
 	enum err err =
 		link_store_get(conn, stats->question.link_id, request_owner(stats->request), &link);
-	if (err == OK && link.entry.state == LINK_STATE_DELETED)
+	stats->is_link_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
+	if (stats->is_link_deleted)
 		err = ERR_NOT_FOUND;
 	stats->has_no_link = err == ERR_NOT_FOUND;
 	return err;
@@ -262,7 +263,7 @@ enum http_progress stats_request_answer_error(struct stats_request *stats, enum 
 	if (stats->wrong.count > 0)
 		return response_invalid_fields(r, &stats->wrong);
 	if (stats->has_no_link)
-		return response_not_found(r);
+		return response_link_not_found(r, stats->is_link_deleted);
 	if (stats->has_too_many_links)
 		return response_problem(r, 422, "too-many-links",
 		                        "More than 100,000 links match. Use tag or filter.");

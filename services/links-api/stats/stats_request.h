@@ -35,6 +35,7 @@ struct stats_request {
 	struct stats_json_freshness freshness;
 	struct http_problem_fields wrong;
 	bool has_no_link; /* unknown, deleted, or owned by another user */
+	bool is_link_deleted;
 	bool has_too_many_links;
 	bool needs_log; /* the counts need the visit log, not only roll-ups */
 	bool is_ready;  /* all input is valid; a later error comes from the query itself */

@@ -255,6 +255,8 @@ def test_bulk_changes_do_not_touch_resources_of_others(resources):
     attempts = [
         ("PATCH", "/api/links", f"?filter=id:{bob}", {"state": "disabled"}),
         ("PATCH", "/api/links", f"?filter=slug:'{slug}',id:>0", {"tags": ["caught"]}),
+        ("DELETE", "/api/links", f"?filter=id:{bob}", None),
+        ("DELETE", "/api/links", f"?filter=slug:'{slug}',id:>0&owner=all", None),
         ("PATCH", "/api/tags/{name...}", "bob", {"name": "caught", "color": "#123456"}),
         ("DELETE", "/api/tags/{name...}", "bob", None),
         ("POST", "/api/links/sync", "", {"links": [{"slug": slug, "claim_token": "wmc_" + "a" * 43}]}),

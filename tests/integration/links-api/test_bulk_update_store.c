@@ -71,6 +71,21 @@ static void changes_nothing_if_one_link_is_at_another_version(void **state)
 	free(changes);
 }
 
+static void keeps_the_state_before_a_deletion_for_a_restore(void **state)
+{
+	struct link_fixture *f = *state;
+	struct bulk_update_store_change *changes = two_changes(f);
+	assert_int_equal(write(f, changes, 2), OK);
+	for (size_t i = 0; i < 2; i++)
+		changes[i].link.entry.state = LINK_STATE_DELETED;
+	assert_int_equal(write(f, changes, 2), OK);
+	assert_int_equal(write(f, changes, 2), OK); /* such as new tags of a deleted link */
+	assert_int_equal(link_store_get(f->api, changes[0].link.entry.id, 1, &f->other), OK);
+	assert_int_equal(f->other.entry.state, LINK_STATE_DELETED);
+	assert_int_equal(f->other.state_before_deletion, LINK_STATE_DISABLED);
+	free(changes);
+}
+
 /* Otherwise the pending event would be sent after the next version. */
 static void sends_a_pending_low_priority_event_before_the_change(void **state)
 {
@@ -96,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(writes_each_link_and_records_its_own_change),
 		TEST(changes_nothing_if_one_link_is_at_another_version),
+		TEST(keeps_the_state_before_a_deletion_for_a_restore),
 		TEST(sends_a_pending_low_priority_event_before_the_change),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);

@@ -138,6 +138,10 @@ def test_bulk_requests_and_tags_leave_their_changes(owner):
     assert [newest(owner, link) for link in links] == [("updated", USER, {"tags": (["old"], ["new"])})] * 2
     assert owner.call("DELETE", "/api/tags/new").status == 204
     assert [newest(owner, link) for link in links] == [("updated", USER, {"tags": (["new"], [])})] * 2
+    assert owner.call("DELETE", "/api/links?filter=id:>0").json["changed"] == 2
+    for link in links:
+        assert owner.call("POST", f"/api/links/{link['id']}/restore").status == 200
+        assert [entry["change"] for entry in history_of(owner, link)["changes"][:2]] == ["restored", "deleted"]
 
 
 def test_a_claim_begins_the_history(service, owner):

@@ -289,6 +289,7 @@ def test_bulk_requests_count_by_links(start, expect):
     assert user.call("GET", "/api/links?limit=1").json["pagination"]["total"] == 16
     expect(user.call("POST", "/api/links/sync", {"links": [LINK]}), 429)
     expect(user.call("PATCH", "/api/links?filter=id:>0", {"state": "disabled"}), 429)
+    expect(user.call("DELETE", "/api/links?filter=id:>0"), 429)
     states = {link["state"] for link in user.call("GET", "/api/links").json["links"]}
     assert states == {"active"}, "a refused bulk changes nothing"
     assert create(user).status == 201, "single requests have a limit of their own"

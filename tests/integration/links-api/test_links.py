@@ -160,8 +160,13 @@ def test_only_the_owner_learns_that_a_link_is_deleted(ann, bob):
         answer = ann.call(method, path, body)
         assert answer.status == 404 and "/restore restores it" in answer.json["detail"], method
         assert bob.call(method, path, body).json["detail"] == "Resource not found.", method
+    parts = ("/history", "/stats", "/stats/timeseries", "/stats/country", "/visits", "/visits?format=csv", "/qr?format=svg")
+    for part in parts:
+        answer = ann.call("GET", path + part)
+        assert answer.status == 404 and "/restore restores it" in answer.json["detail"], part
+        assert bob.call("GET", path + part).json["detail"] == "Resource not found.", part
     assert ann.call("DELETE", f"{path}?hard=true").status == 204
-    assert ann.call("GET", path).json["detail"] == "Resource not found."
+    assert {ann.call("GET", path + part).json["detail"] for part in ("", *parts)} == {"Resource not found."}
 
 
 def test_lists_contain_no_links_of_others(ann, new_user):

@@ -477,17 +477,76 @@ def test_each_change_by_filter_is_published(user, database):
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the relay to publish them")
 
 
+def test_a_change_by_filter_adds_and_removes_tags_and_keeps_the_others(user, expect):
+    a, b, full = user.create(tags=["old", "mine"]), user.create(tags=["new"]), user.create(tags=[str(n) for n in range(20)])
+    assert changed(user, "id:>0", {"add_tags": ["new"], "remove_tags": ["old"]}) == (3, 1), "b has the tag, and full no room for it"
+    tags = [user.call("GET", f"/api/links/{link['id']}").json["link"]["tags"] for link in (a, b, full)]
+    assert tags == [["mine", "new"], ["new"], full["tags"]]
+    expect(change(user, "id:>0", {"tags": ["x"], "add_tags": ["new"]}), 400, "/tags")
+    expect(user.call("PATCH", f"/api/links/{full['id']}", {"add_tags": ["new"]}), 409, "/add_tags")
+    alone = user.call("PATCH", f"/api/links/{full['id']}", {"add_tags": ["new"], "remove_tags": ["0"]}).json["link"]
+    assert alone["tags"] == [*full["tags"][1:], "new"]
+
+
+def delete(user, text, **query):
+    return user.call("DELETE", path(filter=text, **query))
+
+
+def test_a_deletion_by_filter_deletes_only_matching_links_and_each_can_be_restored(user, bob, database):
+    a, b, kept = user.create(tags=["old"]), user.create(tags=["old"]), user.create()
+    foreign = bob.create(tags=["old"])
+    assert changed(user, f"id:{b['id']}", {"state": "disabled"}) == (1, 1)
+    newest = database.value("SELECT max(id) FROM audit_log")
+    assert delete(user, "tag:old").json == {"matched": 2, "changed": 2}
+    assert delete(user, "tag:old").json == {"matched": 0, "changed": 0}, "deleted links never match"
+    assert slugs(user) == [kept["slug"]]
+    gone = shown(user, state="deleted")["links"]
+    assert names(gone) == names([b, a]) and all(link["deleted_at"] for link in gone)
+    assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
+    ((details, subject),) = database.run(
+        "SELECT details, subject_id FROM audit_log WHERE actor_id = %s AND action = 'link.delete' AND subject_type = 'user' AND id > %s", user.id, newest
+    )
+    assert (details["links"], sorted(details["link_ids"]), subject) == (2, [a["id"], b["id"]], user.id), "one entry"
+    restored = [user.call("POST", f"/api/links/{link['id']}/restore").json["link"] for link in (a, b)]
+    assert [(link["state"], link["version"]) for link in restored] == [("active", 3), ("disabled", 4)]
+
+
+@pytest.mark.parametrize(
+    "query, pointer", [("", "/filter"), ("?filter=", "/filter"), ("?owner=all", "/filter"), ("?filter=id:>0&hard=true", "/hard"), ("?filter=id:>0&tag=x", "/tag")]
+)
+def test_a_deletion_by_filter_needs_a_filter_and_nothing_else(user, expect, query, pointer):
+    link = user.create()
+    expect(user.call("DELETE", f"/api/links{query}"), 400, pointer)
+    assert slugs(user) == [link["slug"]]
+
+
+def test_a_deletion_by_filter_whose_response_cannot_be_read_deletes_nothing(user, expect):
+    link = user.create()
+    expect(user.call("DELETE", path(filter="id:>0"), headers={"Accept": "text/csv"}), 406)
+    assert slugs(user) == [link["slug"]]
+
+
+def test_each_deletion_by_filter_is_published(user, database):
+    links = create_links(user, 3)
+    assert delete(user, "id:>0").json == {"matched": 3, "changed": 3}
+    for link in links:
+        seen = database.redis.valid_entry(link["slug"])
+        assert seen is None or seen[0] == 2, "no older entry is valid"
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the relay to publish them")
+
+
 def test_a_change_of_too_many_links_changes_nothing(user, database, expect):
     database.run(
         "INSERT INTO links (slug, link_type, original_url, owner_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
         " FROM generate_series(1, 1001) AS i", user.id, user.id,
     )  # fmt: skip
-    problem = expect(change(user, "slug:~bulk", {"state": "disabled"}), 422)
-    assert problem["type"].endswith("/problems/too-many-links")
-    assert slugs(user, state="disabled") == []
+    for answer in (change(user, "slug:~bulk", {"state": "disabled"}), delete(user, "slug:~bulk")):
+        assert expect(answer, 422)["type"].endswith("/problems/too-many-links")
+    assert slugs(user, state="disabled") == slugs(user, state="deleted") == []
     database.run("DELETE FROM links WHERE slug = %s", f"bulk-{user.id}-1")
     assert changed(user, "slug:~bulk", {"state": "disabled"}) == (1000, 1000)
     assert database.value("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
+    assert delete(user, "slug:~bulk").json == {"matched": 1000, "changed": 1000}
     wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 60, "the relay to publish them")
 
 
@@ -523,14 +582,14 @@ def test_a_change_by_filter_leaves_links_out_that_start_after_their_new_end(user
     assert ends == ["2049-01-01T00:00:00.000Z", None]
 
 
-def test_a_change_by_filter_needs_a_filter_and_accepts_four_members(user, expect):
+def test_a_change_by_filter_needs_a_filter_and_accepts_six_members(user, expect):
     user.create()
     expect(user.call("PATCH", "/api/links", {"state": "disabled"}), 400, "/filter")
     expect(change(user, "", {"state": "disabled"}), 400, "/filter")
     expect(change(user, "id:>0", {"state": "expired", "title": "x", "slug": "y", "expires_at": 1}), 400, "/state", "/title", "/slug", "/expires_at")
     expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
     problem = expect(change(user, "id:>0", {}), 400, "")
-    assert problem["detail"] == "Invalid request: must have original_url, state, expires_at or tags."
+    assert problem["detail"] == "Invalid request: must have original_url, state, expires_at, tags, add_tags or remove_tags."
     expect(change(user, "id:>0", {"title": "x"}), 400, "/title")
     expect(change(user, "id:>0", {"state": "disabled"}, q="x"), 400, "/q")
     expect(change(user, "id:>0", {"state": "disabled"}, owner="all"), 403)
@@ -647,6 +706,7 @@ def test_the_owner_parameter_is_for_administrators(service, bob, database, expec
     assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "only the administrator's own links"
     assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, owner=bob.id).json == {"matched": 1, "changed": 1}
     assert bob.call("GET", "/api/links").json["links"][0]["tags"] == ["by-admin"]
+    assert delete(user, f"id:{link['id']}").json == {"matched": 0, "changed": 0}
     assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is the administrator's own list"
     total = shown(admin, owner="all")["pagination"]["total"]
     assert total == database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")
@@ -658,7 +718,7 @@ def test_an_api_key_of_an_administrator_has_only_its_own_links(service, database
     admin = User(service, database, "admin")
     key = Api(service.url)
     key.token = insert_api_key(database, admin.id, ["links:read", "links:write"])
-    for answer in (key.call("GET", path(owner="all")), change(key, "state:active", {"tags": ["t"]}, owner="all")):
+    for answer in (key.call("GET", path(owner="all")), change(key, "state:active", {"tags": ["t"]}, owner="all"), delete(key, "state:active", owner="all")):
         assert "administrator's access token" in expect(answer, 403)["detail"]
 
 

@@ -289,6 +289,7 @@ WRITES = [
     ("POST", "/api/keys", {"name": "evil", "scopes": ["links:read"]}),
     ("POST", "/api/links", {"original_url": "https://evil.example/"}),
     ("PATCH", "/api/links?filter=id:>0", {"title": "evil"}),
+    ("DELETE", "/api/links?filter=id:>0", None),
     ("PATCH", "/api/links/{link}", {"title": "evil"}),
     ("DELETE", "/api/links/{link}", None),
     ("POST", "/api/links/{gone}/restore", None),

@@ -32,6 +32,7 @@ def before_call(ctx, case, kwargs):
             start_before_the_end(case.body)
             shorten_passwords(case.body)
             use_real_zone(case.body)
+            replace_or_edit_tags(case.body)
             block_unused_host(case.body)
             if case.path == "/api/shares":
                 share_tag(case.body)
@@ -81,6 +82,11 @@ def shorten_passwords(body):
 def use_real_zone(body):
     if isinstance(body.get("tz"), str):
         body["tz"] = "Europe/Berlin"
+
+
+def replace_or_edit_tags(body):
+    if "add_tags" in body or "remove_tags" in body:
+        body.pop("tags", None)
 
 
 def block_unused_host(body):

@@ -83,6 +83,41 @@ static void an_edit_without_effect_is_not_a_change(void **state)
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
 }
 
+static void adds_and_removes_tags_and_keeps_the_others(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_ACTIVE, 0);
+	link.tags = (struct link_tags){ .count = 3, .tag = { "a", "b", "c" } };
+	struct link_tags removed = { .count = 2, .tag = { "b", "missing" } };
+	struct link_request request = { .members = LINK_REQUEST_ADD_TAGS | LINK_REQUEST_REMOVE_TAGS,
+		                        .tags = { .count = 2, .tag = { "a", "d" } },
+		                        .removed_tags = &removed };
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
+	assert_int_equal(link.tags.count, 3);
+	assert_string_equal(link.tags.tag[0], "a");
+	assert_string_equal(link.tags.tag[1], "c");
+	assert_string_equal(link.tags.tag[2], "d");
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
+}
+
+static void no_link_gets_more_tags_than_allowed(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_ACTIVE, 0);
+	struct link_request request = { .members = LINK_REQUEST_ADD_TAGS,
+		                        .tags = { .count = 1, .tag = { "19" } } };
+	struct link_change_conflict conflict = { 0 };
+	enum link_change change;
+	for (; link.tags.count < LINK_TAGS_MAX; link.tags.count++)
+		snprintf(link.tags.tag[link.tags.count], LINK_TAG_SIZE, "%zu", link.tags.count);
+	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
+	snprintf(request.tags.tag[0], LINK_TAG_SIZE, "one more");
+	assert_int_equal(link_change_edit(&request, NOW_US, &link, &change, &conflict),
+	                 ERR_CONFLICT);
+	assert_string_equal(conflict.pointer, "/add_tags");
+	assert_int_equal(link.tags.count, LINK_TAGS_MAX);
+}
+
 static void records_disabling_and_enabling_as_such(void **state)
 {
 	(void)state;
@@ -254,6 +289,8 @@ int main(void)
 		cmocka_unit_test(edits_only_the_members_of_the_request),
 		cmocka_unit_test(a_temporary_link_must_keep_an_expiry_time),
 		cmocka_unit_test(an_edit_without_effect_is_not_a_change),
+		cmocka_unit_test(adds_and_removes_tags_and_keeps_the_others),
+		cmocka_unit_test(no_link_gets_more_tags_than_allowed),
 		cmocka_unit_test(records_disabling_and_enabling_as_such),
 		cmocka_unit_test(a_later_expiry_time_reactivates_an_expired_link),
 		cmocka_unit_test(a_new_title_alone_leaves_an_expired_link_expired),

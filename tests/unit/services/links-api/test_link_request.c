@@ -241,6 +241,23 @@ static void limits_tags_and_rejects_duplicates(void **state)
 	assert_rejects(LINK_REQUEST_CREATE, member, "/tags");
 }
 
+static void tags_are_replaced_or_added_and_removed(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE,
+	                           "{\"add_tags\":[\"a\"],\"remove_tags\":[\"b\",\"c\"]}"),
+	                 OK);
+	assert_int_equal(request.members, LINK_REQUEST_ADD_TAGS | LINK_REQUEST_REMOVE_TAGS);
+	assert_string_equal(request.tags.tag[0], "a");
+	assert_int_equal(request.removed_tags->count, 2);
+	assert_string_equal(request.removed_tags->tag[1], "c");
+	link_request_clear(&request);
+	assert_rejects(LINK_REQUEST_CHANGE, "\"tags\":[\"a\"],\"add_tags\":[\"b\"]", "/tags");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"tags\":null,\"remove_tags\":[\"b\"]", "/tags");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"remove_tags\":[\"b\",\"b\"]", "/remove_tags/1");
+	assert_rejects(LINK_REQUEST_CREATE, "\"add_tags\":[\"b\"]", "/add_tags");
+}
+
 static void reads_notes_of_several_lines_from_owners_only(void **state)
 {
 	(void)state;
@@ -311,6 +328,7 @@ int main(void)
 		cmocka_unit_test(null_clears_optional_members),
 		cmocka_unit_test(limits_titles_by_characters_not_bytes),
 		cmocka_unit_test(limits_tags_and_rejects_duplicates),
+		cmocka_unit_test(tags_are_replaced_or_added_and_removed),
 		cmocka_unit_test(reads_notes_of_several_lines_from_owners_only),
 		cmocka_unit_test(rejects_members_that_a_request_kind_does_not_allow),
 		cmocka_unit_test(reports_only_as_many_errors_as_fit),
