@@ -22,6 +22,7 @@ import (
 	"syscall"
 
 	"github.com/bufbuild/protocompile"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 	"google.golang.org/protobuf/proto"
@@ -181,12 +182,18 @@ func run(ctx context.Context) error {
 	defer func() { _ = client.CommitMarkedOffsets(context.Background()) }()
 	latest := seen{ids: map[string]bool{}}
 	for ctx.Err() == nil {
+		var gone error
 		fetches := client.PollFetches(ctx)
 		fetches.EachError(func(_ string, _ int32, err error) {
-			if !errors.Is(err, context.Canceled) {
+			if errors.Is(err, kerr.UnknownTopicID) {
+				gone = err
+			} else if !errors.Is(err, context.Canceled) {
 				log.Printf("kafka: %v", err) // the client recovers by itself
 			}
 		})
+		if gone != nil { // the client would ask for the old topic for ever
+			return fmt.Errorf("%s was created anew, start again to read it: %w", topic, gone)
+		}
 		fetches.EachRecord(func(record *kgo.Record) {
 			if isVisit(record) {
 				id, line, err := decode(message, record.Value)

@@ -12,6 +12,7 @@ import threading
 import uuid
 
 import confluent_kafka
+import go_example
 import pytest
 from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings
 from processes import popen
@@ -66,15 +67,7 @@ def node_modules():
 @pytest.fixture(scope="module")
 def go(tmp_path_factory):
     """(the example in Go, None), or (None, why it cannot be built)."""
-    if not shutil.which("go"):
-        return None, "no go for the example in Go: https://go.dev/dl"
-    program = tmp_path_factory.mktemp("go") / "visits"
-    source = EXAMPLES / "go"
-    download = subprocess.run(["go", "mod", "download"], cwd=source, capture_output=True, text=True)
-    if download.returncode != 0:
-        return None, f"no Go modules for the example in Go: {download.stderr.strip()[-200:]}"
-    subprocess.run(["go", "build", "-buildvcs=false", "-o", program, "."], cwd=source, check=True)
-    return program, None
+    return go_example.build(tmp_path_factory.mktemp("go"))
 
 
 def test_the_example_in_go_can_be_built(go):

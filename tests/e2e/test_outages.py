@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 
+import confluent_kafka.admin
+import go_example
 import psycopg2
 import pytest
-from clients import Api, Visitor, ask, unique_email
+from clients import Api, Visitor, ask, kafka_settings, unique_email
 from processes import popen
 from stacklib.ports import Ports
 from waiting import wait_until
@@ -224,3 +226,31 @@ def test_services_start_before_their_backends(stack, env):
     link = api.create()
     assert Visitor(env["REDIRECTOR_URL"]).follow(link["slug"]).status == 302
     api.wait_for_visits(link["id"], 1, seconds=180)
+
+
+def test_the_example_in_go_ends_when_its_topic_is_created_anew(stack, user, visitor, env, tmp_path):
+    """The last test of this stack: whatever else reads the topic would have to start again, too."""
+    program, reason = go_example.build(tmp_path)
+    if reason:
+        pytest.skip(reason)
+    link = user.create()
+    values = {"PATH": os.environ["PATH"], "KAFKA_BROKERS": env["KAFKA_BROKERS"], "KAFKA_GROUP": "go-anew", "WAYMARK_PROTO": str(ROOT / "proto")}
+    with open(tmp_path / "out", "w+") as out, open(tmp_path / "log", "w+") as log:
+        example = popen([program], env=values, stdout=out, stderr=log)
+        try:
+            assert visitor.follow(link["slug"]).status == 302
+            wait_until(lambda: link["slug"] in pathlib.Path(out.name).read_text(), 180, "the example to print the visit")
+            create_anew(env, "waymark.visits.v1")
+            assert example.wait(timeout=180) != 0
+            assert "waymark.visits.v1 was created anew" in pathlib.Path(log.name).read_text()
+        finally:
+            example.kill()
+            example.wait()
+
+
+def create_anew(env, topic):
+    kafka = confluent_kafka.admin.AdminClient(kafka_settings(env))
+    kafka.delete_topics([topic])[topic].result()
+    wait_until(lambda: topic not in kafka.list_topics().topics, 60, f"{topic} to be gone")
+    values = {**os.environ, "KAFKA_BROKERS": env["KAFKA_BROKERS"], "TOPICS_FILE": str(ROOT / "deploy/topics.conf")}
+    subprocess.run([pathlib.Path(BUILD) / "bin/waymark-topics"], env=values, check=True, timeout=180)
