@@ -43,7 +43,7 @@ def test_a_link_is_edited_disabled_and_deleted_and_each_can_be_undone(page, wind
     window.goto("/links")
     act(page, slug, "Edit")
     page.get_by_label("Title", exact=True).fill("New title")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(row(page, slug)).to_contain_text("New title")
     act(page, slug, "Disable")
     expect(row(page, slug)).to_contain_text("Disabled")
@@ -93,7 +93,7 @@ def test_campaign_parameters_stay_whatever_is_typed_first(page, window, user):
     page.get_by_label("Title", exact=True).fill("Poster")
     expect(page.get_by_label("Source", exact=True)).to_have_value("poster")
     expect(page.get_by_label("Medium", exact=True)).to_have_value("")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     assert saved_url(page, user, second) == "https://example.com/summer?utm_source=poster"
 
 
@@ -107,7 +107,7 @@ def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
     page.get_by_label("Destination", exact=True).fill("https://example.com/wrong")
     page.get_by_text("Start, end and redirect").click()
     page.get_by_label("Ends", exact=True).fill("2099-01-01T10:00")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(row(page, link["slug"])).to_contain_text("example.com/wrong")
     page.keyboard.press("z")
     expect(row(page, link["slug"])).to_contain_text("example.com/first")
@@ -357,11 +357,11 @@ def test_a_section_of_the_form_stays_open_and_opens_for_a_field_that_is_refused(
     expect(starts).to_be_visible()
     page.get_by_text("Start, end and redirect").click()
     expect(starts).not_to_be_visible()
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(starts).to_be_focused()
     starts.fill("2099-06-02T08:00")
     starts.fill("")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert [link["starts_at"] for link in user.call("GET", "/api/links").json["links"]] == [None]
 
@@ -559,7 +559,7 @@ def test_several_links_are_tagged_disabled_and_deleted_and_each_can_be_undone(pa
     expect(dialog.get_by_label("Add tags")).to_be_focused()
     dialog.get_by_label("Add tags").fill("new")
     dialog.get_by_label("old 3 links").check()
-    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_role("button", name="Save", exact=True).click()
     wait_until(lambda: state() == [("active", [f"own{i}", "new"]) for i in range(3)], 60, "the tags to be changed")
     undo("3 links changed.")
     user.call("PATCH", f"/api/links/{links[0]['id']}", {"state": "disabled"})
@@ -586,7 +586,7 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     page.get_by_text("Start, end and redirect").click()
     expect(page.get_by_text("In the time zone Asia/Tokyo.")).to_have_count(2)
     page.get_by_label("Ends", exact=True).fill("2030-07-01T09:30")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     link = user.call("GET", "/api/links").json["links"][0]
     assert link["expires_at"] == "2030-07-01T00:30:00.000Z"
