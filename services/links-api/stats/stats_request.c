@@ -185,8 +185,8 @@ static struct statistics_span passed(const struct stats_request *stats)
 {
 	struct statistics_span span = stats->question.requested;
 	int64_t now_us = stats->freshness.now_us;
-	if (span.from_us < now_us && now_us < span.to_us)
-		span.to_us = now_us;
+	if (now_us < span.to_us)
+		span.to_us = now_us > span.from_us ? now_us : span.from_us;
 	return span;
 }
 

@@ -1,6 +1,7 @@
 """Statistics as people look at them in the dashboard: in Chromium, on the real services."""
 
 import codecs
+import csv
 import datetime
 import pathlib
 import re
@@ -196,12 +197,20 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
     user.wait_for_visits(link["id"], 2, bots=1)
     window.goto(f"/links/{link['id']}?range=7d")
     chart = page.get_by_role("group", name="Visits over time")
-    for choice, visits in (("Humans only", 2), ("Humans and bots", 3), ("Bots only", 1)):
+    # Unique visitors are humans, and bots would stand there twice.
+    figures = ["Visits", "Unique visitors", "Bots"]
+    for choice, visits, shown in (("Humans only", 2, figures), ("Humans and bots", 3, figures), ("Bots only", 1, figures[:1])):
         page.get_by_label("Which visits").select_option(choice)
+        expect(page.locator(".tile dt")).to_have_text(shown)
+        expect(page.locator(".as-table thead th")).to_have_text(["Time", *shown])
         expect(page.locator(".tile-count").first).to_have_text(str(visits))
         expect(page.locator(".as-table tbody tr").last.locator("td").first).to_have_text(str(visits))
         chart.press("End")
-        expect(page.locator(".chart-cursor")).to_contain_text(f": Visits {visits},")
+        expect(page.locator(".chart-cursor")).to_contain_text(re.compile(f": Visits {visits}(, Unique visitors 1|$)"))
+    window.goto("/?bots=only")
+    top = page.get_by_role("region", name="Most visited links")
+    expect(top.get_by_role("columnheader")).to_have_text(["Link", "Visits"])
+    expect(top.locator("tbody td")).to_have_text(["1"])
 
 
 def test_kinds_of_bots_are_in_the_language_of_the_page(browser, user, visitor):
@@ -253,17 +262,20 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
             page.get_by_role("button", name=button, exact=True).click()
         content = pathlib.Path(download.value.path()).read_bytes()
         assert content.startswith(codecs.BOM_UTF8)
-        return content.decode("utf-8-sig").split("\r\n")
+        return download.value.suggested_filename, content.decode("utf-8-sig").split("\r\n")
 
-    midnight = f"{datetime.datetime.now(zoneinfo.ZoneInfo('Europe/Berlin')).date()} 00:00"
-    for path in ("/?range=7d", "/?range=7d&tag=spring", f"/links/{link['id']}?range=7d"):
+    today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
+    days = f"{today - datetime.timedelta(days=6)}-to-{today}"
+    for path, name in (("/?range=7d", "all"), ("/?range=7d&tag=spring", "spring"), (f"/links/{link['id']}?range=7d", link["slug"])):
         window.goto(path)
-        expect(page.get_by_text("A unique visitor counts once per link and day (UTC).")).to_be_visible()
-        lines = saved("Save as CSV")
-        assert (lines[0], lines[-1]) == ("Time (Europe/Berlin),Visits,Unique visitors,Bots", f"{midnight},1,1,0")
+        expect(page.get_by_text("A unique visitor counts once per link and day (UTC). Visits without a known address count as visits only.")).to_be_visible()
+        file, lines = saved("Save as CSV")
+        assert file == f"visits-{name}-{days}.csv"
+        assert (lines[0], lines[-1]) == ("Time (Europe/Berlin),Visits,Unique visitors,Bots", f"{today} 00:00,1,1,0")
         assert len(lines) == 8
     expect(page.get_by_text("times in UTC")).to_be_visible()
-    assert ",DE," in saved("CSV")[1]
+    file, lines = saved("CSV")
+    assert file == f"single-visits-{link['slug']}-{days}.csv" and ",DE," in lines[1]
 
 
 def test_the_links_of_a_list_are_saved_with_their_visits(page, window, user, visitor):
@@ -276,10 +288,45 @@ def test_the_links_of_a_list_are_saved_with_their_visits(page, window, user, vis
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as CSV").click()
     lines = pathlib.Path(download.value.path()).read_bytes().decode("utf-8-sig").split("\r\n")
-    assert lines[0] == "short_url,original_url,title,tags,state,humans,bots,total,last_visited_at,created_at"
+    assert lines[0] == "Short link,Destination,Title,Tags,State,Visits,Bots,Humans and bots,Last visit,Created"
     assert len(lines) == 102
     assert f"/{links[0]['slug']},https://example.com/0,'=1+1,spring|mail,active,2,1,3,20" in lines[1]
     assert f"active,0,0,0,,{links[100]['created_at']}" in lines[101]
+
+
+def test_german_files_have_semicolons_and_german_names(browser, user, visitor):
+    link = user.create("https://example.com/?a,b", title="Eins; zwei")
+    visitor.follow(link["slug"], agent=CHROME, path=f"/{link['slug']}?utm_source=a;b&utm_medium=c,d")
+    user.wait_for_visits(link["id"], 1)
+    window = browser.open(locale="de-DE")
+    window.login(user.email)
+
+    def saved(path, button):
+        window.goto(path)
+        with window.page.expect_download() as download:
+            window.page.get_by_role("button", name=button, exact=True).click()
+        return list(csv.reader(pathlib.Path(download.value.path()).open(encoding="utf-8-sig", newline=""), delimiter=";"))
+
+    links = saved("/links", re.compile("CSV sichern"))
+    assert links[0][:2] + links[0][4:] == ["Kurzlink", "Ziel", "Zustand", "Besuche", "Bots", "Menschen und Bots", "Letzter Besuch", "Erstellt"]
+    assert links[1][1:3] == ["https://example.com/?a,b", "Eins; zwei"]
+    figures = saved("/?range=7d", re.compile("CSV sichern"))
+    assert figures[0] == ["Zeit (Europe/Berlin)", "Besuche", "Eindeutige Besucher", "Bots"] and figures[-1][1:] == ["1", "1", "0"]
+    names, visit = saved(f"/links/{link['id']}?range=7d", "CSV")
+    assert [visit[names.index(name)] for name in ("utm_source", "utm_medium", "slug")] == ["a;b", "c,d", link["slug"]]
+    window.close()
+
+
+def test_a_long_name_of_a_country_is_whole_beside_the_period_before(browser, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"], address=GOOGLE, agent=CHROME)
+    user.wait_for_visits(link["id"], 1)
+    window = browser.open(locale="de-DE")
+    window.login(user.email)
+    window.goto(f"/links/{link['id']}?compare=1")
+    expect(window.page.get_by_role("button", name="Vereinigte Staaten", exact=True)).to_be_visible()
+    assert window.cut_off() == []
+    window.close()
 
 
 def test_a_website_without_a_name_is_not_direct(page, window, user, visitor):
@@ -300,6 +347,25 @@ def test_hours_to_come_are_empty(page, window, user):
     page.get_by_text("Show as table").click()
     expect(page.locator(".as-table tbody tr").first.locator("td")).to_have_text(["0", "0", "0"])
     expect(page.locator(".as-table tbody tr").last.locator("td")).to_have_text(["–", "–", "–"])
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    lines = pathlib.Path(download.value.path()).read_text().splitlines()
+    assert len(lines) in (14, 15) and lines[-1].endswith(",0,0,0"), "from midnight to noon, or the hour after"
+
+
+def test_the_first_minute_of_a_day_is_compared_with_as_much(page, window, user):
+    user.create()
+
+    def answer(route):
+        response = route.fetch()
+        totals = response.json()
+        totals["compared"].update({"from": "2026-11-24T23:00:00.000Z", "to": "2026-11-24T23:00:20.000Z"})
+        route.fulfill(response=response, json=totals)
+
+    page.route(re.compile(r"/api/stats/summary\?.*compare="), answer)
+    window.goto("/?range=today&compare=1")
+    expect(page.locator(".period")).to_have_text(re.compile("compared with 25 Nov 2026, 00:00"))
+    page.unroute_all(behavior="wait")
 
 
 def test_yesterday_is_a_whole_day_before_today(page, window, user):

@@ -105,6 +105,19 @@ def test_filters_are_explained(service):
         assert answer.status == 200 and answer.body == (ROOT / path).read_bytes()
 
 
+def test_documents_refer_only_to_what_is_served(service):
+    [file] = DESCRIPTION["paths"]["/docs/{file}"]["parameters"]
+    for page in (f"/docs/{name}" for name in file["schema"]["enum"] if name.endswith(".md")):
+        text = ask(service.url, "GET", page).body.decode()
+        for target in re.findall(r"\]\(([^)]+)\)", text):
+            name, _, heading = target.partition("#")
+            if name:
+                assert ask(service.url, "GET", urllib.parse.urljoin(page, name)).status == 200, f"{page} refers to {target}"
+            else:
+                headings = [each.lower().replace(" ", "-") for each in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+                assert heading in headings, f"{page} has no heading {heading}"
+
+
 @pytest.mark.parametrize("method, path, operation", OPERATIONS, ids=NAMES)
 def test_examples_match_their_schemas(method, path, operation):
     seen = 0

@@ -287,6 +287,25 @@ def test_a_visitor_of_two_links_counts_for_both(new_user, database):
     assert together == 2 * single
 
 
+@pytest.mark.parametrize("compare", ["previous", "month", "year"])
+def test_a_range_that_has_not_begun_is_compared_with_nothing(new_user, database, compare):
+    """As in a browser whose clock is ahead, just after midnight."""
+    owner = new_user()
+    link = owner.create()
+    now = datetime.datetime.now(UTC).replace(microsecond=0)
+    add_visits(database, link["id"], 200, now - datetime.timedelta(days=3), now)
+    roll_up(database)
+    start = now + datetime.timedelta(hours=1)
+    span = {"start": text(start), "to": text(start + datetime.timedelta(days=1)), "compare": compare}
+    for filters in ([], [("country", "!=", "XX")]):
+        for below in ("summary", "timeseries", "country"):
+            answer = owner.call("GET", path(below, filters=filters, **span))
+            assert answer.status == 200, answer
+            compared = answer.json["compared"]
+            assert compared["from"] == compared["to"] < text(now)
+            assert sum(sums.get("total", 0) for sums in (compared, *compared.get("points", []))) == 0
+
+
 def test_before_the_log_the_earlier_period_of_a_filter_is_null(new_user, database):
     owner = new_user()
     owner.create()

@@ -39,7 +39,8 @@ function sentence(props: ChartProps, at: number): string {
   const point = points[at];
   if (!point) return "";
   const name = formatStart(interval, point.start);
-  const parts = [`${isRunning(props, at) ? t("so.far", { time: name }) : name}: ${t("visits")} ${formatCount(shownCount(point, bots))}`, `${t("unique")} ${formatCount(point.unique_visitors)}`];
+  const parts = [`${isRunning(props, at) ? t("so.far", { time: name }) : name}: ${t("visits")} ${formatCount(shownCount(point, bots))}`];
+  if (bots !== "only") parts.push(`${t("unique")} ${formatCount(point.unique_visitors)}`);
   if (bots === "include") parts.push(`${t("bots")} ${formatCount(point.bots)}`);
   const before = previous?.[at];
   if (before) parts.push(`${t("before")} ${formatCount(shownCount(before, bots))}`);
@@ -52,8 +53,8 @@ function optionsFor(props: ChartProps, width: number): uPlot.Options {
   const series: uPlot.Series[] = [
     {},
     { stroke: accent, width: 2, fill: colour("--accent-soft"), points: { show: hasFewPoints(props) } },
-    { stroke: colour("--series-2"), width: 1.5, points: { show: false } },
   ];
+  if (props.bots !== "only") series.push({ stroke: colour("--series-2"), width: 1.5, points: { show: false } });
   if (props.bots === "include") series.push({ stroke: colour("--series-3"), width: 1.5, points: { show: false } });
   if (props.previous) series.push({ stroke: colour("--text-muted"), width: 1.5, dash: [4, 4], points: { show: false } });
   return {
@@ -93,8 +94,8 @@ function dataOf({ points, previous, bots }: ChartProps): uPlot.AlignedData {
   const data: uPlot.AlignedData = [
     points.map((point) => Date.parse(point.start) / 1000),
     points.map((point) => value(point, shownCount(point, bots))),
-    points.map((point) => value(point, point.unique_visitors)),
   ];
+  if (bots !== "only") data.push(points.map((point) => value(point, point.unique_visitors)));
   if (bots === "include") data.push(points.map((point) => value(point, point.bots)));
   if (previous) data.push(points.map((_, at) => (previous[at] ? shownCount(previous[at], bots) : null)));
   return data;

@@ -4,6 +4,7 @@ import { href } from "../app/router";
 import { type Key, t } from "../i18n";
 import { formatCount, formatDate, formatRelative, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { remove, restore, setState } from "../lib/link_actions";
+import { formatEnd } from "../lib/starts";
 import { useTagColors } from "../lib/tags";
 import { CopyButton } from "./copy_button";
 import { Menu, type MenuItem } from "./menu";
@@ -84,7 +85,7 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
         {shortenUrl(link.original_url)}
       </div>
       {link.state === "scheduled" && <div class="hint">{t("starts.at", { time: formatTime(link.starts_at ?? "") })}</div>}
-      {link.state === "active" && link.expires_at && <div class="hint">{t("expires.at", { time: formatTime(link.expires_at) })}</div>}
+      {(link.state === "active" || link.state === "expired") && link.expires_at && <div class="hint">{formatEnd(link.expires_at)}</div>}
       {link.deleted_at && <div class="hint">{t("deleted.at", { time: formatTime(link.deleted_at) })}</div>}
       <TagList tags={link.tags} onPick={onTag} />
     </>

@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { saveFile } from "../lib/download";
 import { hostAndSlug } from "../lib/format";
-import { drawQr, qrPng, qrSvg, type QrDrawing } from "../lib/qr";
+import { drawQr, isFaint, qrPng, qrSvg, type QrDrawing } from "../lib/qr";
 import { Dialog } from "./dialog";
 import { Field, SelectField } from "./field";
 import { Icon } from "./icons";
@@ -34,7 +34,7 @@ export function QrDialog({ shortUrl, slug, onClose }: { shortUrl: string; slug: 
       </div>
       <div class="field-row">
         <SelectField label={t("qr.size")} value={String(pixels)} options={SIZES.map((size) => [String(size), `${size} × ${size}`] as const)} onChange={(size) => setPixels(Number(size))} />
-        <Field label={t("qr.colour")}>
+        <Field label={t("qr.colour")} error={isFaint(colour) ? t("qr.faint") : undefined}>
           {(control) => <input type="color" class="input input-colour" value={colour} onInput={(event) => setColour(event.currentTarget.value)} {...control} />}
         </Field>
       </div>

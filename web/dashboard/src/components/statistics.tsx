@@ -2,7 +2,7 @@ import { useQuery } from "../api/use_query";
 import { setParams, usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { t } from "../i18n";
-import { formatCsv, saveCsv } from "../lib/download";
+import { fileName, formatCsv, saveCsv } from "../lib/download";
 import { type Filter, filterParams, filterQuery, filtersOf, isSame } from "../lib/filters";
 import { formatCompact, formatCount, formatSpan, formatValue } from "../lib/format";
 import { lazy } from "../lib/lazy";
@@ -56,11 +56,11 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
     <>
       <dl class={bots === "include" ? "tiles with-bots" : "tiles"}>
         <Tile label={t("visits")} count={shownCount(totals, bots)} before={compared ? shownCount(compared, bots) : undefined} />
-        <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />
-        <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />
+        {bots !== "only" && <Tile label={t("unique")} count={totals.unique_visitors} before={compared?.unique_visitors} />}
+        {bots !== "only" && <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />}
       </dl>
       <p class="hint">
-        {t("unique.hint")}{" "}
+        {bots !== "only" && t("unique.hint")}{" "}
         <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
           {t("privacy")}
         </a>
@@ -70,19 +70,19 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   );
 }
 
-function SeriesTable({ series, bots }: { series: Series; bots: Bots }) {
+function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name: string }) {
   const { interval, points, compared } = series;
-  const names = [t("visits"), t("unique"), t("bots"), ...(compared ? [t("before.visits")] : [])];
+  const names = [t("visits"), ...(bots === "only" ? [] : [t("unique"), t("bots")]), ...(compared ? [t("before.visits")] : [])];
   const rows = points.map((point, at) => {
     const before = compared?.points[at];
-    const own = [shownCount(point, bots), point.unique_visitors, point.bots].map((count) => (isFuture(point.start) ? "" : count));
+    const own = [shownCount(point, bots), ...(bots === "only" ? [] : [point.unique_visitors, point.bots])].map((count) => (isFuture(point.start) ? "" : count));
     const counts = [...own, ...(compared ? [before ? shownCount(before, bots) : ""] : [])];
     return { start: point.start, counts };
   });
   const save = () => {
     const head = [`${t("time")} (${currentZone()})`, ...names];
-    const lines = rows.map(({ start, counts }) => [toLocalInput(start).replace("T", " "), ...counts]);
-    saveCsv(formatCsv([head, ...lines]), `visits-${toLocalInput(series.from).slice(0, 10)}`);
+    const lines = rows.filter(({ start }) => !isFuture(start)).map(({ start, counts }) => [toLocalInput(start).replace("T", " "), ...counts]);
+    saveCsv(formatCsv([head, ...lines]), name);
   };
   return (
     <>
@@ -178,7 +178,7 @@ export function Statistics({ source }: { source: Source }) {
           <>
             <Tiles totals={data.totals} bots={bots} />
             <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} bots={bots} />
-            <SeriesTable series={data.series} bots={bots} />
+            <SeriesTable series={data.series} bots={bots} name={fileName("visits", source.name, range)} />
           </>
         ) : (
           !error && <Skeleton lines={5} height={48} />

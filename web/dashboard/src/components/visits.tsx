@@ -5,7 +5,7 @@ import { usePlace } from "../app/router";
 import { currentZone } from "../app/settings";
 import { notify } from "../app/toasts";
 import { t } from "../i18n";
-import { saveCsv, saveFile } from "../lib/download";
+import { fileName, saveCsv, saveFile, separate } from "../lib/download";
 import { filterQuery, filtersOf } from "../lib/filters";
 import { formatRelative, formatSpan, formatTime, formatValue } from "../lib/format";
 import { rangeOf } from "../lib/range";
@@ -60,8 +60,8 @@ export function Visits({ linkId, slug }: { linkId: number; slug: string }) {
     setBusy(true);
     try {
       const content = (await unwrap(api.GET("/api/links/{id}/visits", { params: { path, query: wanted }, parseAs: "blob" }))) as unknown as Blob;
-      const name = `${slug}-${range.from}`;
-      if (format === "csv") saveCsv(content, name);
+      const name = fileName("single-visits", slug, range);
+      if (format === "csv") saveCsv(separate(await content.text()), name);
       else saveFile(content, `${name}.ndjson`);
     } catch (cause) {
       notify(explain(asApiError(cause)), { isError: true });

@@ -1,3 +1,11 @@
+import { t } from "../i18n";
+import { addDays, type Range } from "./range";
+
+/** "visits-spring-2026-11-20-to-2026-11-26": both days are part of the range. */
+export function fileName(kind: string, name: string, { from, to }: Range): string {
+  return `${kind}-${name}-${from}-to-${addDays(to, -1)}`;
+}
+
 /** Saves a file that the page has made. */
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
@@ -19,6 +27,12 @@ export function saveCsv(content: BlobPart, name: string): void {
 export function formatCsv(rows: readonly (readonly (string | number)[])[]): string {
   // A spreadsheet must not take a cell for a formula.
   const safe = (cell: string) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell);
-  const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return rows.map((row) => row.map((cell) => quote(safe(String(cell)))).join(",")).join("\r\n");
+  const quote = (cell: string) => (/[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  return rows.map((row) => row.map((cell) => quote(safe(String(cell)))).join(t("csv.separator"))).join("\r\n");
+}
+
+/** CSV of the server with the separator that spreadsheets expect in the user's language. */
+export function separate(csv: string): string {
+  const cells = /("[^"]*")+|[^,\r\n]*;[^,\r\n]*|,/g;
+  return csv.replace(cells, (cell) => (cell === "," ? t("csv.separator") : cell.startsWith('"') ? cell : `"${cell}"`));
 }

@@ -1,5 +1,6 @@
 import { currentZone } from "../app/settings";
 import { currentLocale, t, tMaybe } from "../i18n";
+import { dateIn } from "./range";
 
 export const formatCount = (count: number): string => new Intl.NumberFormat(currentLocale()).format(count);
 
@@ -28,7 +29,7 @@ export const formatHour = dates({ weekday: "short", hour: "2-digit", minute: "2-
 /** "17 – 23 Nov 2026"; with the time of day if it does not end at midnight. The end is exclusive. */
 export function formatSpan(from: string, to: string, zone = currentZone()): string {
   const [begin, end] = [Date.parse(from), Date.parse(to)];
-  const isMidnight = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "short" }).format(end) === "00:00";
+  const isMidnight = dateIn(zone, end) !== dateIn(zone, end - 1);
   const format = new Intl.DateTimeFormat(currentLocale(), { timeZone: zone, dateStyle: "medium", ...(isMidnight ? {} : { timeStyle: "short" }) });
   return format.formatRange(begin, isMidnight ? end - 1 : end);
 }

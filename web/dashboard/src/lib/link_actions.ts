@@ -56,11 +56,14 @@ function each(links: readonly Link[], act: (link: Link) => Promise<unknown>, say
   });
 }
 
+/** For a message about one link. */
+const urlOf = ([link]: readonly Link[]) => hostAndSlug(link?.short_url ?? "");
+
 export function restore(links: readonly Link[], done: () => void): Promise<void> {
   const act = (link: Link) => unwrap(api.POST("/api/links/{id}/restore", byId(link)));
   const say = (restored: readonly Link[]) => {
     forgetUndo();
-    notify(tn("restored", restored.length));
+    notify(tn("restored", restored.length, { url: urlOf(restored) }));
   };
   return each(links, act, say, done);
 }
@@ -68,7 +71,7 @@ export function restore(links: readonly Link[], done: () => void): Promise<void>
 /** Deletes links; the message that says so can restore them. */
 export function remove(links: readonly Link[], done: () => void): Promise<void> {
   const act = (link: Link) => unwrap(api.DELETE("/api/links/{id}", byId(link)));
-  return each(links, act, (removed) => notify(tn("deleted", removed.length), { undo: () => void restore(removed, done) }), done);
+  return each(links, act, (removed) => notify(tn("deleted", removed.length, { url: urlOf(removed) }), { undo: () => void restore(removed, done) }), done);
 }
 
 type State = "active" | "disabled";

@@ -24,6 +24,17 @@ export function drawQr(text: string): QrDrawing {
   return { side: size, path };
 }
 
+const CONTRAST_MIN = 3;
+
+/** Whether a colour (#rrggbb) is too light for scanners on white: by the contrast that WCAG defines. */
+export function isFaint(colour: string): boolean {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const share = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) < CONTRAST_MIN;
+}
+
 export function qrSvg(drawing: QrDrawing, pixels: number, colour: string): Blob {
   const { side, path } = drawing;
   const text =

@@ -7,9 +7,22 @@ import type { Question } from "./sources";
 
 /** A file has at most so many links. They take a hundred requests, and an account has six hundred a minute. */
 const LINKS_MAX = 10_000;
-const COLUMNS = ["short_url", "original_url", "title", "tags", "state", "humans", "bots", "total", "last_visited_at", "created_at"] as const;
+/** With what the page calls them. */
+const COLUMNS = {
+  short_url: "short.url",
+  original_url: "destination",
+  title: "title",
+  tags: "tags",
+  state: "state",
+  humans: "visits",
+  bots: "bots",
+  total: "bots.include",
+  last_visited_at: "last.visit",
+  created_at: "created",
+} as const;
+type Column = keyof typeof COLUMNS;
 
-const cellOf = (value: Link[(typeof COLUMNS)[number]]) => (Array.isArray(value) ? value.join("|") : (value ?? ""));
+const cellOf = (value: Link[Column]) => (Array.isArray(value) ? value.join("|") : (value ?? ""));
 
 /** Saves the links that the query finds, with their visits, as CSV. */
 export async function saveLinks(query: Question): Promise<void> {
@@ -20,6 +33,7 @@ export async function saveLinks(query: Question): Promise<void> {
     links.push(...answer.links);
     cursor = answer.pagination.next_cursor;
   } while (cursor && links.length < LINKS_MAX);
-  saveCsv(formatCsv([COLUMNS, ...links.map((link) => COLUMNS.map((column) => cellOf(link[column])))]), "links");
+  const columns = Object.keys(COLUMNS) as Column[];
+  saveCsv(formatCsv([columns.map((column) => t(COLUMNS[column])), ...links.map((link) => columns.map((column) => cellOf(link[column])))]), "links");
   if (cursor) notify(t("links.first", { count: formatCount(links.length) }));
 }

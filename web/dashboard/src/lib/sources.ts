@@ -13,6 +13,8 @@ export type Question = Record<string, string | string[] | number | undefined>;
 export interface Source {
   /** Tells sources apart. */
   key: string;
+  /** In the names of files. */
+  name: string;
   totals: (query: Question, signal: AbortSignal) => Promise<Totals>;
   series: (query: Question, interval: Interval, signal: AbortSignal) => Promise<Series>;
   values: (dimension: Dimension, query: Question, signal: AbortSignal) => Promise<Values>;
@@ -21,10 +23,11 @@ export interface Source {
   pollMs: number;
 }
 
-export function linkSource(id: number): Source {
+export function linkSource(id: number, slug: string): Source {
   const path = { id };
   return {
     key: `link ${id}`,
+    name: slug,
     totals: async (query, signal) => (await unwrap(api.GET("/api/links/{id}/stats", { params: { path, query }, signal }))) as Totals, // of a range
     series: (query, interval, signal) => unwrap(api.GET("/api/links/{id}/stats/timeseries", { params: { path, query: { ...query, interval } }, signal })),
     values: (dimension, query, signal) => unwrap(api.GET("/api/links/{id}/stats/{dimension}", { params: { path: { id, dimension }, query }, signal })),
@@ -38,6 +41,7 @@ export function accountSource(tag: string | undefined): Source {
   const links = tag ? { tag } : {};
   return {
     key: `account ${tag ?? ""}`,
+    name: tag ?? "all",
     totals: (query, signal) => unwrap(api.GET("/api/stats/summary", { params: { query: { ...query, ...links } }, signal })),
     series: (query, interval, signal) => unwrap(api.GET("/api/stats/timeseries", { params: { query: { ...query, ...links, interval } }, signal })),
     values: (dimension, query, signal) => unwrap(api.GET("/api/stats/{dimension}", { params: { path: { dimension }, query: { ...query, ...links } }, signal })),
@@ -47,10 +51,11 @@ export function accountSource(tag: string | undefined): Source {
 }
 
 /** What a share shows to its reader. rejected is called once the share or its access has ended. */
-export function sharedSource(access: string, rejected: () => void): Source {
+export function sharedSource(access: string, name: string, rejected: () => void): Source {
   const headers = { Authorization: `Bearer ${access}` };
   return {
     key: `share ${access}`,
+    name,
     totals: (query, signal) => unwrap(api.GET("/api/shared/stats/summary", { params: { query }, headers, signal }), rejected),
     series: (query, interval, signal) => unwrap(api.GET("/api/shared/stats/timeseries", { params: { query: { ...query, interval } }, headers, signal }), rejected),
     values: (dimension, query, signal) => unwrap(api.GET("/api/shared/stats/{dimension}", { params: { path: { dimension }, query }, headers, signal }), rejected),

@@ -16,6 +16,7 @@ import { t } from "../i18n";
 import { formatZonedTime, hostAndSlug, shortenUrl } from "../lib/format";
 import { sayEdited } from "../lib/link_actions";
 import { linkSource } from "../lib/sources";
+import { formatEnd } from "../lib/starts";
 import { useTagColors } from "../lib/tags";
 
 export default function LinkPage({ id }: PageProps) {
@@ -56,7 +57,7 @@ export default function LinkPage({ id }: PageProps) {
           {link.notes && <p class="notes">{link.notes}</p>}
           {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
           {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
-          {link.expires_at && <p class="muted">{t("expires.at", { time: formatZonedTime(link.expires_at) })}</p>}
+          {link.expires_at && <p class="muted">{formatEnd(link.expires_at, formatZonedTime)}</p>}
         </div>
         <div class="page-actions">
           <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
@@ -64,7 +65,7 @@ export default function LinkPage({ id }: PageProps) {
           <LinkActions isMenuOnly link={link} onEdit={() => setEditing(true)} onChanged={reload} />
         </div>
       </header>
-      <Statistics source={linkSource(linkId)} />
+      <Statistics source={linkSource(linkId, link.slug)} />
       <Visits linkId={linkId} slug={link.slug} />
       <History link={link} />
       {isEditing && (

@@ -28,7 +28,7 @@ function TopTable({ links, bots }: { links: Top; bots: Bots }) {
       <colgroup>
         <col />
         <col class="col-wide" />
-        <col class="col-wide wide-only" />
+        {bots !== "only" && <col class="col-wide wide-only" />}
       </colgroup>
       <thead>
         <tr>
@@ -36,9 +36,11 @@ function TopTable({ links, bots }: { links: Top; bots: Bots }) {
           <th scope="col" class="number">
             {t("visits")}
           </th>
-          <th scope="col" class="number wide-only">
-            {t("unique")}
-          </th>
+          {bots !== "only" && (
+            <th scope="col" class="number wide-only">
+              {t("unique")}
+            </th>
+          )}
         </tr>
       </thead>
       <tbody>
@@ -51,7 +53,7 @@ function TopTable({ links, bots }: { links: Top; bots: Bots }) {
               </a>
             </th>
             <td class="number strong">{formatCount(shownCount(link, bots))}</td>
-            <td class="number wide-only">{formatCount(link.unique_visitors)}</td>
+            {bots !== "only" && <td class="number wide-only">{formatCount(link.unique_visitors)}</td>}
           </tr>
         ))}
       </tbody>

@@ -75,7 +75,7 @@ function Share({ token }: { token: string }) {
   // The access lasts an hour. When it is rejected, the token gives another one, or the share has ended.
   const [turn, setTurn] = useState<unknown>();
   const { access, shared, error } = opened;
-  const source = useMemo(() => (access ? sharedSource(access, () => setTurn(access)) : undefined), [access]);
+  const source = useMemo(() => (access && shared ? sharedSource(access, shared.link?.short_url.split("/").pop() ?? shared.tag ?? "", () => setTurn(access)) : undefined), [access]);
 
   useEffect(() => {
     let isCurrent = true;
