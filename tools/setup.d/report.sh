@@ -27,6 +27,7 @@ plain_unless_terminal() {
 	if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9;]*m//g'; fi
 }
 
+# Without stack frames of JavaScript, which would leave no room for what they are about.
 log_tail() {
-	tail -n 5 "$log" | sed 's/^/    | /' >&2
+	grep -vE '^[[:space:]]+at ' "$log" | tail -n 5 | sed 's/^/    | /' >&2
 }

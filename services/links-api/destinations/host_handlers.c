@@ -67,6 +67,8 @@ static enum err audit(const struct host_change *host_change, struct pg_conn *con
 	struct json *details = json_new_object();
 	json_set_text(details, "host", host_change->host->host);
 	json_set_bool(details, "with_subdomains", host_change->host->with_subdomains);
+	if (host_change->host->reason[0] != '\0')
+		json_set_text(details, "reason", host_change->host->reason);
 	enum err err = request_audit(host_change->request, conn, action, AUDIT_STORE_HOST,
 	                             host_change->host->id, details);
 	json_free(details);

@@ -24,7 +24,14 @@ static enum err parse_host_within(const char *text, struct destination_host *out
 static void refuse_host(const char *text, const char *reason, struct http_problem_fields *wrong)
 {
 	struct destination_host host;
-	if (parse_host_within(text, &host) == OK)
+	const char *parent = text + (text[0] == '*');
+	if (parent[0] == '.' &&
+	    destination_host_parse(parent + 1, strlen(parent + 1), &host, &reason) == OK)
+		http_problem_add_field(wrong, "/host", "host",
+		                       "must be a host; write %s, with_subdomains blocks those "
+		                       "below it",
+		                       host.text);
+	else if (parse_host_within(text, &host) == OK)
 		http_problem_add_field(wrong, "/host", "host",
 		                       "must be a host without a scheme, port or path; write %s",
 		                       host.text);

@@ -173,7 +173,7 @@ def test_a_host_blocked_by_an_admin_is_refused_at_once_until_unblocked(admin, us
     entries = database.run("SELECT action, actor_id IS NOT NULL, details FROM audit_log "
                         "WHERE subject_type = 'host' AND subject_id = %s ORDER BY id", host["id"])  # fmt: skip
     details = {"host": "xn--bcher-kva.example", "with_subdomains": True}
-    assert entries == [("host.block", True, details), ("host.unblock", True, details)]
+    assert entries == [("host.block", True, {**details, "reason": "phishing"}), ("host.unblock", True, details)]
 
 
 def test_a_host_is_blocked_once_and_an_address_in_every_notation(admin, user, expect):
@@ -198,6 +198,9 @@ def test_a_url_in_place_of_a_host_is_refused_with_the_host_to_write(admin, expec
         assert error["detail"] == "must be a host without a scheme, port or path; write a.example", text
     (error,) = expect(block(admin, "http://[2001:DB8::2]:80/"), 400, "/host")["errors"]
     assert error["detail"].endswith("; write [2001:db8::2]")
+    for text in (".a.example", "*.a.example"):
+        (error,) = expect(block(admin, text), 400, "/host")["errors"]
+        assert error["detail"] == "must be a host; write a.example, with_subdomains blocks those below it"
     for text in ("https://a.example@b.example/", "https://a.example:1\\@b.example/", "[::1", "https:///x"):
         (error,) = expect(block(admin, text), 400, "/host")["errors"]
         assert "write" not in error["detail"], text
