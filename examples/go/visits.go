@@ -191,8 +191,10 @@ func run(ctx context.Context) error {
 				log.Printf("kafka: %v", err) // the client recovers by itself
 			}
 		})
-		if gone != nil { // the client would ask for the old topic for ever
-			return fmt.Errorf("%s was created anew, start again to read it: %w", topic, gone)
+		if gone != nil {
+			// The client would ask for the old topic for ever. This ends it without a commit, which would be of an
+			// offset of the old topic: the visits before it on the new one would be skipped.
+			log.Fatalf("%s was created anew; set the offsets of the group back, and start again: %v", topic, gone)
 		}
 		fetches.EachRecord(func(record *kgo.Record) {
 			if isVisit(record) {

@@ -151,10 +151,12 @@ static void update_cache(const struct request *r, const struct bulk_update *upda
 static enum http_progress answer_error(struct request *r, const struct bulk_update *update,
                                        enum err err)
 {
-	if (err == ERR_LIMIT && update->matched > 0)
+	if (err == ERR_LIMIT && update->matched > BULK_UPDATE_STORE_MAX)
 		return response_problem(
 			r, 422, "too-many-links",
 			"The filter matches more than 1,000 links. Nothing was changed; narrow the filter.");
+	if (err == ERR_LIMIT && update->matched > 0) /* not the filter, but the change took long */
+		return response_failure(r, ERR_UNAVAILABLE);
 	if (err == ERR_LIMIT)
 		return response_problem(
 			r, 422, "too-slow",

@@ -733,3 +733,16 @@ def test_links_of_a_blocked_account_continue_until_an_administrator_disables_the
     assert answer.json == {"matched": 3, "changed": 3}
     assert admin.call("PATCH", account, {"blocked": False}).status == 200
     assert {user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in links} == {"disabled"}
+
+
+def test_a_change_that_takes_too_long_does_not_blame_the_filter(start, user, database):
+    """The links were found in time; writing them was not."""
+    for _ in range(3):
+        user.create()
+    hasty = Api(start(PG_HEAVY_STATEMENT_TIMEOUT_MS=1000, PG_STATEMENT_TIMEOUT_MS=1000).url)
+    hasty.token = user.token
+    for method, body in (("PATCH", {"state": "disabled"}), ("DELETE", None)):
+        with database.locked("outbox", "SHARE"):
+            answer = hasty.call(method, path(filter="id:>0"), body)
+        assert answer.status == 503 and answer.headers["retry-after"] == "1", answer
+        assert user.call(method, path(filter="id:>0"), body).json == {"matched": 3, "changed": 3}, "the first attempt changed nothing"
