@@ -120,6 +120,7 @@ def test_an_edit_is_undone_and_never_something_before_it(page, window, user):
 
 def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
     window.goto("/links/bulk")
+    expect(page.get_by_text("an ended link is deleted with its statistics")).to_be_visible()
     content = "original_url;title\r\nhttps://example.com/größe;Größe für Äpfel – 5 €\r\n"
     for encoding in ("cp1252", "utf-8", "utf-8-sig"):
         page.get_by_label("choose a CSV file").set_input_files({"name": f"{encoding}.csv", "mimeType": "text/csv", "buffer": content.encode(encoding)})
@@ -685,6 +686,7 @@ def test_a_link_that_has_ended_says_so(page, window, user):
     for is_over in (False, True):
         window.goto(f"/links/{link['id']}")
         expect(page.locator(".link-head")).to_contain_text("Ended 1 Jul 2026, 08:00 (Europe/Berlin)" if is_over else "Ends 1 Jul 2099, 08:00 (Europe/Berlin)")
+        expect(page.locator(".link-head")).to_contain_text("After a while, usually 30 days, an ended link is deleted with its statistics.")
         window.goto("/links")
         expect(row(page, link["slug"])).to_contain_text("Ended 1 Jul 2026, 08:00" if is_over else "Ends 1 Jul 2099, 08:00")
         page.route(re.compile(r"/api/links(/\d+)?(\?.*)?$"), answer)

@@ -266,7 +266,7 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
 
     today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
     days = f"{today - datetime.timedelta(days=6)}-to-{today}"
-    for path, name in (("/?range=7d", "all"), ("/?range=7d&tag=spring", "spring"), (f"/links/{link['id']}?range=7d", link["slug"])):
+    for path, name in (("/?range=7d", "all"), ("/?range=7d&country=DE&not_browser=Firefox", "all-country-DE-not-browser-Firefox"), ("/?range=7d&tag=spring", "tag-spring"), (f"/links/{link['id']}?range=7d", f"link-{link['slug']}")):
         window.goto(path)
         expect(page.get_by_text("A unique visitor counts once per link and day (UTC). Visits without a known address count as visits only.")).to_be_visible()
         file, lines = saved("Save as CSV")

@@ -119,7 +119,7 @@ function More({ draft, change, error }: { draft: Draft; change: (part: Partial<D
     <Section title={t("link.more")} isOpen={draft.starts !== "" || draft.expires !== "" || draft.redirect_status !== 302}>
       <div class="field-row">
         <TextField label={t("starts")} hint={t("starts.hint", { zone: currentZone() })} type="datetime-local" value={draft.starts} error={error?.fields.starts_at} onInput={(starts) => change({ starts })} />
-        <TextField label={t("expires")} hint={t("expires.hint", { zone: currentZone() })} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
+        <TextField label={t("expires")} hint={`${t("expires.hint", { zone: currentZone() })} ${t("expires.deleted")}`} type="datetime-local" value={draft.expires} error={error?.fields.expires_at} onInput={(expires) => change({ expires })} />
       </div>
       <SelectField label={t("redirect")} hint={t("redirect.hint")} value={String(draft.redirect_status)} options={statuses} onChange={(status) => change({ redirect_status: Number(status) as RedirectStatus })} />
       <TextField label={t("expired.url")} hint={t("expired.hint")} inputMode="url" autocomplete="off" value={draft.expired_url} error={error?.fields.expired_url} onInput={(expired_url) => change({ expired_url })} />

@@ -120,6 +120,12 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
   );
 }
 
+/** What the figures are limited to, as part of the name of a file: "not-country-DE". */
+function conditions(filters: Filter[], bots: Bots): string[] {
+  const named = filters.map(({ dimension, value, isExcluded }) => `${isExcluded ? "not-" : ""}${dimension}-${value || "unknown"}`);
+  return [...named, ...(bots === "only" ? ["bots"] : [])].map((name) => name.replaceAll(/[^\p{L}\p{N}.-]/gu, "_"));
+}
+
 function FilterChips({ filters }: { filters: Filter[] }) {
   if (filters.length === 0) return null;
   const without = (filter: Filter) => filters.filter((each) => !isSame(each, filter));
@@ -178,7 +184,7 @@ export function Statistics({ source }: { source: Source }) {
           <>
             <Tiles totals={data.totals} bots={bots} />
             <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} bots={bots} />
-            <SeriesTable series={data.series} bots={bots} name={fileName("visits", source.name, range)} />
+            <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>
         ) : (
           !error && <Skeleton lines={5} height={48} />

@@ -1,7 +1,7 @@
 import { t } from "../i18n";
 import { addDays, type Range } from "./range";
 
-/** "visits-spring-2026-11-20-to-2026-11-26": both days are part of the range. */
+/** "visits-tag-spring-2026-11-20-to-2026-11-26": both days are part of the range. */
 export function fileName(kind: string, name: string, { from, to }: Range): string {
   return `${kind}-${name}-${from}-to-${addDays(to, -1)}`;
 }

@@ -27,7 +27,7 @@ export function linkSource(id: number, slug: string): Source {
   const path = { id };
   return {
     key: `link ${id}`,
-    name: slug,
+    name: `link-${slug}`,
     totals: async (query, signal) => (await unwrap(api.GET("/api/links/{id}/stats", { params: { path, query }, signal }))) as Totals, // of a range
     series: (query, interval, signal) => unwrap(api.GET("/api/links/{id}/stats/timeseries", { params: { path, query: { ...query, interval } }, signal })),
     values: (dimension, query, signal) => unwrap(api.GET("/api/links/{id}/stats/{dimension}", { params: { path: { id, dimension }, query }, signal })),
@@ -41,7 +41,7 @@ export function accountSource(tag: string | undefined): Source {
   const links = tag ? { tag } : {};
   return {
     key: `account ${tag ?? ""}`,
-    name: tag ?? "all",
+    name: tag ? `tag-${tag}` : "all",
     totals: (query, signal) => unwrap(api.GET("/api/stats/summary", { params: { query: { ...query, ...links } }, signal })),
     series: (query, interval, signal) => unwrap(api.GET("/api/stats/timeseries", { params: { query: { ...query, ...links, interval } }, signal })),
     values: (dimension, query, signal) => unwrap(api.GET("/api/stats/{dimension}", { params: { path: { dimension }, query: { ...query, ...links } }, signal })),

@@ -189,7 +189,7 @@ export default function BulkPage() {
             void readFile(event.dataTransfer?.files[0]);
           }}
         >
-          <Field label={t("bulk.lines")} hint={t("bulk.hint")} error={isTooLarge ? t("bulk.toolarge") : undefined}>
+          <Field label={t("bulk.lines")} hint={`${t("bulk.hint")} ${t("expires.deleted")}`} error={isTooLarge ? t("bulk.toolarge") : undefined}>
             {(control) => <textarea class="input textarea mono" rows={8} placeholder={t("bulk.example")} value={text} onInput={(event) => setText(event.currentTarget.value)} {...control} />}
           </Field>
           <Field label={t("bulk.file")}>

@@ -57,7 +57,11 @@ export default function LinkPage({ id }: PageProps) {
           {link.notes && <p class="notes">{link.notes}</p>}
           {link.destination_blocked && <p class="muted">{t("destination.blocked.hint")}</p>}
           {link.state === "scheduled" && <p class="muted">{t("starts.at", { time: formatZonedTime(link.starts_at ?? "") })}</p>}
-          {link.expires_at && <p class="muted">{formatEnd(link.expires_at, formatZonedTime)}</p>}
+          {link.expires_at && (
+            <p class="muted">
+              {formatEnd(link.expires_at, formatZonedTime)}. {t("expires.deleted")}
+            </p>
+          )}
         </div>
         <div class="page-actions">
           <CopyButton withText text={link.short_url} label={t("copy.link", { url: hostAndSlug(link.short_url) })} />
