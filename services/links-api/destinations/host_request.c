@@ -28,8 +28,8 @@ static void refuse_host(const char *text, const char *reason, struct http_proble
 	if (parent[0] == '.' &&
 	    destination_host_parse(parent + 1, strlen(parent + 1), &host, &reason) == OK)
 		http_problem_add_field(wrong, "/host", "host",
-		                       "must be a host; write %s, with_subdomains blocks those "
-		                       "below it",
+		                       "must be a host; write %s (with_subdomains blocks the "
+		                       "hosts below it)",
 		                       host.text);
 	else if (parse_host_within(text, &host) == OK)
 		http_problem_add_field(wrong, "/host", "host",

@@ -200,7 +200,7 @@ def test_a_url_in_place_of_a_host_is_refused_with_the_host_to_write(admin, expec
     assert error["detail"].endswith("; write [2001:db8::2]")
     for text in (".a.example", "*.a.example"):
         (error,) = expect(block(admin, text), 400, "/host")["errors"]
-        assert error["detail"] == "must be a host; write a.example, with_subdomains blocks those below it"
+        assert error["detail"] == "must be a host; write a.example (with_subdomains blocks the hosts below it)"
     for text in ("https://a.example@b.example/", "https://a.example:1\\@b.example/", "[::1", "https:///x"):
         (error,) = expect(block(admin, text), 400, "/host")["errors"]
         assert "write" not in error["detail"], text
