@@ -56,8 +56,8 @@ static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
 	struct progress *p = ctx;
 	int64_t id = 0;
 	int64_t owner_id = p->walk.owner_id;
-	enum err err = user_store_lock_deleting(conn, owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id,
-	                                        &p->is_grace_over);
+	enum err err = user_store_lock_deleting(conn, owner_id - 1, 0, ACCOUNT_DELETION_GRACE_S,
+	                                        &id, &p->is_grace_over);
 	if (err == OK && id != owner_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
@@ -162,7 +162,7 @@ static enum err finish_on(void *ctx, struct pg_conn *conn)
 	const struct progress *p = ctx;
 	int64_t id = 0;
 	bool is_grace_over = false;
-	enum err err = user_store_lock_deleting(conn, p->walk.owner_id - 1,
+	enum err err = user_store_lock_deleting(conn, p->walk.owner_id - 1, 0,
 	                                        ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
 	return err == OK && id == p->walk.owner_id ? user_store_set_closed(conn, id) : err;
 }
@@ -191,12 +191,13 @@ static void delete_links(struct account_deletion *deletion, struct progress *p)
 		finish_account(p);
 }
 
-/* id: in, an account id; out, the next account that is being deleted. */
+/* id: in, an account id; out, the next account that is being deleted, by its request no more. */
 static enum err find_next_on(void *id, struct pg_conn *conn)
 {
 	int64_t after = *(const int64_t *)id;
 	bool is_grace_over;
-	return user_store_lock_deleting(conn, after, ACCOUNT_DELETION_GRACE_S, id, &is_grace_over);
+	return user_store_lock_deleting(conn, after, ACCOUNT_DELETION_REQUEST_S,
+	                                ACCOUNT_DELETION_GRACE_S, id, &is_grace_over);
 }
 
 /* Returns the next account after the given id that is being deleted; 0 = none. */

@@ -5,9 +5,10 @@
  * changes. Safe from any thread.
  *
  * The request itself deletes the first ACCOUNT_DELETION_SYNC_LINKS links; a background thread in
- * every instance deletes the rest. The thread checks the account again until
- * ACCOUNT_DELETION_GRACE_S have passed: a request that was running at the deletion may still create
- * a link.
+ * every instance deletes the rest. The thread leaves the account to the request for
+ * ACCOUNT_DELETION_REQUEST_S: if it took a batch, the request would respond before redirectors know
+ * of it. It checks the account again until ACCOUNT_DELETION_GRACE_S have passed: a request that was
+ * running at the deletion may still create a link.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
@@ -16,6 +17,7 @@
 #include "services/links-api/request.h"
 
 #define ACCOUNT_DELETION_SYNC_LINKS 1000
+#define ACCOUNT_DELETION_REQUEST_S 30
 #define ACCOUNT_DELETION_GRACE_S 60
 
 /*

@@ -278,18 +278,20 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 		&params, was_admin);
 }
 
-enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
-                                  bool *is_grace_over)
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t since_s,
+                                  int64_t grace_s, int64_t *id, bool *is_grace_over)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, after);
-	pg_params_int(&params, for_s);
+	pg_params_int(&params, since_s);
+	pg_params_int(&params, grace_s);
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT id, deleted_at < statement_timestamp() - $2::bigint * interval '1 second' "
-		"FROM users WHERE is_closing AND id > $1 ORDER BY id LIMIT 1 "
-		"FOR NO KEY UPDATE SKIP LOCKED",
+		"SELECT id, deleted_at < statement_timestamp() - $3::bigint * interval '1 second' "
+		"FROM users WHERE is_closing AND id > $1 "
+		"AND deleted_at <= statement_timestamp() - $2::bigint * interval '1 second' "
+		"ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED",
 		&params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;

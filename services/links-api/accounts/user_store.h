@@ -109,12 +109,12 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash,
                           bool *was_admin) MUST_CHECK;
 
 /*
- * Inside a transaction: locks the next account after the given id that is being deleted, skipping
- * accounts that others have locked. ERR_NOT_FOUND: none. is_grace_over: it was deleted at least
- * for_s ago.
+ * Inside a transaction: locks the next account after the given id whose deletion began at least
+ * since_s ago and is not finished, skipping accounts that others have locked. ERR_NOT_FOUND: none.
+ * is_grace_over: it began at least grace_s ago.
  */
-enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
-                                  bool *is_grace_over) MUST_CHECK;
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t since_s,
+                                  int64_t grace_s, int64_t *id, bool *is_grace_over) MUST_CHECK;
 enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /*
