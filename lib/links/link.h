@@ -43,6 +43,7 @@ enum link_change {
 	LINK_CHANGE_RESTORED = 7,
 	LINK_CHANGE_CLAIMED = 8,
 	LINK_CHANGE_PURGED = 9,
+	LINK_CHANGE_REPUBLISHED = 10,
 };
 
 /* What a redirect needs, and all that caches store. Holds no pointers: copy it freely. */

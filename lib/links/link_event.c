@@ -99,7 +99,7 @@ static bool decode_link(const Waymark__V1__Link *from, struct link *out)
 
 static enum link_change decode_change(int change)
 {
-	return change > LINK_CHANGE_PURGED ? LINK_CHANGE_UPDATED : (enum link_change)change;
+	return change > LINK_CHANGE_REPUBLISHED ? LINK_CHANGE_UPDATED : (enum link_change)change;
 }
 
 static bool decode_event(const Waymark__V1__LinkEvent *from, struct link_event *out)

@@ -248,7 +248,8 @@ static enum err change_batch(struct pg_conn *conn, const char *sql, const struct
 	struct pg_result *rows = NULL;
 	struct outbox_bulk events;
 	int64_t from_us = batch->from_us;
-	enum outbox_priority priority = change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_EXPIRY;
+	enum outbox_priority priority =
+		change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_BACKGROUND;
 	outbox_bulk_init(&events, priority, (size_t)batch->limit);
 	enum err err = pg_conn_query(conn, sql, params, &rows);
 	if (err == OK)

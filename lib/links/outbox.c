@@ -22,7 +22,7 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	pg_params_text(&params, event->link.entry.slug);
 	pg_params_bytes(&params, payload.data, payload.len);
 	/*
-	 * A waiting expiry event of the same link becomes urgent, because it must go first.
+	 * A waiting background event of the same link becomes urgent, because it must go first.
 	 * Identical notifications of one transaction are merged.
 	 */
 	enum err err =
@@ -39,6 +39,7 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max)
 {
 	bulk->priority = priority;
+	bulk->is_cached = false;
 	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT,
 	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
 	sql_column_init(&bulk->payloads, SQL_COLUMN_BYTES,
@@ -55,8 +56,8 @@ void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
 	strbuf_clear(&payload);
 }
 
-/* Makes waiting expiry events of these links urgent, as outbox_add does. */
-static enum err raise_expiry_events(struct outbox_bulk *bulk, struct pg_conn *conn)
+/* Makes waiting background events of these links urgent, as outbox_add does. */
+static enum err raise_background_events(struct outbox_bulk *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	enum err err = sql_column_param(&bulk->slugs, &params);
@@ -73,7 +74,7 @@ enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 	struct pg_params params = { 0 };
 	if (bulk->slugs.count == 0)
 		return OK;
-	enum err err = bulk->priority == OUTBOX_URGENT ? raise_expiry_events(bulk, conn) : OK;
+	enum err err = bulk->priority == OUTBOX_URGENT ? raise_background_events(bulk, conn) : OK;
 	if (err == OK)
 		err = sql_column_param(&bulk->slugs, &params);
 	if (err == OK)
@@ -81,10 +82,11 @@ enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 	if (err != OK)
 		return err;
 	pg_params_int(&params, (int64_t)bulk->priority);
+	pg_params_int(&params, bulk->is_cached);
 	return pg_conn_query(
 		conn,
-		"WITH added AS (INSERT INTO outbox (slug, payload, priority) "
-		"SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
+		"WITH added AS (INSERT INTO outbox (slug, payload, priority, cached) "
+		"SELECT slug, payload, $3, $4 = 1 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
 		"SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
 		&params, NULL);
 }

@@ -8,9 +8,10 @@
  * locked, so the ID is larger than those of earlier versions, and a snapshot that has the row also
  * has the earlier ones.
  *
- * Events of the janitor's bulk changes have low priority: they are read after all others, in
- * portions (docs/decisions/0016-bulk-purge-and-outbox-priority.md). The order of versions still
- * holds: an expiry event becomes urgent when the link changes again, and nothing follows a purge.
+ * Events for which nobody waits (of the janitor, and of links that are published again) have low
+ * priority: they are read after all others, in portions
+ * (docs/decisions/0016-bulk-purge-and-outbox-priority.md). The order of versions still holds: such
+ * an event becomes urgent when the link changes again, and nothing follows a purge.
  *
  * One thread at a time per connection.
  */
@@ -29,7 +30,7 @@
 #define OUTBOX_CHANNEL "waymark_outbox"
 
 /* The values of the column. Larger = less urgent. */
-enum outbox_priority { OUTBOX_URGENT = 0, OUTBOX_EXPIRY = 1, OUTBOX_PURGE = 2 };
+enum outbox_priority { OUTBOX_URGENT = 0, OUTBOX_BACKGROUND = 1, OUTBOX_PURGE = 2 };
 
 /*
  * Adds an urgent event. Call it in the transaction of the change, after the row of the link is
@@ -40,6 +41,7 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event) MUST_C
 /* Events of many links, added by one statement; otherwise as outbox_add. */
 struct outbox_bulk {
 	enum outbox_priority priority;
+	bool is_cached; /* Redis needs none of them; false from outbox_bulk_init */
 	struct sql_column slugs;
 	struct sql_column payloads;
 };

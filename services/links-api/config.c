@@ -268,6 +268,6 @@ const struct program config_program = {
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
 	.config_size = sizeof(struct config),
-	.options = "--make-admin EMAIL",
+	.options = "--make-admin EMAIL | --republish-links",
 	.check = check,
 };

@@ -4,6 +4,7 @@
 #include "lib/base/shutdown.h"
 #include "services/links-api/accounts/make_admin.h"
 #include "services/links-api/links_api.h"
+#include "services/links-api/outbox/republish_links.h"
 
 int main(int argc, char **argv)
 {
@@ -12,6 +13,8 @@ int main(int argc, char **argv)
 	const char *admin = make_admin_wanted(argc, argv);
 	if (admin)
 		return make_admin_run(admin);
+	if (republish_links_is_wanted(argc, argv))
+		return republish_links_run();
 	int status = program_start(&config_program, argc, argv, &config);
 	if (status != PROGRAM_RUN)
 		return status;

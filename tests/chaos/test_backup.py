@@ -16,7 +16,7 @@ from harness import ROOT, size, wait_until
 from rolling_harness import REPLICAS, Fleet
 from stacklib import paths
 from stacklib.postgres import LOGINS
-from topics import REDIRECTS, ends
+from topics import REDIRECTS, ends, read_all
 
 ANSWERS = size(1500, 20_000)  # before the copy, between copy and loss, and after
 
@@ -131,6 +131,17 @@ def lose_kafka(fleet):
     wait_until(lambda: subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0, 120, "the topics")
 
 
+def republish_links(fleet):
+    environment = {**os.environ, "PG_URL": fleet.env["ADMIN_PG_URL"]}
+    command = [paths.program(fleet.build, "links-api"), "--republish-links"]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=True).stdout
+
+
+def published_links(fleet):
+    """The slugs of all records on the topic of links."""
+    return {record.key().decode() for record in read_all(fleet.env["KAFKA_BROKERS"], "waymark.links.v1")}
+
+
 def test_a_lost_kafka_is_reported_and_counting_goes_on_with_the_new_one(fleet, record_property):
     consumers = [f"consumer-{n}" for n in range(1, REPLICAS + 1)]
     before = counted_clicks(fleet, ANSWERS).redirects()
@@ -150,6 +161,10 @@ def test_a_lost_kafka_is_reported_and_counting_goes_on_with_the_new_one(fleet, r
         fleet.run("start", name)
     fleet.wait_until_whole()
     fleet.assert_counted(before + after)
+    links = fleet.ledger.rows("SELECT slug FROM links")
+    assert len(published_links(fleet)) < len(links), "the new topic has only links that changed since"
+    assert republish_links(fleet) == f"links-api: Kafka has all {len(links)} links again\n"
+    assert published_links(fleet) == {slug for (slug,) in links}
 
     record_property("did", "Kafka lost with all topics after everything was counted; kafka-lost while the consumers were stopped")
     record_property("clicks before", before)

@@ -1,6 +1,5 @@
 /*
- * The option --make-admin EMAIL: promotes an account to the first administrator. It reads PG_URL
- * and no other variable of the service. Not thread-safe.
+ * The option --make-admin EMAIL: promotes an account to the first administrator. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_MAKE_ADMIN_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_MAKE_ADMIN_H

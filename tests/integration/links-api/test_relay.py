@@ -4,12 +4,14 @@ import collections
 import concurrent.futures
 import signal
 import statistics
+import subprocess
 import time
 
 import pytest
 import speed
 from clients import Api, ask, murmur2, unique_email
-from service import PrivateRedis, is_active, metric
+from processes import popen
+from service import BUILD, PrivateRedis, is_active, metric
 from waiting import wait_until
 
 def register_user(service):
@@ -109,6 +111,45 @@ def test_a_purged_link_is_followed_by_a_tombstone(spawn, topic, LinkEvent, datab
     purged, tombstone = topic.wait_for(lambda m: m.key() == event.link.slug.encode(), count=2)
     assert purged.value() == event.SerializeToString()
     assert tombstone.value() is None
+
+
+def republish(database, start=subprocess.run, **options):
+    environment = {"PG_URL": database.url("waymark_links_api")}
+    return start([BUILD / "bin/links-api", "--republish-links"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_an_operator_has_every_link_published_again(spawn, topic, LinkEvent, database):
+    user = register_user(spawn())
+    kept, deleted = user.create(title="t", tags=["a"]), user.create()
+    assert user.call("PATCH", f"/api/links/{kept['id']}", {"title": "u"}).status == 200
+    assert user.call("DELETE", f"/api/links/{deleted['id']}").status == 204
+    before = read_versions(topic, LinkEvent, {kept["slug"]: 2, deleted["slug"]: 2})
+    assert before == {kept["slug"]: [1, 2], deleted["slug"]: [1, 2]}
+    links = database.value("SELECT count(*) FROM links")
+    done = republish(database, timeout=120)
+    assert done.stdout == f"links-api: Kafka has all {links} links again\n" and done.returncode == 0, done
+    slugs = {kept["slug"]: "LINK_STATE_ACTIVE", deleted["slug"]: "LINK_STATE_DELETED"}
+    for message in topic.wait_for(lambda m: m.key().decode() in slugs, count=2):
+        event = LinkEvent.FromString(message.value())
+        expected = LinkEvent(change="LINK_CHANGE_REPUBLISHED", link={"state": slugs[event.link.slug]})
+        assert (event.change, event.link.state, event.link.version) == (expected.change, expected.link.state, 2)
+    assert database.value("SELECT count(*) FROM outbox") == 0
+    assert database.value("SELECT version FROM links WHERE id = %s", kept["id"]) == 2
+
+
+def test_republishing_waits_for_kafka_and_ends_with_postgresql(spawn, topic, database):
+    isolated = spawn(KAFKA_BROKERS="127.0.0.1:1")
+    link = register_user(isolated).create()
+    running = republish(database, popen)
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox WHERE slug = %s AND priority = 1", link["slug"]) == 1, 60, "its event")
+    assert running.poll() is None
+    waiting = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
+    wait_until(lambda: database.value(waiting, "%FROM outbox WHERE NOT published AND priority = 0 AND id <=%") == 1, 60, "its question")
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 1 and out == "" and "Kafka has 0 links. Run it again: it begins anew" in err, err
+    isolated.stop()
+    spawn()
+    assert republish(database, timeout=120).returncode == 0
 
 
 def test_an_undecodable_event_is_published_anyway(spawn, topic, database):

@@ -230,7 +230,8 @@ static void add_low_priority(struct fixture *f, struct pg_conn *conn, const char
 	*event = (struct link_event){ .occurred_at_us = 1, .change = change, .link = f->link };
 	snprintf(event->link.entry.slug, sizeof(event->link.entry.slug), "%s", slug);
 	event->link.entry.version = version;
-	outbox_bulk_init(&bundle, change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_EXPIRY, 1);
+	outbox_bulk_init(&bundle, change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_BACKGROUND,
+	                 1);
 	outbox_bulk_add(&bundle, event);
 	assert_int_equal(outbox_bulk_insert(&bundle, conn), OK);
 	outbox_bulk_clear(&bundle);
