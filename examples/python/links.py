@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Keeps a copy of all links from waymark.links.v1, and prints each change of it as one line of JSON.
 
-    pip install --require-hashes -r requirements.txt  # in a venv; or Debian's python3-confluent-kafka, python3-protobuf
+    pip install --require-hashes -r requirements.txt  # in a venv
     protoc -I ../../proto --python_out=. ../../proto/waymark/v1/link_event.proto
     KAFKA_BROKERS=127.0.0.1:9092 ./links.py
 
 The topic is compacted: its records are the current state of every link. The program reads all partitions from the
 beginning at each start and commits nothing. It belongs to no consumer group, so each process has a complete copy. A
 record without a value means that its key is gone: the link was purged. docs/integrations.md has the guarantees that it
-relies on, and says how to keep the copy in a database.
+relies on; warehouse.py keeps the copy in a database.
 """
 
 import json
@@ -19,7 +19,8 @@ import sys
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from google.protobuf.message import DecodeError
-from visits import settings
+from topics import Topics
+from visits import connection
 from waymark.v1.link_event_pb2 import LinkChange, LinkEvent, LinkState
 
 TOPIC = "waymark.links.v1"
@@ -74,29 +75,24 @@ def take(record, links, versions):
         print(json.dumps(links[slug], ensure_ascii=False), flush=True)
 
 
-def assign_all(consumer):
-    """Reads every partition from its beginning, without a group. Returns the partitions."""
-    try:
-        partitions = consumer.list_topics(TOPIC, timeout=30).topics[TOPIC].partitions
-    except KafkaException as error:
-        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
-    if not partitions:
-        sys.exit(f"kafka: there is no topic {TOPIC}, or this user may not read it")
-    consumer.assign([TopicPartition(TOPIC, partition, OFFSET_BEGINNING) for partition in partitions])
-    return set(partitions)
-
-
 def main():
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
-    # The client wants a name of a group, but assign_all joins none.
+    try:
+        topics = Topics(connection(), [TOPIC])
+    except KafkaException as error:
+        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
+    # The client wants a name of a group, but assign joins none.
     own = {"group.id": os.environ.get("KAFKA_GROUP", "subscriber-links"), "enable.auto.commit": False, "enable.partition.eof": True}
-    consumer = Consumer(settings() | own)
-    unread = assign_all(consumer)  # partitions whose end was not reached yet
+    consumer = Consumer(connection() | own)
+    unread = set(range(topics.known[TOPIC][1]))  # partitions whose end was not reached yet
+    consumer.assign([TopicPartition(TOPIC, partition, OFFSET_BEGINNING) for partition in unread])
     links = {}  # by slug
     versions = {}  # the highest version seen, by slug, also of purged links
     while not stopping:
+        if difference := topics.difference():
+            sys.exit(difference)
         record = consumer.poll(0.2)
         if record is None:
             continue

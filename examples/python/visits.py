@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints each visit on waymark.visits.v1 once, as one line of JSON.
 
-    pip install --require-hashes -r requirements.txt  # in a venv; or Debian's python3-confluent-kafka, python3-protobuf
+    pip install --require-hashes -r requirements.txt  # in a venv
     protoc -I ../../proto --python_out=. ../../proto/waymark/v1/visit_event.proto
     KAFKA_BROKERS=127.0.0.1:9092 ./visits.py
 
@@ -16,8 +16,9 @@ import signal
 import sys
 import uuid
 
-import confluent_kafka
+from confluent_kafka import Consumer, KafkaException
 from google.protobuf.message import DecodeError
+from topics import Topics
 from waymark.v1.visit_event_pb2 import VisitEvent
 
 TOPIC = "waymark.visits.v1"
@@ -27,14 +28,10 @@ TYPE = b"waymark.visit.v1"
 REMEMBERED = 100_000
 
 
-def settings():
+def connection():
+    """How to reach Kafka; the other examples in Python use it, too."""
     chosen = {
         "bootstrap.servers": os.environ.get("KAFKA_BROKERS", "127.0.0.1:9092"),
-        "group.id": os.environ.get("KAFKA_GROUP", "subscriber-python"),
-        # A new group begins at the oldest visit that Kafka still has.
-        "auto.offset.reset": "earliest",
-        # The client commits, every few seconds, only the offsets passed to store_offsets.
-        "enable.auto.offset.store": False,
         # The client logs each attempt to connect. By default it makes 20 a second while Kafka is away.
         "reconnect.backoff.ms": 4000,
     }
@@ -47,6 +44,16 @@ def settings():
     }
     chosen.update({name: os.environ[variable] for name, variable in optional.items() if os.environ.get(variable)})
     return chosen
+
+
+def settings():
+    return connection() | {
+        "group.id": os.environ.get("KAFKA_GROUP", "subscriber-python"),
+        # A new group begins at the oldest visit that Kafka still has.
+        "auto.offset.reset": "earliest",
+        # The client commits, every few seconds, only the offsets passed to store_offsets.
+        "enable.auto.offset.store": False,
+    }
 
 
 class Seen:
@@ -91,10 +98,17 @@ def main():
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
-    consumer = confluent_kafka.Consumer(settings())
+    try:
+        topics = Topics(connection(), [TOPIC])
+    except KafkaException as error:
+        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
+    consumer = Consumer(settings())
     consumer.subscribe([TOPIC])
     seen = Seen()
     while not stopping:
+        if difference := topics.difference():
+            print(difference, file=sys.stderr, flush=True)
+            os._exit(1)  # without a commit: its offset would be one of the old topic
         record = consumer.poll(0.2)
         if record is None:
             continue

@@ -7,13 +7,13 @@ import secrets
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import uuid
 
 import confluent_kafka
 import go_example
 import pytest
+import python_example
 from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings
 from processes import popen
 from waiting import wait_until
@@ -84,13 +84,10 @@ def programs(tmp_path_factory, go):
     proto = str(ROOT / "proto")
     subprocess.run(["make", "-s", "-C", EXAMPLES / "c", f"OUT={built}/c", f"PROTO={proto}", "CFLAGS=-O1 -Wall -Wextra -Werror"], check=True)
     (built / "python").mkdir()
-    for message in ("visit_event", "link_event"):
-        file = f"{proto}/waymark/v1/{message}.proto"
-        subprocess.run(["protoc", "-I", proto, f"--python_out={built}/python", file], check=True)
     in_go = {"go": ([go[0]], {"WAYMARK_PROTO": proto})} if go[0] else {}
     return in_go | {
         "c": ([f"{built}/c/visits"], {}),
-        "python": ([sys.executable, "-B", EXAMPLES / "python/visits.py"], {"PYTHONPATH": f"{built}/python"}),
+        "python": (python_example.command("visits.py"), python_example.environment(built / "python")),
         "node": (["node", EXAMPLES / "node/visits.js"], {"NODE_PATH": str(node_modules()), "WAYMARK_PROTO": proto}),
     }
 
@@ -268,12 +265,8 @@ links.take(Record("seen", {"state": 1}, 2), copy, versions)
 """
 
 
-def test_the_example_of_links_takes_a_later_state_and_no_purged_link(programs):
-    path = os.pathsep.join([programs["python"][1]["PYTHONPATH"], str(EXAMPLES / "python")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-B", "-c", TAKES], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    later, seen, purged = map(json.loads, done.stdout.splitlines())
+def test_the_example_of_links_takes_a_later_state_and_no_purged_link(tmp_path):
+    later, seen, purged = map(json.loads, python_example.run(TAKES, tmp_path).splitlines())
     assert (later["slug"], later["state"]) == ("later", "OTHER")
     assert (seen["slug"], seen["state"]) == ("seen", "ACTIVE")
     assert purged == {"slug": "seen", "purged": True}
@@ -283,7 +276,7 @@ def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_on
     environment = programs["python"][1]
     records = topic("waymark.links.v1")
     kept, gone = user.create(tags=["a"]), user.create()
-    argv = [sys.executable, "-B", EXAMPLES / "python/links.py"]
+    argv = python_example.command("links.py")
     links, second = (start_one("links", argv, environment) for _ in range(2))
     for link in (kept, gone):
         for each in (links, second):  # they do not share the partitions

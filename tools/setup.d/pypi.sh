@@ -26,6 +26,12 @@ schemathesis_install() {
 		"the Schemathesis test of the API will be skipped. Later: tools/setup"
 }
 
+# tests/e2e/test_examples.py runs the subscribers in Python with it.
+examples_install() {
+	pypi_install examples-python examples/python/requirements.txt "packages of the examples in Python" \
+		"the tests of the examples in Python will be skipped. Later: tools/setup"
+}
+
 # It starts deploy/compose/compose.yaml in tests/images/one-machine.
 compose_install() {
 	pypi_install podman-compose tests/images/requirements.txt podman-compose \
