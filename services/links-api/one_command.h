@@ -1,6 +1,6 @@
 /*
- * Options with which links-api does one thing in the database and ends. They read PG_URL and no other
- * variable: who runs them has the database at hand, but not always the whole service. Not
+ * Options with which links-api does one thing in the database and ends. They read PG_URL and no
+ * other variable: who runs them has the database at hand, but not always the whole service. Not
  * thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ONE_COMMAND_H
