@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/links/host_policy.h"
 #include "services/links-api/destinations/destination.h"
@@ -59,4 +60,13 @@ void public_base_short_url(const struct public_base *base, const char *slug,
                            char out[static PUBLIC_BASE_SHORT_URL_SIZE])
 {
 	snprintf(out, PUBLIC_BASE_SHORT_URL_SIZE, "%s/%s", base->url, slug);
+}
+
+const char *public_base_skip(const struct public_base *base, const char *text)
+{
+	const char *bare = strstr(base->url, "://") + strlen("://");
+	const char *prefix = strstr(text, "://") ? base->url : bare;
+	size_t len = strlen(prefix);
+	bool is_ours = strncasecmp(text, prefix, len) == 0 && text[len] == '/' && text[len + 1];
+	return is_ours ? text + len + 1 : NULL;
 }

@@ -55,4 +55,10 @@ bool public_base_owns(const struct public_base *base, const struct destination_h
 void public_base_short_url(const struct public_base *base, const char *slug,
                            char out[static PUBLIC_BASE_SHORT_URL_SIZE]);
 
+/*
+ * What follows the base in a short link as people copy or type it: "abc?x=1" of
+ * "https://wm.example/abc?x=1" and of "wm.example/abc?x=1". NULL: the text is no such link.
+ */
+const char *public_base_skip(const struct public_base *base, const char *text);
+
 #endif

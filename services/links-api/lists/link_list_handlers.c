@@ -1,6 +1,7 @@
 #include "services/links-api/lists/link_list_handlers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "services/links-api/links/link_json.h"
@@ -110,6 +111,17 @@ static enum http_progress answer_error(struct request *r, const struct link_list
 	return response_failure(r, err);
 }
 
+/* Who searches for a short link as a whole means its slug. */
+static void search_slug_of_short_link(const struct public_base *base, char *q)
+{
+	const char *slug = public_base_skip(base, q);
+	size_t len = slug ? strcspn(slug, "/?#") : 0;
+	if (len == 0)
+		return;
+	memmove(q, slug, len);
+	q[len] = '\0';
+}
+
 static enum http_progress answer_query(struct request *r, struct page *page)
 {
 	struct http_problem_fields wrong = { 0 };
@@ -118,6 +130,7 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 		return response_invalid_fields(r, &wrong);
 	if (!request_may_access_links_of(r, page->params.owner_id))
 		return response_other_owner(r);
+	search_slug_of_short_link(&r->api->base, page->params.q);
 	page_make_room(page);
 	enum err err = read_page(r, page);
 	return err == OK ? answer_page(r, page) : answer_error(r, &page->params, err);

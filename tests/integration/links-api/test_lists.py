@@ -211,3 +211,15 @@ def test_an_international_host_is_shown_and_found_as_it_was_typed(new_user):
         found = user.call("GET", f"/api/links?q={urllib.parse.quote(q)}").json["links"]
         assert {each["id"] for each in found} == {link["id"], titled["id"]}
     assert [each["id"] for each in user.call("GET", "/api/links?q=xn--bcher").json["links"]] == [link["id"]]
+
+
+def test_a_short_link_is_found_as_it_was_copied(new_user):
+    user = new_user()
+    link, _ = user.create(), user.create()
+    bare = link["short_url"].partition("://")[2]
+    for q in (link["short_url"], bare, f"{link['short_url']}/", f"{bare.upper().rpartition('/')[0]}/{link['slug']}?utm_source=letter"):
+        found = user.call("GET", f"/api/links?limit=1&q={urllib.parse.quote(q, safe='')}").json
+        assert [each["id"] for each in found["links"]] == [link["id"]], q
+        assert found["pagination"]["next_cursor"] is None
+    for q in (bare.rpartition("/")[0] + "/", bare.rpartition("/")[0] + "/?x"):
+        assert user.call("GET", f"/api/links?q={urllib.parse.quote(q, safe='')}").json["links"] == [], q

@@ -42,6 +42,32 @@ static void builds_short_urls(void **state)
 	}
 }
 
+static void finds_what_follows_the_base(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *base, *text, *rest;
+	} examples[] = {
+		{ "https://wm.example", "https://wm.example/abc?x=1", "abc?x=1" },
+		{ "https://wm.example", "WM.example/abc", "abc" },
+		{ "https://wm.example", "https://wm.example/", NULL },
+		{ "https://wm.example", "wm.example", NULL },
+		{ "https://wm.example", "https://wm.example.org/abc", NULL },
+		{ "https://wm.example", "http://wm.example/abc", NULL },
+		{ "https://wm.example", "/abc", NULL },
+		{ "https://wm.example/r", "wm.example/r/abc", "abc" },
+		{ "https://wm.example/r", "wm.example/abc", NULL },
+	};
+	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+		struct public_base base = base_of(examples[i].base);
+		const char *rest = public_base_skip(&base, examples[i].text);
+		if (examples[i].rest)
+			assert_string_equal(rest, examples[i].rest);
+		else
+			assert_null(rest);
+	}
+}
+
 static void refuses_urls_that_a_slug_cannot_follow(void **state)
 {
 	(void)state;
@@ -108,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(builds_short_urls),
+		cmocka_unit_test(finds_what_follows_the_base),
 		cmocka_unit_test(refuses_urls_that_a_slug_cannot_follow),
 		cmocka_unit_test(owns_its_name_in_every_spelling),
 		cmocka_unit_test(owns_an_address_on_its_own_port_only),

@@ -49,7 +49,7 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
 }
 
 /** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
-function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
+function Tiles({ source, totals, bots }: { source: Source; totals: Totals; bots: Bots }) {
   const { compared } = totals; // null: not kept
   const range = `${formatSpan(totals.from, totals.to)} (${currentZone()})`;
   return (
@@ -60,7 +60,7 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
         {bots !== "only" && <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />}
       </dl>
       <p class="hint">
-        {bots !== "only" && t("unique.hint")}{" "}
+        {bots !== "only" && t("unique.hint")} {!source.name.startsWith("link-") && t("totals.hint")}{" "}
         <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
           {t("privacy")}
         </a>
@@ -72,7 +72,7 @@ function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
 
 function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name: string }) {
   const { interval, points, compared } = series;
-  const names = [t("visits"), ...(bots === "only" ? [] : [t("unique"), t("bots")]), ...(compared ? [t("before.visits")] : [])];
+  const names = [bots === "include" ? t("bots.include") : t("visits"), ...(bots === "only" ? [] : [t("unique"), t("bots")]), ...(compared ? [t("before.visits")] : [])];
   const rows = points.map((point, at) => {
     const before = compared?.points[at];
     const own = [shownCount(point, bots), ...(bots === "only" ? [] : [point.unique_visitors, point.bots])].map((count) => (isFuture(point.start) ? "" : count));
@@ -123,7 +123,7 @@ function SeriesTable({ series, bots, name }: { series: Series; bots: Bots; name:
 /** What the figures are limited to, as part of the name of a file: "not-country-DE". */
 function conditions(filters: Filter[], bots: Bots): string[] {
   const named = filters.map(({ dimension, value, isExcluded }) => `${isExcluded ? "not-" : ""}${dimension}-${value || "unknown"}`);
-  return [...named, ...(bots === "only" ? ["bots"] : [])].map((name) => name.replaceAll(/[^\p{L}\p{N}.-]/gu, "_"));
+  return [...named, ...({ "": [], include: ["with-bots"], only: ["bots"] }[bots] ?? [])].map((name) => name.replaceAll(/[^\p{L}\p{N}.-]/gu, "_"));
 }
 
 function FilterChips({ filters }: { filters: Filter[] }) {
@@ -182,7 +182,7 @@ export function Statistics({ source }: { source: Source }) {
       <section class="card" aria-label={t("chart.label")}>
         {data ? (
           <>
-            <Tiles totals={data.totals} bots={bots} />
+            <Tiles source={source} totals={data.totals} bots={bots} />
             <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} bots={bots} />
             <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>
