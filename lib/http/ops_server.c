@@ -58,14 +58,15 @@ static enum readiness readiness(const struct ops_server *s, struct json *failing
 static enum http_progress handle_ready(void *ctx, struct http_exchange *x)
 {
 	const struct ops_server *s = ctx;
-	const struct ops_server_count *count = &s->config.count;
 	struct json *failing = json_new_array();
 	enum readiness state = readiness(s, failing);
 	struct json *body = json_new_object();
 	json_set_text(body, "status", readiness_names[state]);
 	json_set(body, "failing", failing);
-	if (count->name)
+	for (size_t i = 0; i < s->config.count_count; i++) {
+		const struct ops_server_count *count = &s->config.counts[i];
 		json_set_int(body, count->name, count->value(count->ctx));
+	}
 
 	struct strbuf text;
 	strbuf_init(&text, READY_BYTES_MAX);

@@ -34,7 +34,7 @@ struct ops_server_check {
 
 /* A number that /readyz also says. The function runs in the server's thread and must not block. */
 struct ops_server_count {
-	const char *name; /* "events_queued"; NULL: there is none */
+	const char *name; /* "events_queued" */
 	int64_t (*value)(void *ctx);
 	void *ctx;
 };
@@ -44,7 +44,8 @@ struct ops_server_config {
 	uint16_t port;
 	const struct ops_server_check *checks; /* borrowed */
 	size_t check_count;
-	struct ops_server_count count;
+	const struct ops_server_count *counts; /* borrowed */
+	size_t count_count;
 	struct metrics *metrics;
 	const struct clock *clock;
 	const struct log *log;

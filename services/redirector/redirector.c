@@ -51,6 +51,7 @@ struct redirector {
 	struct redirect *redirect;
 
 	struct ops_server_check checks[3];
+	struct ops_server_count counts[2];
 	struct ops_server *ops;
 	struct redis_pipeline_config pipeline;
 	struct http_loop_hook loop_hook;
@@ -312,6 +313,12 @@ static int64_t count_queued_events(void *ctx)
 
 static enum err serve_operators(struct redirector *r)
 {
+	r->counts[0] = (struct ops_server_count){ .name = "events_queued",
+		                                  .value = count_queued_events,
+		                                  .ctx = r->events };
+	r->counts[1] = (struct ops_server_count){ .name = "events_dropped",
+		                                  .value = event_shipper_dropped_lately,
+		                                  .ctx = r->events };
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis",
 		                                  .ready = can_redirect,
 		                                  .ctx = r,
@@ -329,9 +336,8 @@ static enum err serve_operators(struct redirector *r)
 			.port = (uint16_t)r->config->ops_port,
 			.checks = r->checks,
 			.check_count = 3,
-			.count = { .name = "events_queued",
-	                           .value = count_queued_events,
-	                           .ctx = r->events },
+			.counts = r->counts,
+			.count_count = 2,
 			.metrics = r->metrics,
 			.clock = r->clock,
 			.log = r->log,

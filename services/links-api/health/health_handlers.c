@@ -32,9 +32,9 @@ static void add_self(const struct request *r, struct health_report *report)
 	if (report->count == HEALTH_PROBE_PROCESSES_MAX)
 		return;
 	struct health_process *self = &report->processes[report->count++];
-	*self = (struct health_process){ .name = SELF,
-		                         .status = HEALTH_READY,
-		                         .events_queued = -1 };
+	*self = (struct health_process){
+		.name = SELF, .status = HEALTH_READY, .events_queued = -1, .events_dropped = -1
+	};
 	if (!pg_pool_is_reachable(r->api->pg)) {
 		self->status = HEALTH_UNREADY;
 		snprintf(self->failing[self->failing_count++], HEALTH_PROBE_CHECK_SIZE, "postgres");

@@ -49,6 +49,14 @@ static void set_time_or_null(struct json *object, const char *name, int64_t time
 		json_set_null(object, name);
 }
 
+static void set_count_or_null(struct json *object, const char *name, int64_t count)
+{
+	if (count >= 0)
+		json_set_int(object, name, count);
+	else
+		json_set_null(object, name);
+}
+
 /* --- parts --- */
 
 static struct json *service_json(const struct health_process *process)
@@ -65,10 +73,8 @@ static struct json *service_json(const struct health_process *process)
 	else
 		json_set_null(service, "reason");
 	json_set(service, "failing", failing);
-	if (process->events_queued >= 0)
-		json_set_int(service, "events_queued", process->events_queued);
-	else
-		json_set_null(service, "events_queued");
+	set_count_or_null(service, "events_queued", process->events_queued);
+	set_count_or_null(service, "events_dropped", process->events_dropped);
 	return service;
 }
 
@@ -177,6 +183,8 @@ static void judge_processes(const struct health_report *report, struct json *pro
 			add_problem(problems, "WaymarkServiceMissing", process->name);
 		else if (process->status != HEALTH_READY)
 			add_problem(problems, kinds[process->status], subject);
+		if (process->events_dropped > 0)
+			add_problem(problems, "WaymarkEventsDropped", subject);
 	}
 }
 

@@ -38,13 +38,13 @@ static bool read_failing(const struct json *list, struct health_process *process
 }
 
 /* False if there is something else than a count. Other services and older versions have none. */
-static bool read_events_queued(const struct json *value, struct health_process *process)
+static bool read_count(const struct json *value, int64_t *out)
 {
 	if (!value)
 		return true;
 	if (json_type(value) != JSON_INT || json_int(value) < 0)
 		return false;
-	process->events_queued = json_int(value);
+	*out = json_int(value);
 	return true;
 }
 
@@ -75,14 +75,15 @@ void health_probe_read(int status, const char *body, size_t len, struct health_p
 	if (json_parse(body, len, &json, reason) != OK)
 		return;
 	if (json_type(json) == JSON_OBJECT && read_failing(json_get(json, "failing"), process) &&
-	    read_events_queued(json_get(json, "events_queued"), process))
+	    read_count(json_get(json, "events_queued"), &process->events_queued) &&
+	    read_count(json_get(json, "events_dropped"), &process->events_dropped))
 		process->status = status_of(status, json);
 	bool is_contradiction = (process->status == HEALTH_READY) != (process->failing_count == 0);
 	if (process->status != HEALTH_INVALID && is_contradiction)
 		process->status = HEALTH_INVALID;
 	if (process->status == HEALTH_INVALID) {
 		process->failing_count = 0;
-		process->events_queued = -1;
+		process->events_queued = process->events_dropped = -1;
 	}
 	json_free(json);
 }
@@ -93,7 +94,9 @@ static struct health_process *add_process(struct health_report *report,
                                           const struct health_target *target)
 {
 	struct health_process *process = &report->processes[report->count++];
-	*process = (struct health_process){ .status = HEALTH_UNREACHABLE, .events_queued = -1 };
+	*process = (struct health_process){ .status = HEALTH_UNREACHABLE,
+		                            .events_queued = -1,
+		                            .events_dropped = -1 };
 	snprintf(process->name, sizeof(process->name), "%s", target->name);
 	return process;
 }

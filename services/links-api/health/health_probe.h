@@ -41,7 +41,8 @@ struct health_process {
 	enum health_status status;
 	enum health_reason reason;
 	size_t failing_count;
-	int64_t events_queued; /* in the journal of a redirector; -1: not known, or has none */
+	/* Of a redirector: in its journal, and lost lately. -1: not known, or another service. */
+	int64_t events_queued, events_dropped;
 	char failing[HEALTH_PROBE_FAILING_MAX][HEALTH_PROBE_CHECK_SIZE];
 };
 
@@ -61,7 +62,7 @@ void health_probe_run(const struct health_target *targets, size_t count,
 
 /*
  * What a response of /readyz means: status is its HTTP status. A body that is not {status,
- * failing}, or does not fit the HTTP status, is HEALTH_INVALID. events_queued may be missing. Pure.
+ * failing}, or does not fit the HTTP status, is HEALTH_INVALID. Counts may be missing. Pure.
  */
 void health_probe_read(int status, const char *body, size_t len, struct health_process *process);
 

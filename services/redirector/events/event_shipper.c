@@ -37,6 +37,10 @@ struct event_shipper {
 	pthread_t thread;
 	_Atomic bool is_stopping;
 	_Atomic bool is_dropping;
+	const struct clock *clock;
+	pthread_mutex_t losses_lock;
+	int64_t last_loss_us; /* steady; 0: none yet */
+	int64_t recent_losses;
 	atomic_uint_fast64_t
 		rejected; /* by Kafka for good: acked in the journal, counted as dropped */
 	atomic_uint_fast64_t dropped; /* never stored in a journal */
@@ -132,9 +136,29 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m, s
 	metrics_before_render(m, show_counts, shipper);
 }
 
-/* Logs the first of consecutive losses only: there may be thousands per second. */
-static void log_loss(struct event_shipper *shipper, enum err reason)
+static bool is_recent(const struct event_shipper *shipper, int64_t now_us)
 {
+	return shipper->last_loss_us && now_us - shipper->last_loss_us <= CLOCK_US_PER_HOUR;
+}
+
+int64_t event_shipper_dropped_lately(void *arg)
+{
+	struct event_shipper *shipper = arg;
+	pthread_mutex_lock(&shipper->losses_lock);
+	int64_t count =
+		is_recent(shipper, clock_steady_us(shipper->clock)) ? shipper->recent_losses : 0;
+	pthread_mutex_unlock(&shipper->losses_lock);
+	return count;
+}
+
+/* Logs the first of consecutive losses only: there may be thousands per second. */
+static void note_loss(struct event_shipper *shipper, enum err reason)
+{
+	int64_t now_us = clock_steady_us(shipper->clock);
+	pthread_mutex_lock(&shipper->losses_lock);
+	shipper->recent_losses = is_recent(shipper, now_us) ? shipper->recent_losses + 1 : 1;
+	shipper->last_loss_us = now_us;
+	pthread_mutex_unlock(&shipper->losses_lock);
 	if (!atomic_exchange(&shipper->is_dropping, true))
 		log_error(shipper->log, "events_dropped", LOG_TEXT("reason", err_name(reason)));
 }
@@ -149,7 +173,7 @@ static void on_delivery(void *ctx, void *opaque, enum err result)
 	journal_ack(journal_shard_journal(shipper->shards[packed % SHARDS]), packed / SHARDS);
 	if (result == ERR_INVALID) {
 		atomic_fetch_add(&shipper->rejected, 1);
-		log_loss(shipper, result);
+		note_loss(shipper, result);
 	} else if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed)) {
 		atomic_store(&shipper->is_dropping, false);
 	}
@@ -282,6 +306,8 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 {
 	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
 	shipper->log = config->log;
+	shipper->clock = config->clock;
+	pthread_mutex_init(&shipper->losses_lock, NULL);
 	struct creation creation = { .shipper = shipper, .config = config };
 	scheduling_call_at_lower_priority(create_producer, &creation);
 	if (creation.result != OK) {
@@ -303,7 +329,7 @@ void event_shipper_append(struct event_shipper *shipper, struct redirect_event *
 	if (e == OK)
 		return;
 	atomic_fetch_add(&shipper->dropped, 1);
-	log_loss(shipper, e);
+	note_loss(shipper, e);
 }
 
 bool event_shipper_is_healthy(void *arg)
@@ -343,5 +369,6 @@ void event_shipper_free(struct event_shipper *shipper)
 	kafka_producer_free(shipper->producer);
 	for (size_t i = 0; i < SHARDS; i++)
 		journal_shard_free(shipper->shards[i]);
+	pthread_mutex_destroy(&shipper->losses_lock);
 	free(shipper);
 }

@@ -59,6 +59,12 @@ struct event_shipper_counts {
 	uint64_t dropped;
 };
 
+/*
+ * For /readyz: the events that were dropped until now, without a pause of an hour between them. 0
+ * again once the last one was an hour ago, so that people who look see recent losses only.
+ */
+int64_t event_shipper_dropped_lately(void *shipper);
+
 /* A consistent snapshot: the equation above holds in it. */
 struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper);
 

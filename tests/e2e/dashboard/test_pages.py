@@ -164,7 +164,7 @@ def test_a_filter_keeps_what_is_typed_while_the_list_arrives(env, page, window, 
 
 
 KINDS = (
-    "CountingLagging", "CountingStalled", "Degraded", "JanitorTaskLate", "KafkaUnreachable", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "RedisUnreachable", "ServiceMissing",
+    "CountingLagging", "CountingStalled", "Degraded", "EventsDropped", "JanitorTaskLate", "KafkaUnreachable", "NotReady", "OutboxRelayMissing", "OutboxStale", "PartitionsHalted", "RedisUnreachable", "ServiceMissing",
     "TargetDown",
 )  # fmt: skip
 
@@ -178,8 +178,8 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     shown["problems"] = [{"kind": f"Waymark{kind}", "subject": f"<b>{kind}</b>"} for kind in KINDS]
     assert isinstance(next(each["events_queued"] for each in shown["services"] if each["name"] == "redirector"), int)
     shown["services"] = [
-        {"name": "redirector", "address": f"10.0.0.{n}:9090", "status": status, "reason": reason, "failing": [], "events_queued": queued}
-        for n, (status, reason, queued) in enumerate([("ready", None, 12_000), ("ready", None, 345), ("unreachable", "timeout", None)])
+        {"name": "redirector", "address": f"10.0.0.{n}:9090", "status": status, "reason": reason, "failing": [], "events_queued": queued, "events_dropped": lost}
+        for n, (status, reason, queued, lost) in enumerate([("ready", None, 12_000, 7), ("ready", None, 345, 0), ("unreachable", "timeout", None, None)])
     ]
     page.route("**/api/admin/health", lambda route: route.fulfill(json=shown))
     expect(page.locator(".health-problems > li")).to_have_count(len(KINDS))
@@ -188,6 +188,8 @@ def test_an_administrator_sees_the_health_and_what_to_do(env, page, window, user
     expect(page.get_by_text("Clicks are kept in the redirectors' journals and counted later")).to_be_visible()
     journals = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks that wait for Kafka")
     expect(journals.locator("dd")).to_have_text("≥ 12,345")
+    lost = page.get_by_role("region", name="Counting").locator("div").filter(has_text="Clicks lost lately")
+    expect(lost.locator("dd")).to_have_text("≥ 7")
     assert window.violations() == []
     with window.context.expect_page() as opened:
         page.get_by_role("link", name="Runbook: WaymarkNotReady").click()

@@ -202,7 +202,8 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
     for choice, visits, shown in (("Humans only", 2, figures), ("Humans and bots", 3, figures), ("Bots only", 1, figures[:1])):
         page.get_by_label("Which visits").select_option(choice)
         expect(page.locator(".tile dt")).to_have_text(shown)
-        expect(page.locator(".as-table thead th")).to_have_text(["Time", *shown])
+        of_all = choice == "Humans and bots"  # then "Visits" beside "Bots" would be read as humans
+        expect(page.locator(".as-table thead th")).to_have_text(["Time", choice if of_all else "Visits", *shown[1:]])
         expect(page.locator(".tile-count").first).to_have_text(str(visits))
         expect(page.locator(".as-table tbody tr").last.locator("td").first).to_have_text(str(visits))
         chart.press("End")
@@ -266,13 +267,16 @@ def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visi
 
     today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
     days = f"{today - datetime.timedelta(days=6)}-to-{today}"
-    for path, name in (("/?range=7d", "all"), ("/?range=7d&country=DE&not_browser=Firefox", "all-country-DE-not-browser-Firefox"), ("/?range=7d&tag=spring", "tag-spring"), (f"/links/{link['id']}?range=7d", f"link-{link['slug']}")):
+    for path, name in (("/?range=7d", "all"), ("/?range=7d&country=DE&not_browser=Firefox", "all-country-DE-not-browser-Firefox"), ("/?range=7d&tag=spring", "tag-spring"), (f"/links/{link['id']}?range=7d", f"link-{link['slug']}"), ("/?range=7d&bots=include", "all-with-bots")):
         window.goto(path)
         expect(page.get_by_text("A unique visitor counts once per link and day (UTC). Visits without a known address count as visits only.")).to_be_visible()
         file, lines = saved("Save as CSV")
         assert file == f"visits-{name}-{days}.csv"
-        assert (lines[0], lines[-1]) == ("Time (Europe/Berlin),Visits,Unique visitors,Bots", f"{today} 00:00,1,1,0")
+        expect(page.get_by_text("Visits of deleted links are left out.")).to_be_visible(visible="/links/" not in path)
+        visits = "Humans and bots" if "bots=include" in path else "Visits"
+        assert (lines[0], lines[-1]) == (f"Time (Europe/Berlin),{visits},Unique visitors,Bots", f"{today} 00:00,1,1,0")
         assert len(lines) == 8
+    window.goto(f"/links/{link['id']}?range=7d")
     expect(page.get_by_text("times in UTC")).to_be_visible()
     file, lines = saved("CSV")
     assert file == f"single-visits-{link['slug']}-{days}.csv" and ",DE," in lines[1]

@@ -28,7 +28,7 @@ LIES = [
     (200, {"status": "unready", "failing": ["journal"]}), (503, {"status": "ready", "failing": []}), (200, {"status": "ready", "failing": ["journal"]}),
     (503, {"status": "unready", "failing": []}), (200, {"status": "ready"}), (200, {"status": "fine", "failing": []}), (200, {"status": ["ready"], "failing": []}),
     (503, {"status": "unready", "failing": ["<script>"]}), (503, {"status": "unready", "failing": ["x" * 40]}), (503, {"status": "unready", "failing": ["a"] * 10}),
-    (200, {**READY[1], "events_queued": -1}), (200, {**READY[1], "events_queued": "1"}),
+    (200, {**READY[1], "events_queued": -1}), (200, {**READY[1], "events_queued": "1"}), (200, {**READY[1], "events_dropped": 0.5}),
     (200, []), (200, "<html>ready</html>"), (200, ""), (404, {"status": "ready", "failing": []}), (302, ""), (200, " " * 5000 + json.dumps(READY[1])),
 ]  # fmt: skip
 
@@ -148,6 +148,14 @@ def test_clicks_that_wait_in_journals_are_shown(admin_of, process):
     admin = admin_of([("redirector", each.address) for each in (waiting, empty, old)])
     answer = wait_for(admin, dict.fromkeys([waiting.address, empty.address, old.address, ""], ("ready", None, [])))
     assert {each["address"]: each["events_queued"] for each in answer["services"]} == {waiting.address: 2**40, empty.address: 0, old.address: None, "": None}
+
+
+def test_lost_clicks_are_a_problem_though_every_check_is_fine(admin_of, process):
+    losing, fine = process((200, {**READY[1], "events_dropped": 12})), process((200, {**READY[1], "events_dropped": 0}))
+    admin = admin_of([("redirector", losing.address), ("redirector", fine.address)])
+    answer = wait_for(admin, dict.fromkeys([losing.address, fine.address, ""], ("ready", None, [])))
+    assert {each["address"]: each["events_dropped"] for each in answer["services"]} == {losing.address: 12, fine.address: 0, "": None}
+    assert [each["subject"] for each in answer["problems"] if each["kind"] == "WaymarkEventsDropped"] == [f"redirector {losing.address}"]
 
 
 def test_a_process_that_lies_is_never_ready(admin_of, process):

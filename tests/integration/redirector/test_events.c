@@ -224,6 +224,38 @@ static void counts_add_up_at_every_scrape(void **state)
 	event_shipper_free(shipper);
 }
 
+static void says_for_an_hour_how_many_events_were_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct clock_fake clock;
+	struct kafka_config nowhere = f->config.kafka;
+	snprintf(nowhere.brokers, sizeof(nowhere.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	clock_fake_init(&clock, clock_now_us(clock_system()));
+	struct event_shipper_config config = {
+		.kafka = &nowhere,
+		.journal_dir = f->journal_dir,
+		.bytes_max = (size_t)256 * 1024,
+		.clock = &clock.clock,
+		.log = f->log,
+		.metrics = f->metrics,
+	};
+	struct event_shipper *shipper = NULL;
+	assert_int_equal(event_shipper_new(&config, &shipper), OK);
+	assert_int_equal(event_shipper_dropped_lately(shipper), 0);
+	append_events(shipper);
+	int64_t dropped = event_shipper_dropped_lately(shipper);
+	assert_true(dropped > 0);
+	assert_int_equal(event_shipper_count(shipper).dropped, dropped);
+	clock_fake_advance(&clock, CLOCK_US_PER_HOUR);
+	append_events(shipper);
+	assert_int_equal(event_shipper_dropped_lately(shipper), dropped + APPENDED);
+	clock_fake_advance(&clock, CLOCK_US_PER_HOUR + 1);
+	assert_int_equal(event_shipper_dropped_lately(shipper), 0);
+	append_events(shipper);
+	assert_int_equal(event_shipper_dropped_lately(shipper), APPENDED);
+	event_shipper_free(shipper);
+}
+
 /* --- the content of an event --- */
 
 static void create_salts(struct fixture *f)
@@ -344,6 +376,7 @@ int main(void)
 		TEST(one_visitor_does_not_take_the_journal_from_all_others),
 		TEST(the_next_redirector_ships_unacknowledged_events),
 		TEST(counts_add_up_at_every_scrape),
+		TEST(says_for_an_hour_how_many_events_were_lost),
 		TEST(describes_the_visitor_without_the_address),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);

@@ -24,14 +24,15 @@ static int64_t forty_two(void *ctx)
 	return 42;
 }
 
-static void start_with_count(struct ops *o, struct ops_server_count count)
+static void start_with_counts(struct ops *o, const struct ops_server_count *counts, size_t count)
 {
 	*o = (struct ops){ .postgres = 1, .redis = 1, .metrics = metrics_new() };
 	o->checks[0] = (struct ops_server_check){ "postgres", is_set, &o->postgres, NULL };
 	o->checks[1] = (struct ops_server_check){ "redis", is_set, &o->redis, NULL };
 	struct ops_server_config config = { .checks = o->checks,
 		                            .check_count = 2,
-		                            .count = count,
+		                            .counts = counts,
+		                            .count_count = count,
 		                            .metrics = o->metrics,
 		                            .clock = clock_system() };
 	assert_int_equal(ops_server_start(&config, &o->server), OK);
@@ -40,7 +41,7 @@ static void start_with_count(struct ops *o, struct ops_server_count count)
 
 static void start(struct ops *o)
 {
-	start_with_count(o, (struct ops_server_count){ 0 });
+	start_with_counts(o, NULL, 0);
 }
 
 static void stop(struct ops *o)
@@ -78,12 +79,15 @@ static void names_the_failing_checks(void **state)
 	stop(&o);
 }
 
-static void says_a_count_beside_the_checks(void **state)
+static void says_its_counts_beside_the_checks(void **state)
 {
 	(void)state;
 	struct ops o;
-	start_with_count(&o, (struct ops_server_count){ "events_queued", forty_two, NULL });
-	check(&o, READY, 200, "{\"status\":\"ready\",\"failing\":[],\"events_queued\":42}");
+	const struct ops_server_count counts[] = { { "events_queued", forty_two, NULL },
+		                                   { "events_dropped", forty_two, NULL } };
+	start_with_counts(&o, counts, 2);
+	check(&o, READY, 200,
+	      "{\"status\":\"ready\",\"failing\":[],\"events_queued\":42,\"events_dropped\":42}");
 	stop(&o);
 }
 
@@ -193,7 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_the_failing_checks),
-		cmocka_unit_test(says_a_count_beside_the_checks),
+		cmocka_unit_test(says_its_counts_beside_the_checks),
 		cmocka_unit_test(is_live_but_not_ready_while_draining),
 		cmocka_unit_test(shows_the_metrics),
 		cmocka_unit_test(shows_readiness_in_the_metrics),

@@ -105,9 +105,9 @@ function Fact({ name, value, note }: { name: string; value: ComponentChildren; n
   );
 }
 
-/** Clicks in the journals of all redirectors; at least, if some do not say how many. */
-function inJournals(services: Service[]): string {
-  const counts = services.filter(({ name }) => name === "redirector").map(({ events_queued }) => events_queued);
+/** The sum over all redirectors; at least that, if some do not say how many. */
+function ofRedirectors(services: Service[], count: "events_queued" | "events_dropped"): string {
+  const counts = services.filter(({ name }) => name === "redirector").map((service) => service[count]);
   const sum = formatCount(counts.reduce<number>((sum, count) => sum + (count ?? 0), 0));
   if (counts.length === 0) return "–";
   return counts.includes(null) ? `≥ ${sum}` : sum;
@@ -118,7 +118,8 @@ function Backlogs({ health: { services, counting, outbox, rollups, purge, schema
     <div class="health-facts">
       <Facts title={t("health.counting")}>
         <Fact name={t("health.as_of")} value={counting.as_of ? formatTime(counting.as_of) : t("never")} note={counting.lag_ms === null ? undefined : t("health.behind", { time: lasting(counting.lag_ms) })} />
-        <Fact name={t("health.journals")} value={inJournals(services)} />
+        <Fact name={t("health.journals")} value={ofRedirectors(services, "events_queued")} />
+        <Fact name={t("health.lost")} value={ofRedirectors(services, "events_dropped")} />
         <Fact name={t("health.partitions")} value={formatCount(counting.partitions)} note={counting.halted.length > 0 ? tn("health.halted", counting.halted.length) : undefined} />
         {counting.halted.map((each) => (
           <Fact key={`${each.topic}/${each.partition}`} name={`${each.topic}/${each.partition}`} value={each.reason} note={formatRelative(each.halted_at)} />
