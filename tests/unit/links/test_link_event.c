@@ -180,7 +180,7 @@ static void decodes_an_unknown_change_of_a_newer_sender_as_an_update(void **stat
 	Waymark__V1__Link link = foreign_link();
 	Waymark__V1__LinkEvent message = WAYMARK__V1__LINK_EVENT__INIT;
 	message.occurred_at_us = 1;
-	message.change = (Waymark__V1__LinkChange)10;
+	message.change = (Waymark__V1__LinkChange)(LINK_CHANGE_REPUBLISHED + 1);
 	message.link = &link;
 	assert_int_equal(decode_message(&message, out), OK);
 	assert_int_equal(out->change, LINK_CHANGE_UPDATED);
