@@ -19,7 +19,7 @@ import sys
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from google.protobuf.message import DecodeError
-from topics import Topics
+from topics import Topics, reason
 from visits import connection
 from waymark.v1.link_event_pb2 import LinkChange, LinkEvent, LinkState
 
@@ -82,7 +82,7 @@ def main():
     try:
         topics = Topics(connection(), [TOPIC])
     except KafkaException as error:
-        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
+        sys.exit(f"kafka: {reason(error)}")
     # The client wants a name of a group, but assign joins none.
     own = {"group.id": os.environ.get("KAFKA_GROUP", "subscriber-links"), "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(connection() | own)

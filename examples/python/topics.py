@@ -6,11 +6,25 @@ ones mean nothing on them. The client may then skip records, or read nothing mor
 
 import time
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 PERIOD_S = 60
 TIMEOUT_S = 10
+
+
+def reason(error):
+    """What a KafkaException of this file says on stderr."""
+    cause = error.args[0]
+    is_away = cause.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+    return f"{cause.str()}; are KAFKA_BROKERS, user and password right?" if is_away else cause.str()
+
+
+def result(name, future):
+    try:
+        return future.result()
+    except KafkaException as error:
+        raise KafkaException(KafkaError(error.args[0].code(), f"{name}: {error.args[0].str()}")) from error
 
 
 class Topics:
@@ -24,7 +38,7 @@ class Topics:
 
     def describe(self):
         futures = self.admin.describe_topics(TopicCollection(self.names), request_timeout=TIMEOUT_S)
-        found = {name: future.result() for name, future in futures.items()}
+        found = {name: result(name, future) for name, future in futures.items()}
         self.asked_at = time.monotonic()
         self.due = self.asked_at + PERIOD_S
         return {name: (str(topic.topic_id), len(topic.partitions)) for name, topic in found.items()}

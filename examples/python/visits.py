@@ -18,7 +18,7 @@ import uuid
 
 from confluent_kafka import Consumer, KafkaException
 from google.protobuf.message import DecodeError
-from topics import Topics
+from topics import Topics, reason
 from waymark.v1.visit_event_pb2 import VisitEvent
 
 TOPIC = "waymark.visits.v1"
@@ -101,7 +101,7 @@ def main():
     try:
         topics = Topics(connection(), [TOPIC])
     except KafkaException as error:
-        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
+        sys.exit(f"kafka: {reason(error)}")
     consumer = Consumer(settings())
     consumer.subscribe([TOPIC])
     seen = Seen()

@@ -10,7 +10,7 @@ belongs to no consumer group: one process fills one database, and Kafka stores n
 
 Visits are read on from the stored offsets; a repeated one has an event_id that is in the table already. Links are read
 from the beginning at each start, and those that the topic no longer has are deleted when its end is reached. So it does
-not matter how long the program was away. docs/integrations.md has the guarantees that it relies on.
+not matter how long the program was away. Visits of a purged link stay. docs/integrations.md has the guarantees that it relies on.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import uuid
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from google.protobuf.message import DecodeError
-from topics import Topics
+from topics import Topics, reason
 from visits import connection
 from waymark.v1.link_event_pb2 import LinkChange, LinkEvent, LinkState
 from waymark.v1.visit_event_pb2 import VisitEvent
@@ -40,15 +40,18 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS topics (topic TEXT PRIMARY KEY, id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS offsets (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL); -- of visits
 CREATE TABLE IF NOT EXISTS visits (
-  event_id TEXT PRIMARY KEY, occurred_at_us INTEGER, link_id INTEGER, slug TEXT, is_bot INTEGER, is_unique INTEGER,
-  country TEXT, browser TEXT, os TEXT, device TEXT, referrer_host TEXT, utm_source TEXT, utm_campaign TEXT);
+  event_id TEXT PRIMARY KEY, occurred_at_us INTEGER, link_id INTEGER, slug TEXT, owner_id INTEGER, tags TEXT,
+  is_bot INTEGER, bot_reason TEXT, is_unique INTEGER, country TEXT, region TEXT, city TEXT, language TEXT, browser TEXT,
+  browser_version TEXT, os TEXT, os_version TEXT, device TEXT, referrer_host TEXT, referrer_source TEXT, utm_source TEXT,
+  utm_medium TEXT, utm_campaign TEXT, destination_host TEXT, status INTEGER, latency_us INTEGER);
 -- seen: the last start that found the slug on the topic. Purged links keep their row, so that no late record revives them.
 CREATE TABLE IF NOT EXISTS links (
   slug TEXT PRIMARY KEY, seen INTEGER NOT NULL, version INTEGER NOT NULL, purged INTEGER NOT NULL, id INTEGER, state TEXT,
   original_url TEXT, title TEXT, owner_id INTEGER, tags TEXT, starts_at_us INTEGER, expires_at_us INTEGER);
 """
-VISIT = """event_id occurred_at_us link_id slug is_bot is_unique
-  country browser os device referrer_host utm_source utm_campaign""".split()
+VISIT = """event_id occurred_at_us link_id slug owner_id tags is_bot bot_reason is_unique country region city language
+  browser browser_version os os_version device referrer_host referrer_source utm_source utm_medium utm_campaign
+  destination_host status latency_us""".split()
 LINK = "slug seen version purged id state original_url title owner_id tags starts_at_us expires_at_us".split()
 
 
@@ -75,6 +78,10 @@ def decoded(record, kind, message):
     except (DecodeError, ValueError) as error:
         print(f"no {message.DESCRIPTOR.name}: {record.topic()} {record.partition()}, offset {record.offset()}: {error}", file=sys.stderr)
         return None
+
+
+def as_json(texts):
+    return json.dumps(list(texts), ensure_ascii=False)
 
 
 class Copy:
@@ -116,8 +123,9 @@ class Copy:
     def add_visit(self, record):
         visit = decoded(record, b"waymark.visit.v1", VisitEvent)
         if visit:
-            values = {name: getattr(visit, name) for name in VISIT}
-            self.db.execute(ADD_VISIT, values | {"event_id": str(uuid.UUID(bytes=visit.event_id))})
+            row = {name: getattr(visit, name) for name in VISIT}
+            row |= {"event_id": str(uuid.UUID(bytes=visit.event_id)), "tags": as_json(visit.tags)}
+            self.db.execute(ADD_VISIT, row)
 
     def put_link(self, record):
         row = dict.fromkeys(LINK) | {"slug": record.key().decode(), "seen": self.start}
@@ -133,7 +141,7 @@ class Copy:
             row |= {name: getattr(event.link, name) for name in LINK[4:]}
             # A later version may send a state that this program does not know.
             row["state"] = LinkState.Name(row["state"]).removeprefix("LINK_STATE_") if row["state"] in LinkState.values() else "OTHER"
-            row["tags"] = json.dumps(list(row["tags"]), ensure_ascii=False)
+            row["tags"] = as_json(row["tags"])
         self.db.execute(PUT_LINK, row)
 
     def delete_unseen(self):
@@ -198,7 +206,7 @@ def main():
         copy.expect(topics.known)
         run(copy, consumer, topics)
     except KafkaException as error:
-        sys.exit(f"kafka: {error.args[0].str()}; is KAFKA_BROKERS right?")
+        sys.exit(f"kafka: {reason(error)}")
     finally:
         consumer.close()
 

@@ -72,7 +72,7 @@ def warehouse(env, tmp_path):
     made.kill()
 
 
-def test_kills_and_repeats_change_no_count(env, user, visitor, topic, warehouse):
+def test_kills_and_repeats_change_no_count(env, user, visitor, topic, messages, warehouse):
     visits = topic("waymark.visits.v1")
     links = [user.create() for _ in range(3)]
     for turn in range(4):
@@ -90,7 +90,7 @@ def test_kills_and_repeats_change_no_count(env, user, visitor, topic, warehouse)
         for undecodable in (b"\xff\xff", None):
             producer.produce(record.topic(), key=record.key(), value=undecodable, headers=record.headers())
     assert producer.flush(30) == 0
-    last = user.create()
+    last = user.create(tags=["späti"])
     assert visitor.follow(last["slug"]).status == 302
     warehouse.start()
     wait_until(lambda: warehouse.counts(last) == (1, 0), SECONDS, "the visit after the repeats")
@@ -99,6 +99,9 @@ def test_kills_and_repeats_change_no_count(env, user, visitor, topic, warehouse)
     for link in links:
         stats = user.stats(link["id"])
         assert warehouse.counts(link) == (stats["humans"], stats["bots"])
+    columns = {name for _, name, *_ in warehouse.rows("PRAGMA table_info(visits)")}
+    assert columns == {field.name for field in messages.VisitEvent.DESCRIPTOR.fields}
+    assert warehouse.rows("SELECT tags, status FROM visits WHERE link_id = ?", last["id"]) == [('["späti"]', 302)]
 
 
 def test_links_are_those_of_the_api(env, user, topic, messages, warehouse):
@@ -179,6 +182,6 @@ def test_visits_that_are_gone_are_named(tmp_path):
 def test_without_kafka_it_says_so(tmp_path, warehouse):
     warehouse.env["KAFKA_BROKERS"] = "127.0.0.1:1"
     warehouse.start()
-    assert "is KAFKA_BROKERS right?" in warehouse.failure()
+    assert "are KAFKA_BROKERS, user and password right?" in warehouse.failure()
     done = subprocess.run([*python_example.command("warehouse.py")], env=warehouse.env, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "database" in done.stderr
