@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from clients import GOOGLEBOT, unique_email
 from waiting import wait_until
 
@@ -320,6 +321,49 @@ def test_the_focus_goes_to_a_new_link_and_to_the_neighbour_of_a_deleted_one(page
     expect(page.get_by_label("Destination", exact=True)).to_be_focused()
     page.keyboard.type("https://example.com/new")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("row").filter(has_text="example.com/new").get_by_role("link")).to_be_focused()
+
+
+# While window.isHeld, the page gets no answer before the test gives it.
+HOLD_ANSWERS = """
+    const send = fetch;
+    window.answers = [];
+    window.fetch = async (request) => {
+        const answer = await send(request);
+        if (window.isHeld) await new Promise((give) => window.answers.push({ method: request.method, give }));
+        return answer;
+    };
+"""
+# Gives one answer and lets the page work on it. It draws nothing meanwhile: the clock stands still.
+GIVE_ANSWER = """async (method) => {
+    answers.find((each) => each.method === method).give();
+    const { port1, port2 } = new MessageChannel();
+    for (let task = 0; task < 100; task++) {
+        await new Promise((next) => {
+            port1.onmessage = next;
+            port2.postMessage("");
+        });
+    }
+}"""
+
+
+@pytest.mark.parametrize("order", [["GET", "POST"], ["POST", "GET"]])
+def test_a_list_from_before_a_new_link_does_not_take_the_focus_from_it(page, window, user, order):
+    """The answers arrive between two drawings of the page."""
+    page.add_init_script(HOLD_ANSWERS)
+    page.clock.install()
+    window.goto("/links")
+    page.get_by_role("button", name="Create link").last.press("Enter")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/new")
+    page.evaluate("window.isHeld = true")
+    wait_until(lambda: page.evaluate("answers.length") == 1, 60, "the page to ask for the list")
+    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    page.keyboard.press("Enter")
+    wait_until(lambda: page.evaluate("answers.length") == 2, 60, "the link to be created")
+    page.evaluate("window.isHeld = false")
+    for method in order:
+        page.evaluate(GIVE_ANSWER, method)
+    page.clock.resume()
     expect(page.get_by_role("row").filter(has_text="example.com/new").get_by_role("link")).to_be_focused()
 
 

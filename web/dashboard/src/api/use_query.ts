@@ -6,11 +6,14 @@ export interface Query<T> {
   data: T | undefined;
   error: ApiError | undefined;
   isLoading: boolean;
+  /** The data is from before the last call of reload. */
+  isStale: boolean;
   reload: () => void;
 }
 
 interface State<T> {
   key: string | null;
+  turn: number;
   data?: T;
   error?: ApiError;
 }
@@ -22,7 +25,7 @@ const RETRY_MS = 5_000;
  * the last result if that fails. While the service is unavailable, it tries again. A key of null loads nothing.
  */
 export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, pollMs = 0): Query<T> {
-  const [state, setState] = useState<State<T>>({ key: null });
+  const [state, setState] = useState<State<T>>({ key: null, turn: 0 });
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   latest.current = load;
@@ -35,11 +38,11 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
       let nextMs = pollMs;
       try {
         const data = await latest.current(controller.signal);
-        if (!controller.signal.aborted) setState({ key, data });
+        if (!controller.signal.aborted) setState({ key, turn, data });
       } catch (error) {
         if (controller.signal.aborted || isAbort(error)) return;
         const apiError = asApiError(error);
-        if (!isPoll) setState((last) => ({ key, data: last.data, error: apiError }));
+        if (!isPoll) setState((last) => ({ key, turn, data: last.data, error: apiError }));
         if (apiError.isTemporary) nextMs ||= RETRY_MS;
       }
       if (nextMs > 0 && !controller.signal.aborted) timer = window.setTimeout(poll, nextMs);
@@ -57,5 +60,5 @@ export function useQuery<T>(key: string | null, load: (signal: AbortSignal) => P
 
   const reload = useCallback(() => setTurn((count) => count + 1), []);
   const isCurrent = state.key === key;
-  return { data: state.data, error: isCurrent ? state.error : undefined, isLoading: key !== null && !isCurrent, reload };
+  return { data: state.data, error: isCurrent ? state.error : undefined, isLoading: key !== null && !isCurrent, isStale: state.turn !== turn, reload };
 }

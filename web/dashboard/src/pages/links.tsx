@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, asApiError, type Link, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../app/keyboard";
@@ -244,7 +244,7 @@ function Nothing({ query, onCreate }: { query: Filters; onCreate: () => void }) 
 
 export default function LinksPage() {
   const { params } = usePlace();
-  const { query, data, error, isLoading, reload } = useLinks();
+  const { query, data, error, isLoading, isStale, reload } = useLinks();
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
   const [editing, setEditing] = useState<Link>();
   const isCreating = params.get("edit") === "new";
@@ -258,13 +258,15 @@ export default function LinksPage() {
   const chosen = links.filter((link) => selected.has(link.id));
   /** If nothing has the focus once the list is loaded again: the row of the first of these that is in it takes the focus. */
   const next = useRef<(Link | undefined)[] | undefined>(undefined);
-  useEffect(() => {
+  // Before anything else can happen, so that what came with an earlier list is not taken for the new one.
+  useLayoutEffect(() => {
+    if (isStale) return;
     if (next.current && document.activeElement === document.body) {
       const row = next.current.map((link) => document.getElementById(`link-${link?.id}`)).find(Boolean);
       (row?.querySelector<HTMLElement>("a, button") ?? document.getElementById("main"))?.focus();
     }
     next.current = undefined;
-  }, [data]);
+  }, [data, isStale]);
   const changed = (those: Link[]) => {
     const others = links.filter((link) => !those.includes(link));
     next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others.at(-1)];
