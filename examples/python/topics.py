@@ -43,9 +43,9 @@ class Topics:
         self.due = self.asked_at + PERIOD_S
         return {name: (str(topic.topic_id), len(topic.partitions)) for name, topic in found.items()}
 
-    def difference(self):
-        """What has changed since the start, as a sentence; None: nothing. It asks Kafka once a minute."""
-        if time.monotonic() < self.due:
+    def difference(self, at_once=False):
+        """What has changed since the start, as a sentence; None: nothing. It asks Kafka once a minute, or at once."""
+        if time.monotonic() < self.due and not at_once:
             return None
         try:
             now = self.describe()

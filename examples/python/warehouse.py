@@ -177,7 +177,9 @@ def run(copy, consumer, topics):
             if not record.error():
                 continue
             if record.error().code() == KafkaError._AUTO_OFFSET_RESET:
-                sys.exit(f"kafka: {record.error()}: visits are gone before they were read; start again")
+                gone = f"kafka: {record.error()}: visits are gone before they were read; start again"
+                # Or the offset is one of the old topic.
+                sys.exit(topics.difference(at_once=True) or gone)
             if record.error().code() != KafkaError._PARTITION_EOF:
                 print(f"kafka: {record.error()}", file=sys.stderr)  # the client recovers by itself
             elif record.topic() == LINKS and record.partition() in unread:

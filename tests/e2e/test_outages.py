@@ -124,7 +124,7 @@ def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(s
     assert user.create()
     stats = f"/api/links/{cached['id']}/stats"
     wait_until(lambda: user.call("GET", stats).status == 200, 120, "the connections of statistics to recover")
-    user.wait_for_visits(cached["id"], 41, seconds=180)
+    user.wait_for_visits(cached["id"], 41)
     wait_until(lambda: lag(env) == 0, 120, "no click to wait")
 
 
@@ -138,7 +138,7 @@ def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, v
             assert visitor.follow(link["slug"]).status == 302
     finally:
         stack.run("start", "kafka")
-    user.wait_for_visits(link["id"], 201, seconds=180)
+    user.wait_for_visits(link["id"], 201)
 
 
 def test_a_consumer_notices_an_outage_of_kafka_in_the_middle_of_a_batch(stack, user, visitor, env):
@@ -168,7 +168,7 @@ def test_a_redirector_that_is_stopped_loses_no_click(stack, user, visitor, env):
         assert visitor.follow(link["slug"]).status == 302
     stack.run("stop", "redirector-1")
     try:
-        user.wait_for_visits(link["id"], 100, seconds=180)
+        user.wait_for_visits(link["id"], 100)
     finally:
         stack.run("start", "redirector-1")
     wait_until(lambda: visitor.follow(link["slug"]).status == 302, 120, "the redirector on its old port")
@@ -194,7 +194,7 @@ def test_a_redirector_that_is_told_to_stop_sends_its_events_during_the_drain_not
         wait_until(lambda: says(ops, "draining"), 120, "the redirector to drain")
         wait_until(lambda: '"event":"flushing"' in pathlib.Path(log.name).read_text(), 120, "the log to say flushing")
         stack.run("start", "kafka")
-        user.wait_for_visits(link["id"], 20, seconds=180)
+        user.wait_for_visits(link["id"], 20)
         assert says(ops, "draining"), "the drain notice was over"
     finally:
         redirector.kill()
@@ -227,7 +227,7 @@ def test_services_start_before_their_backends(stack, env):
     api.register_and_login(unique_email())
     link = api.create()
     assert Visitor(env["REDIRECTOR_URL"]).follow(link["slug"]).status == 302
-    api.wait_for_visits(link["id"], 1, seconds=180)
+    api.wait_for_visits(link["id"], 1)
 
 
 # As after a minute; the examples ask once a minute.

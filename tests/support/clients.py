@@ -86,7 +86,7 @@ class Api:
         assert answer.status == 200, answer
         return answer.json
 
-    def wait_for_visits(self, link_id, visits, bots=0, seconds=60):
+    def wait_for_visits(self, link_id, visits, bots=0):
         def counted():
             stats = self.stats(link_id)
             return stats if stats["humans"] >= visits and stats["bots"] >= bots else None
