@@ -91,7 +91,7 @@ class Api:
             stats = self.stats(link_id)
             return stats if stats["humans"] >= visits and stats["bots"] >= bots else None
 
-        stats = wait_until(counted, seconds, f"{visits} visits and {bots} bots of link {link_id}")
+        stats = wait_until(counted, 180, f"{visits} visits and {bots} bots of link {link_id}")
         assert (stats["humans"], stats["bots"]) == (visits, bots), stats
         return stats
 
