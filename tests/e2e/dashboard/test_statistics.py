@@ -321,7 +321,7 @@ def test_german_files_have_semicolons_and_german_names(browser, user, visitor):
     window.close()
 
 
-def test_a_long_name_of_a_country_is_whole_beside_the_period_before(browser, user, visitor):
+def test_long_german_names_and_headings_are_whole(browser, user, visitor):
     link = user.create()
     visitor.follow(link["slug"], address=GOOGLE, agent=CHROME)
     user.wait_for_visits(link["id"], 1)
@@ -329,6 +329,9 @@ def test_a_long_name_of_a_country_is_whole_beside_the_period_before(browser, use
     window.login(user.email)
     window.goto(f"/links/{link['id']}?compare=1")
     expect(window.page.get_by_role("button", name="Vereinigte Staaten", exact=True)).to_be_visible()
+    assert window.cut_off() == []
+    window.goto("/")
+    expect(window.page.get_by_role("columnheader", name="Eindeutige Besucher")).to_be_visible()
     assert window.cut_off() == []
     window.close()
 
