@@ -106,7 +106,8 @@ class TestImage:
         return json.loads(run.stdout)[0]
 
     def test_is_small(self, image):
-        assert self.inspect(image)["Size"] <= 40 * MEGABYTE
+        """links-api contains the Unicode data of ICU."""
+        assert self.inspect(image)["Size"] <= (70 if image == "links-api" else 40) * MEGABYTE
 
     def test_has_labels(self, image):
         found = self.inspect(image)
