@@ -6,6 +6,9 @@
 #include "services/links-api/links_api.h"
 #include "services/links-api/outbox/republish_links.h"
 
+/* How long freeing may take, after the drain. */
+#define FREE_MS 5000
+
 int main(int argc, char **argv)
 {
 	/* configure */
@@ -41,6 +44,7 @@ int main(int argc, char **argv)
 		         LOG_INT("ops_port", links_api_ops_port(service)));
 		shutdown_wait(shutdown);
 		log_info(log, "stopping");
+		shutdown_limit(shutdown, config.drain_notice_ms + config.drain_ms + FREE_MS, log);
 	}
 
 	/* drain, in reverse */
@@ -49,7 +53,7 @@ int main(int argc, char **argv)
 	links_api_free(service);
 	log_info(log, "stopped");
 	metrics_free(metrics);
-	log_free(log);
 	shutdown_free(shutdown);
+	log_free(log);
 	return status;
 }
