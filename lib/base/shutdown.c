@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/log.h"
 #include "lib/base/mem.h"
-#include "lib/base/thread.h"
 
 /*
  * The eventfd stays readable once written, so every waiting thread sees it. The thread that notices
@@ -22,9 +20,6 @@
 struct shutdown {
 	int signal_fd;
 	int event_fd;
-	struct thread *limit; /* NULL: no limit */
-	int64_t limit_ms;
-	const struct log *log;
 };
 
 struct shutdown *shutdown_new(void)
@@ -48,7 +43,6 @@ void shutdown_free(struct shutdown *s)
 {
 	if (!s)
 		return;
-	thread_free(s->limit);
 	/* The signals stay blocked: a second one must not interrupt an orderly shutdown. */
 	close(s->signal_fd);
 	close(s->event_fd);
@@ -106,21 +100,4 @@ bool shutdown_requested(const struct shutdown *s)
 void shutdown_request(struct shutdown *s)
 {
 	set_event(s);
-}
-
-static void run_limit(void *ctx)
-{
-	const struct shutdown *s = ctx;
-	if (thread_wait_ms(s->limit, s->limit_ms))
-		return;
-	log_error(s->log, "stop_timed_out", LOG_INT("after_ms", s->limit_ms));
-	_exit(EXIT_FAILURE);
-}
-
-void shutdown_limit(struct shutdown *s, int64_t limit_ms, const struct log *log)
-{
-	s->limit_ms = limit_ms;
-	s->log = log;
-	s->limit = thread_new();
-	thread_start(s->limit, "stop-limit", run_limit, s);
 }

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct log;
 struct shutdown;
 
 struct shutdown *shutdown_new(void);
@@ -29,13 +28,5 @@ bool shutdown_requested(const struct shutdown *s);
 
 /* Requests a shutdown from inside the program. */
 void shutdown_request(struct shutdown *s);
-
-/*
- * From now on the program ends within limit_ms, with EXIT_FAILURE and the event stop_timed_out,
- * even if a thread does not end. glibc's getaddrinfo cannot be interrupted, and takes minutes while
- * DNS does not answer (resolv.conf(5): timeout, attempts, search). Call at most once, when a
- * shutdown was requested. shutdown_free lifts the limit; log must live until then.
- */
-void shutdown_limit(struct shutdown *s, int64_t limit_ms, const struct log *log);
 
 #endif

@@ -10,9 +10,6 @@
 #include "services/analytics-consumer/ingest/purge_consumer.h"
 #include "services/analytics-consumer/ingest/workers.h"
 
-/* How long the current batches and all else may take after SIGTERM: less than Kubernetes gives. */
-#define STOP_MS 25000
-
 /* What every part of the service uses. */
 struct service {
 	struct config config;
@@ -147,7 +144,6 @@ int main(int argc, char **argv)
 		log_info(s.log, "started", LOG_INT("ops_port", ops_server_port(ops)));
 		shutdown_wait(shutdown);
 		log_info(s.log, "stopping");
-		shutdown_limit(shutdown, STOP_MS, s.log);
 		ops_server_set_draining(ops);
 	}
 

@@ -62,6 +62,7 @@ int main(int argc, char **argv)
 		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION),
 		         LOG_INT("ops_port", ops_server_port(ops)));
 		schedule_run(schedule);
+		log_info(log, "stopping");
 	}
 
 	/* drain, in reverse order */
@@ -72,8 +73,8 @@ int main(int argc, char **argv)
 	schedule_free(schedule);
 	pg_pool_free(postgres);
 	metrics_free(metrics);
-	shutdown_free(shutdown);
 	log_info(log, "stopped");
 	log_free(log);
+	shutdown_free(shutdown);
 	return status;
 }

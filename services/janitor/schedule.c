@@ -18,9 +18,6 @@
 #include "services/janitor/retention/salts.h"
 #include "services/janitor/task.h"
 
-/* How long the current batches and all else may take after SIGTERM: less than Kubernetes gives. */
-#define STOP_MS 40000
-
 /* The schedule: one row per task. Its times are settings (config.c). */
 #define TASK(name, member, run)                                                                    \
 	{                                                                                          \
@@ -310,9 +307,6 @@ void schedule_run(struct schedule *schedule)
 		if (worker_pool_submit(threads, run_until_shutdown, &schedule->scheduled[i]) != OK)
 			abort(); /* the pool has one thread per task */
 	}
-	shutdown_wait(schedule->config.shutdown);
-	log_info(schedule->config.log, "stopping");
-	shutdown_limit(schedule->config.shutdown, STOP_MS, schedule->config.log);
 	worker_pool_free(threads);
 }
 

@@ -32,7 +32,7 @@ void schedule_free(struct schedule *schedule);
 
 /*
  * Runs each task when it is due, until a shutdown is requested. Running tasks then finish their
- * current batch and release their locks, within shutdown_limit.
+ * current batch and release their locks.
  */
 void schedule_run(struct schedule *schedule);
 

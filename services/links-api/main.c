@@ -6,9 +6,6 @@
 #include "services/links-api/links_api.h"
 #include "services/links-api/outbox/republish_links.h"
 
-/* How long freeing may take, after the drain. */
-#define FREE_MS 5000
-
 int main(int argc, char **argv)
 {
 	/* configure */
@@ -44,7 +41,6 @@ int main(int argc, char **argv)
 		         LOG_INT("ops_port", links_api_ops_port(service)));
 		shutdown_wait(shutdown);
 		log_info(log, "stopping");
-		shutdown_limit(shutdown, config.drain_notice_ms + config.drain_ms + FREE_MS, log);
 	}
 
 	/* drain, in reverse */
@@ -53,7 +49,7 @@ int main(int argc, char **argv)
 	links_api_free(service);
 	log_info(log, "stopped");
 	metrics_free(metrics);
-	shutdown_free(shutdown);
 	log_free(log);
+	shutdown_free(shutdown);
 	return status;
 }

@@ -5,9 +5,6 @@
 #include "lib/base/shutdown.h"
 #include "services/redirector/redirector.h"
 
-/* How long freeing may take, after the drain. */
-#define FREE_MS 5000
-
 /* Each connection needs a descriptor, and the soft limit is 1,024 on most machines. */
 static void allow_many_connections(void)
 {
@@ -47,7 +44,6 @@ int main(int argc, char **argv)
 		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION));
 		shutdown_wait(shutdown);
 		log_info(log, "stopping");
-		shutdown_limit(shutdown, config.drain_notice_ms + config.drain_ms + FREE_MS, log);
 	}
 
 	/* drain, free in reverse order */
@@ -56,7 +52,7 @@ int main(int argc, char **argv)
 	log_info(log, "stopped", LOG_TEXT("flush", err_name(e)));
 	redirector_free(redirector);
 	metrics_free(metrics);
-	shutdown_free(shutdown);
 	log_free(log);
+	shutdown_free(shutdown);
 	return status;
 }

@@ -2,14 +2,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/log.h"
 #include "lib/base/shutdown.h"
 #include "tests/support/test.h"
 
@@ -84,62 +80,6 @@ static void survives_a_broken_pipe(void **state)
 	shutdown_free(s);
 }
 
-/* Calls run in a process of its own; returns its exit status and what it logged. */
-static int status_of(void (*run)(const struct log *log), char *logged, size_t size)
-{
-	int fds[2];
-	assert_int_equal(pipe(fds), 0);
-	pid_t child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		struct log *log = log_new("test", LOG_INFO, fds[1]);
-		run(log);
-		log_free(log);
-		_exit(EXIT_SUCCESS);
-	}
-	close(fds[1]);
-	ssize_t length = 0, got = 0;
-	while ((got = read(fds[0], logged + length, size - 1 - (size_t)length)) > 0)
-		length += got;
-	logged[length] = '\0';
-	close(fds[0]);
-	int status = 0;
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-static void never_end(const struct log *log)
-{
-	shutdown_limit(shutdown_new(), 20, log);
-	for (;;)
-		pause();
-}
-
-static void end_before_the_limit(const struct log *log)
-{
-	struct shutdown *s = shutdown_new();
-	shutdown_limit(s, 20, log);
-	shutdown_free(s);
-	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
-}
-
-static void ends_a_program_that_does_not_end_by_itself(void **state)
-{
-	(void)state;
-	char logged[1000];
-	assert_int_equal(status_of(never_end, logged, sizeof(logged)), EXIT_FAILURE);
-	assert_non_null(strstr(logged, "\"event\":\"stop_timed_out\",\"after_ms\":20"));
-}
-
-static void leaves_a_program_alone_that_ends_in_time(void **state)
-{
-	(void)state;
-	char logged[1000];
-	assert_int_equal(status_of(end_before_the_limit, logged, sizeof(logged)), EXIT_SUCCESS);
-	assert_string_equal(logged, "");
-}
-
 struct waiter {
 	struct shutdown *s;
 	bool woke;
@@ -183,8 +123,6 @@ int main(void)
 		cmocka_unit_test(is_requested_from_inside),
 		cmocka_unit_test(survives_a_broken_pipe),
 		cmocka_unit_test(wakes_all_waiting_threads),
-		cmocka_unit_test(ends_a_program_that_does_not_end_by_itself),
-		cmocka_unit_test(leaves_a_program_alone_that_ends_in_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
