@@ -104,5 +104,7 @@ class Network:
         """arguments: options of `podman create`, without name and network."""
         options = [f"--network={self.name}", "--hostname", name, "--label", f"{LABEL}={os.getpid()}", "--log-driver=none"]
         options += [f"--network-alias={alias}" for alias in aliases]
+        # While containers end, the network's DNS server may be away. By default, a lookup would then outlast the stop of a service.
+        options += ["--dns-option=timeout:1", "--dns-option=attempts:2"]
         self.containers.append(Container(f"{self.name}-{name}", [*options, "--name", f"{self.name}-{name}", *arguments], log))
         return self.containers[-1]
