@@ -258,7 +258,7 @@ export default function LinksPage() {
   const chosen = links.filter((link) => selected.has(link.id));
   /** If nothing has the focus once the list is loaded again: the row of the first of these that is in it takes the focus. */
   const next = useRef<(Link | undefined)[] | undefined>(undefined);
-  // Before anything else can happen, so that what came with an earlier list is not taken for the new one.
+  // A layout effect runs with the list that it is for. An ordinary one runs later, perhaps after the next change has set `next`.
   useLayoutEffect(() => {
     if (isStale) return;
     if (next.current && document.activeElement === document.body) {
