@@ -97,6 +97,8 @@ enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struc
 	}
 	const char *sqlstate = PQresultErrorField(foreign, PG_DIAG_SQLSTATE);
 	enum err err = pg_error_of_sqlstate(sqlstate);
+	if (err == ERR_LIMIT)
+		conn->waited_in_vain = true;
 	if (pg_error_breaks_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
 		conn->broken = true;
 	snprintf(conn->constraint, sizeof(conn->constraint), "%s",

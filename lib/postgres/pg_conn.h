@@ -117,22 +117,23 @@ const char *pg_conn_message(const struct pg_conn *conn);
 /* The constraint of the last ERR_CONFLICT or ERR_INVALID, "" if none. */
 const char *pg_conn_constraint(const struct pg_conn *conn);
 
-/*
- * COPY … FROM STDIN: sql, then the rows (sql_copy.h). Errors as in pg_conn_query. Unlike other
- * statements, COPY waits for its client until the last byte: a client that freezes before then
- * keeps the locks of its transaction, and no server timeout ends it. A process that waits for these
- * locks must end it (pg_conn_copy_terminate_frozen).
- */
+/* COPY … FROM STDIN: sql, then the rows (sql_copy.h). Errors as in pg_conn_query. */
 enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes,
                       size_t len) MUST_CHECK;
 
 /*
- * Terminates connections of the same user that have run a COPY into table for twice our statement
- * timeout and wait for their client. Such a client is frozen, because a running one would have
- * timed out. *cut: the number terminated.
+ * If a statement has ended with ERR_LIMIT since the last call: what it waited for may be locked by
+ * a frozen client of the same service. Terminates the connections of such clients and logs their
+ * number: those with our user, database and application_name that have been in a statement for
+ * twice our statement timeout and wait for the rest of it. A running client would have timed out.
+ *
+ * No timeout of the server ends these connections. libpq sends a parameter or a row of COPY that is
+ * larger than 8 kB before the message that ends the statement, and in between
+ * idle_in_transaction_session_timeout does not run and statement_timeout has no effect.
+ *
+ * Not in a transaction. pg_pool_release calls it.
  */
-enum err pg_conn_copy_terminate_frozen(struct pg_conn *conn, const char *table,
-                                       int64_t *cut) MUST_CHECK;
+void pg_conn_terminate_frozen(struct pg_conn *conn);
 
 enum err pg_conn_begin(struct pg_conn *conn) MUST_CHECK;
 /*

@@ -54,18 +54,3 @@ enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, 
 	pg_result_free(result);
 	return err;
 }
-
-enum err pg_conn_copy_terminate_frozen(struct pg_conn *conn, const char *table, int64_t *cut)
-{
-	struct pg_params params = { 0 };
-	pg_params_text(&params, table);
-	pg_params_int(&params, conn->statement_timeout_ms);
-	/* Only a COPY waits for its client (ClientRead) inside a statement. */
-	return pg_conn_query_int(
-		conn,
-		"SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity "
-		"WHERE $2::bigint > 0 AND usename = session_user AND datname = current_database() AND state = 'active' "
-		"AND wait_event = 'ClientRead' AND starts_with(query, 'COPY ' || $1 || ' ') "
-		"AND query_start < clock_timestamp() - $2 * interval '2 milliseconds'",
-		&params, cut);
-}

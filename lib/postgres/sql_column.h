@@ -1,8 +1,6 @@
 /*
  * One thread at a time. One column of many rows as an array parameter in PostgreSQL's binary
- * format. Nothing needs quoting, and thousands of rows travel in one message. That also limits
- * locks: a process that freezes in the middle of a COPY keeps its locks until it wakes, but one
- * that freezes between messages is ended by idle_in_transaction_session_timeout.
+ * format. Nothing needs quoting, and thousands of rows travel in one message.
  *
  *   INSERT INTO t (a, b) SELECT unnest($1::bigint[]), unnest($2::text[])
  */

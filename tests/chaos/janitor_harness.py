@@ -33,7 +33,7 @@ VARIABLES = {
     "LOCK_AT_MOST_S": AT_MOST_S,
     "SALTS_FIRST_DELAY_S": 86400,
     "PARTITIONS_FIRST_DELAY_S": 86400,
-    # PostgreSQL ends the transaction of a frozen janitor after twice that time.
+    # PostgreSQL, or another janitor, ends the transaction of a frozen janitor after twice that time.
     "PG_STATEMENT_TIMEOUT_MS": 600,
 }
 
@@ -78,21 +78,27 @@ class Database:
 
     def __init__(self, admin_url):
         self.admin_url, self.name = admin_url, f"janitors_{os.getpid()}"
-        self._alone("CREATE DATABASE")
+        self._alone(f"CREATE DATABASE {self.name}")
         environment = {**os.environ, "PG_URL": self.url(), "MIGRATIONS_DIR": str(ROOT / "db/migrations")}
         subprocess.run([BUILD / "bin/migrate"], env=environment, check=True, capture_output=True)
         self.connection = self.connect()
         self.do(BATCH_LOG)
+        # A login as in production: the rights of a role set with SET ROLE do not end a frozen janitor's connection.
+        self.do(f"CREATE ROLE {self.name} LOGIN PASSWORD '{self.name}' IN ROLE waymark_janitor")
 
-    def _alone(self, command, rest=""):
+    def _alone(self, command):
         connection = psycopg2.connect(self.admin_url)
         connection.autocommit = True
         with connection.cursor() as cursor:
-            cursor.execute(f"{command} {self.name} {rest}")
+            cursor.execute(command)
         connection.close()
 
     def url(self):
         return f"{self.admin_url.rpartition('/')[0]}/{self.name}"
+
+    def janitor_url(self):
+        server = self.url().rpartition("@")[2]
+        return f"postgresql://{self.name}:{self.name}@{server}"
 
     def connect(self):
         connection = psycopg2.connect(self.url())
@@ -132,7 +138,8 @@ class Database:
 
     def drop(self):
         self.connection.close()
-        self._alone("DROP DATABASE", "WITH (FORCE)")
+        self._alone(f"DROP DATABASE {self.name} WITH (FORCE)")
+        self._alone(f"DROP ROLE {self.name}")
 
 
 class DueLinks(threading.Thread):
@@ -171,8 +178,8 @@ class Janitors:
             log.touch()
 
     def start(self, slot, *words, **settings):
-        options = f"-crole=waymark_janitor -cwaymark.run={len(self.runs)}".replace("=", "%3D").replace(" ", "%20")
-        variables = {"PG_URL": f"{self.database.url()}?options={options}", **VARIABLES, **settings}
+        options = f"-cwaymark.run%3D{len(self.runs)}"
+        variables = {"PG_URL": f"{self.database.janitor_url()}?options={options}", **VARIABLES, **settings}
         offset = CLOCKS[slot % len(CLOCKS)]
         if offset != "+0":
             variables |= {"LD_PRELOAD": FAKETIME, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}

@@ -131,11 +131,6 @@ enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn,
 	return err == OK ? pg_conn_copy(conn, insert_sql, store->copy.bytes, store->copy.len) : err;
 }
 
-enum err rollup_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
-{
-	return pg_conn_copy_terminate_frozen(conn, TABLE, terminated);
-}
-
 enum err rollup_store_delete_purged(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows)
 {
 	struct pg_params params = { 0 };

@@ -25,12 +25,6 @@ enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn,
                           const struct rollup_rows *rows) MUST_CHECK;
 
 /*
- * Terminates the connections of consumers that froze in the middle of rollup_store_add
- * (pg_conn_copy). *terminated: their number.
- */
-enum err rollup_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated) MUST_CHECK;
-
-/*
  * Deletes some rows of the purged links that had these slugs: their roll-ups and statistics, but
  * neither their visits nor the platform's totals. Slugs of links that are not purged are ignored.
  * Runs in its own transaction. *rows: the number of deleted rows; 0 = none is left. ERR_CONFLICT,

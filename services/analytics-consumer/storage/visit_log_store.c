@@ -210,11 +210,6 @@ enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *c
 	return err == OK ? pg_conn_copy(conn, insert_sql, store->rows.bytes, store->rows.len) : err;
 }
 
-enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
-{
-	return pg_conn_copy_terminate_frozen(conn, "visit_log", terminated);
-}
-
 /* --- reload --- */
 
 static int compare_keys(const struct visit *left, const struct visit *right)

@@ -43,12 +43,6 @@ enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *c
                                 const struct visit_order *order) MUST_CHECK;
 
 /*
- * Terminates the connections of consumers that froze in the middle of an insert and block the
- * others (pg_conn_copy). *terminated: their number.
- */
-enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated) MUST_CHECK;
-
-/*
  * Loads the event of every VISIT_ALREADY_COUNTED from the log, so that the second publication
  * equals the first one. A visit that the log no longer has, because its day was dropped, becomes
  * VISIT_DUPLICATE.

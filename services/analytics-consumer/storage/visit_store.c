@@ -185,21 +185,6 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 	return err == ERR_CONFLICT ? ERR_LIMIT : err;
 }
 
-/* After a lock timeout: the consumer that holds the lock may be frozen. */
-static void terminate_frozen(const struct visit_store *store, struct pg_conn *conn)
-{
-	int64_t of_log = 0;
-	int64_t of_rollups = 0;
-	if (!pg_conn_is_usable(conn))
-		return;
-	enum err err = visit_log_store_terminate_frozen(conn, &of_log);
-	if (err == OK)
-		err = rollup_store_terminate_frozen(conn, &of_rollups);
-	if (err == OK && of_log + of_rollups > 0)
-		log_warning(store->config.log, "frozen_consumers_terminated",
-		            LOG_INT("count", of_log + of_rollups));
-}
-
 void visit_store_invalidate(struct visit_store *store)
 {
 	unique_visitors_invalidate(store->visitors);
@@ -217,8 +202,6 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch,
 		err = link_owners_find(store->owners, conn, batch->visits, batch->count);
 	if (err == OK && offsets_any_advanced(offsets))
 		err = add_new(store, conn, batch, offsets);
-	if (err == ERR_LIMIT)
-		terminate_frozen(store, conn);
 	pg_pool_release(store->config.pool, conn);
 	return err;
 }

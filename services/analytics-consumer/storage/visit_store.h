@@ -8,11 +8,9 @@
  *   5. roll-ups      of the visits that are not duplicates, as rows that are only inserted
  *   6. statistics    per link and for the platform; last, because its row is contended most
  *
- * All consumers insert rows in the same order, so they cannot deadlock. Except for the visit log
- * and the roll-ups, every statement reaches the server whole before it acts. A frozen consumer
- * therefore holds its locks no longer than idle_in_transaction_session_timeout. A consumer that
- * freezes while it sends those two is terminated, after the same time, by a consumer that waits for
- * it.
+ * All consumers insert rows in the same order, so they cannot deadlock. A frozen consumer holds its
+ * locks no longer than idle_in_transaction_session_timeout; one that freezes within a statement is
+ * terminated, after the same time, by a consumer that waits for it (pg_conn_terminate_frozen).
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H

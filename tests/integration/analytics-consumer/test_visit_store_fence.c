@@ -170,7 +170,7 @@ static void continue_after_a_frozen(const char *copy_sql, struct consumer_fixtur
 	assert_int_equal(partition_owner_store(&owner), OK);
 	partition_owner_begin_batch(&owner);
 	struct pg_conn *frozen = NULL;
-	assert_int_equal(pg_conn_open(url, "frozen", 5000, 5000, NULL, &frozen), OK);
+	assert_int_equal(pg_conn_open(url, "test", 5000, 5000, NULL, &frozen), OK);
 	assert_int_equal(pg_conn_begin(frozen), OK);
 	assert_int_equal(pg_conn_query_once(frozen, "UPDATE consumer_offsets SET next_offset = 20",
 	                                    NULL, NULL),
