@@ -127,8 +127,8 @@ enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes,
  * number: those with our user, database and application_name that have been in a statement for
  * twice our statement timeout and wait for the rest of it. A running client would have timed out.
  *
- * No timeout of the server ends these connections. libpq sends a parameter or a row of COPY that is
- * larger than 8 kB before the message that ends the statement, and in between
+ * No timeout of the server ends these connections. libpq sends parameters of more than 8 kB, and
+ * the rows of COPY, before the message that ends the statement. In between,
  * idle_in_transaction_session_timeout does not run and statement_timeout has no effect.
  *
  * Not in a transaction. pg_pool_release calls it.

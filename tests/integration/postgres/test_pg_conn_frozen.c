@@ -2,8 +2,6 @@
  * A client that is in the middle of a COPY and sends nothing more looks to the server like one that
  * is frozen within a statement.
  */
-#include <stdlib.h>
-
 #include "lib/postgres/pg_pool.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test.h"
@@ -33,7 +31,7 @@ static void add_lock(struct pg_params *p, const struct backend_fixture *f)
 
 #define LOCK "SELECT pg_advisory_xact_lock(hashtext($1))"
 
-/* A client that has the lock and the server waits for. */
+/* Returns a client that has the lock, and whose next message the server awaits. */
 static struct pg_conn *freeze(const struct backend_fixture *f, const char *application_name)
 {
 	struct pg_conn *conn = NULL;
