@@ -55,7 +55,8 @@ static void write_state(struct link_list_sql *sql, enum link_state state)
 static void write_search(struct link_list_sql *sql, const struct link_list_params *query)
 {
 	if (sql->search)
-		link_search_sql_add_index(sql->search, &sql->text, &sql->params, &sql->texts);
+		link_search_sql_add_index(sql->search, query->q_host, &sql->text, &sql->params,
+		                          &sql->texts);
 	link_search_sql_add_exact(query->q, query->q_host, &sql->text, &sql->params, &sql->texts);
 }
 

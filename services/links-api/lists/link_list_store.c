@@ -197,9 +197,8 @@ static struct plan plan_search(const struct link_list_params *query,
 	int64_t matches = link_search_max_matches(search);
 	bool has_other_conditions = *query->tag || query->has_filter;
 	bool is_frequent = matches > all / LINK_SEARCH_RARE_ONE_IN;
-	/* The index finds the text of q only, not its ASCII form. */
-	bool use_index = !*query->q_host && link_search_sql_has_index(search) &&
-	                 matches <= all / 2 && matches <= own &&
+	bool use_index = link_search_sql_has_index(search) && matches <= all / 2 &&
+	                 matches <= own &&
 	                 !(*query->tag && is_frequent); /* the index on tags finds fewer links */
 	bool is_large = !has_other_conditions && own > LINK_LIST_STORE_UNINDEXED_MAX;
 	return (struct plan){

@@ -17,11 +17,13 @@
 bool link_search_sql_has_index(const struct link_search *search);
 
 /*
- * Appends " AND …": a condition that the index evaluates. It is true for every link that contains
- * the text, and for some others. Appends nothing if the index cannot help.
+ * Appends " AND (…)": a condition that the index evaluates. It is true for every link that contains
+ * the text or other, and for some more; other "": the text alone. Appends nothing if the index
+ * cannot help.
  */
-void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql,
-                               struct pg_params *params, struct sql_texts *texts);
+void link_search_sql_add_index(const struct link_search *search, const char *other,
+                               struct strbuf *sql, struct pg_params *params,
+                               struct sql_texts *texts);
 
 /*
  * Appends " AND (…)": true for exactly the links that contain text or other, ignoring case; other
