@@ -132,7 +132,7 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 	    memchr(value, '\0', len))
 		return false;
 	const char *at = value + sizeof(FORM);
-	int64_t number[NUMBERS_MAX];
+	int64_t number[NUMBERS_MAX] = { 0 };
 	size_t numbers = has_start ? NUMBERS_MAX : NUMBERS_MAX - 1;
 	for (size_t i = 0; i < numbers; i++) {
 		at = read_number(at, end, &number[i]);

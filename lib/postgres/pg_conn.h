@@ -133,7 +133,7 @@ enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes,
  *
  * Not in a transaction. pg_pool_release calls it.
  */
-void pg_conn_terminate_frozen(struct pg_conn *conn);
+void pg_conn_frozen_terminate(struct pg_conn *conn);
 
 enum err pg_conn_begin(struct pg_conn *conn) MUST_CHECK;
 /*

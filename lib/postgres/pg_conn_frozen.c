@@ -11,7 +11,7 @@
 	"AND wait_event = 'ClientRead' "                                                              \
 	"AND query_start < clock_timestamp() - $1::bigint * interval '2 milliseconds'"
 
-void pg_conn_terminate_frozen(struct pg_conn *conn)
+void pg_conn_frozen_terminate(struct pg_conn *conn)
 {
 	if (!conn->waited_in_vain || conn->broken || conn->statement_timeout_ms == 0)
 		return;

@@ -17,7 +17,7 @@ struct pg_conn {
 	bool broken;
 	bool timed_out;
 	bool in_transaction;
-	bool waited_in_vain; /* a statement ended with ERR_LIMIT; see pg_conn_terminate_frozen */
+	bool waited_in_vain; /* a statement ended with ERR_LIMIT; see pg_conn_frozen_terminate */
 	bool is_pooled;
 	size_t prepared_count;
 	const char

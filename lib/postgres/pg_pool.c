@@ -146,7 +146,7 @@ void pg_pool_release(struct pg_pool *pool, struct pg_conn *conn)
 	if (!conn)
 		return;
 	pg_conn_rollback(conn);
-	pg_conn_terminate_frozen(conn);
+	pg_conn_frozen_terminate(conn);
 	conn_pool_release(pool->conns, conn);
 }
 

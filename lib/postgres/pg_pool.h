@@ -57,7 +57,7 @@ void pg_pool_free(struct pg_pool *pool);
 enum err pg_pool_acquire(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
 /*
  * Rolls back an open transaction; closes a broken connection. After a statement that ended with
- * ERR_LIMIT, ends frozen connections that may have caused it (pg_conn_terminate_frozen). NULL is
+ * ERR_LIMIT, ends frozen connections that may have caused it (pg_conn_frozen_terminate). NULL is
  * allowed.
  */
 void pg_pool_release(struct pg_pool *pool, struct pg_conn *conn);

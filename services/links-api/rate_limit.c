@@ -162,7 +162,7 @@ static enum err take_in_redis(const struct rate_limit *limits, const struct rate
                               bool *is_counted)
 {
 	char max[24], window_ms[24], events[24];
-	struct seen_counter seen;
+	struct seen_counter seen = { 0 };
 	int64_t result[RESULTS];
 	read_seen(limits, key, &seen);
 	snprintf(max, sizeof(max), "%" PRId64, rule->max);
@@ -242,7 +242,7 @@ static bool reserve_in_redis(const struct rate_limit *limits, const struct rate_
                              struct rate_limit_reservation *out, int64_t *reset_s, enum err *err)
 {
 	char max[24], hold_ms[24];
-	struct seen_counter seen;
+	struct seen_counter seen = { 0 };
 	int64_t result[RESULTS];
 	read_seen(limits, keys->counter, &seen);
 	snprintf(max, sizeof(max), "%" PRId64, rule->max);
@@ -292,7 +292,7 @@ static bool end_in_redis(const struct rate_limit *limits, const struct rate_limi
                          const struct rate_limit_reservation *reservation, bool counts)
 {
 	char window_ms[24];
-	struct seen_counter seen;
+	struct seen_counter seen = { 0 };
 	int64_t result[RESULTS];
 	read_seen(limits, keys->counter, &seen);
 	snprintf(window_ms, sizeof(window_ms), "%" PRId64, counts ? rule->window_s * 1000 : 0);

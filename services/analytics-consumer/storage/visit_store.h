@@ -10,7 +10,7 @@
  *
  * All consumers insert rows in the same order, so they cannot deadlock. A frozen consumer holds its
  * locks no longer than idle_in_transaction_session_timeout; one that freezes within a statement is
- * terminated, after the same time, by a consumer that waits for it (pg_conn_terminate_frozen).
+ * terminated, after the same time, by a consumer that waits for it (pg_conn_frozen_terminate).
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H

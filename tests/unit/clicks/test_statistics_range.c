@@ -1,6 +1,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/clicks/statistics_range.h"
 #include "tests/support/test.h"
@@ -19,11 +20,13 @@ struct expected {
 };
 
 static void expect(struct statistics_span span, enum statistics_unit unit,
-                   const struct statistics_reach *reach, const struct expected *expected)
+                   const struct statistics_reach *reach, const struct expected *expected,
+                   size_t count)
 {
 	struct statistics_pieces pieces = statistics_range_split(span, unit, reach);
 	int64_t from_us = span.from_us;
-	for (size_t i = 0; i < pieces.count; i++) {
+	assert_int_equal(pieces.count, count);
+	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(pieces.of[i].source, expected[i].source);
 		assert_int_equal(pieces.of[i].span.from_us, from_us);
 		assert_int_equal(pieces.of[i].span.to_us, expected[i].to_us);
@@ -32,47 +35,41 @@ static void expect(struct statistics_span span, enum statistics_unit unit,
 	assert_int_equal(from_us, span.to_us);
 }
 
+/* EXPECT(span, unit, reach, { source, to_us }, …): exactly these pieces. */
+#define EXPECT(span, unit, reach, ...)                                                             \
+	expect(span, unit, reach, (const struct expected[]){ __VA_ARGS__ },                        \
+	       ARRAY_SIZE(((const struct expected[]){ __VA_ARGS__ })))
+
 static void whole_days_that_are_finished_need_nothing_else(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW, NOW + 3 * DAY };
-	expect(span, STATISTICS_VALUES, &all_finished,
-	       (struct expected[]){ { STATISTICS_DAYS, span.to_us } });
-	expect(span, STATISTICS_TOTALS, &all_finished,
-	       (struct expected[]){ { STATISTICS_DAYS, span.to_us } });
+	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_DAYS, span.to_us });
+	EXPECT(span, STATISTICS_TOTALS, &all_finished, { STATISTICS_DAYS, span.to_us });
 }
 
 static void a_range_consists_of_edges_hours_and_days(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR + 7, NOW + 3 * DAY + 2 * HOUR + 9 };
-	expect(span, STATISTICS_VALUES, &all_finished,
-	       (struct expected[]){ { STATISTICS_LOG, NOW + 6 * HOUR },
-	                            { STATISTICS_HOURS, NOW + DAY },
-	                            { STATISTICS_DAYS, NOW + 3 * DAY },
-	                            { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
-	                            { STATISTICS_LOG, span.to_us } });
+	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_LOG, NOW + 6 * HOUR },
+	       { STATISTICS_HOURS, NOW + DAY }, { STATISTICS_DAYS, NOW + 3 * DAY },
+	       { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR }, { STATISTICS_LOG, span.to_us });
 	span.to_us += QUARTER;
-	expect(span, STATISTICS_TOTALS, &all_finished,
-	       (struct expected[]){
-		       { STATISTICS_LOG, NOW + 5 * HOUR + QUARTER },
-		       { STATISTICS_QUARTERS_OF_HOURS, NOW + 6 * HOUR },
-		       { STATISTICS_HOURS, NOW + DAY },
-		       { STATISTICS_DAYS, NOW + 3 * DAY },
-		       { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
-		       { STATISTICS_QUARTERS_OF_HOURS, NOW + 3 * DAY + 2 * HOUR + QUARTER },
-		       { STATISTICS_LOG, span.to_us } });
+	EXPECT(span, STATISTICS_TOTALS, &all_finished, { STATISTICS_LOG, NOW + 5 * HOUR + QUARTER },
+	       { STATISTICS_QUARTERS_OF_HOURS, NOW + 6 * HOUR }, { STATISTICS_HOURS, NOW + DAY },
+	       { STATISTICS_DAYS, NOW + 3 * DAY }, { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
+	       { STATISTICS_QUARTERS_OF_HOURS, NOW + 3 * DAY + 2 * HOUR + QUARTER },
+	       { STATISTICS_LOG, span.to_us });
 }
 
 static void a_range_without_a_whole_bucket_comes_from_the_log_alone(void **state)
 {
 	(void)state;
 	struct statistics_span span = { NOW + 1, NOW + 2 * HOUR - 1 };
-	expect(span, STATISTICS_VALUES, &all_finished,
-	       (struct expected[]){ { STATISTICS_LOG, span.to_us } });
+	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_LOG, span.to_us });
 	span = (struct statistics_span){ NOW + 1, NOW + QUARTER - 1 };
-	expect(span, STATISTICS_TOTALS, &none_finished,
-	       (struct expected[]){ { STATISTICS_LOG, span.to_us } });
+	EXPECT(span, STATISTICS_TOTALS, &none_finished, { STATISTICS_LOG, span.to_us });
 }
 
 static void days_that_are_not_finished_consist_of_hours(void **state)
@@ -80,12 +77,9 @@ static void days_that_are_not_finished_consist_of_hours(void **state)
 	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
 	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
-	expect(span, STATISTICS_VALUES, &reach,
-	       (struct expected[]){ { STATISTICS_HOURS, NOW + DAY },
-	                            { STATISTICS_DAYS, NOW + 3 * DAY },
-	                            { STATISTICS_HOURS, span.to_us } });
-	expect(span, STATISTICS_VALUES, &none_finished,
-	       (struct expected[]){ { STATISTICS_HOURS, span.to_us } });
+	EXPECT(span, STATISTICS_VALUES, &reach, { STATISTICS_HOURS, NOW + DAY },
+	       { STATISTICS_DAYS, NOW + 3 * DAY }, { STATISTICS_HOURS, span.to_us });
+	EXPECT(span, STATISTICS_VALUES, &none_finished, { STATISTICS_HOURS, span.to_us });
 }
 
 static void a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished(void **state)
@@ -93,10 +87,8 @@ static void a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished(v
 	(void)state;
 	struct statistics_span span = { NOW + 5 * QUARTER, NOW + 4 * DAY + 2 * QUARTER + 1 };
 	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
-	expect(span, STATISTICS_SERIES, &reach,
-	       (struct expected[]){ { STATISTICS_QUARTERS_OF_DAYS, NOW + 3 * DAY },
-	                            { STATISTICS_QUARTERS_OF_HOURS, span.to_us - 1 },
-	                            { STATISTICS_LOG, span.to_us } });
+	EXPECT(span, STATISTICS_SERIES, &reach, { STATISTICS_QUARTERS_OF_DAYS, NOW + 3 * DAY },
+	       { STATISTICS_QUARTERS_OF_HOURS, span.to_us - 1 }, { STATISTICS_LOG, span.to_us });
 }
 
 static void where_hours_are_deleted_days_and_the_log_take_their_place(void **state)
@@ -105,14 +97,10 @@ static void where_hours_are_deleted_days_and_the_log_take_their_place(void **sta
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
 	struct statistics_reach reach = { .hours_since_us = NOW + 2 * DAY,
 		                          .finished_us = NOW + 9 * DAY };
-	expect(span, STATISTICS_VALUES, &reach,
-	       (struct expected[]){ { STATISTICS_LOG, NOW + DAY },
-	                            { STATISTICS_DAYS, NOW + 4 * DAY },
-	                            { STATISTICS_HOURS, span.to_us } });
-	expect(span, STATISTICS_TOTALS, &reach,
-	       (struct expected[]){ { STATISTICS_QUARTERS_OF_DAYS, NOW + DAY },
-	                            { STATISTICS_DAYS, NOW + 4 * DAY },
-	                            { STATISTICS_HOURS, span.to_us } });
+	EXPECT(span, STATISTICS_VALUES, &reach, { STATISTICS_LOG, NOW + DAY },
+	       { STATISTICS_DAYS, NOW + 4 * DAY }, { STATISTICS_HOURS, span.to_us });
+	EXPECT(span, STATISTICS_TOTALS, &reach, { STATISTICS_QUARTERS_OF_DAYS, NOW + DAY },
+	       { STATISTICS_DAYS, NOW + 4 * DAY }, { STATISTICS_HOURS, span.to_us });
 }
 
 static void assert_covers(struct statistics_span span, enum statistics_unit unit,

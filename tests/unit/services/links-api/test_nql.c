@@ -97,7 +97,7 @@ static void matches_texts_and_tags(void **state)
 	ASSERT_SQL(
 		"title:~'a b 42x'",
 		"(title COLLATE \"default\" ILIKE \"%a b 42x%\" AND "
-		"(slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title) ILIKE \"% b 42x%\")");
+		"((slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title) ILIKE \"% b 42x%\"))");
 	ASSERT_SQL("title:-~summer", "(title COLLATE \"default\" ILIKE \"%summer%\") IS NOT TRUE");
 	ASSERT_SQL("tag:sale", "(tags @> ARRAY[\"sale\"::text])");
 	ASSERT_SQL("tags:-sale", "(tags @> ARRAY[\"sale\"::text]) IS NOT TRUE");
