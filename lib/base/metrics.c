@@ -190,13 +190,12 @@ static void render_head(const struct metric *metric, struct strbuf *out)
 {
 	static const char *const types[] = { "counter", "gauge", "counter", "gauge", "histogram" };
 	strbuf_add_format(out, "# HELP %s ", metric->name);
-	for (const char *c = metric->help; *c; c++) {
-		if (*c == '\n')
-			strbuf_add_text(out, "\\n");
-		else if (*c == '\\')
-			strbuf_add_text(out, "\\\\");
-		else
-			strbuf_add_char(out, *c);
+	for (const char *c = metric->help; *c;) {
+		size_t plain = strcspn(c, "\n\\");
+		strbuf_add(out, c, plain);
+		c += plain;
+		if (*c)
+			strbuf_add_text(out, *c++ == '\n' ? "\\n" : "\\\\");
 	}
 	strbuf_add_format(out, "\n# TYPE %s %s\n", metric->name, types[metric->kind]);
 }
@@ -205,7 +204,8 @@ static void render_head(const struct metric *metric, struct strbuf *out)
 static void render_series(const struct metric *metric, const char *suffix, const double *bound,
                           struct strbuf *out)
 {
-	strbuf_add_format(out, "%s%s", metric->name, suffix);
+	strbuf_add_text(out, metric->name);
+	strbuf_add_text(out, suffix);
 	if (*metric->labels || bound) {
 		strbuf_add_format(out, "{%s", metric->labels);
 		if (bound) {

@@ -88,12 +88,14 @@ void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args)
 {
 	va_list again;
 	va_copy(again, args);
-	int len = vsnprintf(b->data + b->len, b->capacity - b->len, format, args);
+	size_t room = b->capacity - b->len;
+	int len = vsnprintf(b->data + b->len, room, format, args);
 	if (len < 0 || !reserve(b, (size_t)len)) {
 		b->has_overflowed = true;
 		b->data[b->len] = '\0';
 	} else {
-		vsnprintf(b->data + b->len, (size_t)len + 1, format, again);
+		if ((size_t)len >= room)
+			vsnprintf(b->data + b->len, (size_t)len + 1, format, again);
 		b->len += (size_t)len;
 	}
 	va_end(again);

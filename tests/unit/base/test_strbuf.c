@@ -101,6 +101,20 @@ static void formats_more_than_its_current_capacity(void **state)
 	strbuf_clear(&b);
 }
 
+static void formats_what_just_fits_its_capacity_and_what_just_does_not(void **state)
+{
+	(void)state;
+	for (int len = 50; len < 80; len++) {
+		struct strbuf b;
+		strbuf_init(&b, 1000);
+		strbuf_add_format(&b, "%0*d", len, 7);
+		assert_int_equal(b.len, len);
+		assert_int_equal(strlen(b.data), len);
+		assert_int_equal(b.data[len - 1], '7');
+		strbuf_clear(&b);
+	}
+}
+
 static void predicts_the_capacity_after_an_append(void **state)
 {
 	(void)state;
@@ -173,6 +187,7 @@ int main(void)
 		cmocka_unit_test(remembers_an_overflow_even_if_a_later_append_fits),
 		cmocka_unit_test(reset_forgets_bytes_and_overflow),
 		cmocka_unit_test(formats_more_than_its_current_capacity),
+		cmocka_unit_test(formats_what_just_fits_its_capacity_and_what_just_does_not),
 		cmocka_unit_test(predicts_the_capacity_after_an_append),
 		cmocka_unit_test(holds_nothing_with_a_limit_of_zero),
 		cmocka_unit_test(has_no_integer_overflow_at_the_highest_limit),
