@@ -11,12 +11,20 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <poll.h>
+
 /*
  * How long a test waits for a condition. The bound guards against a hang. It is at least ten times
  * what is typical, so that a busy machine does not reach it.
  */
 #define TEST_DEADLINE_MS 60000
 #define TEST_DEADLINE_US (INT64_C(1000) * TEST_DEADLINE_MS)
+
+/* Between two looks at a condition: a busy loop takes the processor from the tests beside it. */
+static inline void test_pause(void)
+{
+	poll(NULL, 0, 5);
+}
 
 /*
  * A bound on how fast something is. It depends on the machine, so nothing is asserted here: the

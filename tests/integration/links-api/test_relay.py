@@ -444,6 +444,7 @@ class Writers:
             assert answer.status in (200, 503), answer
             if answer.status == 200:
                 version = answer.json["link"]["version"]
+            time.sleep(0.02)
         return version
 
     def stop(self):
@@ -484,6 +485,7 @@ def test_two_relays_are_never_active_at_the_same_time(spawn):
             assert time.monotonic() < deadline
             states = [is_active(service) for service in services]
             assert states != [True, True] or not all(map(is_active, services)), "two relays are active"
+            time.sleep(0.05)
 
     end = time.monotonic() + 3
     assert_only_one_until(lambda: time.monotonic() > end, 10)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/array.h"
 #include "lib/base/entropy.h"
@@ -67,7 +66,7 @@ static enum link_cache_result await_valid(struct fixture *f)
 	int64_t until_us = steady_us() + DEADLINE_US;
 	while ((result = get(f)) == LINK_CACHE_UNAVAILABLE) {
 		assert_true(steady_us() < until_us);
-		usleep(1000); /* poll interval */
+		test_pause();
 	}
 	return result;
 }
@@ -149,7 +148,8 @@ static void assert_misses_for(struct fixture *f, int64_t ms)
 	struct redis_pool *pool = new_pool(f->url);
 	struct link_cache *newcomer = new_cache(pool, NULL);
 	struct link_entry entry;
-	for (int64_t until_us = steady_us() + ms * CLOCK_US_PER_MS; steady_us() < until_us;) {
+	int64_t end_us = steady_us() + ms * CLOCK_US_PER_MS;
+	for (; steady_us() < end_us; test_pause()) {
 		assert_int_not_equal(get(f), LINK_CACHE_ENTRY);
 		assert_int_not_equal(link_cache_get(newcomer, SLUG, &entry), LINK_CACHE_ENTRY);
 	}
@@ -187,7 +187,7 @@ static void reads_nothing_from_a_replica_that_was_promoted(void **state)
 	         (unsigned)test_redis_port(f->server));
 	test_redis_run(replica, command);
 	int64_t until_us = steady_us() + DEADLINE_US;
-	while (test_redis_run(replica, "EXISTS " KEY) == 0)
+	for (; test_redis_run(replica, "EXISTS " KEY) == 0; test_pause())
 		assert_true(steady_us() < until_us);
 	test_redis_run(replica, "REPLICAOF NO ONE");
 	change(f, 2);
@@ -281,7 +281,7 @@ static void stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort(v
 	assert_true(took_us >= 3 * CLOCK_US_PER_S);
 	test_speed_at_most(took_us, 5 * CLOCK_US_PER_S, "us");
 	int64_t until_us = steady_us() + DEADLINE_US;
-	while (link_cache_get_last_resort(f->cache, SLUG, &entry) != LINK_CACHE_ENTRY)
+	for (; link_cache_get_last_resort(f->cache, SLUG, &entry) != LINK_CACHE_ENTRY; test_pause())
 		assert_true(steady_us() < until_us);
 	assert_int_equal(get(f), LINK_CACHE_UNAVAILABLE);
 	test_announcer_resume(f->announcer);
@@ -296,7 +296,7 @@ static void another_server_is_not_a_last_resort(void **state)
 	test_redis_run(f->server, "SAVE");
 	test_announcer_pause(f->announcer);
 	test_redis_restart(f->server);
-	for (int64_t until_us = steady_us() + CLOCK_US_PER_S; steady_us() < until_us;)
+	for (int64_t end_us = steady_us() + CLOCK_US_PER_S; steady_us() < end_us; test_pause())
 		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry),
 		                 LINK_CACHE_UNAVAILABLE);
 }

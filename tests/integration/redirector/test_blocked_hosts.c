@@ -55,7 +55,7 @@ static void await_status(struct fixture *f, const char *name, unsigned status)
 	while (fixture_get_link(f, name, "") != status) {
 		if (http_fixture_now_ms() - began_ms > FIXTURE_TIMEOUT_MS)
 			fail_msg("%s is still answered %u, not %u", name, f->answer.status, status);
-		usleep(2000); /* between two polls */
+		test_pause();
 	}
 }
 

@@ -161,8 +161,10 @@ static bool redirects(struct fixture *f, const char *name, const char *destinati
 static void await(struct fixture *f, const char *series, double wanted)
 {
 	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
-	while (fixture_metric(f, series) != wanted)
+	while (fixture_metric(f, series) != wanted) {
 		assert_true(http_fixture_now_ms() < until_ms);
+		test_pause();
+	}
 }
 
 static void memory_outlives_its_ttl_and_applies_changes(void **state)
@@ -177,14 +179,18 @@ static void memory_outlives_its_ttl_and_applies_changes(void **state)
 	assert_int_equal(fixture_metric(s->fixture, FROM_MEMORY), 2);
 	publish(s, "followed", 2, "changed");
 	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
-	while (!redirects(s->fixture, "followed", "https://example.com/changed"))
+	while (!redirects(s->fixture, "followed", "https://example.com/changed")) {
 		assert_true(http_fixture_now_ms() < until_ms);
+		test_pause();
+	}
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), 0);
 	assert_int_equal(fixture_metric(s->fixture, "waymark_feed_events_total"), 1);
 	until_ms = http_fixture_now_ms() + TIMEOUT_MS;
-	while (fixture_metric(s->fixture, "waymark_feed_lag_seconds") >= 1)
+	while (fixture_metric(s->fixture, "waymark_feed_lag_seconds") >= 1) {
 		assert_true(http_fixture_now_ms() < until_ms);
+		test_pause();
+	}
 }
 
 static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
@@ -254,6 +260,7 @@ static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 	while (fixture_metric(s->fixture, FROM_POSTGRES) < 2) {
 		assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
 		assert_true(http_fixture_now_ms() - began_ms < TIMEOUT_MS);
+		test_pause();
 	}
 	int64_t took_ms = http_fixture_now_ms() - began_ms;
 	assert_true(took_ms >= 4000);
@@ -309,6 +316,7 @@ static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **sta
 	while (fixture_metric(s->fixture, FROM_REDIS) == 0) {
 		assert_int_equal(fixture_get_link(s->fixture, "popular", ""), 404);
 		assert_true(http_fixture_now_ms() < until_ms);
+		test_pause();
 	}
 	assert_true(fixture_metric(s->fixture, FROM_FILTER) >= 2);
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
@@ -356,8 +364,10 @@ static void finds_links_that_bypassed_the_api(void **state)
 	await(s->fixture, FILTER_COMPLETE, 1);
 	fixture_add_link(s->fixture, "import");
 	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
-	while (!redirects(s->fixture, "import", "https://example.com/import"))
+	while (!redirects(s->fixture, "import", "https://example.com/import")) {
 		assert_true(http_fixture_now_ms() < until_ms);
+		test_pause();
+	}
 }
 
 static void repairs_redis_after_its_own_stale_fill(void **state)
@@ -393,8 +403,10 @@ static void follows_no_expired_link_although_its_clock_is_behind(void **state)
 	fixture_change_link(f, "future", "expires_at = clock_timestamp() + interval '1 hour'");
 	fixture_start(f);
 	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
-	while (!is_expired(f, "past"))
+	while (!is_expired(f, "past")) {
 		assert_true(http_fixture_now_ms() < until_ms);
+		test_pause();
+	}
 	assert_int_equal(fixture_get_link(f, "future", ""), 302);
 	assert_true(fixture_metric(f, "waymark_clock_offset_seconds") < -3590);
 	await(f, IS_FRESH, 1);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
@@ -190,7 +189,7 @@ static void await_salt(struct salt_cache *cache, int64_t time_us, bool known)
 	int64_t began_ms = http_fixture_now_ms();
 	while (salt_cache_get(cache, time_us, &salt) != known) {
 		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
-		usleep(2000); /* between two polls */
+		test_pause();
 	}
 }
 
