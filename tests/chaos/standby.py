@@ -13,7 +13,7 @@ from harness import wait_until
 from processes import popen
 
 from stacklib.ports import Ports
-from stacklib.postgres import BIN
+from stacklib.postgres import BIN, CONNECTIONS
 
 TIMEOUT_S = 120
 
@@ -36,7 +36,8 @@ class Standby:
             shutil.chown(self.folder, "postgres", "postgres")
         copy = ["pg_basebackup", "--dbname", self.primary, "--pgdata", self.data, "--checkpoint", "fast", "--no-sync", "--write-recovery-conf"]
         subprocess.run([*self.launch(), f"{BIN}/{copy[0]}", *copy[1:]], check=True, capture_output=True, timeout=TIMEOUT_S)
-        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "", "max_connections": 200}
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
+        settings["max_connections"] = CONNECTIONS  # a standby needs as many as its primary
         words = [f"--{name}={value}" for name, value in settings.items()]
         with open(self.folder / "log", "wb") as log:
             self.process = popen([*self.launch(), f"{BIN}/postgres", "-D", self.data, *words], stdout=log, stderr=log, cwd="/")

@@ -15,6 +15,7 @@ from .state import TIMEOUT_S
 
 BIN = "/usr/lib/postgresql/15/bin"
 ADMIN = "waymark_admin"
+CONNECTIONS = 1000  # Sixteen tests at once, as on a machine with six processors, need more than 200.
 DATABASE = "waymark"
 
 # Login → the role that it is granted (db/migrations/0001_roles.sql).
@@ -111,7 +112,7 @@ class Postgres(Member):
             "listen_addresses": "127.0.0.1",
             "port": self.ports[0],
             "unix_socket_directories": "",
-            "max_connections": 200,
+            "max_connections": CONNECTIONS,
             "timezone": "UTC",
             "log_timezone": "UTC",
             "log_line_prefix": "%m [%p] %q%u@%d ",
