@@ -63,7 +63,8 @@ static void join(const struct backend_fixture *f, struct member *m)
 					 .kafka = &f->kafka,
 					 .group = f->unique,
 					 .topic = f->unique,
-					 .session_timeout_ms = 30000,
+					 /* longer than a test waits for members that leave */
+					 .session_timeout_ms = 2 * TIMEOUT_MS,
 					 .events = { on_assigned, on_revoked, on_out_of_range },
 					 .ctx = m,
 					 .log = f->log,
