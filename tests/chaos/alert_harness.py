@@ -81,7 +81,7 @@ class Prometheus:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(60)
         self.log.close()
 
 
@@ -112,7 +112,7 @@ class Load(threading.Thread):
 
     def stop(self):
         self.is_ending.set()
-        self.join(30)
+        self.join(60)
 
 
 def seconds_since(began):

@@ -31,7 +31,7 @@
 #define EVENTS_MAX 128
 #define RECONNECT_US (25 * CLOCK_US_PER_MS)
 #define TICK_US (5 * CLOCK_US_PER_MS)
-#define ANSWER_TIMEOUT_US (20 * CLOCK_US_PER_S)
+#define ANSWER_TIMEOUT_US (60 * CLOCK_US_PER_S)
 #define REDIRECT_BOUND_US (100 * CLOCK_US_PER_MS)
 #define BORDER_US (30 * CLOCK_US_PER_MS)
 #define SOONEST_US                                                                                 \

@@ -112,7 +112,7 @@ class OtherService:
         """The checks that /readyz names; an empty set when it is ready."""
         self.wait_for("started", ".")
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}/readyz", timeout=10).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{self.ops_port}/readyz", timeout=60).close()
             return set()
         except urllib.error.HTTPError as answer:
             return set(json.loads(answer.read())["failing"])

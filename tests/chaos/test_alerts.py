@@ -95,7 +95,7 @@ class Watched:
 
     def follow(self, times):
         url = urllib.parse.urlsplit(self.addresses["REDIRECTOR_URL"])
-        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=10)
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
         for _ in range(times):
             connection.request("GET", "/watched", headers={"X-Forwarded-For": "198.51.100.8"})
             answer = connection.getresponse()

@@ -229,7 +229,7 @@ class TestPoliteness:
     def test_is_off_unless_asked_for(self, harness):
         harness.network.serve({"zone": {"hub.test": [[GLOBAL_4]]}, "pages": {}})
         harness.database.add_links(["http://hub.test/"])
-        assert harness.start("--once", DESTINATION_CHECKS="").wait(30) == 0
+        assert harness.start("--once", DESTINATION_CHECKS="").wait(60) == 0
         assert harness.database.statuses() == {}
         assert harness.network.requests() == []
         assert harness.database.ask("SELECT 1 FROM shedlock WHERE name = 'waymark-destinations'") == []

@@ -124,10 +124,10 @@ def test_kafkas_controller_listener_requires_a_certificate(stack):
     """It answers nobody but the node itself, with or without TLS."""
     _, controller = stack.ports("kafka")
     context = ssl.create_default_context(cafile=stack.env["KAFKA_SSL_CA_FILE"])
-    with socket.create_connection(("127.0.0.1", controller), timeout=30) as plain:
+    with socket.create_connection(("127.0.0.1", controller), timeout=60) as plain:
         plain.sendall(API_VERSIONS)
         assert answer_of(plain)[:1] in (b"", b"\x15"), "an alert of TLS at most"
-    with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", controller), timeout=30) as plain:
+    with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", controller), timeout=60) as plain:
         with context.wrap_socket(plain, server_hostname="127.0.0.1") as ours:
             ours.sendall(API_VERSIONS)
             ours.recv(1)
@@ -273,7 +273,7 @@ def test_a_redirector_that_may_not_write_logs_it_and_keeps_the_click(stack, star
     )
     wait_until(lambda: follow(service.http_port, "kept") == 302, 120, "the redirect")
     service.wait_for("kafka_authorization_failed", "waymark.redirects.v1 .*authorization failed")
-    shown = urllib.request.urlopen(f"http://127.0.0.1:{service.ops_port}/metrics", timeout=10).read().decode()
+    shown = urllib.request.urlopen(f"http://127.0.0.1:{service.ops_port}/metrics", timeout=60).read().decode()
     assert "\nwaymark_events_queued 1\n" in shown and "\nwaymark_events_dropped_total 0\n" in shown
 
 
@@ -284,7 +284,7 @@ class NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def follow(port, slug):
     try:
-        return urllib.request.build_opener(NoRedirects).open(f"http://127.0.0.1:{port}/{slug}", timeout=10).status
+        return urllib.request.build_opener(NoRedirects).open(f"http://127.0.0.1:{port}/{slug}", timeout=60).status
     except urllib.error.HTTPError as answer:
         return answer.code
 
@@ -420,11 +420,11 @@ def other_files(folder, server):
 
 def ready(stack, name):
     try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{stack.ports(name)[-1]}/readyz", timeout=10).status
+        return urllib.request.urlopen(f"http://127.0.0.1:{stack.ports(name)[-1]}/readyz", timeout=60).status
     except urllib.error.HTTPError as answer:
         return answer.code
 
 
 def metric(stack, name, wanted):
-    shown = urllib.request.urlopen(f"http://127.0.0.1:{stack.ports(name)[-1]}/metrics", timeout=10).read().decode()
+    shown = urllib.request.urlopen(f"http://127.0.0.1:{stack.ports(name)[-1]}/metrics", timeout=60).read().decode()
     return next(line.split()[1] for line in shown.splitlines() if line.split()[0] == wanted)

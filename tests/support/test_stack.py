@@ -27,8 +27,11 @@ def stack(*arguments, check=True):
     return done
 
 
+TIED = ("--tied-to", str(os.getpid()))
+
+
 def up_arguments(folder, *more):
-    return ["up", "--services", "none", "--build", BUILD, "--state", str(folder), *more]
+    return ["up", "--services", "none", "--build", BUILD, "--state", str(folder), *TIED, *more]
 
 
 @pytest.fixture
@@ -150,7 +153,7 @@ def test_ends_with_the_process_that_it_is_tied_to(embedded, folder):
 
 
 def test_leaves_no_process_when_a_member_cannot_start(embedded, folder, tmp_path):
-    done = stack("up", "--build", tmp_path, "--state", folder, check=False)
+    done = stack("up", "--build", tmp_path, "--state", folder, *TIED, check=False)
     assert done.returncode == 1
     assert "run make build" in done.stderr
     assert_all_gone(folder)
@@ -283,7 +286,7 @@ def test_a_secure_stack_requires_kafka_and_stays_secure(folder, monkeypatch):
 
 def test_starts_several_instances_and_restarts_them_with_their_ports(embedded, folder):
     options = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
-    said = stack("up", "--build", BUILD, "--state", folder, *options).stdout
+    said = stack("up", "--build", BUILD, "--state", folder, *TIED, *options).stdout
     found = addresses(folder)
     assert f"dashboard      {found['LINKS_API_URL']}/app/\n" in said
     redirectors = found["REDIRECTOR_URLS"].split()
@@ -338,7 +341,7 @@ def get_location(url):
 
 
 def test_down_fails_after_a_sanitizer_report(embedded, folder):
-    stack("up", "--build", BUILD, "--state", folder)
+    stack("up", "--build", BUILD, "--state", folder, *TIED)
     with open(folder / "logs" / "janitor-1.log", "a", encoding="utf-8") as log:
         log.write("==1==ERROR: AddressSanitizer: heap-use-after-free\n")
     done = stack("down", "--state", folder, check=False)

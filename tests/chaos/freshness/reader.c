@@ -15,7 +15,7 @@
 #define TICK_MS 5
 #define TRIES 4
 #define RECONNECT_US (20 * CLOCK_US_PER_MS)
-#define ANSWER_TIMEOUT_US (20 * CLOCK_US_PER_S)
+#define ANSWER_TIMEOUT_US (60 * CLOCK_US_PER_S)
 #define LOCATION "\r\nLocation: https://t.example/"
 
 struct reader {

@@ -115,7 +115,7 @@ def test_only_bulk_endpoints_accept_large_bodies(ann, anonymous):
 def send_partial_body(service, authorization, length, sent):
     """A connection with an incomplete request: length bytes of body are announced, sent of them are sent."""
     url = urllib.parse.urlsplit(service.url)
-    connection = socket.create_connection((url.hostname, url.port), timeout=20)
+    connection = socket.create_connection((url.hostname, url.port), timeout=60)
     head = [
         "POST /api/links/bulk HTTP/1.1", "Host: wm", "Content-Type: application/json",
         f"Content-Length: {length}" if length else "Transfer-Encoding: chunked", *authorization,

@@ -185,7 +185,8 @@ def test_a_broken_connection_is_no_answer(admin_of):
 def test_every_address_of_a_name_is_asked(admin_of, process):
     addresses = sorted({found[4][0] for found in socket.getaddrinfo("localhost", 1, type=socket.SOCK_STREAM)})
     one = process(READY)
-    answer = health(admin_of([("redirector", f"localhost:{one.server_port}"), ("links-api", one.address)]))
+    admin = admin_of([("redirector", f"localhost:{one.server_port}"), ("links-api", one.address)])
+    answer = wait_until(lambda: (found := health(admin))["checked_at"] and found, 60, "a report")
     shown = [each["address"] for each in answer["services"] if each["name"] == "redirector"]
     assert sorted(shown) == sorted(f"[{a}]:{one.server_port}" if ":" in a else f"{a}:{one.server_port}" for a in addresses)
     # HEALTH_URLS has the processes of links-api as well: this one does not add itself.
@@ -195,16 +196,19 @@ def test_every_address_of_a_name_is_asked(admin_of, process):
 def test_a_slow_process_keeps_no_other_request_waiting(admin_of, process):
     slow = process(None)
     admin = admin_of([("janitor", slow.address)])
+    wanted = {slow.address: ("unreachable", "timeout", []), "": ("ready", None, [])}
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        asked = [pool.submit(health, admin) for _ in range(10)]
+        asked = [pool.submit(wait_for, admin, wanted) for _ in range(10)]
         assert ask(admin.base, "GET", "/api/stats").status == 200
-        assert all(states(each.result())[slow.address] == ("unreachable", "timeout", []) for each in asked)
+        for each in asked:
+            each.result()
 
 
 def test_reports_are_shared_for_two_seconds(admin_of, process):
     one = process(READY)
     admin = admin_of([("janitor", one.address)])
-    checked = sorted({datetime.datetime.fromisoformat(health(admin)["checked_at"]) for _ in range(20)})
+    wanted = dict.fromkeys([one.address, ""], ("ready", None, []))
+    checked = sorted({datetime.datetime.fromisoformat(wait_for(admin, wanted)["checked_at"]) for _ in range(20)})
     assert len(checked) <= one.asked
     assert all(later - earlier >= datetime.timedelta(seconds=1.9) for earlier, later in zip(checked, checked[1:]))
 

@@ -16,6 +16,7 @@ import pytest
 import processes
 from clients import Api, Topic, Visitor, ask
 from service import BASE, BUILD, metric
+from stacklib.ports import Ports
 from waiting import wait_until
 
 CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark")
@@ -66,13 +67,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.server.status is None:
             self.server.released.wait(120)
             return
+        self.server.bodies.append(body)
         is_right = self.path == "/v1/traces" and self.headers["Content-Type"] == "application/x-protobuf"
         self.send_response(self.server.status if is_right else 400)
         data = self.server.response.SerializeToString()
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-        self.server.bodies.append(body)
 
     def log_message(self, *_):
         pass
@@ -83,7 +84,8 @@ class Redirector:
 
     def __init__(self, database, folder, **variables):
         self.log = tempfile.NamedTemporaryFile(prefix="redirector-", suffix=".log")
-        ports = free_ports(2)
+        self.ports = Ports()  # keeps the ports for this redirector
+        ports = [self.ports.take() for _ in range(2)]
         environment = {
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
             "PG_URL": database.url("waymark_redirector"), "REDIS_URL": database.redis.url, "KAFKA_BROKERS": os.environ["KAFKA_BROKERS"],
@@ -101,12 +103,6 @@ class Redirector:
         self.process.terminate()
         assert self.process.wait(60) == 0, self.text()
         assert "Sanitizer" not in self.text() and "runtime error" not in self.text(), self.text()
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in sockets]
 
 
 def new_trace(flags="01"):
@@ -196,7 +192,7 @@ def test_requests_without_a_trace_begin_one(spawn, receiver):
     found = wait_until(lambda: len(receiver.spans()) >= 20 and receiver.spans(), 60, "20 spans")
     assert len({span.trace_id for _, span in found}) == len({span.span_id for _, span in found}) == len(found) == 20
     assert {span.parent_span_id for _, span in found} == {b""}
-    assert metric(service, "waymark_spans_sent_total") == 20
+    wait_until(lambda: metric(service, "waymark_spans_sent_total") == 20, 60, "20 sent spans")
 
 
 def test_a_trace_that_is_not_sampled_has_no_span(spawn, receiver):

@@ -200,7 +200,7 @@ class Reader:
         url = urllib.parse.urlsplit(service.url)
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         self.socket.connect((url.hostname, url.port))
         self.socket.sendall(
             f"GET {path(link)} {version}\r\nHost: a\r\nAccept: {NDJSON}\r\nAuthorization: Bearer {api.token}\r\n\r\n".encode()

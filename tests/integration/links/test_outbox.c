@@ -217,7 +217,7 @@ static void a_commit_wakes_the_relay_and_nothing_before_does(void **state)
 	assert_int_equal(link_store_create(f->writers[0], &new_link, &f->link), OK);
 	assert_int_equal(pg_conn_wait_notification(ear, 50), ERR_NOT_FOUND);
 	assert_int_equal(pg_conn_commit(f->writers[0]), OK);
-	assert_int_equal(pg_conn_wait_notification(ear, 10000), OK);
+	assert_int_equal(pg_conn_wait_notification(ear, TEST_DEADLINE_MS), OK);
 	pg_conn_close(ear);
 }
 

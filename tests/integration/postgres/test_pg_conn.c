@@ -439,7 +439,7 @@ static void wakes_up_on_a_notification(void **state)
 	assert_int_equal(pg_conn_wait_notification(conn, 50), ERR_NOT_FOUND);
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, notify, &notifier), 0);
-	assert_int_equal(pg_conn_wait_notification(conn, 5000), OK);
+	assert_int_equal(pg_conn_wait_notification(conn, TEST_DEADLINE_MS), OK);
 	pthread_join(thread, NULL);
 	/* A notification that arrives with the result of a statement is not lost either. */
 	notify(&notifier);
@@ -456,9 +456,9 @@ static void detects_that_a_listening_connection_was_cut(void **state)
 	struct pg_conn *conn = backend_fixture_pg(f);
 	assert_int_equal(pg_conn_query_once(conn, "LISTEN nothing", NULL, NULL), OK);
 	tcp_proxy_cut(proxy);
-	assert_int_equal(pg_conn_wait_notification(conn, 5000), ERR_UNAVAILABLE);
+	assert_int_equal(pg_conn_wait_notification(conn, TEST_DEADLINE_MS), ERR_UNAVAILABLE);
 	assert_false(pg_conn_is_usable(conn));
-	assert_int_equal(pg_conn_wait_notification(conn, 5000), ERR_UNAVAILABLE);
+	assert_int_equal(pg_conn_wait_notification(conn, TEST_DEADLINE_MS), ERR_UNAVAILABLE);
 	pg_conn_close(conn);
 	tcp_proxy_free(proxy);
 }

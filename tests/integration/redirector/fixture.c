@@ -100,8 +100,19 @@ static int64_t shifted_now_us(const struct clock *self)
 
 static int64_t steady_us(const struct clock *self)
 {
-	(void)self;
-	return clock_steady_us(clock_system());
+	return clock_steady_us(clock_system()) / ((const struct fixture_clock *)self)->slowness;
+}
+
+static void init_clock(struct fixture_clock *clock, int64_t slowness)
+{
+	clock->clock = (struct clock){ .now_us = shifted_now_us, .steady_us = steady_us };
+	clock->slowness = slowness;
+	atomic_store(&clock->shift_us, 0);
+}
+
+void fixture_slow_clock(struct fixture *f)
+{
+	f->clock.slowness = FIXTURE_SLOWNESS;
 }
 
 void fixture_shift_clock(struct fixture *f, int64_t shift_us)
@@ -113,8 +124,8 @@ int fixture_set_up(void **state)
 {
 	struct fixture *f = *state;
 	f->metrics = metrics_new();
-	f->clock.clock = (struct clock){ .now_us = shifted_now_us, .steady_us = steady_us };
-	fixture_shift_clock(f, 0);
+	init_clock(&f->clock, 1);
+	init_clock(&f->slow_clock, FIXTURE_SLOWNESS);
 	test_folder_make(f->journal_dir);
 	struct redis_pool_config redis = {
 		.url = f->own_redis_url,
@@ -125,7 +136,7 @@ int fixture_set_up(void **state)
 	};
 	assert_int_equal(redis_pool_new(&redis, &f->redis), OK);
 	f->link_cache = link_cache_new(&(struct link_cache_config){
-		.redis = f->redis, .clock = clock_system(), .log = f->log });
+		.redis = f->redis, .clock = &f->slow_clock.clock, .log = f->log });
 	await_redis_validity(f);
 	reset_config(f);
 	snprintf(f->config.redis_url, sizeof(f->config.redis_url), "%s", f->own_redis_url);

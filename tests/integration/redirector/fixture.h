@@ -25,16 +25,18 @@
 #include "tests/unit/http/http_fixture.h"
 
 #define FIXTURE_TIMEOUT_MS 60000
+#define FIXTURE_SLOWNESS 100
 
 /* Addresses without a server. */
 #define FIXTURE_UNREACHABLE_PG "postgresql://nobody@127.0.0.1:1/nothing"
 #define FIXTURE_UNREACHABLE_REDIS "redis://127.0.0.1:1"
 #define FIXTURE_UNREACHABLE_KAFKA "127.0.0.1:1"
 
-/* The system clock, whose wall time a test can shift. */
+/* The system clock. A test can shift its wall time and slow its steady time down. */
 struct fixture_clock {
 	struct clock clock;
 	_Atomic int64_t shift_us;
+	int64_t slowness; /* 1: real time */
 };
 
 struct fixture {
@@ -44,10 +46,11 @@ struct fixture {
 	struct test_redis *redis_server;
 	char own_redis_url[TEST_REDIS_URL_SIZE];
 	struct test_announcer *announcer;
-	struct redis_pool *redis; /* the test's own connection to Redis */
-	struct link_cache *link_cache;
-	struct config config;       /* change it before fixture_start */
-	struct fixture_clock clock; /* of the redirector */
+	struct redis_pool *redis;        /* the test's own connection to Redis */
+	struct link_cache *link_cache;   /* the test's own; a slow clock keeps it valid */
+	struct config config;            /* change it before fixture_start */
+	struct fixture_clock clock;      /* of the redirector */
+	struct fixture_clock slow_clock; /* of link_cache */
 	struct redirector *redirector;
 	struct http_fixture
 		server; /* for the client functions of http_fixture.h; only the port is set */
@@ -65,6 +68,11 @@ int fixture_set_up(void **state);
 int fixture_tear_down(void **state);
 
 void fixture_start(struct fixture *f);
+/*
+ * The redirector's steady time passes FIXTURE_SLOWNESS times slower, so that a busy machine does
+ * not exceed its timeouts. Call it before fixture_start.
+ */
+void fixture_slow_clock(struct fixture *f);
 /* The redirector's wall time from now on: that of the system plus shift_us. Any thread. */
 void fixture_shift_clock(struct fixture *f, int64_t shift_us);
 

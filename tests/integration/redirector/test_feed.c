@@ -196,7 +196,8 @@ static void memory_outlives_its_ttl_and_applies_changes(void **state)
 static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 {
 	struct feed_fixture *s = *state;
-	s->fixture->config.feed_fresh_us = SHORT_FRESH_US;
+	fixture_slow_clock(s->fixture);
+	s->fixture->config.feed_fresh_us = SHORT_FRESH_US / FIXTURE_SLOWNESS;
 	fixture_add_link(s->fixture, "paused");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);
@@ -216,6 +217,7 @@ static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 static void tracks_nothing_that_it_read_before_the_topic_was_created_again(void **state)
 {
 	struct feed_fixture *s = *state;
+	fixture_slow_clock(s->fixture);
 	fixture_add_link(s->fixture, "earlier");
 	publish(s, "other", 1, "other");
 	fixture_start(s->fixture);
@@ -255,8 +257,8 @@ static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 	fixture_add_link(s->fixture, "isolated");
 	fixture_start(s->fixture);
 	await(s->fixture, "waymark_memory_cache_ttl_seconds", 5);
-	assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
 	int64_t began_ms = http_fixture_now_ms();
+	assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
 	while (fixture_metric(s->fixture, FROM_POSTGRES) < 2) {
 		assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
 		assert_true(http_fixture_now_ms() - began_ms < TIMEOUT_MS);
@@ -271,6 +273,7 @@ static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **s
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_slow_clock(s->fixture);
 	fixture_add_link(s->fixture, "issued");
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
@@ -292,6 +295,7 @@ static void a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks(voi
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
 	s->fixture->config.unknown_slugs_per_minute = 1;
+	fixture_slow_clock(s->fixture);
 	fixture_add_link(s->fixture, "cold");
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
@@ -309,6 +313,7 @@ static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **sta
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_slow_clock(s->fixture);
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
 	await(s->fixture, "waymark_link_cache_valid", 1);
@@ -373,6 +378,7 @@ static void finds_links_that_bypassed_the_api(void **state)
 static void repairs_redis_after_its_own_stale_fill(void **state)
 {
 	struct feed_fixture *s = *state;
+	fixture_slow_clock(s->fixture);
 	fixture_add_link(s->fixture, "filled");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);

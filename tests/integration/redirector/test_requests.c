@@ -239,6 +239,7 @@ static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 3;
+	fixture_slow_clock(f);
 	fixture_add_link(f, "known");
 	fixture_start(f);
 	for (int i = 0; i < 3; i++) {

@@ -71,8 +71,8 @@ static void finishes_open_requests_when_it_stops(void **state)
 	assert_string_equal(response.body, "done");
 	assert_non_null(strstr(response.head, "Connection: close"));
 	char rest[16];
-	assert_true(http_fixture_read_to_end(busy, rest, sizeof(rest), 1000));
-	assert_true(http_fixture_read_to_end(idle, rest, sizeof(rest), 1000));
+	assert_true(http_fixture_read_to_end(busy, rest, sizeof(rest), HTTP_FIXTURE_DEADLINE_MS));
+	assert_true(http_fixture_read_to_end(idle, rest, sizeof(rest), HTTP_FIXTURE_DEADLINE_MS));
 	assert_string_equal(rest, "");
 	close(busy);
 	close(idle);
@@ -96,7 +96,7 @@ static void cuts_connections_when_the_drain_time_is_over(void **state)
 	assert_true(took_ms >= 150);
 	test_speed_at_most(took_ms, 5000, "ms");
 	char rest[16];
-	assert_true(http_fixture_read_to_end(fd, rest, sizeof(rest), 1000));
+	assert_true(http_fixture_read_to_end(fd, rest, sizeof(rest), HTTP_FIXTURE_DEADLINE_MS));
 	assert_string_equal(rest, "");
 	close(fd);
 }
