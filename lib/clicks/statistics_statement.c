@@ -23,7 +23,7 @@ const char *statistics_statement_links(const struct statistics_query *query)
 	return query->link_ids ? SOME_LINKS : ONE_LINK;
 }
 
-/* --- roll-ups of accounts (docs/decisions/0062-rollups-of-accounts.md) --- */
+/* --- roll-ups of accounts --- */
 
 /* More links than this that are to be added or subtracted are not worth it. */
 #define MOVES_MAX "64"

@@ -10,7 +10,7 @@
  *
  * Events for which nobody waits (of the janitor, and of links that are published again) have low
  * priority: they are read after all others, in portions
- * (docs/decisions/0016-bulk-purge-and-outbox-priority.md). The order of versions still holds: such
+ * (docs/decisions/0004-outbox-without-a-cursor.md). The order of versions still holds: such
  * an event becomes urgent when the link changes again, and nothing follows a purge.
  *
  * One thread at a time per connection.

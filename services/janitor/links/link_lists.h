@@ -6,7 +6,7 @@
  *   (docs/decisions/0028-link-lists-and-search.md);
  * - moves new links from the pending list into the search indexes;
  * - samples once an hour which trigrams are frequent
- *   (docs/decisions/0032-searches-with-many-matches.md).
+ *   (docs/decisions/0028-link-lists-and-search.md).
  *
  * A run that does not happen only makes the sort order stale.
  */

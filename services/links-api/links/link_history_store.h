@@ -1,7 +1,7 @@
 /*
  * The history of links: what changed, when, and by whom (table link_history). Triggers of the table
- * links write it (docs/decisions/0067-history-of-links.md). One thread at a time per connection.
- * Errors of pg_conn_query pass through.
+ * links write it, so no statement changes a link without a trace. One thread at a time per
+ * connection. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_STORE_H

@@ -2,7 +2,7 @@
  * Pure. Chooses the trigrams of a search text that PostgreSQL looks up in the trigram index
  * links_search_idx. A trigram that most links contain costs the index a hundred times as much as a
  * rare one, and a few rare ones leave few enough links to compare with the full text
- * (docs/decisions/0032-searches-with-many-matches.md).
+ * (docs/decisions/0028-link-lists-and-search.md).
  *
  *   link_search_init(&search, "example42.");
  *   link_search_store_count(conn, &search, &all);   // how many links contain each trigram

@@ -1,7 +1,7 @@
 /*
  * One thread at a time per connection. How many links contain a trigram: the tables
  * link_search_count and link_search_trigrams, which the janitor fills from a sample
- * (docs/decisions/0032-searches-with-many-matches.md). Errors of pg_conn_query pass through.
+ * (docs/decisions/0028-link-lists-and-search.md). Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_STORE_H

@@ -2,8 +2,7 @@
  * HTTP handlers that change a tag of the caller; ctx is the struct request. A tag is a text of its
  * links, so its change is a change of each of them: the version rises, and the outbox gets an
  * event. All of them change in one transaction, or none. DELETED links change too, so that
- * restoring one does not bring the old tag back
- * (docs/decisions/0061-tags-are-changed-through-their-links.md).
+ * restoring one does not bring the old tag back.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_TAGS_TAG_CHANGE_H
 #define WAYMARK_SERVICES_LINKS_API_TAGS_TAG_CHANGE_H
