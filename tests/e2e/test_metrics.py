@@ -17,7 +17,7 @@ def described():
     for line in (ROOT / "docs/metrics.md").read_text().splitlines():
         if not line.startswith("| `"):
             continue
-        name, kind, labels, _, services, meaning = (cell.strip() for cell in line.strip("|").split("|"))
+        name, kind, labels, services, meaning = (cell.strip() for cell in line.strip("|").split("|"))
         assert meaning, f"{name} has no description"
         for letter in services.split():
             found[letter].add((name.strip("`"), kind, tuple(sorted(re.findall(r"`(\w+)`", labels)))))
