@@ -6,7 +6,6 @@ import re
 import secrets
 import subprocess
 
-import yaml
 from conftest import ROOT
 
 SAFE = "set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 120 \"$@\"; }\n"
@@ -16,25 +15,6 @@ def commands():
     """The blocks of the page, without those that start or stop a stack."""
     blocks = re.findall(r"^```\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.MULTILINE | re.DOTALL)
     return [block for block in blocks if "tools/stack" not in block]
-
-
-def listed_endpoints():
-    """("GET", "/docs") for each endpoint of the last table. A method is valid for the paths that follow it."""
-    for cell in re.findall(r"^\| (`.*?) \|", (ROOT / "docs/tutorial.md").read_text(), re.MULTILINE):
-        methods, is_used = [], False
-        for words in map(str.split, re.findall("`([^`]+)`", cell)):
-            if words[0].isupper():
-                methods = [words[0]] if is_used else [*methods, words[0]]
-            is_used = words[-1].startswith("/")
-            if is_used:
-                yield from ((method, words[-1]) for method in methods)
-
-
-def test_the_table_has_every_endpoint():
-    described = yaml.safe_load((ROOT / "docs/api/openapi.yaml").read_text())["paths"]
-    endpoints = {(method.upper(), path) for path, item in described.items() for method in item if method != "parameters"}
-    assert len(endpoints) > 30
-    assert set(listed_endpoints()) == endpoints
 
 
 def run(script, env, folder):
