@@ -1,9 +1,19 @@
 /*
  * The caches of one link. The model states which writes to Redis are allowed, when the relay is finished with a change, and
- * when a redirector may use a cached value. README.md lists what the model leaves out. Each option in `cases` breaks one rule.
+ * when a redirector may use a cached value. Each option in `cases` breaks one rule.
  *
  * The model has no time. Where the programs rely on time, the model has a guard: a set that Redis rejects for its age may be
- * dropped at any time, and is gone when the relay applies a row for the last time.
+ * dropped at any time, and is gone when the relay applies a row for the last time. There is one link, and no Bloom filter: "no
+ * such link" is a version lower than all others.
+ *
+ * What the programs must do:
+ *   - Apply a row to Redis twice: at once, and when everything in flight before it has expired. Only then is the row finished
+ *     (NOTIFY_ONCE). A late set may find its key evicted and bring the older version back.
+ *   - Give every set an age, also those of write-through and relay.
+ *   - Let a repair replace older versions and create nothing (REPAIR_CREATES).
+ *   - Take the generation of a set from before PostgreSQL was read or written (GENERATION_READ_LATE).
+ *   - Let a value from Redis outlive its TTL through the feed only if the relay is finished with the events that the feed had
+ *     delivered (TRACK_AT_ONCE). A value from PostgreSQL is never older than the feed.
  */
 #define LAST 3 /* versions 1 to 3 are committed; the last one is the link's deletion */
 #define NONE 0
