@@ -81,33 +81,15 @@ def lag(env):
     return int(re.search(r"^waymark_consumer_lag (\d+)$", text, re.M)[1])
 
 
-def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user, visitor, env):
-    known, fresh = user.create(), user.create()
-    assert visitor.follow(known["slug"]).status == 302
-    stack.run("stop", "redis")
-    try:
-        for slug in [known["slug"], fresh["slug"]] * 20:
-            assert visitor.follow(slug).status == 302
-        assert visitor.follow("never-issued").status == 404
-        assert user.call("POST", "/api/links", {"original_url": "https://example.com/"}).status == 201
-        assert is_ready(env, "REDIRECTOR_OPS_URL")
-    finally:
-        stack.run("start", "redis")
-    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 120, "links-api to be ready")
-
-
-def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(stack, user, visitor, env):
-    cached = user.create("https://example.com/cached")
+def test_without_postgres_the_api_says_503_and_clicks_are_shown_as_waiting(stack, user, visitor, env):
+    cached = user.create()
     assert visitor.follow(cached["slug"]).status == 302
     user.wait_for_visits(cached["id"], 1)
     wait_until(lambda: lag(env) == 0, 120, "no click to wait")
     stack.run("stop", "postgres")
     try:
         for _ in range(40):
-            answer = visitor.follow(cached["slug"])
-            assert (answer.status, answer.headers["location"]) == (302, "https://example.com/cached")
-        unknown = visitor.follow("not-asked-before")
-        assert unknown.status == 503 and int(unknown.headers["retry-after"]) >= 1
+            assert visitor.follow(cached["slug"]).status == 302
         assert user.call("GET", "/api/auth/session").status == 503, "who is logged in is not known"
         create = user.call("POST", "/api/links", {"original_url": "https://example.com/"})
         assert create.status == 503 and int(create.headers["retry-after"]) >= 1
@@ -126,19 +108,6 @@ def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(s
     wait_until(lambda: user.call("GET", stats).status == 200, 120, "the connections of statistics to recover")
     user.wait_for_visits(cached["id"], 41)
     wait_until(lambda: lag(env) == 0, 120, "no click to wait")
-
-
-def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, visitor):
-    link = user.create()
-    visitor.follow(link["slug"])
-    user.wait_for_visits(link["id"], 1)
-    stack.run("stop", "kafka")
-    try:
-        for _ in range(200):
-            assert visitor.follow(link["slug"]).status == 302
-    finally:
-        stack.run("start", "kafka")
-    user.wait_for_visits(link["id"], 201)
 
 
 def test_a_consumer_notices_an_outage_of_kafka_in_the_middle_of_a_batch(stack, user, visitor, env):
@@ -160,18 +129,6 @@ def test_a_consumer_notices_an_outage_of_kafka_in_the_middle_of_a_batch(stack, u
         stack.run("start", "kafka")
     wait_until(lambda: is_ready(env, "CONSUMER_OPS_URL"), 180, "the consumer to recover by itself")
     user.wait_for_visits(link["id"], 1)
-
-
-def test_a_redirector_that_is_stopped_loses_no_click(stack, user, visitor, env):
-    link = user.create()
-    for _ in range(100):
-        assert visitor.follow(link["slug"]).status == 302
-    stack.run("stop", "redirector-1")
-    try:
-        user.wait_for_visits(link["id"], 100)
-    finally:
-        stack.run("start", "redirector-1")
-    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 120, "the redirector on its old port")
 
 
 def test_a_redirector_that_is_told_to_stop_sends_its_events_during_the_drain_notice(stack, user, env, tmp_path):
