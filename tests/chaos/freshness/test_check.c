@@ -109,7 +109,7 @@ static void expect(const struct fixture *fixture, const char *words)
 		fail_msg("not in the report: %s\n%s", words, fixture->report);
 }
 
-static void a_good_history_passes(void **state)
+TEST_CASE(a_good_history_passes)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 400, 404, 0);
@@ -121,7 +121,7 @@ static void a_good_history_passes(void **state)
 	expect(fixture, "worst_ms=890.0");
 }
 
-static void a_stale_read_is_shown_with_the_history_of_its_link(void **state)
+TEST_CASE(a_stale_read_is_shown_with_the_history_of_its_link)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 6200, 302, 1);
@@ -135,7 +135,7 @@ static void a_stale_read_is_shown_with_the_history_of_its_link(void **state)
 	       "fault=storm operations=2 reads=1 changes=1 unknown=0 violations=1 stale=1");
 }
 
-static void only_while_kafka_was_away_a_change_may_take_five_seconds(void **state)
+TEST_CASE(only_while_kafka_was_away_a_change_may_take_five_seconds)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 9000, 302, 1);
@@ -144,7 +144,7 @@ static void only_while_kafka_was_away_a_change_may_take_five_seconds(void **stat
 	assert_int_equal(check(fixture, "fault calm 0 9000000\nkafka-away 1000000 3999000\n"), 1);
 }
 
-static void only_while_stores_were_away_503_is_allowed(void **state)
+TEST_CASE(only_while_stores_were_away_503_is_allowed)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 7000, 503, 0);
@@ -155,7 +155,7 @@ static void only_while_stores_were_away_503_is_allowed(void **state)
 	expect(fixture, "violations=1");
 }
 
-static void once_all_is_settled_only_the_newest_version_is_right(void **state)
+TEST_CASE(once_all_is_settled_only_the_newest_version_is_right)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 5500, 302, 1);
@@ -165,7 +165,7 @@ static void once_all_is_settled_only_the_newest_version_is_right(void **state)
 	expect(fixture, "stale=1");
 }
 
-static void a_busy_machine_may_take_its_factor_longer(void **state)
+TEST_CASE(a_busy_machine_may_take_its_factor_longer)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 8000, 302, 1);
@@ -175,7 +175,7 @@ static void a_busy_machine_may_take_its_factor_longer(void **state)
 	assert_int_equal(check(fixture, "fault calm 0 9000000\nbound-factor 0\n"), 2);
 }
 
-static void faults_of_one_name_are_summed_up_together(void **state)
+TEST_CASE(faults_of_one_name_are_summed_up_together)
 {
 	struct fixture *fixture = *state;
 	read_at(fixture, 1000, 302, 1);
@@ -191,7 +191,7 @@ static void faults_of_one_name_are_summed_up_together(void **state)
 	expect(fixture, "fault=all operations=5 reads=3");
 }
 
-static void a_history_that_ends_within_a_record_is_refused(void **state)
+TEST_CASE(a_history_that_ends_within_a_record_is_refused)
 {
 	struct fixture *fixture = *state;
 	char path[PATH_SIZE];
@@ -205,7 +205,7 @@ static void a_history_that_ends_within_a_record_is_refused(void **state)
 	expect(fixture, "ends within a record");
 }
 
-static void unknown_faults_are_refused(void **state)
+TEST_CASE(unknown_faults_are_refused)
 {
 	struct fixture *fixture = *state;
 	close_logs(fixture);
@@ -214,19 +214,4 @@ static void unknown_faults_are_refused(void **state)
 	assert_int_equal(check(fixture, "fault backwards 2 1\n"), 2);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_good_history_passes),
-		TEST(a_stale_read_is_shown_with_the_history_of_its_link),
-		TEST(only_while_kafka_was_away_a_change_may_take_five_seconds),
-		TEST(only_while_stores_were_away_503_is_allowed),
-		TEST(once_all_is_settled_only_the_newest_version_is_right),
-		TEST(a_busy_machine_may_take_its_factor_longer),
-		TEST(faults_of_one_name_are_summed_up_together),
-		TEST(a_history_that_ends_within_a_record_is_refused),
-		TEST(unknown_faults_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = setup, .tear_down = teardown)

@@ -96,7 +96,7 @@ static enum judge_verdict verdict(const struct fixture *t, int64_t begin_ms, int
 	return judge_read(t->link, &read, t->bound_us).verdict;
 }
 
-static void a_link_may_be_seen_from_the_beginning_of_its_creation(void **state)
+TEST_CASE(a_link_may_be_seen_from_the_beginning_of_its_creation)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -108,7 +108,7 @@ static void a_link_may_be_seen_from_the_beginning_of_its_creation(void **state)
 	assert_int_equal(verdict(t, 1009, 1012, 302, 1), JUDGE_RIGHT);
 }
 
-static void a_link_is_never_unknown_after_it_was_acknowledged(void **state)
+TEST_CASE(a_link_is_never_unknown_after_it_was_acknowledged)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -118,7 +118,7 @@ static void a_link_is_never_unknown_after_it_was_acknowledged(void **state)
 	assert_int_equal(verdict(t, 1011, 1012, 404, 0), JUDGE_MISSING);
 }
 
-static void an_older_version_may_be_shown_only_within_the_bound(void **state)
+TEST_CASE(an_older_version_may_be_shown_only_within_the_bound)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -133,7 +133,7 @@ static void an_older_version_may_be_shown_only_within_the_bound(void **state)
 	assert_int_equal(verdict(t, 10011, 10012, 302, 1), JUDGE_STALE);
 }
 
-static void a_version_that_was_replaced_twice_counts_from_the_first_time(void **state)
+TEST_CASE(a_version_that_was_replaced_twice_counts_from_the_first_time)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -145,7 +145,7 @@ static void a_version_that_was_replaced_twice_counts_from_the_first_time(void **
 	assert_int_equal(verdict(t, 3020, 3021, 302, 2), JUDGE_RIGHT);
 }
 
-static void the_age_of_an_answer_is_reported(void **state)
+TEST_CASE(the_age_of_an_answer_is_reported)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -164,7 +164,7 @@ static void the_age_of_an_answer_is_reported(void **state)
 	assert_int_equal(finding.stale_us, 6990 * MS);
 }
 
-static void disabled_and_deleted_links_are_404(void **state)
+TEST_CASE(disabled_and_deleted_links_are_404)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -185,7 +185,7 @@ static void disabled_and_deleted_links_are_404(void **state)
 	assert_int_equal(verdict(t, 13020, 13021, 404, 0), JUDGE_STALE);
 }
 
-static void a_redirect_after_expiry_is_a_violation(void **state)
+TEST_CASE(a_redirect_after_expiry_is_a_violation)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -201,7 +201,7 @@ static void a_redirect_after_expiry_is_a_violation(void **state)
 	assert_int_equal(verdict(t, 5101, 5102, 404, 0), JUDGE_MISSING);
 }
 
-static void an_expiry_that_was_taken_back_is_no_excuse_for_410(void **state)
+TEST_CASE(an_expiry_that_was_taken_back_is_no_excuse_for_410)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -214,7 +214,7 @@ static void an_expiry_that_was_taken_back_is_no_excuse_for_410(void **state)
 	assert_int_equal(verdict(t, 6005, 6006, 302, 2), JUDGE_EXPIRED);
 }
 
-static void a_change_of_unknown_outcome_may_be_seen_or_not_at_any_time(void **state)
+TEST_CASE(a_change_of_unknown_outcome_may_be_seen_or_not_at_any_time)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -226,7 +226,7 @@ static void a_change_of_unknown_outcome_may_be_seen_or_not_at_any_time(void **st
 	assert_int_equal(verdict(t, 60000, 60001, 302, 2), JUDGE_RIGHT);
 }
 
-static void a_look_that_shows_an_unknown_change_acknowledges_it(void **state)
+TEST_CASE(a_look_that_shows_an_unknown_change_acknowledges_it)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -237,7 +237,7 @@ static void a_look_that_shows_an_unknown_change_acknowledges_it(void **state)
 	assert_int_equal(verdict(t, 4011, 4012, 302, 1), JUDGE_STALE);
 }
 
-static void a_look_that_does_not_show_a_change_settles_nothing(void **state)
+TEST_CASE(a_look_that_does_not_show_a_change_settles_nothing)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -248,7 +248,7 @@ static void a_look_that_does_not_show_a_change_settles_nothing(void **state)
 	assert_int_equal(verdict(t, 9000, 9001, 302, 1), JUDGE_RIGHT);
 }
 
-static void an_unknown_change_was_not_made_if_a_later_one_was_acknowledged_without_it(void **state)
+TEST_CASE(an_unknown_change_was_not_made_if_a_later_one_was_acknowledged_without_it)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -263,7 +263,7 @@ static void an_unknown_change_was_not_made_if_a_later_one_was_acknowledged_witho
 	assert_int_equal(verdict(t, 5020, 5021, 302, 4), JUDGE_RIGHT);
 }
 
-static void of_several_unknown_changes_a_look_picks_one(void **state)
+TEST_CASE(of_several_unknown_changes_a_look_picks_one)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -278,7 +278,7 @@ static void of_several_unknown_changes_a_look_picks_one(void **state)
 	assert_int_equal(verdict(t, 4020, 4021, 302, 1), JUDGE_RIGHT);
 }
 
-static void a_refused_change_makes_no_version(void **state)
+TEST_CASE(a_refused_change_makes_no_version)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -288,7 +288,7 @@ static void a_refused_change_makes_no_version(void **state)
 	assert_int_equal(verdict(t, 5000, 5001, 302, 1), JUDGE_RIGHT);
 }
 
-static void a_missing_answer_proves_nothing(void **state)
+TEST_CASE(a_missing_answer_proves_nothing)
 {
 	struct fixture *t = *state;
 	done(t, HISTORY_CREATE, 1000, 1010, 1);
@@ -299,7 +299,7 @@ static void a_missing_answer_proves_nothing(void **state)
 	assert_int_equal(verdict(t, 2000, 2001, 302, 0), JUDGE_NEVER);
 }
 
-static void links_that_nobody_made_are_404(void **state)
+TEST_CASE(links_that_nobody_made_are_404)
 {
 	struct fixture *t = *state;
 	settle(t);
@@ -307,26 +307,4 @@ static void links_that_nobody_made_are_404(void **state)
 	assert_int_equal(verdict(t, 2000, 2001, 302, 1), JUDGE_NEVER);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_link_may_be_seen_from_the_beginning_of_its_creation),
-		TEST(a_link_is_never_unknown_after_it_was_acknowledged),
-		TEST(an_older_version_may_be_shown_only_within_the_bound),
-		TEST(a_version_that_was_replaced_twice_counts_from_the_first_time),
-		TEST(the_age_of_an_answer_is_reported),
-		TEST(disabled_and_deleted_links_are_404),
-		TEST(a_redirect_after_expiry_is_a_violation),
-		TEST(an_expiry_that_was_taken_back_is_no_excuse_for_410),
-		TEST(a_change_of_unknown_outcome_may_be_seen_or_not_at_any_time),
-		TEST(a_look_that_shows_an_unknown_change_acknowledges_it),
-		TEST(a_look_that_does_not_show_a_change_settles_nothing),
-		TEST(an_unknown_change_was_not_made_if_a_later_one_was_acknowledged_without_it),
-		TEST(of_several_unknown_changes_a_look_picks_one),
-		TEST(a_refused_change_makes_no_version),
-		TEST(a_missing_answer_proves_nothing),
-		TEST(links_that_nobody_made_are_404),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = setup, .tear_down = teardown)

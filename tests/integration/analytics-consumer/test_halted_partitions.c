@@ -72,7 +72,7 @@ static bool has_logged_reason(struct consumer_fixture *fixture, const char *reas
 	return backend_fixture_logged(fixture->backend, text) > 0;
 }
 
-static void halts_a_partition_whose_next_offset_does_not_exist(void **state)
+TEST_CASE(halts_a_partition_whose_next_offset_does_not_exist)
 {
 	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
@@ -105,7 +105,7 @@ static void halts_a_partition_whose_next_offset_does_not_exist(void **state)
 }
 
 /* The new topic is already longer than the old one. Only the records reveal it. */
-static void counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one(void **state)
+TEST_CASE(counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one)
 {
 	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
@@ -135,7 +135,7 @@ static void counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one(
 }
 
 /* The topic lost exactly its last record, so that another record could take its offset. */
-static void halts_when_only_the_last_record_is_lost(void **state)
+TEST_CASE(halts_when_only_the_last_record_is_lost)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -153,7 +153,7 @@ static void halts_when_only_the_last_record_is_lost(void **state)
 }
 
 /* Retention has removed every counted record and nothing else. */
-static void continues_when_retention_removed_only_counted_records(void **state)
+TEST_CASE(continues_when_retention_removed_only_counted_records)
 {
 	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
@@ -168,7 +168,7 @@ static void continues_when_retention_removed_only_counted_records(void **state)
 	consumer_fixture_assert_ledger(fixture, 300);
 }
 
-static void halts_when_retention_removed_records_that_were_not_counted(void **state)
+TEST_CASE(halts_when_retention_removed_records_that_were_not_counted)
 {
 	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
@@ -192,7 +192,7 @@ static void halts_when_retention_removed_records_that_were_not_counted(void **st
  * Retention removed clicks whose visits were to be published again. Integrations lose these visits,
  * which is logged, and counting continues.
  */
-static void continues_and_logs_when_clicks_to_publish_again_are_gone(void **state)
+TEST_CASE(continues_and_logs_when_clicks_to_publish_again_are_gone)
 {
 	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 300);
@@ -215,17 +215,4 @@ static void continues_and_logs_when_clicks_to_publish_again_are_gone(void **stat
 	consumer_fixture_assert_ledger(fixture, 360);
 }
 
-int main(void)
-{
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(halts_a_partition_whose_next_offset_does_not_exist),
-		WITH_FIXTURE(counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one),
-		WITH_FIXTURE(halts_when_only_the_last_record_is_lost),
-		WITH_FIXTURE(continues_when_retention_removed_only_counted_records),
-		WITH_FIXTURE(halts_when_retention_removed_records_that_were_not_counted),
-		WITH_FIXTURE(continues_and_logs_when_clicks_to_publish_again_are_gone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = consumer_fixture_open, .tear_down = consumer_fixture_close)

@@ -32,7 +32,7 @@ static void await(struct consumer_fixture *fixture, const char *sql, int64_t wan
 	test_database_await(fixture->database, sql, wanted, CONSUMER_FIXTURE_DEADLINE_MS);
 }
 
-static void counts_every_click_once(void **state)
+TEST_CASE(counts_every_click_once)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -46,7 +46,7 @@ static void counts_every_click_once(void **state)
 	consumer_fixture_stop(fixture, ingest);
 }
 
-static void continues_where_it_stopped(void **state)
+TEST_CASE(continues_where_it_stopped)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -66,7 +66,7 @@ static void continues_where_it_stopped(void **state)
 		0);
 }
 
-static void drops_events_that_redirectors_send_again(void **state)
+TEST_CASE(drops_events_that_redirectors_send_again)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -82,7 +82,7 @@ static void drops_events_that_redirectors_send_again(void **state)
 	consumer_fixture_stop(fixture, ingest);
 }
 
-static void starts_before_its_topics_exist(void **state)
+TEST_CASE(starts_before_its_topics_exist)
 {
 	struct consumer_fixture *fixture = *state;
 	struct ingest *ingest = consumer_fixture_start(fixture);
@@ -93,7 +93,7 @@ static void starts_before_its_topics_exist(void **state)
 	consumer_fixture_assert_ledger(fixture, 100);
 }
 
-static void stores_the_time_up_to_which_it_has_counted(void **state)
+TEST_CASE(stores_the_time_up_to_which_it_has_counted)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -128,7 +128,7 @@ static void stores_the_time_up_to_which_it_has_counted(void **state)
 }
 
 /* Partitions without clicks must not look as if clicks were waiting. */
-static void advances_as_of_of_idle_partitions_while_another_is_busy(void **state)
+TEST_CASE(advances_as_of_of_idle_partitions_while_another_is_busy)
 {
 	enum { CLICK_EVERY_MS = 300, CLICKS_MAX = 50 };
 	struct consumer_fixture *fixture = *state;
@@ -194,7 +194,7 @@ static int by_id(const void *a, const void *b)
 	              ((const struct consumer_fixture_record *)b)->id);
 }
 
-static void publishes_each_counted_visit(void **state)
+TEST_CASE(publishes_each_counted_visit)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -219,7 +219,7 @@ static void publishes_each_counted_visit(void **state)
 }
 
 /* As if the process had died between its last commits and the acknowledgements of their visits. */
-static void publishes_visits_again_with_the_same_content_after_a_crash(void **state)
+TEST_CASE(publishes_visits_again_with_the_same_content_after_a_crash)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -254,7 +254,7 @@ static void publishes_visits_again_with_the_same_content_after_a_crash(void **st
 }
 
 /* Consumers shut down while they publish visits that a crash left unpublished. */
-static void publishes_all_visits_again_even_if_it_is_stopped_meanwhile(void **state)
+TEST_CASE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -309,7 +309,7 @@ static struct ingest *start_until_visits_are_refused(struct consumer_fixture *fi
 }
 
 /* A counted visit that is never published would be the worse failure. */
-static void stops_counting_and_logs_while_kafka_refuses_visits(void **state)
+TEST_CASE(stops_counting_and_logs_while_kafka_refuses_visits)
 {
 	struct consumer_fixture *fixture = *state;
 	struct ingest *ingest = start_until_visits_are_refused(fixture, 500);
@@ -327,7 +327,7 @@ static void stops_counting_and_logs_while_kafka_refuses_visits(void **state)
  * A batch is stored while the visits of the one before wait for Kafka, which then refuses them. No
  * visit of either may be taken as published.
  */
-static void publishes_refused_visits_once_kafka_accepts_them(void **state)
+TEST_CASE(publishes_refused_visits_once_kafka_accepts_them)
 {
 	struct consumer_fixture *fixture = *state;
 	struct ingest *ingest = start_until_visits_are_refused(fixture, 300);
@@ -348,7 +348,7 @@ static void publishes_refused_visits_once_kafka_accepts_them(void **state)
 }
 
 /* Two groups on one store: each considers itself the owner of all partitions. */
-static void counts_once_while_two_groups_compete(void **state)
+TEST_CASE(counts_once_while_two_groups_compete)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -366,7 +366,7 @@ static void counts_once_while_two_groups_compete(void **state)
 	consumer_fixture_assert_ledger(fixture, 3000);
 }
 
-static void shares_partitions_within_its_group(void **state)
+TEST_CASE(shares_partitions_within_its_group)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -387,24 +387,4 @@ static void shares_partitions_within_its_group(void **state)
 	consumer_fixture_assert_ledger(fixture, 1800);
 }
 
-int main(void)
-{
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(counts_every_click_once),
-		WITH_FIXTURE(continues_where_it_stopped),
-		WITH_FIXTURE(drops_events_that_redirectors_send_again),
-		WITH_FIXTURE(starts_before_its_topics_exist),
-		WITH_FIXTURE(stores_the_time_up_to_which_it_has_counted),
-		WITH_FIXTURE(advances_as_of_of_idle_partitions_while_another_is_busy),
-		WITH_FIXTURE(publishes_each_counted_visit),
-		WITH_FIXTURE(publishes_visits_again_with_the_same_content_after_a_crash),
-		WITH_FIXTURE(publishes_all_visits_again_even_if_it_is_stopped_meanwhile),
-		WITH_FIXTURE(stops_counting_and_logs_while_kafka_refuses_visits),
-		WITH_FIXTURE(publishes_refused_visits_once_kafka_accepts_them),
-		WITH_FIXTURE(counts_once_while_two_groups_compete),
-		WITH_FIXTURE(shares_partitions_within_its_group),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = consumer_fixture_open, .tear_down = consumer_fixture_close)

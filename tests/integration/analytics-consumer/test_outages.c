@@ -18,7 +18,7 @@ static void produce_clicks(struct consumer_fixture *fixture, int count)
 	consumer_fixture_flush(fixture);
 }
 
-static void starts_before_postgres_is_up(void **state)
+TEST_CASE(starts_before_postgres_is_up)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -35,7 +35,7 @@ static void starts_before_postgres_is_up(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void keeps_its_batch_while_postgres_is_frozen(void **state)
+TEST_CASE(keeps_its_batch_while_postgres_is_frozen)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -93,7 +93,7 @@ static void wait_for_mark(const struct consumer_fixture *fixture)
 	backend_fixture_wait(has_marked, &marking, CONSUMER_FIXTURE_DEADLINE_MS);
 }
 
-static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
+TEST_CASE(gathers_only_one_more_batch_while_postgres_is_frozen)
 {
 	enum { BATCH = 200 };
 	struct consumer_fixture *fixture = *state;
@@ -126,7 +126,7 @@ static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void counts_once_while_connections_are_closed(void **state)
+TEST_CASE(counts_once_while_connections_are_closed)
 {
 	enum { CUTS = 150, CLICKS_PER_CUT = 60 };
 	struct consumer_fixture *fixture = *state;
@@ -152,7 +152,7 @@ static void counts_once_while_connections_are_closed(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void counts_once_when_the_outcome_of_a_commit_is_unknown(void **state)
+TEST_CASE(counts_once_when_the_outcome_of_a_commit_is_unknown)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -178,7 +178,7 @@ static void counts_once_when_the_outcome_of_a_commit_is_unknown(void **state)
 	commit_fault_proxy_free(proxy);
 }
 
-static void stops_quickly_while_postgres_is_down(void **state)
+TEST_CASE(stops_quickly_while_postgres_is_down)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -200,17 +200,4 @@ static void stops_quickly_while_postgres_is_down(void **state)
 	tcp_proxy_free(proxy);
 }
 
-int main(void)
-{
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(starts_before_postgres_is_up),
-		WITH_FIXTURE(keeps_its_batch_while_postgres_is_frozen),
-		WITH_FIXTURE(gathers_only_one_more_batch_while_postgres_is_frozen),
-		WITH_FIXTURE(counts_once_while_connections_are_closed),
-		WITH_FIXTURE(counts_once_when_the_outcome_of_a_commit_is_unknown),
-		WITH_FIXTURE(stops_quickly_while_postgres_is_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = consumer_fixture_open, .tear_down = consumer_fixture_close)

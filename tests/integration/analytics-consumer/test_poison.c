@@ -94,7 +94,7 @@ static void assert_letter(struct consumer_fixture *fixture,
 	assert_true(strlen(letter->partition) == 1 && strlen(letter->offset) > 0);
 }
 
-static void sends_each_poison_message_to_the_dead_letters_and_counts_the_rest(void **state)
+TEST_CASE(sends_each_poison_message_to_the_dead_letters_and_counts_the_rest)
 {
 	struct consumer_fixture *fixture = *state;
 	struct poison poison[16];
@@ -137,7 +137,7 @@ static void sends_each_poison_message_to_the_dead_letters_and_counts_the_rest(vo
 		strbuf_clear(&poison[i].bytes);
 }
 
-static void survives_a_topic_full_of_poison(void **state)
+TEST_CASE(survives_a_topic_full_of_poison)
 {
 	struct consumer_fixture *fixture = *state;
 	char *large = mem_zero(LARGE);
@@ -160,7 +160,7 @@ static void survives_a_topic_full_of_poison(void **state)
 }
 
 /* Only the owner of a partition may send dead letters for it. */
-static void sends_no_dead_letter_for_a_fenced_batch(void **state)
+TEST_CASE(sends_no_dead_letter_for_a_fenced_batch)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -190,7 +190,7 @@ static bool waits_for_dead_letters(void *ctx)
 	return !ingest_can_send_dead_letters(ctx);
 }
 
-static void reports_that_it_waits_for_the_dead_letter_topic(void **state)
+TEST_CASE(reports_that_it_waits_for_the_dead_letter_topic)
 {
 	struct consumer_fixture *fixture = *state;
 	char missing[80];
@@ -223,7 +223,7 @@ static void reports_that_it_waits_for_the_dead_letter_topic(void **state)
  * As if the process had died: the transaction ends between the acknowledgement and the commit. The
  * dead letter is sent again, with the same offset.
  */
-static void repeats_a_dead_letter_after_a_crash_before_the_commit(void **state)
+TEST_CASE(repeats_a_dead_letter_after_a_crash_before_the_commit)
 {
 	struct consumer_fixture *fixture = *state;
 	struct pg_conn *blocker = test_database_connect(fixture->database, NULL);
@@ -252,16 +252,4 @@ static void repeats_a_dead_letter_after_a_crash_before_the_commit(void **state)
 	consumer_fixture_assert_ledger(fixture, 1);
 }
 
-int main(void)
-{
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(sends_each_poison_message_to_the_dead_letters_and_counts_the_rest),
-		WITH_FIXTURE(survives_a_topic_full_of_poison),
-		WITH_FIXTURE(sends_no_dead_letter_for_a_fenced_batch),
-		WITH_FIXTURE(reports_that_it_waits_for_the_dead_letter_topic),
-		WITH_FIXTURE(repeats_a_dead_letter_after_a_crash_before_the_commit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = consumer_fixture_open, .tear_down = consumer_fixture_close)

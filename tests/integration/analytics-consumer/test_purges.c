@@ -174,7 +174,7 @@ static void assert_others_untouched(struct fixture *f, int64_t links)
 
 #define PURGED "link_id IN (SELECT link_id FROM link_tombstones)"
 
-static void deletes_the_counts_of_a_purged_link_but_not_its_visits(void **state)
+TEST_CASE(deletes_the_counts_of_a_purged_link_but_not_its_visits)
 {
 	struct fixture *f = *state;
 	kafka_fixture_create_topic(f->backend, PARTITIONS);
@@ -191,7 +191,7 @@ static void deletes_the_counts_of_a_purged_link_but_not_its_visits(void **state)
 	assert_others_untouched(f, 8);
 }
 
-static void deletes_only_what_postgres_confirms_as_purged(void **state)
+TEST_CASE(deletes_only_what_postgres_confirms_as_purged)
 {
 	struct fixture *f = *state;
 	kafka_fixture_create_topic(f->backend, 1);
@@ -206,7 +206,7 @@ static void deletes_only_what_postgres_confirms_as_purged(void **state)
 	assert_others_untouched(f, 8);
 }
 
-static void deletes_links_that_were_purged_while_it_was_stopped(void **state)
+TEST_CASE(deletes_links_that_were_purged_while_it_was_stopped)
 {
 	struct fixture *f = *state;
 	kafka_fixture_create_topic(f->backend, PARTITIONS);
@@ -236,7 +236,7 @@ static void deletes_links_that_were_purged_while_it_was_stopped(void **state)
 	assert_others_untouched(f, 3);
 }
 
-static void reads_from_the_beginning_when_its_offset_is_gone(void **state)
+TEST_CASE(reads_from_the_beginning_when_its_offset_is_gone)
 {
 	struct fixture *f = *state;
 	kafka_fixture_create_topic(f->backend, 1);
@@ -261,7 +261,7 @@ static bool has_timed_out(void *ctx)
 	return backend_fixture_logged(f->backend, "\"57014\"") > 0;
 }
 
-static void retries_while_postgres_does_not_respond(void **state)
+TEST_CASE(retries_while_postgres_does_not_respond)
 {
 	struct fixture *f = *state;
 	kafka_fixture_create_topic(f->backend, 1);
@@ -293,7 +293,7 @@ static void *delete_some(void *conn)
 	return NULL;
 }
 
-static void leaves_a_click_counted_meanwhile_to_the_nightly_sweep(void **state)
+TEST_CASE(leaves_a_click_counted_meanwhile_to_the_nightly_sweep)
 {
 	struct fixture *f = *state;
 	count_clicks(f);
@@ -339,16 +339,4 @@ static void leaves_a_click_counted_meanwhile_to_the_nightly_sweep(void **state)
 	assert_others_untouched(f, 8);
 }
 
-int main(void)
-{
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(deletes_the_counts_of_a_purged_link_but_not_its_visits),
-		WITH_FIXTURE(deletes_only_what_postgres_confirms_as_purged),
-		WITH_FIXTURE(deletes_links_that_were_purged_while_it_was_stopped),
-		WITH_FIXTURE(reads_from_the_beginning_when_its_offset_is_gone),
-		WITH_FIXTURE(retries_while_postgres_does_not_respond),
-		WITH_FIXTURE(leaves_a_click_counted_meanwhile_to_the_nightly_sweep),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -17,7 +17,7 @@ static int64_t ask(struct consumer_fixture *fixture, const char *sql)
 	"SELECT " column                                                                           \
 	" FROM consumer_offsets WHERE topic = 'redirects' AND partition = " #partition
 
-static void stores_visits_sums_and_offsets_together(void **state)
+TEST_CASE(stores_visits_sums_and_offsets_together)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -38,7 +38,7 @@ static void stores_visits_sums_and_offsets_together(void **state)
 	partition_owner_close(&owner);
 }
 
-static void marks_everything_before_the_first_record_as_published(void **state)
+TEST_CASE(marks_everything_before_the_first_record_as_published)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -51,7 +51,7 @@ static void marks_everything_before_the_first_record_as_published(void **state)
 }
 
 /* Otherwise as_of could be reported before the partition was looked at. */
-static void has_a_row_for_each_assigned_partition(void **state)
+TEST_CASE(has_a_row_for_each_assigned_partition)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -63,7 +63,7 @@ static void has_a_row_for_each_assigned_partition(void **state)
 	partition_owner_close(&owner);
 }
 
-static void continues_over_gaps_between_offsets(void **state)
+TEST_CASE(continues_over_gaps_between_offsets)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -79,7 +79,7 @@ static void continues_over_gaps_between_offsets(void **state)
 	partition_owner_close(&owner);
 }
 
-static void marks_only_published_visits_as_published(void **state)
+TEST_CASE(marks_only_published_visits_as_published)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -105,7 +105,7 @@ static void marks_only_published_visits_as_published(void **state)
 	partition_owner_close(&owner);
 }
 
-static void drops_events_that_are_already_counted(void **state)
+TEST_CASE(drops_events_that_are_already_counted)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -129,7 +129,7 @@ static void drops_events_that_are_already_counted(void **state)
 	partition_owner_close(&owner);
 }
 
-static void stores_a_batch_that_has_only_duplicates(void **state)
+TEST_CASE(stores_a_batch_that_has_only_duplicates)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -147,7 +147,7 @@ static void stores_a_batch_that_has_only_duplicates(void **state)
 	partition_owner_close(&owner);
 }
 
-static void counts_a_visitor_once_per_link_and_day(void **state)
+TEST_CASE(counts_a_visitor_once_per_link_and_day)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -186,7 +186,7 @@ static void store_click_of(struct partition_owner *owner, int64_t offset, uint32
 	partition_owner_begin_batch(owner);
 }
 
-static void recognizes_the_visitors_of_the_previous_owner(void **state)
+TEST_CASE(recognizes_the_visitors_of_the_previous_owner)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner previous, owner;
@@ -207,7 +207,7 @@ static void recognizes_the_visitors_of_the_previous_owner(void **state)
  * After many batches without a known visitor, unknown visitors are taken as new. The index corrects
  * it.
  */
-static void counts_a_visitor_once_after_look_ups_have_stopped(void **state)
+TEST_CASE(counts_a_visitor_once_after_look_ups_have_stopped)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -227,7 +227,7 @@ static void counts_a_visitor_once_after_look_ups_have_stopped(void **state)
 	partition_owner_close(&owner);
 }
 
-static void counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique(void **state)
+TEST_CASE(counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -248,7 +248,7 @@ static void counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique(vo
 	partition_owner_close(&owner);
 }
 
-static void counts_bots_separately_and_never_as_unique_visitors(void **state)
+TEST_CASE(counts_bots_separately_and_never_as_unique_visitors)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -276,7 +276,7 @@ static void counts_bots_separately_and_never_as_unique_visitors(void **state)
 	partition_owner_close(&owner);
 }
 
-static void keeps_clicks_of_days_without_a_partition(void **state)
+TEST_CASE(keeps_clicks_of_days_without_a_partition)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -303,7 +303,7 @@ static void fill_with(char *text, size_t size, const char *pattern)
  * Every valid event must be storable: a value that PostgreSQL refuses would block its partition for
  * ever.
  */
-static void stores_every_extreme_value_that_decodes(void **state)
+TEST_CASE(stores_every_extreme_value_that_decodes)
 {
 	struct consumer_fixture *fixture = *state;
 	static const char *const patterns[] = { "\xf0\x9f\x98\x80",
@@ -341,7 +341,7 @@ static void stores_every_extreme_value_that_decodes(void **state)
 	partition_owner_close(&owner);
 }
 
-static void returns_already_counted_visits_as_they_were_stored(void **state)
+TEST_CASE(returns_already_counted_visits_as_they_were_stored)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -380,7 +380,7 @@ static void returns_already_counted_visits_as_they_were_stored(void **state)
 	partition_owner_close(&owner);
 }
 
-static void stores_each_fact_in_its_column(void **state)
+TEST_CASE(stores_each_fact_in_its_column)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -406,7 +406,7 @@ static void stores_each_fact_in_its_column(void **state)
 	partition_owner_close(&owner);
 }
 
-static void skips_already_counted_visits_whose_day_was_dropped(void **state)
+TEST_CASE(skips_already_counted_visits_whose_day_was_dropped)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -420,7 +420,7 @@ static void skips_already_counted_visits_whose_day_was_dropped(void **state)
 }
 
 /* Compares random latencies in random batches with PostgreSQL's own arithmetic over the log. */
-static void aggregates_latencies_as_exactly_as_a_single_pass(void **state)
+TEST_CASE(aggregates_latencies_as_exactly_as_a_single_pass)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -447,30 +447,5 @@ static void aggregates_latencies_as_exactly_as_a_single_pass(void **state)
 	partition_owner_close(&owner);
 }
 
-int main(void)
-{
-#define WITH_EMPTY_DATABASE(test)                                                                  \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
-	const struct CMUnitTest tests[] = {
-		WITH_EMPTY_DATABASE(stores_visits_sums_and_offsets_together),
-		WITH_EMPTY_DATABASE(marks_everything_before_the_first_record_as_published),
-		WITH_EMPTY_DATABASE(has_a_row_for_each_assigned_partition),
-		WITH_EMPTY_DATABASE(continues_over_gaps_between_offsets),
-		WITH_EMPTY_DATABASE(marks_only_published_visits_as_published),
-		WITH_EMPTY_DATABASE(drops_events_that_are_already_counted),
-		WITH_EMPTY_DATABASE(stores_a_batch_that_has_only_duplicates),
-		WITH_EMPTY_DATABASE(counts_a_visitor_once_per_link_and_day),
-		WITH_EMPTY_DATABASE(recognizes_the_visitors_of_the_previous_owner),
-		WITH_EMPTY_DATABASE(counts_a_visitor_once_after_look_ups_have_stopped),
-		WITH_EMPTY_DATABASE(
-			counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique),
-		WITH_EMPTY_DATABASE(counts_bots_separately_and_never_as_unique_visitors),
-		WITH_EMPTY_DATABASE(keeps_clicks_of_days_without_a_partition),
-		WITH_EMPTY_DATABASE(stores_every_extreme_value_that_decodes),
-		WITH_EMPTY_DATABASE(returns_already_counted_visits_as_they_were_stored),
-		WITH_EMPTY_DATABASE(stores_each_fact_in_its_column),
-		WITH_EMPTY_DATABASE(skips_already_counted_visits_whose_day_was_dropped),
-		WITH_EMPTY_DATABASE(aggregates_latencies_as_exactly_as_a_single_pass),
-	};
-	return cmocka_run_group_tests(tests, consumer_fixture_open, consumer_fixture_close);
-}
+TEST_MAIN(.group_set_up = consumer_fixture_open, .group_tear_down = consumer_fixture_close,
+          .set_up = consumer_fixture_reset)

@@ -23,7 +23,7 @@ static int64_t hash_of_tables(struct consumer_fixture *fixture)
 		"(SELECT string_agg(o::text, ';' ORDER BY o::text) FROM consumer_offsets o)), 0)");
 }
 
-static void changes_nothing_for_a_zombie(void **state)
+TEST_CASE(changes_nothing_for_a_zombie)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner, zombie;
@@ -46,7 +46,7 @@ static void changes_nothing_for_a_zombie(void **state)
 	partition_owner_close(&owner);
 }
 
-static void lets_only_one_of_two_new_owners_count(void **state)
+TEST_CASE(lets_only_one_of_two_new_owners_count)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner first, second;
@@ -62,7 +62,7 @@ static void lets_only_one_of_two_new_owners_count(void **state)
 	partition_owner_close(&first);
 }
 
-static void detects_that_a_batch_in_doubt_was_stored(void **state)
+TEST_CASE(detects_that_a_batch_in_doubt_was_stored)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -77,7 +77,7 @@ static void detects_that_a_batch_in_doubt_was_stored(void **state)
 	partition_owner_close(&owner);
 }
 
-static void stores_a_batch_in_doubt_that_was_not_stored(void **state)
+TEST_CASE(stores_a_batch_in_doubt_that_was_not_stored)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -89,7 +89,7 @@ static void stores_a_batch_in_doubt_that_was_not_stored(void **state)
 	partition_owner_close(&owner);
 }
 
-static void gives_up_a_batch_in_doubt_when_another_owner_has_counted(void **state)
+TEST_CASE(gives_up_a_batch_in_doubt_when_another_owner_has_counted)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner, other;
@@ -112,7 +112,7 @@ static void *store_in_thread(void *arg)
 }
 
 /* The connection broke, but the server has not noticed and commits a moment later. */
-static void waits_for_a_commit_that_is_still_running(void **state)
+TEST_CASE(waits_for_a_commit_that_is_still_running)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
@@ -190,29 +190,15 @@ static void continue_after_a_frozen(const char *copy_sql, struct consumer_fixtur
 	consumer_fixture_close_pool(fixture);
 }
 
-static void continues_when_another_owner_freezes_while_it_sends_visits(void **state)
+TEST_CASE(continues_when_another_owner_freezes_while_it_sends_visits)
 {
 	continue_after_a_frozen("COPY visit_log FROM STDIN", *state);
 }
 
-static void continues_when_another_owner_freezes_while_it_sends_roll_ups(void **state)
+TEST_CASE(continues_when_another_owner_freezes_while_it_sends_roll_ups)
 {
 	continue_after_a_frozen("COPY rollup_delta FROM STDIN", *state);
 }
 
-int main(void)
-{
-#define WITH_EMPTY_DATABASE(test)                                                                  \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
-	const struct CMUnitTest tests[] = {
-		WITH_EMPTY_DATABASE(changes_nothing_for_a_zombie),
-		WITH_EMPTY_DATABASE(lets_only_one_of_two_new_owners_count),
-		WITH_EMPTY_DATABASE(detects_that_a_batch_in_doubt_was_stored),
-		WITH_EMPTY_DATABASE(stores_a_batch_in_doubt_that_was_not_stored),
-		WITH_EMPTY_DATABASE(gives_up_a_batch_in_doubt_when_another_owner_has_counted),
-		WITH_EMPTY_DATABASE(waits_for_a_commit_that_is_still_running),
-		WITH_EMPTY_DATABASE(continues_when_another_owner_freezes_while_it_sends_visits),
-		WITH_EMPTY_DATABASE(continues_when_another_owner_freezes_while_it_sends_roll_ups),
-	};
-	return cmocka_run_group_tests(tests, consumer_fixture_open, consumer_fixture_close);
-}
+TEST_MAIN(.group_set_up = consumer_fixture_open, .group_tear_down = consumer_fixture_close,
+          .set_up = consumer_fixture_reset)

@@ -59,7 +59,7 @@ static bool all_have_partitions(void *ctx)
 	               CONSUMER_FIXTURE_PARTITIONS;
 }
 
-static void count_every_click_once(void **state)
+TEST_CASE(count_every_click_once)
 {
 	struct consumer_fixture *fixture = *state;
 	struct metrics *metrics = metrics_new();
@@ -85,7 +85,7 @@ static bool has_halted_partition(void *ctx)
 	return !workers_have_no_halted_partition(ctx);
 }
 
-static void report_a_halted_partition_of_one_worker(void **state)
+TEST_CASE(report_a_halted_partition_of_one_worker)
 {
 	struct consumer_fixture *fixture = *state;
 	consumer_fixture_create_topics(fixture);
@@ -113,7 +113,7 @@ static void build_database(char *path)
 }
 
 /* A city database takes 66 MB of memory, so the workers share one copy. */
-static void share_one_geoip_database(void **state)
+TEST_CASE(share_one_geoip_database)
 {
 	struct consumer_fixture *fixture = *state;
 	char folder[TEST_FOLDER_SIZE], path[TEST_FOLDER_SIZE + 16];
@@ -129,7 +129,7 @@ static void share_one_geoip_database(void **state)
 	test_folder_remove(folder);
 }
 
-static void are_limited_in_number(void **state)
+TEST_CASE(are_limited_in_number)
 {
 	struct consumer_fixture *fixture = *state;
 	const struct workers_config config = { .count = WORKERS_MAX + 1,
@@ -139,15 +139,4 @@ static void are_limited_in_number(void **state)
 	assert_null(workers);
 }
 
-int main(void)
-{
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(count_every_click_once),
-		WITH_FIXTURE(report_a_halted_partition_of_one_worker),
-		WITH_FIXTURE(share_one_geoip_database),
-		WITH_FIXTURE(are_limited_in_number),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = consumer_fixture_open, .tear_down = consumer_fixture_close)

@@ -40,7 +40,7 @@ static int truncate_tables(void **state)
 	return 0;
 }
 
-static void creates_a_different_salt_for_each_day(void **state)
+TEST_CASE(creates_a_different_salt_for_each_day)
 {
 	struct fixture *f = *state;
 	int64_t made = -1;
@@ -58,7 +58,7 @@ static void creates_a_different_salt_for_each_day(void **state)
 	assert_memory_not_equal(salts[0].bytes, salts[1].bytes, VISITOR_SALT_SIZE);
 }
 
-static void never_replaces_a_salt(void **state)
+TEST_CASE(never_replaces_a_salt)
 {
 	struct fixture *f = *state;
 	int64_t made = -1;
@@ -72,7 +72,7 @@ static void never_replaces_a_salt(void **state)
 	assert_memory_equal(after[1].bytes, before.bytes, VISITOR_SALT_SIZE);
 }
 
-static void deletes_earlier_days_and_keeps_the_rest(void **state)
+TEST_CASE(deletes_earlier_days_and_keeps_the_rest)
 {
 	struct fixture *f = *state;
 	int64_t n = -1;
@@ -86,7 +86,7 @@ static void deletes_earlier_days_and_keeps_the_rest(void **state)
 	assert_int_equal(salts[0].day, 20001);
 }
 
-static void redirectors_may_only_read(void **state)
+TEST_CASE(redirectors_may_only_read)
 {
 	struct fixture *f = *state;
 	int64_t n = -1;
@@ -95,14 +95,4 @@ static void redirectors_may_only_read(void **state)
 	assert_int_equal(salt_store_delete_before(f->redirector, 20001, &n), ERR_INTERNAL);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
-	const struct CMUnitTest tests[] = {
-		TEST(creates_a_different_salt_for_each_day),
-		TEST(never_replaces_a_salt),
-		TEST(deletes_earlier_days_and_keeps_the_rest),
-		TEST(redirectors_may_only_read),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down, .set_up = truncate_tables)

@@ -47,7 +47,7 @@ static void assert_close(double a, double b)
 		fail_msg("%.17g is not %.17g", a, b);
 }
 
-static void gives_zeros_for_a_link_without_clicks(void **state)
+TEST_CASE(gives_zeros_for_a_link_without_clicks)
 {
 	struct fixture *f = *state;
 	struct statistics out = { .visit_count = 77 };
@@ -58,7 +58,7 @@ static void gives_zeros_for_a_link_without_clicks(void **state)
 	assert_int_equal(out.latency_ms.n, 0);
 }
 
-static void adds_counts_and_keeps_the_latest_visit(void **state)
+TEST_CASE(adds_counts_and_keeps_the_latest_visit)
 {
 	struct fixture *f = *state;
 	const struct statistics deltas[] = {
@@ -87,7 +87,7 @@ static void adds_counts_and_keeps_the_latest_visit(void **state)
 /*
  * Latencies of many magnitudes in batches of 0 to 9. The row must equal one pass over all of them.
  */
-static void merged_latencies_equal_a_single_pass(void **state)
+TEST_CASE(merged_latencies_equal_a_single_pass)
 {
 	struct fixture *f = *state;
 	struct welford whole = { 0 };
@@ -111,7 +111,7 @@ static void merged_latencies_equal_a_single_pass(void **state)
 	assert_close(welford_stddev(&out.latency_ms), welford_stddev(&whole));
 }
 
-static void gives_rows_in_the_order_of_the_ids(void **state)
+TEST_CASE(gives_rows_in_the_order_of_the_ids)
 {
 	struct fixture *f = *state;
 	enum { COUNT = 3000 };
@@ -133,7 +133,7 @@ static void gives_rows_in_the_order_of_the_ids(void **state)
 	free(deltas);
 }
 
-static void refuses_unsorted_and_duplicate_deltas(void **state)
+TEST_CASE(refuses_unsorted_and_duplicate_deltas)
 {
 	struct fixture *f = *state;
 	const struct statistics turned[] = { { .link_id = 2 }, { .link_id = 1 } };
@@ -162,7 +162,7 @@ static void *count_hundred(void *arg)
 	return NULL;
 }
 
-static void counts_exactly_with_concurrent_writers(void **state)
+TEST_CASE(counts_exactly_with_concurrent_writers)
 {
 	struct fixture *f = *state;
 	enum { COUNTERS = 4 };
@@ -187,7 +187,7 @@ static void counts_exactly_with_concurrent_writers(void **state)
 		20);
 }
 
-static void as_of_is_the_oldest_time_of_all_partitions(void **state)
+TEST_CASE(as_of_is_the_oldest_time_of_all_partitions)
 {
 	struct fixture *f = *state;
 	int64_t as_of_us = -1;
@@ -206,17 +206,4 @@ static void as_of_is_the_oldest_time_of_all_partitions(void **state)
 	assert_int_equal(as_of_us, INT64_C(1767225601000001));
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
-	const struct CMUnitTest tests[] = {
-		TEST(gives_zeros_for_a_link_without_clicks),
-		TEST(adds_counts_and_keeps_the_latest_visit),
-		TEST(merged_latencies_equal_a_single_pass),
-		TEST(gives_rows_in_the_order_of_the_ids),
-		TEST(refuses_unsorted_and_duplicate_deltas),
-		TEST(counts_exactly_with_concurrent_writers),
-		TEST(as_of_is_the_oldest_time_of_all_partitions),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down, .set_up = truncate_tables)

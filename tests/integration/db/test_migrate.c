@@ -175,7 +175,7 @@ static int64_t ask(const struct migrate_fixture *f, const char *sql)
 	return value;
 }
 
-static void applies_pending_migrations_once(void **state)
+TEST_CASE_WITH(applies_pending_migrations_once, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "", 0, "applied 0001_first.sql\nmigrate: applied 0002_second.sql\n");
@@ -187,7 +187,7 @@ static void applies_pending_migrations_once(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 2);
 }
 
-static void lists_applied_and_pending_migrations_without_writing(void **state)
+TEST_CASE_WITH(lists_applied_and_pending_migrations_without_writing, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "--status", 0, "pending  0001_first.sql\npending  0002_second.sql\n");
@@ -200,7 +200,7 @@ static void lists_applied_and_pending_migrations_without_writing(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 2);
 }
 
-static void applies_the_schema_of_this_tree(void **state)
+TEST_CASE_WITH(applies_the_schema_of_this_tree, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	struct run run = run_with(f->url, "db/migrations", "", "");
@@ -209,7 +209,7 @@ static void applies_the_schema_of_this_tree(void **state)
 	assert_true(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'links'") > 0);
 }
 
-static void refuses_a_changed_file_and_applies_nothing(void **state)
+TEST_CASE_WITH(refuses_a_changed_file_and_applies_nothing, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "", 0, "2 applied now");
@@ -221,7 +221,7 @@ static void refuses_a_changed_file_and_applies_nothing(void **state)
 		ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('other', 'third')"), 0);
 }
 
-static void refuses_a_missing_file_and_applies_nothing(void **state)
+TEST_CASE_WITH(refuses_a_missing_file_and_applies_nothing, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "", 0, "2 applied now");
@@ -231,7 +231,7 @@ static void refuses_a_missing_file_and_applies_nothing(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'third'"), 0);
 }
 
-static void does_nothing_to_the_database_of_a_newer_version(void **state)
+TEST_CASE_WITH(does_nothing_to_the_database_of_a_newer_version, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	put(f, "0003_future.sql", "CREATE TABLE future (a int);");
@@ -245,7 +245,7 @@ static void does_nothing_to_the_database_of_a_newer_version(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 3);
 }
 
-static void refuses_a_new_file_with_an_old_version(void **state)
+TEST_CASE_WITH(refuses_a_new_file_with_an_old_version, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	remove_file(f, "0001_first.sql");
@@ -255,7 +255,7 @@ static void refuses_a_new_file_with_an_old_version(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'late'"), 0);
 }
 
-static void rolls_back_a_failed_migration(void **state)
+TEST_CASE_WITH(rolls_back_a_failed_migration, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	put(f, "0002_second.sql", "CREATE TABLE second (a int); INSERT INTO nowhere VALUES (1);");
@@ -269,7 +269,7 @@ static void rolls_back_a_failed_migration(void **state)
 	expect(f, "", 0, "2 applied now, 1 before");
 }
 
-static void refuses_a_migration_that_commits(void **state)
+TEST_CASE_WITH(refuses_a_migration_that_commits, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	put(f, "0002_second.sql", "CREATE TABLE second (a int); COMMIT;");
@@ -284,7 +284,7 @@ static void *run_in_thread(void *arg)
 	return run;
 }
 
-static void applies_everything_once_in_two_concurrent_runs(void **state)
+TEST_CASE_WITH(applies_everything_once_in_two_concurrent_runs, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	pthread_t threads[2];
@@ -317,7 +317,7 @@ static bool migrate_waits_for_a_lock(void *ctx)
 }
 
 /* A backup holds such a lock for hours. Others must not wait behind the migration. */
-static void does_not_stop_others_while_it_waits_for_a_lock(void **state)
+TEST_CASE_WITH(does_not_stop_others_while_it_waits_for_a_lock, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "", 0, "2 applied now");
@@ -348,9 +348,8 @@ static void does_not_stop_others_while_it_waits_for_a_lock(void **state)
 	pg_conn_close(backup);
 }
 
-static void lists_every_invalid_variable(void **state)
+TEST_CASE(lists_every_invalid_variable)
 {
-	(void)state;
 	struct run run = run_with("nonsense", "/nowhere", "x", "");
 	assert_int_equal(run.status, 64);
 	assert_non_null(strstr(run.output.data, "PG_URL: "));
@@ -359,7 +358,7 @@ static void lists_every_invalid_variable(void **state)
 	strbuf_clear(&run.output);
 }
 
-static void waits_for_a_server_that_cannot_be_reached(void **state)
+TEST_CASE_WITH(waits_for_a_server_that_cannot_be_reached, set_up, tear_down)
 {
 	const struct migrate_fixture *f = *state;
 	char url[512];
@@ -388,24 +387,4 @@ static void waits_for_a_server_that_cannot_be_reached(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(applies_pending_migrations_once),
-		WITH_FIXTURE(lists_applied_and_pending_migrations_without_writing),
-		WITH_FIXTURE(applies_the_schema_of_this_tree),
-		WITH_FIXTURE(refuses_a_changed_file_and_applies_nothing),
-		WITH_FIXTURE(refuses_a_missing_file_and_applies_nothing),
-		WITH_FIXTURE(does_nothing_to_the_database_of_a_newer_version),
-		WITH_FIXTURE(refuses_a_new_file_with_an_old_version),
-		WITH_FIXTURE(rolls_back_a_failed_migration),
-		WITH_FIXTURE(refuses_a_migration_that_commits),
-		WITH_FIXTURE(applies_everything_once_in_two_concurrent_runs),
-		WITH_FIXTURE(does_not_stop_others_while_it_waits_for_a_lock),
-		cmocka_unit_test(lists_every_invalid_variable),
-		WITH_FIXTURE(waits_for_a_server_that_cannot_be_reached),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -34,7 +34,7 @@ static void purge_link(struct pg_conn *conn, const char *slug)
 	pg_result_free(rows);
 }
 
-static void never_accepts_the_slug_of_a_purged_link_again(void **state)
+TEST_CASE(never_accepts_the_slug_of_a_purged_link_again)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *conn = backend_fixture_pg(f);
@@ -49,9 +49,8 @@ static void never_accepts_the_slug_of_a_purged_link_again(void **state)
 	pg_conn_close(conn);
 }
 
-static void treats_slugs_as_case_sensitive(void **state)
+TEST_CASE(treats_slugs_as_case_sensitive)
 {
-	(void)state;
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	char slug[2][12] = { "", "" };
 	entropy_text("abcdefghijklmnopqrstuvwxyz", slug[0], 10);
@@ -119,12 +118,12 @@ static void insert_during_purge(const struct backend_fixture *f, bool commits)
 	pg_conn_close(purger);
 }
 
-static void refuses_an_insert_that_waited_for_a_purge(void **state)
+TEST_CASE(refuses_an_insert_that_waited_for_a_purge)
 {
 	insert_during_purge(*state, true);
 }
 
-static void refuses_an_insert_that_waited_for_a_purge_that_rolled_back(void **state)
+TEST_CASE(refuses_an_insert_that_waited_for_a_purge_that_rolled_back)
 {
 	insert_during_purge(*state, false);
 }
@@ -172,7 +171,7 @@ static void drop_partition(struct pg_conn *conn, int32_t day)
 	pg_result_free(rows);
 }
 
-static void moves_early_visits_into_their_partition(void **state)
+TEST_CASE(moves_early_visits_into_their_partition)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	int32_t day = unique_day();
@@ -205,7 +204,7 @@ static void moves_early_visits_into_their_partition(void **state)
 	pg_conn_close(conn);
 }
 
-static void keeps_one_visit_per_event_with_and_without_a_partition(void **state)
+TEST_CASE(keeps_one_visit_per_event_with_and_without_a_partition)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	int32_t day = unique_day();
@@ -248,7 +247,7 @@ static bool has_visits(void *ctx)
 	                  w->day) == 1;
 }
 
-static void accepts_every_visit_while_a_partition_is_created(void **state)
+TEST_CASE(accepts_every_visit_while_a_partition_is_created)
 {
 	const struct backend_fixture *f = *state;
 	struct writer observer = { backend_fixture_pg(f), unique_day(), OK };
@@ -299,7 +298,7 @@ static void *make_partition(void *arg)
 	return NULL;
 }
 
-static void creates_a_partition_once_in_two_concurrent_calls(void **state)
+TEST_CASE(creates_a_partition_once_in_two_concurrent_calls)
 {
 	const struct backend_fixture *f = *state;
 	for (int attempt = 0; attempt < 10; attempt++) {
@@ -322,20 +321,4 @@ static void creates_a_partition_once_in_two_concurrent_calls(void **state)
 	}
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(never_accepts_the_slug_of_a_purged_link_again),
-		WITH_FIXTURE(treats_slugs_as_case_sensitive),
-		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge),
-		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge_that_rolled_back),
-		WITH_FIXTURE(moves_early_visits_into_their_partition),
-		WITH_FIXTURE(keeps_one_visit_per_event_with_and_without_a_partition),
-		WITH_FIXTURE(accepts_every_visit_while_a_partition_is_created),
-		WITH_FIXTURE(creates_a_partition_once_in_two_concurrent_calls),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -7,9 +7,8 @@
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
-static void accepts_one_unique_visit_per_visitor_link_and_day(void **state)
+TEST_CASE(accepts_one_unique_visit_per_visitor_link_and_day)
 {
-	(void)state;
 	struct test_database *db = test_database_new();
 	struct pg_conn *conn = test_database_connect(db, "waymark_consumer");
 	static const char insert[] =
@@ -43,10 +42,4 @@ static void accepts_one_unique_visit_per_visitor_link_and_day(void **state)
 	test_database_close(db);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_one_unique_visit_per_visitor_link_and_day),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

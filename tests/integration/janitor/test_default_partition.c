@@ -202,7 +202,7 @@ static void take_over(struct time_fixture *t)
 	partition_owner_open(&t->owner, t->world, t->offset);
 }
 
-static void sorts_a_large_default_partition_while_clicks_and_repeats_arrive(void **state)
+TEST_CASE(sorts_a_large_default_partition_while_clicks_and_repeats_arrive)
 {
 	struct time_fixture *t = *state;
 	struct feeder f = { .t = t, .reader = test_database_connect(t->world->database, NULL) };
@@ -228,12 +228,4 @@ static void sorts_a_large_default_partition_while_clicks_and_repeats_arrive(void
 	pg_conn_close(f.reader);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(sorts_a_large_default_partition_while_clicks_and_repeats_arrive),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = time_fixture_set_up, .tear_down = time_fixture_tear_down)

@@ -4,7 +4,7 @@
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/test.h"
 
-static void expires_and_purges_in_batches_until_nothing_is_due(void **state)
+TEST_CASE(expires_and_purges_in_batches_until_nothing_is_due)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -30,7 +30,7 @@ static void expires_and_purges_in_batches_until_nothing_is_due(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 5000);
 }
 
-static void purges_deleted_links_at_once_without_a_grace_period(void **state)
+TEST_CASE(purges_deleted_links_at_once_without_a_grace_period)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -42,7 +42,7 @@ static void purges_deleted_links_at_once_without_a_grace_period(void **state)
 		2500);
 }
 
-static void does_not_purge_a_link_in_the_run_that_expired_it(void **state)
+TEST_CASE(does_not_purge_a_link_in_the_run_that_expired_it)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -52,7 +52,7 @@ static void does_not_purge_a_link_in_the_run_that_expired_it(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 2500);
 }
 
-static void stops_after_the_current_batch_on_shutdown(void **state)
+TEST_CASE(stops_after_the_current_batch_on_shutdown)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -62,7 +62,7 @@ static void stops_after_the_current_batch_on_shutdown(void **state)
 	assert_true(f->run.is_interrupted);
 }
 
-static void keeps_to_the_configured_links_per_second(void **state)
+TEST_CASE(keeps_to_the_configured_links_per_second)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -78,16 +78,4 @@ static void keeps_to_the_configured_links_per_second(void **state)
 		500);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(expires_and_purges_in_batches_until_nothing_is_due),
-		TEST(purges_deleted_links_at_once_without_a_grace_period),
-		TEST(does_not_purge_a_link_in_the_run_that_expired_it),
-		TEST(keeps_to_the_configured_links_per_second),
-		TEST(stops_after_the_current_batch_on_shutdown),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -18,7 +18,7 @@ static void save_robots(struct janitor_fixture *f, int64_t delay_ms)
 	assert_int_equal(host_store_save_robots(f->conn, "a.example", delay_ms), OK);
 }
 
-static void asks_for_the_robots_txt_of_a_new_host(void **state)
+TEST_CASE(asks_for_the_robots_txt_of_a_new_host)
 {
 	struct janitor_fixture *f = *state;
 	assert_int_equal(reserve(f, "a.example").status, HOST_STORE_UNKNOWN);
@@ -30,7 +30,7 @@ static void asks_for_the_robots_txt_of_a_new_host(void **state)
 	assert_int_equal(reserve(f, "b.example").status, HOST_STORE_UNKNOWN);
 }
 
-static void keeps_the_crawl_delay_and_gives_each_waiting_check_its_own_time(void **state)
+TEST_CASE(keeps_the_crawl_delay_and_gives_each_waiting_check_its_own_time)
 {
 	struct janitor_fixture *f = *state;
 	/* Reading robots.txt was a request itself. */
@@ -48,7 +48,7 @@ static void keeps_the_crawl_delay_and_gives_each_waiting_check_its_own_time(void
 	assert_int_equal(reserve(f, "a.example").status, HOST_STORE_WAIT);
 }
 
-static void asks_for_the_robots_txt_again_after_a_day_but_keeps_the_delay(void **state)
+TEST_CASE(asks_for_the_robots_txt_again_after_a_day_but_keeps_the_delay)
 {
 	struct janitor_fixture *f = *state;
 	save_robots(f, DELAY_MS);
@@ -61,7 +61,7 @@ static void asks_for_the_robots_txt_again_after_a_day_but_keeps_the_delay(void *
 	assert_int_equal(reserve(f, "a.example").status, HOST_STORE_RESERVED);
 }
 
-static void deletes_hosts_without_a_request_for_two_days(void **state)
+TEST_CASE(deletes_hosts_without_a_request_for_two_days)
 {
 	struct janitor_fixture *f = *state;
 	save_robots(f, 0);
@@ -79,15 +79,4 @@ static void deletes_hosts_without_a_request_for_two_days(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM destination_hosts"), 2);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(asks_for_the_robots_txt_of_a_new_host),
-		TEST(keeps_the_crawl_delay_and_gives_each_waiting_check_its_own_time),
-		TEST(asks_for_the_robots_txt_again_after_a_day_but_keeps_the_delay),
-		TEST(deletes_hosts_without_a_request_for_two_days),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -22,7 +22,7 @@ static void count_visits(struct janitor_fixture *f)
 		       "last_visited_at = EXCLUDED.last_visited_at");
 }
 
-static void copies_visit_counts_into_the_ranking(void **state)
+TEST_CASE(copies_visit_counts_into_the_ranking)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -36,7 +36,7 @@ static void copies_visit_counts_into_the_ranking(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 0);
 }
 
-static void scans_all_statistics_when_changes_were_not_recorded(void **state)
+TEST_CASE(scans_all_statistics_when_changes_were_not_recorded)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -52,7 +52,7 @@ static void scans_all_statistics_when_changes_were_not_recorded(void **state)
 	                 1);
 }
 
-static void flushes_the_pending_list_of_the_search_index(void **state)
+TEST_CASE(flushes_the_pending_list_of_the_search_index)
 {
 	struct janitor_fixture *f = *state;
 	static const char pending[] =
@@ -86,7 +86,7 @@ static int64_t links_with(struct janitor_fixture *f, const char *trigram)
 	return test_database_ask(f->db, sql);
 }
 
-static void samples_which_trigrams_are_frequent(void **state)
+TEST_CASE(samples_which_trigrams_are_frequent)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, link_lists_run);
@@ -99,7 +99,7 @@ static void samples_which_trigrams_are_frequent(void **state)
 	assert_int_equal(links_with(f, "rdl"), 0);
 }
 
-static void samples_again_when_links_doubled_or_after_an_hour(void **state)
+TEST_CASE(samples_again_when_links_doubled_or_after_an_hour)
 {
 	struct janitor_fixture *f = *state;
 	add_similar_links(f);
@@ -117,7 +117,7 @@ static void samples_again_when_links_doubled_or_after_an_hour(void **state)
 	assert_int_equal(links_with(f, "exa"), 6000);
 }
 
-static void does_not_count_deleted_links(void **state)
+TEST_CASE(does_not_count_deleted_links)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -132,7 +132,7 @@ static void does_not_count_deleted_links(void **state)
 		1250);
 }
 
-static void merges_the_counter_rows_of_owners_that_never_list_their_links(void **state)
+TEST_CASE(merges_the_counter_rows_of_owners_that_never_list_their_links)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(
@@ -168,7 +168,7 @@ static void merges_the_counter_rows_of_owners_that_never_list_their_links(void *
 }
 
 /* The random sample finds it eventually, however many other owners there are. */
-static void finds_the_owner_with_the_most_counter_rows(void **state)
+TEST_CASE(finds_the_owner_with_the_most_counter_rows)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(
@@ -187,20 +187,4 @@ static void finds_the_owner_with_the_most_counter_rows(void **state)
 		199801);
 }
 
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(copies_visit_counts_into_the_ranking),
-		TEST(scans_all_statistics_when_changes_were_not_recorded),
-		TEST(flushes_the_pending_list_of_the_search_index),
-		TEST(merges_the_counter_rows_of_owners_that_never_list_their_links),
-		TEST(finds_the_owner_with_the_most_counter_rows),
-		TEST(samples_which_trigrams_are_frequent),
-		TEST(samples_again_when_links_doubled_or_after_an_hour),
-		TEST(does_not_count_deleted_links),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -4,7 +4,7 @@
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/test.h"
 
-static void creates_partitions_for_today_and_a_week_ahead(void **state)
+TEST_CASE(creates_partitions_for_today_and_a_week_ahead)
 {
 	struct janitor_fixture *f = *state;
 	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
@@ -27,7 +27,7 @@ static void creates_partitions_for_today_and_a_week_ahead(void **state)
 	"VALUES ('" day "', '00000000-0000-0000-0000-00000000000" id "', '" day                          \
 	"T08:00:00Z', 1, 'a', 302, 1, false)"
 
-static void moves_clicks_stored_before_their_partition_existed(void **state)
+TEST_CASE(moves_clicks_stored_before_their_partition_existed)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db, VISIT("2024-10-05", "1"));
@@ -39,7 +39,7 @@ static void moves_clicks_stored_before_their_partition_existed(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log"), 3);
 }
 
-static void gives_up_rather_than_block_readers(void **state)
+TEST_CASE(gives_up_rather_than_block_readers)
 {
 	struct janitor_fixture *f = *state;
 	struct pg_conn *reader = test_database_connect(f->db, NULL);
@@ -54,14 +54,4 @@ static void gives_up_rather_than_block_readers(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(creates_partitions_for_today_and_a_week_ahead),
-		TEST(moves_clicks_stored_before_their_partition_existed),
-		TEST(gives_up_rather_than_block_readers),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

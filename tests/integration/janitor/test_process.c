@@ -96,7 +96,7 @@ static void add_due_links(struct fixture *f, const char *count)
 	test_database_run(f->db, sql);
 }
 
-static void runs_every_task_once_and_exits_with_success(void **state)
+TEST_CASE(runs_every_task_once_and_exits_with_success)
 {
 	struct fixture *f = *state;
 	add_due_links(f, "1500");
@@ -125,7 +125,7 @@ static void runs_every_task_once_and_exits_with_success(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_tombstones"), 1500);
 }
 
-static void exits_with_failure_when_a_task_failed(void **state)
+TEST_CASE(exits_with_failure_when_a_task_failed)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "REVOKE INSERT ON visitor_salts FROM waymark_janitor");
@@ -140,7 +140,7 @@ static void exits_with_failure_when_a_task_failed(void **state)
 	assert_int_equal(await_exit(start(f, "--once", NULL)), 1);
 }
 
-static void refuses_unknown_arguments_and_invalid_variables(void **state)
+TEST_CASE(refuses_unknown_arguments_and_invalid_variables)
 {
 	struct fixture *f = *state;
 	const char *const wrong[] = { "EXPIRY_PERIOD_S=0", NULL };
@@ -152,7 +152,7 @@ static void refuses_unknown_arguments_and_invalid_variables(void **state)
 static const char count_salts[] = "SELECT count(*) FROM visitor_salts";
 static const char count_expired[] = "SELECT count(*) FROM links WHERE state = 'EXPIRED'";
 
-static void creates_salts_and_partitions_right_after_start(void **state)
+TEST_CASE(creates_salts_and_partitions_right_after_start)
 {
 	struct fixture *f = *state;
 	pid_t pid = start(f, NULL, NULL);
@@ -163,7 +163,7 @@ static void creates_salts_and_partitions_right_after_start(void **state)
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void repeats_a_task_on_schedule(void **state)
+TEST_CASE(repeats_a_task_on_schedule)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0",
@@ -181,7 +181,7 @@ static void repeats_a_task_on_schedule(void **state)
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void is_not_delayed_by_a_task_that_hangs(void **state)
+TEST_CASE(is_not_delayed_by_a_task_that_hangs)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
@@ -227,7 +227,7 @@ static void await_start(pid_t pid)
 	}
 }
 
-static void starts_and_stops_without_postgresql(void **state)
+TEST_CASE(starts_and_stops_without_postgresql)
 {
 	struct fixture *f = *state;
 	char own[TEST_DATABASE_URL_SIZE];
@@ -244,7 +244,7 @@ static void starts_and_stops_without_postgresql(void **state)
 	assert_int_equal(stop(other, SIGINT), 0);
 }
 
-static void retries_soon_after_a_failure(void **state)
+TEST_CASE(retries_soon_after_a_failure)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "ALTER TABLE visitor_salts RENAME TO not_yet_there");
@@ -256,7 +256,7 @@ static void retries_soon_after_a_failure(void **state)
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void is_replaced_by_another_janitor_after_a_kill(void **state)
+TEST_CASE(is_replaced_by_another_janitor_after_a_kill)
 {
 	struct fixture *f = *state;
 	/* The last one is for the first janitor, which is still at work when it is killed. */
@@ -301,7 +301,7 @@ static void is_replaced_by_another_janitor_after_a_kill(void **state)
 	assert_int_equal(stop(second, SIGTERM), 0);
 }
 
-static void releases_its_lock_at_once_on_shutdown(void **state)
+TEST_CASE(releases_its_lock_at_once_on_shutdown)
 {
 	struct fixture *f = *state;
 	/* It has work for eight seconds, and is asked to end before. */
@@ -323,7 +323,7 @@ static void releases_its_lock_at_once_on_shutdown(void **state)
 		0);
 }
 
-static void keeps_its_lock_for_a_while_after_a_complete_run(void **state)
+TEST_CASE(keeps_its_lock_for_a_while_after_a_complete_run)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
@@ -338,21 +338,4 @@ static void keeps_its_lock_for_a_while_after_a_complete_run(void **state)
 	assert_int_equal(test_database_ask(f->db, stays), 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(runs_every_task_once_and_exits_with_success),
-		TEST(exits_with_failure_when_a_task_failed),
-		TEST(refuses_unknown_arguments_and_invalid_variables),
-		TEST(creates_salts_and_partitions_right_after_start),
-		TEST(repeats_a_task_on_schedule),
-		TEST(is_not_delayed_by_a_task_that_hangs),
-		TEST(starts_and_stops_without_postgresql),
-		TEST(retries_soon_after_a_failure),
-		TEST(is_replaced_by_another_janitor_after_a_kill),
-		TEST(releases_its_lock_at_once_on_shutdown),
-		TEST(keeps_its_lock_for_a_while_after_a_complete_run),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

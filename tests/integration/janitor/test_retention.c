@@ -24,7 +24,7 @@ static void add_visits(struct janitor_fixture *f, int days)
 
 static const char count_visits[] = "SELECT count(*) FROM visit_log";
 
-static void drops_whole_days_older_than_the_retention(void **state)
+TEST_CASE(drops_whole_days_older_than_the_retention)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
@@ -44,7 +44,7 @@ static void drops_whole_days_older_than_the_retention(void **state)
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 7);
 }
 
-static void keeps_the_statistics_of_dropped_days(void **state)
+TEST_CASE(keeps_the_statistics_of_dropped_days)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
@@ -66,7 +66,7 @@ static void keeps_the_statistics_of_dropped_days(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics"), 100);
 }
 
-static void deletes_clicks_older_than_the_retention(void **state)
+TEST_CASE(deletes_clicks_older_than_the_retention)
 {
 	struct janitor_fixture *f = *state;
 	for (int i = 1; i <= 12; i++)
@@ -77,7 +77,7 @@ static void deletes_clicks_older_than_the_retention(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
 }
 
-static void deletes_old_audit_log_entries(void **state)
+TEST_CASE(deletes_old_audit_log_entries)
 {
 	struct janitor_fixture *f = *state;
 	f->config.audit_log_keep_days = 30;
@@ -95,7 +95,7 @@ static void deletes_old_audit_log_entries(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 }
 
-static void keeps_the_newest_audit_log_entries_up_to_the_limit(void **state)
+TEST_CASE(keeps_the_newest_audit_log_entries_up_to_the_limit)
 {
 	struct janitor_fixture *f = *state;
 	struct metrics *metrics = metrics_new();
@@ -123,7 +123,7 @@ static int64_t first_complete_day(struct janitor_fixture *f)
 		f->db, "SELECT coalesce(since - DATE '2023-08-31', -1) FROM visit_log_reach");
 }
 
-static void stores_the_first_complete_day_of_the_log(void **state)
+TEST_CASE(stores_the_first_complete_day_of_the_log)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
@@ -146,8 +146,7 @@ static void stores_the_first_complete_day_of_the_log(void **state)
 	assert_int_equal(first_complete_day(f), 3);
 }
 
-static void keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near(
-	void **state)
+TEST_CASE(keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, 8);
@@ -160,7 +159,7 @@ static void keeps_clicks_of_the_future_in_the_default_partition_until_their_day_
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
 }
 
-static void gives_up_on_a_drop_rather_than_block_ingestion(void **state)
+TEST_CASE(gives_up_on_a_drop_rather_than_block_ingestion)
 {
 	struct janitor_fixture *f = *state;
 	struct pg_conn *reader = test_database_connect(f->db, "waymark_links_api");
@@ -179,7 +178,7 @@ static void gives_up_on_a_drop_rather_than_block_ingestion(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
 }
 
-static void does_not_touch_a_partition_that_an_operator_detached(void **state)
+TEST_CASE(does_not_touch_a_partition_that_an_operator_detached)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, partitions_run);
@@ -200,7 +199,7 @@ static void assert_refused(struct janitor_fixture *f,
 	assert_int_equal(changed, 0);
 }
 
-static void changes_nothing_when_its_clock_is_far_off(void **state)
+TEST_CASE(changes_nothing_when_its_clock_is_far_off)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, salts_run);
@@ -218,7 +217,7 @@ static void changes_nothing_when_its_clock_is_far_off(void **state)
 	janitor_fixture_run_task(f, partitions_run);
 }
 
-static void deletes_orphan_statistics_and_no_others(void **state)
+TEST_CASE(deletes_orphan_statistics_and_no_others)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -256,7 +255,7 @@ static void deletes_orphan_statistics_and_no_others(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 }
 
-static void deletes_orphan_statistics_that_a_late_click_created_again(void **state)
+TEST_CASE(deletes_orphan_statistics_that_a_late_click_created_again)
 {
 	struct janitor_fixture *f = *state;
 	for (int night = 0; night < 2; night++) {
@@ -271,7 +270,7 @@ static void deletes_orphan_statistics_that_a_late_click_created_again(void **sta
 	}
 }
 
-static void deletes_keys_uses_and_sessions_older_than_a_day(void **state)
+TEST_CASE(deletes_keys_uses_and_sessions_older_than_a_day)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(
@@ -296,7 +295,7 @@ static void deletes_keys_uses_and_sessions_older_than_a_day(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
 }
 
-static void deletes_colors_of_tags_that_no_link_has(void **state)
+TEST_CASE(deletes_colors_of_tags_that_no_link_has)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(
@@ -316,25 +315,4 @@ static void deletes_colors_of_tags_that_no_link_has(void **state)
 	                 2);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(drops_whole_days_older_than_the_retention),
-		TEST(keeps_the_statistics_of_dropped_days),
-		TEST(deletes_keys_uses_and_sessions_older_than_a_day),
-		TEST(deletes_colors_of_tags_that_no_link_has),
-		TEST(stores_the_first_complete_day_of_the_log),
-		TEST(deletes_old_audit_log_entries),
-		TEST(keeps_the_newest_audit_log_entries_up_to_the_limit),
-		TEST(deletes_clicks_older_than_the_retention),
-		TEST(keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near),
-		TEST(gives_up_on_a_drop_rather_than_block_ingestion),
-		TEST(does_not_touch_a_partition_that_an_operator_detached),
-		TEST(deletes_orphan_statistics_and_no_others),
-		TEST(deletes_orphan_statistics_that_a_late_click_created_again),
-		TEST(changes_nothing_when_its_clock_is_far_off),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -60,7 +60,7 @@ static void assert_consistent(struct time_fixture *t)
 #define HUMANS_BY_DAY "SELECT coalesce(sum(humans), 0)::bigint FROM rollup_day"
 #define DELTAS "SELECT count(*) FROM rollup_delta"
 
-static void finishes_a_day_after_the_configured_delay(void **state)
+TEST_CASE(finishes_a_day_after_the_configured_delay)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -79,7 +79,7 @@ static void finishes_a_day_after_the_configured_delay(void **state)
 	assert_consistent(t);
 }
 
-static void adds_late_clicks_to_hours_and_to_days_that_are_finished(void **state)
+TEST_CASE(adds_late_clicks_to_hours_and_to_days_that_are_finished)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -106,7 +106,7 @@ static void adds_late_clicks_to_hours_and_to_days_that_are_finished(void **state
 	assert_consistent(t);
 }
 
-static void catches_up_after_days_without_a_janitor(void **state)
+TEST_CASE(catches_up_after_days_without_a_janitor)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -120,7 +120,7 @@ static void catches_up_after_days_without_a_janitor(void **state)
 	assert_consistent(t);
 }
 
-static void waits_for_many_rows_before_it_folds_an_hour_that_is_not_over(void **state)
+TEST_CASE(waits_for_many_rows_before_it_folds_an_hour_that_is_not_over)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -133,7 +133,7 @@ static void waits_for_many_rows_before_it_folds_an_hour_that_is_not_over(void **
 	assert_consistent(t);
 }
 
-static void deletes_old_hours_and_keeps_their_counts(void **state)
+TEST_CASE(deletes_old_hours_and_keeps_their_counts)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -185,7 +185,7 @@ static void add_values(struct time_fixture *t, const char *prefix, int values)
 #define CITIES(what, where)                                                                        \
 	"SELECT " what "::bigint FROM rollup_hour_entries WHERE dimension = 'city'" where
 
-static void keeps_the_values_that_count_most_and_counts_the_rest_as_other(void **state)
+TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 {
 	struct time_fixture *t = *state;
 	add_values(t, "often-", 400);
@@ -221,7 +221,7 @@ static void keeps_the_values_that_count_most_and_counts_the_rest_as_other(void *
 }
 
 /* Questions about many links read thousands of lists. One in another page takes twice as long. */
-static void stores_long_lists_in_the_page_of_their_row(void **state)
+TEST_CASE(stores_long_lists_in_the_page_of_their_row)
 {
 	struct time_fixture *t = *state;
 	add_values(t, "city-", 600);
@@ -244,7 +244,7 @@ static void stores_long_lists_in_the_page_of_their_row(void **state)
 
 /* --- concurrency --- */
 
-static void does_nothing_during_a_rebuild(void **state)
+TEST_CASE(does_nothing_during_a_rebuild)
 {
 	struct time_fixture *t = *state;
 	count_clicks(t, time_fixture_today(t), 10);
@@ -266,7 +266,7 @@ static void does_nothing_during_a_rebuild(void **state)
 	assert_consistent(t);
 }
 
-static void a_fold_that_is_cut_off_changes_nothing(void **state)
+TEST_CASE(a_fold_that_is_cut_off_changes_nothing)
 {
 	struct time_fixture *t = *state;
 	count_clicks(t, time_fixture_today(t), 10);
@@ -298,7 +298,7 @@ static void *purge(void *arg)
 	return NULL;
 }
 
-static void a_purge_finds_what_a_fold_has_just_moved(void **state)
+TEST_CASE(a_purge_finds_what_a_fold_has_just_moved)
 {
 	struct time_fixture *t = *state;
 	test_database_run(
@@ -391,7 +391,7 @@ static void *read_counts(void *arg)
 	return NULL;
 }
 
-static void counts_every_click_once_while_it_is_folded_and_read(void **state)
+TEST_CASE(counts_every_click_once_while_it_is_folded_and_read)
 {
 	enum { DAYS = 8, BATCHES = 40 };
 	struct time_fixture *t = *state;
@@ -425,7 +425,7 @@ static void counts_every_click_once_while_it_is_folded_and_read(void **state)
 
 /* --- the former roll-ups --- */
 
-static void moves_the_former_roll_ups(void **state)
+TEST_CASE(moves_the_former_roll_ups)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -460,22 +460,5 @@ static void moves_the_former_roll_ups(void **state)
 	assert_consistent(t);
 }
 
-int main(void)
-{
-#define TEST(test) cmocka_unit_test_setup(test, start_a_day)
-	const struct CMUnitTest tests[] = {
-		TEST(finishes_a_day_after_the_configured_delay),
-		TEST(adds_late_clicks_to_hours_and_to_days_that_are_finished),
-		TEST(catches_up_after_days_without_a_janitor),
-		TEST(waits_for_many_rows_before_it_folds_an_hour_that_is_not_over),
-		TEST(deletes_old_hours_and_keeps_their_counts),
-		TEST(keeps_the_values_that_count_most_and_counts_the_rest_as_other),
-		TEST(stores_long_lists_in_the_page_of_their_row),
-		TEST(does_nothing_during_a_rebuild),
-		TEST(a_fold_that_is_cut_off_changes_nothing),
-		TEST(a_purge_finds_what_a_fold_has_just_moved),
-		TEST(counts_every_click_once_while_it_is_folded_and_read),
-		TEST(moves_the_former_roll_ups),
-	};
-	return cmocka_run_group_tests(tests, time_fixture_set_up, time_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = time_fixture_set_up, .group_tear_down = time_fixture_tear_down,
+          .set_up = start_a_day)

@@ -9,7 +9,7 @@
 #include "tests/support/test.h"
 
 /* The lock expires and another janitor acquires it, while the first holder was frozen. */
-static void changes_nothing_after_another_janitor_acquired_the_lock(void **state)
+TEST_CASE(changes_nothing_after_another_janitor_acquired_the_lock)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(
@@ -37,7 +37,7 @@ static void changes_nothing_after_another_janitor_acquired_the_lock(void **state
 	pg_conn_close(conn);
 }
 
-static void changes_nothing_after_the_lock_expired(void **state)
+TEST_CASE(changes_nothing_after_the_lock_expired)
 {
 	struct janitor_fixture *f = *state;
 	int64_t changed = 0;
@@ -49,7 +49,7 @@ static void changes_nothing_after_the_lock_expired(void **state)
 static const char lock_is_long[] =
 	"SELECT CASE WHEN lock_until > clock_timestamp() + interval '50 s' THEN 1 ELSE 0 END FROM shedlock";
 
-static void extends_the_lock_when_half_of_its_time_is_over(void **state)
+TEST_CASE(extends_the_lock_when_half_of_its_time_is_over)
 {
 	struct janitor_fixture *f = *state;
 	int64_t changed = 0;
@@ -104,7 +104,7 @@ static void *contend(void *arg)
 	return NULL;
 }
 
-static void never_runs_two_janitors_at_once(void **state)
+TEST_CASE(never_runs_two_janitors_at_once)
 {
 	struct janitor_fixture *f = *state;
 	struct contender contenders[3];
@@ -124,15 +124,4 @@ static void never_runs_two_janitors_at_once(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(changes_nothing_after_another_janitor_acquired_the_lock),
-		TEST(changes_nothing_after_the_lock_expired),
-		TEST(extends_the_lock_when_half_of_its_time_is_over),
-		TEST(never_runs_two_janitors_at_once),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

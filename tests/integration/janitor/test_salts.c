@@ -18,7 +18,7 @@ static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 	                 last - first + 1);
 }
 
-static void keeps_salts_for_today_and_two_days_ahead(void **state)
+TEST_CASE(keeps_salts_for_today_and_two_days_ahead)
 {
 	struct janitor_fixture *f = *state;
 	assert_int_equal(janitor_fixture_run_task(f, salts_run), 3);
@@ -31,7 +31,7 @@ static void keeps_salts_for_today_and_two_days_ahead(void **state)
 	}
 }
 
-static void deletes_a_salt_after_its_retention(void **state)
+TEST_CASE(deletes_a_salt_after_its_retention)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, salts_run);
@@ -44,7 +44,7 @@ static void deletes_a_salt_after_its_retention(void **state)
 	assert_salts(f, JANITOR_FIXTURE_DAY + 1, JANITOR_FIXTURE_DAY + 3);
 }
 
-static void catches_up_after_days_without_a_janitor(void **state)
+TEST_CASE(catches_up_after_days_without_a_janitor)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, salts_run);
@@ -55,14 +55,4 @@ static void catches_up_after_days_without_a_janitor(void **state)
 	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(keeps_salts_for_today_and_two_days_ahead),
-		TEST(deletes_a_salt_after_its_retention),
-		TEST(catches_up_after_days_without_a_janitor),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -180,7 +180,7 @@ static int64_t until_next_day_us(int n)
 	return CLOCK_US_PER_DAY + (n % 24 == 23 ? -23 : 1) * CLOCK_US_PER_HOUR;
 }
 
-static void keeps_partitions_and_salts_through_a_year_with_a_month_without_janitor(void **state)
+TEST_CASE(keeps_partitions_and_salts_through_a_year_with_a_month_without_janitor)
 {
 	struct year y = { .t = *state, .clicks = mem_array(DAYS, sizeof(int64_t)) };
 	memset(y.clicks, 0, DAYS * sizeof(int64_t));
@@ -207,12 +207,4 @@ static void keeps_partitions_and_salts_through_a_year_with_a_month_without_janit
 	free(y.clicks);
 }
 
-int main(void)
-{
-#define TEST(name)                                                                                 \
-	cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(keeps_partitions_and_salts_through_a_year_with_a_month_without_janitor),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = time_fixture_set_up, .tear_down = time_fixture_tear_down)

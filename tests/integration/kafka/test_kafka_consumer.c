@@ -115,7 +115,7 @@ static void poll_exactly(struct member *m, int count)
 	assert_int_equal(total(m), count);
 }
 
-static void starts_at_the_offsets_it_is_given(void **state)
+TEST_CASE(starts_at_the_offsets_it_is_given)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 2);
@@ -139,7 +139,7 @@ static void starts_at_the_offsets_it_is_given(void **state)
 	assert_int_equal(m.lost, 0);
 }
 
-static void returns_key_value_and_time(void **state)
+TEST_CASE(returns_key_value_and_time)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -160,7 +160,7 @@ static void returns_key_value_and_time(void **state)
 	kafka_consumer_free(m.consumer);
 }
 
-static void retries_until_it_gets_start_offsets(void **state)
+TEST_CASE(retries_until_it_gets_start_offsets)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -173,7 +173,7 @@ static void retries_until_it_gets_start_offsets(void **state)
 	assert_int_equal(m.revoked, 1);
 }
 
-static void calls_no_revoked_for_partitions_it_never_read(void **state)
+TEST_CASE(calls_no_revoked_for_partitions_it_never_read)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -197,7 +197,7 @@ static void poll_until_out_of_range(struct member *m)
 	}
 }
 
-static void reports_an_offset_beyond_the_end_instead_of_skipping(void **state)
+TEST_CASE(reports_an_offset_beyond_the_end_instead_of_skipping)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -216,7 +216,7 @@ static void reports_an_offset_beyond_the_end_instead_of_skipping(void **state)
 	kafka_consumer_free(m.consumer);
 }
 
-static void reads_again_from_the_offset_of_a_seek(void **state)
+TEST_CASE(reads_again_from_the_offset_of_a_seek)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -253,7 +253,7 @@ static void reads_again_from_the_offset_of_a_seek(void **state)
 	kafka_consumer_free(m.consumer);
 }
 
-static void revokes_all_partitions_and_gets_them_again(void **state)
+TEST_CASE(revokes_all_partitions_and_gets_them_again)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 2);
@@ -269,7 +269,7 @@ static void revokes_all_partitions_and_gets_them_again(void **state)
 	kafka_consumer_free(m.consumer);
 }
 
-static void shares_the_partitions_with_a_second_member(void **state)
+TEST_CASE(shares_the_partitions_with_a_second_member)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 4);
@@ -299,7 +299,7 @@ static void shares_the_partitions_with_a_second_member(void **state)
 	assert_int_equal(a.lost + b.lost, 0);
 }
 
-static void reports_its_lag(void **state)
+TEST_CASE(reports_its_lag)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -333,7 +333,7 @@ static void poll_until_lag_is(struct member *m, int64_t wanted, int64_t meanwhil
 }
 
 /* Uses librdkafka's mock cluster, which can delay responses. */
-static void reports_no_lag_while_a_broker_is_overdue(void **state)
+TEST_CASE(reports_no_lag_while_a_broker_is_overdue)
 {
 	enum { FETCH = 1, SILENT_MS = 2000, NEVER_MS = 600000 };
 	struct backend_fixture *f = *state;
@@ -368,7 +368,7 @@ static void reports_no_lag_while_a_broker_is_overdue(void **state)
 	rd_kafka_destroy(rk);
 }
 
-static void waits_for_unreachable_brokers_and_closes_without_them(void **state)
+TEST_CASE(waits_for_unreachable_brokers_and_closes_without_them)
 {
 	struct backend_fixture *f = *state;
 	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "127.0.0.1:1");
@@ -383,23 +383,4 @@ static void waits_for_unreachable_brokers_and_closes_without_them(void **state)
 	test_speed_at_most(backend_fixture_now_ms() - begun_ms, 5000, "ms");
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(starts_at_the_offsets_it_is_given),
-		WITH_FIXTURE(returns_key_value_and_time),
-		WITH_FIXTURE(retries_until_it_gets_start_offsets),
-		WITH_FIXTURE(calls_no_revoked_for_partitions_it_never_read),
-		WITH_FIXTURE(reports_an_offset_beyond_the_end_instead_of_skipping),
-		WITH_FIXTURE(reads_again_from_the_offset_of_a_seek),
-		WITH_FIXTURE(revokes_all_partitions_and_gets_them_again),
-		WITH_FIXTURE(shares_the_partitions_with_a_second_member),
-		WITH_FIXTURE(reports_its_lag),
-		WITH_FIXTURE(reports_no_lag_while_a_broker_is_overdue),
-		WITH_FIXTURE(waits_for_unreachable_brokers_and_closes_without_them),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -64,7 +64,7 @@ static enum err send_text(struct kafka_producer *p, const char *topic, const cha
 	                                                   .opaque = (void *)opaque });
 }
 
-static void delivers_key_value_and_headers(void **state)
+TEST_CASE(delivers_key_value_and_headers)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -101,7 +101,7 @@ static void delivers_key_value_and_headers(void **state)
 }
 
 /* librdkafka looks for unknown topics only once a second. */
-static void queries_its_topics_before_the_first_record(void **state)
+TEST_CASE(queries_its_topics_before_the_first_record)
 {
 	enum { PRODUCERS = 4 };
 	const struct backend_fixture *f = *state;
@@ -136,7 +136,7 @@ static const struct {
 };
 #define JAVA_HASHES (sizeof(java_hashes) / sizeof(java_hashes[0]))
 
-static void chooses_the_partition_that_java_chooses(void **state)
+TEST_CASE(chooses_the_partition_that_java_chooses)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -158,7 +158,7 @@ static void chooses_the_partition_that_java_chooses(void **state)
 	}
 }
 
-static void rejects_records_beyond_the_queue_limit(void **state)
+TEST_CASE(rejects_records_beyond_the_queue_limit)
 {
 	struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -179,7 +179,7 @@ static void rejects_records_beyond_the_queue_limit(void **state)
 	assert_int_equal(atomic_load(&reports.unavailable), 10);
 }
 
-static void bounds_the_bytes_of_the_queue(void **state)
+TEST_CASE(bounds_the_bytes_of_the_queue)
 {
 	struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -197,7 +197,7 @@ static void bounds_the_bytes_of_the_queue(void **state)
 	assert_int_equal(atomic_load(&reports.unavailable), 2);
 }
 
-static void rejects_a_record_that_is_too_large_for_kafka(void **state)
+TEST_CASE(rejects_a_record_that_is_too_large_for_kafka)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -223,7 +223,7 @@ static void send_random(struct kafka_producer *p, const char *topic, const char 
 	free(value);
 }
 
-static void sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large(void **state)
+TEST_CASE(sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -243,7 +243,7 @@ static void sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large(void
 }
 
 /* A compacted topic rejects a batch in which one record has no key. */
-static void an_invalid_record_does_not_take_its_batch_along(void **state)
+TEST_CASE(an_invalid_record_does_not_take_its_batch_along)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -265,7 +265,7 @@ static void an_invalid_record_does_not_take_its_batch_along(void **state)
 	assert_int_equal(atomic_load(&reports.other), 1);
 }
 
-static void drops_a_record_after_its_timeout(void **state)
+TEST_CASE(drops_a_record_after_its_timeout)
 {
 	struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -279,7 +279,7 @@ static void drops_a_record_after_its_timeout(void **state)
 	kafka_producer_free(p);
 }
 
-static void rejects_invalid_settings_without_logging_their_values(void **state)
+TEST_CASE(rejects_invalid_settings_without_logging_their_values)
 {
 	struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -297,7 +297,7 @@ static bool is_unreachable(void *p)
 	return !kafka_producer_is_reachable(p);
 }
 
-static void reports_whether_a_broker_is_connected(void **state)
+TEST_CASE(reports_whether_a_broker_is_connected)
 {
 	const struct backend_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -374,7 +374,7 @@ static void expect_one_report_each(const struct reports *reports, int count)
 		assert_int_equal(atomic_load(&reports->by_record[i]), 1);
 }
 
-static void resends_in_order_after_a_fatal_error(void **state)
+TEST_CASE(resends_in_order_after_a_fatal_error)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -398,7 +398,7 @@ static void resends_in_order_after_a_fatal_error(void **state)
 	free_mock(&m);
 }
 
-static void resends_what_a_broker_rejects_temporarily(void **state)
+TEST_CASE(resends_what_a_broker_rejects_temporarily)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -417,7 +417,7 @@ static void resends_what_a_broker_rejects_temporarily(void **state)
 }
 
 /* The record is rejected in batches of every size, the last time alone. */
-static void reports_what_a_broker_rejects_permanently(void **state)
+TEST_CASE(reports_what_a_broker_rejects_permanently)
 {
 	enum { BATCH_SIZES = 5 };
 	struct mock m = new_mock(*state, 1);
@@ -435,7 +435,7 @@ static void reports_what_a_broker_rejects_permanently(void **state)
 	free_mock(&m);
 }
 
-static void detects_a_frozen_broker(void **state)
+TEST_CASE(detects_a_frozen_broker)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -453,7 +453,7 @@ static void detects_a_frozen_broker(void **state)
 	free_mock(&m);
 }
 
-static void loses_nothing_while_the_broker_is_down(void **state)
+TEST_CASE(loses_nothing_while_the_broker_is_down)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -473,28 +473,4 @@ static void loses_nothing_while_the_broker_is_down(void **state)
 	free_mock(&m);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(delivers_key_value_and_headers),
-		WITH_FIXTURE(queries_its_topics_before_the_first_record),
-		WITH_FIXTURE(chooses_the_partition_that_java_chooses),
-		WITH_FIXTURE(rejects_records_beyond_the_queue_limit),
-		WITH_FIXTURE(bounds_the_bytes_of_the_queue),
-		WITH_FIXTURE(rejects_a_record_that_is_too_large_for_kafka),
-		WITH_FIXTURE(sends_a_batch_again_in_parts_when_the_broker_finds_it_too_large),
-		WITH_FIXTURE(an_invalid_record_does_not_take_its_batch_along),
-		WITH_FIXTURE(drops_a_record_after_its_timeout),
-		WITH_FIXTURE(rejects_invalid_settings_without_logging_their_values),
-		WITH_FIXTURE(reports_whether_a_broker_is_connected),
-		WITH_FIXTURE(resends_in_order_after_a_fatal_error),
-		WITH_FIXTURE(resends_what_a_broker_rejects_temporarily),
-		WITH_FIXTURE(reports_what_a_broker_rejects_permanently),
-		WITH_FIXTURE(detects_a_frozen_broker),
-		WITH_FIXTURE(loses_nothing_while_the_broker_is_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

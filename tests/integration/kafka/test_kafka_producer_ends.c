@@ -22,7 +22,7 @@ static void record_ack(void *ctx, const struct kafka_record *record, int32_t par
 	atomic_store(&acks->last_offset[partition], offset);
 }
 
-static void acks_name_their_offsets_and_a_query_the_ends(void **state)
+TEST_CASE(acks_name_their_offsets_and_a_query_the_ends)
 {
 	const struct backend_fixture *f = *state;
 	struct acks acks = { 0 };
@@ -67,13 +67,4 @@ static void acks_name_their_offsets_and_a_query_the_ends(void **state)
 	kafka_producer_free(p);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(acks_name_their_offsets_and_a_query_the_ends),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -12,7 +12,7 @@ static void send_record(const struct backend_fixture *f, struct kafka_producer *
 	assert_int_equal(kafka_producer_send(p, &record), OK);
 }
 
-static void sends_at_once_when_it_no_longer_lingers(void **state)
+TEST_CASE(sends_at_once_when_it_no_longer_lingers)
 {
 	const struct backend_fixture *f = *state;
 	struct kafka_producer *p = NULL;
@@ -33,11 +33,4 @@ static void sends_at_once_when_it_no_longer_lingers(void **state)
 	kafka_producer_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(sends_at_once_when_it_no_longer_lingers,
-		                                backend_fixture_set_up, backend_fixture_tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

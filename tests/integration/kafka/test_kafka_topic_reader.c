@@ -167,7 +167,7 @@ static void poll_until_reading(const struct backend_fixture *f, struct recorder 
 	}
 }
 
-static void reads_every_partition_from_its_end(void **state)
+TEST_CASE(reads_every_partition_from_its_end)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 4);
@@ -190,7 +190,7 @@ static void reads_every_partition_from_its_end(void **state)
 	kafka_topic_reader_free(r.reader);
 }
 
-static void starts_while_the_brokers_are_unreachable(void **state)
+TEST_CASE(starts_while_the_brokers_are_unreachable)
 {
 	struct backend_fixture *f = *state;
 	struct kafka_config nowhere = f->kafka;
@@ -247,7 +247,7 @@ static void await_partitions(rd_kafka_t *rk, const char *topic, int wanted)
 	rd_kafka_topic_destroy(handle);
 }
 
-static void reads_partitions_that_are_added_from_their_beginning(void **state)
+TEST_CASE(reads_partitions_that_are_added_from_their_beginning)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -273,7 +273,7 @@ static void reads_partitions_that_are_added_from_their_beginning(void **state)
 	kafka_topic_reader_free(r.reader);
 }
 
-static void reports_a_lost_offset_and_continues_at_the_end(void **state)
+TEST_CASE(reports_a_lost_offset_and_continues_at_the_end)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -295,7 +295,7 @@ static void reports_a_lost_offset_and_continues_at_the_end(void **state)
 }
 
 /* A partition's end is known at the start, although nothing arrives. */
-static void names_the_ends_that_it_reaches(void **state)
+TEST_CASE(names_the_ends_that_it_reaches)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -322,7 +322,7 @@ static void names_the_ends_that_it_reaches(void **state)
 	kafka_topic_reader_free(r.reader);
 }
 
-static void reads_two_topics(void **state)
+TEST_CASE(reads_two_topics)
 {
 	struct backend_fixture second = *(const struct backend_fixture *)*state;
 	const struct backend_fixture *f = *state;
@@ -342,7 +342,7 @@ static void reads_two_topics(void **state)
 	kafka_topic_reader_free(r.reader);
 }
 
-static void begins_with_the_last_records_if_it_should(void **state)
+TEST_CASE(begins_with_the_last_records_if_it_should)
 {
 	const struct backend_fixture *f = *state;
 	kafka_fixture_create_topic(f, 1);
@@ -361,19 +361,4 @@ static void begins_with_the_last_records_if_it_should(void **state)
 	kafka_topic_reader_free(all.reader);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(reads_every_partition_from_its_end),
-		WITH_FIXTURE(starts_while_the_brokers_are_unreachable),
-		WITH_FIXTURE(reads_partitions_that_are_added_from_their_beginning),
-		WITH_FIXTURE(reports_a_lost_offset_and_continues_at_the_end),
-		WITH_FIXTURE(names_the_ends_that_it_reaches),
-		WITH_FIXTURE(reads_two_topics),
-		WITH_FIXTURE(begins_with_the_last_records_if_it_should),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -30,7 +30,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void records_actor_action_and_subject(void **state)
+TEST_CASE(records_actor_action_and_subject)
 {
 	struct fixture *f = *state;
 	struct json *details = json_new_object();
@@ -56,7 +56,7 @@ static void records_actor_action_and_subject(void **state)
 		1);
 }
 
-static void records_null_without_an_actor(void **state)
+TEST_CASE(records_null_without_an_actor)
 {
 	struct fixture *f = *state;
 	const struct audit_entry entry = { .action = "user.update",
@@ -70,7 +70,7 @@ static void records_null_without_an_actor(void **state)
 		1);
 }
 
-static void rejects_details_beyond_the_limit(void **state)
+TEST_CASE(rejects_details_beyond_the_limit)
 {
 	struct fixture *f = *state;
 	char long_text[AUDIT_STORE_DETAILS_BYTES_MAX];
@@ -89,7 +89,7 @@ static void rejects_details_beyond_the_limit(void **state)
 		test_database_ask(f->db, "SELECT count(*) FROM audit_log WHERE actor_id = 5"), 0);
 }
 
-static void links_api_cannot_change_or_delete_entries(void **state)
+TEST_CASE(links_api_cannot_change_or_delete_entries)
 {
 	struct fixture *f = *state;
 	pg_conn_set_log(f->conn, NULL);
@@ -98,13 +98,4 @@ static void links_api_cannot_change_or_delete_entries(void **state)
 	                 ERR_INTERNAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_actor_action_and_subject),
-		cmocka_unit_test(records_null_without_an_actor),
-		cmocka_unit_test(rejects_details_beyond_the_limit),
-		cmocka_unit_test(links_api_cannot_change_or_delete_entries),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -34,7 +34,7 @@ static enum err write(struct link_fixture *f, struct bulk_update_store_change *c
 	return err;
 }
 
-static void writes_each_link_and_records_its_own_change(void **state)
+TEST_CASE(writes_each_link_and_records_its_own_change)
 {
 	struct link_fixture *f = *state;
 	struct bulk_update_store_change *changes = two_changes(f);
@@ -57,7 +57,7 @@ static void writes_each_link_and_records_its_own_change(void **state)
 	free(changes);
 }
 
-static void changes_nothing_if_one_link_is_at_another_version(void **state)
+TEST_CASE(changes_nothing_if_one_link_is_at_another_version)
 {
 	struct link_fixture *f = *state;
 	struct bulk_update_store_change *changes = two_changes(f);
@@ -71,7 +71,7 @@ static void changes_nothing_if_one_link_is_at_another_version(void **state)
 	free(changes);
 }
 
-static void keeps_the_state_before_a_deletion_for_a_restore(void **state)
+TEST_CASE(keeps_the_state_before_a_deletion_for_a_restore)
 {
 	struct link_fixture *f = *state;
 	struct bulk_update_store_change *changes = two_changes(f);
@@ -87,7 +87,7 @@ static void keeps_the_state_before_a_deletion_for_a_restore(void **state)
 }
 
 /* Otherwise the pending event would be sent after the next version. */
-static void sends_a_pending_low_priority_event_before_the_change(void **state)
+TEST_CASE(sends_a_pending_low_priority_event_before_the_change)
 {
 	struct link_fixture *f = *state;
 	struct bulk_update_store_change *changes = two_changes(f);
@@ -104,15 +104,5 @@ static void sends_a_pending_low_priority_event_before_the_change(void **state)
 	free(changes);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(writes_each_link_and_records_its_own_change),
-		TEST(changes_nothing_if_one_link_is_at_another_version),
-		TEST(keeps_the_state_before_a_deletion_for_a_restore),
-		TEST(sends_a_pending_low_priority_event_before_the_change),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

@@ -44,7 +44,7 @@ static void assert_stored(struct fixture *f, int64_t generation, uint64_t server
 	assert_int_equal(stored.server, server);
 }
 
-static void rises_by_one_or_above_a_given_generation(void **state)
+TEST_CASE(rises_by_one_or_above_a_given_generation)
 {
 	struct fixture *f = *state;
 	struct link_cache_epoch raised;
@@ -59,7 +59,7 @@ static void rises_by_one_or_above_a_given_generation(void **state)
 	assert_stored(f, 102, 7);
 }
 
-static void cannot_be_raised_with_a_stale_lock(void **state)
+TEST_CASE(cannot_be_raised_with_a_stale_lock)
 {
 	struct fixture *f = *state;
 	struct link_cache_epoch raised;
@@ -69,7 +69,7 @@ static void cannot_be_raised_with_a_stale_lock(void **state)
 	assert_stored(f, 1, 0);
 }
 
-static void never_decreases(void **state)
+TEST_CASE(never_decreases)
 {
 	struct fixture *f = *state;
 	struct pg_conn *owner = test_database_connect(f->db, NULL);
@@ -80,7 +80,7 @@ static void never_decreases(void **state)
 	pg_conn_close(owner);
 }
 
-static void only_links_api_may_read_it(void **state)
+TEST_CASE(only_links_api_may_read_it)
 {
 	static const char *const others[] = { "waymark_redirector", "waymark_consumer",
 		                              "waymark_janitor" };
@@ -94,14 +94,4 @@ static void only_links_api_may_read_it(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(rises_by_one_or_above_a_given_generation),
-		TEST(cannot_be_raised_with_a_stale_lock),
-		TEST(never_decreases),
-		TEST(only_links_api_may_read_it),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

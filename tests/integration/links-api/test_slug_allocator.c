@@ -56,9 +56,8 @@ static enum err create(const char *slug, slug_allocator_source source, struct li
 	return err;
 }
 
-static void random_slugs_have_seven_characters(void **state)
+TEST_CASE(random_slugs_have_seven_characters)
 {
-	(void)state;
 	struct link link;
 	for (int i = 0; i < 50; i++) {
 		assert_int_equal(create(NULL, slug_random, &link), OK);
@@ -67,9 +66,8 @@ static void random_slugs_have_seven_characters(void **state)
 	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT slug) FROM links"), 50);
 }
 
-static void a_random_slug_grows_if_all_tries_of_its_length_are_used(void **state)
+TEST_CASE(a_random_slug_grows_if_all_tries_of_its_length_are_used)
 {
-	(void)state;
 	struct link link;
 	for (size_t length = SLUG_RANDOM_LENGTH; length <= SLUG_ALLOCATOR_LENGTH_MAX; length++) {
 		assert_int_equal(create(NULL, first_of_length, &link), OK);
@@ -80,9 +78,8 @@ static void a_random_slug_grows_if_all_tries_of_its_length_are_used(void **state
 	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM outbox"), 6);
 }
 
-static void a_requested_slug_is_not_replaced_by_another(void **state)
+TEST_CASE(a_requested_slug_is_not_replaced_by_another)
 {
-	(void)state;
 	struct link link;
 	assert_int_equal(create("mine", slug_random, &link), OK);
 	assert_string_equal(link.entry.slug, "mine");
@@ -90,13 +87,4 @@ static void a_requested_slug_is_not_replaced_by_another(void **state)
 	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM links"), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(random_slugs_have_seven_characters, empty),
-		cmocka_unit_test_setup(a_random_slug_grows_if_all_tries_of_its_length_are_used,
-		                       empty),
-		cmocka_unit_test_setup(a_requested_slug_is_not_replaced_by_another, empty),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down, .set_up = empty)

@@ -283,9 +283,8 @@ static int64_t count_wrong_owners(void)
 	return wrong;
 }
 
-static void concurrent_requests_for_a_slug_have_exactly_one_winner(void **state)
+TEST_CASE(concurrent_requests_for_a_slug_have_exactly_one_winner)
 {
-	(void)state;
 	pid_t children[PROCESSES + 1];
 	for (int i = 0; i <= PROCESSES; i++) {
 		children[i] = fork();
@@ -318,10 +317,4 @@ static void concurrent_requests_for_a_slug_have_exactly_one_winner(void **state)
 	                 shared->created + shared->purged);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(concurrent_requests_for_a_slug_have_exactly_one_winner),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

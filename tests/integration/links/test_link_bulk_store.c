@@ -48,7 +48,7 @@ static enum err create(struct pg_conn *conn, struct bulk *b, size_t count)
 	return err;
 }
 
-static void creates_free_slugs_and_skips_taken_ones(void **state)
+TEST_CASE(creates_free_slugs_and_skips_taken_ones)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "z", "taken", "a", "buried", "m" };
@@ -68,7 +68,7 @@ static void creates_free_slugs_and_skips_taken_ones(void **state)
 	free(b);
 }
 
-static void stores_every_field_and_records_the_event(void **state)
+TEST_CASE(stores_every_field_and_records_the_event)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "plain", "full" };
@@ -102,7 +102,7 @@ static void stores_every_field_and_records_the_event(void **state)
 	free(b);
 }
 
-static void lists_show_a_bulk_in_the_order_of_the_request(void **state)
+TEST_CASE(lists_show_a_bulk_in_the_order_of_the_request)
 {
 	struct link_fixture *f = *state;
 	struct bulk *b = bulk_of_many(MANY);
@@ -119,7 +119,7 @@ static void lists_show_a_bulk_in_the_order_of_the_request(void **state)
 	free(b);
 }
 
-static void refuses_too_many_links_and_an_unknown_owner(void **state)
+TEST_CASE(refuses_too_many_links_and_an_unknown_owner)
 {
 	struct link_fixture *f = *state;
 	struct bulk *b = bulk_of_many(MANY + 1);
@@ -146,7 +146,7 @@ static void *compete(void *arg)
 	return NULL;
 }
 
-static void two_bulks_with_the_same_slugs_do_not_deadlock(void **state)
+TEST_CASE(two_bulks_with_the_same_slugs_do_not_deadlock)
 {
 	struct link_fixture *f = *state;
 	struct rival rivals[2];
@@ -181,7 +181,7 @@ static bool is_waiting_for_a_lock(struct link_fixture *f)
 		       "wait_event_type = 'Lock'") == 1;
 }
 
-static void reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try(void **state)
+TEST_CASE(reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "free", "purged" };
@@ -209,21 +209,5 @@ static void reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try(v
 	free(rival.bulk);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(creates_free_slugs_and_skips_taken_ones, link_fixture_empty),
-		cmocka_unit_test_setup(stores_every_field_and_records_the_event,
-		                       link_fixture_empty),
-		cmocka_unit_test_setup(lists_show_a_bulk_in_the_order_of_the_request,
-		                       link_fixture_empty),
-		cmocka_unit_test_setup(refuses_too_many_links_and_an_unknown_owner,
-		                       link_fixture_empty),
-		cmocka_unit_test_setup(two_bulks_with_the_same_slugs_do_not_deadlock,
-		                       link_fixture_empty),
-		cmocka_unit_test_setup(
-			reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try,
-			link_fixture_empty),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

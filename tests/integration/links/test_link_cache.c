@@ -150,14 +150,14 @@ static void assert_round_trip(struct fixture *f, const struct link_entry *entry)
 	assert_memory_equal(&out, entry, sizeof(out));
 }
 
-static void misses_at_first(void **state)
+TEST_CASE(misses_at_first)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
 }
 
-static void returns_what_was_set(void **state)
+TEST_CASE(returns_what_was_set)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 1);
@@ -175,7 +175,7 @@ static void returns_what_was_set(void **state)
 	assert_round_trip(f, &entry);
 }
 
-static void stores_the_largest_entry(void **state)
+TEST_CASE(stores_the_largest_entry)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, INT64_MAX);
@@ -185,7 +185,7 @@ static void stores_the_largest_entry(void **state)
 	assert_round_trip(f, &entry);
 }
 
-static void keeps_the_newer_version_in_any_order_of_writes(void **state)
+TEST_CASE(keeps_the_newer_version_in_any_order_of_writes)
 {
 	struct fixture *f = *state;
 	const struct {
@@ -215,7 +215,7 @@ static void keeps_the_newer_version_in_any_order_of_writes(void **state)
 	}
 }
 
-static void entries_expire_at_different_times_after_about_a_day(void **state)
+TEST_CASE(entries_expire_at_different_times_after_about_a_day)
 {
 	struct fixture *f = *state;
 	int64_t least = INT64_MAX, most = 0;
@@ -230,7 +230,7 @@ static void entries_expire_at_different_times_after_about_a_day(void **state)
 	assert_in_range(most, 91000, 95041);
 }
 
-static void caches_an_unknown_slug_for_a_minute(void **state)
+TEST_CASE(caches_an_unknown_slug_for_a_minute)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
@@ -245,7 +245,7 @@ static void assert_answer(struct fixture *f, enum link_cache_result wanted)
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), wanted);
 }
 
-static void a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing(void **state)
+TEST_CASE(a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing)
 {
 	struct fixture *f = *state;
 	struct link_cache_reservation place;
@@ -263,7 +263,7 @@ static void a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing(void
 }
 
 /* A caller read it before the purge and stored it afterwards. 404 must not turn into 410 again. */
-static void removes_the_entry_of_a_link_that_no_longer_exists(void **state)
+TEST_CASE(removes_the_entry_of_a_link_that_no_longer_exists)
 {
 	struct fixture *f = *state;
 	struct link_cache_reservation place;
@@ -276,7 +276,7 @@ static void removes_the_entry_of_a_link_that_no_longer_exists(void **state)
 	assert_answer(f, LINK_CACHE_MISS);
 }
 
-static void set_replaces_an_unknown_slug(void **state)
+TEST_CASE(set_replaces_an_unknown_slug)
 {
 	struct fixture *f = *state;
 	assert_int_equal(fill_unknown(f), OK);
@@ -286,7 +286,7 @@ static void set_replaces_an_unknown_slug(void **state)
 	assert_answer(f, LINK_CACHE_MISS);
 }
 
-static void set_replaces_an_older_version_but_adds_nothing(void **state)
+TEST_CASE(set_replaces_an_older_version_but_adds_nothing)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 4);
@@ -301,7 +301,7 @@ static void set_replaces_an_older_version_but_adds_nothing(void **state)
 	assert_version(f, 5);
 }
 
-static void ignores_values_of_an_older_generation(void **state)
+TEST_CASE(ignores_values_of_an_older_generation)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 9);
@@ -341,7 +341,7 @@ static void put_now(struct fixture *f, const char *form, size_t len)
 	put(f, value, used);
 }
 
-static void reads_a_value_from_before_starts_existed_as_started(void **state)
+TEST_CASE(reads_a_value_from_before_starts_existed_as_started)
 {
 	struct fixture *f = *state;
 	struct link_entry out = { .starts_at_us = 77 };
@@ -353,7 +353,7 @@ static void reads_a_value_from_before_starts_existed_as_started(void **state)
 	assert_int_equal(out.starts_at_us, 5);
 }
 
-static void ignores_and_replaces_values_in_another_format(void **state)
+TEST_CASE(ignores_and_replaces_values_in_another_format)
 {
 	struct fixture *f = *state;
 	static const char *const values[] = {
@@ -400,9 +400,8 @@ static void ignores_and_replaces_values_in_another_format(void **state)
 	assert_version(f, 1);
 }
 
-static void reports_that_redis_is_down(void **state)
+TEST_CASE(reports_that_redis_is_down)
 {
-	(void)state;
 	struct redis_pool *redis = connect_to("redis://127.0.0.1:1", NULL);
 	struct link_cache *cache = new_cache(redis, NULL);
 	struct link_cache_reservation place;
@@ -417,24 +416,4 @@ static void reports_that_redis_is_down(void **state)
 	redis_pool_free(redis);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(misses_at_first),
-		TEST(returns_what_was_set),
-		TEST(stores_the_largest_entry),
-		TEST(keeps_the_newer_version_in_any_order_of_writes),
-		TEST(entries_expire_at_different_times_after_about_a_day),
-		TEST(caches_an_unknown_slug_for_a_minute),
-		TEST(a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing),
-		TEST(removes_the_entry_of_a_link_that_no_longer_exists),
-		TEST(set_replaces_an_unknown_slug),
-		TEST(set_replaces_an_older_version_but_adds_nothing),
-		TEST(ignores_values_of_an_older_generation),
-		TEST(reads_a_value_from_before_starts_existed_as_started),
-		TEST(ignores_and_replaces_values_in_another_format),
-		TEST(reports_that_redis_is_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

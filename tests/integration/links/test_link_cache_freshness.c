@@ -163,7 +163,7 @@ static void assert_miss_once_redis_is_valid(struct fixture *f)
 	fill(f, 2);
 }
 
-static void reads_nothing_from_a_server_restarted_from_an_old_snapshot(void **state)
+TEST_CASE(reads_nothing_from_a_server_restarted_from_an_old_snapshot)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
@@ -177,7 +177,7 @@ static void reads_nothing_from_a_server_restarted_from_an_old_snapshot(void **st
 	assert_miss_once_redis_is_valid(f);
 }
 
-static void reads_nothing_from_a_replica_that_was_promoted(void **state)
+TEST_CASE(reads_nothing_from_a_replica_that_was_promoted)
 {
 	struct fixture *f = *state;
 	struct test_redis *replica = test_redis_new();
@@ -201,7 +201,7 @@ static void reads_nothing_from_a_replica_that_was_promoted(void **state)
 	test_redis_free(replica);
 }
 
-static void reads_nothing_from_a_resumed_server_before_the_relay_reaches_it(void **state)
+TEST_CASE(reads_nothing_from_a_resumed_server_before_the_relay_reaches_it)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
@@ -219,7 +219,7 @@ static void reads_nothing_from_a_resumed_server_before_the_relay_reaches_it(void
  * An announcement sent before Redis was suspended is executed when it resumes, and is outdated by
  * then.
  */
-static void ignores_an_announcement_that_was_stuck_in_a_suspended_server(void **state)
+TEST_CASE(ignores_an_announcement_that_was_stuck_in_a_suspended_server)
 {
 	struct fixture *f = *state;
 	struct redis_pool *relay = new_pool(f->url);
@@ -241,7 +241,7 @@ static void ignores_an_announcement_that_was_stuck_in_a_suspended_server(void **
 	redis_pool_free(relay);
 }
 
-static void ignores_a_generation_lower_than_the_current_one(void **state)
+TEST_CASE(ignores_a_generation_lower_than_the_current_one)
 {
 	struct fixture *f = *state;
 	struct link_cache_generation_reply answer;
@@ -253,7 +253,7 @@ static void ignores_a_generation_lower_than_the_current_one(void **state)
 	fill(f, 1);
 }
 
-static void is_invalid_below_the_required_generation(void **state)
+TEST_CASE(is_invalid_below_the_required_generation)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
@@ -263,7 +263,7 @@ static void is_invalid_below_the_required_generation(void **state)
 	assert_miss_once_redis_is_valid(f);
 }
 
-static void stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort(void **state)
+TEST_CASE(stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort)
 {
 	struct fixture *f = *state;
 	struct link_entry entry;
@@ -288,7 +288,7 @@ static void stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort(v
 	assert_int_equal(await_valid(f), LINK_CACHE_ENTRY);
 }
 
-static void another_server_is_not_a_last_resort(void **state)
+TEST_CASE(another_server_is_not_a_last_resort)
 {
 	struct fixture *f = *state;
 	struct link_entry entry;
@@ -301,7 +301,7 @@ static void another_server_is_not_a_last_resort(void **state)
 		                 LINK_CACHE_UNAVAILABLE);
 }
 
-static void does_not_fill_after_a_flush_with_an_entry_read_before(void **state)
+TEST_CASE(does_not_fill_after_a_flush_with_an_entry_read_before)
 {
 	struct fixture *f = *state;
 	struct link_cache_reservation reservation;
@@ -317,7 +317,7 @@ static void does_not_fill_after_a_flush_with_an_entry_read_before(void **state)
 	fill(f, 2);
 }
 
-static void keeps_nothing_stale_when_memory_is_full(void **state)
+TEST_CASE(keeps_nothing_stale_when_memory_is_full)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
@@ -351,7 +351,7 @@ static struct link_entry large_entry(unsigned number, int64_t version)
 	return entry;
 }
 
-static void reads_no_stale_version_while_entries_are_evicted(void **state)
+TEST_CASE(reads_no_stale_version_while_entries_are_evicted)
 {
 	struct fixture *f = *state;
 	int64_t changed_to[CROWD] = { 0 };
@@ -457,17 +457,17 @@ static unsigned count_resurrections(struct fixture *f, late_fill late)
 	return resurrections;
 }
 
-static void a_late_fill_never_resurrects_a_deleted_link(void **state)
+TEST_CASE(a_late_fill_never_resurrects_a_deleted_link)
 {
 	assert_int_equal(count_resurrections(*state, fill_reservation), 0);
 }
 
-static void control_comparing_only_versions_would_resurrect_links(void **state)
+TEST_CASE(control_comparing_only_versions_would_resurrect_links)
 {
 	assert_true(count_resurrections(*state, fill_unless_newer) > 0);
 }
 
-static void a_late_unknown_never_hides_a_new_link(void **state)
+TEST_CASE(a_late_unknown_never_hides_a_new_link)
 {
 	struct fixture *f = *state;
 	struct link_cache_reservation reservation;
@@ -477,24 +477,4 @@ static void a_late_unknown_never_hides_a_new_link(void **state)
 	assert_int_equal(await_valid(f), LINK_CACHE_MISS);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(reads_nothing_from_a_server_restarted_from_an_old_snapshot),
-		TEST(reads_nothing_from_a_replica_that_was_promoted),
-		TEST(reads_nothing_from_a_resumed_server_before_the_relay_reaches_it),
-		TEST(ignores_an_announcement_that_was_stuck_in_a_suspended_server),
-		TEST(ignores_a_generation_lower_than_the_current_one),
-		TEST(is_invalid_below_the_required_generation),
-		TEST(stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort),
-		TEST(another_server_is_not_a_last_resort),
-		TEST(does_not_fill_after_a_flush_with_an_entry_read_before),
-		TEST(keeps_nothing_stale_when_memory_is_full),
-		TEST(reads_no_stale_version_while_entries_are_evicted),
-		TEST(a_late_fill_never_resurrects_a_deleted_link),
-		TEST(control_comparing_only_versions_would_resurrect_links),
-		TEST(a_late_unknown_never_hides_a_new_link),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

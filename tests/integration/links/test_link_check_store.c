@@ -24,7 +24,7 @@ static struct link_check get_check(struct link_fixture *f, int64_t id)
 	return check;
 }
 
-static void stores_a_result_without_changing_the_link(void **state)
+TEST_CASE(stores_a_result_without_changing_the_link)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
@@ -49,7 +49,7 @@ static void stores_a_result_without_changing_the_link(void **state)
 	assert_int_equal(claim(f, 1, &due), 0);
 }
 
-static void resets_everything_when_the_destination_changes(void **state)
+TEST_CASE(resets_everything_when_the_destination_changes)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due, again;
@@ -74,7 +74,7 @@ static void resets_everything_when_the_destination_changes(void **state)
 	assert_int_equal(again.failures, 0);
 }
 
-static void claims_each_due_link_once_longest_overdue_first(void **state)
+TEST_CASE(claims_each_due_link_once_longest_overdue_first)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due *due = mem_array(ROOM, sizeof(*due));
@@ -101,7 +101,7 @@ static void claims_each_due_link_once_longest_overdue_first(void **state)
 	free(due);
 }
 
-static void skips_links_that_are_not_active(void **state)
+TEST_CASE(skips_links_that_are_not_active)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
@@ -117,7 +117,7 @@ static void skips_links_that_are_not_active(void **state)
 	assert_int_equal(claim(f, 1, &due), 0);
 }
 
-static void missing_links_have_no_check(void **state)
+TEST_CASE(missing_links_have_no_check)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
@@ -134,15 +134,5 @@ static void missing_links_have_no_check(void **state)
 	assert_int_equal(link_check_store_get_bulk(f->api, ids, 0, checks), OK);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(stores_a_result_without_changing_the_link),
-		TEST(resets_everything_when_the_destination_changes),
-		TEST(claims_each_due_link_once_longest_overdue_first),
-		TEST(skips_links_that_are_not_active),
-		TEST(missing_links_have_no_check),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

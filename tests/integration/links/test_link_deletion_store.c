@@ -16,7 +16,7 @@ static struct link_deletion_batch delete_batch(struct link_fixture *f,
 	return batch;
 }
 
-static void deletes_remaining_links_as_their_owner_would(void **state)
+TEST_CASE(deletes_remaining_links_as_their_owner_would)
 {
 	struct link_fixture *f = *state;
 	struct link_deletion_cursor cursor = { .owner_id = 1 };
@@ -56,7 +56,7 @@ static void deletes_remaining_links_as_their_owner_would(void **state)
 	                 2);
 }
 
-static void skips_links_that_are_deleted_already(void **state)
+TEST_CASE(skips_links_that_are_deleted_already)
 {
 	struct link_fixture *f = *state;
 	struct link_deletion_cursor cursor = { .owner_id = 1 };
@@ -77,7 +77,7 @@ static void skips_links_that_are_deleted_already(void **state)
 }
 
 /* Otherwise the deletion would overtake it on the topic. */
-static void a_waiting_expiry_event_goes_first(void **state)
+TEST_CASE(a_waiting_expiry_event_goes_first)
 {
 	struct link_fixture *f = *state;
 	struct link_deletion_cursor cursor = { .owner_id = 1 };
@@ -88,7 +88,7 @@ static void a_waiting_expiry_event_goes_first(void **state)
 	                 2);
 }
 
-static void a_rollback_leaves_no_changes(void **state)
+TEST_CASE(a_rollback_leaves_no_changes)
 {
 	struct link_fixture *f = *state;
 	struct link_deletion_cursor cursor = { .owner_id = 1 };
@@ -102,14 +102,5 @@ static void a_rollback_leaves_no_changes(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(deletes_remaining_links_as_their_owner_would),
-		TEST(skips_links_that_are_deleted_already),
-		TEST(a_waiting_expiry_event_goes_first),
-		TEST(a_rollback_leaves_no_changes),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

@@ -20,7 +20,7 @@ static bool is_waiting(struct link_fixture *f, int64_t outbox_id)
 	return is_waiting;
 }
 
-static void adds_each_link_once_in_any_state(void **state)
+TEST_CASE(adds_each_link_once_in_any_state)
 {
 	struct link_fixture *f = *state;
 	struct link_republish_cursor cursor = { 0 };
@@ -50,7 +50,7 @@ static void adds_each_link_once_in_any_state(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(version) FROM links"), 4);
 }
 
-static void walks_through_all_links_in_batches(void **state)
+TEST_CASE(walks_through_all_links_in_batches)
 {
 	struct link_fixture *f = *state;
 	struct link_republish_cursor cursor = { 0 };
@@ -67,7 +67,7 @@ static void walks_through_all_links_in_batches(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(DISTINCT slug) FROM outbox"), 2100);
 }
 
-static void waits_for_its_rows_even_if_a_change_made_one_urgent(void **state)
+TEST_CASE(waits_for_its_rows_even_if_a_change_made_one_urgent)
 {
 	struct link_fixture *f = *state;
 	struct link_republish_cursor cursor = { 0 };
@@ -90,7 +90,7 @@ static void waits_for_its_rows_even_if_a_change_made_one_urgent(void **state)
 	assert_false(is_waiting(f, cursor.outbox_id));
 }
 
-static void a_restored_database_publishes_higher_versions(void **state)
+TEST_CASE(a_restored_database_publishes_higher_versions)
 {
 	struct link_fixture *f = *state;
 	struct link_republish_cursor cursor = { 0 };
@@ -104,14 +104,5 @@ static void a_restored_database_publishes_higher_versions(void **state)
 	test_database_run(f->db, "UPDATE database_epoch SET link_version_base = 0");
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(adds_each_link_once_in_any_state),
-		TEST(walks_through_all_links_in_batches),
-		TEST(waits_for_its_rows_even_if_a_change_made_one_urgent),
-		TEST(a_restored_database_publishes_higher_versions),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

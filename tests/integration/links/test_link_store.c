@@ -27,7 +27,7 @@ static void assert_same_link(const struct link *a, const struct link *b)
 	assert_int_equal(a->updated_at_us, b->updated_at_us);
 }
 
-static void stores_every_field_of_a_new_link_and_records_the_event(void **state)
+TEST_CASE(stores_every_field_of_a_new_link_and_records_the_event)
 {
 	struct link_fixture *f = *state;
 	struct link_tags tags = { .count = 3,
@@ -62,7 +62,7 @@ static void stores_every_field_of_a_new_link_and_records_the_event(void **state)
 	free(event);
 }
 
-static void finds_the_entry_that_a_redirect_needs(void **state)
+TEST_CASE(finds_the_entry_that_a_redirect_needs)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "for-visitors");
@@ -82,7 +82,7 @@ static void finds_the_entry_that_a_redirect_needs(void **state)
 	pg_conn_close(redirector);
 }
 
-static void the_transaction_continues_after_a_taken_slug(void **state)
+TEST_CASE(the_transaction_continues_after_a_taken_slug)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "taken");
@@ -96,7 +96,7 @@ static void the_transaction_continues_after_a_taken_slug(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
 }
 
-static void slugs_are_case_sensitive(void **state)
+TEST_CASE(slugs_are_case_sensitive)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "case");
@@ -104,7 +104,7 @@ static void slugs_are_case_sensitive(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 2);
 }
 
-static void a_link_without_an_owner_needs_an_expiry_time(void **state)
+TEST_CASE(a_link_without_an_owner_needs_an_expiry_time)
 {
 	struct link_fixture *f = *state;
 	static const uint8_t hash[DIGEST_SIZE] = { 1, 2, 3 };
@@ -120,7 +120,7 @@ static void a_link_without_an_owner_needs_an_expiry_time(void **state)
 		test_database_ask(f->db, "SELECT get_byte(claim_token_hash, 2) FROM links"), 3);
 }
 
-static void refuses_an_unknown_owner_and_invalid_tags(void **state)
+TEST_CASE(refuses_an_unknown_owner_and_invalid_tags)
 {
 	struct link_fixture *f = *state;
 	struct link_store_new new_link = link_fixture_plain("refused");
@@ -139,7 +139,7 @@ static void refuses_an_unknown_owner_and_invalid_tags(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void links_of_other_owners_appear_missing(void **state)
+TEST_CASE(links_of_other_owners_appear_missing)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "mine");
@@ -151,7 +151,7 @@ static void links_of_other_owners_appear_missing(void **state)
 	pg_conn_rollback(f->api);
 }
 
-static void administrators_see_links_of_all_owners_and_of_none(void **state)
+TEST_CASE(administrators_see_links_of_all_owners_and_of_none)
 {
 	struct link_fixture *f = *state;
 	struct link_store_new anonymous = link_fixture_plain("nobodys");
@@ -170,7 +170,7 @@ static void administrators_see_links_of_all_owners_and_of_none(void **state)
 	                 ERR_NOT_FOUND);
 }
 
-static void each_write_raises_the_version_and_records_an_event(void **state)
+TEST_CASE(each_write_raises_the_version_and_records_an_event)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "written");
@@ -198,7 +198,7 @@ static void each_write_raises_the_version_and_records_an_event(void **state)
 	free(event);
 }
 
-static void refuses_to_update_an_outdated_version(void **state)
+TEST_CASE(refuses_to_update_an_outdated_version)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "stale");
@@ -210,7 +210,7 @@ static void refuses_to_update_an_outdated_version(void **state)
 	assert_int_equal(f->other.entry.version, 1);
 }
 
-static void a_rollback_reverts_the_change_and_its_event(void **state)
+TEST_CASE(a_rollback_reverts_the_change_and_its_event)
 {
 	struct link_fixture *f = *state;
 	struct link_store_new new_link = link_fixture_plain("undone");
@@ -221,21 +221,5 @@ static void a_rollback_reverts_the_change_and_its_event(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(stores_every_field_of_a_new_link_and_records_the_event),
-		TEST(finds_the_entry_that_a_redirect_needs),
-		TEST(the_transaction_continues_after_a_taken_slug),
-		TEST(slugs_are_case_sensitive),
-		TEST(a_link_without_an_owner_needs_an_expiry_time),
-		TEST(refuses_an_unknown_owner_and_invalid_tags),
-		TEST(links_of_other_owners_appear_missing),
-		TEST(administrators_see_links_of_all_owners_and_of_none),
-		TEST(each_write_raises_the_version_and_records_an_event),
-		TEST(refuses_to_update_an_outdated_version),
-		TEST(a_rollback_reverts_the_change_and_its_event),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

@@ -18,7 +18,7 @@ static void create_anonymous(struct link_fixture *f, const char *slug)
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 }
 
-static void claiming_makes_the_link_permanent(void **state)
+TEST_CASE(claiming_makes_the_link_permanent)
 {
 	struct link_fixture *f = *state;
 	create_anonymous(f, "claimed");
@@ -37,7 +37,7 @@ static void claiming_makes_the_link_permanent(void **state)
 	free(event);
 }
 
-static void a_repeated_claim_finds_the_owner(void **state)
+TEST_CASE(a_repeated_claim_finds_the_owner)
 {
 	struct link_fixture *f = *state;
 	create_anonymous(f, "again");
@@ -53,7 +53,7 @@ static void a_repeated_claim_finds_the_owner(void **state)
 	                 2);
 }
 
-static void finds_no_link_by_another_token_or_without_one(void **state)
+TEST_CASE(finds_no_link_by_another_token_or_without_one)
 {
 	struct link_fixture *f = *state;
 	create_anonymous(f, "theirs");
@@ -68,7 +68,7 @@ static void finds_no_link_by_another_token_or_without_one(void **state)
 
 /* --- links by destination, and immediate purges --- */
 
-static void finds_the_newest_active_link_to_a_destination(void **state)
+TEST_CASE(finds_the_newest_active_link_to_a_destination)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "older");
@@ -94,7 +94,7 @@ static void finds_the_newest_active_link_to_a_destination(void **state)
 	                 ERR_NOT_FOUND);
 }
 
-static void an_immediate_purge_leaves_a_tombstone_and_an_urgent_event(void **state)
+TEST_CASE(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "gone");
@@ -123,17 +123,5 @@ static void an_immediate_purge_leaves_a_tombstone_and_an_urgent_event(void **sta
 	assert_int_equal(link_fixture_create(f->api, &again, &f->link), ERR_CONFLICT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(claiming_makes_the_link_permanent, link_fixture_empty),
-		cmocka_unit_test_setup(a_repeated_claim_finds_the_owner, link_fixture_empty),
-		cmocka_unit_test_setup(finds_no_link_by_another_token_or_without_one,
-		                       link_fixture_empty),
-		cmocka_unit_test_setup(finds_the_newest_active_link_to_a_destination,
-		                       link_fixture_empty),
-		cmocka_unit_test_setup(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event,
-		                       link_fixture_empty),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

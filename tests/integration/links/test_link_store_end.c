@@ -44,7 +44,7 @@ static int64_t purge(struct link_fixture *f, int64_t expired_grace_s, int64_t de
 	return expired.changed + deleted.changed;
 }
 
-static void expires_only_due_links(void **state)
+TEST_CASE(expires_only_due_links)
 {
 	struct link_fixture *f = *state;
 	const char *const slugs[] = { "due", "later", "never", "disabled-and-due" };
@@ -72,7 +72,7 @@ static void expires_only_due_links(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
 }
 
-static void expires_the_oldest_first_up_to_the_limit(void **state)
+TEST_CASE(expires_the_oldest_first_up_to_the_limit)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "older");
@@ -100,7 +100,7 @@ static int64_t start_of_next_batch(struct link_fixture *f, int64_t from_us)
 }
 
 /* Otherwise each batch would scan the dead entries of all previous ones. */
-static void a_batch_begins_where_the_last_one_ended(void **state)
+TEST_CASE(a_batch_begins_where_the_last_one_ended)
 {
 	struct link_fixture *f = *state;
 	const char *const slugs[] = { "a", "b", "c", "d" };
@@ -120,7 +120,7 @@ static void a_batch_begins_where_the_last_one_ended(void **state)
 	assert_int_equal(expire(f, 1000), 1);
 }
 
-static void skips_rows_that_others_have_locked(void **state)
+TEST_CASE(skips_rows_that_others_have_locked)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "held");
@@ -137,7 +137,7 @@ static void skips_rows_that_others_have_locked(void **state)
 	assert_int_equal(purge(f, 0, 0), 1);
 }
 
-static void purges_only_after_a_grace_period_since_the_state_change(void **state)
+TEST_CASE(purges_only_after_a_grace_period_since_the_state_change)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "expired");
@@ -157,7 +157,7 @@ static void purges_only_after_a_grace_period_since_the_state_change(void **state
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
 }
 
-static void restoring_a_link_restarts_the_grace_period(void **state)
+TEST_CASE(restoring_a_link_restarts_the_grace_period)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "restored");
@@ -174,7 +174,7 @@ static void restoring_a_link_restarts_the_grace_period(void **state)
 	assert_int_equal(purge(f, 60, 60), 1);
 }
 
-static void remembers_the_state_before_deletion(void **state)
+TEST_CASE(remembers_the_state_before_deletion)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "undone");
@@ -193,7 +193,7 @@ static void remembers_the_state_before_deletion(void **state)
 		1);
 }
 
-static void a_purge_leaves_a_tombstone_and_an_event(void **state)
+TEST_CASE(a_purge_leaves_a_tombstone_and_an_event)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "purged");
@@ -235,7 +235,7 @@ static void *create_in_thread(void *arg)
 	return NULL;
 }
 
-static void refuses_a_slug_whose_purge_is_uncommitted(void **state)
+TEST_CASE(refuses_a_slug_whose_purge_is_uncommitted)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "raced");
@@ -260,19 +260,5 @@ static void refuses_a_slug_whose_purge_is_uncommitted(void **state)
 	free(attempt);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
-	const struct CMUnitTest tests[] = {
-		TEST(expires_only_due_links),
-		TEST(expires_the_oldest_first_up_to_the_limit),
-		TEST(a_batch_begins_where_the_last_one_ended),
-		TEST(skips_rows_that_others_have_locked),
-		TEST(purges_only_after_a_grace_period_since_the_state_change),
-		TEST(restoring_a_link_restarts_the_grace_period),
-		TEST(remembers_the_state_before_deletion),
-		TEST(a_purge_leaves_a_tombstone_and_an_event),
-		TEST(refuses_a_slug_whose_purge_is_uncommitted),
-	};
-	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
-}
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

@@ -85,7 +85,7 @@ static int64_t version_of(const struct outbox_row *row)
 	return version;
 }
 
-static void reads_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(void **state)
+TEST_CASE(reads_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them)
 {
 	struct fixture *f = *state;
 	const char *const slugs[] = { "one", "two", "three" };
@@ -122,7 +122,7 @@ static void assert_waiting(struct fixture *f, int64_t for_kafka, int64_t for_red
 	assert_int_equal(lag.uncached, for_redis);
 }
 
-static void keeps_published_rows_until_redis_has_them_too(void **state)
+TEST_CASE(keeps_published_rows_until_redis_has_them_too)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
@@ -150,7 +150,7 @@ static void keeps_published_rows_until_redis_has_them_too(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void keeps_cached_rows_until_kafka_has_them_too(void **state)
+TEST_CASE(keeps_cached_rows_until_kafka_has_them_too)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
@@ -170,7 +170,7 @@ static void keeps_cached_rows_until_kafka_has_them_too(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka(void **state)
+TEST_CASE(skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka)
 {
 	struct fixture *f = *state;
 	int64_t count = -1;
@@ -187,7 +187,7 @@ static void skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka(void **s
 	assert_int_equal(count, 0);
 }
 
-static void reports_the_lag_of_the_relay(void **state)
+TEST_CASE(reports_the_lag_of_the_relay)
 {
 	struct fixture *f = *state;
 	struct outbox_lag lag = { -1, -1, -1, -1 };
@@ -204,7 +204,7 @@ static void reports_the_lag_of_the_relay(void **state)
 	assert_int_equal(lag.oldest_us, 0);
 }
 
-static void a_commit_wakes_the_relay_and_nothing_before_does(void **state)
+TEST_CASE(a_commit_wakes_the_relay_and_nothing_before_does)
 {
 	struct fixture *f = *state;
 	struct pg_conn *ear = test_database_connect(f->db, "waymark_links_api");
@@ -249,7 +249,7 @@ static void assert_slugs(struct fixture *f, size_t limit, size_t low_priority_li
 	outbox_batch_clear(&batch);
 }
 
-static void reads_low_priority_rows_last_and_in_portions(void **state)
+TEST_CASE(reads_low_priority_rows_last_and_in_portions)
 {
 	struct fixture *f = *state;
 	const char *const all[] = { "first", "second", "marked", "purged" };
@@ -268,7 +268,7 @@ static void reads_low_priority_rows_last_and_in_portions(void **state)
 	assert_int_equal(lag.low_priority, 2);
 }
 
-static void an_expiry_event_goes_before_a_later_change(void **state)
+TEST_CASE(an_expiry_event_goes_before_a_later_change)
 {
 	struct fixture *f = *state;
 	const char *const hurried[] = { "changed", "changed", "changed" };
@@ -288,7 +288,7 @@ static void an_expiry_event_goes_before_a_later_change(void **state)
 	outbox_batch_clear(&batch);
 }
 
-static void low_priority_rows_wait_for_redis_only_after_kafka_has_them(void **state)
+TEST_CASE(low_priority_rows_wait_for_redis_only_after_kafka_has_them)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
@@ -319,7 +319,7 @@ static void low_priority_rows_wait_for_redis_only_after_kafka_has_them(void **st
  * Here transactions whose IDs are in reverse order write the versions 2 and 3, while a third
  * transaction in between stays open.
  */
-static void reads_versions_in_order_regardless_of_transaction_ids(void **state)
+TEST_CASE(reads_versions_in_order_regardless_of_transaction_ids)
 {
 	struct fixture *f = *state;
 	struct pg_conn *early = f->writers[0], *endless = f->writers[1], *late = f->writers[2];
@@ -398,7 +398,7 @@ static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versio
 	return count;
 }
 
-static void keeps_every_change_in_order_with_sixteen_writers(void **state)
+TEST_CASE(keeps_every_change_in_order_with_sixteen_writers)
 {
 	struct fixture *f = *state;
 	int64_t ids[LINKS], versions[LINKS] = { 0 };
@@ -434,7 +434,7 @@ static void keeps_every_change_in_order_with_sixteen_writers(void **state)
 	free(writers);
 }
 
-static void the_janitor_may_only_add(void **state)
+TEST_CASE(the_janitor_may_only_add)
 {
 	struct fixture *f = *state;
 	struct pg_conn *janitor = test_database_connect(f->db, "waymark_janitor");
@@ -447,22 +447,4 @@ static void the_janitor_may_only_add(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
-	const struct CMUnitTest tests[] = {
-		TEST(reads_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them),
-		TEST(keeps_published_rows_until_redis_has_them_too),
-		TEST(keeps_cached_rows_until_kafka_has_them_too),
-		TEST(skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka),
-		TEST(reports_the_lag_of_the_relay),
-		TEST(a_commit_wakes_the_relay_and_nothing_before_does),
-		TEST(reads_low_priority_rows_last_and_in_portions),
-		TEST(an_expiry_event_goes_before_a_later_change),
-		TEST(low_priority_rows_wait_for_redis_only_after_kafka_has_them),
-		TEST(reads_versions_in_order_regardless_of_transaction_ids),
-		TEST(keeps_every_change_in_order_with_sixteen_writers),
-		TEST(the_janitor_may_only_add),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down, .set_up = truncate_tables)

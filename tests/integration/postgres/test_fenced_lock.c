@@ -38,7 +38,7 @@ static void acquire_when_expired(struct fenced_lock *lock, struct pg_conn *conn,
 	backend_fixture_wait(acquires, &a, TEST_DEADLINE_MS);
 }
 
-static void has_one_holder_at_a_time(void **state)
+TEST_CASE_WITH(has_one_holder_at_a_time, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -57,7 +57,7 @@ static void has_one_holder_at_a_time(void **state)
 	pg_conn_close(conn);
 }
 
-static void can_be_acquired_after_it_expires(void **state)
+TEST_CASE_WITH(can_be_acquired_after_it_expires, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -68,7 +68,8 @@ static void can_be_acquired_after_it_expires(void **state)
 	pg_conn_close(conn);
 }
 
-static void a_stale_holder_cannot_extend_or_release(void **state)
+TEST_CASE_WITH(a_stale_holder_cannot_extend_or_release, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	/* Same holder name: only the fencing token distinguishes them. */
@@ -95,7 +96,8 @@ static bool has_expired(void *ctx)
 		       &p) == 1;
 }
 
-static void cannot_be_extended_after_it_expires(void **state)
+TEST_CASE_WITH(cannot_be_extended_after_it_expires, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -108,7 +110,7 @@ static void cannot_be_extended_after_it_expires(void **state)
 	pg_conn_close(conn);
 }
 
-static void expires_later_when_extended(void **state)
+TEST_CASE_WITH(expires_later_when_extended, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -126,7 +128,7 @@ static void expires_later_when_extended(void **state)
 	pg_conn_close(conn);
 }
 
-static void is_held_for_at_least_the_minimum(void **state)
+TEST_CASE_WITH(is_held_for_at_least_the_minimum, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -142,7 +144,8 @@ static void is_held_for_at_least_the_minimum(void **state)
 	pg_conn_close(conn);
 }
 
-static void is_never_held_longer_than_the_maximum(void **state)
+TEST_CASE_WITH(is_never_held_longer_than_the_maximum, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -179,7 +182,8 @@ static bool waits_for_a_lock(void *ctx)
 		       &p) > 0;
 }
 
-static void blocks_contenders_until_the_checked_batch_commits(void **state)
+TEST_CASE_WITH(blocks_contenders_until_the_checked_batch_commits, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *conn = backend_fixture_pg(f);
@@ -209,7 +213,8 @@ static void blocks_contenders_until_the_checked_batch_commits(void **state)
 	pg_conn_close(conn);
 }
 
-static void rejects_the_batch_of_a_stale_holder(void **state)
+TEST_CASE_WITH(rejects_the_batch_of_a_stale_holder, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -222,7 +227,8 @@ static void rejects_the_batch_of_a_stale_holder(void **state)
 	pg_conn_close(conn);
 }
 
-static void ignores_a_lock_that_was_never_held(void **state)
+TEST_CASE_WITH(ignores_a_lock_that_was_never_held, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -243,7 +249,7 @@ static void ignores_a_lock_that_was_never_held(void **state)
 }
 
 /* Acquires an expired lock as ShedLock's JDBC provider does, which ignores fencing tokens. */
-static void is_lost_when_shedlock_acquires_it(void **state)
+TEST_CASE_WITH(is_lost_when_shedlock_acquires_it, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -273,7 +279,8 @@ static void is_lost_when_shedlock_acquires_it(void **state)
 	pg_conn_close(conn);
 }
 
-static void is_not_acquired_extended_or_released_inside_a_transaction(void **state)
+TEST_CASE_WITH(is_not_acquired_extended_or_released_inside_a_transaction, backend_fixture_set_up,
+               backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_conn *other = backend_fixture_pg(*state);
@@ -291,7 +298,7 @@ static void is_not_acquired_extended_or_released_inside_a_transaction(void **sta
 	pg_conn_close(conn);
 }
 
-static void shows_its_state_to_any_process(void **state)
+TEST_CASE_WITH(shows_its_state_to_any_process, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -345,7 +352,7 @@ static void *compete(void *arg)
 	return NULL;
 }
 
-static void admits_one_of_many_rivals(void **state)
+TEST_CASE_WITH(admits_one_of_many_rivals, backend_fixture_set_up, backend_fixture_tear_down)
 {
 	_Atomic int inside = 0, entered = 0, most = 0;
 	struct rival rival = { *state, &inside, &entered, &most };
@@ -357,9 +364,8 @@ static void admits_one_of_many_rivals(void **state)
 	assert_int_equal(atomic_load(&most), 1);
 }
 
-static void rejects_names_that_are_too_long(void **state)
+TEST_CASE(rejects_names_that_are_too_long)
 {
-	(void)state;
 	struct fenced_lock lock;
 	char name[FENCED_LOCK_NAME_MAX + 2];
 	memset(name, 'n', sizeof(name));
@@ -370,27 +376,4 @@ static void rejects_names_that_are_too_long(void **state)
 	assert_int_equal(fenced_lock_init(&lock, "n", ""), ERR_INVALID);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(has_one_holder_at_a_time),
-		WITH_FIXTURE(can_be_acquired_after_it_expires),
-		WITH_FIXTURE(a_stale_holder_cannot_extend_or_release),
-		WITH_FIXTURE(cannot_be_extended_after_it_expires),
-		WITH_FIXTURE(expires_later_when_extended),
-		WITH_FIXTURE(is_held_for_at_least_the_minimum),
-		WITH_FIXTURE(is_never_held_longer_than_the_maximum),
-		WITH_FIXTURE(blocks_contenders_until_the_checked_batch_commits),
-		WITH_FIXTURE(rejects_the_batch_of_a_stale_holder),
-		WITH_FIXTURE(ignores_a_lock_that_was_never_held),
-		WITH_FIXTURE(is_lost_when_shedlock_acquires_it),
-		WITH_FIXTURE(is_not_acquired_extended_or_released_inside_a_transaction),
-		WITH_FIXTURE(shows_its_state_to_any_process),
-		WITH_FIXTURE(admits_one_of_many_rivals),
-		cmocka_unit_test(rejects_names_that_are_too_long),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

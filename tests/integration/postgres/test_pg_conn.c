@@ -6,7 +6,7 @@
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test.h"
 
-static void round_trips_every_type(void **state)
+TEST_CASE(round_trips_every_type)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	const uint8_t bytes[] = { 0, 1, '\\', 0xff };
@@ -43,7 +43,7 @@ static void round_trips_every_type(void **state)
 	pg_conn_close(conn);
 }
 
-static void reads_times_before_1970_whole_seconds_and_infinity(void **state)
+TEST_CASE(reads_times_before_1970_whole_seconds_and_infinity)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_result *rows = NULL;
@@ -63,7 +63,7 @@ static void reads_times_before_1970_whole_seconds_and_infinity(void **state)
 	pg_conn_close(conn);
 }
 
-static void reads_missing_cells_as_null(void **state)
+TEST_CASE(reads_missing_cells_as_null)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_result *rows = NULL;
@@ -93,7 +93,7 @@ static enum err add_streamed(void *ctx, const struct pg_result *row)
 	return OK;
 }
 
-static void streams_rows_and_errors(void **state)
+TEST_CASE(streams_rows_and_errors)
 {
 	static const char numbers[] =
 		"SELECT n + 0 / (n - $1::bigint) FROM generate_series(1, 5000) AS n";
@@ -117,7 +117,7 @@ static void streams_rows_and_errors(void **state)
 	pg_conn_close(conn);
 }
 
-static void prepares_a_statement_once(void **state)
+TEST_CASE(prepares_a_statement_once)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	for (int i = 0; i < 3; i++) {
@@ -135,7 +135,7 @@ static void prepares_a_statement_once(void **state)
 	pg_conn_close(conn);
 }
 
-static void runs_further_statements_unprepared(void **state)
+TEST_CASE(runs_further_statements_unprepared)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	char texts[200][32];
@@ -149,7 +149,7 @@ static void runs_further_statements_unprepared(void **state)
 	pg_conn_close(conn);
 }
 
-static void reports_why_a_statement_failed(void **state)
+TEST_CASE(reports_why_a_statement_failed)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	assert_int_equal(
@@ -174,7 +174,7 @@ static void reports_why_a_statement_failed(void **state)
 	pg_conn_close(conn);
 }
 
-static void rejects_too_many_parameters(void **state)
+TEST_CASE(rejects_too_many_parameters)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_params p = { 0 };
@@ -185,7 +185,7 @@ static void rejects_too_many_parameters(void **state)
 	pg_conn_close(conn);
 }
 
-static void counts_changed_rows(void **state)
+TEST_CASE(counts_changed_rows)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_result *rows = NULL;
@@ -201,7 +201,7 @@ static void counts_changed_rows(void **state)
 	pg_conn_close(conn);
 }
 
-static void returns_the_one_number_of_a_statement(void **state)
+TEST_CASE(returns_the_one_number_of_a_statement)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	int64_t number = 5;
@@ -217,7 +217,7 @@ static void returns_the_one_number_of_a_statement(void **state)
 	pg_conn_close(conn);
 }
 
-static void ends_a_statement_after_its_timeout_and_continues(void **state)
+TEST_CASE(ends_a_statement_after_its_timeout_and_continues)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *conn = NULL;
@@ -232,7 +232,7 @@ static void ends_a_statement_after_its_timeout_and_continues(void **state)
 	pg_conn_close(conn);
 }
 
-static void closes_the_connection_a_second_after_the_timeout(void **state)
+TEST_CASE(closes_the_connection_a_second_after_the_timeout)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -252,7 +252,7 @@ static void closes_the_connection_a_second_after_the_timeout(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void connects_within_the_timeout(void **state)
+TEST_CASE(connects_within_the_timeout)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -269,7 +269,7 @@ static void connects_within_the_timeout(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void never_logs_the_password(void **state)
+TEST_CASE(never_logs_the_password)
 {
 	struct backend_fixture *f = *state;
 	struct pg_conn *conn = NULL;
@@ -283,9 +283,8 @@ static void never_logs_the_password(void **state)
 	assert_int_equal(backend_fixture_logged(f, "sesame"), 0);
 }
 
-static void checks_whether_a_url_is_valid(void **state)
+TEST_CASE(checks_whether_a_url_is_valid)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 1024);
 	assert_int_equal(
@@ -305,7 +304,7 @@ static void checks_whether_a_url_is_valid(void **state)
 	strbuf_clear(&problems);
 }
 
-static void detects_that_an_idle_connection_was_closed(void **state)
+TEST_CASE(detects_that_an_idle_connection_was_closed)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	struct pg_conn *other = backend_fixture_pg(*state);
@@ -320,7 +319,7 @@ static void detects_that_an_idle_connection_was_closed(void **state)
 	pg_conn_close(other);
 }
 
-static void commits_and_rolls_back(void **state)
+TEST_CASE(commits_and_rolls_back)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int)"), OK);
@@ -339,7 +338,7 @@ static void commits_and_rolls_back(void **state)
 	pg_conn_close(conn);
 }
 
-static void reports_a_failed_transaction_at_commit(void **state)
+TEST_CASE(reports_a_failed_transaction_at_commit)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	assert_int_equal(pg_conn_begin(conn), OK);
@@ -351,7 +350,7 @@ static void reports_a_failed_transaction_at_commit(void **state)
 	pg_conn_close(conn);
 }
 
-static void reports_a_deferred_constraint_at_commit(void **state)
+TEST_CASE(reports_a_deferred_constraint_at_commit)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	assert_int_equal(
@@ -367,7 +366,7 @@ static void reports_a_deferred_constraint_at_commit(void **state)
 	pg_conn_close(conn);
 }
 
-static void reports_an_unknown_outcome_when_a_commit_is_cut(void **state)
+TEST_CASE(reports_an_unknown_outcome_when_a_commit_is_cut)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -382,7 +381,7 @@ static void reports_an_unknown_outcome_when_a_commit_is_cut(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void releases_the_locks_of_a_client_that_idles_in_a_transaction(void **state)
+TEST_CASE(releases_the_locks_of_a_client_that_idles_in_a_transaction)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *silent = NULL;
@@ -402,7 +401,7 @@ static void releases_the_locks_of_a_client_that_idles_in_a_transaction(void **st
 	pg_conn_close(other);
 }
 
-static void rejects_a_script_that_ends_the_transaction(void **state)
+TEST_CASE(rejects_a_script_that_ends_the_transaction)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	assert_int_equal(pg_conn_begin(conn), OK);
@@ -427,7 +426,7 @@ static void *notify(void *arg)
 	return NULL;
 }
 
-static void wakes_up_on_a_notification(void **state)
+TEST_CASE(wakes_up_on_a_notification)
 {
 	struct backend_fixture *f = *state;
 	struct pg_conn *conn = backend_fixture_pg(f);
@@ -449,7 +448,7 @@ static void wakes_up_on_a_notification(void **state)
 	pg_conn_close(conn);
 }
 
-static void detects_that_a_listening_connection_was_cut(void **state)
+TEST_CASE(detects_that_a_listening_connection_was_cut)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -463,36 +462,4 @@ static void detects_that_a_listening_connection_was_cut(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(round_trips_every_type),
-		WITH_FIXTURE(reads_times_before_1970_whole_seconds_and_infinity),
-		WITH_FIXTURE(reads_missing_cells_as_null),
-		WITH_FIXTURE(streams_rows_and_errors),
-		WITH_FIXTURE(prepares_a_statement_once),
-		WITH_FIXTURE(runs_further_statements_unprepared),
-		WITH_FIXTURE(reports_why_a_statement_failed),
-		WITH_FIXTURE(rejects_too_many_parameters),
-		WITH_FIXTURE(counts_changed_rows),
-		WITH_FIXTURE(returns_the_one_number_of_a_statement),
-		WITH_FIXTURE(ends_a_statement_after_its_timeout_and_continues),
-		WITH_FIXTURE(closes_the_connection_a_second_after_the_timeout),
-		WITH_FIXTURE(connects_within_the_timeout),
-		WITH_FIXTURE(never_logs_the_password),
-		WITH_FIXTURE(checks_whether_a_url_is_valid),
-		WITH_FIXTURE(detects_that_an_idle_connection_was_closed),
-		WITH_FIXTURE(commits_and_rolls_back),
-		WITH_FIXTURE(reports_a_failed_transaction_at_commit),
-		WITH_FIXTURE(reports_a_deferred_constraint_at_commit),
-		WITH_FIXTURE(reports_an_unknown_outcome_when_a_commit_is_cut),
-		WITH_FIXTURE(releases_the_locks_of_a_client_that_idles_in_a_transaction),
-		WITH_FIXTURE(rejects_a_script_that_ends_the_transaction),
-		WITH_FIXTURE(wakes_up_on_a_notification),
-		WITH_FIXTURE(detects_that_a_listening_connection_was_cut),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -58,7 +58,7 @@ static enum err lock(const struct backend_fixture *f, struct pg_pool *pool)
 	return err;
 }
 
-static void ends_a_frozen_client_of_the_same_service(void **state)
+TEST_CASE(ends_a_frozen_client_of_the_same_service)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f);
@@ -71,7 +71,7 @@ static void ends_a_frozen_client_of_the_same_service(void **state)
 	pg_pool_free(pool);
 }
 
-static void leaves_others_alone(void **state)
+TEST_CASE(leaves_others_alone)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f);
@@ -87,14 +87,4 @@ static void leaves_others_alone(void **state)
 	pg_pool_free(pool);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(ends_a_frozen_client_of_the_same_service),
-		WITH_FIXTURE(leaves_others_alone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

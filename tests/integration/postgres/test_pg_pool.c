@@ -59,7 +59,7 @@ static bool works(void *pool)
 	return use_connection(pool) == OK;
 }
 
-static void reuses_one_connection(void **state)
+TEST_CASE(reuses_one_connection)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 4, WAIT_MS, NULL);
@@ -79,7 +79,7 @@ static void reuses_one_connection(void **state)
 	pg_pool_free(pool);
 }
 
-static void bounds_the_time_of_waiters(void **state)
+TEST_CASE(bounds_the_time_of_waiters)
 {
 	const struct backend_fixture *f = *state;
 	struct metrics *metrics = metrics_new();
@@ -123,7 +123,7 @@ static bool has_connections(void *ctx)
 		       &p) == e->wanted + 1;
 }
 
-static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
+TEST_CASE(keeps_the_minimum_open_and_closes_idle_connections)
 {
 	const struct backend_fixture *f = *state;
 	struct elastic e = { .other = backend_fixture_pg(f), .name = f->unique, .wanted = 2 };
@@ -186,7 +186,7 @@ static bool all_but_two_are_rejected(void *ctx)
 	return ((struct waiters *)ctx)->refused == 6;
 }
 
-static void rejects_a_waiter_beyond_the_maximum_at_once(void **state)
+TEST_CASE(rejects_a_waiter_beyond_the_maximum_at_once)
 {
 	const struct backend_fixture *f = *state;
 	struct waiters waiters = { 0 };
@@ -229,7 +229,7 @@ static void *use_repeatedly(void *arg)
 	return NULL;
 }
 
-static void gives_released_connections_to_waiters(void **state)
+TEST_CASE(gives_released_connections_to_waiters)
 {
 	struct pg_pool *pool = new_pool(*state, 2, 20000, NULL);
 	struct user users[8];
@@ -245,7 +245,7 @@ static void gives_released_connections_to_waiters(void **state)
 	pg_pool_free(pool);
 }
 
-static void rolls_back_an_open_transaction(void **state)
+TEST_CASE(rolls_back_an_open_transaction)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 1, WAIT_MS, NULL);
@@ -262,7 +262,7 @@ static void rolls_back_an_open_transaction(void **state)
 	pg_pool_free(pool);
 }
 
-static void replaces_connections_that_the_server_closed(void **state)
+TEST_CASE(replaces_connections_that_the_server_closed)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 3, WAIT_MS, NULL);
@@ -286,7 +286,7 @@ static void replaces_connections_that_the_server_closed(void **state)
 	pg_pool_free(pool);
 }
 
-static void reports_a_broken_connection_and_continues(void **state)
+TEST_CASE(reports_a_broken_connection_and_continues)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 1, WAIT_MS, NULL);
@@ -304,7 +304,7 @@ static void reports_a_broken_connection_and_continues(void **state)
 	pg_pool_free(pool);
 }
 
-static void starts_without_a_server_and_connects_later(void **state)
+TEST_CASE(starts_without_a_server_and_connects_later)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -319,7 +319,7 @@ static void starts_without_a_server_and_connects_later(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void survives_a_restart_of_the_server(void **state)
+TEST_CASE(survives_a_restart_of_the_server)
 {
 	struct backend_fixture *f = *state;
 	struct metrics *metrics = metrics_new();
@@ -361,7 +361,7 @@ static void *call_during_freeze(void *arg)
 	return NULL;
 }
 
-static void costs_callers_one_timeout_when_the_server_freezes(void **state)
+TEST_CASE(costs_callers_one_timeout_when_the_server_freezes)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -406,7 +406,7 @@ static void costs_callers_one_timeout_when_the_server_freezes(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void detects_a_dead_server_within_seconds_without_callers(void **state)
+TEST_CASE(detects_a_dead_server_within_seconds_without_callers)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -420,24 +420,4 @@ static void detects_a_dead_server_within_seconds_without_callers(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(reuses_one_connection),
-		WITH_FIXTURE(bounds_the_time_of_waiters),
-		WITH_FIXTURE(keeps_the_minimum_open_and_closes_idle_connections),
-		WITH_FIXTURE(rejects_a_waiter_beyond_the_maximum_at_once),
-		WITH_FIXTURE(gives_released_connections_to_waiters),
-		WITH_FIXTURE(rolls_back_an_open_transaction),
-		WITH_FIXTURE(replaces_connections_that_the_server_closed),
-		WITH_FIXTURE(reports_a_broken_connection_and_continues),
-		WITH_FIXTURE(starts_without_a_server_and_connects_later),
-		WITH_FIXTURE(survives_a_restart_of_the_server),
-		WITH_FIXTURE(costs_callers_one_timeout_when_the_server_freezes),
-		WITH_FIXTURE(detects_a_dead_server_within_seconds_without_callers),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

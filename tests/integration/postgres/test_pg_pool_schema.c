@@ -60,7 +60,7 @@ static bool schema_is_unsupported(void *pool)
 	return !pg_pool_is_schema_supported(pool);
 }
 
-static void treats_an_old_schema_as_an_unreachable_server(void **state)
+TEST_CASE(treats_an_old_schema_as_an_unreachable_server)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *owner = backend_fixture_pg(f);
@@ -90,7 +90,7 @@ static void treats_an_old_schema_as_an_unreachable_server(void **state)
 	pg_conn_close(owner);
 }
 
-static void waits_for_a_missing_schema(void **state)
+TEST_CASE(waits_for_a_missing_schema)
 {
 	const struct backend_fixture *f = *state;
 	struct pg_conn *owner = backend_fixture_pg(f);
@@ -109,7 +109,7 @@ static void waits_for_a_missing_schema(void **state)
 	pg_conn_close(owner);
 }
 
-static void does_not_call_an_unseen_schema_too_old(void **state)
+TEST_CASE(does_not_call_an_unseen_schema_too_old)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -121,15 +121,4 @@ static void does_not_call_an_unseen_schema_too_old(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(treats_an_old_schema_as_an_unreachable_server),
-		WITH_FIXTURE(waits_for_a_missing_schema),
-		WITH_FIXTURE(does_not_call_an_unseen_schema_too_old),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

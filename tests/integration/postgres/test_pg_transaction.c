@@ -73,7 +73,7 @@ static struct pg_pool *new_table(const struct backend_fixture *f)
 	return pool;
 }
 
-static void commits_on_ok_and_rolls_back_otherwise(void **state)
+TEST_CASE(commits_on_ok_and_rolls_back_otherwise)
 {
 	struct pg_pool *pool = new_table(*state);
 	struct insert_work failing = { .end = ERR_INVALID };
@@ -90,7 +90,7 @@ static void commits_on_ok_and_rolls_back_otherwise(void **state)
 	pg_pool_free(pool);
 }
 
-static void never_returns_ok_after_a_rollback_by_the_server(void **state)
+TEST_CASE(never_returns_ok_after_a_rollback_by_the_server)
 {
 	struct pg_pool *pool = new_table(*state);
 	struct insert_work insert_work = { .end = OK };
@@ -99,7 +99,7 @@ static void never_returns_ok_after_a_rollback_by_the_server(void **state)
 	pg_pool_free(pool);
 }
 
-static void leaves_no_transaction_open(void **state)
+TEST_CASE(leaves_no_transaction_open)
 {
 	struct pg_pool *pool = new_table(*state);
 	struct pg_conn *conn = acquire(pool);
@@ -114,7 +114,7 @@ static void leaves_no_transaction_open(void **state)
 	pg_pool_free(pool);
 }
 
-static void returns_unavailable_without_a_connection(void **state)
+TEST_CASE(returns_unavailable_without_a_connection)
 {
 	struct pg_pool *pool = new_table(*state);
 	struct pg_conn *conn = acquire(pool);
@@ -127,16 +127,4 @@ static void returns_unavailable_without_a_connection(void **state)
 	pg_pool_free(pool);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(commits_on_ok_and_rolls_back_otherwise),
-		WITH_FIXTURE(never_returns_ok_after_a_rollback_by_the_server),
-		WITH_FIXTURE(leaves_no_transaction_open),
-		WITH_FIXTURE(returns_unavailable_without_a_connection),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -67,7 +67,7 @@ static void start_with_cached_link(struct fixture *f, const char *name)
 	assert_int_equal(fixture_get_link(f, name, ""), 302);
 }
 
-static void a_blocked_link_is_451_and_makes_no_event(void **state)
+TEST_CASE(a_blocked_link_is_451_and_makes_no_event)
 {
 	struct fixture *f = *state;
 	start_with_cached_link(f, "gone");
@@ -87,7 +87,7 @@ static void a_blocked_link_is_451_and_makes_no_event(void **state)
 	assert_true(fixture_metric(f, "waymark_redirector_responses_total{status=\"451\"}") >= 2);
 }
 
-static void redirects_again_when_the_host_is_unblocked(void **state)
+TEST_CASE(redirects_again_when_the_host_is_unblocked)
 {
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('example.com')");
@@ -99,7 +99,7 @@ static void redirects_again_when_the_host_is_unblocked(void **state)
 	await_status(f, "back", 302);
 }
 
-static void blocks_the_expired_url_too(void **state)
+TEST_CASE(blocks_the_expired_url_too)
 {
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('after.example')");
@@ -115,7 +115,7 @@ static void blocks_the_expired_url_too(void **state)
 	assert_int_equal(fixture_get_link(f, "older", ""), 410);
 }
 
-static void blocks_the_hosts_in_a_file_and_reloads_it(void **state)
+TEST_CASE(blocks_the_hosts_in_a_file_and_reloads_it)
 {
 	struct fixture *f = *state;
 	char *path = f->config.blocked_hosts_file;
@@ -128,7 +128,7 @@ static void blocks_the_hosts_in_a_file_and_reloads_it(void **state)
 	await_status(f, "listed", 302);
 }
 
-static void keeps_the_last_list_when_a_file_is_invalid_or_missing(void **state)
+TEST_CASE(keeps_the_last_list_when_a_file_is_invalid_or_missing)
 {
 	struct fixture *f = *state;
 	char *path = f->config.blocked_hosts_file;
@@ -146,7 +146,7 @@ static void keeps_the_last_list_when_a_file_is_invalid_or_missing(void **state)
 	assert_int_equal(fixture_get_link(f, "kept", ""), 302);
 }
 
-static void redirects_only_to_allowed_hosts_if_there_is_a_list(void **state)
+TEST_CASE(redirects_only_to_allowed_hosts_if_there_is_a_list)
 {
 	struct fixture *f = *state;
 	char *path = f->config.allowed_hosts_file;
@@ -163,7 +163,7 @@ static void redirects_only_to_allowed_hosts_if_there_is_a_list(void **state)
 	assert_int_equal(fixture_get_link(f, "foreign", ""), 302);
 }
 
-static void keeps_the_last_list_while_postgresql_is_down(void **state)
+TEST_CASE(keeps_the_last_list_while_postgresql_is_down)
 {
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('example.com')");
@@ -179,7 +179,7 @@ static void keeps_the_last_list_while_postgresql_is_down(void **state)
 	await_status(f, "away", 302);
 }
 
-static void does_not_start_with_an_invalid_file(void **state)
+TEST_CASE(does_not_start_with_an_invalid_file)
 {
 	struct fixture *f = *state;
 	write_list(f->config.blocked_hosts_file, sizeof(f->config.blocked_hosts_file), "blocked",
@@ -189,18 +189,5 @@ static void does_not_start_with_an_invalid_file(void **state)
 		ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, stop)
-		TEST(a_blocked_link_is_451_and_makes_no_event),
-		TEST(redirects_again_when_the_host_is_unblocked),
-		TEST(blocks_the_expired_url_too),
-		TEST(blocks_the_hosts_in_a_file_and_reloads_it),
-		TEST(keeps_the_last_list_when_a_file_is_invalid_or_missing),
-		TEST(redirects_only_to_allowed_hosts_if_there_is_a_list),
-		TEST(keeps_the_last_list_while_postgresql_is_down),
-		TEST(does_not_start_with_an_invalid_file),
-	};
-	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
-}
+TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
+          .set_up = reset, .tear_down = stop)

@@ -28,7 +28,7 @@ int __wrap_msync(void *addr, size_t len, int flags)
 	return __real_msync(addr, len, flags);
 }
 
-static void makes_one_event_per_redirect_and_none_for_other_responses(void **state)
+TEST_CASE(makes_one_event_per_redirect_and_none_for_other_responses)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "counted");
@@ -52,7 +52,7 @@ static void makes_one_event_per_redirect_and_none_for_other_responses(void **sta
 	assert_int_equal(fixture_metric(f, DROPPED), 0);
 }
 
-static void ships_every_event_before_it_ends(void **state)
+TEST_CASE(ships_every_event_before_it_ends)
 {
 	struct fixture *f = *state;
 	f->config.drain_ms = FIXTURE_TIMEOUT_MS;
@@ -100,7 +100,7 @@ static void assert_adds_up(struct fixture *f)
 	strbuf_clear(&text);
 }
 
-static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_full(void **state)
+TEST_CASE(redirects_without_kafka_and_drops_events_only_when_the_journal_is_full)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
@@ -127,7 +127,7 @@ static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_fu
 	fixture_await_ready(f, true);
 }
 
-static void syncs_the_journal_while_clicks_wait_for_kafka(void **state)
+TEST_CASE(syncs_the_journal_while_clicks_wait_for_kafka)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers),
@@ -153,7 +153,7 @@ static void write_greedy_headers(char *out, size_t size)
 }
 
 /* The visitor follows links in all shards, until the journal takes no more of them. */
-static void one_visitor_does_not_take_the_journal_from_all_others(void **state)
+TEST_CASE(one_visitor_does_not_take_the_journal_from_all_others)
 {
 	struct fixture *f = *state;
 	char name[20], greedy[1024], other[64];
@@ -200,7 +200,7 @@ static void *append_events(void *arg)
 	return NULL;
 }
 
-static void counts_add_up_at_every_scrape(void **state)
+TEST_CASE(counts_add_up_at_every_scrape)
 {
 	struct fixture *f = *state;
 	struct event_shipper_config config = {
@@ -224,7 +224,7 @@ static void counts_add_up_at_every_scrape(void **state)
 	event_shipper_free(shipper);
 }
 
-static void says_for_an_hour_how_many_events_were_lost(void **state)
+TEST_CASE(says_for_an_hour_how_many_events_were_lost)
 {
 	struct fixture *f = *state;
 	struct clock_fake clock;
@@ -279,7 +279,7 @@ static void get_link_until_hashed(struct fixture *f, const char *name, const cha
 }
 
 /* Leaves the files as kill -9 does: nothing reached Kafka. */
-static void the_next_redirector_ships_unacknowledged_events(void **state)
+TEST_CASE(the_next_redirector_ships_unacknowledged_events)
 {
 	static struct redirect_event events[20];
 	struct fixture *f = *state;
@@ -323,7 +323,7 @@ static void the_next_redirector_ships_unacknowledged_events(void **state)
 	assert_memory_not_equal(found[20].instance, found[19].instance, ENTROPY_UUID_SIZE);
 }
 
-static void describes_the_visitor_without_the_address(void **state)
+TEST_CASE(describes_the_visitor_without_the_address)
 {
 	static struct redirect_event events[4];
 	struct fixture *f = *state;
@@ -365,19 +365,5 @@ static void describes_the_visitor_without_the_address(void **state)
 	assert_false(events[3].has_visitor_hash);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
-		TEST(makes_one_event_per_redirect_and_none_for_other_responses),
-		TEST(ships_every_event_before_it_ends),
-		TEST(redirects_without_kafka_and_drops_events_only_when_the_journal_is_full),
-		TEST(syncs_the_journal_while_clicks_wait_for_kafka),
-		TEST(one_visitor_does_not_take_the_journal_from_all_others),
-		TEST(the_next_redirector_ships_unacknowledged_events),
-		TEST(counts_add_up_at_every_scrape),
-		TEST(says_for_an_hour_how_many_events_were_lost),
-		TEST(describes_the_visitor_without_the_address),
-	};
-	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
-}
+TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
+          .set_up = fixture_set_up, .tear_down = fixture_tear_down)

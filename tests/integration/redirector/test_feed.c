@@ -167,7 +167,7 @@ static void await(struct fixture *f, const char *series, double wanted)
 	}
 }
 
-static void memory_outlives_its_ttl_and_applies_changes(void **state)
+TEST_CASE(memory_outlives_its_ttl_and_applies_changes)
 {
 	struct feed_fixture *s = *state;
 	fixture_add_link(s->fixture, "followed");
@@ -193,7 +193,7 @@ static void memory_outlives_its_ttl_and_applies_changes(void **state)
 	}
 }
 
-static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
+TEST_CASE(the_ttl_applies_again_when_the_watermarks_stop)
 {
 	struct feed_fixture *s = *state;
 	fixture_slow_clock(s->fixture);
@@ -214,7 +214,7 @@ static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
 }
 
-static void tracks_nothing_that_it_read_before_the_topic_was_created_again(void **state)
+TEST_CASE(tracks_nothing_that_it_read_before_the_topic_was_created_again)
 {
 	struct feed_fixture *s = *state;
 	fixture_slow_clock(s->fixture);
@@ -233,7 +233,7 @@ static void tracks_nothing_that_it_read_before_the_topic_was_created_again(void 
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 1);
 }
 
-static void is_ready_and_redirects_without_kafka(void **state)
+TEST_CASE(is_ready_and_redirects_without_kafka)
 {
 	struct feed_fixture *s = *state;
 	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers),
@@ -246,7 +246,7 @@ static void is_ready_and_redirects_without_kafka(void **state)
 	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
 }
 
-static void entries_live_five_seconds_without_kafka_and_redis(void **state)
+TEST_CASE(entries_live_five_seconds_without_kafka_and_redis)
 {
 	struct feed_fixture *s = *state;
 	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers),
@@ -269,7 +269,7 @@ static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 	test_speed_at_most(took_ms, 7000, "ms");
 }
 
-static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **state)
+TEST_CASE(a_complete_filter_rejects_invented_slugs_without_postgresql)
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
@@ -290,7 +290,7 @@ static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **s
 }
 
 /* The filter alone refuses the guesses; a link that it may contain is looked up. */
-static void a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks(void **state)
+TEST_CASE(a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks)
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
@@ -309,7 +309,7 @@ static void a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks(voi
 	assert_int_equal(fixture_get_link(s->fixture, "cold", visitor), 302);
 }
 
-static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **state)
+TEST_CASE(redis_remembers_a_repeated_miss_until_the_link_is_created)
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
@@ -333,7 +333,7 @@ static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **sta
 	assert_redirects(s->fixture, "popular", "https://example.com/popular");
 }
 
-static void the_query_budget_answers_unknown_slugs_from_postgresql(void **state)
+TEST_CASE(the_query_budget_answers_unknown_slugs_from_postgresql)
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 1000;
@@ -344,7 +344,7 @@ static void the_query_budget_answers_unknown_slugs_from_postgresql(void **state)
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 }
 
-static void queries_postgresql_when_the_filter_is_overfull(void **state)
+TEST_CASE(queries_postgresql_when_the_filter_is_overfull)
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.slug_bloom_filter_slugs = 1000;
@@ -361,7 +361,7 @@ static void queries_postgresql_when_the_filter_is_overfull(void **state)
 	test_database_run(s->fixture->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
 }
 
-static void finds_links_that_bypassed_the_api(void **state)
+TEST_CASE(finds_links_that_bypassed_the_api)
 {
 	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
@@ -375,7 +375,7 @@ static void finds_links_that_bypassed_the_api(void **state)
 	}
 }
 
-static void repairs_redis_after_its_own_stale_fill(void **state)
+TEST_CASE(repairs_redis_after_its_own_stale_fill)
 {
 	struct feed_fixture *s = *state;
 	fixture_slow_clock(s->fixture);
@@ -390,15 +390,13 @@ static void repairs_redis_after_its_own_stale_fill(void **state)
 	assert_int_equal(entry.version, 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static bool is_expired(struct fixture *f, const char *name)
 {
 	return fixture_get_link(f, name, "") == 410;
 }
 
 /* The clock of the watermarks is that of PostgreSQL. */
-static void follows_no_expired_link_although_its_clock_is_behind(void **state)
+TEST_CASE(follows_no_expired_link_although_its_clock_is_behind)
 {
 	struct feed_fixture *s = *state;
 	struct fixture *f = s->fixture;
@@ -418,22 +416,5 @@ static void follows_no_expired_link_although_its_clock_is_behind(void **state)
 	await(f, IS_FRESH, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(memory_outlives_its_ttl_and_applies_changes),
-		TEST(the_ttl_applies_again_when_the_watermarks_stop),
-		TEST(tracks_nothing_that_it_read_before_the_topic_was_created_again),
-		TEST(is_ready_and_redirects_without_kafka),
-		TEST(entries_live_five_seconds_without_kafka_and_redis),
-		TEST(a_complete_filter_rejects_invented_slugs_without_postgresql),
-		TEST(a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks),
-		TEST(redis_remembers_a_repeated_miss_until_the_link_is_created),
-		TEST(the_query_budget_answers_unknown_slugs_from_postgresql),
-		TEST(queries_postgresql_when_the_filter_is_overfull),
-		TEST(finds_links_that_bypassed_the_api),
-		TEST(repairs_redis_after_its_own_stale_fill),
-		TEST(follows_no_expired_link_although_its_clock_is_behind),
-	};
-	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
-}
+TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
+          .set_up = set_up, .tear_down = tear_down)

@@ -49,7 +49,7 @@ static int set_hung_redis(struct fixture *f)
 	return fd;
 }
 
-static void queries_postgres_first_and_redis_from_then_on(void **state)
+TEST_CASE(queries_postgres_first_and_redis_from_then_on)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "order");
@@ -66,7 +66,7 @@ static void queries_postgres_first_and_redis_from_then_on(void **state)
 	assert_int_equal(fixture_metric(f, FROM_MEMORY), 0);
 }
 
-static void serves_from_memory_while_the_entry_is_fresh(void **state)
+TEST_CASE(serves_from_memory_while_the_entry_is_fresh)
 {
 	struct fixture *f = *state;
 	f->config.memory_ttl_ms = 60000;
@@ -79,7 +79,7 @@ static void serves_from_memory_while_the_entry_is_fresh(void **state)
 	assert_int_equal(fixture_metric(f, FROM_REDIS), 0);
 }
 
-static void checks_the_expiry_of_a_cached_link_at_each_request(void **state)
+TEST_CASE(checks_the_expiry_of_a_cached_link_at_each_request)
 {
 	struct fixture *f = *state;
 	f->config.memory_ttl_ms = 2 * FIXTURE_TIMEOUT_MS; /* else 410 could come from Redis */
@@ -122,7 +122,7 @@ static void follow_across_the_start(struct fixture *f, const char *name)
 	assert_int_equal(fixture_metric(f, ACCEPTED), 1);
 }
 
-static void starts_a_link_in_memory_by_the_clock(void **state)
+TEST_CASE(starts_a_link_in_memory_by_the_clock)
 {
 	struct fixture *f = *state;
 	f->config.memory_ttl_ms = 2 * 3600 * 1000;
@@ -131,7 +131,7 @@ static void starts_a_link_in_memory_by_the_clock(void **state)
 	assert_int_equal(fixture_metric(f, FROM_MEMORY), REQUESTS - 1);
 }
 
-static void starts_a_link_in_redis_by_the_clock(void **state)
+TEST_CASE(starts_a_link_in_redis_by_the_clock)
 {
 	struct fixture *f = *state;
 	follow_across_the_start(f, "start-redis");
@@ -139,7 +139,7 @@ static void starts_a_link_in_redis_by_the_clock(void **state)
 	assert_int_equal(fixture_metric(f, FROM_REDIS), REQUESTS - 1);
 }
 
-static void starts_a_link_in_postgres_by_the_clock(void **state)
+TEST_CASE(starts_a_link_in_postgres_by_the_clock)
 {
 	struct fixture *f = *state;
 	set_redis(f, FIXTURE_UNREACHABLE_REDIS);
@@ -147,7 +147,7 @@ static void starts_a_link_in_postgres_by_the_clock(void **state)
 	assert_int_equal(fixture_metric(f, FROM_POSTGRES), REQUESTS);
 }
 
-static void works_without_redis(void **state)
+TEST_CASE(works_without_redis)
 {
 	struct fixture *f = *state;
 	set_redis(f, FIXTURE_UNREACHABLE_REDIS);
@@ -159,7 +159,7 @@ static void works_without_redis(void **state)
 	assert_int_equal(fixture_get_link(f, "noredis-unknown", ""), 404);
 }
 
-static void a_hung_redis_delays_only_briefly(void **state)
+TEST_CASE(a_hung_redis_delays_only_briefly)
 {
 	struct fixture *f = *state;
 	int silent = set_hung_redis(f);
@@ -172,7 +172,7 @@ static void a_hung_redis_delays_only_briefly(void **state)
 	close(silent);
 }
 
-static void serves_from_redis_without_postgres_and_never_answers_404(void **state)
+TEST_CASE(serves_from_redis_without_postgres_and_never_answers_404)
 {
 	struct fixture *f = *state;
 	set_postgres(f, FIXTURE_UNREACHABLE_PG);
@@ -186,7 +186,7 @@ static void serves_from_redis_without_postgres_and_never_answers_404(void **stat
 	assert_int_equal(fixture_read_redis(f, "nopg-cold", &entry), LINK_CACHE_MISS);
 }
 
-static void is_503_and_not_ready_when_no_store_can_answer(void **state)
+TEST_CASE(is_503_and_not_ready_when_no_store_can_answer)
 {
 	struct fixture *f = *state;
 	set_postgres(f, FIXTURE_UNREACHABLE_PG);
@@ -199,7 +199,7 @@ static void is_503_and_not_ready_when_no_store_can_answer(void **state)
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
 }
 
-static void remembers_an_unknown_slug_only_in_redis(void **state)
+TEST_CASE(remembers_an_unknown_slug_only_in_redis)
 {
 	struct fixture *f = *state;
 	f->config.memory_ttl_ms = 60000;
@@ -217,7 +217,7 @@ static void remembers_an_unknown_slug_only_in_redis(void **state)
 	assert_redirects(f, "later", "https://example.com/later");
 }
 
-static void does_not_overwrite_a_newer_version_in_redis(void **state)
+TEST_CASE(does_not_overwrite_a_newer_version_in_redis)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "newer");
@@ -229,7 +229,7 @@ static void does_not_overwrite_a_newer_version_in_redis(void **state)
 	assert_int_equal(entry.version, 9);
 }
 
-static void skips_a_version_from_redis_that_is_older_than_one_seen(void **state)
+TEST_CASE(skips_a_version_from_redis_that_is_older_than_one_seen)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "behind");
@@ -250,7 +250,7 @@ static void skips_a_version_from_redis_that_is_older_than_one_seen(void **state)
 }
 
 /* Another redirector read the link before its purge and writes it to Redis after our 404. */
-static void a_purged_link_stays_404_despite_a_late_fill_of_redis(void **state)
+TEST_CASE(a_purged_link_stays_404_despite_a_late_fill_of_redis)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "purged");
@@ -264,7 +264,7 @@ static void a_purged_link_stays_404_despite_a_late_fill_of_redis(void **state)
 	assert_int_equal(fixture_get_link(f, "purged", ""), 404);
 }
 
-static void serves_a_change_as_soon_as_redis_has_it(void **state)
+TEST_CASE(serves_a_change_as_soon_as_redis_has_it)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "change");
@@ -275,7 +275,7 @@ static void serves_a_change_as_soon_as_redis_has_it(void **state)
 }
 
 /* The others join while the leader waits for Redis, which times out. */
-static void a_stampede_queries_postgres_once(void **state)
+TEST_CASE(a_stampede_queries_postgres_once)
 {
 	enum { CROWD = 200 };
 	struct fixture *f = *state;
@@ -304,7 +304,7 @@ static void a_stampede_queries_postgres_once(void **state)
 }
 
 /* A hung PostgreSQL must not delay requests that Redis can answer. */
-static void a_hung_postgres_does_not_delay_hits_in_redis(void **state)
+TEST_CASE(a_hung_postgres_does_not_delay_hits_in_redis)
 {
 	struct fixture *f = *state;
 	f->config.workers = 1;
@@ -336,7 +336,7 @@ static void a_hung_postgres_does_not_delay_hits_in_redis(void **state)
 	close(waiting);
 }
 
-static void serves_nothing_stale_when_redis_restarts_from_an_old_snapshot(void **state)
+TEST_CASE(serves_nothing_stale_when_redis_restarts_from_an_old_snapshot)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "snapshot");
@@ -357,7 +357,8 @@ static void serves_nothing_stale_when_redis_restarts_from_an_old_snapshot(void *
 }
 
 /* Without PostgreSQL the relay announces nothing. Redis must stay usable all the same. */
-static void serves_from_redis_while_postgres_and_the_relay_are_down(void **state)
+TEST_CASE_WITH(serves_from_redis_while_postgres_and_the_relay_are_down, fixture_set_up,
+               fixture_tear_down)
 {
 	struct fixture *f = *state;
 	set_postgres(f, FIXTURE_UNREACHABLE_PG);
@@ -382,31 +383,5 @@ static int set_up(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, fixture_tear_down)
-		TEST(queries_postgres_first_and_redis_from_then_on),
-		TEST(serves_from_memory_while_the_entry_is_fresh),
-		TEST(checks_the_expiry_of_a_cached_link_at_each_request),
-		TEST(starts_a_link_in_memory_by_the_clock),
-		TEST(starts_a_link_in_redis_by_the_clock),
-		TEST(starts_a_link_in_postgres_by_the_clock),
-		TEST(works_without_redis),
-		TEST(a_hung_redis_delays_only_briefly),
-		TEST(serves_from_redis_without_postgres_and_never_answers_404),
-		TEST(is_503_and_not_ready_when_no_store_can_answer),
-		TEST(remembers_an_unknown_slug_only_in_redis),
-		TEST(does_not_overwrite_a_newer_version_in_redis),
-		TEST(skips_a_version_from_redis_that_is_older_than_one_seen),
-		TEST(a_purged_link_stays_404_despite_a_late_fill_of_redis),
-		TEST(serves_a_change_as_soon_as_redis_has_it),
-		TEST(a_stampede_queries_postgres_once),
-		TEST(a_hung_postgres_does_not_delay_hits_in_redis),
-		TEST(serves_nothing_stale_when_redis_restarts_from_an_old_snapshot),
-		cmocka_unit_test_setup_teardown(
-			serves_from_redis_while_postgres_and_the_relay_are_down, fixture_set_up,
-			fixture_tear_down), /* waits for the end of the announcements */
-	};
-	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
-}
+TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
+          .set_up = set_up, .tear_down = fixture_tear_down)

@@ -122,7 +122,7 @@ static void assert_hash(const struct midnight *m, const struct redirect_event *e
 	assert_memory_equal(event->visitor_hash, hash, DIGEST_SIZE);
 }
 
-static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
+TEST_CASE(two_redirectors_hash_a_visitor_alike_across_midnight)
 {
 	static struct midnight m;
 	struct fixture *f = *state;
@@ -193,7 +193,7 @@ static void await_salt(struct salt_cache *cache, int64_t time_us, bool known)
 	}
 }
 
-static void a_request_from_before_midnight_gets_its_days_salt_afterwards(void **state)
+TEST_CASE(a_request_from_before_midnight_gets_its_days_salt_afterwards)
 {
 	struct fixture *f = *state;
 	struct salt salts[3];
@@ -215,7 +215,7 @@ static void a_request_from_before_midnight_gets_its_days_salt_afterwards(void **
 	pg_pool_free(pool);
 }
 
-static void no_salt_outlives_the_day_after_its_own_even_without_postgresql(void **state)
+TEST_CASE(no_salt_outlives_the_day_after_its_own_even_without_postgresql)
 {
 	struct fixture *f = *state;
 	struct salt salt;
@@ -235,13 +235,5 @@ static void no_salt_outlives_the_day_after_its_own_even_without_postgresql(void 
 	pg_pool_free(pool);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
-		TEST(two_redirectors_hash_a_visitor_alike_across_midnight),
-		TEST(a_request_from_before_midnight_gets_its_days_salt_afterwards),
-		TEST(no_salt_outlives_the_day_after_its_own_even_without_postgresql),
-	};
-	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
-}
+TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
+          .set_up = fixture_set_up, .tear_down = fixture_tear_down)

@@ -7,7 +7,7 @@
 #include "tests/support/test.h"
 #include "tests/unit/http/framing_runner.h"
 
-static void redirects_with_the_links_status_and_headers_for_browsers_and_robots(void **state)
+TEST_CASE(redirects_with_the_links_status_and_headers_for_browsers_and_robots)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "moved");
@@ -20,7 +20,7 @@ static void redirects_with_the_links_status_and_headers_for_browsers_and_robots(
 	fixture_assert_header(f, "Content-Length", "0");
 }
 
-static void serves_the_r_prefix_and_head(void **state)
+TEST_CASE(serves_the_r_prefix_and_head)
 {
 	struct fixture *f = *state;
 	char target[64];
@@ -36,7 +36,7 @@ static void serves_the_r_prefix_and_head(void **state)
 }
 
 /* RFC 3986, 6.2.2.2: an escaped unreserved character is the character. */
-static void finds_a_link_by_equivalent_paths(void **state)
+TEST_CASE(finds_a_link_by_equivalent_paths)
 {
 	struct fixture *f = *state;
 	char target[128];
@@ -54,7 +54,7 @@ static void finds_a_link_by_equivalent_paths(void **state)
 	fixture_assert_header(f, "Location", "https://example.com/same");
 }
 
-static void sends_the_configured_cache_control(void **state)
+TEST_CASE(sends_the_configured_cache_control)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.redirect_cache_control, sizeof(f->config.redirect_cache_control),
@@ -65,7 +65,7 @@ static void sends_the_configured_cache_control(void **state)
 	fixture_assert_header(f, "Cache-Control", "max-age=60");
 }
 
-static void rejects_other_methods_with_allow(void **state)
+TEST_CASE(rejects_other_methods_with_allow)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
@@ -77,7 +77,7 @@ static void rejects_other_methods_with_allow(void **state)
 	}
 }
 
-static void serves_robots_txt_and_a_text_at_the_root(void **state)
+TEST_CASE(serves_robots_txt_and_a_text_at_the_root)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
@@ -87,7 +87,7 @@ static void serves_robots_txt_and_a_text_at_the_root(void **state)
 	assert_non_null(strstr(f->answer.body, "https://sho.rt/"));
 }
 
-static void redirects_the_root_if_configured_and_makes_no_event(void **state)
+TEST_CASE(redirects_the_root_if_configured_and_makes_no_event)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.root_url, sizeof(f->config.root_url), "https://example.com/home");
@@ -116,7 +116,7 @@ static void send_long(struct fixture *f, const char *line, const char *header, u
 	assert_int_equal(f->answer.status, status);
 }
 
-static void an_invalid_slug_is_never_looked_up(void **state)
+TEST_CASE(an_invalid_slug_is_never_looked_up)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
@@ -175,7 +175,7 @@ static void an_invalid_slug_is_never_looked_up(void **state)
 	assert_no_lookup(f);
 }
 
-static void a_malformed_or_oversized_request_is_never_looked_up(void **state)
+TEST_CASE(a_malformed_or_oversized_request_is_never_looked_up)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -216,7 +216,7 @@ static void a_malformed_or_oversized_request_is_never_looked_up(void **state)
 }
 
 /* The smuggled requests name a link, so executing one would count as a lookup. */
-static void executes_no_smuggled_request(void **state)
+TEST_CASE(executes_no_smuggled_request)
 {
 	struct fixture *f = *state;
 	struct framing_report report;
@@ -235,7 +235,7 @@ static void executes_no_smuggled_request(void **state)
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
 }
 
-static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
+TEST_CASE(limits_an_address_that_guesses_but_not_its_neighbour)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 3;
@@ -257,7 +257,7 @@ static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
 }
 
 /* Cold links: neither memory nor Redis knows them. */
-static void a_limited_address_still_gets_every_link_that_exists(void **state)
+TEST_CASE(a_limited_address_still_gets_every_link_that_exists)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 1;
@@ -274,7 +274,7 @@ static void a_limited_address_still_gets_every_link_that_exists(void **state)
 	}
 }
 
-static void limits_an_ipv6_site_that_guesses_from_many_networks(void **state)
+TEST_CASE(limits_an_ipv6_site_that_guesses_from_many_networks)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 2;
@@ -289,7 +289,7 @@ static void limits_an_ipv6_site_that_guesses_from_many_networks(void **state)
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:8:1::1\r\n"), 404);
 }
 
-static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
+TEST_CASE(does_not_limit_a_proxy_that_hides_its_visitors)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 1;
@@ -311,7 +311,7 @@ static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
 }
 
 /* Only a trusted proxy may name the client: others could shift their misses to another address. */
-static void counts_an_untrusted_peer_whatever_it_forwards(void **state)
+TEST_CASE(counts_an_untrusted_peer_whatever_it_forwards)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 1;
@@ -321,25 +321,5 @@ static void counts_an_untrusted_peer_whatever_it_forwards(void **state)
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.8\r\n"), 429);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
-		TEST(redirects_with_the_links_status_and_headers_for_browsers_and_robots),
-		TEST(serves_the_r_prefix_and_head),
-		TEST(finds_a_link_by_equivalent_paths),
-		TEST(sends_the_configured_cache_control),
-		TEST(rejects_other_methods_with_allow),
-		TEST(serves_robots_txt_and_a_text_at_the_root),
-		TEST(redirects_the_root_if_configured_and_makes_no_event),
-		TEST(an_invalid_slug_is_never_looked_up),
-		TEST(a_malformed_or_oversized_request_is_never_looked_up),
-		TEST(executes_no_smuggled_request),
-		TEST(limits_an_address_that_guesses_but_not_its_neighbour),
-		TEST(a_limited_address_still_gets_every_link_that_exists),
-		TEST(limits_an_ipv6_site_that_guesses_from_many_networks),
-		TEST(does_not_limit_a_proxy_that_hides_its_visitors),
-		TEST(counts_an_untrusted_peer_whatever_it_forwards),
-	};
-	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
-}
+TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
+          .set_up = fixture_set_up, .tear_down = fixture_tear_down)

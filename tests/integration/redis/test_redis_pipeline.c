@@ -78,7 +78,7 @@ static bool is_connected(void *ctx)
 	return results->failed == 0;
 }
 
-static void completes_calls_in_order(void **state)
+TEST_CASE(completes_calls_in_order)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
@@ -95,7 +95,7 @@ static void completes_calls_in_order(void **state)
 	redis_pipeline_free(p);
 }
 
-static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state)
+TEST_CASE(ends_every_call_in_time_when_redis_freezes_and_recovers)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -121,7 +121,7 @@ static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state
 	tcp_proxy_free(proxy);
 }
 
-static void ends_open_calls_when_the_connection_is_cut(void **state)
+TEST_CASE(ends_open_calls_when_the_connection_is_cut)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -142,7 +142,7 @@ static void ends_open_calls_when_the_connection_is_cut(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void ends_open_calls_when_freed(void **state)
+TEST_CASE(ends_open_calls_when_freed)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
@@ -153,7 +153,7 @@ static void ends_open_calls_when_freed(void **state)
 	assert_int_equal(results.failed, 3);
 }
 
-static void reconnects_when_another_run_id_is_required(void **state)
+TEST_CASE(reconnects_when_another_run_id_is_required)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS, TEST_DEADLINE_MS);
 	struct results results = { .pipeline = p, .is_in_order = true };
@@ -172,7 +172,7 @@ static void reconnects_when_another_run_id_is_required(void **state)
 	redis_pipeline_free(p);
 }
 
-static void rejects_a_malformed_url(void **state)
+TEST_CASE(rejects_a_malformed_url)
 {
 	struct backend_fixture *f = *state;
 	struct redis_pipeline *p = NULL;
@@ -182,18 +182,4 @@ static void rejects_a_malformed_url(void **state)
 	assert_int_equal(redis_pipeline_new(&config, &p), ERR_INVALID);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(completes_calls_in_order),
-		WITH_FIXTURE(ends_every_call_in_time_when_redis_freezes_and_recovers),
-		WITH_FIXTURE(ends_open_calls_when_the_connection_is_cut),
-		WITH_FIXTURE(ends_open_calls_when_freed),
-		WITH_FIXTURE(reconnects_when_another_run_id_is_required),
-		WITH_FIXTURE(rejects_a_malformed_url),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

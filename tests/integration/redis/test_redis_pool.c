@@ -50,7 +50,7 @@ static bool works(void *pool)
 	return ping(pool) == OK;
 }
 
-static void stores_and_reads_any_bytes(void **state)
+TEST_CASE(stores_and_reads_any_bytes)
 {
 	const struct backend_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 2);
@@ -74,7 +74,7 @@ static void stores_and_reads_any_bytes(void **state)
 	redis_pool_free(pool);
 }
 
-static void distinguishes_the_types_of_replies(void **state)
+TEST_CASE(distinguishes_the_types_of_replies)
 {
 	const struct backend_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 2);
@@ -101,7 +101,7 @@ static void distinguishes_the_types_of_replies(void **state)
 	redis_pool_free(pool);
 }
 
-static void reports_an_error_reply_and_continues(void **state)
+TEST_CASE(reports_an_error_reply_and_continues)
 {
 	const struct backend_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 1);
@@ -121,7 +121,7 @@ static const char set_if_newer[] =
 	"if tonumber(ARGV[1]) <= old then return 0 end "
 	"redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
 
-static void runs_a_script_that_redis_has_not_loaded(void **state)
+TEST_CASE(runs_a_script_that_redis_has_not_loaded)
 {
 	const struct backend_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 1);
@@ -147,7 +147,7 @@ static void runs_a_script_that_redis_has_not_loaded(void **state)
 	redis_pool_free(pool);
 }
 
-static void reports_an_error_in_a_script(void **state)
+TEST_CASE(reports_an_error_in_a_script)
 {
 	struct redis_pool *pool = new_pool(*state, 1);
 	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL),
@@ -158,9 +158,8 @@ static void reports_an_error_in_a_script(void **state)
 	redis_pool_free(pool);
 }
 
-static void rejects_a_malformed_url(void **state)
+TEST_CASE(rejects_a_malformed_url)
 {
-	(void)state;
 	struct redis_pool *pool = NULL;
 	assert_int_equal(
 		redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool),
@@ -168,7 +167,7 @@ static void rejects_a_malformed_url(void **state)
 	assert_null(pool);
 }
 
-static void selects_the_database_of_the_url(void **state)
+TEST_CASE(selects_the_database_of_the_url)
 {
 	struct backend_fixture *f = *state;
 	struct redis_pool *first = new_pool(f, 1);
@@ -186,7 +185,7 @@ static void selects_the_database_of_the_url(void **state)
 	redis_pool_free(ninth);
 }
 
-static void does_not_connect_with_a_wrong_password(void **state)
+TEST_CASE(does_not_connect_with_a_wrong_password)
 {
 	struct backend_fixture *f = *state;
 	char port[64];
@@ -203,7 +202,7 @@ static bool has_logged_the_outage(void *fixture)
 	return backend_fixture_logged(fixture, "redis_cannot_connect") > 0;
 }
 
-static void starts_without_redis_and_connects_later(void **state)
+TEST_CASE(starts_without_redis_and_connects_later)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -220,7 +219,7 @@ static void starts_without_redis_and_connects_later(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void replaces_an_idle_connection_that_redis_closed(void **state)
+TEST_CASE(replaces_an_idle_connection_that_redis_closed)
 {
 	struct redis_pool *pool = new_pool(*state, 1);
 	struct redis_pool *other = new_pool(*state, 1);
@@ -242,7 +241,7 @@ static void replaces_an_idle_connection_that_redis_closed(void **state)
 	redis_pool_free(pool);
 }
 
-static void survives_a_restart_of_redis(void **state)
+TEST_CASE(survives_a_restart_of_redis)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -280,7 +279,7 @@ static void *call_during_freeze(void *arg)
 	return NULL;
 }
 
-static void costs_callers_one_timeout_when_redis_freezes(void **state)
+TEST_CASE(costs_callers_one_timeout_when_redis_freezes)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -311,7 +310,7 @@ static void costs_callers_one_timeout_when_redis_freezes(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void detects_a_dead_redis_without_callers(void **state)
+TEST_CASE(detects_a_dead_redis_without_callers)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -344,7 +343,7 @@ static uint64_t run_id_of(struct redis_pool *pool)
 	return server;
 }
 
-static void distinguishes_a_server_from_its_next_run(void **state)
+TEST_CASE(distinguishes_a_server_from_its_next_run)
 {
 	struct backend_fixture *f = *state;
 	struct test_redis *redis = test_redis_new();
@@ -362,7 +361,7 @@ static void distinguishes_a_server_from_its_next_run(void **state)
 }
 
 /* A failover: the old server still responds on its open connections. */
-static void switches_to_the_server_of_the_newest_connection(void **state)
+TEST_CASE(switches_to_the_server_of_the_newest_connection)
 {
 	struct backend_fixture *f = *state;
 	struct test_redis *old = test_redis_new(), *new = test_redis_new();
@@ -390,7 +389,7 @@ static bool has_accepted(void *proxy)
 }
 
 /* The pool's check may be connecting to the old server when the failover is noticed. */
-static void ignores_a_connection_begun_before_a_reconnect(void **state)
+TEST_CASE(ignores_a_connection_begun_before_a_reconnect)
 {
 	struct backend_fixture *f = *state;
 	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -406,28 +405,4 @@ static void ignores_a_connection_begun_before_a_reconnect(void **state)
 	tcp_proxy_free(proxy);
 }
 
-#define WITH_FIXTURE(test)                                                                         \
-	cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(stores_and_reads_any_bytes),
-		WITH_FIXTURE(distinguishes_the_types_of_replies),
-		WITH_FIXTURE(reports_an_error_reply_and_continues),
-		WITH_FIXTURE(runs_a_script_that_redis_has_not_loaded),
-		WITH_FIXTURE(reports_an_error_in_a_script),
-		WITH_FIXTURE(rejects_a_malformed_url),
-		WITH_FIXTURE(selects_the_database_of_the_url),
-		WITH_FIXTURE(does_not_connect_with_a_wrong_password),
-		WITH_FIXTURE(starts_without_redis_and_connects_later),
-		WITH_FIXTURE(replaces_an_idle_connection_that_redis_closed),
-		WITH_FIXTURE(survives_a_restart_of_redis),
-		WITH_FIXTURE(costs_callers_one_timeout_when_redis_freezes),
-		WITH_FIXTURE(detects_a_dead_redis_without_callers),
-		WITH_FIXTURE(distinguishes_a_server_from_its_next_run),
-		WITH_FIXTURE(switches_to_the_server_of_the_newest_connection),
-		WITH_FIXTURE(ignores_a_connection_begun_before_a_reconnect),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = backend_fixture_set_up, .tear_down = backend_fixture_tear_down)

@@ -7,9 +7,8 @@
 static const uint8_t key[AEAD_KEY_SIZE] = "0123456789abcdef0123456789abcde";
 static const char secret[] = "wmc_an answer that only its recipient may read";
 
-static void decrypts_what_it_encrypted(void **state)
+TEST_CASE(decrypts_what_it_encrypted)
 {
-	(void)state;
 	uint8_t sealed[sizeof(secret) + AEAD_OVERHEAD];
 	char opened[sizeof(secret)] = "";
 	aead_seal(key, secret, sizeof(secret), sealed);
@@ -18,27 +17,24 @@ static void decrypts_what_it_encrypted(void **state)
 	assert_string_equal(opened, secret);
 }
 
-static void encrypts_an_empty_text(void **state)
+TEST_CASE(encrypts_an_empty_text)
 {
-	(void)state;
 	uint8_t sealed[AEAD_OVERHEAD];
 	uint8_t none[1];
 	aead_seal(key, "", 0, sealed);
 	assert_int_equal(aead_open(key, sealed, sizeof(sealed), none), OK);
 }
 
-static void never_encrypts_twice_to_the_same_bytes(void **state)
+TEST_CASE(never_encrypts_twice_to_the_same_bytes)
 {
-	(void)state;
 	uint8_t once[sizeof(secret) + AEAD_OVERHEAD], again[sizeof(secret) + AEAD_OVERHEAD];
 	aead_seal(key, secret, sizeof(secret), once);
 	aead_seal(key, secret, sizeof(secret), again);
 	assert_memory_not_equal(once, again, sizeof(once));
 }
 
-static void refuses_another_key(void **state)
+TEST_CASE(refuses_another_key)
 {
-	(void)state;
 	uint8_t sealed[sizeof(secret) + AEAD_OVERHEAD];
 	uint8_t other[AEAD_KEY_SIZE];
 	char opened[sizeof(secret)];
@@ -48,9 +44,8 @@ static void refuses_another_key(void **state)
 	assert_int_equal(aead_open(other, sealed, sizeof(sealed), opened), ERR_INVALID);
 }
 
-static void detects_each_changed_or_missing_byte(void **state)
+TEST_CASE(detects_each_changed_or_missing_byte)
 {
-	(void)state;
 	uint8_t sealed[sizeof(secret) + AEAD_OVERHEAD];
 	char opened[sizeof(secret)];
 	aead_seal(key, secret, sizeof(secret), sealed);
@@ -63,14 +58,4 @@ static void detects_each_changed_or_missing_byte(void **state)
 	assert_int_equal(aead_open(key, sealed, sizeof(sealed), opened), OK);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decrypts_what_it_encrypted),
-		cmocka_unit_test(encrypts_an_empty_text),
-		cmocka_unit_test(never_encrypts_twice_to_the_same_bytes),
-		cmocka_unit_test(refuses_another_key),
-		cmocka_unit_test(detects_each_changed_or_missing_byte),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -23,9 +23,8 @@ static void check_parse(const char *text, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void parses_addresses_in_every_form_that_proxies_write(void **state)
+TEST_CASE(parses_addresses_in_every_form_that_proxies_write)
 {
-	(void)state;
 	check_parse("203.0.113.7", "203.0.113.7");
 	check_parse("203.0.113.7:443", "203.0.113.7");
 	check_parse("255.255.255.255:65535", "255.255.255.255");
@@ -42,9 +41,8 @@ static void parses_addresses_in_every_form_that_proxies_write(void **state)
 	            "2001:db8:1111:2222:3333:4444:5555:6666");
 }
 
-static void rejects_everything_else(void **state)
+TEST_CASE(rejects_everything_else)
 {
-	(void)state;
 	static const char *const texts[] = {
 		"",
 		" ",
@@ -92,9 +90,8 @@ static void rejects_everything_else(void **state)
 	assert_int_equal(ip.bytes[15], 4);
 }
 
-static void parses_ranges(void **state)
+TEST_CASE(parses_ranges)
 {
-	(void)state;
 	struct client_ip_ranges ranges;
 	assert_int_equal(client_ip_ranges_parse("", &ranges), OK);
 	assert_int_equal(ranges.count, 0);
@@ -125,9 +122,8 @@ static void parses_ranges(void **state)
 	assert_false(client_ip_ranges_contain(NULL, &unknown));
 }
 
-static void keeps_prefixes_that_end_within_a_byte(void **state)
+TEST_CASE(keeps_prefixes_that_end_within_a_byte)
 {
-	(void)state;
 	struct client_ip_ranges ranges;
 	assert_int_equal(client_ip_ranges_parse("172.16.0.0/12 0.0.0.0/0", &ranges), OK);
 	ranges.count = 1;
@@ -140,9 +136,8 @@ static void keeps_prefixes_that_end_within_a_byte(void **state)
 	assert_false(client_ip_ranges_contain(&ranges, &v6));
 }
 
-static void rejects_malformed_ranges(void **state)
+TEST_CASE(rejects_malformed_ranges)
 {
-	(void)state;
 	static const char *const texts[] = { "x",           "10.0.0.0/",   "10.0.0.0/33",
 		                             "::/129",      "10.0.0.0/-1", "10.0.0.0/8/8",
 		                             "10.0.0/8",    "[::1]/128",   "10.0.0.1:80",
@@ -176,9 +171,8 @@ static void check_request(const char *peer_text, const char *forwarded_for, cons
 	assert_int_equal(ip.known, expected[0] != '\0');
 }
 
-static void trusts_only_configured_proxies(void **state)
+TEST_CASE(trusts_only_configured_proxies)
 {
-	(void)state;
 	check_request("203.0.113.1", NULL, "203.0.113.1");
 	check_request("203.0.113.1", "198.51.100.1", "203.0.113.1");
 	check_request("203.0.113.1", "10.0.0.1", "203.0.113.1");
@@ -187,9 +181,8 @@ static void trusts_only_configured_proxies(void **state)
 	check_request("::ffff:10.0.0.1", "2001:db8::7", "2001:db8::7");
 }
 
-static void ignores_entries_that_the_client_sent(void **state)
+TEST_CASE(ignores_entries_that_the_client_sent)
 {
-	(void)state;
 	/*
 	 * each proxy appends its peer, so the first untrusted peer may have written every entry
 	 * left of it
@@ -201,9 +194,8 @@ static void ignores_entries_that_the_client_sent(void **state)
 	              "198.51.100.1");
 }
 
-static void stops_at_a_malformed_entry(void **state)
+TEST_CASE(stops_at_a_malformed_entry)
 {
-	(void)state;
 	check_request("10.0.0.1", "198.51.100.1, unknown", "");
 	check_request("10.0.0.1", "198.51.100.1, unknown, 10.0.0.2", "");
 	check_request("10.0.0.1", "198.51.100.1, , 10.0.0.2", "");
@@ -214,16 +206,14 @@ static void stops_at_a_malformed_entry(void **state)
 	check_request("10.0.0.1", NULL, "");
 }
 
-static void uses_the_first_hop_when_all_are_trusted(void **state)
+TEST_CASE(uses_the_first_hop_when_all_are_trusted)
 {
-	(void)state;
 	check_request("10.0.0.1", "10.0.0.2", "10.0.0.2");
 	check_request("10.0.0.1", "10.0.0.4, 10.0.0.3, 10.0.0.2", "10.0.0.4");
 }
 
-static void rejects_too_many_hops(void **state)
+TEST_CASE(rejects_too_many_hops)
 {
-	(void)state;
 	char header[1024] = "198.51.100.1";
 	for (unsigned i = 1; i < CLIENT_IP_HOPS_MAX; i++)
 		memcpy(header + strlen(header), ",10.0.0.2", 10);
@@ -240,9 +230,8 @@ static void check_network(const char *text, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void formats_the_network_of_an_address(void **state)
+TEST_CASE(formats_the_network_of_an_address)
 {
-	(void)state;
 	check_network("203.0.113.7", "203.0.113.0/24");
 	check_network("255.255.255.255", "255.255.255.0/24");
 	check_network("2001:db8:1234:5678:9abc:def0:1234:5678", "2001:db8:1234::/48");
@@ -256,20 +245,4 @@ static void formats_the_network_of_an_address(void **state)
 	assert_string_equal(text, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_addresses_in_every_form_that_proxies_write),
-		cmocka_unit_test(rejects_everything_else),
-		cmocka_unit_test(parses_ranges),
-		cmocka_unit_test(keeps_prefixes_that_end_within_a_byte),
-		cmocka_unit_test(rejects_malformed_ranges),
-		cmocka_unit_test(trusts_only_configured_proxies),
-		cmocka_unit_test(ignores_entries_that_the_client_sent),
-		cmocka_unit_test(stops_at_a_malformed_entry),
-		cmocka_unit_test(uses_the_first_hop_when_all_are_trusted),
-		cmocka_unit_test(rejects_too_many_hops),
-		cmocka_unit_test(formats_the_network_of_an_address),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,18 +5,16 @@
 #include "lib/base/clock.h"
 #include "tests/support/test.h"
 
-static void reads_the_wall_time_of_the_machine(void **state)
+TEST_CASE(reads_the_wall_time_of_the_machine)
 {
-	(void)state;
 	int64_t before_s = time(NULL);
 	int64_t now_us = clock_now_us(clock_system());
 	assert_true(now_us / CLOCK_US_PER_S >= before_s);
 	assert_true(now_us / CLOCK_US_PER_S <= before_s + 60);
 }
 
-static void steady_time_never_goes_back(void **state)
+TEST_CASE(steady_time_never_goes_back)
 {
-	(void)state;
 	int64_t last = clock_steady_us(clock_system());
 	for (int i = 0; i < 1000; i++) {
 		int64_t next = clock_steady_us(clock_system());
@@ -25,9 +23,8 @@ static void steady_time_never_goes_back(void **state)
 	}
 }
 
-static void fake_clock_moves_only_when_advanced(void **state)
+TEST_CASE(fake_clock_moves_only_when_advanced)
 {
-	(void)state;
 	struct clock_fake fake;
 	clock_fake_init(&fake, 1000);
 	int64_t steady = clock_steady_us(&fake.clock);
@@ -38,9 +35,8 @@ static void fake_clock_moves_only_when_advanced(void **state)
 	assert_int_equal(clock_steady_us(&fake.clock) - steady, 5000000);
 }
 
-static void days_begin_at_midnight_before_and_after_1970(void **state)
+TEST_CASE(days_begin_at_midnight_before_and_after_1970)
 {
-	(void)state;
 	assert_int_equal(clock_utc_day(0), 0);
 	assert_int_equal(clock_utc_day(CLOCK_US_PER_DAY - 1), 0);
 	assert_int_equal(clock_utc_day(CLOCK_US_PER_DAY), 1);
@@ -50,13 +46,4 @@ static void days_begin_at_midnight_before_and_after_1970(void **state)
 	assert_int_equal(clock_utc_day(INT64_C(1795132800000000)), 20777);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_the_wall_time_of_the_machine),
-		cmocka_unit_test(steady_time_never_goes_back),
-		cmocka_unit_test(fake_clock_moves_only_when_advanced),
-		cmocka_unit_test(days_begin_at_midnight_before_and_after_1970),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

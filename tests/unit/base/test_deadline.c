@@ -11,9 +11,8 @@ static int64_t us_of(struct timespec moment)
 	return moment.tv_sec * CLOCK_US_PER_S + moment.tv_nsec / 1000;
 }
 
-static void is_the_given_time_ahead(void **state)
+TEST_CASE(is_the_given_time_ahead)
 {
-	(void)state;
 	static const int64_t spans_ms[] = { 0, 1, 999, 1000, 1500, 59999, INT64_C(86400000) };
 	for (size_t i = 0; i < ARRAY_SIZE(spans_ms); i++) {
 		int64_t before_us = clock_steady_us(clock_system());
@@ -25,9 +24,8 @@ static void is_the_given_time_ahead(void **state)
 }
 
 /* With the wall clock, the deadline would seem to be long past. */
-static void ends_a_wait_at_the_deadline_and_not_before(void **state)
+TEST_CASE(ends_a_wait_at_the_deadline_and_not_before)
 {
-	(void)state;
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t never;
 	deadline_cond_init(&never);
@@ -42,11 +40,4 @@ static void ends_a_wait_at_the_deadline_and_not_before(void **state)
 	pthread_cond_destroy(&never);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_the_given_time_ahead),
-		cmocka_unit_test(ends_a_wait_at_the_deadline_and_not_before),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -11,9 +11,8 @@ static void assert_digest(const uint8_t digest[static DIGEST_SIZE], const char *
 	assert_string_equal(text, hex);
 }
 
-static void hashes_the_examples_of_fips_180(void **state)
+TEST_CASE(hashes_the_examples_of_fips_180)
 {
-	(void)state;
 	uint8_t digest[DIGEST_SIZE];
 	digest_sha256("abc", 3, digest);
 	assert_digest(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -21,9 +20,8 @@ static void hashes_the_examples_of_fips_180(void **state)
 	assert_digest(digest, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-static void signs_the_examples_of_rfc_4231(void **state)
+TEST_CASE(signs_the_examples_of_rfc_4231)
 {
-	(void)state;
 	uint8_t digest[DIGEST_SIZE];
 	uint8_t long_key[131];
 	memset(long_key, 0xaa, sizeof(long_key));
@@ -35,9 +33,8 @@ static void signs_the_examples_of_rfc_4231(void **state)
 	assert_digest(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-static void precomputed_key_gives_the_same_result_for_every_message(void **state)
+TEST_CASE(precomputed_key_gives_the_same_result_for_every_message)
 {
-	(void)state;
 	uint8_t key[64], text[300], expected[DIGEST_SIZE], digest[DIGEST_SIZE];
 	struct digest_hmac_key precomputed;
 	memset(text, 'x', sizeof(text));
@@ -53,18 +50,16 @@ static void precomputed_key_gives_the_same_result_for_every_message(void **state
 	}
 }
 
-static void empty_key_does_not_reuse_the_previous_one(void **state)
+TEST_CASE(empty_key_does_not_reuse_the_previous_one)
 {
-	(void)state;
 	uint8_t digest[DIGEST_SIZE];
 	digest_hmac_sha256("key", 3, "text", 4, digest);
 	digest_hmac_sha256(NULL, 0, "", 0, digest);
 	assert_digest(digest, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 
-static void digests_differ_by_any_bit(void **state)
+TEST_CASE(digests_differ_by_any_bit)
 {
-	(void)state;
 	uint8_t a[DIGEST_SIZE], b[DIGEST_SIZE];
 	digest_sha256("abc", 3, a);
 	for (size_t bit = 0; bit < 8 * DIGEST_SIZE; bit++) {
@@ -75,9 +70,8 @@ static void digests_differ_by_any_bit(void **state)
 	}
 }
 
-static void hexadecimal_is_in_lower_case(void **state)
+TEST_CASE(hexadecimal_is_in_lower_case)
 {
-	(void)state;
 	char text[9];
 	digest_hex((const uint8_t[]){ 0x00, 0x0f, 0xa0, 0xff }, 4, text);
 	assert_string_equal(text, "000fa0ff");
@@ -85,15 +79,4 @@ static void hexadecimal_is_in_lower_case(void **state)
 	assert_string_equal(text, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_the_examples_of_fips_180),
-		cmocka_unit_test(signs_the_examples_of_rfc_4231),
-		cmocka_unit_test(precomputed_key_gives_the_same_result_for_every_message),
-		cmocka_unit_test(empty_key_does_not_reuse_the_previous_one),
-		cmocka_unit_test(digests_differ_by_any_bit),
-		cmocka_unit_test(hexadecimal_is_in_lower_case),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,9 +4,8 @@
 #include "lib/base/entropy.h"
 #include "tests/support/test.h"
 
-static void fills_every_byte_of_large_buffers(void **state)
+TEST_CASE(fills_every_byte_of_large_buffers)
 {
-	(void)state;
 	static uint8_t bytes[1000000];
 	size_t seen[256] = { 0 };
 	entropy_fill(bytes, sizeof(bytes));
@@ -17,9 +16,8 @@ static void fills_every_byte_of_large_buffers(void **state)
 		assert_in_range(seen[value], 3906 - 10 * 62, 3906 + 10 * 62);
 }
 
-static void stays_below_its_bound(void **state)
+TEST_CASE(stays_below_its_bound)
 {
-	(void)state;
 	assert_int_equal(entropy_below(1), 0);
 	for (int i = 0; i < 1000; i++) {
 		assert_true(entropy_below(3) < 3);
@@ -28,9 +26,8 @@ static void stays_below_its_bound(void **state)
 }
 
 /* With a plain modulo, two thirds of the draws would fall into the lower half of this range. */
-static void draws_evenly_where_a_plain_modulo_would_not(void **state)
+TEST_CASE(draws_evenly_where_a_plain_modulo_would_not)
 {
-	(void)state;
 	const uint32_t n = UINT32_C(3) << 30;
 	const int draws = 60000;
 	int low = 0;
@@ -41,9 +38,8 @@ static void draws_evenly_where_a_plain_modulo_would_not(void **state)
 	assert_in_range(low, 30000 - 10 * 122, 30000 + 10 * 122);
 }
 
-static void draws_text_evenly_and_only_from_its_alphabet(void **state)
+TEST_CASE(draws_text_evenly_and_only_from_its_alphabet)
 {
-	(void)state;
 	static const char alphabet[] =
 		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	static char text[620001];
@@ -60,9 +56,8 @@ static void draws_text_evenly_and_only_from_its_alphabet(void **state)
 		assert_in_range(seen[(uint8_t)*c], 10000 - 990, 10000 + 990);
 }
 
-static void can_write_an_empty_text_and_a_text_of_one_letter(void **state)
+TEST_CASE(can_write_an_empty_text_and_a_text_of_one_letter)
 {
-	(void)state;
 	char text[5] = "full";
 	entropy_text("abc", text, 0);
 	assert_string_equal(text, "");
@@ -70,9 +65,8 @@ static void can_write_an_empty_text_and_a_text_of_one_letter(void **state)
 	assert_string_equal(text, "aaaa");
 }
 
-static void uuid_7_contains_time_and_version(void **state)
+TEST_CASE(uuid_7_contains_time_and_version)
 {
-	(void)state;
 	uint8_t uuid[ENTROPY_UUID_SIZE];
 	char text[ENTROPY_UUID_TEXT_SIZE];
 	/* The example of RFC 9562, appendix A.6: 2022-02-22T19:22:22Z. */
@@ -83,9 +77,8 @@ static void uuid_7_contains_time_and_version(void **state)
 	assert_int_equal(uuid[8] & 0xc0, 0x80);
 }
 
-static void uuids_7_sort_by_microsecond(void **state)
+TEST_CASE(uuids_7_sort_by_microsecond)
 {
-	(void)state;
 	uint8_t last[ENTROPY_UUID_SIZE] = { 0 };
 	uint8_t next[ENTROPY_UUID_SIZE];
 	for (int64_t us = INT64_C(1795132800000000) - 1500; us < INT64_C(1795132800000000) + 1500;
@@ -96,18 +89,16 @@ static void uuids_7_sort_by_microsecond(void **state)
 	}
 }
 
-static void never_repeats_a_uuid_within_one_microsecond(void **state)
+TEST_CASE(never_repeats_a_uuid_within_one_microsecond)
 {
-	(void)state;
 	uint8_t a[ENTROPY_UUID_SIZE], b[ENTROPY_UUID_SIZE];
 	entropy_uuid7(1000, a);
 	entropy_uuid7(1000, b);
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
-static void makes_uuids_7_from_a_pool_that_is_refilled(void **state)
+TEST_CASE(makes_uuids_7_from_a_pool_that_is_refilled)
 {
-	(void)state;
 	enum { IDS = 1000 };
 	static uint8_t ids[IDS][ENTROPY_UUID_SIZE];
 	struct entropy_pool pool = { 0 };
@@ -121,17 +112,15 @@ static void makes_uuids_7_from_a_pool_that_is_refilled(void **state)
 	}
 }
 
-static void treats_times_before_1970_as_1970(void **state)
+TEST_CASE(treats_times_before_1970_as_1970)
 {
-	(void)state;
 	uint8_t uuid[ENTROPY_UUID_SIZE];
 	entropy_uuid7(-5, uuid);
 	assert_memory_equal(uuid, ((const uint8_t[]){ 0, 0, 0, 0, 0, 0, 0x70, 0 }), 8);
 }
 
-static void marks_random_uuids_as_version_4(void **state)
+TEST_CASE(marks_random_uuids_as_version_4)
 {
-	(void)state;
 	uint8_t uuid[ENTROPY_UUID_SIZE];
 	for (int i = 0; i < 100; i++) {
 		entropy_uuid4(uuid);
@@ -140,9 +129,8 @@ static void marks_random_uuids_as_version_4(void **state)
 	}
 }
 
-static void formats_uuids_in_five_groups(void **state)
+TEST_CASE(formats_uuids_in_five_groups)
 {
-	(void)state;
 	const uint8_t uuid[ENTROPY_UUID_SIZE] = { 0x01, 0x90, 0xf0, 0xc6, 0x7c, 0x3e, 0x70, 0x00,
 		                                  0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a };
 	char text[ENTROPY_UUID_TEXT_SIZE];
@@ -150,21 +138,4 @@ static void formats_uuids_in_five_groups(void **state)
 	assert_string_equal(text, "0190f0c6-7c3e-7000-8000-00000000000a");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fills_every_byte_of_large_buffers),
-		cmocka_unit_test(stays_below_its_bound),
-		cmocka_unit_test(draws_evenly_where_a_plain_modulo_would_not),
-		cmocka_unit_test(draws_text_evenly_and_only_from_its_alphabet),
-		cmocka_unit_test(can_write_an_empty_text_and_a_text_of_one_letter),
-		cmocka_unit_test(uuid_7_contains_time_and_version),
-		cmocka_unit_test(uuids_7_sort_by_microsecond),
-		cmocka_unit_test(never_repeats_a_uuid_within_one_microsecond),
-		cmocka_unit_test(makes_uuids_7_from_a_pool_that_is_refilled),
-		cmocka_unit_test(treats_times_before_1970_as_1970),
-		cmocka_unit_test(marks_random_uuids_as_version_4),
-		cmocka_unit_test(formats_uuids_in_five_groups),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

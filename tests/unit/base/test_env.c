@@ -87,7 +87,7 @@ static void assert_invalid(struct fixture *f, size_t count, const char *problems
 	assert_int_equal(wrong, count);
 }
 
-static void fills_in_values_and_defaults(void **state)
+TEST_CASE(fills_in_values_and_defaults)
 {
 	struct fixture *f = *state;
 	assert_valid(f);
@@ -99,7 +99,7 @@ static void fills_in_values_and_defaults(void **state)
 	assert_int_equal(f->config.log_level, LOG_INFO);
 }
 
-static void prefers_the_environment_to_defaults(void **state)
+TEST_CASE(prefers_the_environment_to_defaults)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "65535", 1);
@@ -113,7 +113,7 @@ static void prefers_the_environment_to_defaults(void **state)
 	assert_string_equal(f->config.note, "exactly15bytes!");
 }
 
-static void counts_an_empty_variable_as_not_set(void **state)
+TEST_CASE(counts_an_empty_variable_as_not_set)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "", 1);
@@ -124,7 +124,7 @@ static void counts_an_empty_variable_as_not_set(void **state)
 	assert_invalid(f, 1, "TEST_URL: is required\n");
 }
 
-static void lists_all_invalid_variables_at_once(void **state)
+TEST_CASE(lists_all_invalid_variables_at_once)
 {
 	struct fixture *f = *state;
 	unsetenv("TEST_URL");
@@ -142,7 +142,7 @@ static void lists_all_invalid_variables_at_once(void **state)
 	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }
 
-static void does_not_write_the_members_of_invalid_variables(void **state)
+TEST_CASE(does_not_write_the_members_of_invalid_variables)
 {
 	struct fixture *f = *state;
 	f->config.port = -5;
@@ -154,7 +154,7 @@ static void does_not_write_the_members_of_invalid_variables(void **state)
 	assert_string_equal(f->config.note, "before");
 }
 
-static void refuses_text_that_is_not_a_number(void **state)
+TEST_CASE(refuses_text_that_is_not_a_number)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "80a", 1);
@@ -163,7 +163,7 @@ static void refuses_text_that_is_not_a_number(void **state)
 	assert_invalid(f, 1, "TEST_PORT: \"a?TEST_URL: ?[2J\" is not a whole number\n");
 }
 
-static void never_prints_a_secret(void **state)
+TEST_CASE(never_prints_a_secret)
 {
 	struct fixture *f = *state;
 	char long_secret[200];
@@ -181,7 +181,7 @@ static void never_prints_a_secret(void **state)
 	assert_null(strstr(f->problems.data, "qq"));
 }
 
-static void reads_a_value_from_a_file_without_its_newline(void **state)
+TEST_CASE(reads_a_value_from_a_file_without_its_newline)
 {
 	struct fixture *f = *state;
 	unsetenv("TEST_SECRET");
@@ -197,7 +197,7 @@ static void reads_a_value_from_a_file_without_its_newline(void **state)
 	assert_string_equal(f->config.secret, "no newline");
 }
 
-static void reads_any_type_from_a_file(void **state)
+TEST_CASE(reads_any_type_from_a_file)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT_FILE", f->path, 1);
@@ -206,7 +206,7 @@ static void reads_any_type_from_a_file(void **state)
 	assert_int_equal(f->config.port, 1234);
 }
 
-static void accepts_a_file_of_the_maximum_length(void **state)
+TEST_CASE(accepts_a_file_of_the_maximum_length)
 {
 	struct fixture *f = *state;
 	setenv("TEST_NOTE_FILE", f->path, 1);
@@ -217,7 +217,7 @@ static void accepts_a_file_of_the_maximum_length(void **state)
 	assert_invalid(f, 1, "TEST_NOTE: has 16 bytes, but at most 15 are allowed\n");
 }
 
-static void refuses_a_variable_that_is_set_directly_and_by_file(void **state)
+TEST_CASE(refuses_a_variable_that_is_set_directly_and_by_file)
 {
 	struct fixture *f = *state;
 	write_file(f, "http://b", 8);
@@ -226,7 +226,7 @@ static void refuses_a_variable_that_is_set_directly_and_by_file(void **state)
 	               "TEST_URL: is set together with TEST_URL_FILE: set only one of them\n");
 }
 
-static void refuses_files_without_a_usable_value(void **state)
+TEST_CASE(refuses_files_without_a_usable_value)
 {
 	struct fixture *f = *state;
 	char expected[256];
@@ -251,7 +251,7 @@ static void refuses_files_without_a_usable_value(void **state)
 	assert_invalid(f, 1, "TEST_URL_FILE: /dev/zero contains a NUL byte\n");
 }
 
-static void allows_an_empty_default_for_a_secret_with_a_minimum_length(void **state)
+TEST_CASE(allows_an_empty_default_for_a_secret_with_a_minimum_length)
 {
 	struct fixture *f = *state;
 	static const struct env_var optional[] = { ENV_SECRET("TEST_SECRET", struct config, secret,
@@ -263,9 +263,8 @@ static void allows_an_empty_default_for_a_secret_with_a_minimum_length(void **st
 	assert_int_equal(env_read(optional, 1, &f->config, &f->problems), 1);
 }
 
-static void prints_names_defaults_and_meanings(void **state)
+TEST_CASE(prints_names_defaults_and_meanings)
 {
-	(void)state;
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
@@ -281,9 +280,8 @@ static void prints_names_defaults_and_meanings(void **state)
 	free(text);
 }
 
-static void help_shows_groups_under_their_headings(void **state)
+TEST_CASE(help_shows_groups_under_their_headings)
 {
-	(void)state;
 	struct two {
 		int64_t port;
 		int64_t threads;
@@ -312,7 +310,7 @@ static void help_shows_groups_under_their_headings(void **state)
 	strbuf_clear(&problems);
 }
 
-static void reports_failed_expectations_in_the_same_form(void **state)
+TEST_CASE(reports_failed_expectations_in_the_same_form)
 {
 	struct fixture *f = *state;
 	assert_int_equal(env_expect(true, "TEST_URL", "leads nowhere", &f->problems), 0);
@@ -321,27 +319,4 @@ static void reports_failed_expectations_in_the_same_form(void **state)
 	assert_string_equal(f->problems.data, "TEST_URL: leads nowhere: 100%\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(fills_in_values_and_defaults),
-		TEST(prefers_the_environment_to_defaults),
-		TEST(counts_an_empty_variable_as_not_set),
-		TEST(lists_all_invalid_variables_at_once),
-		TEST(help_shows_groups_under_their_headings),
-		TEST(reports_failed_expectations_in_the_same_form),
-		TEST(does_not_write_the_members_of_invalid_variables),
-		TEST(refuses_text_that_is_not_a_number),
-		TEST(never_prints_a_secret),
-		TEST(reads_a_value_from_a_file_without_its_newline),
-		TEST(reads_any_type_from_a_file),
-		TEST(accepts_a_file_of_the_maximum_length),
-		TEST(refuses_a_variable_that_is_set_directly_and_by_file),
-		TEST(refuses_files_without_a_usable_value),
-		TEST(allows_an_empty_default_for_a_secret_with_a_minimum_length),
-		TEST(prints_names_defaults_and_meanings),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

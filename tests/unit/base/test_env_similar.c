@@ -28,9 +28,8 @@ static void assert_similar(const char *name, const char *wanted)
 		assert_string_equal(found, wanted);
 }
 
-static void finds_what_a_misspelt_name_means(void **state)
+TEST_CASE(finds_what_a_misspelt_name_means)
 {
-	(void)state;
 	assert_similar("PG_POOLSIZE", "PG_POOL_SIZE");
 	assert_similar("pg_pool_size", "PG_POOL_SIZE");
 	assert_similar("PG_POL_SIZE", "PG_POOL_SIZE");
@@ -44,24 +43,21 @@ static void finds_what_a_misspelt_name_means(void **state)
 	assert_similar("_BATCH_", "BATCH");
 }
 
-static void finds_it_for_the_name_of_a_file_too(void **state)
+TEST_CASE(finds_it_for_the_name_of_a_file_too)
 {
-	(void)state;
 	assert_similar("PG_POOLSIZE_FILE", "PG_POOL_SIZE");
 	assert_similar("PGURL_FILE", "PG_URL");
 }
 
-static void knows_right_names(void **state)
+TEST_CASE(knows_right_names)
 {
-	(void)state;
 	for (size_t i = 1; i < ARRAY_SIZE(vars); i++)
 		assert_similar(vars[i].name, NULL);
 	assert_similar("PG_URL_FILE", NULL);
 }
 
-static void leaves_other_names_alone(void **state)
+TEST_CASE(leaves_other_names_alone)
 {
-	(void)state;
 	assert_similar("", NULL);
 	assert_similar("_FILE", NULL);
 	assert_similar("PATH", NULL);
@@ -74,13 +70,4 @@ static void leaves_other_names_alone(void **state)
 	               NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_a_misspelt_name_means),
-		cmocka_unit_test(finds_it_for_the_name_of_a_file_too),
-		cmocka_unit_test(knows_right_names),
-		cmocka_unit_test(leaves_other_names_alone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,9 +4,8 @@
 #include "lib/base/err.h"
 #include "tests/support/test.h"
 
-static void error_names_are_lower_case_without_prefix(void **state)
+TEST_CASE(error_names_are_lower_case_without_prefix)
 {
-	(void)state;
 	assert_string_equal(err_name(OK), "ok");
 	assert_string_equal(err_name(ERR_INVALID), "invalid");
 	assert_string_equal(err_name(ERR_NOT_FOUND), "not_found");
@@ -16,17 +15,9 @@ static void error_names_are_lower_case_without_prefix(void **state)
 	assert_string_equal(err_name(ERR_INTERNAL), "internal");
 }
 
-static void an_unknown_number_has_a_name_too(void **state)
+TEST_CASE(an_unknown_number_has_a_name_too)
 {
-	(void)state;
 	assert_string_equal(err_name((enum err)99), "unknown");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(error_names_are_lower_case_without_prefix),
-		cmocka_unit_test(an_unknown_number_has_a_name_too),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

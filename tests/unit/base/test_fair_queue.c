@@ -33,9 +33,8 @@ static int *next(struct fair_queue *queue)
 	return fair_queue_pop(queue, &job) ? job.arg : NULL;
 }
 
-static void flows_take_turns(void **state)
+TEST_CASE(flows_take_turns)
 {
-	(void)state;
 	struct fair_queue *queue = fair_queue_new(10, RUNNING_MAX);
 	int a[3], b[2];
 	for (int i = 0; i < 3; i++)
@@ -58,9 +57,8 @@ static void flows_take_turns(void **state)
 	fair_queue_free(queue);
 }
 
-static void flow_zero_keeps_its_order_and_has_no_limit(void **state)
+TEST_CASE(flow_zero_keeps_its_order_and_has_no_limit)
 {
-	(void)state;
 	struct fair_queue *queue = fair_queue_new(10, RUNNING_MAX);
 	int a[10];
 	for (int i = 0; i < 10; i++)
@@ -72,9 +70,8 @@ static void flow_zero_keeps_its_order_and_has_no_limit(void **state)
 	fair_queue_free(queue);
 }
 
-static void a_full_queue_replaces_the_newest_job_of_the_longest_flow(void **state)
+TEST_CASE(a_full_queue_replaces_the_newest_job_of_the_longest_flow)
 {
-	(void)state;
 	struct fair_queue *queue = fair_queue_new(4, RUNNING_MAX);
 	struct fair_queue_job replaced;
 	int a[4], b[3];
@@ -92,9 +89,8 @@ static void a_full_queue_replaces_the_newest_job_of_the_longest_flow(void **stat
 	fair_queue_free(queue);
 }
 
-static void jobs_that_cannot_be_rejected_keep_their_place(void **state)
+TEST_CASE(jobs_that_cannot_be_rejected_keep_their_place)
 {
-	(void)state;
 	struct fair_queue *queue = fair_queue_new(3, RUNNING_MAX);
 	struct fair_queue_job replaced;
 	int a[3], b;
@@ -116,13 +112,4 @@ static void jobs_that_cannot_be_rejected_keep_their_place(void **state)
 	fair_queue_free(queue);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flows_take_turns),
-		cmocka_unit_test(flow_zero_keeps_its_order_and_has_no_limit),
-		cmocka_unit_test(a_full_queue_replaces_the_newest_job_of_the_longest_flow),
-		cmocka_unit_test(jobs_that_cannot_be_rejected_keep_their_place),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

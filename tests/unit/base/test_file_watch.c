@@ -88,7 +88,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void notices_a_file_that_is_renamed_over(void **state)
+TEST_CASE(notices_a_file_that_is_renamed_over)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -98,7 +98,7 @@ static void notices_a_file_that_is_renamed_over(void **state)
 	await_size(f, 3);
 }
 
-static void notices_a_file_that_is_written_in_place(void **state)
+TEST_CASE(notices_a_file_that_is_written_in_place)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -106,7 +106,7 @@ static void notices_a_file_that_is_written_in_place(void **state)
 	await_size(f, 4);
 }
 
-static void notices_a_changed_symbolic_link(void **state)
+TEST_CASE(notices_a_changed_symbolic_link)
 {
 	struct fixture *f = *state;
 	char second[TEST_FOLDER_SIZE + 16];
@@ -118,7 +118,7 @@ static void notices_a_changed_symbolic_link(void **state)
 	await_size(f, 5);
 }
 
-static void notices_a_change_between_new_and_start(void **state)
+TEST_CASE(notices_a_change_between_new_and_start)
 {
 	struct fixture *f = *state;
 	write_file(f->path, "666666");
@@ -126,7 +126,7 @@ static void notices_a_change_between_new_and_start(void **state)
 	await_size(f, 6);
 }
 
-static void does_not_read_an_unchanged_file(void **state)
+TEST_CASE(does_not_read_an_unchanged_file)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -140,7 +140,7 @@ static void does_not_read_an_unchanged_file(void **state)
 	assert_int_equal(atomic_load(&f->read), 1);
 }
 
-static void retries_an_unusable_file_only_after_it_changes(void **state)
+TEST_CASE(retries_an_unusable_file_only_after_it_changes)
 {
 	struct fixture *f = *state;
 	atomic_store(&f->fails, true);
@@ -155,7 +155,7 @@ static void retries_an_unusable_file_only_after_it_changes(void **state)
 	await_size(f, 3);
 }
 
-static void notices_a_file_that_disappears_and_reappears(void **state)
+TEST_CASE(notices_a_file_that_disappears_and_reappears)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -165,24 +165,10 @@ static void notices_a_file_that_disappears_and_reappears(void **state)
 	await_size(f, 7);
 }
 
-static void can_be_freed_before_it_is_started(void **state)
+TEST_CASE(can_be_freed_before_it_is_started)
 {
 	const struct fixture *f = *state;
 	assert_int_equal(atomic_load(&f->read), 0);
 }
 
-int main(void)
-{
-#define WITH_A_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		WITH_A_FILE(notices_a_file_that_is_renamed_over),
-		WITH_A_FILE(notices_a_file_that_is_written_in_place),
-		WITH_A_FILE(notices_a_changed_symbolic_link),
-		WITH_A_FILE(notices_a_change_between_new_and_start),
-		WITH_A_FILE(does_not_read_an_unchanged_file),
-		WITH_A_FILE(retries_an_unusable_file_only_after_it_changes),
-		WITH_A_FILE(notices_a_file_that_disappears_and_reappears),
-		WITH_A_FILE(can_be_freed_before_it_is_started),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -31,9 +31,8 @@ static void expect(bool wanted, const char *const *texts)
 	}
 }
 
-static void accepts_the_neighbours_of_ipv4_blocks(void **state)
+TEST_CASE(accepts_the_neighbours_of_ipv4_blocks)
 {
-	(void)state;
 	expect(true, (const char *const[]){
 			     "1.0.0.0",         "8.8.8.8",       "9.255.255.255",   "11.0.0.0",
 			     "100.63.255.255",  "100.128.0.0",   "126.255.255.255", "128.0.0.0",
@@ -47,9 +46,8 @@ static void accepts_the_neighbours_of_ipv4_blocks(void **state)
 		     });
 }
 
-static void rejects_both_ends_of_each_ipv4_block(void **state)
+TEST_CASE(rejects_both_ends_of_each_ipv4_block)
 {
-	(void)state;
 	expect(false, (const char *const[]){
 			      "0.0.0.0",
 			      "0.255.255.255",
@@ -97,9 +95,8 @@ static void rejects_both_ends_of_each_ipv4_block(void **state)
 		      });
 }
 
-static void accepts_the_neighbours_of_ipv6_blocks(void **state)
+TEST_CASE(accepts_the_neighbours_of_ipv6_blocks)
 {
-	(void)state;
 	expect(true, (const char *const[]){
 			     "2000::1",
 			     "2001:200::1",
@@ -121,9 +118,8 @@ static void accepts_the_neighbours_of_ipv6_blocks(void **state)
 		     });
 }
 
-static void rejects_all_other_ipv6(void **state)
+TEST_CASE(rejects_all_other_ipv6)
 {
-	(void)state;
 	expect(false, (const char *const[]){
 			      "::",
 			      "::1",
@@ -174,9 +170,8 @@ static void rejects_all_other_ipv6(void **state)
 		      });
 }
 
-static void rejects_scoped_addresses_and_other_families(void **state)
+TEST_CASE(rejects_scoped_addresses_and_other_families)
 {
-	(void)state;
 	struct sockaddr_in6 scoped = { .sin6_family = AF_INET6, .sin6_scope_id = 2 };
 	assert_int_equal(inet_pton(AF_INET6, "2606:4700::1111", &scoped.sin6_addr), 1);
 	assert_false(global_address_is((const struct sockaddr *)&scoped));
@@ -188,14 +183,4 @@ static void rejects_scoped_addresses_and_other_families(void **state)
 	assert_false(global_address_is(&nothing));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_the_neighbours_of_ipv4_blocks),
-		cmocka_unit_test(rejects_both_ends_of_each_ipv4_block),
-		cmocka_unit_test(accepts_the_neighbours_of_ipv6_blocks),
-		cmocka_unit_test(rejects_all_other_ipv6),
-		cmocka_unit_test(rejects_scoped_addresses_and_other_families),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,9 +4,8 @@
 #include "lib/base/ipv6_host.h"
 #include "tests/support/test.h"
 
-static void normalises_every_address_like_browsers(void **state)
+TEST_CASE(normalises_every_address_like_browsers)
 {
-	(void)state;
 	static const char *const spellings[][2] = {
 		{ "[::]", "[::]" },
 		{ "[0:0:0:0:0:0:0:1]", "[::1]" },
@@ -26,9 +25,8 @@ static void normalises_every_address_like_browsers(void **state)
 	}
 }
 
-static void finds_embedded_ipv4_addresses(void **state)
+TEST_CASE(finds_embedded_ipv4_addresses)
 {
-	(void)state;
 	static const char *const dressed[] = {
 		"[::ffff:203.0.113.7]",
 		"[::FFFF:cb00:7107]",
@@ -60,9 +58,8 @@ static void finds_embedded_ipv4_addresses(void **state)
 	assert_string_equal(out, "255.255.255.255");
 }
 
-static void rejects_what_is_no_address_in_brackets(void **state)
+TEST_CASE(rejects_what_is_no_address_in_brackets)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		size_t len;
@@ -93,12 +90,4 @@ static void rejects_what_is_no_address_in_brackets(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(normalises_every_address_like_browsers),
-		cmocka_unit_test(finds_embedded_ipv4_addresses),
-		cmocka_unit_test(rejects_what_is_no_address_in_brackets),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

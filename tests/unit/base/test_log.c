@@ -59,7 +59,7 @@ static const char *written(struct fixture *f)
 	return f->line + head_len;
 }
 
-static void writes_one_json_object_per_line(void **state)
+TEST_CASE(writes_one_json_object_per_line)
 {
 	struct fixture *f = *state;
 	log_info(f->log, "started", LOG_TEXT("name", "x"), LOG_INT("port", 8080),
@@ -70,7 +70,7 @@ static void writes_one_json_object_per_line(void **state)
 		"\"port\":8080,\"load\":0.5,\"ready\":true}\n");
 }
 
-static void writes_a_limited_line_once_a_minute_with_the_number_of_repeats(void **state)
+TEST_CASE(writes_a_limited_line_once_a_minute_with_the_number_of_repeats)
 {
 	struct fixture *f = *state;
 	for (int i = 0; i < 272; i++)
@@ -92,7 +92,7 @@ static void writes_a_limited_line_once_a_minute_with_the_number_of_repeats(void 
 	log_limited_free(limited);
 }
 
-static void writes_a_limited_line_again_once_it_was_over(void **state)
+TEST_CASE(writes_a_limited_line_again_once_it_was_over)
 {
 	struct fixture *f = *state;
 	log_limited_warning(f->log, "cannot_connect", LOG_TEXT("message", "refused"));
@@ -105,7 +105,7 @@ static void writes_a_limited_line_again_once_it_was_over(void **state)
 	assert_non_null(strstr(written(f), "refused"));
 }
 
-static void begins_with_the_current_time(void **state)
+TEST_CASE(begins_with_the_current_time)
 {
 	struct fixture *f = *state;
 	char text[28] = { 0 };
@@ -117,7 +117,7 @@ static void begins_with_the_current_time(void **state)
 	assert_true(llabs((long long)time_us / 1000000 - (long long)time(NULL)) < 60);
 }
 
-static void needs_no_fields(void **state)
+TEST_CASE(needs_no_fields)
 {
 	struct fixture *f = *state;
 	log_error(f->log, "ended");
@@ -125,7 +125,7 @@ static void needs_no_fields(void **state)
 	                    "\"level\":\"error\",\"service\":\"tester\",\"event\":\"ended\"}\n");
 }
 
-static void omits_levels_below_its_own(void **state)
+TEST_CASE(omits_levels_below_its_own)
 {
 	struct fixture *f = *state;
 	log_debug(f->log, "hidden");
@@ -134,9 +134,8 @@ static void omits_levels_below_its_own(void **state)
 	assert_string_not_equal(written(f), "");
 }
 
-static void writes_nothing_without_a_log(void **state)
+TEST_CASE(writes_nothing_without_a_log)
 {
-	(void)state;
 	log_error(NULL, "lost", LOG_INT("n", 1));
 }
 
@@ -151,29 +150,29 @@ static void assert_text(struct fixture *f, const char *text, const char *expecte
 	assert_string_equal(line, tail);
 }
 
-static void escapes_quotes_and_backslashes(void **state)
+TEST_CASE(escapes_quotes_and_backslashes)
 {
 	assert_text(*state, "a\"b\\c\",\"level\":\"error",
 	            "a\\\"b\\\\c\\\",\\\"level\\\":\\\"error");
 }
 
-static void replaces_control_bytes_so_that_no_line_can_be_forged(void **state)
+TEST_CASE(replaces_control_bytes_so_that_no_line_can_be_forged)
 {
 	assert_text(*state, "a\n{\"time\":0}\r\t\x1b[0m\x7f", "a?{\\\"time\\\":0}???[0m?");
 	assert_text(*state, "\xc2\x85|", "?|");
 }
 
-static void replaces_malformed_utf8_and_keeps_the_rest(void **state)
+TEST_CASE(replaces_malformed_utf8_and_keeps_the_rest)
 {
 	assert_text(*state, "\xff\xc3\xbc\xc3", "?\xc3\xbc?");
 }
 
-static void logs_a_null_text_as_empty(void **state)
+TEST_CASE(logs_a_null_text_as_empty)
 {
 	assert_text(*state, NULL, "");
 }
 
-static void omits_fields_without_a_name_and_empty_optional_texts(void **state)
+TEST_CASE(omits_fields_without_a_name_and_empty_optional_texts)
 {
 	struct fixture *f = *state;
 	log_info(f->log, "x", LOG_TEXT_IF("trace_id", ""), LOG_INT(NULL, 1),
@@ -191,7 +190,7 @@ static unsigned char next_byte(uint64_t *seed)
 }
 
 /* 20,000 texts of random bytes. Every fourth byte has a meaning in JSON, UTF-8 or a terminal. */
-static void no_text_can_add_a_control_byte_or_a_line(void **state)
+TEST_CASE(no_text_can_add_a_control_byte_or_a_line)
 {
 	struct fixture *f = *state;
 	static const char special[] = "\n\r\t\x1b\x7f\"\\\xc2\x85\xe2\x80\xa8\xf0\xff";
@@ -217,7 +216,7 @@ static void no_text_can_add_a_control_byte_or_a_line(void **state)
 	}
 }
 
-static void writes_numbers_unknown_to_json_as_null(void **state)
+TEST_CASE(writes_numbers_unknown_to_json_as_null)
 {
 	struct fixture *f = *state;
 	log_info(f->log, "e", LOG_DOUBLE("a", (double)NAN), LOG_DOUBLE("b", HUGE_VAL),
@@ -236,7 +235,7 @@ static char *repeat(const char *unit, size_t times)
 	return taken;
 }
 
-static void cuts_a_long_value_and_keeps_the_following_fields(void **state)
+TEST_CASE(cuts_a_long_value_and_keeps_the_following_fields)
 {
 	struct fixture *f = *state;
 	char *text = repeat("\xe2\x82\xac", 3000);
@@ -248,7 +247,7 @@ static void cuts_a_long_value_and_keeps_the_following_fields(void **state)
 	free(text);
 }
 
-static void keeps_every_line_within_the_limit(void **state)
+TEST_CASE(keeps_every_line_within_the_limit)
 {
 	struct fixture *f = *state;
 	/* Values of all lengths, so that the end of the line falls on every possible position. */
@@ -269,9 +268,8 @@ static void keeps_every_line_within_the_limit(void **state)
 	}
 }
 
-static void parses_the_names_of_levels(void **state)
+TEST_CASE(parses_the_names_of_levels)
 {
-	(void)state;
 	enum log_level level = LOG_ERROR;
 	assert_true(log_level_parse("debug", &level));
 	assert_int_equal(level, LOG_DEBUG);
@@ -286,28 +284,4 @@ static void parses_the_names_of_levels(void **state)
 	assert_int_equal(level, LOG_ERROR);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(writes_one_json_object_per_line),
-		TEST(writes_a_limited_line_once_a_minute_with_the_number_of_repeats),
-		TEST(writes_a_limited_line_again_once_it_was_over),
-		TEST(begins_with_the_current_time),
-		TEST(needs_no_fields),
-		TEST(omits_levels_below_its_own),
-		TEST(writes_nothing_without_a_log),
-		TEST(escapes_quotes_and_backslashes),
-		TEST(replaces_control_bytes_so_that_no_line_can_be_forged),
-		TEST(replaces_malformed_utf8_and_keeps_the_rest),
-		TEST(logs_a_null_text_as_empty),
-		TEST(omits_fields_without_a_name_and_empty_optional_texts),
-		TEST(no_text_can_add_a_control_byte_or_a_line),
-		TEST(writes_numbers_unknown_to_json_as_null),
-		TEST(cuts_a_long_value_and_keeps_the_following_fields),
-		TEST(keeps_every_line_within_the_limit),
-		TEST(parses_the_names_of_levels),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -8,9 +8,8 @@
 #include "lib/base/mem.h"
 #include "tests/support/test.h"
 
-static void new_memory_is_zero(void **state)
+TEST_CASE(new_memory_is_zero)
 {
-	(void)state;
 	const char zeros[100] = { 0 };
 	char *one = mem_zero(100);
 	char *many = mem_array(25, 4);
@@ -20,9 +19,8 @@ static void new_memory_is_zero(void **state)
 	free(many);
 }
 
-static void zero_bytes_give_a_unique_pointer(void **state)
+TEST_CASE(zero_bytes_give_a_unique_pointer)
 {
-	(void)state;
 	void *a = mem_zero(0);
 	void *b = mem_array(0, 8);
 	void *c = mem_copy(NULL, 0);
@@ -35,9 +33,8 @@ static void zero_bytes_give_a_unique_pointer(void **state)
 	free(c);
 }
 
-static void resizing_keeps_the_bytes(void **state)
+TEST_CASE(resizing_keeps_the_bytes)
 {
-	(void)state;
 	char *p = mem_text("abc");
 	p = mem_resize(p, 1000, 10);
 	assert_string_equal(p, "abc");
@@ -46,9 +43,8 @@ static void resizing_keeps_the_bytes(void **state)
 	free(p);
 }
 
-static void copies_text_and_bytes(void **state)
+TEST_CASE(copies_text_and_bytes)
 {
-	(void)state;
 	char *whole = mem_text("waymark");
 	char *part = mem_text_n("waymark", 3);
 	char *bytes = mem_copy("a\0b", 3);
@@ -96,22 +92,11 @@ static void assert_aborts(void (*act)(void))
 	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void aborts_on_overflow(void **state)
+TEST_CASE(aborts_on_overflow)
 {
-	(void)state;
 	assert_aborts(allocate_an_overflowing_array);
 	assert_aborts(resize_to_an_overflowing_array);
 	assert_aborts(copy_an_overflowing_text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new_memory_is_zero),
-		cmocka_unit_test(zero_bytes_give_a_unique_pointer),
-		cmocka_unit_test(resizing_keeps_the_bytes),
-		cmocka_unit_test(copies_text_and_bytes),
-		cmocka_unit_test(aborts_on_overflow),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

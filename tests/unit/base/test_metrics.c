@@ -17,9 +17,8 @@ static void assert_rendered(struct metrics *m, const char *expected)
 	metrics_free(m);
 }
 
-static void renders_counters_and_gauges(void **state)
+TEST_CASE(renders_counters_and_gauges)
 {
-	(void)state;
 	struct metrics *m = metrics_new();
 	struct metric *counter = metrics_counter(m, "waymark_hits_total", "Hits.", NULL);
 	struct metric *gauge = metrics_gauge(m, "waymark_depth", "Depth.", NULL);
@@ -42,9 +41,8 @@ static double nine(void *ctx)
 	return 9;
 }
 
-static void reads_values_that_are_counted_elsewhere(void **state)
+TEST_CASE(reads_values_that_are_counted_elsewhere)
 {
-	(void)state;
 	struct metrics *m = metrics_new();
 	metrics_counter_callback(m, "waymark_moves_total", "Moves.", NULL, nine, NULL);
 	metrics_gauge_callback(m, "waymark_depth", "Depth.", "side=\"left\"", nine, NULL);
@@ -56,9 +54,8 @@ static void reads_values_that_are_counted_elsewhere(void **state)
 	                   "waymark_depth{side=\"left\"} 9\n");
 }
 
-static void writes_one_header_for_series_of_one_name(void **state)
+TEST_CASE(writes_one_header_for_series_of_one_name)
 {
-	(void)state;
 	struct metrics *m = metrics_new();
 	metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"memory\""), 1);
 	metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"redis\""), 2);
@@ -68,9 +65,8 @@ static void writes_one_header_for_series_of_one_name(void **state)
 	                   "waymark_hits_total{level=\"redis\"} 2\n");
 }
 
-static void registering_twice_gives_one_series(void **state)
+TEST_CASE(registering_twice_gives_one_series)
 {
-	(void)state;
 	static const double bounds[] = { 1 };
 	struct metrics *m = metrics_new();
 	for (int i = 0; i < 2; i++) {
@@ -94,9 +90,8 @@ static void registering_twice_gives_one_series(void **state)
 	                   "waymark_seconds_count 2\n");
 }
 
-static void escapes_backslashes_and_newlines_in_help(void **state)
+TEST_CASE(escapes_backslashes_and_newlines_in_help)
 {
-	(void)state;
 	struct metrics *m = metrics_new();
 	metrics_counter(m, "x_total", "a\\b\nc\"d", NULL);
 	assert_rendered(m, "# HELP x_total a\\\\b\\nc\"d\n"
@@ -104,9 +99,8 @@ static void escapes_backslashes_and_newlines_in_help(void **state)
 	                   "x_total 0\n");
 }
 
-static void buckets_are_cumulative_and_the_last_one_is_the_count(void **state)
+TEST_CASE(buckets_are_cumulative_and_the_last_one_is_the_count)
 {
-	(void)state;
 	static const double bounds[] = { 0.1, 1 };
 	struct metrics *m = metrics_new();
 	struct metric *h = metrics_histogram(m, "wait_seconds", "Waits.", "pool=\"a\"", bounds, 2);
@@ -123,9 +117,8 @@ static void buckets_are_cumulative_and_the_last_one_is_the_count(void **state)
 	                   "wait_seconds_count{pool=\"a\"} 4\n");
 }
 
-static void ignores_nan_observations(void **state)
+TEST_CASE(ignores_nan_observations)
 {
-	(void)state;
 	static const double bounds[] = { 1 };
 	struct metrics *m = metrics_new();
 	struct metric *h = metrics_histogram(m, "wait_seconds", "Waits.", NULL, bounds, 1);
@@ -144,9 +137,8 @@ static double give(void *ctx)
 	return *(const double *)ctx;
 }
 
-static void calls_callbacks_at_each_scrape(void **state)
+TEST_CASE(calls_callbacks_at_each_scrape)
 {
-	(void)state;
 	double values[] = { 1.5, HUGE_VAL, -HUGE_VAL, (double)NAN };
 	struct metrics *m = metrics_new();
 	metrics_gauge_callback(m, "lag_seconds", "Lag.", "n=\"0\"", give, &values[0]);
@@ -162,9 +154,8 @@ static void calls_callbacks_at_each_scrape(void **state)
 	                   "lag_seconds{n=\"3\"} NaN\n");
 }
 
-static void does_nothing_for_a_null_metric(void **state)
+TEST_CASE(does_nothing_for_a_null_metric)
 {
-	(void)state;
 	metrics_add(NULL, 1);
 	metrics_set(NULL, 1);
 	metrics_observe(NULL, 1);
@@ -172,9 +163,8 @@ static void does_nothing_for_a_null_metric(void **state)
 	metrics_free(NULL);
 }
 
-static void latency_bounds_are_ascending(void **state)
+TEST_CASE(latency_bounds_are_ascending)
 {
-	(void)state;
 	assert_true(metrics_latency_bounds[0] <= 0.0005);
 	for (size_t i = 1; i < metrics_latency_bound_count; i++)
 		assert_true(metrics_latency_bounds[i - 1] < metrics_latency_bounds[i]);
@@ -198,9 +188,8 @@ static void *count(void *arg)
 	return NULL;
 }
 
-static void counts_exactly_across_threads(void **state)
+TEST_CASE(counts_exactly_across_threads)
 {
-	(void)state;
 	static const double bounds[] = { 1 };
 	struct metrics *m = metrics_new();
 	struct both both = { metrics_counter(m, "n_total", "N.", NULL),
@@ -230,9 +219,8 @@ static void move(void *ctx)
 	metrics_set(pair->right, 100 - pair->moves);
 }
 
-static void refreshes_consistent_series_before_each_rendering(void **state)
+TEST_CASE(refreshes_consistent_series_before_each_rendering)
 {
-	(void)state;
 	struct metrics *m = metrics_new();
 	struct pair pair = { .left = metrics_gauge(m, "left", "L.", NULL),
 		             .right = metrics_gauge(m, "right", "R.", NULL) };
@@ -248,21 +236,4 @@ static void refreshes_consistent_series_before_each_rendering(void **state)
 		"# HELP left L.\n# TYPE left gauge\nleft 2\n# HELP right R.\n# TYPE right gauge\nright 98\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(renders_counters_and_gauges),
-		cmocka_unit_test(reads_values_that_are_counted_elsewhere),
-		cmocka_unit_test(writes_one_header_for_series_of_one_name),
-		cmocka_unit_test(registering_twice_gives_one_series),
-		cmocka_unit_test(escapes_backslashes_and_newlines_in_help),
-		cmocka_unit_test(buckets_are_cumulative_and_the_last_one_is_the_count),
-		cmocka_unit_test(ignores_nan_observations),
-		cmocka_unit_test(calls_callbacks_at_each_scrape),
-		cmocka_unit_test(does_nothing_for_a_null_metric),
-		cmocka_unit_test(latency_bounds_are_ascending),
-		cmocka_unit_test(counts_exactly_across_threads),
-		cmocka_unit_test(refreshes_consistent_series_before_each_rendering),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -11,9 +11,8 @@ static int64_t parse(const char *text)
 	return number;
 }
 
-static void parses_whole_numbers(void **state)
+TEST_CASE(parses_whole_numbers)
 {
-	(void)state;
 	assert_int_equal(parse("0"), 0);
 	assert_int_equal(parse("-0"), 0);
 	assert_int_equal(parse("42"), 42);
@@ -21,16 +20,14 @@ static void parses_whole_numbers(void **state)
 	assert_int_equal(parse("007"), 7);
 }
 
-static void parses_the_smallest_and_the_largest_number(void **state)
+TEST_CASE(parses_the_smallest_and_the_largest_number)
 {
-	(void)state;
 	assert_true(parse("9223372036854775807") == INT64_MAX);
 	assert_true(parse("-9223372036854775808") == INT64_MIN);
 }
 
-static void refuses_text_that_is_not_a_number(void **state)
+TEST_CASE(refuses_text_that_is_not_a_number)
 {
-	(void)state;
 	static const char *const invalid[] = { "",     "-",   "+1",  " 1",  "1 ",      "1x",
 		                               "0x10", "1.0", "--1", "1e3", "\xd9\xa1" };
 	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
@@ -41,9 +38,8 @@ static void refuses_text_that_is_not_a_number(void **state)
 	}
 }
 
-static void refuses_numbers_out_of_bounds(void **state)
+TEST_CASE(refuses_numbers_out_of_bounds)
 {
-	(void)state;
 	static const char *const invalid[] = { "9223372036854775808", "-9223372036854775809",
 		                               "18446744073709551617",
 		                               "99999999999999999999999999999999" };
@@ -58,17 +54,15 @@ static void refuses_numbers_out_of_bounds(void **state)
 	assert_int_equal(number_parse("10", 1, 10, &number), OK);
 }
 
-static void a_huge_number_followed_by_a_letter_is_invalid(void **state)
+TEST_CASE(a_huge_number_followed_by_a_letter_is_invalid)
 {
-	(void)state;
 	int64_t number;
 	assert_int_equal(number_parse("99999999999999999999999x", INT64_MIN, INT64_MAX, &number),
 	                 ERR_INVALID);
 }
 
-static void writes_the_shortest_text_that_parses_back_to_the_same_number(void **state)
+TEST_CASE(writes_the_shortest_text_that_parses_back_to_the_same_number)
 {
-	(void)state;
 	char text[NUMBER_TEXT_SIZE];
 	number_format(0.1, text);
 	assert_string_equal(text, "0.1");
@@ -82,15 +76,4 @@ static void writes_the_shortest_text_that_parses_back_to_the_same_number(void **
 	assert_string_equal(text, "3");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_whole_numbers),
-		cmocka_unit_test(parses_the_smallest_and_the_largest_number),
-		cmocka_unit_test(refuses_text_that_is_not_a_number),
-		cmocka_unit_test(refuses_numbers_out_of_bounds),
-		cmocka_unit_test(a_huge_number_followed_by_a_letter_is_invalid),
-		cmocka_unit_test(writes_the_shortest_text_that_parses_back_to_the_same_number),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

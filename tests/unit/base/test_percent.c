@@ -3,9 +3,8 @@
 #include "lib/base/percent.h"
 #include "tests/support/test.h"
 
-static void decodes_escapes_and_keeps_other_bytes(void **state)
+TEST_CASE(decodes_escapes_and_keeps_other_bytes)
 {
-	(void)state;
 	const char text[] = "a%2Fb%2f+%00%ff";
 	const int expected[] = { 'a', '/', 'b', '/', '+', 0, 0xff };
 	size_t at = 0;
@@ -14,9 +13,8 @@ static void decodes_escapes_and_keeps_other_bytes(void **state)
 	assert_int_equal(at, strlen(text));
 }
 
-static void refuses_malformed_escapes(void **state)
+TEST_CASE(refuses_malformed_escapes)
 {
-	(void)state;
 	const char *const texts[] = { "%", "%4", "%g1", "%1g", "%%1", "% 1" };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		size_t at = 0;
@@ -25,21 +23,12 @@ static void refuses_malformed_escapes(void **state)
 }
 
 /* The bytes after len belong to something else. */
-static void never_reads_past_the_length(void **state)
+TEST_CASE(never_reads_past_the_length)
 {
-	(void)state;
 	for (size_t len = 1; len < 3; len++) {
 		size_t at = 0;
 		assert_int_equal(percent_decode_next("%41", len, &at), -1);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decodes_escapes_and_keeps_other_bytes),
-		cmocka_unit_test(refuses_malformed_escapes),
-		cmocka_unit_test(never_reads_past_the_length),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -25,15 +25,13 @@ static double read_metric(const char *name)
 	return value;
 }
 
-static void shows_the_version(void **state)
+TEST_CASE(shows_the_version)
 {
-	(void)state;
 	assert_true(read_metric("waymark_build_info{version=\"" WAYMARK_VERSION "\"}") == 1);
 }
 
-static void counts_open_files(void **state)
+TEST_CASE(counts_open_files)
 {
-	(void)state;
 	double before = read_metric("process_open_fds");
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
@@ -43,17 +41,15 @@ static void counts_open_files(void **state)
 	assert_true(read_metric("process_max_fds") >= before);
 }
 
-static void start_time_is_recent(void **state)
+TEST_CASE(start_time_is_recent)
 {
-	(void)state;
 	double age_s = (double)time(NULL) - read_metric("process_start_time_seconds");
 	assert_true(age_s >= -1);
 	assert_true(age_s < 120);
 }
 
-static void shows_used_memory_and_cpu_time(void **state)
+TEST_CASE(shows_used_memory_and_cpu_time)
 {
-	(void)state;
 	enum { BYTES = 64 << 20 };
 	double before = read_metric("process_resident_memory_bytes");
 	double cpu_s = read_metric("process_cpu_seconds_total");
@@ -68,13 +64,4 @@ static void shows_used_memory_and_cpu_time(void **state)
 	free((void *)bytes);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shows_the_version),
-		cmocka_unit_test(counts_open_files),
-		cmocka_unit_test(start_time_is_recent),
-		cmocka_unit_test(shows_used_memory_and_cpu_time),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

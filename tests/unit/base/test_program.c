@@ -98,9 +98,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void runs_with_a_valid_environment(void **state)
+TEST_CASE(runs_with_a_valid_environment)
 {
-	(void)state;
 	struct start s;
 	start(&s, NULL, NULL);
 	assert_int_equal(s.status, PROGRAM_RUN);
@@ -112,9 +111,8 @@ static void runs_with_a_valid_environment(void **state)
 	assert_int_equal(s.config.tuning, 0);
 }
 
-static void help_lists_the_variables(void **state)
+TEST_CASE(help_lists_the_variables)
 {
-	(void)state;
 	struct start s;
 	unsetenv("TEST_URL");
 	start(&s, "--help", NULL);
@@ -126,18 +124,16 @@ static void help_lists_the_variables(void **state)
 	assert_string_equal(s.err, "");
 }
 
-static void prints_its_version(void **state)
+TEST_CASE(prints_its_version)
 {
-	(void)state;
 	struct start s;
 	start(&s, "--version", NULL);
 	assert_int_equal(s.status, 0);
 	assert_string_equal(s.out, "tester " WAYMARK_VERSION "\n");
 }
 
-static void check_config_succeeds_for_a_valid_environment(void **state)
+TEST_CASE(check_config_succeeds_for_a_valid_environment)
 {
-	(void)state;
 	struct start s;
 	start(&s, "--check-config", NULL);
 	assert_int_equal(s.status, 0);
@@ -145,9 +141,8 @@ static void check_config_succeeds_for_a_valid_environment(void **state)
 	assert_string_equal(s.err, "");
 }
 
-static void lists_invalid_variables_on_stderr(void **state)
+TEST_CASE(lists_invalid_variables_on_stderr)
 {
-	(void)state;
 	struct start s;
 	setenv("TEST_LOW", "x", 1);
 	unsetenv("TEST_URL");
@@ -161,9 +156,8 @@ static void lists_invalid_variables_on_stderr(void **state)
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
 }
 
-static void names_a_misspelt_variable(void **state)
+TEST_CASE(names_a_misspelt_variable)
 {
-	(void)state;
 	struct start s;
 	setenv("TEST_LWO", "secret", 1);
 	start(&s, "--check-config", NULL);
@@ -183,9 +177,8 @@ static void names_a_misspelt_variable(void **state)
 	unsetenv("TEST_LWO");
 }
 
-static void lists_problems_found_by_its_own_check(void **state)
+TEST_CASE(lists_problems_found_by_its_own_check)
 {
-	(void)state;
 	struct start s;
 	setenv("TEST_URL", "a", 1);
 	setenv("TEST_LOW", "50", 1);
@@ -196,9 +189,8 @@ static void lists_problems_found_by_its_own_check(void **state)
 	                           "TEST_LOW: is not below TEST_HIGH\n");
 }
 
-static void reports_a_variable_once_if_both_checks_reject_it(void **state)
+TEST_CASE(reports_a_variable_once_if_both_checks_reject_it)
 {
-	(void)state;
 	struct start s;
 	unsetenv("TEST_URL");
 	setenv("TEST_LOW", "50", 1);
@@ -208,9 +200,8 @@ static void reports_a_variable_once_if_both_checks_reject_it(void **state)
 	                           "TEST_LOW: is not below TEST_HIGH\n");
 }
 
-static void its_check_sees_zeros_for_members_that_could_not_be_parsed(void **state)
+TEST_CASE(its_check_sees_zeros_for_members_that_could_not_be_parsed)
 {
-	(void)state;
 	struct start s;
 	setenv("TEST_HIGH", "x", 1);
 	start(&s, NULL, NULL);
@@ -221,9 +212,8 @@ static void its_check_sees_zeros_for_members_that_could_not_be_parsed(void **sta
 	assert_int_equal(s.config.high, 0);
 }
 
-static void refuses_unknown_arguments(void **state)
+TEST_CASE(refuses_unknown_arguments)
 {
-	(void)state;
 	struct start s;
 	start(&s, "--hlep", NULL);
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
@@ -232,21 +222,4 @@ static void refuses_unknown_arguments(void **state)
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(runs_with_a_valid_environment),
-		TEST(help_lists_the_variables),
-		TEST(prints_its_version),
-		TEST(check_config_succeeds_for_a_valid_environment),
-		TEST(lists_invalid_variables_on_stderr),
-		TEST(names_a_misspelt_variable),
-		TEST(lists_problems_found_by_its_own_check),
-		TEST(reports_a_variable_once_if_both_checks_reject_it),
-		TEST(its_check_sees_zeros_for_members_that_could_not_be_parsed),
-		TEST(refuses_unknown_arguments),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up)

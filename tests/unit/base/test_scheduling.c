@@ -27,9 +27,8 @@ static void read_nice_of_a_new_thread(void *out)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void call_lowers_the_priority_of_its_threads_but_not_of_its_caller(void **state)
+TEST_CASE(call_lowers_the_priority_of_its_threads_but_not_of_its_caller)
 {
-	(void)state;
 	/* As if the process had been started with nice. */
 	assert_int_equal(setpriority(PRIO_PROCESS, 0, nice_of_caller() + 3), 0);
 	int before = nice_of_caller();
@@ -62,9 +61,8 @@ static void *use_short_slices(void *out)
 	return NULL;
 }
 
-static void short_slices_are_granted_and_keep_the_nice_value(void **state)
+TEST_CASE(short_slices_are_granted_and_keep_the_nice_value)
 {
-	(void)state;
 	struct result result = { 0 };
 	pthread_t thread;
 	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)gettid(), nice_of_caller() + 1), 0);
@@ -79,11 +77,4 @@ static void short_slices_are_granted_and_keep_the_nice_value(void **state)
 	assert_int_not_equal(result.slice_before_ns, SLICE_NS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(call_lowers_the_priority_of_its_threads_but_not_of_its_caller),
-		cmocka_unit_test(short_slices_are_granted_and_keep_the_nice_value),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

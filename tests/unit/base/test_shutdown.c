@@ -11,9 +11,8 @@
 
 #define LONG_MS 20000
 
-static void is_not_requested_at_first(void **state)
+TEST_CASE(is_not_requested_at_first)
 {
-	(void)state;
 	struct shutdown *s = shutdown_new();
 	assert_false(shutdown_requested(s));
 	assert_false(shutdown_wait_ms(s, 0));
@@ -21,9 +20,8 @@ static void is_not_requested_at_first(void **state)
 	shutdown_free(s);
 }
 
-static void waits_for_the_given_time(void **state)
+TEST_CASE(waits_for_the_given_time)
 {
-	(void)state;
 	struct shutdown *s = shutdown_new();
 	int64_t start_us = clock_steady_us(clock_system());
 	assert_false(shutdown_wait_ms(s, 30));
@@ -48,16 +46,14 @@ static void assert_requested_by(int signal)
 	shutdown_free(s);
 }
 
-static void is_requested_by_sigterm_and_by_sigint(void **state)
+TEST_CASE(is_requested_by_sigterm_and_by_sigint)
 {
-	(void)state;
 	assert_requested_by(SIGTERM);
 	assert_requested_by(SIGINT);
 }
 
-static void is_requested_from_inside(void **state)
+TEST_CASE(is_requested_from_inside)
 {
-	(void)state;
 	struct shutdown *s = shutdown_new();
 	shutdown_request(s);
 	shutdown_request(s);
@@ -67,9 +63,8 @@ static void is_requested_from_inside(void **state)
 	shutdown_free(s);
 }
 
-static void survives_a_broken_pipe(void **state)
+TEST_CASE(survives_a_broken_pipe)
 {
-	(void)state;
 	struct shutdown *s = shutdown_new();
 	int fds[2];
 	assert_int_equal(pipe(fds), 0);
@@ -92,9 +87,8 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-static void wakes_all_waiting_threads(void **state)
+TEST_CASE(wakes_all_waiting_threads)
 {
-	(void)state;
 	struct waiter waiters[3];
 	pthread_t threads[3];
 	struct shutdown *s = shutdown_new();
@@ -114,15 +108,4 @@ static void wakes_all_waiting_threads(void **state)
 	shutdown_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_not_requested_at_first),
-		cmocka_unit_test(waits_for_the_given_time),
-		cmocka_unit_test(is_requested_by_sigterm_and_by_sigint),
-		cmocka_unit_test(is_requested_from_inside),
-		cmocka_unit_test(survives_a_broken_pipe),
-		cmocka_unit_test(wakes_all_waiting_threads),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -6,9 +6,8 @@
 #include "lib/base/strbuf.h"
 #include "tests/support/test.h"
 
-static void is_empty_at_first(void **state)
+TEST_CASE(is_empty_at_first)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 10);
 	assert_string_equal(b.data, "");
@@ -17,9 +16,8 @@ static void is_empty_at_first(void **state)
 	strbuf_clear(&b);
 }
 
-static void appends_bytes_texts_characters_and_formats(void **state)
+TEST_CASE(appends_bytes_texts_characters_and_formats)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 1000);
 	strbuf_add(&b, "a\0b", 3);
@@ -31,9 +29,8 @@ static void appends_bytes_texts_characters_and_formats(void **state)
 	strbuf_clear(&b);
 }
 
-static void grows_up_to_its_limit_and_no_further(void **state)
+TEST_CASE(grows_up_to_its_limit_and_no_further)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 1000);
 	for (int i = 0; i < 1000; i++)
@@ -48,9 +45,8 @@ static void grows_up_to_its_limit_and_no_further(void **state)
 	strbuf_clear(&b);
 }
 
-static void adds_nothing_of_an_append_that_passes_the_limit(void **state)
+TEST_CASE(adds_nothing_of_an_append_that_passes_the_limit)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 5);
 	strbuf_add_text(&b, "abc");
@@ -62,9 +58,8 @@ static void adds_nothing_of_an_append_that_passes_the_limit(void **state)
 	strbuf_clear(&b);
 }
 
-static void remembers_an_overflow_even_if_a_later_append_fits(void **state)
+TEST_CASE(remembers_an_overflow_even_if_a_later_append_fits)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 3);
 	strbuf_add_text(&b, "abcd");
@@ -74,9 +69,8 @@ static void remembers_an_overflow_even_if_a_later_append_fits(void **state)
 	strbuf_clear(&b);
 }
 
-static void reset_forgets_bytes_and_overflow(void **state)
+TEST_CASE(reset_forgets_bytes_and_overflow)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 3);
 	strbuf_add_text(&b, "abc");
@@ -89,9 +83,8 @@ static void reset_forgets_bytes_and_overflow(void **state)
 	strbuf_clear(&b);
 }
 
-static void formats_more_than_its_current_capacity(void **state)
+TEST_CASE(formats_more_than_its_current_capacity)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 10000);
 	strbuf_add_text(&b, "start ");
@@ -101,9 +94,8 @@ static void formats_more_than_its_current_capacity(void **state)
 	strbuf_clear(&b);
 }
 
-static void formats_what_just_fits_its_capacity_and_what_just_does_not(void **state)
+TEST_CASE(formats_what_just_fits_its_capacity_and_what_just_does_not)
 {
-	(void)state;
 	for (int len = 50; len < 80; len++) {
 		struct strbuf b;
 		strbuf_init(&b, 1000);
@@ -115,9 +107,8 @@ static void formats_what_just_fits_its_capacity_and_what_just_does_not(void **st
 	}
 }
 
-static void predicts_the_capacity_after_an_append(void **state)
+TEST_CASE(predicts_the_capacity_after_an_append)
 {
-	(void)state;
 	static const char bytes[1000];
 	static const size_t lengths[] = { 0, 1, 62, 1, 1, 500, 1000, 435, 1 };
 	struct strbuf b;
@@ -133,9 +124,8 @@ static void predicts_the_capacity_after_an_append(void **state)
 	strbuf_clear(&b);
 }
 
-static void holds_nothing_with_a_limit_of_zero(void **state)
+TEST_CASE(holds_nothing_with_a_limit_of_zero)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, 0);
 	strbuf_add(&b, "", 0);
@@ -146,9 +136,8 @@ static void holds_nothing_with_a_limit_of_zero(void **state)
 	strbuf_clear(&b);
 }
 
-static void has_no_integer_overflow_at_the_highest_limit(void **state)
+TEST_CASE(has_no_integer_overflow_at_the_highest_limit)
 {
-	(void)state;
 	struct strbuf b;
 	strbuf_init(&b, SIZE_MAX);
 	strbuf_add_text(&b, "abc");
@@ -158,9 +147,8 @@ static void has_no_integer_overflow_at_the_highest_limit(void **state)
 	strbuf_clear(&b);
 }
 
-static void take_moves_the_bytes_out_and_leaves_an_empty_buffer(void **state)
+TEST_CASE(take_moves_the_bytes_out_and_leaves_an_empty_buffer)
 {
-	(void)state;
 	struct strbuf b;
 	size_t len = 0;
 	strbuf_init(&b, 100);
@@ -177,21 +165,4 @@ static void take_moves_the_bytes_out_and_leaves_an_empty_buffer(void **state)
 	strbuf_clear(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_empty_at_first),
-		cmocka_unit_test(appends_bytes_texts_characters_and_formats),
-		cmocka_unit_test(grows_up_to_its_limit_and_no_further),
-		cmocka_unit_test(adds_nothing_of_an_append_that_passes_the_limit),
-		cmocka_unit_test(remembers_an_overflow_even_if_a_later_append_fits),
-		cmocka_unit_test(reset_forgets_bytes_and_overflow),
-		cmocka_unit_test(formats_more_than_its_current_capacity),
-		cmocka_unit_test(formats_what_just_fits_its_capacity_and_what_just_does_not),
-		cmocka_unit_test(predicts_the_capacity_after_an_append),
-		cmocka_unit_test(holds_nothing_with_a_limit_of_zero),
-		cmocka_unit_test(has_no_integer_overflow_at_the_highest_limit),
-		cmocka_unit_test(take_moves_the_bytes_out_and_leaves_an_empty_buffer),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

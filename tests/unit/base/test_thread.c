@@ -25,9 +25,8 @@ static void work(void *ctx)
 	atomic_store(&w->has_stopped, true);
 }
 
-static void runs_until_a_stop_is_requested(void **state)
+TEST_CASE(runs_until_a_stop_is_requested)
 {
-	(void)state;
 	struct work w = { .thread = thread_new(), .pause_ms = 1 };
 	thread_start(w.thread, "test", work, &w);
 	while (atomic_load(&w.iterations) < 3)
@@ -38,9 +37,8 @@ static void runs_until_a_stop_is_requested(void **state)
 	thread_free(w.thread);
 }
 
-static void stop_interrupts_a_long_wait(void **state)
+TEST_CASE(stop_interrupts_a_long_wait)
 {
-	(void)state;
 	int64_t start_us = clock_steady_us(clock_system());
 	struct work w = { .thread = thread_new(), .pause_ms = LONG_MS };
 	thread_start(w.thread, "test", work, &w);
@@ -50,9 +48,8 @@ static void stop_interrupts_a_long_wait(void **state)
 	assert_true(clock_steady_us(clock_system()) - start_us < LONG_MS * CLOCK_US_PER_MS);
 }
 
-static void waits_for_the_given_time(void **state)
+TEST_CASE(waits_for_the_given_time)
 {
-	(void)state;
 	struct thread *thread = thread_new();
 	int64_t start_us = clock_steady_us(clock_system());
 	assert_false(thread_wait_ms(thread, SHORT_MS));
@@ -60,9 +57,8 @@ static void waits_for_the_given_time(void **state)
 	thread_free(thread);
 }
 
-static void can_be_stopped_before_it_is_started(void **state)
+TEST_CASE(can_be_stopped_before_it_is_started)
 {
-	(void)state;
 	struct thread *thread = thread_new();
 	thread_stop(thread);
 	assert_true(thread_wait_ms(thread, LONG_MS));
@@ -70,13 +66,4 @@ static void can_be_stopped_before_it_is_started(void **state)
 	thread_free(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_until_a_stop_is_requested),
-		cmocka_unit_test(stop_interrupts_a_long_wait),
-		cmocka_unit_test(waits_for_the_given_time),
-		cmocka_unit_test(can_be_stopped_before_it_is_started),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -32,9 +32,8 @@ static void assert_refused(const char *const *texts, size_t count)
 		assert_refused(texts, ARRAY_SIZE(texts));                                          \
 	} while (0)
 
-static void truncates_to_milliseconds(void **state)
+TEST_CASE(truncates_to_milliseconds)
 {
-	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_ms(NOON_US + 543, text);
 	assert_string_equal(text, "2026-11-20T12:00:00.123Z");
@@ -42,9 +41,8 @@ static void truncates_to_milliseconds(void **state)
 	assert_string_equal(text, "1970-01-01T00:00:00.000Z");
 }
 
-static void formats_microseconds_exactly(void **state)
+TEST_CASE(formats_microseconds_exactly)
 {
-	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_us(NOON_US, text);
 	assert_string_equal(text, "2026-11-20T12:00:00.123456Z");
@@ -52,9 +50,8 @@ static void formats_microseconds_exactly(void **state)
 	assert_string_equal(text, "1969-12-31T23:59:59.999999Z");
 }
 
-static void formats_the_most_distant_times_within_its_buffer(void **state)
+TEST_CASE(formats_the_most_distant_times_within_its_buffer)
 {
-	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_us(INT64_MAX, text);
 	assert_string_equal(text, "294247-01-10T04:00:54.775807Z");
@@ -62,9 +59,8 @@ static void formats_the_most_distant_times_within_its_buffer(void **state)
 	assert_string_equal(text, "-290308-12-21T19:59:05.224192Z");
 }
 
-static void formats_days(void **state)
+TEST_CASE(formats_days)
 {
-	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_day(0, text);
 	assert_string_equal(text, "1970-01-01");
@@ -76,9 +72,8 @@ static void formats_days(void **state)
 	assert_string_equal(text, "2000-02-29");
 }
 
-static void parses_its_own_output_on_every_day_of_400_years(void **state)
+TEST_CASE(parses_its_own_output_on_every_day_of_400_years)
 {
-	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE], again[TIMESTAMP_TEXT_SIZE];
 	const int64_t us_per_day = INT64_C(86400000000);
 	char last[TIMESTAMP_TEXT_SIZE] = "";
@@ -92,9 +87,8 @@ static void parses_its_own_output_on_every_day_of_400_years(void **state)
 	}
 }
 
-static void parses_fractions_of_any_length_and_truncates_them(void **state)
+TEST_CASE(parses_fractions_of_any_length_and_truncates_them)
 {
-	(void)state;
 	const int64_t noon = NOON_US / 1000000 * 1000000;
 	assert_int_equal(parse("2026-11-20T12:00:00Z"), noon);
 	assert_int_equal(parse("2026-11-20T12:00:00.1Z"), noon + 100000);
@@ -104,9 +98,8 @@ static void parses_fractions_of_any_length_and_truncates_them(void **state)
 	               "2026-11-20T12:00:00,1Z");
 }
 
-static void parses_any_offset(void **state)
+TEST_CASE(parses_any_offset)
 {
-	(void)state;
 	assert_int_equal(parse("2026-11-20T13:30:00.123456+01:30"), NOON_US);
 	assert_int_equal(parse("2026-11-19T12:01:00.123456-23:59"), NOON_US);
 	assert_int_equal(parse("2026-11-20T12:00:00.123456+00:00"), NOON_US);
@@ -116,60 +109,52 @@ static void parses_any_offset(void **state)
 	               "2026-11-20T12:00:00+01:60", "2026-11-20T12:00:00 +01:00");
 }
 
-static void parses_lower_case_letters(void **state)
+TEST_CASE(parses_lower_case_letters)
 {
-	(void)state;
 	assert_int_equal(parse("2026-11-20t12:00:00.123456z"), NOON_US);
 }
 
-static void knows_leap_years(void **state)
+TEST_CASE(knows_leap_years)
 {
-	(void)state;
 	assert_int_equal(parse("2024-02-29T00:00:00Z"), INT64_C(1709164800000000));
 	assert_int_equal(parse("2000-02-29T00:00:00Z"), INT64_C(951782400000000));
 	ASSERT_REFUSED("2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2024-02-30T00:00:00Z");
 }
 
-static void refuses_dates_and_times_that_do_not_exist(void **state)
+TEST_CASE(refuses_dates_and_times_that_do_not_exist)
 {
-	(void)state;
 	ASSERT_REFUSED("2026-00-20T12:00:00Z", "2026-13-20T12:00:00Z", "2026-11-00T12:00:00Z",
 	               "2026-11-31T12:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T12:60:00Z");
 }
 
-static void refuses_a_leap_second(void **state)
+TEST_CASE(refuses_a_leap_second)
 {
-	(void)state;
 	ASSERT_REFUSED("2016-12-31T23:59:60Z");
 }
 
-static void refuses_years_outside_1970_to_9999(void **state)
+TEST_CASE(refuses_years_outside_1970_to_9999)
 {
-	(void)state;
 	assert_int_equal(parse("1970-01-01T00:00:00Z"), 0);
 	assert_int_equal(parse("9999-12-31T23:59:59.999999Z"), INT64_C(253402300799999999));
 	ASSERT_REFUSED("1969-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z",
 	               "1970-01-01T00:59:59+01:00", "9999-12-31T23:59:59-00:01");
 }
 
-static void refuses_leading_and_trailing_bytes(void **state)
+TEST_CASE(refuses_leading_and_trailing_bytes)
 {
-	(void)state;
 	ASSERT_REFUSED("2026-11-20T12:00:00Z ", " 2026-11-20T12:00:00Z", "2026-11-20T12:00:00Zx",
 	               "2026-11-20T12:00:00+01:00Z");
 }
 
-static void refuses_other_formats(void **state)
+TEST_CASE(refuses_other_formats)
 {
-	(void)state;
 	ASSERT_REFUSED("", "2026-11-20", "2026-11-20 12:00:00Z", "20261120T120000Z",
 	               "2026-11-20T12:00Z", "2026-1-20T12:00:00Z", "26-11-20T12:00:00Z",
 	               "+026-11-20T12:00:00Z", "2026/11/20T12:00:00Z", "1795176000");
 }
 
-static void refuses_every_prefix_of_a_valid_text(void **state)
+TEST_CASE(refuses_every_prefix_of_a_valid_text)
 {
-	(void)state;
 	static const char whole[] = "2026-11-20T12:00:00.123+01:00";
 	for (size_t len = 0; len < strlen(whole); len++) {
 		char cut[sizeof(whole)] = { 0 };
@@ -179,24 +164,4 @@ static void refuses_every_prefix_of_a_valid_text(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(truncates_to_milliseconds),
-		cmocka_unit_test(formats_microseconds_exactly),
-		cmocka_unit_test(formats_the_most_distant_times_within_its_buffer),
-		cmocka_unit_test(formats_days),
-		cmocka_unit_test(parses_its_own_output_on_every_day_of_400_years),
-		cmocka_unit_test(parses_fractions_of_any_length_and_truncates_them),
-		cmocka_unit_test(parses_any_offset),
-		cmocka_unit_test(parses_lower_case_letters),
-		cmocka_unit_test(knows_leap_years),
-		cmocka_unit_test(refuses_dates_and_times_that_do_not_exist),
-		cmocka_unit_test(refuses_a_leap_second),
-		cmocka_unit_test(refuses_years_outside_1970_to_9999),
-		cmocka_unit_test(refuses_leading_and_trailing_bytes),
-		cmocka_unit_test(refuses_other_formats),
-		cmocka_unit_test(refuses_every_prefix_of_a_valid_text),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

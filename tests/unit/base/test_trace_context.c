@@ -10,9 +10,8 @@
 #define PARENT "00f067aa0ba902b7"
 #define GOOD "00-" ID "-" PARENT "-01"
 
-static void accepts_the_example_of_the_specification(void **state)
+TEST_CASE(accepts_the_example_of_the_specification)
 {
-	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
 	char id[TRACE_CONTEXT_ID_SIZE];
 	assert_true(trace_context_parse(GOOD, context));
@@ -21,9 +20,8 @@ static void accepts_the_example_of_the_specification(void **state)
 	assert_string_equal(id, ID);
 }
 
-static void reduces_later_versions_to_version_00(void **state)
+TEST_CASE(reduces_later_versions_to_version_00)
 {
-	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
 	assert_true(trace_context_parse("cc-" ID "-" PARENT "-01", context));
 	assert_string_equal(context, GOOD);
@@ -31,9 +29,8 @@ static void reduces_later_versions_to_version_00(void **state)
 	assert_string_equal(context, GOOD);
 }
 
-static void refuses_malformed_values(void **state)
+TEST_CASE(refuses_malformed_values)
 {
-	(void)state;
 	static const char *const malformed[] = {
 		NULL,
 		"",
@@ -62,9 +59,8 @@ static void refuses_malformed_values(void **state)
 }
 
 /* Whatever byte is changed, an accepted value stays safe to log and to pass on. */
-static void accepts_only_digits_and_dashes(void **state)
+TEST_CASE(accepts_only_digits_and_dashes)
 {
-	(void)state;
 	for (size_t at = 0; at < strlen(GOOD); at++) {
 		for (int byte = 1; byte < 256; byte++) {
 			char header[] = GOOD;
@@ -78,9 +74,8 @@ static void accepts_only_digits_and_dashes(void **state)
 	}
 }
 
-static void reads_the_sampled_flag(void **state)
+TEST_CASE(reads_the_sampled_flag)
 {
-	(void)state;
 	for (unsigned flags = 0; flags < 256; flags++) {
 		char header[TRACE_CONTEXT_SIZE];
 		char context[TRACE_CONTEXT_SIZE];
@@ -91,17 +86,15 @@ static void reads_the_sampled_flag(void **state)
 	assert_false(trace_context_is_sampled(""));
 }
 
-static void no_trace_has_no_id(void **state)
+TEST_CASE(no_trace_has_no_id)
 {
-	(void)state;
 	char id[TRACE_CONTEXT_ID_SIZE] = "x";
 	trace_context_id("", id);
 	assert_string_equal(id, "");
 }
 
-static void names_another_span_in_a_context(void **state)
+TEST_CASE(names_another_span_in_a_context)
 {
-	(void)state;
 	char context[TRACE_CONTEXT_SIZE] = GOOD;
 	char parent[TRACE_CONTEXT_PARENT_SIZE];
 	trace_context_parent(context, parent);
@@ -112,9 +105,8 @@ static void names_another_span_in_a_context(void **state)
 	assert_string_equal(parent, "");
 }
 
-static void begins_a_sampled_trace(void **state)
+TEST_CASE(begins_a_sampled_trace)
 {
-	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
 	char parsed[TRACE_CONTEXT_SIZE];
 	trace_context_begin(context, (uint64_t[2]){ 1, UINT64_MAX }, 0xfe);
@@ -123,17 +115,4 @@ static void begins_a_sampled_trace(void **state)
 	assert_true(trace_context_is_sampled(parsed));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_the_example_of_the_specification),
-		cmocka_unit_test(reduces_later_versions_to_version_00),
-		cmocka_unit_test(refuses_malformed_values),
-		cmocka_unit_test(accepts_only_digits_and_dashes),
-		cmocka_unit_test(reads_the_sampled_flag),
-		cmocka_unit_test(no_trace_has_no_id),
-		cmocka_unit_test(names_another_span_in_a_context),
-		cmocka_unit_test(begins_a_sampled_trace),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

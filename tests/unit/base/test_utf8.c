@@ -14,9 +14,8 @@ struct sample {
 		(text), sizeof(text) - 1                                                           \
 	}
 
-static void accepts_the_edges_of_every_length(void **state)
+TEST_CASE(accepts_the_edges_of_every_length)
 {
-	(void)state;
 	static const struct sample valid[] = {
 		SAMPLE(""),
 		SAMPLE("\x01"),
@@ -35,9 +34,8 @@ static void accepts_the_edges_of_every_length(void **state)
 		assert_true(utf8_is_valid(valid[i].bytes, valid[i].len));
 }
 
-static void refuses_malformed_sequences_and_nul(void **state)
+TEST_CASE(refuses_malformed_sequences_and_nul)
 {
-	(void)state;
 	static const struct sample wrong[] = {
 		SAMPLE("\0"),               /* NUL */
 		SAMPLE("a\0b"),             /* NUL inside */
@@ -67,9 +65,8 @@ static void refuses_malformed_sequences_and_nul(void **state)
 			fail_msg("wrong sample %zu was accepted", i);
 }
 
-static void refuses_a_bad_byte_at_every_place(void **state)
+TEST_CASE(refuses_a_bad_byte_at_every_place)
 {
-	(void)state;
 	static const char bad[] = { '\0', '\x80', '\xc3', '\xff' };
 	for (size_t len = 1; len <= 40; len++) {
 		char text[40];
@@ -87,9 +84,8 @@ static void refuses_a_bad_byte_at_every_place(void **state)
 	}
 }
 
-static void measures_the_next_character(void **state)
+TEST_CASE(measures_the_next_character)
 {
-	(void)state;
 	assert_int_equal(utf8_next("a\xc3\xbc", 3), 1);
 	assert_int_equal(utf8_next("\xc3\xbc", 2), 2);
 	assert_int_equal(utf8_next("\xe2\x82\xac", 3), 3);
@@ -99,17 +95,15 @@ static void measures_the_next_character(void **state)
 	assert_int_equal(utf8_next("\0", 1), 0);
 }
 
-static void counts_characters_and_not_bytes(void **state)
+TEST_CASE(counts_characters_and_not_bytes)
 {
-	(void)state;
 	assert_int_equal(utf8_length("", 0), 0);
 	assert_int_equal(utf8_length("abc", 3), 3);
 	assert_int_equal(utf8_length("\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80", 9), 3);
 }
 
-static void never_cuts_a_character(void **state)
+TEST_CASE(never_cuts_a_character)
 {
-	(void)state;
 	static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80";
 	static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10 };
 	for (size_t max = 0; max < ARRAY_SIZE(expected); max++)
@@ -129,9 +123,8 @@ static void assert_clean(struct sample in, size_t size, const char *expected)
 		assert_int_equal(out[i], 'z');
 }
 
-static void replaces_each_malformed_byte(void **state)
+TEST_CASE(replaces_each_malformed_byte)
 {
-	(void)state;
 	assert_clean((struct sample)SAMPLE("a\xff\xfe"
 	                                   "b"),
 	             64, "a??b");
@@ -140,35 +133,19 @@ static void replaces_each_malformed_byte(void **state)
 	assert_clean((struct sample)SAMPLE("a\0b"), 64, "a?b");
 }
 
-static void replaces_control_characters_once_each(void **state)
+TEST_CASE(replaces_control_characters_once_each)
 {
-	(void)state;
 	assert_clean((struct sample)SAMPLE("a\r\nb\tc\x1b[31m\x7f"), 64, "a??b?c?[31m?");
 	/* U+0085 and U+009B are two-byte control characters; U+00A0 is not. */
 	assert_clean((struct sample)SAMPLE("\xc2\x85\xc2\x9b\xc2\xa0"), 64, "??\xc2\xa0");
 }
 
-static void cuts_copies_at_a_character(void **state)
+TEST_CASE(cuts_copies_at_a_character)
 {
-	(void)state;
 	assert_clean((struct sample)SAMPLE("ab\xe2\x82\xac"), 6, "ab\xe2\x82\xac");
 	assert_clean((struct sample)SAMPLE("ab\xe2\x82\xac"), 5, "ab");
 	assert_clean((struct sample)SAMPLE("abc"), 1, "");
 	assert_clean((struct sample)SAMPLE(""), 1, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_the_edges_of_every_length),
-		cmocka_unit_test(refuses_malformed_sequences_and_nul),
-		cmocka_unit_test(refuses_a_bad_byte_at_every_place),
-		cmocka_unit_test(measures_the_next_character),
-		cmocka_unit_test(counts_characters_and_not_bytes),
-		cmocka_unit_test(never_cuts_a_character),
-		cmocka_unit_test(replaces_each_malformed_byte),
-		cmocka_unit_test(replaces_control_characters_once_each),
-		cmocka_unit_test(cuts_copies_at_a_character),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -46,9 +46,8 @@ static void count_up(void *arg)
 	atomic_fetch_add((_Atomic int *)arg, 1);
 }
 
-static void runs_every_job_once(void **state)
+TEST_CASE(runs_every_job_once)
 {
-	(void)state;
 	_Atomic int count = 0;
 	struct worker_pool *pool = worker_pool_new("test", 4, 1000);
 	for (int i = 0; i < 1000; i++)
@@ -57,9 +56,8 @@ static void runs_every_job_once(void **state)
 	assert_int_equal(atomic_load(&count), 1000);
 }
 
-static void limited_jobs_leave_capacity_to_others(void **state)
+TEST_CASE(limited_jobs_leave_capacity_to_others)
 {
-	(void)state;
 	struct blocker blocker;
 	_Atomic int count = 0;
 	blocker_init(&blocker);
@@ -88,9 +86,8 @@ static void append(void *arg)
 	letter->text[strlen(letter->text)] = letter->letter;
 }
 
-static void runs_first_jobs_before_others_and_in_their_order(void **state)
+TEST_CASE(runs_first_jobs_before_others_and_in_their_order)
 {
-	(void)state;
 	char text[8] = "";
 	struct letter letters[] = { { text, 'a' }, { text, 'b' }, { text, 'c' }, { text, 'd' } };
 	struct blocker blocker;
@@ -108,9 +105,8 @@ static void runs_first_jobs_before_others_and_in_their_order(void **state)
 	assert_string_equal(text, "cdab");
 }
 
-static void refuses_jobs_when_the_queue_is_full(void **state)
+TEST_CASE(refuses_jobs_when_the_queue_is_full)
 {
-	(void)state;
 	struct blocker blocker;
 	_Atomic int count = 0;
 	blocker_init(&blocker);
@@ -134,9 +130,8 @@ static void refuses_jobs_when_the_queue_is_full(void **state)
 	assert_int_equal(atomic_load(&count), 2);
 }
 
-static void accepts_jobs_again_when_the_queue_has_space(void **state)
+TEST_CASE(accepts_jobs_again_when_the_queue_has_space)
 {
-	(void)state;
 	struct blocker first, second;
 	_Atomic int count = 0;
 	blocker_init(&first);
@@ -154,9 +149,8 @@ static void accepts_jobs_again_when_the_queue_has_space(void **state)
 	assert_int_equal(atomic_load(&count), 1);
 }
 
-static void runs_as_many_jobs_at_once_as_it_has_threads(void **state)
+TEST_CASE(runs_as_many_jobs_at_once_as_it_has_threads)
 {
-	(void)state;
 	struct blocker blocker;
 	blocker_init(&blocker);
 	struct worker_pool *pool = worker_pool_new("test", 3, 3);
@@ -186,9 +180,8 @@ static void record(void *arg)
 	note->journal->order[note->journal->count++] = note->number;
 }
 
-static void one_thread_keeps_the_order_of_jobs(void **state)
+TEST_CASE(one_thread_keeps_the_order_of_jobs)
 {
-	(void)state;
 	struct journal journal = { .count = 0 };
 	struct note notes[100];
 	struct worker_pool *pool = worker_pool_new("test", 1, 100);
@@ -201,9 +194,8 @@ static void one_thread_keeps_the_order_of_jobs(void **state)
 		assert_int_equal(journal.order[i], i);
 }
 
-static void drains_the_queue_before_it_stops(void **state)
+TEST_CASE(drains_the_queue_before_it_stops)
 {
-	(void)state;
 	struct blocker blocker;
 	_Atomic int count = 0;
 	blocker_init(&blocker);
@@ -225,9 +217,8 @@ static void read_name(void *arg)
 	pthread_getname_np(pthread_self(), arg, THREAD_NAME_SIZE);
 }
 
-static void names_its_threads(void **state)
+TEST_CASE(names_its_threads)
 {
-	(void)state;
 	char name[THREAD_NAME_SIZE] = "";
 	struct worker_pool *pool = worker_pool_new("twelve_chars", 1, 1);
 	assert_int_equal(worker_pool_submit(pool, read_name, name), OK);
@@ -235,25 +226,9 @@ static void names_its_threads(void **state)
 	assert_string_equal(name, "twelve_chars-0");
 }
 
-static void free_accepts_null(void **state)
+TEST_CASE(free_accepts_null)
 {
-	(void)state;
 	worker_pool_free(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_every_job_once),
-		cmocka_unit_test(runs_first_jobs_before_others_and_in_their_order),
-		cmocka_unit_test(refuses_jobs_when_the_queue_is_full),
-		cmocka_unit_test(limited_jobs_leave_capacity_to_others),
-		cmocka_unit_test(accepts_jobs_again_when_the_queue_has_space),
-		cmocka_unit_test(runs_as_many_jobs_at_once_as_it_has_threads),
-		cmocka_unit_test(one_thread_keeps_the_order_of_jobs),
-		cmocka_unit_test(drains_the_queue_before_it_stops),
-		cmocka_unit_test(names_its_threads),
-		cmocka_unit_test(free_accepts_null),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -75,15 +75,13 @@ static void assert_round_trip(struct redirect_event *event)
 	free(event);
 }
 
-static void decodes_what_it_encoded(void **state)
+TEST_CASE(decodes_what_it_encoded)
 {
-	(void)state;
 	assert_round_trip(small_event());
 }
 
-static void encodes_the_largest_event(void **state)
+TEST_CASE(encodes_the_largest_event)
 {
-	(void)state;
 	assert_round_trip(large_event());
 }
 
@@ -107,9 +105,8 @@ static void assert_refused(struct redirect_event *event, const char *field)
 		assert_refused(event, (field));                                                    \
 	} while (0)
 
-static void names_the_invalid_number(void **state)
+TEST_CASE(names_the_invalid_number)
 {
-	(void)state;
 	ASSERT_REFUSED_WITH(occurred_at_us, 0, "occurred_at_us");
 	ASSERT_REFUSED_WITH(occurred_at_us, -1, "occurred_at_us");
 	ASSERT_REFUSED_WITH(occurred_at_us, INT64_C(253402300800000000), "occurred_at_us");
@@ -122,9 +119,8 @@ static void names_the_invalid_number(void **state)
 	ASSERT_REFUSED_WITH(method, 3, "method");
 }
 
-static void names_the_invalid_text(void **state)
+TEST_CASE(names_the_invalid_text)
 {
-	(void)state;
 	ASSERT_REFUSED_WITH(slug[0], '\0', "slug");
 	ASSERT_REFUSED_WITH(slug[0], '/', "slug");
 	ASSERT_REFUSED_WITH(user_agent[0], '\xff', "user_agent");
@@ -136,9 +132,8 @@ static void names_the_invalid_text(void **state)
 	ASSERT_REFUSED_WITH(client_network[0], '\xc0', "client_network");
 }
 
-static void accepts_the_click_of_a_process_that_was_suspended_for_an_hour(void **state)
+TEST_CASE(accepts_the_click_of_a_process_that_was_suspended_for_an_hour)
 {
-	(void)state;
 	char reason[REDIRECT_EVENT_REASON_SIZE];
 	struct redirect_event *event = small_event();
 	struct redirect_event *back = mem_zero(sizeof(*back));
@@ -177,9 +172,8 @@ static void assert_message_refused(const Waymark__V1__RedirectEvent *message, co
 	free(out);
 }
 
-static void refuses_ids_and_hashes_of_another_length(void **state)
+TEST_CASE(refuses_ids_and_hashes_of_another_length)
 {
-	(void)state;
 	Waymark__V1__RedirectEvent message = foreign_event();
 	assert_message_refused(&message, NULL);
 	message.event_id.len = 15;
@@ -192,17 +186,15 @@ static void refuses_ids_and_hashes_of_another_length(void **state)
 	assert_message_refused(&message, "visitor_hash");
 }
 
-static void refuses_numbers_that_postgresql_would_refuse(void **state)
+TEST_CASE(refuses_numbers_that_postgresql_would_refuse)
 {
-	(void)state;
 	Waymark__V1__RedirectEvent message = foreign_event();
 	message.latency_us = UINT32_C(2147483648);
 	assert_message_refused(&message, "latency_us");
 }
 
-static void refuses_a_text_longer_than_its_limit(void **state)
+TEST_CASE(refuses_a_text_longer_than_its_limit)
 {
-	(void)state;
 	char text[REDIRECT_EVENT_USER_AGENT_MAX + 2];
 	fill(text, sizeof(text), 'a');
 	Waymark__V1__RedirectEvent message = foreign_event();
@@ -212,9 +204,8 @@ static void refuses_a_text_longer_than_its_limit(void **state)
 	assert_message_refused(&message, NULL);
 }
 
-static void refuses_a_nul_inside_a_text(void **state)
+TEST_CASE(refuses_a_nul_inside_a_text)
 {
-	(void)state;
 	struct redirect_event *event = small_event();
 	memcpy(event->user_agent, "curl/8.0", 9);
 	struct strbuf bytes;
@@ -232,9 +223,8 @@ static void refuses_a_nul_inside_a_text(void **state)
 	free(event);
 }
 
-static void refuses_empty_random_and_oversized_input(void **state)
+TEST_CASE(refuses_empty_random_and_oversized_input)
 {
-	(void)state;
 	char reason[REDIRECT_EVENT_REASON_SIZE];
 	struct redirect_event *out = mem_zero(sizeof(*out));
 	assert_int_equal(redirect_event_decode("", 0, out, reason), ERR_INVALID);
@@ -249,9 +239,8 @@ static void refuses_empty_random_and_oversized_input(void **state)
 	free(out);
 }
 
-static void skips_unknown_fields_of_a_newer_sender(void **state)
+TEST_CASE(skips_unknown_fields_of_a_newer_sender)
 {
-	(void)state;
 	/*
 	 * Field 1000 with text, field 1001 with a number, then one of 64 bits and one of 32 bits.
 	 */
@@ -273,20 +262,4 @@ static void skips_unknown_fields_of_a_newer_sender(void **state)
 	free(event);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decodes_what_it_encoded),
-		cmocka_unit_test(encodes_the_largest_event),
-		cmocka_unit_test(names_the_invalid_number),
-		cmocka_unit_test(names_the_invalid_text),
-		cmocka_unit_test(accepts_the_click_of_a_process_that_was_suspended_for_an_hour),
-		cmocka_unit_test(refuses_ids_and_hashes_of_another_length),
-		cmocka_unit_test(refuses_numbers_that_postgresql_would_refuse),
-		cmocka_unit_test(refuses_a_text_longer_than_its_limit),
-		cmocka_unit_test(refuses_a_nul_inside_a_text),
-		cmocka_unit_test(refuses_empty_random_and_oversized_input),
-		cmocka_unit_test(skips_unknown_fields_of_a_newer_sender),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,9 +5,8 @@
 #include "lib/clicks/referrer.h"
 #include "tests/support/test.h"
 
-static void finds_the_host_of_each_referrer(void **state)
+TEST_CASE(finds_the_host_of_each_referrer)
 {
-	(void)state;
 	static const struct {
 		const char *referrer, *host;
 	} cases[] = {
@@ -48,9 +47,8 @@ static void finds_the_host_of_each_referrer(void **state)
 	}
 }
 
-static void omits_a_host_that_does_not_fit(void **state)
+TEST_CASE(omits_a_host_that_does_not_fit)
 {
-	(void)state;
 	char referrer[300] = "https://";
 	char host[256];
 	memset(referrer + 8, 'a', 256);
@@ -61,9 +59,8 @@ static void omits_a_host_that_does_not_fit(void **state)
 	assert_int_equal(strlen(host), 255);
 }
 
-static void keeps_nothing_of_a_page_that_may_hold_a_secret(void **state)
+TEST_CASE(keeps_nothing_of_a_page_that_may_hold_a_secret)
 {
-	(void)state;
 	static const struct {
 		const char *referrer, *page;
 	} cases[] = {
@@ -90,9 +87,8 @@ static void keeps_nothing_of_a_page_that_may_hold_a_secret(void **state)
 	}
 }
 
-static void cuts_a_long_path_but_never_a_host(void **state)
+TEST_CASE(cuts_a_long_path_but_never_a_host)
 {
-	(void)state;
 	char page[20];
 	referrer_page("https://example.com/a/b/c", page, sizeof(page));
 	assert_string_equal(page, "https://example.com");
@@ -100,13 +96,4 @@ static void cuts_a_long_path_but_never_a_host(void **state)
 	assert_string_equal(page, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_host_of_each_referrer),
-		cmocka_unit_test(omits_a_host_that_does_not_fit),
-		cmocka_unit_test(keeps_nothing_of_a_page_that_may_hold_a_secret),
-		cmocka_unit_test(cuts_a_long_path_but_never_a_host),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -43,9 +43,8 @@ static enum err add(struct fixture *f, int64_t time_us, const char *readable)
 	return err;
 }
 
-static void quarters_count_at_their_points_within_the_range(void **state)
+TEST_CASE(quarters_count_at_their_points_within_the_range)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f);
 	/* 5:15 is before the range; 5:30, 5:45, 6:00, 23:45. */
@@ -62,9 +61,8 @@ static void quarters_count_at_their_points_within_the_range(void **state)
 	assert_int_equal(f.sums[2].humans, 4 + 8);
 }
 
-static void sums_count_at_the_point_of_their_time(void **state)
+TEST_CASE(sums_count_at_the_point_of_their_time)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f);
 	const struct statistics_sums one = { 1, 2, 3 };
@@ -80,9 +78,8 @@ static void sums_count_at_the_point_of_their_time(void **state)
 	assert_int_equal(f.sums[0].humans, 0);
 }
 
-static void points_may_be_as_short_as_quarters(void **state)
+TEST_CASE(points_may_be_as_short_as_quarters)
 {
-	(void)state;
 	int64_t quarters[ROLLUP_POINTS_QUARTERS];
 	struct statistics_sums sums[ROLLUP_POINTS_QUARTERS];
 	struct fixture f;
@@ -95,9 +92,8 @@ static void points_may_be_as_short_as_quarters(void **state)
 		assert_int_equal(sums[i].humans, i == 0 ? 7 : i == 95 ? 9 : 0);
 }
 
-static void a_list_with_anything_but_quarters_is_invalid(void **state)
+TEST_CASE(a_list_with_anything_but_quarters_is_invalid)
 {
-	(void)state;
 	static const char *const lists[] = { "1|2|3|96", "1|2|3|100",     "1|2|3|", "1|2|3|-1",
 		                             "1|2|3|1x", "1|2|3|(other)", "1|2|3",  "1|2|3|1;" };
 	struct fixture f;
@@ -106,13 +102,4 @@ static void a_list_with_anything_but_quarters_is_invalid(void **state)
 		assert_int_equal(add(&f, NOW, lists[i]), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quarters_count_at_their_points_within_the_range),
-		cmocka_unit_test(sums_count_at_the_point_of_their_time),
-		cmocka_unit_test(points_may_be_as_short_as_quarters),
-		cmocka_unit_test(a_list_with_anything_but_quarters_is_invalid),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

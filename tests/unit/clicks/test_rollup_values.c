@@ -47,9 +47,8 @@ static void add(struct rollup_values *values, const struct statistics_sums *tota
 
 /* --- lists --- */
 
-static void a_list_is_read_entry_by_entry(void **state)
+TEST_CASE(a_list_is_read_entry_by_entry)
 {
-	(void)state;
 	char *list = pack("3|0|2|DE;-1|999999999999999999|-0|");
 	const char *rest = rollup_list_begin(list);
 	struct rollup_list_entry entry;
@@ -66,9 +65,8 @@ static void a_list_is_read_entry_by_entry(void **state)
 	assert_int_equal(rollup_list_next(&rest, &entry), ERR_NOT_FOUND);
 }
 
-static void a_broken_list_is_invalid(void **state)
+TEST_CASE(a_broken_list_is_invalid)
 {
-	(void)state;
 	static const char *const lists[] = {
 		"1",         "DE",         ";",
 		"|||",       "1|2|",       "1|2|3",
@@ -83,9 +81,8 @@ static void a_broken_list_is_invalid(void **state)
 	}
 }
 
-static void a_value_longer_than_any_stored_one_is_invalid(void **state)
+TEST_CASE(a_value_longer_than_any_stored_one_is_invalid)
 {
-	(void)state;
 	char list[VISIT_FILTER_VALUE_SIZE + 16];
 	for (int len = VISIT_FILTER_VALUE_SIZE - 1; len <= VISIT_FILTER_VALUE_SIZE; len++) {
 		struct rollup_values *values = rollup_values_new();
@@ -96,9 +93,8 @@ static void a_value_longer_than_any_stored_one_is_invalid(void **state)
 	}
 }
 
-static void sums_that_overflow_are_invalid(void **state)
+TEST_CASE(sums_that_overflow_are_invalid)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	assert_int_equal(rollup_values_add(values, "DE", SUMS(INT64_MAX, 0, 0)), OK);
 	assert_int_equal(rollup_values_add(values, "DE", SUMS(1, 0, 0)), ERR_INVALID);
@@ -107,9 +103,8 @@ static void sums_that_overflow_are_invalid(void **state)
 
 /* --- values --- */
 
-static void lists_and_visits_add_up_and_the_rest_has_no_value(void **state)
+TEST_CASE(lists_and_visits_add_up_and_the_rest_has_no_value)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	add(values, SUMS(10, 5, 7), "4|2|1|DE;1|0|1|AT");
 	add(values, SUMS(3, 0, 0), "2|0|0|AT;1|0|0|AT");
@@ -124,9 +119,8 @@ static void lists_and_visits_add_up_and_the_rest_has_no_value(void **state)
 	rollup_values_free(values);
 }
 
-static void the_most_visited_values_come_first_and_ties_are_ordered_by_bytes(void **state)
+TEST_CASE(the_most_visited_values_come_first_and_ties_are_ordered_by_bytes)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	static const char list[] = "2|0|0|\xc3\xa4;2|0|0|z;2|0|0|Z;1|9|0|b;0|1|0|bot;5|0|0|(other)";
 	add(values, SUMS(12, 10, 0), list);
@@ -148,9 +142,8 @@ static void the_most_visited_values_come_first_and_ties_are_ordered_by_bytes(voi
 	rollup_values_free(values);
 }
 
-static void negative_counts_cancel_and_are_not_listed(void **state)
+TEST_CASE(negative_counts_cancel_and_are_not_listed)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	add(values, SUMS(5, 1, 0), "4|1|0|DE;1|0|0|AT");
 	add(values, SUMS(-4, -1, 0), "-4|-1|0|DE");
@@ -163,9 +156,8 @@ static void negative_counts_cancel_and_are_not_listed(void **state)
 	rollup_values_free(values);
 }
 
-static void only_named_values_are_kept(void **state)
+TEST_CASE(only_named_values_are_kept)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	rollup_values_name(values, "DE");
 	rollup_values_name(values, "");
@@ -193,9 +185,8 @@ static int64_t fill(struct rollup_values *values, int64_t from, int64_t to)
 	return all;
 }
 
-static void a_hundred_thousand_values_are_exact(void **state)
+TEST_CASE(a_hundred_thousand_values_are_exact)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	fill(values, 0, ROLLUP_VALUES_MAX - 1);
 	fill(values, 0, ROLLUP_VALUES_MAX - 1);
@@ -210,9 +201,8 @@ static void a_hundred_thousand_values_are_exact(void **state)
 	rollup_values_free(values);
 }
 
-static void beyond_the_limit_the_rarest_values_are_counted_together(void **state)
+TEST_CASE(beyond_the_limit_the_rarest_values_are_counted_together)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	add(values, SUMS(1000000, 0, 0), "1000000|0|0|often");
 	int64_t all = 1000000 + fill(values, 0, 3 * ROLLUP_VALUES_MAX);
@@ -233,9 +223,8 @@ static void beyond_the_limit_the_rarest_values_are_counted_together(void **state
 	rollup_values_free(values);
 }
 
-static void the_text_of_long_values_is_bounded(void **state)
+TEST_CASE(the_text_of_long_values_is_bounded)
 {
-	(void)state;
 	struct rollup_values *values = rollup_values_new();
 	char value[VISIT_FILTER_VALUE_SIZE];
 	for (int n = 0; n < 60000; n++) {
@@ -248,20 +237,4 @@ static void the_text_of_long_values_is_bounded(void **state)
 	rollup_values_free(values);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_is_read_entry_by_entry),
-		cmocka_unit_test(a_broken_list_is_invalid),
-		cmocka_unit_test(a_value_longer_than_any_stored_one_is_invalid),
-		cmocka_unit_test(sums_that_overflow_are_invalid),
-		cmocka_unit_test(lists_and_visits_add_up_and_the_rest_has_no_value),
-		cmocka_unit_test(the_most_visited_values_come_first_and_ties_are_ordered_by_bytes),
-		cmocka_unit_test(negative_counts_cancel_and_are_not_listed),
-		cmocka_unit_test(only_named_values_are_kept),
-		cmocka_unit_test(a_hundred_thousand_values_are_exact),
-		cmocka_unit_test(beyond_the_limit_the_rarest_values_are_counted_together),
-		cmocka_unit_test(the_text_of_long_values_is_bounded),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

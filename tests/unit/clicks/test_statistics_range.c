@@ -40,17 +40,15 @@ static void expect(struct statistics_span span, enum statistics_unit unit,
 	expect(span, unit, reach, (const struct expected[]){ __VA_ARGS__ },                        \
 	       ARRAY_SIZE(((const struct expected[]){ __VA_ARGS__ })))
 
-static void whole_days_that_are_finished_need_nothing_else(void **state)
+TEST_CASE(whole_days_that_are_finished_need_nothing_else)
 {
-	(void)state;
 	struct statistics_span span = { NOW, NOW + 3 * DAY };
 	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_DAYS, span.to_us });
 	EXPECT(span, STATISTICS_TOTALS, &all_finished, { STATISTICS_DAYS, span.to_us });
 }
 
-static void a_range_consists_of_edges_hours_and_days(void **state)
+TEST_CASE(a_range_consists_of_edges_hours_and_days)
 {
-	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR + 7, NOW + 3 * DAY + 2 * HOUR + 9 };
 	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_LOG, NOW + 6 * HOUR },
 	       { STATISTICS_HOURS, NOW + DAY }, { STATISTICS_DAYS, NOW + 3 * DAY },
@@ -63,18 +61,16 @@ static void a_range_consists_of_edges_hours_and_days(void **state)
 	       { STATISTICS_LOG, span.to_us });
 }
 
-static void a_range_without_a_whole_bucket_comes_from_the_log_alone(void **state)
+TEST_CASE(a_range_without_a_whole_bucket_comes_from_the_log_alone)
 {
-	(void)state;
 	struct statistics_span span = { NOW + 1, NOW + 2 * HOUR - 1 };
 	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_LOG, span.to_us });
 	span = (struct statistics_span){ NOW + 1, NOW + QUARTER - 1 };
 	EXPECT(span, STATISTICS_TOTALS, &none_finished, { STATISTICS_LOG, span.to_us });
 }
 
-static void days_that_are_not_finished_consist_of_hours(void **state)
+TEST_CASE(days_that_are_not_finished_consist_of_hours)
 {
-	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
 	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
 	EXPECT(span, STATISTICS_VALUES, &reach, { STATISTICS_HOURS, NOW + DAY },
@@ -82,18 +78,16 @@ static void days_that_are_not_finished_consist_of_hours(void **state)
 	EXPECT(span, STATISTICS_VALUES, &none_finished, { STATISTICS_HOURS, span.to_us });
 }
 
-static void a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished(void **state)
+TEST_CASE(a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished)
 {
-	(void)state;
 	struct statistics_span span = { NOW + 5 * QUARTER, NOW + 4 * DAY + 2 * QUARTER + 1 };
 	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
 	EXPECT(span, STATISTICS_SERIES, &reach, { STATISTICS_QUARTERS_OF_DAYS, NOW + 3 * DAY },
 	       { STATISTICS_QUARTERS_OF_HOURS, span.to_us - 1 }, { STATISTICS_LOG, span.to_us });
 }
 
-static void where_hours_are_deleted_days_and_the_log_take_their_place(void **state)
+TEST_CASE(where_hours_are_deleted_days_and_the_log_take_their_place)
 {
-	(void)state;
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
 	struct statistics_reach reach = { .hours_since_us = NOW + 2 * DAY,
 		                          .finished_us = NOW + 9 * DAY };
@@ -133,9 +127,8 @@ static void assert_covers(struct statistics_span span, enum statistics_unit unit
 	assert_int_equal(at_us, span.to_us);
 }
 
-static void every_moment_is_counted_exactly_once(void **state)
+TEST_CASE(every_moment_is_counted_exactly_once)
 {
-	(void)state;
 	srandom(1);
 	for (int i = 0; i < 100000; i++) {
 		struct statistics_span span = { NOW + random() % (4 * DAY), 0 };
@@ -159,9 +152,8 @@ static void expect_countable(struct statistics_span span, enum statistics_unit u
 	assert_int_equal(counted.to_us, to_us);
 }
 
-static void ends_before_the_log_move_down_to_what_is_stored(void **state)
+TEST_CASE(ends_before_the_log_move_down_to_what_is_stored)
 {
-	(void)state;
 	struct statistics_span span = { NOW + HOUR + 5, NOW + 3 * HOUR + QUARTER + 5 };
 	expect_countable(span, STATISTICS_VALUES, NOW, 0, span.from_us, span.to_us);
 	expect_countable(span, STATISTICS_VALUES, 0, 0, span.from_us, span.to_us);
@@ -172,18 +164,4 @@ static void ends_before_the_log_move_down_to_what_is_stored(void **state)
 	                 NOW + 3 * HOUR + QUARTER);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_days_that_are_finished_need_nothing_else),
-		cmocka_unit_test(a_range_consists_of_edges_hours_and_days),
-		cmocka_unit_test(a_range_without_a_whole_bucket_comes_from_the_log_alone),
-		cmocka_unit_test(days_that_are_not_finished_consist_of_hours),
-		cmocka_unit_test(
-			a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished),
-		cmocka_unit_test(where_hours_are_deleted_days_and_the_log_take_their_place),
-		cmocka_unit_test(every_moment_is_counted_exactly_once),
-		cmocka_unit_test(ends_before_the_log_move_down_to_what_is_stored),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,9 +4,8 @@
 #include "lib/clicks/visit_dimension.h"
 #include "tests/support/test.h"
 
-static void every_dimension_is_found_by_its_name(void **state)
+TEST_CASE(every_dimension_is_found_by_its_name)
 {
-	(void)state;
 	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++) {
 		enum visit_dimension found = VISIT_DIMENSION_COUNT;
 		assert_int_equal(visit_dimension_parse(visit_dimension_name(d), &found), OK);
@@ -14,18 +13,16 @@ static void every_dimension_is_found_by_its_name(void **state)
 	}
 }
 
-static void all_dimensions_but_two_are_rolled_up(void **state)
+TEST_CASE(all_dimensions_but_two_are_rolled_up)
 {
-	(void)state;
 	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
 		assert_int_equal(visit_dimension_is_rolled_up(d),
 		                 d != VISIT_DIMENSION_REFERRER_SOURCE &&
 		                         d != VISIT_DIMENSION_BOT_REASON);
 }
 
-static void refuses_other_names(void **state)
+TEST_CASE(refuses_other_names)
 {
-	(void)state;
 	static const char *const others[] = { "",       "total",    "Country",
 		                              "countr", "country ", "referrer" };
 	enum visit_dimension found;
@@ -33,12 +30,4 @@ static void refuses_other_names(void **state)
 		assert_int_equal(visit_dimension_parse(others[i], &found), ERR_NOT_FOUND);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_dimension_is_found_by_its_name),
-		cmocka_unit_test(all_dimensions_but_two_are_rolled_up),
-		cmocka_unit_test(refuses_other_names),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

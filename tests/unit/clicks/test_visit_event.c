@@ -63,9 +63,8 @@ static void fill_all(struct visit_event *event)
 	event->owner_id = INT64_MAX - 1;
 }
 
-static void decodes_what_it_encoded(void **state)
+TEST_CASE(decodes_what_it_encoded)
 {
-	(void)state;
 	void (*const changes[])(struct visit_event *) = { NULL, fill_all };
 	for (size_t i = 0; i < 2; i++) {
 		struct visit_event *event = event_with(changes[i]);
@@ -77,9 +76,8 @@ static void decodes_what_it_encoded(void **state)
 	}
 }
 
-static void encodes_each_tag(void **state)
+TEST_CASE(encodes_each_tag)
 {
-	(void)state;
 	struct visit_event *event = event_with(NULL);
 	event->tags = "spring\x1fn\xc3\xa4her";
 	struct strbuf bytes;
@@ -116,9 +114,8 @@ static void corrupt_the_browser(struct visit_event *event)
 	memcpy(event->browser, "\xff", 2);
 }
 
-static void refuses_an_invalid_visit(void **state)
+TEST_CASE(refuses_an_invalid_visit)
 {
-	(void)state;
 	void (*const changes[])(struct visit_event *) = { remove_the_link, remove_the_time,
 		                                          remove_the_slug, corrupt_the_browser };
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
@@ -133,12 +130,4 @@ static void refuses_an_invalid_visit(void **state)
 	assert_int_equal(visit_event_decode("\x08", 1, &out), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decodes_what_it_encoded),
-		cmocka_unit_test(encodes_each_tag),
-		cmocka_unit_test(refuses_an_invalid_visit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

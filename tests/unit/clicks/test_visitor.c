@@ -22,9 +22,8 @@ static void assert_differ(const uint8_t *a, const uint8_t *b)
 	assert_true(memcmp(a, b, DIGEST_SIZE) != 0);
 }
 
-static void is_the_hmac_of_address_and_user_agent(void **state)
+TEST_CASE(is_the_hmac_of_address_and_user_agent)
 {
-	(void)state;
 	/* python3: hmac.new(salt, ip + b"curl/8.0", "sha256").hexdigest() */
 	uint8_t hash[DIGEST_SIZE];
 	char hex[2 * DIGEST_SIZE + 1];
@@ -34,9 +33,8 @@ static void is_the_hmac_of_address_and_user_agent(void **state)
 	                    "a78cc601f7ca79625ea04ab55c92bc23ec363f7bcba2031418a2f849ad8cc697");
 }
 
-static void changes_with_salt_address_and_user_agent(void **state)
+TEST_CASE(changes_with_salt_address_and_user_agent)
 {
-	(void)state;
 	uint8_t one[DIGEST_SIZE], other[DIGEST_SIZE];
 	hash_with(salt, &ip, "curl/8.0", one);
 	hash_with(salt, &ip, "curl/8.1", other);
@@ -50,18 +48,16 @@ static void changes_with_salt_address_and_user_agent(void **state)
 	assert_differ(one, other);
 }
 
-static void is_the_same_for_the_same_visitor(void **state)
+TEST_CASE(is_the_same_for_the_same_visitor)
 {
-	(void)state;
 	uint8_t one[DIGEST_SIZE], other[DIGEST_SIZE];
 	hash_with(salt, &ip, "curl/8.0", one);
 	hash_with(salt, &ip, "curl/8.0", other);
 	assert_memory_equal(one, other, DIGEST_SIZE);
 }
 
-static void hashes_only_the_part_of_a_user_agent_that_an_event_carries(void **state)
+TEST_CASE(hashes_only_the_part_of_a_user_agent_that_an_event_carries)
 {
-	(void)state;
 	char agent[600];
 	memset(agent, 'a', sizeof(agent) - 1);
 	agent[sizeof(agent) - 1] = '\0';
@@ -75,9 +71,8 @@ static void hashes_only_the_part_of_a_user_agent_that_an_event_carries(void **st
 	assert_differ(one, other);
 }
 
-static void address_and_user_agent_may_be_missing(void **state)
+TEST_CASE(address_and_user_agent_may_be_missing)
 {
-	(void)state;
 	const struct client_ip unknown = { 0 };
 	uint8_t one[DIGEST_SIZE], other[DIGEST_SIZE];
 	hash_with(salt, &unknown, NULL, one);
@@ -85,14 +80,4 @@ static void address_and_user_agent_may_be_missing(void **state)
 	assert_memory_equal(one, other, DIGEST_SIZE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_the_hmac_of_address_and_user_agent),
-		cmocka_unit_test(changes_with_salt_address_and_user_agent),
-		cmocka_unit_test(is_the_same_for_the_same_visitor),
-		cmocka_unit_test(hashes_only_the_part_of_a_user_agent_that_an_event_carries),
-		cmocka_unit_test(address_and_user_agent_may_be_missing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -34,9 +34,8 @@ static double stddev_of(const double *values, size_t count, double *mean)
 	return sqrt(squares / (double)(count - 1));
 }
 
-static void agrees_with_the_two_pass_algorithm(void **state)
+TEST_CASE(agrees_with_the_two_pass_algorithm)
 {
-	(void)state;
 	double mean, stddev = stddev_of(latencies, COUNT, &mean);
 	struct welford w = of(latencies, COUNT);
 	assert_int_equal(w.n, COUNT);
@@ -44,9 +43,8 @@ static void agrees_with_the_two_pass_algorithm(void **state)
 	assert_close(welford_stddev(&w), stddev);
 }
 
-static void merging_gives_the_same_result_at_every_split(void **state)
+TEST_CASE(merging_gives_the_same_result_at_every_split)
 {
-	(void)state;
 	struct welford whole = of(latencies, COUNT);
 	for (size_t cut = 0; cut <= COUNT; cut++) {
 		struct welford left = of(latencies, cut);
@@ -58,41 +56,28 @@ static void merging_gives_the_same_result_at_every_split(void **state)
 	}
 }
 
-static void merges_two_empty_states(void **state)
+TEST_CASE(merges_two_empty_states)
 {
-	(void)state;
 	struct welford a = { 0 }, b = { 0 };
 	welford_merge(&a, &b);
 	assert_int_equal(a.n, 0);
 	assert_true(a.mean == 0 && a.m2 == 0);
 }
 
-static void deviation_of_fewer_than_two_values_is_zero(void **state)
+TEST_CASE(deviation_of_fewer_than_two_values_is_zero)
 {
-	(void)state;
 	struct welford w = { 0 };
 	assert_true(welford_stddev(&w) == 0);
 	welford_add(&w, 5);
 	assert_true(welford_stddev(&w) == 0);
 }
 
-static void stays_precise_far_from_zero(void **state)
+TEST_CASE(stays_precise_far_from_zero)
 {
-	(void)state;
 	/* A plain sum of squares would lose all significant digits here. */
 	const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
 	struct welford w = of(values, 4);
 	assert_close(welford_stddev(&w), sqrt(30));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_the_two_pass_algorithm),
-		cmocka_unit_test(merging_gives_the_same_result_at_every_split),
-		cmocka_unit_test(merges_two_empty_states),
-		cmocka_unit_test(deviation_of_fewer_than_two_values_is_zero),
-		cmocka_unit_test(stays_precise_far_from_zero),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -26,9 +26,8 @@ static void check_weight(const char *list, int weight)
 	check_end(&list);
 }
 
-static void iterates_over_items_with_their_weights(void **state)
+TEST_CASE(iterates_over_items_with_their_weights)
 {
-	(void)state;
 	const char *list = "text/html, Application/JSON;q=0.9 ,\t*/*;q=0";
 	check_next(&list, "text/html", 1000);
 	check_next(&list, "application/json", 900);
@@ -36,9 +35,8 @@ static void iterates_over_items_with_their_weights(void **state)
 	check_end(&list);
 }
 
-static void skips_empty_items(void **state)
+TEST_CASE(skips_empty_items)
 {
-	(void)state;
 	const char *list = " ,, de-AT , ,en ,";
 	check_next(&list, "de-AT", 1000);
 	check_next(&list, "en", 1000);
@@ -49,9 +47,8 @@ static void skips_empty_items(void **state)
 	check_end(&list);
 }
 
-static void parses_weights_in_thousandths(void **state)
+TEST_CASE(parses_weights_in_thousandths)
 {
-	(void)state;
 	check_weight("a;q=1", 1000);
 	check_weight("a;q=1.000", 1000);
 	check_weight("a;q=0.", 0);
@@ -61,9 +58,8 @@ static void parses_weights_in_thousandths(void **state)
 	check_weight("a ; Q=0.5 ", 500);
 }
 
-static void finds_the_weight_among_other_parameters(void **state)
+TEST_CASE(finds_the_weight_among_other_parameters)
 {
-	(void)state;
 	check_weight("a;level=1;q=0.5", 500);
 	check_weight("a;level=1; \tq=0.5;x=y", 500);
 	check_weight("a;level=1", 1000);
@@ -71,9 +67,8 @@ static void finds_the_weight_among_other_parameters(void **state)
 	check_weight("a;;q=0.5", 500);
 }
 
-static void marks_malformed_weights(void **state)
+TEST_CASE(marks_malformed_weights)
 {
-	(void)state;
 	static const char *const malformed[] = { "a;q=",     "a;q=2",  "a;q=1.5", "a;q=0.1234",
 		                                 "a;q=0.5x", "a;q=.5", "a;q=-1",  "a;q=0x1",
 		                                 "a;q=0.a",  "a;q=0 5" };
@@ -85,24 +80,12 @@ static void marks_malformed_weights(void **state)
 	}
 }
 
-static void compares_names_ignoring_case(void **state)
+TEST_CASE(compares_names_ignoring_case)
 {
-	(void)state;
 	struct http_accept_item item = { .name = "Text/HTML;q=1", .len = 9 };
 	assert_true(http_accept_is(&item, "text/html"));
 	assert_false(http_accept_is(&item, "text/htm"));
 	assert_false(http_accept_is(&item, "text/html;"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(iterates_over_items_with_their_weights),
-		cmocka_unit_test(skips_empty_items),
-		cmocka_unit_test(parses_weights_in_thousandths),
-		cmocka_unit_test(finds_the_weight_among_other_parameters),
-		cmocka_unit_test(marks_malformed_weights),
-		cmocka_unit_test(compares_names_ignoring_case),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -43,9 +43,8 @@ static unsigned send_for_flow(const struct http_fixture *f, unsigned flow, size_
 	return response.status;
 }
 
-static void bounds_the_memory_of_the_bodies_of_one_flow(void **state)
+TEST_CASE(bounds_the_memory_of_the_bodies_of_one_flow)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_server_config config = http_fixture_config();
 	int fds[HELD_MAX], fd;
@@ -74,9 +73,8 @@ static bool admit(void *ctx, struct http_exchange *x)
 	return false;
 }
 
-static void asks_for_admission_before_it_reads_a_large_body(void **state)
+TEST_CASE(asks_for_admission_before_it_reads_a_large_body)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	struct http_server_config config = http_fixture_config();
@@ -107,11 +105,4 @@ static void asks_for_admission_before_it_reads_a_large_body(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bounds_the_memory_of_the_bodies_of_one_flow),
-		cmocka_unit_test(asks_for_admission_before_it_reads_a_large_body),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

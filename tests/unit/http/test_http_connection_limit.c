@@ -18,9 +18,8 @@ static bool is_allowed(struct http_connection_limit *limit, const struct client_
 	return http_connection_limit_decide(limit, peer) == HTTP_CONNECTION_ALLOWED;
 }
 
-static void counts_connections_overall_and_per_address(void **state)
+TEST_CASE(counts_connections_overall_and_per_address)
 {
-	(void)state;
 	struct http_connection_limit *limit = http_connection_limit_new(4, 2, NULL);
 	struct client_ip a = ip_of("203.0.113.1"), b = ip_of("203.0.113.2"),
 			 c = ip_of("203.0.113.3");
@@ -41,9 +40,8 @@ static void counts_connections_overall_and_per_address(void **state)
 }
 
 /* Evicted connections are counted until the library has closed them. */
-static void refuses_connections_while_too_many_are_being_evicted(void **state)
+TEST_CASE(refuses_connections_while_too_many_are_being_evicted)
 {
-	(void)state;
 	struct http_connection_limit *limit = http_connection_limit_new(1, 0, NULL);
 	struct client_ip ip = ip_of("203.0.113.1");
 	unsigned above = 0;
@@ -60,9 +58,8 @@ static void refuses_connections_while_too_many_are_being_evicted(void **state)
 	http_connection_limit_free(limit);
 }
 
-static void counts_a_whole_ipv6_network_as_one_address(void **state)
+TEST_CASE(counts_a_whole_ipv6_network_as_one_address)
 {
-	(void)state;
 	struct http_connection_limit *limit = http_connection_limit_new(10, 1, NULL);
 	struct client_ip a = ip_of("2001:db8::1"), neighbour = ip_of("2001:db8::ffff:1"),
 			 other = ip_of("2001:db8:0:1::1");
@@ -74,9 +71,8 @@ static void counts_a_whole_ipv6_network_as_one_address(void **state)
 	http_connection_limit_free(limit);
 }
 
-static void does_not_limit_trusted_or_unknown_addresses(void **state)
+TEST_CASE(does_not_limit_trusted_or_unknown_addresses)
 {
-	(void)state;
 	struct client_ip_ranges trusted;
 	assert_int_equal(client_ip_ranges_parse("10.0.0.0/8", &trusted), OK);
 	struct http_connection_limit *limit = http_connection_limit_new(10, 1, &trusted);
@@ -91,9 +87,8 @@ static void does_not_limit_trusted_or_unknown_addresses(void **state)
 }
 
 /* Removal moves entries. Compares the table with a plain array after random operations. */
-static void agrees_with_a_simple_model(void **state)
+TEST_CASE(agrees_with_a_simple_model)
 {
-	(void)state;
 	enum { ADDRESSES = 300, CONNECTIONS = 400, PER_IP = 3 };
 	struct http_connection_limit *limit = http_connection_limit_new(CONNECTIONS, PER_IP, NULL);
 	unsigned counts[ADDRESSES] = { 0 };
@@ -120,14 +115,4 @@ static void agrees_with_a_simple_model(void **state)
 	http_connection_limit_free(limit);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_connections_overall_and_per_address),
-		cmocka_unit_test(refuses_connections_while_too_many_are_being_evicted),
-		cmocka_unit_test(counts_a_whole_ipv6_network_as_one_address),
-		cmocka_unit_test(does_not_limit_trusted_or_unknown_addresses),
-		cmocka_unit_test(agrees_with_a_simple_model),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

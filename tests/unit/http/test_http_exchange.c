@@ -12,9 +12,8 @@ static void start(struct http_fixture *f, http_handler handler)
 	http_fixture_start(f, http_fixture_config(), handler);
 }
 
-static void passes_raw_paths_and_queries(void **state)
+TEST_CASE(passes_raw_paths_and_queries)
 {
-	(void)state;
 	static const char *const cases[][2] = {
 		{ "/a%00b", "GET /a%00b ?" },
 		{ "/a%2fb%0d%0a", "GET /a%2fb%0d%0a ?" },
@@ -42,9 +41,8 @@ static void passes_raw_paths_and_queries(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void parses_the_methods(void **state)
+TEST_CASE(parses_the_methods)
 {
-	(void)state;
 	static const char *const methods[] = { "GET",     "POST", "PUT",   "PATCH", "DELETE",
 		                               "OPTIONS", "BREW", "TRACE", "get" };
 	struct http_fixture f;
@@ -60,9 +58,8 @@ static void parses_the_methods(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void sends_the_length_but_no_body_to_head(void **state)
+TEST_CASE(sends_the_length_but_no_body_to_head)
 {
-	(void)state;
 	struct http_fixture f;
 	start(&f, NULL);
 	int fd = http_fixture_connect(&f);
@@ -80,9 +77,8 @@ static void sends_the_length_but_no_body_to_head(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void keeps_a_valid_request_id_or_creates_one(void **state)
+TEST_CASE(keeps_a_valid_request_id_or_creates_one)
 {
-	(void)state;
 	struct http_fixture f;
 	start(&f, NULL);
 	static const char *const kept[] = {
@@ -131,9 +127,8 @@ static enum http_progress inject(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void rejects_header_injection(void **state)
+TEST_CASE(rejects_header_injection)
 {
-	(void)state;
 	struct http_fixture f;
 	start(&f, inject);
 	struct http_fixture_response response;
@@ -158,9 +153,8 @@ static enum http_progress decorate(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void sends_what_the_handler_wrote(void **state)
+TEST_CASE(sends_what_the_handler_wrote)
 {
-	(void)state;
 	struct http_fixture f;
 	start(&f, decorate);
 	struct http_fixture_response response;
@@ -185,9 +179,8 @@ static enum http_progress overflow(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void sends_500_when_the_response_has_too_many_headers(void **state)
+TEST_CASE(sends_500_when_the_response_has_too_many_headers)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	struct http_server_config config = http_fixture_config();
@@ -239,9 +232,8 @@ static enum http_progress check_request(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void shows_the_request_to_the_handler(void **state)
+TEST_CASE(shows_the_request_to_the_handler)
 {
-	(void)state;
 	struct http_fixture f;
 	start(&f, check_request);
 	struct http_fixture_response response;
@@ -269,9 +261,8 @@ static enum http_progress keep_state(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void releases_the_handler_state_once_per_request(void **state)
+TEST_CASE(releases_the_handler_state_once_per_request)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_server_config config = http_fixture_config();
 	http_fixture_start(&f, config, keep_state);
@@ -288,18 +279,4 @@ static void releases_the_handler_state_once_per_request(void **state)
 	assert_int_equal(atomic_load(&f.last_status), 201);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passes_raw_paths_and_queries),
-		cmocka_unit_test(parses_the_methods),
-		cmocka_unit_test(sends_the_length_but_no_body_to_head),
-		cmocka_unit_test(keeps_a_valid_request_id_or_creates_one),
-		cmocka_unit_test(rejects_header_injection),
-		cmocka_unit_test(sends_what_the_handler_wrote),
-		cmocka_unit_test(sends_500_when_the_response_has_too_many_headers),
-		cmocka_unit_test(shows_the_request_to_the_handler),
-		cmocka_unit_test(releases_the_handler_state_once_per_request),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -35,9 +35,8 @@ static enum http_progress send_large_page(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void closes_a_client_that_does_not_read_its_response(void **state)
+TEST_CASE(closes_a_client_that_does_not_read_its_response)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 500;
 	struct http_fixture f;
@@ -52,9 +51,8 @@ static void closes_a_client_that_does_not_read_its_response(void **state)
 }
 
 /* Reads one byte at a time, far below the rate. */
-static void closes_a_client_that_reads_its_response_slowly(void **state)
+TEST_CASE(closes_a_client_that_reads_its_response_slowly)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 10L * HTTP_FIXTURE_DEADLINE_MS;
 	config.send_check_ms = 100;
@@ -91,9 +89,8 @@ static struct http_server_config config_without_deadlines(void)
 	return config;
 }
 
-static void closes_a_half_closed_connection_with_an_incomplete_request(void **state)
+TEST_CASE(closes_a_half_closed_connection_with_an_incomplete_request)
 {
-	(void)state;
 	static const char *const beginnings[] = {
 		"", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\nX",
 		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\na",
@@ -123,9 +120,8 @@ static enum http_progress answer_on_worker(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void answers_a_half_closed_connection_and_closes_it(void **state)
+TEST_CASE(answers_a_half_closed_connection_and_closes_it)
 {
-	(void)state;
 	static const http_handler handlers[] = { NULL, answer_on_worker };
 	static const char *const requests[] = { ASK, ASK ASK ASK, ASK ASK "GET / HT" };
 	static const unsigned counts[] = { 1, 3, 2 };
@@ -225,9 +221,8 @@ static void close_all(const int fds[PLACES])
 		close(fds[i]);
 }
 
-static void evicts_the_longest_idle_connection_for_a_new_one(void **state)
+TEST_CASE(evicts_the_longest_idle_connection_for_a_new_one)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	char rest[16];
@@ -248,9 +243,8 @@ static void evicts_the_longest_idle_connection_for_a_new_one(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void evicts_a_slow_request_for_a_new_connection(void **state)
+TEST_CASE(evicts_a_slow_request_for_a_new_connection)
 {
-	(void)state;
 	static const char *const beginnings[] = {
 		"", "GET / HT", "GET / HTTP/1.1\r\nX: ",
 		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\na"
@@ -275,9 +269,8 @@ static enum http_progress send_large_page_at_large(void *ctx, struct http_exchan
 	return HTTP_COMPLETE;
 }
 
-static void evicts_a_slow_reader_for_a_new_connection(void **state)
+TEST_CASE(evicts_a_slow_reader_for_a_new_connection)
 {
-	(void)state;
 	struct http_fixture f;
 	int fds[PLACES];
 	http_fixture_start(&f, config_with_few_places(), send_large_page_at_large);
@@ -305,9 +298,8 @@ static enum http_progress keep_pending(void *ctx, struct http_exchange *x)
 }
 
 /* A handler at work never loses its connection. */
-static void refuses_connections_while_every_one_is_busy(void **state)
+TEST_CASE(refuses_connections_while_every_one_is_busy)
 {
-	(void)state;
 	struct pending_fixture p = { 0 };
 	int fds[PLACES], refused;
 	http_fixture_start(&p.f, config_with_few_places(), keep_pending);
@@ -328,17 +320,15 @@ static void refuses_connections_while_every_one_is_busy(void **state)
 	http_fixture_stop(&p.f, 1000);
 }
 
-static void rejects_connections_above_the_ceiling_of_an_address(void **state)
+TEST_CASE(rejects_connections_above_the_ceiling_of_an_address)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.connections_per_ip = 3;
 	check_ceiling(config, 3);
 }
 
-static void does_not_limit_trusted_proxies(void **state)
+TEST_CASE(does_not_limit_trusted_proxies)
 {
-	(void)state;
 	struct client_ip_ranges trusted;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &trusted), OK);
 	struct http_server_config config = http_fixture_config();
@@ -354,19 +344,4 @@ static void does_not_limit_trusted_proxies(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes_a_client_that_does_not_read_its_response),
-		cmocka_unit_test(closes_a_client_that_reads_its_response_slowly),
-		cmocka_unit_test(closes_a_half_closed_connection_with_an_incomplete_request),
-		cmocka_unit_test(answers_a_half_closed_connection_and_closes_it),
-		cmocka_unit_test(evicts_the_longest_idle_connection_for_a_new_one),
-		cmocka_unit_test(evicts_a_slow_request_for_a_new_connection),
-		cmocka_unit_test(evicts_a_slow_reader_for_a_new_connection),
-		cmocka_unit_test(refuses_connections_while_every_one_is_busy),
-		cmocka_unit_test(rejects_connections_above_the_ceiling_of_an_address),
-		cmocka_unit_test(does_not_limit_trusted_proxies),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

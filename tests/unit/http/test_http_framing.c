@@ -40,9 +40,8 @@ static void try_rules(struct framing_fixture *framing_fixture, const struct fram
 	http_fixture_stop(&framing_fixture->server, 1000);
 }
 
-static void rejects_every_request_whose_end_is_in_doubt(void **state)
+TEST_CASE(rejects_every_request_whose_end_is_in_doubt)
 {
-	(void)state;
 	struct framing_fixture framing_fixture;
 	struct framing_report report;
 	try_rules(&framing_fixture, framing_rules_bad, framing_rules_bad_count, VARIANTS, &report);
@@ -59,9 +58,8 @@ static void rejects_every_request_whose_end_is_in_doubt(void **state)
 }
 
 /* Control: a guard that rejects everything fails here. */
-static void serves_every_plain_request_and_keeps_its_connection(void **state)
+TEST_CASE(serves_every_plain_request_and_keeps_its_connection)
 {
-	(void)state;
 	struct framing_fixture framing_fixture;
 	struct framing_report report;
 	try_rules(&framing_fixture, framing_rules_good, framing_rules_good_count, GOOD_VARIANTS,
@@ -74,11 +72,4 @@ static void serves_every_plain_request_and_keeps_its_connection(void **state)
 	assert_true(report.distinct >= 300);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rejects_every_request_whose_end_is_in_doubt),
-		cmocka_unit_test(serves_every_plain_request_and_keeps_its_connection),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -11,9 +11,8 @@
  */
 #define HIDDEN "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void closes_the_connection_after_a_line_that_is_no_request(void **state)
+TEST_CASE(closes_the_connection_after_a_line_that_is_no_request)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	const char *const noise[] = { "GET\r\n\r\n" HIDDEN, " / HTTP/1.1\r\nHost: a\r\n\r\n" HIDDEN,
@@ -39,9 +38,8 @@ static enum http_progress send_header_x(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void white_space_around_a_value_is_no_part_of_it(void **state)
+TEST_CASE(white_space_around_a_value_is_no_part_of_it)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), send_header_x);
@@ -52,9 +50,8 @@ static void white_space_around_a_value_is_no_part_of_it(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void sends_505_to_other_major_versions(void **state)
+TEST_CASE(sends_505_to_other_major_versions)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), NULL);
@@ -67,9 +64,8 @@ static void sends_505_to_other_major_versions(void **state)
 }
 
 /* A long head makes the library move its buffer. The guard must still find every part in place. */
-static void accepts_long_heads_in_small_pieces(void **state)
+TEST_CASE(accepts_long_heads_in_small_pieces)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	char request[16384];
@@ -92,9 +88,8 @@ static void accepts_long_heads_in_small_pieces(void **state)
 }
 
 /* Pipelined requests share the library's buffer with the requests behind them. */
-static void accepts_pipelined_requests(void **state)
+TEST_CASE(accepts_pipelined_requests)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int fd = http_fixture_connect(&f);
@@ -115,14 +110,4 @@ static void accepts_pipelined_requests(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes_the_connection_after_a_line_that_is_no_request),
-		cmocka_unit_test(white_space_around_a_value_is_no_part_of_it),
-		cmocka_unit_test(sends_505_to_other_major_versions),
-		cmocka_unit_test(accepts_long_heads_in_small_pieces),
-		cmocka_unit_test(accepts_pipelined_requests),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -48,9 +48,8 @@ static bool machine_has_ipv6(void)
 	return has;
 }
 
-static void listens_on_every_address(void **state)
+TEST_CASE(listens_on_every_address)
 {
-	(void)state;
 	struct http_listener_config config = config_of(NULL, 0, 1);
 	uint16_t port = 0;
 	int fd = -1;
@@ -61,9 +60,8 @@ static void listens_on_every_address(void **state)
 	close(fd);
 }
 
-static void shares_one_port_among_its_sockets(void **state)
+TEST_CASE(shares_one_port_among_its_sockets)
 {
-	(void)state;
 	struct http_listener_config config = config_of("127.0.0.1", 0, 3);
 	uint16_t port = 0;
 	int fds[3] = { -1, -1, -1 };
@@ -90,9 +88,8 @@ static void shares_one_port_among_its_sockets(void **state)
 	close_all(fds, 3);
 }
 
-static void does_not_share_the_port_with_other_sockets(void **state)
+TEST_CASE(does_not_share_the_port_with_other_sockets)
 {
-	(void)state;
 	for (size_t count = 1; count <= 2; count++) {
 		struct http_listener_config config = config_of("127.0.0.1", 0, count);
 		uint16_t port = 0, other = 7;
@@ -108,22 +105,12 @@ static void does_not_share_the_port_with_other_sockets(void **state)
 	}
 }
 
-static void rejects_a_malformed_address(void **state)
+TEST_CASE(rejects_a_malformed_address)
 {
-	(void)state;
 	struct http_listener_config config = config_of("localhost", 0, 1);
 	uint16_t port;
 	int fd;
 	assert_int_equal(http_listener_open(&config, &fd, &port), ERR_UNAVAILABLE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(listens_on_every_address),
-		cmocka_unit_test(shares_one_port_among_its_sockets),
-		cmocka_unit_test(does_not_share_the_port_with_other_sockets),
-		cmocka_unit_test(rejects_a_malformed_address),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

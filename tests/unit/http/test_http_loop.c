@@ -33,9 +33,8 @@ static int64_t send_slowly(int fd, const char *text, int64_t limit_ms)
 	return -1;
 }
 
-static void closes_a_client_that_sends_headers_slowly(void **state)
+TEST_CASE(closes_a_client_that_sends_headers_slowly)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 400;
 	struct http_fixture f;
@@ -59,9 +58,8 @@ static void closes_a_client_that_sends_headers_slowly(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void closes_a_client_that_sends_its_request_line_slowly(void **state)
+TEST_CASE(closes_a_client_that_sends_its_request_line_slowly)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 400;
 	struct http_fixture f;
@@ -80,9 +78,8 @@ static void closes_a_client_that_sends_its_request_line_slowly(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void closes_a_client_that_sends_its_body_slowly(void **state)
+TEST_CASE(closes_a_client_that_sends_its_body_slowly)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 400;
 	struct http_fixture f;
@@ -108,9 +105,8 @@ static void closes_a_client_that_sends_its_body_slowly(void **state)
  * A kept connection has idle_ms for the next request line, and header_deadline_ms from there for
  * the headers.
  */
-static void closes_a_client_that_sends_its_second_request_slowly(void **state)
+TEST_CASE(closes_a_client_that_sends_its_second_request_slowly)
 {
-	(void)state;
 	static const char *const pieces[] = {
 		"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 		"\r\nHost: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -137,9 +133,8 @@ static void closes_a_client_that_sends_its_second_request_slowly(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void closes_a_client_that_never_sends_anything(void **state)
+TEST_CASE(closes_a_client_that_never_sends_anything)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 200;
 	struct http_fixture f;
@@ -152,9 +147,8 @@ static void closes_a_client_that_never_sends_anything(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void closes_idle_connections_and_only_those(void **state)
+TEST_CASE(closes_idle_connections_and_only_those)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 20000;
 	config.idle_ms = 300;
@@ -177,9 +171,8 @@ static void closes_idle_connections_and_only_those(void **state)
 }
 
 /* The library's own epoll loop stalls when exactly 128 events are ready. */
-static void serves_every_one_of_many_simultaneous_connections(void **state)
+TEST_CASE(serves_every_one_of_many_simultaneous_connections)
 {
-	(void)state;
 	static const unsigned counts[] = { 127, 128, 129, 256 };
 	struct http_server_config config = http_fixture_config();
 	config.connections = 300;
@@ -213,16 +206,4 @@ static void serves_every_one_of_many_simultaneous_connections(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes_a_client_that_sends_headers_slowly),
-		cmocka_unit_test(closes_a_client_that_sends_its_request_line_slowly),
-		cmocka_unit_test(closes_a_client_that_sends_its_body_slowly),
-		cmocka_unit_test(closes_a_client_that_sends_its_second_request_slowly),
-		cmocka_unit_test(closes_a_client_that_never_sends_anything),
-		cmocka_unit_test(closes_idle_connections_and_only_those),
-		cmocka_unit_test(serves_every_one_of_many_simultaneous_connections),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

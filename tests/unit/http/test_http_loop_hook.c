@@ -160,9 +160,8 @@ static void expect_completed(int fd)
 	assert_string_equal(response.body, "completed");
 }
 
-static void sends_what_the_hook_completes(void **state)
+TEST_CASE(sends_what_the_hook_completes)
 {
-	(void)state;
 	struct hook_fixture d;
 	start(&d, wait_for_hook);
 	int fd = http_fixture_connect(&d.f);
@@ -184,9 +183,8 @@ static void sends_what_the_hook_completes(void **state)
  * The library reports work all the time then. The loop must neither spin nor starve other
  * connections.
  */
-static void serves_others_while_one_is_pending(void **state)
+TEST_CASE(serves_others_while_one_is_pending)
 {
-	(void)state;
 	struct hook_fixture d;
 	struct http_fixture_response response;
 	start(&d, wait_for_hook);
@@ -226,9 +224,8 @@ static void make_turns(struct hook_fixture *d)
 		http_fixture_request(&d->f, "GET / HTTP/1.1\r\n\r\n", &response);
 }
 
-static void survives_clients_that_close_while_pending(void **state)
+TEST_CASE(survives_clients_that_close_while_pending)
 {
-	(void)state;
 	struct hook_fixture d;
 	start(&d, wait_for_hook);
 	atomic_store(&d.is_paused, true);
@@ -251,9 +248,8 @@ static void survives_clients_that_close_while_pending(void **state)
 	stop(&d);
 }
 
-static void completes_a_suspended_exchange_in_another_thread(void **state)
+TEST_CASE(completes_a_suspended_exchange_in_another_thread)
 {
-	(void)state;
 	struct hook_fixture d;
 	pthread_t thread;
 	start(&d, wait_for_hook);
@@ -291,9 +287,8 @@ static enum http_progress complete_at_once(void *ctx, struct http_exchange *x)
 	return HTTP_PENDING_ON_LOOP;
 }
 
-static void sends_a_response_completed_before_the_handler_returns(void **state)
+TEST_CASE(sends_a_response_completed_before_the_handler_returns)
 {
-	(void)state;
 	struct hook_fixture d;
 	start(&d, complete_at_once);
 	int fd = http_fixture_connect(&d.f);
@@ -307,9 +302,8 @@ static void sends_a_response_completed_before_the_handler_returns(void **state)
  * When the server stops, the hook completes every exchange, including those of connections that
  * were cut.
  */
-static void completes_pending_exchanges_when_the_server_stops(void **state)
+TEST_CASE(completes_pending_exchanges_when_the_server_stops)
 {
-	(void)state;
 	struct hook_fixture d;
 	start(&d, wait_for_hook);
 	atomic_store(&d.is_paused, true);
@@ -325,15 +319,4 @@ static void completes_pending_exchanges_when_the_server_stops(void **state)
 		close(fds[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sends_what_the_hook_completes),
-		cmocka_unit_test(serves_others_while_one_is_pending),
-		cmocka_unit_test(survives_clients_that_close_while_pending),
-		cmocka_unit_test(completes_a_suspended_exchange_in_another_thread),
-		cmocka_unit_test(sends_a_response_completed_before_the_handler_returns),
-		cmocka_unit_test(completes_pending_exchanges_when_the_server_stops),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

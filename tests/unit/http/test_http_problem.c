@@ -26,9 +26,8 @@ static enum http_progress response(void *ctx, struct http_exchange *x)
 	return http_problem_respond(x, 400, "validation", "Two fields are wrong.", &fields);
 }
 
-static void writes_every_invalid_field(void **state)
+TEST_CASE(writes_every_invalid_field)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response got;
 	char value[64];
@@ -46,9 +45,8 @@ static void writes_every_invalid_field(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void omits_unknown_members(void **state)
+TEST_CASE(omits_unknown_members)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response got;
 	http_fixture_start(&f, http_fixture_config(), response);
@@ -60,9 +58,8 @@ static void omits_unknown_members(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void drops_fields_beyond_the_maximum(void **state)
+TEST_CASE(drops_fields_beyond_the_maximum)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response got;
 	http_fixture_start(&f, http_fixture_config(), response);
@@ -76,22 +73,12 @@ static void drops_fields_beyond_the_maximum(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void returns_the_title_of_each_status(void **state)
+TEST_CASE(returns_the_title_of_each_status)
 {
-	(void)state;
 	assert_string_equal(http_problem_title(410), "Gone");
 	assert_string_equal(http_problem_title(429), "Too Many Requests");
 	assert_string_equal(http_problem_title(503), "Service Unavailable");
 	assert_string_equal(http_problem_title(599), "Error");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_every_invalid_field),
-		cmocka_unit_test(omits_unknown_members),
-		cmocka_unit_test(drops_fields_beyond_the_maximum),
-		cmocka_unit_test(returns_the_title_of_each_status),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -18,9 +18,8 @@ static enum err error_of(const char *query, const char *name, size_t size)
 	return http_query_value(query, name, out, size);
 }
 
-static void finds_the_first_value_of_a_name(void **state)
+TEST_CASE(finds_the_first_value_of_a_name)
 {
-	(void)state;
 	check("a=1", "a", "1");
 	check("a=1&b=2&a=3", "b", "2");
 	check("a=1&b=2&a=3", "a", "1");
@@ -34,16 +33,14 @@ static void finds_the_first_value_of_a_name(void **state)
 	check("a+b=1", "a b", "1");
 }
 
-static void decodes_escapes_and_plus_signs(void **state)
+TEST_CASE(decodes_escapes_and_plus_signs)
 {
-	(void)state;
 	check("q=a+b%20c%2B%26%3d", "q", "a b c+&=");
 	check("q=%C3%A4%e2%82%ac", "q", "\303\244\342\202\254");
 }
 
-static void reports_a_missing_name(void **state)
+TEST_CASE(reports_a_missing_name)
 {
-	(void)state;
 	assert_int_equal(error_of("", "a", 64), ERR_NOT_FOUND);
 	assert_int_equal(error_of("b=a", "a", 64), ERR_NOT_FOUND);
 	assert_int_equal(error_of("A=1", "a", 64), ERR_NOT_FOUND);
@@ -51,9 +48,8 @@ static void reports_a_missing_name(void **state)
 	assert_int_equal(error_of("%6=1", "a", 64), ERR_NOT_FOUND);
 }
 
-static void rejects_malformed_escapes_nul_and_invalid_utf8(void **state)
+TEST_CASE(rejects_malformed_escapes_nul_and_invalid_utf8)
 {
-	(void)state;
 	static const char *const queries[] = { "a=%",   "a=%4",    "a=%4g", "a=%g4",    "a=%%",
 		                               "a=%00", "a=x%00y", "a=%ff", "a=%c0%80", "a=\xff" };
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
@@ -61,9 +57,8 @@ static void rejects_malformed_escapes_nul_and_invalid_utf8(void **state)
 			fail_msg("accepted %s", queries[i]);
 }
 
-static void bounds_the_value(void **state)
+TEST_CASE(bounds_the_value)
 {
-	(void)state;
 	char out[4];
 	assert_int_equal(http_query_value("a=123", "a", out, sizeof(out)), OK);
 	assert_string_equal(out, "123");
@@ -71,9 +66,8 @@ static void bounds_the_value(void **state)
 	assert_int_equal(http_query_value("a=", "a", out, 0), ERR_LIMIT);
 }
 
-static void iterates_over_all_pairs_and_continues_after_a_malformed_one(void **state)
+TEST_CASE(iterates_over_all_pairs_and_continues_after_a_malformed_one)
 {
-	(void)state;
 	const char *query = "&&a=1&b%21=x+y&&c&a=%zz&b=long&toolong=1&%zz=1&d=%C3%BC&";
 	char name[4], value[4];
 	static const struct {
@@ -101,15 +95,4 @@ static void iterates_over_all_pairs_and_continues_after_a_malformed_one(void **s
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(iterates_over_all_pairs_and_continues_after_a_malformed_one),
-		cmocka_unit_test(finds_the_first_value_of_a_name),
-		cmocka_unit_test(decodes_escapes_and_plus_signs),
-		cmocka_unit_test(reports_a_missing_name),
-		cmocka_unit_test(rejects_malformed_escapes_nul_and_invalid_utf8),
-		cmocka_unit_test(bounds_the_value),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -37,9 +37,8 @@ static enum http_progress work_until_open(void *ctx, struct http_exchange *x)
 	return HTTP_COMPLETE;
 }
 
-static void runs_blocking_handlers_on_workers(void **state)
+TEST_CASE(runs_blocking_handlers_on_workers)
 {
-	(void)state;
 	struct blocking_fixture g = { 0 };
 	struct http_fixture_response response;
 	http_fixture_start(&g.f, http_fixture_config(), work_until_open);
@@ -61,9 +60,8 @@ static void runs_blocking_handlers_on_workers(void **state)
 	http_fixture_stop(&g.f, 1000);
 }
 
-static void sends_503_when_too_many_requests_wait_for_a_worker(void **state)
+TEST_CASE(sends_503_when_too_many_requests_wait_for_a_worker)
 {
-	(void)state;
 	struct blocking_fixture g = { 0 };
 	struct http_server_config config = http_fixture_config();
 	config.workers = 1;
@@ -93,9 +91,8 @@ static void sends_503_when_too_many_requests_wait_for_a_worker(void **state)
 }
 
 /* The second request waits for 1.2 s and the third for 0.6 s until the worker is free. */
-static void sends_503_to_a_request_that_waited_too_long_for_a_worker(void **state)
+TEST_CASE(sends_503_to_a_request_that_waited_too_long_for_a_worker)
 {
-	(void)state;
 	struct blocking_fixture g = { 0 };
 	struct clock_fake clock;
 	clock_fake_init(&clock, 0);
@@ -150,9 +147,8 @@ static void *complete(void *arg)
 }
 
 /* The other thread resumes at once, so it often runs before the loop suspends the connection. */
-static void sends_a_pending_response_when_another_thread_resumes_it(void **state)
+TEST_CASE(sends_a_pending_response_when_another_thread_resumes_it)
 {
-	(void)state;
 	struct blocking_fixture g = { 0 };
 	http_fixture_start(&g.f, http_fixture_config(), return_pending);
 	pthread_t thread;
@@ -181,9 +177,8 @@ static enum http_progress resume_at_once(void *ctx, struct http_exchange *x)
 	return HTTP_PENDING;
 }
 
-static void sends_a_response_that_was_resumed_before_it_was_pending(void **state)
+TEST_CASE(sends_a_response_that_was_resumed_before_it_was_pending)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), resume_at_once);
@@ -208,9 +203,8 @@ static enum http_progress pend_on_worker(void *ctx, struct http_exchange *x)
 	return HTTP_PENDING;
 }
 
-static void survives_clients_that_close_while_they_wait(void **state)
+TEST_CASE(survives_clients_that_close_while_they_wait)
 {
-	(void)state;
 	struct blocking_fixture g = { 0 };
 	http_fixture_start(&g.f, http_fixture_config(), pend_on_worker);
 	for (unsigned i = 0; i < 50; i++) {
@@ -236,9 +230,8 @@ static enum http_progress always_block(void *ctx, struct http_exchange *x)
 	return HTTP_NEEDS_WORKER;
 }
 
-static void sends_500_for_handlers_that_break_the_rules(void **state)
+TEST_CASE(sends_500_for_handlers_that_break_the_rules)
 {
-	(void)state;
 	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct log *log = log_new("test", LOG_ERROR, nowhere);
 	for (size_t workers = 0; workers < 2; workers++) {
@@ -256,16 +249,4 @@ static void sends_500_for_handlers_that_break_the_rules(void **state)
 	close(nowhere);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_blocking_handlers_on_workers),
-		cmocka_unit_test(sends_503_when_too_many_requests_wait_for_a_worker),
-		cmocka_unit_test(sends_503_to_a_request_that_waited_too_long_for_a_worker),
-		cmocka_unit_test(sends_a_pending_response_when_another_thread_resumes_it),
-		cmocka_unit_test(sends_a_response_that_was_resumed_before_it_was_pending),
-		cmocka_unit_test(survives_clients_that_close_while_they_wait),
-		cmocka_unit_test(sends_500_for_handlers_that_break_the_rules),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -11,9 +11,8 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void never_repeats_an_id(void **state)
+TEST_CASE(never_repeats_an_id)
 {
-	(void)state;
 	enum { COUNT = 50000, SIZE = HTTP_REQUEST_ID_LEN + 1 };
 	struct http_request_id_source first, second;
 	http_request_id_init(&first);
@@ -30,9 +29,8 @@ static void never_repeats_an_id(void **state)
 	free(ids);
 }
 
-static void accepts_only_short_plain_ids(void **state)
+TEST_CASE(accepts_only_short_plain_ids)
 {
-	(void)state;
 	char longest[HTTP_REQUEST_ID_LEN_MAX + 2];
 	memset(longest, 'x', sizeof(longest));
 	longest[HTTP_REQUEST_ID_LEN_MAX] = '\0';
@@ -47,11 +45,4 @@ static void accepts_only_short_plain_ids(void **state)
 		assert_false(http_request_id_is_valid(wrong[i]));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(never_repeats_an_id),
-		cmocka_unit_test(accepts_only_short_plain_ids),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -44,9 +44,8 @@ static void request_with_body(const struct http_fixture *f, size_t len, bool chu
 	close(fd);
 }
 
-static void accepts_bodies_up_to_the_limit(void **state)
+TEST_CASE(accepts_bodies_up_to_the_limit)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), echo);
@@ -62,9 +61,8 @@ static void accepts_bodies_up_to_the_limit(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void rejects_larger_bodies_with_413(void **state)
+TEST_CASE(rejects_larger_bodies_with_413)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	char value[64];
@@ -94,9 +92,8 @@ static void rejects_larger_bodies_with_413(void **state)
 }
 
 /* On other systems a reset discards a response that the client has not read yet. */
-static void does_not_reset_a_client_that_still_sends_when_rejected(void **state)
+TEST_CASE(does_not_reset_a_client_that_still_sends_when_rejected)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	char more[1024];
@@ -116,9 +113,8 @@ static void does_not_reset_a_client_that_still_sends_when_rejected(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void rejects_a_body_before_it_is_sent_after_expect_100_continue(void **state)
+TEST_CASE(rejects_a_body_before_it_is_sent_after_expect_100_continue)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), echo);
@@ -134,9 +130,8 @@ static void rejects_a_body_before_it_is_sent_after_expect_100_continue(void **st
 	http_fixture_stop(&f, 1000);
 }
 
-static void rejects_large_bodies_of_get_and_head(void **state)
+TEST_CASE(rejects_large_bodies_of_get_and_head)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), echo);
@@ -191,9 +186,8 @@ static unsigned request_with_large_body(const struct http_fixture *f)
 	return response.status;
 }
 
-static void bounds_the_memory_of_all_bodies(void **state)
+TEST_CASE(bounds_the_memory_of_all_bodies)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	struct http_server_config config = http_fixture_config();
@@ -217,9 +211,8 @@ static void bounds_the_memory_of_all_bodies(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void rejects_chunks_with_411_where_a_length_is_needed(void **state)
+TEST_CASE(rejects_chunks_with_411_where_a_length_is_needed)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.needs_length = true;
 	struct http_fixture f;
@@ -250,9 +243,8 @@ static void request_with_target(const struct http_fixture *f, size_t len, bool i
 	free(request);
 }
 
-static void rejects_long_targets_with_414(void **state)
+TEST_CASE(rejects_long_targets_with_414)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), echo);
@@ -272,9 +264,8 @@ static void rejects_long_targets_with_414(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void accepts_targets_up_to_the_configured_length(void **state)
+TEST_CASE(accepts_targets_up_to_the_configured_length)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.head_bytes_max = 10240;
 	config.target_bytes_max = 6400;
@@ -292,9 +283,8 @@ static void accepts_targets_up_to_the_configured_length(void **state)
 }
 
 /* The library would parse them into records that take more memory than a connection has. */
-static void accepts_as_many_query_pairs_as_fit_the_target(void **state)
+TEST_CASE(accepts_as_many_query_pairs_as_fit_the_target)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), NULL);
@@ -314,9 +304,8 @@ static void accepts_as_many_query_pairs_as_fit_the_target(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void accepts_as_many_cookies_as_fit_the_head(void **state)
+TEST_CASE(accepts_as_many_cookies_as_fit_the_head)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), echo);
 	static const int lengths[] = { 200, 2000, 8000 };
@@ -349,9 +338,8 @@ static enum http_progress redirect_to_long_url(void *ctx, struct http_exchange *
  * The library builds the head of a response in the memory that the request has left of the
  * connection's.
  */
-static void has_room_for_the_longest_redirect_after_a_large_head(void **state)
+TEST_CASE(has_room_for_the_longest_redirect_after_a_large_head)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), redirect_to_long_url);
 	for (unsigned pairs = 1; pairs <= 4000; pairs += 500) {
@@ -389,9 +377,8 @@ static void request_with_headers(const struct http_fixture *f, unsigned count, u
 	free(request);
 }
 
-static void rejects_large_heads_with_431_and_names_the_limit(void **state)
+TEST_CASE(rejects_large_heads_with_431_and_names_the_limit)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	http_fixture_start(&f, http_fixture_config(), echo);
@@ -418,22 +405,4 @@ static void rejects_large_heads_with_431_and_names_the_limit(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_bodies_up_to_the_limit),
-		cmocka_unit_test(rejects_larger_bodies_with_413),
-		cmocka_unit_test(does_not_reset_a_client_that_still_sends_when_rejected),
-		cmocka_unit_test(rejects_a_body_before_it_is_sent_after_expect_100_continue),
-		cmocka_unit_test(rejects_large_bodies_of_get_and_head),
-		cmocka_unit_test(bounds_the_memory_of_all_bodies),
-		cmocka_unit_test(rejects_chunks_with_411_where_a_length_is_needed),
-		cmocka_unit_test(rejects_long_targets_with_414),
-		cmocka_unit_test(accepts_targets_up_to_the_configured_length),
-		cmocka_unit_test(accepts_as_many_query_pairs_as_fit_the_target),
-		cmocka_unit_test(accepts_as_many_cookies_as_fit_the_head),
-		cmocka_unit_test(has_room_for_the_longest_redirect_after_a_large_head),
-		cmocka_unit_test(rejects_large_heads_with_431_and_names_the_limit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

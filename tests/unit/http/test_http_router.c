@@ -31,9 +31,8 @@ static void check(enum http_method method, const char *path, unsigned right)
 	assert_int_equal(match.route->right, right);
 }
 
-static void finds_the_route_of_a_path_and_method(void **state)
+TEST_CASE(finds_the_route_of_a_path_and_method)
 {
-	(void)state;
 	check(HTTP_GET, "/", 1);
 	check(HTTP_GET, "/api/links", 2);
 	check(HTTP_HEAD, "/api/links", 2);
@@ -43,9 +42,8 @@ static void finds_the_route_of_a_path_and_method(void **state)
 	check(HTTP_DELETE, "/api/links/12", 7);
 }
 
-static void finds_the_route_of_a_path_of_any_depth(void **state)
+TEST_CASE(finds_the_route_of_a_path_of_any_depth)
 {
-	(void)state;
 	struct http_match match;
 	char deep[200] = "/app/";
 	memset(deep + 5, 'x', sizeof(deep) - 6);
@@ -60,9 +58,8 @@ static void finds_the_route_of_a_path_of_any_depth(void **state)
 	assert_int_equal(find(HTTP_GET, "/odd/x", &match), ERR_NOT_FOUND);
 }
 
-static void returns_raw_parameters_in_order(void **state)
+TEST_CASE(returns_raw_parameters_in_order)
 {
-	(void)state;
 	struct http_match match;
 	assert_int_equal(find(HTTP_GET, "/api/links/4%2f2/stats/c%00d", &match), OK);
 	assert_string_equal(match.params[0], "4%2f2");
@@ -72,9 +69,8 @@ static void returns_raw_parameters_in_order(void **state)
 	assert_string_equal(match.params[2], "3");
 }
 
-static void reports_unknown_paths(void **state)
+TEST_CASE(reports_unknown_paths)
 {
-	(void)state;
 	static const char *const paths[] = {
 		"",
 		"x",
@@ -96,9 +92,8 @@ static void reports_unknown_paths(void **state)
 			fail_msg("found \"%s\"", paths[i]);
 }
 
-static void bounds_parameters(void **state)
+TEST_CASE(bounds_parameters)
 {
-	(void)state;
 	char path[128] = "/api/links/";
 	size_t at = strlen(path);
 	memset(path + at, '1', HTTP_ROUTER_PARAM_SIZE - 1);
@@ -109,9 +104,8 @@ static void bounds_parameters(void **state)
 	assert_int_equal(find(HTTP_GET, path, &match), ERR_NOT_FOUND);
 }
 
-static void lists_the_methods_of_a_path(void **state)
+TEST_CASE(lists_the_methods_of_a_path)
 {
-	(void)state;
 	struct http_match match;
 	assert_int_equal(find(HTTP_PUT, "/api/links/12", &match), OK); /* the last route */
 	assert_int_equal(find(HTTP_PUT, "/api/links", &match), ERR_CONFLICT);
@@ -124,15 +118,4 @@ static void lists_the_methods_of_a_path(void **state)
 	assert_string_equal(match.allow, "PUT");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_route_of_a_path_and_method),
-		cmocka_unit_test(finds_the_route_of_a_path_of_any_depth),
-		cmocka_unit_test(returns_raw_parameters_in_order),
-		cmocka_unit_test(reports_unknown_paths),
-		cmocka_unit_test(bounds_parameters),
-		cmocka_unit_test(lists_the_methods_of_a_path),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -44,9 +44,8 @@ static void *open_when_rejected(void *arg)
 	return NULL;
 }
 
-static void finishes_open_requests_when_it_stops(void **state)
+TEST_CASE(finishes_open_requests_when_it_stops)
 {
-	(void)state;
 	struct slow_fixture slow = { .open = 1 };
 	http_fixture_start(&slow.f, http_fixture_config(), work_until_open);
 	int idle = http_fixture_connect(&slow.f);
@@ -78,9 +77,8 @@ static void finishes_open_requests_when_it_stops(void **state)
 	close(idle);
 }
 
-static void cuts_connections_when_the_drain_time_is_over(void **state)
+TEST_CASE(cuts_connections_when_the_drain_time_is_over)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int fd = http_fixture_connect(&f);
@@ -101,9 +99,8 @@ static void cuts_connections_when_the_drain_time_is_over(void **state)
 	close(fd);
 }
 
-static void serves_connections_that_the_kernel_accepted_before_the_stop(void **state)
+TEST_CASE(serves_connections_that_the_kernel_accepted_before_the_stop)
 {
-	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.connections = 300;
 	struct http_fixture f;
@@ -144,9 +141,8 @@ static void request_until_connection_closes(int fd)
 	assert_true(http_fixture_read_to_end(fd, rest, sizeof(rest), HTTP_FIXTURE_DEADLINE_MS));
 }
 
-static void serves_requests_in_lame_duck_mode_and_closes_each_connection(void **state)
+TEST_CASE(serves_requests_in_lame_duck_mode_and_closes_each_connection)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int kept = http_fixture_connect(&f);
@@ -201,9 +197,8 @@ static void *complete_batches(void *arg)
 	return NULL;
 }
 
-static void waits_for_pending_requests_when_it_stops(void **state)
+TEST_CASE(waits_for_pending_requests_when_it_stops)
 {
-	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
 		struct batch_fixture b = { .lock = PTHREAD_MUTEX_INITIALIZER };
 		struct http_server_config config = http_fixture_config();
@@ -229,9 +224,8 @@ static void waits_for_pending_requests_when_it_stops(void **state)
 	}
 }
 
-static void fails_to_start_on_a_port_that_is_in_use(void **state)
+TEST_CASE(fails_to_start_on_a_port_that_is_in_use)
 {
-	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	struct http_server_config config = http_fixture_config();
@@ -242,15 +236,4 @@ static void fails_to_start_on_a_port_that_is_in_use(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finishes_open_requests_when_it_stops),
-		cmocka_unit_test(cuts_connections_when_the_drain_time_is_over),
-		cmocka_unit_test(serves_connections_that_the_kernel_accepted_before_the_stop),
-		cmocka_unit_test(serves_requests_in_lame_duck_mode_and_closes_each_connection),
-		cmocka_unit_test(waits_for_pending_requests_when_it_stops),
-		cmocka_unit_test(fails_to_start_on_a_port_that_is_in_use),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

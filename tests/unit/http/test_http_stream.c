@@ -123,9 +123,8 @@ static void expect_numbers(const char *body, int last)
 	assert_string_equal(body, wanted);
 }
 
-static void sends_the_chunks_in_order_and_marks_their_end(void **state)
+TEST_CASE(sends_the_chunks_in_order_and_marks_their_end)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 100, .starts_on_worker = true };
 	char response[16384];
 	start(&stream_fixture, http_fixture_config());
@@ -142,9 +141,8 @@ static void sends_the_chunks_in_order_and_marks_their_end(void **state)
 	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 }
 
-static void serves_the_next_request_of_the_connection(void **state)
+TEST_CASE(serves_the_next_request_of_the_connection)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 3 };
 	char answers[16384];
 	start(&stream_fixture, http_fixture_config());
@@ -158,9 +156,8 @@ static void serves_the_next_request_of_the_connection(void **state)
 	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void a_failed_body_has_no_last_chunk(void **state)
+TEST_CASE(a_failed_body_has_no_last_chunk)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 4, .fails = true };
 	char response[16384];
 	start(&stream_fixture, http_fixture_config());
@@ -174,9 +171,8 @@ static void a_failed_body_has_no_last_chunk(void **state)
 	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 }
 
-static void an_http_1_0_client_reads_until_the_connection_ends(void **state)
+TEST_CASE(an_http_1_0_client_reads_until_the_connection_ends)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 20 };
 	char response[16384];
 	start(&stream_fixture, http_fixture_config());
@@ -189,9 +185,8 @@ static void an_http_1_0_client_reads_until_the_connection_ends(void **state)
 	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void reads_no_chunk_before_the_last_one_was_sent(void **state)
+TEST_CASE(reads_no_chunk_before_the_last_one_was_sent)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 1000, .chunk_bytes = BIG_CHUNK };
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 300;
@@ -208,9 +203,8 @@ static void reads_no_chunk_before_the_last_one_was_sent(void **state)
 }
 
 /* The client reads enough to satisfy TCP_USER_TIMEOUT, but not enough for idle_ms. */
-static void cuts_a_client_that_reads_a_chunk_too_slowly(void **state)
+TEST_CASE(cuts_a_client_that_reads_a_chunk_too_slowly)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 1000, .chunk_bytes = 8 * BIG_CHUNK };
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 1000;
@@ -228,9 +222,8 @@ static void cuts_a_client_that_reads_a_chunk_too_slowly(void **state)
 	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void allows_a_long_transfer_if_each_chunk_is_read_in_time(void **state)
+TEST_CASE(allows_a_long_transfer_if_each_chunk_is_read_in_time)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 60, .chunk_bytes = BIG_CHUNK };
 	struct http_server_config config = http_fixture_config();
 	struct clock_fake clock;
@@ -249,9 +242,8 @@ static void allows_a_long_transfer_if_each_chunk_is_read_in_time(void **state)
 	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void survives_a_client_that_closes_while_a_chunk_is_read(void **state)
+TEST_CASE(survives_a_client_that_closes_while_a_chunk_is_read)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 1000, .is_blocked = true };
 	start(&stream_fixture, http_fixture_config());
 	int fd = connect_and_request(&stream_fixture, ASK);
@@ -264,9 +256,8 @@ static void survives_a_client_that_closes_while_a_chunk_is_read(void **state)
 	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 }
 
-static void bodies_wait_when_the_worker_queue_is_full(void **state)
+TEST_CASE(bodies_wait_when_the_worker_queue_is_full)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 60, .is_blocked = true };
 	struct http_server_config config = http_fixture_config();
 	config.workers = 1;
@@ -291,9 +282,8 @@ static void bodies_wait_when_the_worker_queue_is_full(void **state)
 	assert_int_equal(atomic_load(&stream_fixture.ended), CROWD);
 }
 
-static void the_time_to_read_chunks_is_not_the_clients(void **state)
+TEST_CASE(the_time_to_read_chunks_is_not_the_clients)
 {
-	(void)state;
 	struct clock_fake clock;
 	struct stream_fixture stream_fixture = { .chunks = 5, .clock = &clock };
 	struct http_server_config config = http_fixture_config();
@@ -312,9 +302,8 @@ static void the_time_to_read_chunks_is_not_the_clients(void **state)
 }
 
 /* While the clock goes on, the client reads some of a body that is larger than all buffers. */
-static void counts_the_time_in_which_the_client_takes_chunks(void **state)
+TEST_CASE(counts_the_time_in_which_the_client_takes_chunks)
 {
-	(void)state;
 	static char bytes[BIG_CHUNK];
 	struct clock_fake clock;
 	struct stream_fixture stream_fixture = { .chunks = 1000000, .chunk_bytes = BIG_CHUNK };
@@ -335,9 +324,8 @@ static void counts_the_time_in_which_the_client_takes_chunks(void **state)
 	http_fixture_stop(&stream_fixture.f, 0);
 }
 
-static void reads_no_chunk_for_head(void **state)
+TEST_CASE(reads_no_chunk_for_head)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 5 };
 	struct http_fixture_response response;
 	start(&stream_fixture, http_fixture_config());
@@ -349,9 +337,8 @@ static void reads_no_chunk_for_head(void **state)
 	assert_int_equal(atomic_load(&stream_fixture.made), 0);
 }
 
-static void draining_cuts_bodies_that_take_too_long(void **state)
+TEST_CASE(draining_cuts_bodies_that_take_too_long)
 {
-	(void)state;
 	struct stream_fixture stream_fixture = { .chunks = 1000000, .chunk_bytes = BIG_CHUNK };
 	start(&stream_fixture, http_fixture_config());
 	int fd = connect_and_request(&stream_fixture, ASK);
@@ -413,9 +400,8 @@ static void bring(struct push_fixture *push, int chunks)
 	pthread_mutex_unlock(&push->lock);
 }
 
-static void a_push_reader_sends_what_another_thread_brings(void **state)
+TEST_CASE(a_push_reader_sends_what_another_thread_brings)
 {
-	(void)state;
 	struct push_fixture push = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct http_server_config config = http_fixture_config();
 	char response[16384];
@@ -440,9 +426,8 @@ static void a_push_reader_sends_what_another_thread_brings(void **state)
 	assert_int_equal(atomic_load(&push.ended), 1);
 }
 
-static void a_push_reader_is_not_asked_while_nothing_comes(void **state)
+TEST_CASE(a_push_reader_is_not_asked_while_nothing_comes)
 {
-	(void)state;
 	struct push_fixture push = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	http_fixture_start(&push.f, http_fixture_config(), start_push);
 	int fd = http_fixture_connect(&push.f);
@@ -464,24 +449,4 @@ static void a_push_reader_is_not_asked_while_nothing_comes(void **state)
 	http_fixture_stop(&push.f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sends_the_chunks_in_order_and_marks_their_end),
-		cmocka_unit_test(serves_the_next_request_of_the_connection),
-		cmocka_unit_test(a_failed_body_has_no_last_chunk),
-		cmocka_unit_test(an_http_1_0_client_reads_until_the_connection_ends),
-		cmocka_unit_test(reads_no_chunk_before_the_last_one_was_sent),
-		cmocka_unit_test(cuts_a_client_that_reads_a_chunk_too_slowly),
-		cmocka_unit_test(allows_a_long_transfer_if_each_chunk_is_read_in_time),
-		cmocka_unit_test(survives_a_client_that_closes_while_a_chunk_is_read),
-		cmocka_unit_test(bodies_wait_when_the_worker_queue_is_full),
-		cmocka_unit_test(the_time_to_read_chunks_is_not_the_clients),
-		cmocka_unit_test(counts_the_time_in_which_the_client_takes_chunks),
-		cmocka_unit_test(reads_no_chunk_for_head),
-		cmocka_unit_test(draining_cuts_bodies_that_take_too_long),
-		cmocka_unit_test(a_push_reader_sends_what_another_thread_brings),
-		cmocka_unit_test(a_push_reader_is_not_asked_while_nothing_comes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,9 +5,8 @@
 #include "tests/support/test.h"
 
 /* Compares the table with the lists in RFC 9110 and RFC 9112. */
-static void classifies_every_byte(void **state)
+TEST_CASE(classifies_every_byte)
 {
-	(void)state;
 	static const char token[] =
 		"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	for (unsigned i = 0; i < 256; i++) {
@@ -22,9 +21,8 @@ static void classifies_every_byte(void **state)
 	}
 }
 
-static void checks_each_byte(void **state)
+TEST_CASE(checks_each_byte)
 {
-	(void)state;
 	assert_false(http_text_is_token("", 0));
 	assert_true(http_text_is_value("", 0));
 	assert_true(http_text_is_token("Content-Length", 14));
@@ -33,11 +31,4 @@ static void checks_each_byte(void **state)
 	assert_false(http_text_is_target("/a b", 4));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(classifies_every_byte),
-		cmocka_unit_test(checks_each_byte),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

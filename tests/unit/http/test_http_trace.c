@@ -36,23 +36,20 @@ static void assert_trace(const char *trusted, const char *headers, const char *e
 	http_fixture_stop(&f, 1000);
 }
 
-static void uses_the_trace_of_a_trusted_proxy(void **state)
+TEST_CASE(uses_the_trace_of_a_trusted_proxy)
 {
-	(void)state;
 	assert_trace("127.0.0.0/8", "traceparent: " TRACE "\r\n", TRACE);
 	assert_trace("127.0.0.0/8", "TraceParent: " TRACE "\r\nX-A: b\r\n", TRACE);
 }
 
-static void ignores_the_trace_of_any_other_peer(void **state)
+TEST_CASE(ignores_the_trace_of_any_other_peer)
 {
-	(void)state;
 	assert_trace("", "traceparent: " TRACE "\r\n", "");
 	assert_trace("10.0.0.0/8", "traceparent: " TRACE "\r\n", "");
 }
 
-static void ignores_malformed_and_repeated_traces(void **state)
+TEST_CASE(ignores_malformed_and_repeated_traces)
 {
-	(void)state;
 	assert_trace("127.0.0.0/8", "", "");
 	assert_trace("127.0.0.0/8", "traceparent:\r\n", "");
 	assert_trace("127.0.0.0/8", "traceparent: " TRACE "x\r\n", "");
@@ -65,9 +62,8 @@ static void ignores_malformed_and_repeated_traces(void **state)
 }
 
 /* A connection uses its record again for the next request. */
-static void the_next_request_of_a_connection_has_no_trace(void **state)
+TEST_CASE(the_next_request_of_a_connection_has_no_trace)
 {
-	(void)state;
 	struct http_fixture f;
 	struct http_fixture_response response;
 	struct client_ip_ranges ranges;
@@ -87,13 +83,4 @@ static void the_next_request_of_a_connection_has_no_trace(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(uses_the_trace_of_a_trusted_proxy),
-		cmocka_unit_test(ignores_the_trace_of_any_other_peer),
-		cmocka_unit_test(ignores_malformed_and_repeated_traces),
-		cmocka_unit_test(the_next_request_of_a_connection_has_no_trace),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

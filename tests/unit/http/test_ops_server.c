@@ -62,9 +62,8 @@ static void check(const struct ops *o, const char *request, unsigned status, con
 #define LIVE "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 #define READY "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void names_the_failing_checks(void **state)
+TEST_CASE(names_the_failing_checks)
 {
-	(void)state;
 	struct ops o;
 	start(&o);
 	check(&o, READY, 200, "{\"status\":\"ready\",\"failing\":[]}");
@@ -79,9 +78,8 @@ static void names_the_failing_checks(void **state)
 	stop(&o);
 }
 
-static void says_its_counts_beside_the_checks(void **state)
+TEST_CASE(says_its_counts_beside_the_checks)
 {
-	(void)state;
 	struct ops o;
 	const struct ops_server_count counts[] = { { "events_queued", forty_two, NULL },
 		                                   { "events_dropped", forty_two, NULL } };
@@ -91,9 +89,8 @@ static void says_its_counts_beside_the_checks(void **state)
 	stop(&o);
 }
 
-static void is_live_but_not_ready_while_draining(void **state)
+TEST_CASE(is_live_but_not_ready_while_draining)
 {
-	(void)state;
 	struct ops o;
 	start(&o);
 	ops_server_set_draining(o.server);
@@ -102,9 +99,8 @@ static void is_live_but_not_ready_while_draining(void **state)
 	stop(&o);
 }
 
-static void shows_the_metrics(void **state)
+TEST_CASE(shows_the_metrics)
 {
-	(void)state;
 	struct ops o;
 	start(&o);
 	struct metric *counter = metrics_counter(o.metrics, "waymark_test_total", "Tests.", NULL);
@@ -127,9 +123,8 @@ static void assert_shown(const struct ops *o, const char *line)
 	assert_non_null(strstr(response.body, line));
 }
 
-static void shows_readiness_in_the_metrics(void **state)
+TEST_CASE(shows_readiness_in_the_metrics)
 {
-	(void)state;
 	struct ops o;
 	start(&o);
 	assert_shown(&o, "\nwaymark_ready 1\n");
@@ -151,9 +146,8 @@ static bool is_redis_set(void *ctx)
 	return is_set(&((struct ops *)ctx)->redis);
 }
 
-static void stays_ready_while_a_failing_check_only_degrades(void **state)
+TEST_CASE(stays_ready_while_a_failing_check_only_degrades)
 {
-	(void)state;
 	struct ops o;
 	start(&o);
 	o.checks[1] = (struct ops_server_check){ "redis", is_redis_set, &o, has_links_in_memory };
@@ -175,9 +169,8 @@ static void stays_ready_while_a_failing_check_only_degrades(void **state)
 	stop(&o);
 }
 
-static void rejects_other_paths_and_methods(void **state)
+TEST_CASE(rejects_other_paths_and_methods)
 {
-	(void)state;
 	struct ops o;
 	start(&o);
 	struct http_fixture_response response;
@@ -193,16 +186,4 @@ static void rejects_other_paths_and_methods(void **state)
 	stop(&o);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_the_failing_checks),
-		cmocka_unit_test(says_its_counts_beside_the_checks),
-		cmocka_unit_test(is_live_but_not_ready_while_draining),
-		cmocka_unit_test(shows_the_metrics),
-		cmocka_unit_test(shows_readiness_in_the_metrics),
-		cmocka_unit_test(stays_ready_while_a_failing_check_only_degrades),
-		cmocka_unit_test(rejects_other_paths_and_methods),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -83,9 +83,8 @@ static char *repeat(const char *begin, const char *part, size_t count, const cha
 
 #define DEEP "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{}}}}}}}}},"
 
-static void bounds_the_memory_of_a_document(void **state)
+TEST_CASE(bounds_the_memory_of_a_document)
 {
-	(void)state;
 	static const struct {
 		const char *begin, *part, *end;
 		size_t each; /* values that a part counts as */
@@ -120,9 +119,8 @@ static void bounds_the_memory_of_a_document(void **state)
 	json_set_alloc_funcs(malloc, free);
 }
 
-static void rejects_what_is_not_strict_json(void **state)
+TEST_CASE(rejects_what_is_not_strict_json)
 {
-	(void)state;
 #define CASE(text)                                                                                 \
 	{                                                                                          \
 		(text), sizeof(text) - 1                                                           \
@@ -178,9 +176,8 @@ static void rejects_what_is_not_strict_json(void **state)
 	}
 }
 
-static void names_the_error_and_its_place(void **state)
+TEST_CASE(names_the_error_and_its_place)
 {
-	(void)state;
 	struct json *value = NULL;
 	char reason[JSON_REASON_SIZE];
 	assert_int_equal(json_parse("{\"a\":1,\n\"a\":2}", 14, &value, reason), ERR_INVALID);
@@ -189,9 +186,8 @@ static void names_the_error_and_its_place(void **state)
 	assert_null(strstr(reason, "script"));
 }
 
-static void explains_errors_without_the_words_of_the_library(void **state)
+TEST_CASE(explains_errors_without_the_words_of_the_library)
 {
-	(void)state;
 	static const struct {
 		const char *text, *reason;
 	} cases[] = {
@@ -212,9 +208,8 @@ static void explains_errors_without_the_words_of_the_library(void **state)
 	}
 }
 
-static void rejects_only_deep_nesting(void **state)
+TEST_CASE(rejects_only_deep_nesting)
 {
-	(void)state;
 	char text[4096];
 	struct json *value = NULL;
 	for (size_t depth = 1; depth <= 2000; depth = depth < 40 ? depth + 1 : depth * 7) {
@@ -234,9 +229,8 @@ static void rejects_only_deep_nesting(void **state)
 	json_free(value);
 }
 
-static void reads_every_type(void **state)
+TEST_CASE(reads_every_type)
 {
-	(void)state;
 	static const char text[] =
 		"{\"t\":\"\\u00e4\\n\",\"i\":-9223372036854775808,\"r\":1.5,\"b\":true,\"n\":null,"
 		"\"a\":[1,\"x\",false],\"o\":{}}";
@@ -264,9 +258,8 @@ static void reads_every_type(void **state)
 	json_free(o);
 }
 
-static void reads_any_number_without_a_fraction_as_an_integer(void **state)
+TEST_CASE(reads_any_number_without_a_fraction_as_an_integer)
 {
-	(void)state;
 	static const char text[] =
 		"[920.0, 1e3, -0.0, 9007199254740992.0, 9007199254740994.0, 1e300, 0.5]";
 	struct json *a = NULL;
@@ -281,9 +274,8 @@ static void reads_any_number_without_a_fraction_as_an_integer(void **state)
 	json_free(a);
 }
 
-static void iterates_over_members_in_order(void **state)
+TEST_CASE(iterates_over_members_in_order)
 {
-	(void)state;
 	struct json *o = NULL;
 	assert_int_equal(parse("{\"c\":1,\"a\":2,\"b\":3}", 19, &o), OK);
 	char names[8] = "";
@@ -303,9 +295,8 @@ static void iterates_over_members_in_order(void **state)
 	json_free(o);
 }
 
-static void writes_what_was_built(void **state)
+TEST_CASE(writes_what_was_built)
 {
-	(void)state;
 	struct json *o = json_new_object();
 	json_set_text(o, "text", "\"\\/\n\303\244<");
 	json_set_text(o, "absent", NULL);
@@ -328,9 +319,8 @@ static void writes_what_was_built(void **state)
 	json_free(o);
 }
 
-static void cleans_texts_that_are_not_utf8(void **state)
+TEST_CASE(cleans_texts_that_are_not_utf8)
 {
-	(void)state;
 	struct json *a = json_new_array();
 	json_append_text(a, "a\xff"
 	                    "b");
@@ -338,9 +328,8 @@ static void cleans_texts_that_are_not_utf8(void **state)
 	json_free(a);
 }
 
-static void replaces_a_member_that_is_set_twice(void **state)
+TEST_CASE(replaces_a_member_that_is_set_twice)
 {
-	(void)state;
 	struct json *o = json_new_object();
 	json_set_int(o, "a", 1);
 	json_set_int(o, "a", 2);
@@ -348,20 +337,4 @@ static void replaces_a_member_that_is_set_twice(void **state)
 	json_free(o);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bounds_the_memory_of_a_document),
-		cmocka_unit_test(rejects_what_is_not_strict_json),
-		cmocka_unit_test(names_the_error_and_its_place),
-		cmocka_unit_test(explains_errors_without_the_words_of_the_library),
-		cmocka_unit_test(rejects_only_deep_nesting),
-		cmocka_unit_test(reads_every_type),
-		cmocka_unit_test(reads_any_number_without_a_fraction_as_an_integer),
-		cmocka_unit_test(iterates_over_members_in_order),
-		cmocka_unit_test(writes_what_was_built),
-		cmocka_unit_test(cleans_texts_that_are_not_utf8),
-		cmocka_unit_test(replaces_a_member_that_is_set_twice),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,9 +4,8 @@
 #include "lib/kafka/cloud_event.h"
 #include "tests/support/test.h"
 
-static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state)
+TEST_CASE(carries_the_headers_of_the_kafka_binding_in_binary_mode)
 {
-	(void)state;
 	static const uint8_t id[ENTROPY_UUID_SIZE] = { 0x01, 0x90, 0xf0, 0xc6, 0x7c,
 		                                       0x3e, 0x70, 0,    0x80 };
 	static const struct kafka_header expected[] = {
@@ -31,9 +30,8 @@ static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state
 	}
 }
 
-static void names_no_schema_for_a_record_without_a_value(void **state)
+TEST_CASE(names_no_schema_for_a_record_without_a_value)
 {
-	(void)state;
 	static const uint8_t id[ENTROPY_UUID_SIZE] = { 1 };
 	struct cloud_event event;
 	struct kafka_record tombstone = { .topic = "t" };
@@ -44,11 +42,4 @@ static void names_no_schema_for_a_record_without_a_value(void **state)
 		assert_string_not_equal(tombstone.headers[i].name, "ce_dataschema");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(carries_the_headers_of_the_kafka_binding_in_binary_mode),
-		cmocka_unit_test(names_no_schema_for_a_record_without_a_value),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

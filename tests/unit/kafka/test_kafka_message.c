@@ -11,9 +11,8 @@ static int64_t fingerprint_of(const struct kafka_message *m)
 }
 
 /* The store has fingerprints of earlier versions. Another result would halt every partition. */
-static void computes_the_fingerprint_of_earlier_versions(void **state)
+TEST_CASE(computes_the_fingerprint_of_earlier_versions)
 {
-	(void)state;
 	char value[100];
 	memset(value, 'v', sizeof(value));
 	struct kafka_message m = { .timestamp_ms = 1700000000123, .key = "spring", .key_len = 6 };
@@ -24,9 +23,8 @@ static void computes_the_fingerprint_of_earlier_versions(void **state)
 	assert_true(fingerprint_of(&m) == INT64_C(-8542786334363003623));
 }
 
-static void covers_time_key_length_and_first_bytes(void **state)
+TEST_CASE(covers_time_key_length_and_first_bytes)
 {
-	(void)state;
 	char value[100] = "a";
 	struct kafka_message m = { .value = value, .value_len = sizeof(value) };
 	int64_t first = fingerprint_of(&m);
@@ -44,11 +42,4 @@ static void covers_time_key_length_and_first_bytes(void **state)
 	assert_true(first != second && second != third && third != fourth && fourth != fifth);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(computes_the_fingerprint_of_earlier_versions),
-		cmocka_unit_test(covers_time_key_length_and_first_bytes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,9 +5,8 @@
 #include "lib/kafka/kafka_queue.h"
 #include "tests/support/test.h"
 
-static void owns_a_copy_of_everything(void **state)
+TEST_CASE(owns_a_copy_of_everything)
 {
-	(void)state;
 	char topic[] = "topic", key[] = "key", value[] = "va\0ue", text[] = "text";
 	int opaque = 0;
 	struct kafka_record record = {
@@ -33,9 +32,8 @@ static void owns_a_copy_of_everything(void **state)
 	free(entry);
 }
 
-static void does_not_copy_a_borrowed_value(void **state)
+TEST_CASE(does_not_copy_a_borrowed_value)
 {
-	(void)state;
 	const char value[] = "value";
 	struct kafka_record record = {
 		.topic = "t", .value = value, .value_len = 5, .value_is_borrowed = true
@@ -50,9 +48,8 @@ static void does_not_copy_a_borrowed_value(void **state)
 	free(copied);
 }
 
-static void distinguishes_a_tombstone_from_an_empty_value(void **state)
+TEST_CASE(distinguishes_a_tombstone_from_an_empty_value)
 {
-	(void)state;
 	struct kafka_queue_entry *tombstone = kafka_queue_entry_new(
 		&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
 	struct kafka_queue_entry *empty =
@@ -72,9 +69,8 @@ static struct kafka_queue_entry *numbered(uint64_t sequence)
 	return entry;
 }
 
-static void pops_entries_in_order_of_acceptance(void **state)
+TEST_CASE(pops_entries_in_order_of_acceptance)
 {
-	(void)state;
 	struct kafka_queue backlog = { 0 };
 	struct kafka_queue back = { 0 };
 	static const uint64_t late[] = { 4, 1, 3, 2 };
@@ -94,23 +90,12 @@ static void pops_entries_in_order_of_acceptance(void **state)
 	assert_null(backlog.last);
 }
 
-static void merges_empty_queues(void **state)
+TEST_CASE(merges_empty_queues)
 {
-	(void)state;
 	struct kafka_queue a = { 0 };
 	struct kafka_queue b = { 0 };
 	kafka_queue_merge(&a, &b);
 	assert_null(a.first);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(owns_a_copy_of_everything),
-		cmocka_unit_test(does_not_copy_a_borrowed_value),
-		cmocka_unit_test(distinguishes_a_tombstone_from_an_empty_value),
-		cmocka_unit_test(pops_entries_in_order_of_acceptance),
-		cmocka_unit_test(merges_empty_queues),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,25 +4,22 @@
 #include "lib/links/link.h"
 #include "tests/support/test.h"
 
-static void is_expired_from_the_exact_microsecond_of_its_expiry(void **state)
+TEST_CASE(is_expired_from_the_exact_microsecond_of_its_expiry)
 {
-	(void)state;
 	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .expires_at_us = 1000 };
 	assert_int_equal(link_state_at(&entry, 999), LINK_STATE_ACTIVE);
 	assert_int_equal(link_state_at(&entry, 1000), LINK_STATE_EXPIRED);
 	assert_int_equal(link_state_at(&entry, 1001), LINK_STATE_EXPIRED);
 }
 
-static void never_expires_without_an_expiry_time(void **state)
+TEST_CASE(never_expires_without_an_expiry_time)
 {
-	(void)state;
 	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .expires_at_us = 0 };
 	assert_int_equal(link_state_at(&entry, INT64_MAX), LINK_STATE_ACTIVE);
 }
 
-static void is_scheduled_until_the_exact_microsecond_of_its_start(void **state)
+TEST_CASE(is_scheduled_until_the_exact_microsecond_of_its_start)
 {
-	(void)state;
 	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .starts_at_us = 1000 };
 	assert_int_equal(link_state_at(&entry, 0), LINK_STATE_SCHEDULED);
 	assert_int_equal(link_state_at(&entry, 999), LINK_STATE_SCHEDULED);
@@ -34,18 +31,16 @@ static void is_scheduled_until_the_exact_microsecond_of_its_start(void **state)
 	assert_int_equal(link_state_at(&entry, 2000), LINK_STATE_EXPIRED);
 }
 
-static void is_expired_if_it_ends_before_its_start(void **state)
+TEST_CASE(is_expired_if_it_ends_before_its_start)
 {
-	(void)state;
 	struct link_entry entry = { .state = LINK_STATE_ACTIVE,
 		                    .starts_at_us = 2000,
 		                    .expires_at_us = 1000 };
 	assert_int_equal(link_state_at(&entry, 1500), LINK_STATE_EXPIRED);
 }
 
-static void other_stored_states_do_not_depend_on_the_time(void **state)
+TEST_CASE(other_stored_states_do_not_depend_on_the_time)
 {
-	(void)state;
 	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED,
 		                           LINK_STATE_DELETED };
 	for (size_t i = 0; i < 3; i++) {
@@ -57,9 +52,8 @@ static void other_stored_states_do_not_depend_on_the_time(void **state)
 	}
 }
 
-static void allows_only_four_redirect_statuses(void **state)
+TEST_CASE(allows_only_four_redirect_statuses)
 {
-	(void)state;
 	int valid = 0;
 	for (int64_t status = -1; status < 70000; status++)
 		valid += link_redirect_status_is_valid(status) ? 1 : 0;
@@ -71,9 +65,8 @@ static void allows_only_four_redirect_statuses(void **state)
 	assert_false(link_redirect_status_is_valid(INT64_C(4294967298) + 300));
 }
 
-static void formats_and_parses_each_state(void **state)
+TEST_CASE(formats_and_parses_each_state)
 {
-	(void)state;
 	for (enum link_state s = LINK_STATE_ACTIVE; s <= LINK_STATE_SCHEDULED; s++) {
 		enum link_state back;
 		assert_int_equal(link_state_parse(link_state_name(s), &back), OK);
@@ -85,9 +78,8 @@ static void formats_and_parses_each_state(void **state)
 	assert_string_equal(link_state_stored(LINK_STATE_DISABLED), "DISABLED");
 }
 
-static void formats_and_parses_each_type(void **state)
+TEST_CASE(formats_and_parses_each_type)
 {
-	(void)state;
 	for (enum link_type t = LINK_TYPE_TEMPORARY; t <= LINK_TYPE_PERMANENT; t++) {
 		enum link_type back;
 		assert_int_equal(link_type_parse(link_type_name(t), &back), OK);
@@ -97,9 +89,8 @@ static void formats_and_parses_each_type(void **state)
 	}
 }
 
-static void refuses_unknown_names(void **state)
+TEST_CASE(refuses_unknown_names)
 {
-	(void)state;
 	const char *const words[] = { "", "ACTIVE", "active ", "purged", "temporary" };
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		enum link_state out = LINK_STATE_DELETED;
@@ -110,18 +101,4 @@ static void refuses_unknown_names(void **state)
 	assert_int_equal(link_type_parse("active", &type), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_expired_from_the_exact_microsecond_of_its_expiry),
-		cmocka_unit_test(never_expires_without_an_expiry_time),
-		cmocka_unit_test(is_scheduled_until_the_exact_microsecond_of_its_start),
-		cmocka_unit_test(is_expired_if_it_ends_before_its_start),
-		cmocka_unit_test(other_stored_states_do_not_depend_on_the_time),
-		cmocka_unit_test(allows_only_four_redirect_statuses),
-		cmocka_unit_test(formats_and_parses_each_state),
-		cmocka_unit_test(formats_and_parses_each_type),
-		cmocka_unit_test(refuses_unknown_names),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

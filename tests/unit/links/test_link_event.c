@@ -80,15 +80,13 @@ static void assert_round_trip(struct link_event *event)
 	free(event);
 }
 
-static void decodes_what_it_encoded(void **state)
+TEST_CASE(decodes_what_it_encoded)
 {
-	(void)state;
 	assert_round_trip(small_event());
 }
 
-static void encodes_the_largest_link(void **state)
+TEST_CASE(encodes_the_largest_link)
 {
-	(void)state;
 	assert_round_trip(large_event());
 }
 
@@ -110,9 +108,8 @@ static void assert_refused(struct link_event *event)
 		assert_refused(event);                                                             \
 	} while (0)
 
-static void refuses_invalid_numbers(void **state)
+TEST_CASE(refuses_invalid_numbers)
 {
-	(void)state;
 	ASSERT_REFUSED_WITH(link.entry.id, 0);
 	ASSERT_REFUSED_WITH(link.entry.id, -1);
 	ASSERT_REFUSED_WITH(link.entry.version, 0);
@@ -128,9 +125,8 @@ static void refuses_invalid_numbers(void **state)
 	ASSERT_REFUSED_WITH(change, 0);
 }
 
-static void refuses_invalid_texts(void **state)
+TEST_CASE(refuses_invalid_texts)
 {
-	(void)state;
 	ASSERT_REFUSED_WITH(link.entry.slug[0], '\0');
 	ASSERT_REFUSED_WITH(link.entry.slug[1], '/');
 	ASSERT_REFUSED_WITH(link.entry.original_url[0], '\0');
@@ -173,9 +169,8 @@ static Waymark__V1__Link foreign_link(void)
 	return link;
 }
 
-static void decodes_an_unknown_change_of_a_newer_sender_as_an_update(void **state)
+TEST_CASE(decodes_an_unknown_change_of_a_newer_sender_as_an_update)
 {
-	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
 	Waymark__V1__Link link = foreign_link();
 	Waymark__V1__LinkEvent message = WAYMARK__V1__LINK_EVENT__INIT;
@@ -187,9 +182,8 @@ static void decodes_an_unknown_change_of_a_newer_sender_as_an_update(void **stat
 	free(out);
 }
 
-static void refuses_an_event_without_a_link_or_id(void **state)
+TEST_CASE(refuses_an_event_without_a_link_or_id)
 {
-	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
 	Waymark__V1__Link link = foreign_link();
 	Waymark__V1__LinkEvent message = WAYMARK__V1__LINK_EVENT__INIT;
@@ -203,9 +197,8 @@ static void refuses_an_event_without_a_link_or_id(void **state)
 	free(out);
 }
 
-static void refuses_too_many_tags_and_too_long_urls(void **state)
+TEST_CASE(refuses_too_many_tags_and_too_long_urls)
 {
-	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
 	char long_url[LINK_URL_MAX + 2] = "";
 	fill(long_url, "u", LINK_URL_MAX + 1);
@@ -228,9 +221,8 @@ static void refuses_too_many_tags_and_too_long_urls(void **state)
 	free(out);
 }
 
-static void refuses_a_nul_inside_a_text(void **state)
+TEST_CASE(refuses_a_nul_inside_a_text)
 {
-	(void)state;
 	struct link_event *event = small_event();
 	struct link_event *out = mem_zero(sizeof(*out));
 	struct strbuf bytes;
@@ -245,9 +237,8 @@ static void refuses_a_nul_inside_a_text(void **state)
 	free(event);
 }
 
-static void refuses_empty_random_and_oversized_input(void **state)
+TEST_CASE(refuses_empty_random_and_oversized_input)
 {
-	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
 	assert_int_equal(link_event_decode("", 0, out), ERR_INVALID);
 	assert_int_equal(link_event_decode("garbage", 7, out), ERR_INVALID);
@@ -257,9 +248,8 @@ static void refuses_empty_random_and_oversized_input(void **state)
 	free(out);
 }
 
-static void refuses_every_prefix_of_an_event(void **state)
+TEST_CASE(refuses_every_prefix_of_an_event)
 {
-	(void)state;
 	struct link_event *event = small_event();
 	struct link_event *out = mem_zero(sizeof(*out));
 	struct strbuf bytes;
@@ -276,19 +266,4 @@ static void refuses_every_prefix_of_an_event(void **state)
 	free(event);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decodes_what_it_encoded),
-		cmocka_unit_test(encodes_the_largest_link),
-		cmocka_unit_test(refuses_invalid_numbers),
-		cmocka_unit_test(refuses_invalid_texts),
-		cmocka_unit_test(decodes_an_unknown_change_of_a_newer_sender_as_an_update),
-		cmocka_unit_test(refuses_an_event_without_a_link_or_id),
-		cmocka_unit_test(refuses_too_many_tags_and_too_long_urls),
-		cmocka_unit_test(refuses_a_nul_inside_a_text),
-		cmocka_unit_test(refuses_empty_random_and_oversized_input),
-		cmocka_unit_test(refuses_every_prefix_of_an_event),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

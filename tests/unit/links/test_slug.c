@@ -6,9 +6,8 @@
 #include "lib/links/slug.h"
 #include "tests/support/test.h"
 
-static void accepts_letters_digits_underscores_and_hyphens(void **state)
+TEST_CASE(accepts_letters_digits_underscores_and_hyphens)
 {
-	(void)state;
 	const char *const slugs[] = {
 		"a", "Z", "0", "_", "-", "abc-DEF_019", "abcdefghijklmnopqrstuvwxyz012345"
 	};
@@ -16,24 +15,21 @@ static void accepts_letters_digits_underscores_and_hyphens(void **state)
 		assert_true(slug_is_valid(slugs[i], strlen(slugs[i])));
 }
 
-static void refuses_a_slug_longer_than_the_limit(void **state)
+TEST_CASE(refuses_a_slug_longer_than_the_limit)
 {
-	(void)state;
 	char slug[SLUG_LENGTH_MAX + 2];
 	memset(slug, 'a', sizeof(slug));
 	assert_true(slug_is_valid(slug, SLUG_LENGTH_MAX));
 	assert_false(slug_is_valid(slug, SLUG_LENGTH_MAX + 1));
 }
 
-static void refuses_an_empty_slug(void **state)
+TEST_CASE(refuses_an_empty_slug)
 {
-	(void)state;
 	assert_false(slug_is_valid("", 0));
 }
 
-static void refuses_every_other_byte(void **state)
+TEST_CASE(refuses_every_other_byte)
 {
-	(void)state;
 	size_t taken = 0;
 	for (int byte = 0; byte < 256; byte++) {
 		char slug[3] = { 'a', (char)byte, 'b' };
@@ -45,9 +41,8 @@ static void refuses_every_other_byte(void **state)
 	assert_false(slug_is_valid("\xc3\xa4", 2));
 }
 
-static void reserves_the_names_that_services_use_in_any_case(void **state)
+TEST_CASE(reserves_the_names_that_services_use_in_any_case)
 {
-	(void)state;
 	const char *const words[] = { "robots",  "api", "r",    "docs", "openapi",
 		                      "metrics", "API", "Docs", "R" };
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -57,9 +52,8 @@ static void reserves_the_names_that_services_use_in_any_case(void **state)
 	assert_false(slug_is_reserved(""));
 }
 
-static void draws_valid_slugs_of_the_given_length(void **state)
+TEST_CASE(draws_valid_slugs_of_the_given_length)
 {
-	(void)state;
 	for (size_t length = 1; length <= SLUG_LENGTH_MAX; length++) {
 		for (int i = 0; i < 50; i++) {
 			char slug[SLUG_SIZE];
@@ -71,9 +65,8 @@ static void draws_valid_slugs_of_the_given_length(void **state)
 	}
 }
 
-static void never_draws_a_reserved_slug(void **state)
+TEST_CASE(never_draws_a_reserved_slug)
 {
-	(void)state;
 	/* 2 of the 62 one-character slugs ("r" and "R") are reserved: 2,000 draws would hit one. */
 	for (int i = 0; i < 2000; i++) {
 		char slug[SLUG_SIZE];
@@ -82,9 +75,8 @@ static void never_draws_a_reserved_slug(void **state)
 	}
 }
 
-static void keeps_random_slugs_within_the_limit(void **state)
+TEST_CASE(keeps_random_slugs_within_the_limit)
 {
-	(void)state;
 	char slug[SLUG_SIZE];
 	slug_random(slug, 1000);
 	assert_int_equal(strlen(slug), SLUG_LENGTH_MAX);
@@ -96,9 +88,8 @@ static void keeps_random_slugs_within_the_limit(void **state)
  * Chi-square over the 62 characters: more than 140 at 61 degrees of freedom occurs once in about 30
  * million runs.
  */
-static void draws_every_character_equally_often(void **state)
+TEST_CASE(draws_every_character_equally_often)
 {
-	(void)state;
 	enum { DRAWS = 62 * 500 };
 	int seen[256] = { 0 };
 	for (int i = 0; i < DRAWS / 31; i++) {
@@ -115,9 +106,8 @@ static void draws_every_character_equally_often(void **state)
 	assert_true(chi_square < 140);
 }
 
-static void finds_the_slug_in_both_kinds_of_paths(void **state)
+TEST_CASE(finds_the_slug_in_both_kinds_of_paths)
 {
-	(void)state;
 	const struct {
 		const char *path, *slug;
 	} cases[] = {
@@ -144,9 +134,8 @@ static void finds_the_slug_in_both_kinds_of_paths(void **state)
 	}
 }
 
-static void finds_no_slug_in_other_paths(void **state)
+TEST_CASE(finds_no_slug_in_other_paths)
 {
-	(void)state;
 	const char *const paths[] = {
 		"",
 		"/",
@@ -188,20 +177,4 @@ static void finds_no_slug_in_other_paths(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_letters_digits_underscores_and_hyphens),
-		cmocka_unit_test(refuses_a_slug_longer_than_the_limit),
-		cmocka_unit_test(refuses_an_empty_slug),
-		cmocka_unit_test(refuses_every_other_byte),
-		cmocka_unit_test(reserves_the_names_that_services_use_in_any_case),
-		cmocka_unit_test(draws_valid_slugs_of_the_given_length),
-		cmocka_unit_test(never_draws_a_reserved_slug),
-		cmocka_unit_test(keeps_random_slugs_within_the_limit),
-		cmocka_unit_test(draws_every_character_equally_often),
-		cmocka_unit_test(finds_the_slug_in_both_kinds_of_paths),
-		cmocka_unit_test(finds_no_slug_in_other_paths),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

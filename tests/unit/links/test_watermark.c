@@ -17,18 +17,16 @@ static struct watermark sample(void)
 	};
 }
 
-static void is_read_as_it_was_written(void **state)
+TEST_CASE(is_read_as_it_was_written)
 {
-	(void)state;
 	const struct watermark written = sample();
 	size_t len = watermark_encode(&written, bytes);
 	assert_int_equal(watermark_decode(bytes, len, &read_back), OK);
 	assert_memory_equal(&read_back, &written, sizeof(written));
 }
 
-static void the_largest_one_fits(void **state)
+TEST_CASE(the_largest_one_fits)
 {
-	(void)state;
 	struct watermark largest = { .as_of_us = INT64_MAX,
 		                     .generation = INT64_MAX,
 		                     .partitions = WATERMARK_PARTITIONS_MAX };
@@ -46,9 +44,8 @@ static void assert_refused(struct watermark watermark)
 	assert_int_equal(watermark_decode(bytes, len, &read_back), ERR_INVALID);
 }
 
-static void refuses_impossible_values(void **state)
+TEST_CASE(refuses_impossible_values)
 {
-	(void)state;
 	struct watermark watermark = sample();
 	watermark.as_of_us = 0;
 	assert_refused(watermark);
@@ -68,12 +65,4 @@ static void refuses_impossible_values(void **state)
 	assert_int_equal(watermark_decode("~", 1, &read_back), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_read_as_it_was_written),
-		cmocka_unit_test(the_largest_one_fits),
-		cmocka_unit_test(refuses_impossible_values),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -4,9 +4,8 @@
 #include "lib/postgres/pg_params.h"
 #include "tests/support/test.h"
 
-static void keeps_parameters_in_order(void **state)
+TEST_CASE(keeps_parameters_in_order)
 {
-	(void)state;
 	struct pg_params p = { 0 };
 	pg_params_text(&p, "slug");
 	pg_params_int(&p, INT64_MIN);
@@ -23,9 +22,8 @@ static void keeps_parameters_in_order(void **state)
 	assert_string_equal(p.values[5], "2026-11-20");
 }
 
-static void sends_bytes_in_binary_format(void **state)
+TEST_CASE(sends_bytes_in_binary_format)
 {
-	(void)state;
 	struct pg_params p = { 0 };
 	const uint8_t bytes[] = { 0, 1, 255 };
 	pg_params_bytes(&p, bytes, sizeof(bytes));
@@ -34,9 +32,8 @@ static void sends_bytes_in_binary_format(void **state)
 	assert_memory_equal(p.values[0], bytes, sizeof(bytes));
 }
 
-static void maps_missing_values_to_null(void **state)
+TEST_CASE(maps_missing_values_to_null)
 {
-	(void)state;
 	struct pg_params p = { 0 };
 	pg_params_time_or_null(&p, 0);
 	pg_params_bytes(&p, NULL, 0);
@@ -44,9 +41,8 @@ static void maps_missing_values_to_null(void **state)
 	assert_null(p.values[1]);
 }
 
-static void remembers_too_many_parameters(void **state)
+TEST_CASE(remembers_too_many_parameters)
 {
-	(void)state;
 	struct pg_params p = { 0 };
 	for (int i = 0; i < PG_PARAMS_MAX; i++)
 		pg_params_int(&p, i);
@@ -57,13 +53,4 @@ static void remembers_too_many_parameters(void **state)
 	assert_int_equal(p.count, PG_PARAMS_MAX + 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_parameters_in_order),
-		cmocka_unit_test(sends_bytes_in_binary_format),
-		cmocka_unit_test(maps_missing_values_to_null),
-		cmocka_unit_test(remembers_too_many_parameters),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -19,17 +19,15 @@ static void assert_bytes(struct sql_column *column, const char *bytes, size_t le
  */
 #define HEADER(type, length) "\0\0\0\1\0\0\0\0" type "\0\0\0" length "\0\0\0\1"
 
-static void writes_an_empty_array(void **state)
+TEST_CASE(writes_an_empty_array)
 {
-	(void)state;
 	struct sql_column c;
 	sql_column_init(&c, SQL_COLUMN_TEXT, 100);
 	assert_bytes(&c, HEADER("\0\0\0\x19", "\0"), 20);
 }
 
-static void writes_numbers_in_their_width(void **state)
+TEST_CASE(writes_numbers_in_their_width)
 {
-	(void)state;
 	struct sql_column c;
 	sql_column_init(&c, SQL_COLUMN_INT2, 100);
 	sql_column_add_int(&c, 258);
@@ -46,9 +44,8 @@ static void writes_numbers_in_their_width(void **state)
 	             44);
 }
 
-static void writes_texts_and_bytes(void **state)
+TEST_CASE(writes_texts_and_bytes)
 {
-	(void)state;
 	struct sql_column c;
 	sql_column_init(&c, SQL_COLUMN_TEXT, 100);
 	sql_column_add_text(&c, "ab");
@@ -59,9 +56,8 @@ static void writes_texts_and_bytes(void **state)
 	assert_bytes(&c, HEADER("\0\0\0\x11", "\1") "\0\0\0\2\0\1", 26);
 }
 
-static void counts_time_from_the_year_2000(void **state)
+TEST_CASE(counts_time_from_the_year_2000)
 {
-	(void)state;
 	struct sql_column c;
 	sql_column_init(&c, SQL_COLUMN_DATE, 100);
 	sql_column_add_day(&c, 10958);
@@ -71,9 +67,8 @@ static void counts_time_from_the_year_2000(void **state)
 	assert_bytes(&c, HEADER("\0\0\4\xa0", "\1") "\0\0\0\10\0\0\0\0\0\0\0\1", 32);
 }
 
-static void starts_empty_after_a_reset(void **state)
+TEST_CASE(starts_empty_after_a_reset)
 {
-	(void)state;
 	struct sql_column c;
 	sql_column_init(&c, SQL_COLUMN_TEXT, 100);
 	sql_column_add_text(&c, "ab");
@@ -81,9 +76,8 @@ static void starts_empty_after_a_reset(void **state)
 	assert_bytes(&c, HEADER("\0\0\0\x19", "\0"), 20);
 }
 
-static void rejects_more_than_its_maximum(void **state)
+TEST_CASE(rejects_more_than_its_maximum)
 {
-	(void)state;
 	struct sql_column c;
 	struct pg_params params = { 0 };
 	sql_column_init(&c, SQL_COLUMN_TEXT, 25);
@@ -93,15 +87,4 @@ static void rejects_more_than_its_maximum(void **state)
 	sql_column_clear(&c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_an_empty_array),
-		cmocka_unit_test(writes_numbers_in_their_width),
-		cmocka_unit_test(writes_texts_and_bytes),
-		cmocka_unit_test(counts_time_from_the_year_2000),
-		cmocka_unit_test(starts_empty_after_a_reset),
-		cmocka_unit_test(rejects_more_than_its_maximum),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -6,9 +6,8 @@
 
 #define SIGNATURE "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
 
-static void writes_rows_in_the_binary_format(void **state)
+TEST_CASE(writes_rows_in_the_binary_format)
 {
-	(void)state;
 	static const char expected[] = SIGNATURE "\0\6"
 						 "\0\0\0\2\xff\xfe"
 						 "\0\0\0\4\0\0\0\7"
@@ -40,9 +39,8 @@ static void writes_rows_in_the_binary_format(void **state)
 	sql_copy_clear(&copy);
 }
 
-static void rejects_more_than_its_maximum(void **state)
+TEST_CASE(rejects_more_than_its_maximum)
 {
-	(void)state;
 	struct sql_copy copy;
 	sql_copy_init(&copy, 14);
 	sql_copy_begin_row(&copy, 1);
@@ -56,11 +54,4 @@ static void rejects_more_than_its_maximum(void **state)
 	sql_copy_clear(&copy);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_rows_in_the_binary_format),
-		cmocka_unit_test(rejects_more_than_its_maximum),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -5,9 +5,8 @@
 #include "lib/redis/redis_url.h"
 #include "tests/support/test.h"
 
-static void parses_every_part(void **state)
+TEST_CASE(parses_every_part)
 {
-	(void)state;
 	struct redis_url url;
 	assert_int_equal(redis_url_parse("redis://ann:p%40ss%3a%2F@cache.example:6380/15", &url),
 	                 OK);
@@ -18,9 +17,8 @@ static void parses_every_part(void **state)
 	assert_int_equal(url.db, 15);
 }
 
-static void uses_defaults_for_missing_parts(void **state)
+TEST_CASE(uses_defaults_for_missing_parts)
 {
-	(void)state;
 	struct redis_url url;
 	assert_int_equal(redis_url_parse("redis://127.0.0.1", &url), OK);
 	assert_string_equal(url.user, "");
@@ -32,9 +30,8 @@ static void uses_defaults_for_missing_parts(void **state)
 	assert_string_equal(url.password, "secret");
 }
 
-static void parses_an_ipv6_host_in_brackets(void **state)
+TEST_CASE(parses_an_ipv6_host_in_brackets)
 {
-	(void)state;
 	struct redis_url url;
 	assert_int_equal(redis_url_parse("redis://[::1]:6390/2", &url), OK);
 	assert_string_equal(url.host, "::1");
@@ -44,18 +41,16 @@ static void parses_an_ipv6_host_in_brackets(void **state)
 	assert_int_equal(url.port, 6379);
 }
 
-static void splits_at_the_last_at_sign(void **state)
+TEST_CASE(splits_at_the_last_at_sign)
 {
-	(void)state;
 	struct redis_url url;
 	assert_int_equal(redis_url_parse("redis://u:p@ss@host:1", &url), OK);
 	assert_string_equal(url.password, "p@ss");
 	assert_string_equal(url.host, "host");
 }
 
-static void rejects_malformed_urls(void **state)
+TEST_CASE(rejects_malformed_urls)
 {
-	(void)state;
 	static const char *const wrong[] = {
 		"",
 		"redis:/h",
@@ -90,9 +85,8 @@ static void rejects_malformed_urls(void **state)
 	}
 }
 
-static void rejects_parts_that_are_too_long(void **state)
+TEST_CASE(rejects_parts_that_are_too_long)
 {
-	(void)state;
 	struct redis_url url;
 	char text[1024];
 	snprintf(text, sizeof(text), "redis://%0*d:1", 255, 0);
@@ -105,15 +99,4 @@ static void rejects_parts_that_are_too_long(void **state)
 	assert_int_equal(redis_url_parse(text, &url), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_every_part),
-		cmocka_unit_test(uses_defaults_for_missing_parts),
-		cmocka_unit_test(parses_an_ipv6_host_in_brackets),
-		cmocka_unit_test(splits_at_the_last_at_sign),
-		cmocka_unit_test(rejects_malformed_urls),
-		cmocka_unit_test(rejects_parts_that_are_too_long),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

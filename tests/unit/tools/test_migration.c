@@ -12,9 +12,8 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static void reads_version_and_name_from_the_file_name(void **state)
+TEST_CASE(reads_version_and_name_from_the_file_name)
 {
-	(void)state;
 	struct migration m;
 	char file[MIGRATION_FILE_SIZE];
 	assert_int_equal(migration_parse_file("0042_add_2_tags.sql", &m), OK);
@@ -24,9 +23,8 @@ static void reads_version_and_name_from_the_file_name(void **state)
 	assert_string_equal(file, "0042_add_2_tags.sql");
 }
 
-static void refuses_file_names_of_another_form(void **state)
+TEST_CASE(refuses_file_names_of_another_form)
 {
-	(void)state;
 	static const char *const wrong[] = {
 		"0000_x.sql",
 		"1_x.sql",
@@ -80,9 +78,8 @@ static int compare(size_t file_count, const struct migration *files, size_t coun
 	return err == OK ? (int)found.next : -1;
 }
 
-static void finds_the_pending_files(void **state)
+TEST_CASE(finds_the_pending_files)
 {
-	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "b", B }, { 4, "d", A } };
 	struct strbuf problems;
 	for (int applied = 0; applied <= 3; applied++) {
@@ -91,9 +88,8 @@ static void finds_the_pending_files(void **state)
 	}
 }
 
-static void refuses_a_changed_file_with_both_checksums(void **state)
+TEST_CASE(refuses_a_changed_file_with_both_checksums)
 {
-	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "b", B } };
 	const struct migration recorded[] = { { 1, "a", B } };
 	struct strbuf problems;
@@ -104,9 +100,8 @@ static void refuses_a_changed_file_with_both_checksums(void **state)
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_missing_file_that_is_older_than_another_one(void **state)
+TEST_CASE(refuses_a_missing_file_that_is_older_than_another_one)
 {
-	(void)state;
 	const struct migration all[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
 	const struct migration without[2][2] = { { all[1], all[2] }, { all[0], all[2] } };
 	struct strbuf problems;
@@ -121,9 +116,8 @@ static void refuses_a_missing_file_that_is_older_than_another_one(void **state)
 	}
 }
 
-static void refuses_a_folder_without_files_if_any_were_applied(void **state)
+TEST_CASE(refuses_a_folder_without_files_if_any_were_applied)
 {
-	(void)state;
 	const struct migration recorded[] = { { 1, "a", A } };
 	struct strbuf problems;
 	assert_int_equal(compare(0, NULL, 1, recorded, &problems), -1);
@@ -131,9 +125,8 @@ static void refuses_a_folder_without_files_if_any_were_applied(void **state)
 	strbuf_clear(&problems);
 }
 
-static void counts_the_migrations_of_a_newer_version(void **state)
+TEST_CASE(counts_the_migrations_of_a_newer_version)
 {
-	(void)state;
 	const struct migration all[] = {
 		{ 1, "a", A }, { 2, "b", B }, { 3, "c", A }, { 5, "e", B }
 	};
@@ -147,9 +140,8 @@ static void counts_the_migrations_of_a_newer_version(void **state)
 	}
 }
 
-static void refuses_an_older_version_with_a_changed_file(void **state)
+TEST_CASE(refuses_an_older_version_with_a_changed_file)
 {
-	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "b", A } };
 	const struct migration recorded[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
 	struct strbuf problems;
@@ -159,9 +151,8 @@ static void refuses_an_older_version_with_a_changed_file(void **state)
 	strbuf_clear(&problems);
 }
 
-static void refuses_an_older_version_with_a_file_that_was_not_applied(void **state)
+TEST_CASE(refuses_an_older_version_with_a_file_that_was_not_applied)
 {
-	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "b", B } };
 	const struct migration recorded[] = { { 1, "a", A }, { 3, "c", A } };
 	struct strbuf problems;
@@ -172,9 +163,8 @@ static void refuses_an_older_version_with_a_file_that_was_not_applied(void **sta
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_renamed_file(void **state)
+TEST_CASE(refuses_a_renamed_file)
 {
-	(void)state;
 	const struct migration files[] = { { 1, "new", A } };
 	const struct migration recorded[] = { { 1, "old", A } };
 	struct strbuf problems;
@@ -184,9 +174,8 @@ static void refuses_a_renamed_file(void **state)
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_new_file_with_an_old_version(void **state)
+TEST_CASE(refuses_a_new_file_with_an_old_version)
 {
-	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "late", B }, { 3, "c", A } };
 	const struct migration recorded[] = { { 1, "a", A }, { 3, "c", A } };
 	struct strbuf problems;
@@ -232,7 +221,7 @@ static void put(const struct folder *f, const char *file, const char *bytes, siz
 	assert_int_equal(fclose(out), 0);
 }
 
-static void orders_the_files_by_version(void **state)
+TEST_CASE_WITH(orders_the_files_by_version, set_up, tear_down)
 {
 	const struct folder *f = *state;
 	put(f, "0010_ten.sql", "SELECT 10;", 10);
@@ -252,7 +241,7 @@ static void orders_the_files_by_version(void **state)
 	strbuf_clear(&problems);
 }
 
-static void lists_every_invalid_file(void **state)
+TEST_CASE_WITH(lists_every_invalid_file, set_up, tear_down)
 {
 	const struct folder *f = *state;
 	put(f, "0001_a.sql", "SELECT 1", 8);
@@ -272,9 +261,8 @@ static void lists_every_invalid_file(void **state)
 	strbuf_clear(&problems);
 }
 
-static void names_a_folder_that_does_not_exist(void **state)
+TEST_CASE(names_a_folder_that_does_not_exist)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 4096);
 	struct migration_folder *folder = NULL;
@@ -283,23 +271,4 @@ static void names_a_folder_that_does_not_exist(void **state)
 	strbuf_clear(&problems);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_version_and_name_from_the_file_name),
-		cmocka_unit_test(refuses_file_names_of_another_form),
-		cmocka_unit_test(finds_the_pending_files),
-		cmocka_unit_test(refuses_a_changed_file_with_both_checksums),
-		cmocka_unit_test(refuses_a_missing_file_that_is_older_than_another_one),
-		cmocka_unit_test(refuses_a_folder_without_files_if_any_were_applied),
-		cmocka_unit_test(counts_the_migrations_of_a_newer_version),
-		cmocka_unit_test(refuses_an_older_version_with_a_changed_file),
-		cmocka_unit_test(refuses_an_older_version_with_a_file_that_was_not_applied),
-		cmocka_unit_test(refuses_a_renamed_file),
-		cmocka_unit_test(refuses_a_new_file_with_an_old_version),
-		cmocka_unit_test_setup_teardown(orders_the_files_by_version, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lists_every_invalid_file, set_up, tear_down),
-		cmocka_unit_test(names_a_folder_that_does_not_exist),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -26,9 +26,8 @@ static void assert_problems(const char *text, const char *expected)
 	strbuf_clear(&problems);
 }
 
-static void reads_name_partitions_and_settings(void **state)
+TEST_CASE(reads_name_partitions_and_settings)
 {
-	(void)state;
 	struct topic_file file =
 		parse_valid("a.b_c-1 \t 4  retention.ms=1000 cleanup.policy=compact\nother 1\n");
 	assert_int_equal(file.count, 2);
@@ -43,23 +42,20 @@ static void reads_name_partitions_and_settings(void **state)
 	assert_int_equal(file.topics[1].setting_count, 0);
 }
 
-static void skips_comments_and_blank_lines(void **state)
+TEST_CASE(skips_comments_and_blank_lines)
 {
-	(void)state;
 	assert_int_equal(parse_valid("# a 1\n\n \t\r\na 1 # x=y\r\n").count, 1);
 	assert_int_equal(parse_valid("# a 1\n\n \t\r\na 1 # x=y\r\n").topics[0].setting_count, 0);
 	assert_int_equal(parse_valid("").count, 0);
 }
 
-static void reads_a_last_line_without_a_newline(void **state)
+TEST_CASE(reads_a_last_line_without_a_newline)
 {
-	(void)state;
 	assert_int_equal(parse_valid("a 1\nb 2").count, 2);
 }
 
-static void names_every_invalid_line(void **state)
+TEST_CASE(names_every_invalid_line)
 {
-	(void)state;
 	assert_problems("a/b 1\n\na\nb 0\nc x\nd 1 e\nf 1 =g\nh 1 i=\nj 1\nj 2\n",
 	                "line 1: the first word must be a topic name\n"
 	                "line 3: the second word must be the number of partitions\n"
@@ -71,9 +67,8 @@ static void names_every_invalid_line(void **state)
 	                "line 10: the topic is listed twice\n");
 }
 
-static void refuses_names_and_values_that_are_too_long(void **state)
+TEST_CASE(refuses_names_and_values_that_are_too_long)
 {
-	(void)state;
 	char line[512];
 	snprintf(line, sizeof(line), "%0249d 1\n", 0);
 	assert_int_equal(parse_valid(line).count, 1);
@@ -87,9 +82,8 @@ static void refuses_names_and_values_that_are_too_long(void **state)
 	assert_problems("a 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1", "line 1: too many settings\n");
 }
 
-static void refuses_too_many_topics(void **state)
+TEST_CASE(refuses_too_many_topics)
 {
-	(void)state;
 	struct strbuf text;
 	strbuf_init(&text, 4096);
 	for (int i = 0; i < TOPIC_FILE_TOPICS_MAX; i++)
@@ -100,9 +94,8 @@ static void refuses_too_many_topics(void **state)
 	strbuf_clear(&text);
 }
 
-static void adds_a_setting_to_each_topic_that_does_not_set_it(void **state)
+TEST_CASE(adds_a_setting_to_each_topic_that_does_not_set_it)
 {
-	(void)state;
 	struct topic_file file = parse_valid("a 1\nb 1 x=1 copies=3\nc 1 x=1\n");
 	assert_int_equal(topic_file_set(&file, "copies", 2), OK);
 	assert_int_equal(file.topics[0].setting_count, 1);
@@ -114,9 +107,8 @@ static void adds_a_setting_to_each_topic_that_does_not_set_it(void **state)
 	assert_string_equal(file.topics[2].settings[1].value, "2");
 }
 
-static void changes_no_topic_if_one_has_no_room_for_the_setting(void **state)
+TEST_CASE(changes_no_topic_if_one_has_no_room_for_the_setting)
 {
-	(void)state;
 	struct topic_file file = parse_valid("a 1\nb 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1\n");
 	assert_int_equal(topic_file_set(&file, "copies", 2), ERR_LIMIT);
 	assert_int_equal(file.topics[0].setting_count, 0);
@@ -124,9 +116,8 @@ static void changes_no_topic_if_one_has_no_room_for_the_setting(void **state)
 	assert_string_equal(file.topics[1].settings[7].value, "1");
 }
 
-static void says_why_a_file_cannot_be_read(void **state)
+TEST_CASE(says_why_a_file_cannot_be_read)
 {
-	(void)state;
 	struct topic_file file;
 	struct strbuf problems;
 	strbuf_init(&problems, 4096);
@@ -135,9 +126,8 @@ static void says_why_a_file_cannot_be_read(void **state)
 	strbuf_clear(&problems);
 }
 
-static void reads_the_file_of_this_project(void **state)
+TEST_CASE(reads_the_file_of_this_project)
 {
-	(void)state;
 	struct topic_file file;
 	struct strbuf problems;
 	strbuf_init(&problems, 4096);
@@ -147,19 +137,4 @@ static void reads_the_file_of_this_project(void **state)
 	strbuf_clear(&problems);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_name_partitions_and_settings),
-		cmocka_unit_test(skips_comments_and_blank_lines),
-		cmocka_unit_test(reads_a_last_line_without_a_newline),
-		cmocka_unit_test(names_every_invalid_line),
-		cmocka_unit_test(refuses_names_and_values_that_are_too_long),
-		cmocka_unit_test(refuses_too_many_topics),
-		cmocka_unit_test(adds_a_setting_to_each_topic_that_does_not_set_it),
-		cmocka_unit_test(changes_no_topic_if_one_has_no_room_for_the_setting),
-		cmocka_unit_test(says_why_a_file_cannot_be_read),
-		cmocka_unit_test(reads_the_file_of_this_project),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -35,9 +35,8 @@ static size_t begun(struct tracer *tracer, size_t requests)
 	return count;
 }
 
-static void begins_traces_for_the_configured_share_of_requests(void **state)
+TEST_CASE(begins_traces_for_the_configured_share_of_requests)
 {
-	(void)state;
 	static const struct {
 		const char *share;
 		size_t least, most;
@@ -51,9 +50,8 @@ static void begins_traces_for_the_configured_share_of_requests(void **state)
 	}
 }
 
-static void joins_a_sampled_trace_with_a_span_of_its_own(void **state)
+TEST_CASE(joins_a_sampled_trace_with_a_span_of_its_own)
 {
-	(void)state;
 	struct metrics *metrics = metrics_new();
 	struct tracer *tracer = tracer_with("0", metrics);
 	char context[TRACE_CONTEXT_SIZE] = "00-" ID "-" PARENT "-01";
@@ -69,9 +67,8 @@ static void joins_a_sampled_trace_with_a_span_of_its_own(void **state)
 	metrics_free(metrics);
 }
 
-static void leaves_a_trace_that_is_not_sampled_as_it_is(void **state)
+TEST_CASE(leaves_a_trace_that_is_not_sampled_as_it_is)
 {
-	(void)state;
 	struct metrics *metrics = metrics_new();
 	struct tracer *tracer = tracer_with("1", metrics);
 	char context[TRACE_CONTEXT_SIZE] = "00-" ID "-" PARENT "-00";
@@ -83,9 +80,8 @@ static void leaves_a_trace_that_is_not_sampled_as_it_is(void **state)
 	metrics_free(metrics);
 }
 
-static void has_no_tracer_without_an_endpoint(void **state)
+TEST_CASE(has_no_tracer_without_an_endpoint)
 {
-	(void)state;
 	struct metrics *metrics = metrics_new();
 	struct tracer_config config = { .sampler_arg = "1" };
 	assert_null(tracer_start(&config, "test", NULL, metrics));
@@ -93,9 +89,8 @@ static void has_no_tracer_without_an_endpoint(void **state)
 	metrics_free(metrics);
 }
 
-static void counts_every_span_that_it_drops(void **state)
+TEST_CASE(counts_every_span_that_it_drops)
 {
-	(void)state;
 	enum { ADDED = SPAN_EXPORTER_QUEUE_MAX + 1000 };
 	struct metrics *metrics = metrics_new();
 	struct metric *sent = metrics_counter(metrics, "sent_total", "Sent.", NULL);
@@ -111,9 +106,8 @@ static void counts_every_span_that_it_drops(void **state)
 	metrics_free(metrics);
 }
 
-static void refuses_a_share_that_is_no_number_from_0_to_1(void **state)
+TEST_CASE(refuses_a_share_that_is_no_number_from_0_to_1)
 {
-	(void)state;
 	static const char *const wrong[] = { "", "1.01", "-0.1", "half", "0.5x", "nan" };
 	struct tracer_config config = { .endpoint = NOBODY };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -126,15 +120,4 @@ static void refuses_a_share_that_is_no_number_from_0_to_1(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(begins_traces_for_the_configured_share_of_requests),
-		cmocka_unit_test(joins_a_sampled_trace_with_a_span_of_its_own),
-		cmocka_unit_test(leaves_a_trace_that_is_not_sampled_as_it_is),
-		cmocka_unit_test(has_no_tracer_without_an_endpoint),
-		cmocka_unit_test(counts_every_span_that_it_drops),
-		cmocka_unit_test(refuses_a_share_that_is_no_number_from_0_to_1),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

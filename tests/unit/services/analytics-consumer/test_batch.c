@@ -81,7 +81,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void accepts_clicks_until_it_is_full(void **state)
+TEST_CASE(accepts_clicks_until_it_is_full)
 {
 	struct fixture *f = *state;
 	assert_true(batch_is_empty(&f->batch));
@@ -97,7 +97,7 @@ static void accepts_clicks_until_it_is_full(void **state)
 	assert_true(batch_is_empty(&f->batch));
 }
 
-static void is_as_recent_as_its_newest_click_but_never_in_the_future(void **state)
+TEST_CASE(is_as_recent_as_its_newest_click_but_never_in_the_future)
 {
 	struct fixture *f = *state;
 	add_click(f, 100, NOW_US - 5);
@@ -108,7 +108,7 @@ static void is_as_recent_as_its_newest_click_but_never_in_the_future(void **stat
 	assert_int_equal(f->partition->as_of_us, NOW_US);
 }
 
-static void marks_clicks_before_the_stored_offset_as_already_counted(void **state)
+TEST_CASE(marks_clicks_before_the_stored_offset_as_already_counted)
 {
 	struct fixture *f = *state;
 	add_click(f, 90, NOW_US);
@@ -118,7 +118,7 @@ static void marks_clicks_before_the_stored_offset_as_already_counted(void **stat
 	assert_int_equal(f->partition->next_stored, 101);
 }
 
-static void adds_a_dead_letter_for_each_message_that_is_not_a_click(void **state)
+TEST_CASE(adds_a_dead_letter_for_each_message_that_is_not_a_click)
 {
 	struct fixture *f = *state;
 	add_bytes(f, 100, "", 0);
@@ -130,7 +130,7 @@ static void adds_a_dead_letter_for_each_message_that_is_not_a_click(void **state
 	assert_false(batch_is_empty(&f->batch));
 }
 
-static void adds_no_second_dead_letter_before_the_stored_offset(void **state)
+TEST_CASE(adds_no_second_dead_letter_before_the_stored_offset)
 {
 	struct fixture *f = *state;
 	add_bytes(f, 95, "\xff", 1);
@@ -138,7 +138,7 @@ static void adds_no_second_dead_letter_before_the_stored_offset(void **state)
 	assert_int_equal(f->partition->next_stored, 100);
 }
 
-static void is_full_when_dead_letters_reach_their_limit(void **state)
+TEST_CASE(is_full_when_dead_letters_reach_their_limit)
 {
 	struct fixture *f = *state;
 	batch_clear(&f->batch);
@@ -150,16 +150,4 @@ static void is_full_when_dead_letters_reach_their_limit(void **state)
 	assert_in_range(offset - 100, 5, 20);
 }
 
-int main(void)
-{
-#define WITH_BATCH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		WITH_BATCH(accepts_clicks_until_it_is_full),
-		WITH_BATCH(is_as_recent_as_its_newest_click_but_never_in_the_future),
-		WITH_BATCH(marks_clicks_before_the_stored_offset_as_already_counted),
-		WITH_BATCH(adds_a_dead_letter_for_each_message_that_is_not_a_click),
-		WITH_BATCH(adds_no_second_dead_letter_before_the_stored_offset),
-		WITH_BATCH(is_full_when_dead_letters_reach_their_limit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -36,9 +36,8 @@ static void assert_reasons(const struct bot_case *cases, size_t count)
 	}
 }
 
-static void gives_the_reason_why_a_click_is_by_a_bot(void **state)
+TEST_CASE(gives_the_reason_why_a_click_is_by_a_bot)
 {
-	(void)state;
 	static const struct bot_case cases[] = {
 		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
 		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_HEAD, false, "head" },
@@ -107,9 +106,8 @@ static void gives_the_reason_why_a_click_is_by_a_bot(void **state)
 	assert_reasons(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void tells_people_with_unusual_agents_from_automation(void **state)
+TEST_CASE(tells_people_with_unusual_agents_from_automation)
 {
-	(void)state;
 	static const struct bot_case cases[] = {
 		/* Words with "@" or a dot that are neither mail addresses nor sites. */
 		{ IPHONE
@@ -159,11 +157,4 @@ static void tells_people_with_unusual_agents_from_automation(void **state)
 	assert_reasons(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_the_reason_why_a_click_is_by_a_bot),
-		cmocka_unit_test(tells_people_with_unusual_agents_from_automation),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

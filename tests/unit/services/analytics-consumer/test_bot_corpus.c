@@ -43,7 +43,7 @@ static struct count classify(struct user_agent_parser *parser, const char *path,
 	return count;
 }
 
-static void flags_known_crawlers(void **state)
+TEST_CASE(flags_known_crawlers)
 {
 	const struct count found = classify(*state, getenv("WAYMARK_CRAWLERS"), true);
 	printf("crawlers flagged: %zu of %zu (%.2f %%)\n", found.bots, found.all,
@@ -52,7 +52,7 @@ static void flags_known_crawlers(void **state)
 	assert_true(found.bots * 100 >= found.all * 97);
 }
 
-static void does_not_flag_browsers_of_people(void **state)
+TEST_CASE(does_not_flag_browsers_of_people)
 {
 	const struct count found = classify(*state, getenv("WAYMARK_BROWSERS"), false);
 	printf("browsers flagged: %zu of %zu\n", found.bots, found.all);
@@ -76,11 +76,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flags_known_crawlers),
-		cmocka_unit_test(does_not_flag_browsers_of_people),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -28,16 +28,14 @@ static size_t count_problems(const char *text)
 	return wrong;
 }
 
-static void requires_only_the_addresses_of_servers(void **state)
+TEST_CASE(requires_only_the_addresses_of_servers)
 {
-	(void)state;
 	set_valid_environment();
 	assert_int_equal(count_problems(NULL), 0);
 }
 
-static void names_every_invalid_variable(void **state)
+TEST_CASE(names_every_invalid_variable)
 {
-	(void)state;
 	static const struct {
 		const char *name, *value, *problem;
 	} cases[] = {
@@ -63,11 +61,4 @@ static void names_every_invalid_variable(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requires_only_the_addresses_of_servers),
-		cmocka_unit_test(names_every_invalid_variable),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -34,7 +34,7 @@ static struct redirect_event click_of_a_human(void)
 	return click;
 }
 
-static void derives_every_fact_about_a_click(void **state)
+TEST_CASE(derives_every_fact_about_a_click)
 {
 	const struct redirect_event click = click_of_a_human();
 	struct visit visit;
@@ -73,7 +73,7 @@ static void derives_every_fact_about_a_click(void **state)
 }
 
 /* The second time, everything comes from the caches. */
-static void derives_the_same_facts_of_the_same_headers_again(void **state)
+TEST_CASE(derives_the_same_facts_of_the_same_headers_again)
 {
 	struct redirect_event click = click_of_a_human();
 	struct visit visits[2];
@@ -90,7 +90,7 @@ static void derives_the_same_facts_of_the_same_headers_again(void **state)
 	assert_string_equal(visits[1].event.language, "");
 }
 
-static void flags_a_bot_with_its_reason(void **state)
+TEST_CASE(flags_a_bot_with_its_reason)
 {
 	struct redirect_event click = click_of_a_human();
 	struct visit visit;
@@ -105,7 +105,7 @@ static void flags_a_bot_with_its_reason(void **state)
 	assert_string_equal(visit.event.bot_reason, "head");
 }
 
-static void accepts_a_click_without_any_header(void **state)
+TEST_CASE(accepts_a_click_without_any_header)
 {
 	const struct redirect_event click = { .occurred_at_us = 1,
 		                              .link_id = 1,
@@ -123,7 +123,7 @@ static void accepts_a_click_without_any_header(void **state)
 	assert_int_equal(visit.day, 0);
 }
 
-static void finds_utm_source_in_each_query(void **state)
+TEST_CASE(finds_utm_source_in_each_query)
 {
 	static const struct {
 		const char *query, *source;
@@ -152,7 +152,7 @@ static void finds_utm_source_in_each_query(void **state)
 	}
 }
 
-static void cuts_a_long_campaign_at_a_character(void **state)
+TEST_CASE(cuts_a_long_campaign_at_a_character)
 {
 	struct redirect_event click = click_of_a_human();
 	struct visit visit;
@@ -189,15 +189,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(derives_every_fact_about_a_click),
-		cmocka_unit_test(derives_the_same_facts_of_the_same_headers_again),
-		cmocka_unit_test(flags_a_bot_with_its_reason),
-		cmocka_unit_test(accepts_a_click_without_any_header),
-		cmocka_unit_test(finds_utm_source_in_each_query),
-		cmocka_unit_test(cuts_a_long_campaign_at_a_character),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -181,7 +181,7 @@ static void await_metric(struct fixture *f, const char *line)
 	}
 }
 
-static void reloads_changed_files_while_clicks_are_enriched(void **state)
+TEST_CASE(reloads_changed_files_while_clicks_are_enriched)
 {
 	struct fixture *f = *state;
 	char fresh[PATH_SIZE];
@@ -202,7 +202,7 @@ static void reloads_changed_files_while_clicks_are_enriched(void **state)
 	await_metric(f, "\nwaymark_fact_files_read_total 3\n");
 }
 
-static void keeps_the_loaded_files_when_new_ones_are_invalid(void **state)
+TEST_CASE(keeps_the_loaded_files_when_new_ones_are_invalid)
 {
 	struct fixture *f = *state;
 	write_file(f->geoip, "not a database");
@@ -220,7 +220,7 @@ static void keeps_the_loaded_files_when_new_ones_are_invalid(void **state)
 	await_metric(f, "\nwaymark_fact_files_broken 0\n");
 }
 
-static void keeps_its_database_when_the_new_one_has_no_places(void **state)
+TEST_CASE(keeps_its_database_when_the_new_one_has_no_places)
 {
 	struct fixture *f = *state;
 	copy_file(f->databases->networks, f->geoip);
@@ -234,7 +234,7 @@ static void keeps_its_database_when_the_new_one_has_no_places(void **state)
 }
 
 /* Truncating a memory-mapped file would end the process with SIGBUS. */
-static void survives_truncation_of_its_database_in_place(void **state)
+TEST_CASE(survives_truncation_of_its_database_in_place)
 {
 	struct fixture *f = *state;
 	assert_int_equal(truncate(f->geoip, 0), 0);
@@ -244,7 +244,7 @@ static void survives_truncation_of_its_database_in_place(void **state)
 }
 
 /* Only one of the two reloads the database, and both use the result. */
-static void shares_its_geoip_database(void **state)
+TEST_CASE(shares_its_geoip_database)
 {
 	struct fixture *f = *state;
 	const struct fact_sources_config config = { .geoip_db = "/not/looked/at",
@@ -268,7 +268,7 @@ static void shares_its_geoip_database(void **state)
 	assert_string_equal(f->visit.event.country, "AT");
 }
 
-static void reports_which_file_cannot_be_loaded(void **state)
+TEST_CASE(reports_which_file_cannot_be_loaded)
 {
 	const struct fixture *f = *state;
 	struct fact_sources *sources = NULL;
@@ -284,16 +284,5 @@ static void reports_which_file_cannot_be_loaded(void **state)
 	assert_null(sources);
 }
 
-int main(void)
-{
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		WITH_FILES(reloads_changed_files_while_clicks_are_enriched),
-		WITH_FILES(keeps_the_loaded_files_when_new_ones_are_invalid),
-		WITH_FILES(keeps_its_database_when_the_new_one_has_no_places),
-		WITH_FILES(survives_truncation_of_its_database_in_place),
-		WITH_FILES(shares_its_geoip_database),
-		WITH_FILES(reports_which_file_cannot_be_loaded),
-	};
-	return cmocka_run_group_tests(tests, make_databases, remove_databases);
-}
+TEST_MAIN(.group_set_up = make_databases, .group_tear_down = remove_databases, .set_up = set_up,
+          .tear_down = tear_down)

@@ -66,7 +66,7 @@ static int tear_down(void **state)
 	return rmdir(f->folder);
 }
 
-static void finds_the_country_of_each_network(void **state)
+TEST_CASE(finds_the_country_of_each_network)
 {
 	const struct fixture *f = *state;
 	static const struct {
@@ -121,7 +121,7 @@ static void assert_place(struct geoip *geoip, const char *network, const char *c
 	assert_string_equal(place.city, city);
 }
 
-static void finds_region_and_city_in_a_city_database(void **state)
+TEST_CASE(finds_region_and_city_in_a_city_database)
 {
 	static const char *const rows[] = { "192.0.2.0/24,DE,BY,M\xc3\xbcnchen",
 		                            "198.51.100.0/24,GB,,London",
@@ -157,7 +157,7 @@ static size_t read_all(const char *path, uint8_t *out, size_t size)
 	return len;
 }
 
-static void refuses_a_database_whose_tree_is_damaged(void **state)
+TEST_CASE(refuses_a_database_whose_tree_is_damaged)
 {
 	const struct fixture *f = *state;
 	static uint8_t bytes[100000];
@@ -175,9 +175,8 @@ static void refuses_a_database_whose_tree_is_damaged(void **state)
 	assert_null(geoip);
 }
 
-static void finds_no_place_without_a_database(void **state)
+TEST_CASE(finds_no_place_without_a_database)
 {
-	(void)state;
 	struct geoip *geoip = NULL;
 	struct geoip_place place;
 	assert_int_equal(geoip_open("", NULL, &geoip), OK);
@@ -186,7 +185,7 @@ static void finds_no_place_without_a_database(void **state)
 	geoip_close(geoip);
 }
 
-static void refuses_a_file_that_is_not_a_database(void **state)
+TEST_CASE(refuses_a_file_that_is_not_a_database)
 {
 	const struct fixture *f = *state;
 	char path[64];
@@ -197,14 +196,4 @@ static void refuses_a_file_that_is_not_a_database(void **state)
 	assert_null(geoip);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_country_of_each_network),
-		cmocka_unit_test(finds_region_and_city_in_a_city_database),
-		cmocka_unit_test(refuses_a_database_whose_tree_is_damaged),
-		cmocka_unit_test(finds_no_place_without_a_database),
-		cmocka_unit_test(refuses_a_file_that_is_not_a_database),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -3,9 +3,8 @@
 #include "services/analytics-consumer/facts/language.h"
 #include "tests/support/test.h"
 
-static void finds_the_preferred_language_of_each_header(void **state)
+TEST_CASE(finds_the_preferred_language_of_each_header)
 {
-	(void)state;
 	static const struct {
 		const char *header, *language;
 	} cases[] = {
@@ -42,9 +41,4 @@ static void finds_the_preferred_language_of_each_header(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(
-		finds_the_preferred_language_of_each_header) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -23,7 +23,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void finds_only_assigned_partitions(void **state)
+TEST_CASE(finds_only_assigned_partitions)
 {
 	assert_int_equal(offsets_find(*state, 1)->partition, 1);
 	assert_int_equal(offsets_find(*state, 3)->stored, 100);
@@ -33,12 +33,12 @@ static void finds_only_assigned_partitions(void **state)
 	assert_null(offsets_find(*state, 1));
 }
 
-static void does_not_advance_without_records(void **state)
+TEST_CASE(does_not_advance_without_records)
 {
 	assert_false(offsets_any_advanced(*state));
 }
 
-static void advances_past_the_last_record_over_gaps(void **state)
+TEST_CASE(advances_past_the_last_record_over_gaps)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
 	offsets_extend_unverified(p, 100);
@@ -49,7 +49,7 @@ static void advances_past_the_last_record_over_gaps(void **state)
 	assert_true(offsets_any_advanced(*state));
 }
 
-static void does_not_advance_over_counted_records(void **state)
+TEST_CASE(does_not_advance_over_counted_records)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
 	assert_true(offsets_is_counted(p, 90));
@@ -61,7 +61,7 @@ static void does_not_advance_over_counted_records(void **state)
 	assert_false(offsets_any_advanced(*state));
 }
 
-static void counts_every_record_of_a_new_partition(void **state)
+TEST_CASE(counts_every_record_of_a_new_partition)
 {
 	struct offsets_partition *p = offsets_find(*state, 1);
 	assert_false(offsets_is_counted(p, 0));
@@ -71,7 +71,7 @@ static void counts_every_record_of_a_new_partition(void **state)
 	assert_int_equal(p->next_stored, 58);
 }
 
-static void takes_over_the_offsets_of_a_stored_batch(void **state)
+TEST_CASE(takes_over_the_offsets_of_a_stored_batch)
 {
 	struct offsets_partition *p = offsets_find(*state, 1);
 	offsets_extend_unverified(p, 57);
@@ -107,7 +107,7 @@ static void extend(struct offsets_partition *p, int64_t offset)
 	offsets_extend(p, &message);
 }
 
-static void keeps_the_fingerprint_of_the_last_record(void **state)
+TEST_CASE(keeps_the_fingerprint_of_the_last_record)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
 	assert_true(p->is_unverified);
@@ -127,7 +127,7 @@ static void keeps_the_fingerprint_of_the_last_record(void **state)
 	assert_int_equal(p->fingerprint, fingerprint_at(104));
 }
 
-static void hands_over_the_fingerprint_of_the_last_record(void **state)
+TEST_CASE(hands_over_the_fingerprint_of_the_last_record)
 {
 	struct offsets batch = { 0 };
 	struct offsets_partition *p = offsets_find(*state, 3);
@@ -142,7 +142,7 @@ static void hands_over_the_fingerprint_of_the_last_record(void **state)
 	offsets_clear(&batch);
 }
 
-static void discards_a_batch_that_was_not_stored(void **state)
+TEST_CASE(discards_a_batch_that_was_not_stored)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
 	offsets_extend_unverified(p, 100);
@@ -154,7 +154,7 @@ static void discards_a_batch_that_was_not_stored(void **state)
 	assert_false(offsets_any_advanced(*state));
 }
 
-static void is_published_only_when_every_counted_visit_is(void **state)
+TEST_CASE(is_published_only_when_every_counted_visit_is)
 {
 	struct offsets_partition *p = offsets_find(*state, 3);
 	assert_false(offsets_is_published(p));
@@ -178,7 +178,7 @@ static void is_published_only_when_every_counted_visit_is(void **state)
 	assert_true(offsets_is_published(p));
 }
 
-static void continues_as_if_the_handed_over_batch_were_stored(void **state)
+TEST_CASE(continues_as_if_the_handed_over_batch_were_stored)
 {
 	struct offsets batch = { 0 };
 	struct offsets_partition *p = offsets_find(*state, 3);
@@ -207,7 +207,7 @@ static void continues_as_if_the_handed_over_batch_were_stored(void **state)
 }
 
 /* The batch before was stored, and its visits are on their way to Kafka. */
-static void is_acknowledged_up_to_the_batch_before(void **state)
+TEST_CASE(is_acknowledged_up_to_the_batch_before)
 {
 	struct offsets first = { 0 }, second = { 0 }, third = { 0 };
 	extend(offsets_find(*state, 3), 100);
@@ -232,7 +232,7 @@ static void is_acknowledged_up_to_the_batch_before(void **state)
 	offsets_clear(&third);
 }
 
-static void is_acknowledged_where_the_batch_before_has_no_records(void **state)
+TEST_CASE(is_acknowledged_where_the_batch_before_has_no_records)
 {
 	struct offsets unacked = { 0 };
 	struct offsets batch = { 0 };
@@ -252,7 +252,7 @@ static void is_acknowledged_where_the_batch_before_has_no_records(void **state)
 	offsets_clear(&batch);
 }
 
-static void counts_halted_partitions(void **state)
+TEST_CASE(counts_halted_partitions)
 {
 	assert_int_equal(offsets_halted_count(*state), 0);
 	offsets_find(*state, 3)->halt_reason = OFFSETS_TOPIC_ENDS_BEFORE;
@@ -260,24 +260,4 @@ static void counts_halted_partitions(void **state)
 	assert_int_equal(offsets_halted_count(*state), 1);
 }
 
-int main(void)
-{
-#define WITH_TWO_PARTITIONS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		WITH_TWO_PARTITIONS(finds_only_assigned_partitions),
-		WITH_TWO_PARTITIONS(does_not_advance_without_records),
-		WITH_TWO_PARTITIONS(advances_past_the_last_record_over_gaps),
-		WITH_TWO_PARTITIONS(does_not_advance_over_counted_records),
-		WITH_TWO_PARTITIONS(counts_every_record_of_a_new_partition),
-		WITH_TWO_PARTITIONS(takes_over_the_offsets_of_a_stored_batch),
-		WITH_TWO_PARTITIONS(keeps_the_fingerprint_of_the_last_record),
-		WITH_TWO_PARTITIONS(hands_over_the_fingerprint_of_the_last_record),
-		WITH_TWO_PARTITIONS(discards_a_batch_that_was_not_stored),
-		WITH_TWO_PARTITIONS(is_published_only_when_every_counted_visit_is),
-		WITH_TWO_PARTITIONS(continues_as_if_the_handed_over_batch_were_stored),
-		WITH_TWO_PARTITIONS(is_acknowledged_up_to_the_batch_before),
-		WITH_TWO_PARTITIONS(is_acknowledged_where_the_batch_before_has_no_records),
-		WITH_TWO_PARTITIONS(counts_halted_partitions),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

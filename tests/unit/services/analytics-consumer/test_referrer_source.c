@@ -14,9 +14,8 @@ static void assert_sources(const struct host_case *cases, size_t count)
 		assert_string_equal(referrer_source_of(cases[i].host), cases[i].source);
 }
 
-static void names_the_site_of_a_host(void **state)
+TEST_CASE(names_the_site_of_a_host)
 {
-	(void)state;
 	static const struct host_case cases[] = {
 		{ "facebook.com", "Facebook" },
 		{ "www.facebook.com", "Facebook" },
@@ -36,9 +35,8 @@ static void names_the_site_of_a_host(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void names_what_mail_and_advertising_hosts_belong_to(void **state)
+TEST_CASE(names_what_mail_and_advertising_hosts_belong_to)
 {
-	(void)state;
 	static const struct host_case cases[] = {
 		{ "deref-gmx.net", "GMX" },
 		{ "deref-web.de", "WEB.DE" },
@@ -59,9 +57,8 @@ static void names_what_mail_and_advertising_hosts_belong_to(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void prefers_the_more_specific_host(void **state)
+TEST_CASE(prefers_the_more_specific_host)
 {
-	(void)state;
 	static const struct host_case cases[] = {
 		{ "google.com", "Google" },
 		{ "news.google.com", "Google News" },
@@ -74,9 +71,8 @@ static void prefers_the_more_specific_host(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void knows_apps(void **state)
+TEST_CASE(knows_apps)
 {
-	(void)state;
 	static const struct host_case cases[] = {
 		{ "com.google.android.gm", "Gmail" },
 		{ "com.google.android.googlequicksearchbox", "Google" },
@@ -87,9 +83,8 @@ static void knows_apps(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void knows_brands_in_every_country(void **state)
+TEST_CASE(knows_brands_in_every_country)
 {
-	(void)state;
 	static const struct host_case cases[] = {
 		{ "www.google.de", "Google" },       { "www.google.co.uk", "Google" },
 		{ "www.google.com.br", "Google" },   { "google.at", "Google" },
@@ -100,9 +95,8 @@ static void knows_brands_in_every_country(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void ignores_similar_hosts(void **state)
+TEST_CASE(ignores_similar_hosts)
 {
-	(void)state;
 	static const struct host_case cases[] = {
 		{ "", "" },
 		{ ".", "" },
@@ -125,15 +119,4 @@ static void ignores_similar_hosts(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_the_site_of_a_host),
-		cmocka_unit_test(names_what_mail_and_advertising_hosts_belong_to),
-		cmocka_unit_test(prefers_the_more_specific_host),
-		cmocka_unit_test(knows_apps),
-		cmocka_unit_test(knows_brands_in_every_country),
-		cmocka_unit_test(ignores_similar_hosts),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

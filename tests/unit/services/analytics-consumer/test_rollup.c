@@ -41,17 +41,15 @@ static void assert_counts(const struct rollup_row *row, int humans, int bots, in
 	assert_int_equal(row->uniques, uniques);
 }
 
-static void returns_no_rows_without_visits(void **state)
+TEST_CASE(returns_no_rows_without_visits)
 {
-	(void)state;
 	struct rollup *rollup = rollup_new(1);
 	assert_int_equal(rollup_sum(rollup, NULL, 0).count, 0);
 	rollup_free(rollup);
 }
 
-static void sums_totals_per_quarter_of_an_hour(void **state)
+TEST_CASE(sums_totals_per_quarter_of_an_hour)
 {
-	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, ""),
 		                  visit_at(1, EVENING + 15 * MINUTE - 1, ""),
 		                  visit_at(1, EVENING + 15 * MINUTE, ""),
@@ -67,9 +65,8 @@ static void sums_totals_per_quarter_of_an_hour(void **state)
 	rollup_free(rollup);
 }
 
-static void sums_values_per_hour(void **state)
+TEST_CASE(sums_values_per_hour)
 {
-	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING + HOUR - 1, "DE"),
 		                  visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING, "FR"),
 		                  visit_at(2, EVENING, "DE") };
@@ -85,9 +82,8 @@ static void sums_values_per_hour(void **state)
 	rollup_free(rollup);
 }
 
-static void keeps_the_values_that_count_most_and_counts_the_rest_as_other(void **state)
+TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 {
-	(void)state;
 	enum { VISITS = ROLLUP_VALUES_MAX + 300 };
 	struct visit *visits = mem_array(VISITS, sizeof(*visits));
 	for (int i = 0; i < VISITS; i++) {
@@ -108,9 +104,8 @@ static void keeps_the_values_that_count_most_and_counts_the_rest_as_other(void *
 
 #define PUT(member, text) snprintf((member), sizeof(member), "%s", (text))
 
-static void covers_each_dimension_and_has_no_rows_for_unknown_values(void **state)
+TEST_CASE(covers_each_dimension_and_has_no_rows_for_unknown_values)
 {
-	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "") };
 	struct visit_event *event = &visits[0].event;
 	PUT(event->city, "Bonn");
@@ -136,9 +131,8 @@ static void covers_each_dimension_and_has_no_rows_for_unknown_values(void **stat
 	rollup_free(rollup);
 }
 
-static void leaves_out_visits_that_do_not_count(void **state)
+TEST_CASE(leaves_out_visits_that_do_not_count)
 {
-	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE"),
 		                  visit_at(1, EVENING, "DE") };
 	visits[0].disposition = VISIT_DUPLICATE;
@@ -175,9 +169,8 @@ static void assert_sums(const struct rollup_rows *in, int64_t visits)
 	assert_int_equal(sums[ROLLUP_CITY], 0);
 }
 
-static void sums_to_all_visits_in_every_dimension_and_in_key_order(void **state)
+TEST_CASE(sums_to_all_visits_in_every_dimension_and_in_key_order)
 {
-	(void)state;
 	enum { VISITS = 5000 };
 	struct visit *visits = mem_array(VISITS, sizeof(*visits));
 	for (int i = 0; i < VISITS; i++) {
@@ -198,16 +191,4 @@ static void sums_to_all_visits_in_every_dimension_and_in_key_order(void **state)
 	free(visits);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(returns_no_rows_without_visits),
-		cmocka_unit_test(sums_totals_per_quarter_of_an_hour),
-		cmocka_unit_test(sums_values_per_hour),
-		cmocka_unit_test(keeps_the_values_that_count_most_and_counts_the_rest_as_other),
-		cmocka_unit_test(covers_each_dimension_and_has_no_rows_for_unknown_values),
-		cmocka_unit_test(leaves_out_visits_that_do_not_count),
-		cmocka_unit_test(sums_to_all_visits_in_every_dimension_and_in_key_order),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -23,9 +23,8 @@ static const struct statistics *sum(struct statistics_aggregate *aggregate, stru
 	return sums;
 }
 
-static void returns_no_rows_without_visits(void **state)
+TEST_CASE(returns_no_rows_without_visits)
 {
-	(void)state;
 	struct visit duplicate = visit_of(1, 1, 1);
 	duplicate.disposition = VISIT_DUPLICATE;
 	struct statistics_aggregate *aggregate = statistics_aggregate_new(1);
@@ -35,9 +34,8 @@ static void returns_no_rows_without_visits(void **state)
 	statistics_aggregate_free(aggregate);
 }
 
-static void adds_up_visits_per_link_and_for_the_platform(void **state)
+TEST_CASE(adds_up_visits_per_link_and_for_the_platform)
 {
-	(void)state;
 	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000),
 		                  visit_of(7, 60, 4000), visit_of(7, 99, 9000),
 		                  visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
@@ -70,11 +68,4 @@ static void adds_up_visits_per_link_and_for_the_platform(void **state)
 	statistics_aggregate_free(aggregate);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(returns_no_rows_without_visits),
-		cmocka_unit_test(adds_up_visits_per_link_and_for_the_platform),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -29,9 +29,8 @@ static bool has(struct text_cache *cache, int number)
 	return value != NULL;
 }
 
-static void returns_what_was_put(void **state)
+TEST_CASE(returns_what_was_put)
 {
-	(void)state;
 	struct text_cache *cache = new_cache(4);
 	assert_false(has(cache, 1));
 	put(cache, 1);
@@ -42,9 +41,8 @@ static void returns_what_was_put(void **state)
 	text_cache_free(cache);
 }
 
-static void evicts_the_least_recently_used_entry(void **state)
+TEST_CASE(evicts_the_least_recently_used_entry)
 {
-	(void)state;
 	struct text_cache *cache = new_cache(3);
 	for (int i = 1; i <= 3; i++)
 		put(cache, i);
@@ -59,9 +57,8 @@ static void evicts_the_least_recently_used_entry(void **state)
 	text_cache_free(cache);
 }
 
-static void is_empty_after_clear(void **state)
+TEST_CASE(is_empty_after_clear)
 {
-	(void)state;
 	struct text_cache *cache = new_cache(3);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 1; i <= 4; i++)
@@ -74,9 +71,8 @@ static void is_empty_after_clear(void **state)
 	text_cache_free(cache);
 }
 
-static void works_with_a_capacity_of_one(void **state)
+TEST_CASE(works_with_a_capacity_of_one)
 {
-	(void)state;
 	struct text_cache *cache = new_cache(1);
 	for (int i = 0; i < 100; i++) {
 		put(cache, i);
@@ -86,9 +82,8 @@ static void works_with_a_capacity_of_one(void **state)
 	text_cache_free(cache);
 }
 
-static void keeps_the_newest_of_many_entries(void **state)
+TEST_CASE(keeps_the_newest_of_many_entries)
 {
-	(void)state;
 	enum { CAPACITY = 1000, ENTRIES = 50000 };
 	struct text_cache *cache = new_cache(CAPACITY);
 	for (int i = 0; i < ENTRIES; i++)
@@ -102,9 +97,8 @@ static void keeps_the_newest_of_many_entries(void **state)
 	text_cache_free(cache);
 }
 
-static void ignores_a_text_longer_than_the_limit(void **state)
+TEST_CASE(ignores_a_text_longer_than_the_limit)
 {
-	(void)state;
 	struct text_cache *cache = new_cache(2);
 	const char *const texts[] = { "", "seven77", "a text of 20 bytes. ",
 		                      "a text of 21 bytes.  " };
@@ -116,15 +110,4 @@ static void ignores_a_text_longer_than_the_limit(void **state)
 	text_cache_free(cache);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(returns_what_was_put),
-		cmocka_unit_test(evicts_the_least_recently_used_entry),
-		cmocka_unit_test(is_empty_after_clear),
-		cmocka_unit_test(works_with_a_capacity_of_one),
-		cmocka_unit_test(keeps_the_newest_of_many_entries),
-		cmocka_unit_test(ignores_a_text_longer_than_the_limit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

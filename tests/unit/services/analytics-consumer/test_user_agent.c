@@ -78,20 +78,20 @@ static void assert_case(struct user_agent_parser *parser, const struct agent_cas
 	assert_string_equal(found.bot_reason, c->bot_reason);
 }
 
-static void finds_browser_system_and_device(void **state)
+TEST_CASE(finds_browser_system_and_device)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_case(*state, &cases[i]);
 }
 
-static void finds_the_same_in_the_cache(void **state)
+TEST_CASE(finds_the_same_in_the_cache)
 {
 	/* The cache is smaller than the list, so some results are cached and some are not. */
 	for (int round = 0; round < 3; round++)
 		finds_browser_system_and_device(state);
 }
 
-static void finds_versions(void **state)
+TEST_CASE(finds_versions)
 {
 	static const struct {
 		const char *text, *browser_version, *os_version;
@@ -114,7 +114,7 @@ static void finds_versions(void **state)
 	}
 }
 
-static void accepts_the_longest_text(void **state)
+TEST_CASE(accepts_the_longest_text)
 {
 	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
 	struct user_agent first, second;
@@ -126,9 +126,8 @@ static void accepts_the_longest_text(void **state)
 	assert_string_equal(second.browser, "Other");
 }
 
-static void reports_why_it_cannot_load_its_rules(void **state)
+TEST_CASE(reports_why_it_cannot_load_its_rules)
 {
-	(void)state;
 	struct user_agent_parser *parser = NULL;
 	assert_int_equal(user_agent_parser_new("/does/not/exist", 10, NULL, &parser),
 	                 ERR_NOT_FOUND);
@@ -149,14 +148,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_browser_system_and_device),
-		cmocka_unit_test(finds_the_same_in_the_cache),
-		cmocka_unit_test(finds_versions),
-		cmocka_unit_test(accepts_the_longest_text),
-		cmocka_unit_test(reports_why_it_cannot_load_its_rules),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -19,9 +19,8 @@ static bool may_match(const struct prefilter_case *c, bool is_caseless)
 }
 
 /* Each expression really matches its text. */
-static void accepts_every_text_that_matches(void **state)
+TEST_CASE(accepts_every_text_that_matches)
 {
-	(void)state;
 	static const struct prefilter_case cases[] = {
 		{ "(Firefox)/(\\d+)", "Firefox/1" },
 		{ "iPhone|iPad", "an iPad" },
@@ -73,9 +72,8 @@ static void accepts_every_text_that_matches(void **state)
 	}
 }
 
-static void rejects_texts_without_a_required_literal(void **state)
+TEST_CASE(rejects_texts_without_a_required_literal)
 {
-	(void)state;
 	static const struct prefilter_case cases[] = {
 		{ "(Firefox)/(\\d+)", "Chrome/1" },
 		{ "iPhone|iPad", "iPod" },
@@ -95,9 +93,8 @@ static void rejects_texts_without_a_required_literal(void **state)
 	}
 }
 
-static void has_no_prefilter_for_unsupported_syntax(void **state)
+TEST_CASE(has_no_prefilter_for_unsupported_syntax)
 {
-	(void)state;
 	static const char *const regexes[] = {
 		"(foobar",         "foobar)",    "foobar[",    "foobar[[:alpha:]]",
 		"foobar\\",        "foobar\\1",  "foobar(?i)", "(?P<x>foo)",
@@ -109,18 +106,16 @@ static void has_no_prefilter_for_unsupported_syntax(void **state)
 		assert_null(user_agent_prefilter_new(regexes[i], false));
 }
 
-static void accepts_texts_beyond_ascii_when_case_is_ignored(void **state)
+TEST_CASE(accepts_texts_beyond_ascii_when_case_is_ignored)
 {
-	(void)state;
 	/* Without regard to case, the Kelvin sign equals k. */
 	static const struct prefilter_case kelvin = { "kindle", "\xe2\x84\xaaindle" };
 	assert_true(may_match(&kelvin, true));
 	assert_false(may_match(&kelvin, false));
 }
 
-static void has_no_prefilter_for_deeply_nested_groups(void **state)
+TEST_CASE(has_no_prefilter_for_deeply_nested_groups)
 {
-	(void)state;
 	char regex[300];
 	memset(regex, '(', 100);
 	memset(regex + 100, 'x', 100);
@@ -129,14 +124,4 @@ static void has_no_prefilter_for_deeply_nested_groups(void **state)
 	assert_null(user_agent_prefilter_new(regex, false));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_every_text_that_matches),
-		cmocka_unit_test(rejects_texts_without_a_required_literal),
-		cmocka_unit_test(has_no_prefilter_for_unsupported_syntax),
-		cmocka_unit_test(accepts_texts_beyond_ascii_when_case_is_ignored),
-		cmocka_unit_test(has_no_prefilter_for_deeply_nested_groups),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -46,60 +46,52 @@ static void assert_fields(const char *rules_text, const char *text, const char *
 	user_agent_rules_free(rules);
 }
 
-static void uses_the_first_rule_that_matches(void **state)
+TEST_CASE(uses_the_first_rule_that_matches)
 {
-	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n  - regex: '(A)/(\\d)'\n" REST,
 	              "A/1 B/2", "B", "2");
 }
 
-static void returns_other_when_no_rule_matches(void **state)
+TEST_CASE(returns_other_when_no_rule_matches)
 {
-	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n" REST, "A/1", "Other", "");
 }
 
-static void returns_other_when_the_family_is_empty(void **state)
+TEST_CASE(returns_other_when_the_family_is_empty)
 {
-	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: 'A(x?)/(\\d)'\n" REST, "A/1", "Other", "1");
 }
 
-static void inserts_groups_into_replacements(void **state)
+TEST_CASE(inserts_groups_into_replacements)
 {
-	(void)state;
 	assert_fields(
 		"user_agent_parsers:\n  - regex: '(A)-(b)/(\\d)'\n    family_replacement: '$1 and $2$9!'\n"
 		"    v1_replacement: 'v$3'\n" REST,
 		"A-b/7", "A and b!", "v7");
 }
 
-static void keeps_a_dollar_without_a_group_number(void **state)
+TEST_CASE(keeps_a_dollar_without_a_group_number)
 {
-	(void)state;
 	assert_fields(
 		"user_agent_parsers:\n  - regex: '(A)'\n    family_replacement: '$ $0 $x $'\n" REST,
 		"A", "$ $0 $x $", "");
 }
 
-static void trims_results(void **state)
+TEST_CASE(trims_results)
 {
-	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: 'A( +x +)/(\\d?)'\n" REST, "A  x  /", "x",
 	              "");
 }
 
-static void is_case_sensitive_without_the_flag_i(void **state)
+TEST_CASE(is_case_sensitive_without_the_flag_i)
 {
-	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n" REST, "ABC", "Other", "");
 	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n    regex_flag: 'i'\n" REST, "ABC",
 	              "ABC", "");
 }
 
-static void cuts_a_long_field_at_a_character(void **state)
+TEST_CASE(cuts_a_long_field_at_a_character)
 {
-	(void)state;
 	char text[600];
 	char family[USER_AGENT_RULES_FIELD_SIZE];
 	text[0] = 'x';
@@ -110,9 +102,8 @@ static void cuts_a_long_field_at_a_character(void **state)
 	assert_fields("user_agent_parsers:\n  - regex: '^(.*)$'\n" REST, text, family, "");
 }
 
-static void skips_a_rule_that_exceeds_the_backtracking_limit(void **state)
+TEST_CASE(skips_a_rule_that_exceeds_the_backtracking_limit)
 {
-	(void)state;
 	char text[400];
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
@@ -120,9 +111,8 @@ static void skips_a_rule_that_exceeds_the_backtracking_limit(void **state)
 	              text, "a", "");
 }
 
-static void refuses_invalid_rules(void **state)
+TEST_CASE(refuses_invalid_rules)
 {
-	(void)state;
 	static const struct {
 		const char *text, *problem;
 	} cases[] = {
@@ -150,19 +140,4 @@ static void refuses_invalid_rules(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(uses_the_first_rule_that_matches),
-		cmocka_unit_test(returns_other_when_no_rule_matches),
-		cmocka_unit_test(returns_other_when_the_family_is_empty),
-		cmocka_unit_test(inserts_groups_into_replacements),
-		cmocka_unit_test(keeps_a_dollar_without_a_group_number),
-		cmocka_unit_test(trims_results),
-		cmocka_unit_test(is_case_sensitive_without_the_flag_i),
-		cmocka_unit_test(cuts_a_long_field_at_a_character),
-		cmocka_unit_test(skips_a_rule_that_exceeds_the_backtracking_limit),
-		cmocka_unit_test(refuses_invalid_rules),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -11,9 +11,8 @@ static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint
 		               .visitor_hash = { visitor } };
 }
 
-static void sorts_visits_by_day_link_visitor_and_event(void **state)
+TEST_CASE(sorts_visits_by_day_link_visitor_and_event)
 {
-	(void)state;
 	struct visit visits[] = { visit_of(2, 1, 1, 1), visit_of(1, 2, 1, 2),
 		                  visit_of(1, 1, 200, 3), visit_of(1, 1, 1, 5),
 		                  visit_of(1, 1, 1, 4) };
@@ -27,9 +26,8 @@ static void sorts_visits_by_day_link_visitor_and_event(void **state)
 	visit_order_clear(&order);
 }
 
-static void leaves_out_visits_that_do_not_count(void **state)
+TEST_CASE(leaves_out_visits_that_do_not_count)
 {
-	(void)state;
 	struct visit visits[] = { visit_of(1, 1, 1, 9), visit_of(1, 1, 1, 3), visit_of(1, 1, 1, 9),
 		                  visit_of(1, 1, 1, 4), visit_of(1, 1, 1, 5) };
 	visits[3].disposition = VISIT_DUPLICATE;
@@ -48,9 +46,8 @@ static void leaves_out_visits_that_do_not_count(void **state)
 	visit_order_clear(&order);
 }
 
-static void compares_visitors_by_day_link_and_hash(void **state)
+TEST_CASE(compares_visitors_by_day_link_and_hash)
 {
-	(void)state;
 	struct visit left = visit_of(1, 1, 7, 1);
 	struct visit right = visit_of(1, 1, 7, 2);
 	assert_true(visit_order_is_same_visitor(&left, &right));
@@ -65,12 +62,4 @@ static void compares_visitors_by_day_link_and_hash(void **state)
 	assert_false(visit_order_is_same_visitor(&left, &right));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sorts_visits_by_day_link_visitor_and_event),
-		cmocka_unit_test(leaves_out_visits_that_do_not_count),
-		cmocka_unit_test(compares_visitors_by_day_link_and_hash),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

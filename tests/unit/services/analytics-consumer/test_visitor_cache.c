@@ -26,9 +26,8 @@ static void add(struct visitor_cache *cache, int32_t day, int64_t link_id, uint6
 	visitor_cache_add(cache, &visit);
 }
 
-static void contains_a_visitor_per_link_and_day(void **state)
+TEST_CASE(contains_a_visitor_per_link_and_day)
 {
-	(void)state;
 	struct visitor_cache *cache = visitor_cache_new(100);
 	assert_false(contains(cache, 1, 1, 1));
 	add(cache, 1, 1, 1);
@@ -41,9 +40,8 @@ static void contains_a_visitor_per_link_and_day(void **state)
 	visitor_cache_free(cache);
 }
 
-static void distinguishes_a_million_visitors(void **state)
+TEST_CASE(distinguishes_a_million_visitors)
 {
-	(void)state;
 	struct visitor_cache *cache = visitor_cache_new(1000000);
 	for (uint64_t visitor = 0; visitor < 1000000; visitor++) {
 		assert_false(contains(cache, 20000, (int64_t)(visitor % 10), visitor / 10));
@@ -54,9 +52,8 @@ static void distinguishes_a_million_visitors(void **state)
 	visitor_cache_free(cache);
 }
 
-static void keeps_recent_visitors_and_drops_old_ones(void **state)
+TEST_CASE(keeps_recent_visitors_and_drops_old_ones)
 {
-	(void)state;
 	struct visitor_cache *cache = visitor_cache_new(100);
 	for (uint64_t visitor = 0; visitor < 1000; visitor++) {
 		add(cache, 1, 1, visitor);
@@ -69,12 +66,4 @@ static void keeps_recent_visitors_and_drops_old_ones(void **state)
 	visitor_cache_free(cache);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contains_a_visitor_per_link_and_day),
-		cmocka_unit_test(distinguishes_a_million_visitors),
-		cmocka_unit_test(keeps_recent_visitors_and_drops_old_ones),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -3,9 +3,8 @@
 #include "services/janitor/destinations/check_policy.h"
 #include "tests/support/test.h"
 
-static void treats_a_status_that_shows_a_working_server_as_alive(void **state)
+TEST_CASE(treats_a_status_that_shows_a_working_server_as_alive)
 {
-	(void)state;
 	const int alive[] = { 200, 204, 301, 302, 399, 401, 403, 405, 429, 451, 999 };
 	const int dead[] = { 0, 400, 404, 410, 418, 500, 502, 503, 599 };
 	for (size_t i = 0; i < sizeof(alive) / sizeof(alive[0]); i++)
@@ -15,9 +14,8 @@ static void treats_a_status_that_shows_a_working_server_as_alive(void **state)
 	assert_false(check_policy_is_dead(-1)); /* not requested */
 }
 
-static void doubles_the_interval_with_each_failure(void **state)
+TEST_CASE(doubles_the_interval_with_each_failure)
 {
-	(void)state;
 	assert_int_equal(check_policy_next_s(86400, 900, 0, 0), 86400);
 	int64_t wanted_s = 900;
 	for (int64_t failures = 1; failures <= 20; failures++) {
@@ -30,9 +28,8 @@ static void doubles_the_interval_with_each_failure(void **state)
 	assert_int_equal(check_policy_next_s(1, INT64_C(31536000), 9, 0), CHECK_POLICY_RETRY_S_MAX);
 }
 
-static void spreads_the_checks_of_links_created_together(void **state)
+TEST_CASE(spreads_the_checks_of_links_created_together)
 {
-	(void)state;
 	int64_t least_s = INT64_MAX, most_s = 0;
 	for (int64_t id = 1; id <= 1000; id++) {
 		int64_t next_s = check_policy_next_s(86400, 900, 0, id);
@@ -44,12 +41,4 @@ static void spreads_the_checks_of_links_created_together(void **state)
 	assert_true(most_s - least_s > 8000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(treats_a_status_that_shows_a_working_server_as_alive),
-		cmocka_unit_test(doubles_the_interval_with_each_failure),
-		cmocka_unit_test(spreads_the_checks_of_links_created_together),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

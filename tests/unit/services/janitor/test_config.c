@@ -31,9 +31,8 @@ static void assert_times(struct task_times times, int64_t period_s, int64_t firs
 	assert_int_equal(times.at_most_s, at_most_s);
 }
 
-static void has_the_documented_defaults(void **state)
+TEST_CASE(has_the_documented_defaults)
 {
-	(void)state;
 	struct config config;
 	assert_int_equal(start(&config), PROGRAM_RUN);
 	assert_int_equal(config.ops_port, 9090);
@@ -56,9 +55,8 @@ static void has_the_documented_defaults(void **state)
 	assert_int_equal(config.log_level, LOG_INFO);
 }
 
-static void accepts_one_second_for_every_time_of_every_task(void **state)
+TEST_CASE(accepts_one_second_for_every_time_of_every_task)
 {
-	(void)state;
 	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS", "RETENTION" };
 	const char *const times[] = { "PERIOD_S", "FIRST_DELAY_S", "LOCK_AT_LEAST_S",
 		                      "LOCK_AT_MOST_S" };
@@ -77,9 +75,8 @@ static void accepts_one_second_for_every_time_of_every_task(void **state)
 	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
 }
 
-static void uses_the_common_lock_times_for_a_task_without_its_own(void **state)
+TEST_CASE(uses_the_common_lock_times_for_a_task_without_its_own)
 {
-	(void)state;
 	struct config config;
 	setenv("LOCK_AT_LEAST_S", "0", 1);
 	setenv("LOCK_AT_MOST_S", "3", 1);
@@ -91,9 +88,8 @@ static void uses_the_common_lock_times_for_a_task_without_its_own(void **state)
 	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
 }
 
-static void requires_a_valid_postgresql_url(void **state)
+TEST_CASE(requires_a_valid_postgresql_url)
 {
-	(void)state;
 	struct config config;
 	unsetenv("PG_URL");
 	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
@@ -113,9 +109,8 @@ static void assert_refused(const char *name, const char *value, const char *prob
 	unsetenv(name);
 }
 
-static void names_invalid_and_contradictory_variables(void **state)
+TEST_CASE(names_invalid_and_contradictory_variables)
 {
-	(void)state;
 	assert_refused("LOCK_AT_MOST_S", "599",
 	               "LOCK_AT_LEAST_S: must not exceed LOCK_AT_MOST_S\n");
 	assert_refused("SALTS_LOCK_AT_MOST_S", "9",
@@ -130,15 +125,4 @@ static void names_invalid_and_contradictory_variables(void **state)
 	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(has_the_documented_defaults, set_up),
-		cmocka_unit_test_setup(accepts_one_second_for_every_time_of_every_task, set_up),
-		cmocka_unit_test_setup(uses_the_common_lock_times_for_a_task_without_its_own,
-		                       set_up),
-		cmocka_unit_test_setup(requires_a_valid_postgresql_url, set_up),
-		cmocka_unit_test_setup(names_invalid_and_contradictory_variables, set_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up)

@@ -14,9 +14,8 @@ static void assert_reads(const char *url, const char *host, uint16_t port, const
 	assert_string_equal(parsed.url, sent);
 }
 
-static void normalises_the_host_as_it_will_be_resolved(void **state)
+TEST_CASE(normalises_the_host_as_it_will_be_resolved)
 {
-	(void)state;
 	assert_reads("https://Example.COM/a?b#c", "example.com", 443, "https://example.com/a?b");
 	assert_reads("http://example.com.:8080/", "example.com", 8080, "http://example.com:8080/");
 	assert_reads("http://[2606:4700::1111]/", "2606:4700::1111", 80,
@@ -25,9 +24,8 @@ static void normalises_the_host_as_it_will_be_resolved(void **state)
 	             "http://[::ffff:127.0.0.1]:8443/");
 }
 
-static void normalises_each_spelling_of_an_ipv4_address(void **state)
+TEST_CASE(normalises_each_spelling_of_an_ipv4_address)
 {
-	(void)state;
 	const char *const spellings[] = { "2130706433", "0x7f000001", "017700000001",
 		                          "127.1",      "127.0.1",    "0x7f.1",
 		                          "0177.0.0.1", "127.0.0.1.", "%31%32%37.0.0.1" };
@@ -41,9 +39,8 @@ static void normalises_each_spelling_of_an_ipv4_address(void **state)
 	}
 }
 
-static void refuses_urls_that_are_not_of_a_public_web_server(void **state)
+TEST_CASE(refuses_urls_that_are_not_of_a_public_web_server)
 {
-	(void)state;
 	const char *const urls[] = { "",
 		                     "/",
 		                     "example.com",
@@ -73,9 +70,8 @@ static void refuses_urls_that_are_not_of_a_public_web_server(void **state)
 	}
 }
 
-static void refuses_other_ports(void **state)
+TEST_CASE(refuses_other_ports)
 {
-	(void)state;
 	struct fetch_url parsed;
 	assert_int_equal(fetch_url_parse("http://example.com:22/", &parsed), ERR_LIMIT);
 	assert_int_equal(fetch_url_parse("http://example.com:6379/", &parsed), ERR_LIMIT);
@@ -83,9 +79,8 @@ static void refuses_other_ports(void **state)
 	assert_true(parsed.is_https);
 }
 
-static void refuses_a_url_longer_than_the_limit_of_a_link(void **state)
+TEST_CASE(refuses_a_url_longer_than_the_limit_of_a_link)
 {
-	(void)state;
 	static char url[4096] = "http://example.com/";
 	struct fetch_url parsed;
 	memset(url + strlen(url), 'a', FETCH_URL_SIZE - 1 - strlen(url));
@@ -94,9 +89,8 @@ static void refuses_a_url_longer_than_the_limit_of_a_link(void **state)
 	assert_int_equal(fetch_url_parse(url, &parsed), ERR_INVALID);
 }
 
-static void replaces_the_path(void **state)
+TEST_CASE(replaces_the_path)
 {
-	(void)state;
 	struct fetch_url parsed, robots;
 	assert_int_equal(fetch_url_parse("https://example.com:8443/a/b?c=d", &parsed), OK);
 	assert_int_equal(fetch_url_with_path(&parsed, "/robots.txt", &robots), OK);
@@ -104,15 +98,4 @@ static void replaces_the_path(void **state)
 	assert_string_equal(robots.host, "example.com");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(normalises_the_host_as_it_will_be_resolved),
-		cmocka_unit_test(normalises_each_spelling_of_an_ipv4_address),
-		cmocka_unit_test(refuses_urls_that_are_not_of_a_public_web_server),
-		cmocka_unit_test(refuses_other_ports),
-		cmocka_unit_test(refuses_a_url_longer_than_the_limit_of_a_link),
-		cmocka_unit_test(replaces_the_path),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

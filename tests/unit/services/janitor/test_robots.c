@@ -9,18 +9,16 @@ static int64_t delay(const char *text)
 	return robots_delay_ms(text, strlen(text), "Waymark");
 }
 
-static void returns_no_delay_without_a_crawl_delay(void **state)
+TEST_CASE(returns_no_delay_without_a_crawl_delay)
 {
-	(void)state;
 	assert_int_equal(delay(""), 0);
 	assert_int_equal(delay("User-agent: *\nDisallow: /\n"), 0);
 	assert_int_equal(delay("<html>Crawl-delay: 5</html>"), 0);
 	assert_int_equal(delay("Crawl-delay: 5\n"), 0); /* in no group */
 }
 
-static void uses_the_delay_for_all_agents(void **state)
+TEST_CASE(uses_the_delay_for_all_agents)
 {
-	(void)state;
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 10\n"), 10000);
 	assert_int_equal(
 		delay("\xef\xbb\xbfuser-AGENT :\t* # all\r\nDisallow:\r\n crawl-DELAY:10 # s"),
@@ -30,9 +28,8 @@ static void uses_the_delay_for_all_agents(void **state)
 	assert_int_equal(delay("User-agent: *\rCrawl-delay: 0.25\r"), 250);
 }
 
-static void prefers_the_group_that_names_our_agent(void **state)
+TEST_CASE(prefers_the_group_that_names_our_agent)
 {
-	(void)state;
 	assert_int_equal(
 		delay("User-agent: *\nCrawl-delay: 10\n\nUser-agent: WAYMARK\nCrawl-delay: 2\n"),
 		2000);
@@ -45,9 +42,8 @@ static void prefers_the_group_that_names_our_agent(void **state)
 		2000);
 }
 
-static void ends_a_group_where_the_next_begins(void **state)
+TEST_CASE(ends_a_group_where_the_next_begins)
 {
-	(void)state;
 	assert_int_equal(delay("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9\n"),
 	                 0);
 	/* A Sitemap line belongs to no group and ends none. */
@@ -56,9 +52,8 @@ static void ends_a_group_where_the_next_begins(void **state)
 		9000);
 }
 
-static void ignores_invalid_delays_and_caps_long_ones(void **state)
+TEST_CASE(ignores_invalid_delays_and_caps_long_ones)
 {
-	(void)state;
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: -1\n"), 0);
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 1e3\n"), 0);
 	assert_int_equal(delay("User-agent: *\nCrawl-delay:\n"), 0);
@@ -70,14 +65,4 @@ static void ignores_invalid_delays_and_caps_long_ones(void **state)
 	assert_int_equal(robots_delay_ms(bytes, sizeof(bytes), "Waymark"), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(returns_no_delay_without_a_crawl_delay),
-		cmocka_unit_test(uses_the_delay_for_all_agents),
-		cmocka_unit_test(prefers_the_group_that_names_our_agent),
-		cmocka_unit_test(ends_a_group_where_the_next_begins),
-		cmocka_unit_test(ignores_invalid_delays_and_caps_long_ones),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

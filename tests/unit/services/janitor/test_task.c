@@ -17,23 +17,20 @@ static int64_t wait_ms(const struct task_times *times, int64_t left_ms, int64_t 
 	return task_wait_ms(times, &state);
 }
 
-static void runs_again_after_its_period(void **state)
+TEST_CASE(runs_again_after_its_period)
 {
-	(void)state;
 	assert_int_equal(task_delay_ms(&slow, TASK_DONE), 900000);
 	assert_int_equal(task_delay_ms(&every_second, TASK_DONE), 1000);
 }
 
-static void starts_after_its_first_delay(void **state)
+TEST_CASE(starts_after_its_first_delay)
 {
-	(void)state;
 	const struct task_times times = { .period_s = 900, .first_delay_s = 60 };
 	assert_int_equal(task_first_delay_us(&times, NOON_US), 60 * CLOCK_US_PER_S);
 }
 
-static void starts_at_its_time_of_day_if_it_has_one(void **state)
+TEST_CASE(starts_at_its_time_of_day_if_it_has_one)
 {
-	(void)state;
 	const struct task_times nightly = { .period_s = 86400,
 		                            .first_delay_s = 60,
 		                            .after_midnight_s = 3 * 3600 };
@@ -47,17 +44,15 @@ static void starts_at_its_time_of_day_if_it_has_one(void **state)
 	assert_int_equal(task_first_delay_us(&midnight, NOON_US), 12 * CLOCK_US_PER_HOUR);
 }
 
-static void keeps_the_lock_for_at_most_two_thirds_of_the_period(void **state)
+TEST_CASE(keeps_the_lock_for_at_most_two_thirds_of_the_period)
 {
-	(void)state;
 	assert_int_equal(task_at_least_s(&slow), 600);
 	assert_int_equal(task_at_least_s(&quick), 10);
 	assert_int_equal(task_at_least_s(&every_second), 0);
 }
 
-static void takes_over_once_the_lock_of_a_crashed_janitor_expires(void **state)
+TEST_CASE(takes_over_once_the_lock_of_a_crashed_janitor_expires)
 {
-	(void)state;
 	assert_int_equal(wait_ms(&slow, 839000, 1000), 839000);
 	assert_int_equal(wait_ms(&slow, 1, 839999), 1);
 	assert_int_equal(wait_ms(&slow, 0, 840000), 0);
@@ -68,9 +63,8 @@ static void takes_over_once_the_lock_of_a_crashed_janitor_expires(void **state)
 	assert_int_equal(wait_ms(&every_second, 839000, 1000), 1000);
 }
 
-static void waits_for_the_next_period_after_a_complete_run_of_another_janitor(void **state)
+TEST_CASE(waits_for_the_next_period_after_a_complete_run_of_another_janitor)
 {
-	(void)state;
 	assert_int_equal(wait_ms(&slow, 590000, 10000), 890000);
 	assert_int_equal(wait_ms(&slow, -100000, 700000), 200000);
 	assert_int_equal(wait_ms(&slow, -300000, 900000), 0);
@@ -78,40 +72,23 @@ static void waits_for_the_next_period_after_a_complete_run_of_another_janitor(vo
 	assert_true(wait_ms(&quick, -4000000, 4000010) <= 0);
 }
 
-static void continues_at_once_after_an_incomplete_run_of_another_janitor(void **state)
+TEST_CASE(continues_at_once_after_an_incomplete_run_of_another_janitor)
 {
-	(void)state;
 	assert_true(wait_ms(&slow, -1000, 3000) <= 0);
 	assert_true(wait_ms(&quick, 0, 9999) <= 0);
 }
 
-static void never_waits_longer_than_its_period(void **state)
+TEST_CASE(never_waits_longer_than_its_period)
 {
-	(void)state;
 	assert_int_equal(wait_ms(&slow, 86400000, 0), 900000);
 	assert_int_equal(wait_ms(&quick, 30000, -86400000), 30000);
 }
 
-static void retries_soon_after_a_failure_and_at_the_latest_after_its_period(void **state)
+TEST_CASE(retries_soon_after_a_failure_and_at_the_latest_after_its_period)
 {
-	(void)state;
 	assert_int_equal(task_delay_ms(&slow, TASK_FAILED), 5000);
 	assert_int_equal(task_delay_ms(&slow, TASK_UNREACHABLE), 1000);
 	assert_int_equal(task_delay_ms(&every_second, TASK_FAILED), 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_again_after_its_period),
-		cmocka_unit_test(starts_after_its_first_delay),
-		cmocka_unit_test(starts_at_its_time_of_day_if_it_has_one),
-		cmocka_unit_test(keeps_the_lock_for_at_most_two_thirds_of_the_period),
-		cmocka_unit_test(takes_over_once_the_lock_of_a_crashed_janitor_expires),
-		cmocka_unit_test(waits_for_the_next_period_after_a_complete_run_of_another_janitor),
-		cmocka_unit_test(continues_at_once_after_an_incomplete_run_of_another_janitor),
-		cmocka_unit_test(never_waits_longer_than_its_period),
-		cmocka_unit_test(retries_soon_after_a_failure_and_at_the_latest_after_its_period),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

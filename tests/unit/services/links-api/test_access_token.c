@@ -36,9 +36,8 @@ static enum err verify(const char *token)
 	return access_token_verify(SECRET, token, NOW_US, &claims);
 }
 
-static void accepts_its_own_tokens_and_returns_their_claims(void **state)
+TEST_CASE(accepts_its_own_tokens_and_returns_their_claims)
 {
-	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
 	assert_int_equal(access_token_issue(SECRET, INT64_MAX, 0, NOW_US, token), OK);
@@ -49,9 +48,8 @@ static void accepts_its_own_tokens_and_returns_their_claims(void **state)
 	assert_int_equal(strlen(claims.id), 36);
 }
 
-static void keeps_the_generation_and_treats_a_missing_one_as_0(void **state)
+TEST_CASE(keeps_the_generation_and_treats_a_missing_one_as_0)
 {
-	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims = { .generation = 7 };
 	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
@@ -62,9 +60,8 @@ static void keeps_the_generation_and_treats_a_missing_one_as_0(void **state)
 	assert_int_equal(claims.generation, INT64_MAX);
 }
 
-static void the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour(void **state)
+TEST_CASE(the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour)
 {
-	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
 	int64_t share_id = 0;
@@ -80,9 +77,8 @@ static void the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour(void *
 	                 ERR_INVALID);
 }
 
-static void gives_each_token_a_unique_id(void **state)
+TEST_CASE(gives_each_token_a_unique_id)
 {
-	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims first, second;
 	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
@@ -92,9 +88,8 @@ static void gives_each_token_a_unique_id(void **state)
 	assert_string_not_equal(first.id, second.id);
 }
 
-static void accepts_a_token_until_it_expires(void **state)
+TEST_CASE(accepts_a_token_until_it_expires)
 {
-	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
 	const int64_t end_us = (NOW_S + ACCESS_TOKEN_LIFETIME_S) * CLOCK_US_PER_S;
@@ -103,17 +98,15 @@ static void accepts_a_token_until_it_expires(void **state)
 	assert_int_equal(access_token_verify(SECRET, token, end_us, &claims), ERR_INVALID);
 }
 
-static void the_template_of_the_hostile_tokens_is_valid(void **state)
+TEST_CASE(the_template_of_the_hostile_tokens_is_valid)
 {
-	(void)state;
 	char token[TOKEN_MAX];
 	sign(HEADER, CLAIMS, SECRET, token);
 	assert_int_equal(verify(token), OK);
 }
 
-static void accepts_a_clock_skew_of_60_seconds(void **state)
+TEST_CASE(accepts_a_clock_skew_of_60_seconds)
 {
-	(void)state;
 	char token[TOKEN_MAX];
 	sign(HEADER, "{" SUB ",\"iat\":1795161660," EXP "," JTI "}", SECRET, token);
 	assert_int_equal(verify(token), OK);
@@ -121,9 +114,8 @@ static void accepts_a_clock_skew_of_60_seconds(void **state)
 	assert_int_equal(verify(token), ERR_INVALID);
 }
 
-static void refuses_signed_tokens_that_the_service_never_issues(void **state)
+TEST_CASE(refuses_signed_tokens_that_the_service_never_issues)
 {
-	(void)state;
 	static const struct {
 		const char *header, *claims;
 	} hostile[] = {
@@ -199,9 +191,8 @@ static void refuses_signed_tokens_that_the_service_never_issues(void **state)
 }
 
 /* Signed with our secret by another implementation. */
-static void refuses_other_algorithms_with_a_correct_signature(void **state)
+TEST_CASE(refuses_other_algorithms_with_a_correct_signature)
 {
-	(void)state;
 	assert_int_equal(
 		verify("eyJhbGciOiJIUzM4NCIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI0MiIsImlhdCI6MTc5NTE2MTYwMCwiZXhwIjoxNzk1MTY1MjAw"
 	               "LCJqdGkiOiIwMDAwMDAwMC0wMDAwLTQwMDAtODAwMC0wMDAwMDAwMDAwMDAifQ."
@@ -214,9 +205,8 @@ static void refuses_other_algorithms_with_a_correct_signature(void **state)
 		ERR_INVALID);
 }
 
-static void refuses_unsigned_tokens(void **state)
+TEST_CASE(refuses_unsigned_tokens)
 {
-	(void)state;
 	char token[TOKEN_MAX] = "";
 	token_forge_base64url("{\"alg\":\"none\"}", strlen("{\"alg\":\"none\"}"), token);
 	memcpy(token + strlen(token), ".", 2);
@@ -228,9 +218,8 @@ static void refuses_unsigned_tokens(void **state)
 	assert_int_equal(verify(token), ERR_INVALID);
 }
 
-static void refuses_other_secrets(void **state)
+TEST_CASE(refuses_other_secrets)
 {
-	(void)state;
 	static const char *const secrets[] = {
 		"", "0123456789abcdef", "0123456789abcdef0123456789abcdeF", SECRET "x", "x" SECRET,
 	};
@@ -241,9 +230,8 @@ static void refuses_other_secrets(void **state)
 	}
 }
 
-static void refuses_every_changed_character(void **state)
+TEST_CASE(refuses_every_changed_character)
 {
-	(void)state;
 	char token[TOKEN_MAX];
 	sign(HEADER, CLAIMS, SECRET, token);
 	const size_t len = strlen(token);
@@ -264,9 +252,8 @@ static void refuses_every_changed_character(void **state)
 	assert_int_equal(verify(token), OK);
 }
 
-static void refuses_non_canonical_forms(void **state)
+TEST_CASE(refuses_non_canonical_forms)
 {
-	(void)state;
 	char good[TOKEN_MAX];
 	sign(HEADER, CLAIMS, SECRET, good);
 	static const char *const patterns[] = {
@@ -291,9 +278,8 @@ static void refuses_non_canonical_forms(void **state)
 		assert_int_equal(verify(plain[i]), ERR_INVALID);
 }
 
-static void refuses_unused_bits_at_the_end_of_the_signature(void **state)
+TEST_CASE(refuses_unused_bits_at_the_end_of_the_signature)
 {
-	(void)state;
 	char token[TOKEN_MAX];
 	sign(HEADER, CLAIMS, SECRET, token);
 	char *last = &token[strlen(token) - 1];
@@ -310,9 +296,8 @@ static void refuses_unused_bits_at_the_end_of_the_signature(void **state)
 	}
 }
 
-static void refuses_overlong_tokens_without_decoding_them(void **state)
+TEST_CASE(refuses_overlong_tokens_without_decoding_them)
 {
-	(void)state;
 	const size_t sizes[] = { ACCESS_TOKEN_BYTES_MAX + 1, 65536, 9 * 1000 * 1000 };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		char *token = mem_zero(sizes[i] + 1);
@@ -331,9 +316,8 @@ static void refuses_overlong_tokens_without_decoding_them(void **state)
 	assert_int_equal(verify(token), ERR_INVALID);
 }
 
-static void refuses_a_secret_that_is_too_short(void **state)
+TEST_CASE(refuses_a_secret_that_is_too_short)
 {
-	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
 	assert_int_equal(access_token_issue("short", 1, 0, NOW_US, token), ERR_INTERNAL);
@@ -342,25 +326,4 @@ static void refuses_a_secret_that_is_too_short(void **state)
 	assert_int_equal(access_token_verify("", token, NOW_US, &claims), ERR_INTERNAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_its_own_tokens_and_returns_their_claims),
-		cmocka_unit_test(keeps_the_generation_and_treats_a_missing_one_as_0),
-		cmocka_unit_test(the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour),
-		cmocka_unit_test(gives_each_token_a_unique_id),
-		cmocka_unit_test(accepts_a_token_until_it_expires),
-		cmocka_unit_test(the_template_of_the_hostile_tokens_is_valid),
-		cmocka_unit_test(accepts_a_clock_skew_of_60_seconds),
-		cmocka_unit_test(refuses_signed_tokens_that_the_service_never_issues),
-		cmocka_unit_test(refuses_other_algorithms_with_a_correct_signature),
-		cmocka_unit_test(refuses_unsigned_tokens),
-		cmocka_unit_test(refuses_other_secrets),
-		cmocka_unit_test(refuses_every_changed_character),
-		cmocka_unit_test(refuses_non_canonical_forms),
-		cmocka_unit_test(refuses_unused_bits_at_the_end_of_the_signature),
-		cmocka_unit_test(refuses_overlong_tokens_without_decoding_them),
-		cmocka_unit_test(refuses_a_secret_that_is_too_short),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

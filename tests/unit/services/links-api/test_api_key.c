@@ -5,9 +5,8 @@
 #include "services/links-api/access/scope.h"
 #include "tests/support/test.h"
 
-static void generates_unique_secrets_that_it_recognizes(void **state)
+TEST_CASE(generates_unique_secrets_that_it_recognizes)
 {
-	(void)state;
 	struct api_key_secret first, second;
 	uint8_t hash[DIGEST_SIZE];
 	api_key_generate(&first);
@@ -22,9 +21,8 @@ static void generates_unique_secrets_that_it_recognizes(void **state)
 	assert_memory_not_equal(first.hash, second.hash, DIGEST_SIZE);
 }
 
-static void rejects_malformed_keys(void **state)
+TEST_CASE(rejects_malformed_keys)
 {
-	(void)state;
 	struct api_key_secret key;
 	uint8_t hash[DIGEST_SIZE];
 	char longer[API_KEY_SECRET_SIZE + 1] = "";
@@ -46,9 +44,8 @@ static void rejects_malformed_keys(void **state)
 	assert_false(api_key_has_prefix("eyJhbGciOiJIUzI1NiJ9.e30.x"));
 }
 
-static void formats_and_parses_scope_sets(void **state)
+TEST_CASE(formats_and_parses_scope_sets)
 {
-	(void)state;
 	char list[SCOPE_LIST_SIZE];
 	for (unsigned scopes = 0; scopes <= SCOPE_ALL; scopes++) {
 		scope_join(scopes, list);
@@ -66,12 +63,4 @@ static void formats_and_parses_scope_sets(void **state)
 		assert_int_equal(scope_parse(wrong[i], &scope), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(generates_unique_secrets_that_it_recognizes),
-		cmocka_unit_test(rejects_malformed_keys),
-		cmocka_unit_test(formats_and_parses_scope_sets),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -29,9 +29,8 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_clear(&problems);
 }
 
-static void requires_only_stores_brokers_base_url_and_secret(void **state)
+TEST_CASE(requires_only_stores_brokers_base_url_and_secret)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
@@ -49,9 +48,8 @@ static void requires_only_stores_brokers_base_url_and_secret(void **state)
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_secret_under_32_bytes_without_printing_it(void **state)
+TEST_CASE(refuses_a_secret_under_32_bytes_without_printing_it)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
@@ -62,9 +60,8 @@ static void refuses_a_secret_under_32_bytes_without_printing_it(void **state)
 	strbuf_clear(&problems);
 }
 
-static void refuses_malformed_values(void **state)
+TEST_CASE(refuses_malformed_values)
 {
-	(void)state;
 	assert_refuses("PG_URL", "postgresql://[");
 	assert_refuses("REDIS_URL", "127.0.0.1:6379");
 	assert_refuses("PUBLIC_BASE_URL", "wm.example");
@@ -79,12 +76,4 @@ static void refuses_malformed_values(void **state)
 	assert_refuses("PASSWORD_THREADS", "0");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requires_only_stores_brokers_base_url_and_secret),
-		cmocka_unit_test(refuses_a_secret_under_32_bytes_without_printing_it),
-		cmocka_unit_test(refuses_malformed_values),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -3,7 +3,7 @@
 #include "services/links-api/cors.h"
 #include "tests/support/test.h"
 
-static void accepts_origins_in_the_form_browsers_send(void **state)
+TEST_CASE(accepts_origins_in_the_form_browsers_send)
 {
 	static const char *const valid[] = {
 		"",
@@ -21,7 +21,7 @@ static void accepts_origins_in_the_form_browsers_send(void **state)
 			fail_msg("%s", valid[i]);
 }
 
-static void refuses_forms_that_browsers_never_send(void **state)
+TEST_CASE(refuses_forms_that_browsers_never_send)
 {
 	static const char *const invalid[] = { "*",
 		                               "null",
@@ -50,7 +50,7 @@ static void refuses_forms_that_browsers_never_send(void **state)
 			fail_msg("%s", invalid[i]);
 }
 
-static void allows_only_exact_matches(void **state)
+TEST_CASE(allows_only_exact_matches)
 {
 	static const char *const others[] = { "https://a.example.evil",
 		                              "https://a.exampl",
@@ -73,12 +73,4 @@ static void allows_only_exact_matches(void **state)
 			fail_msg("%s", others[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_origins_in_the_form_browsers_send),
-		cmocka_unit_test(refuses_forms_that_browsers_never_send),
-		cmocka_unit_test(allows_only_exact_matches),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

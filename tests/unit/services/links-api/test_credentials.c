@@ -25,17 +25,15 @@ static enum err read_password(const char *password)
 	return read_json(text, true);
 }
 
-static void a_short_password_is_not_invalid_at_login(void **state)
+TEST_CASE(a_short_password_is_not_invalid_at_login)
 {
-	(void)state;
 	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"short\"}", false), OK);
 	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"\"}", false), ERR_INVALID);
 	assert_true(json_fixture_names(&wrong, "/password"));
 }
 
-static void parses_register_and_login(void **state)
+TEST_CASE(parses_register_and_login)
 {
-	(void)state;
 	assert_int_equal(
 		read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\",\"name\":\"Änn\"}",
 	                  true),
@@ -48,9 +46,8 @@ static void parses_register_and_login(void **state)
 	assert_string_equal(credentials.name, "");
 }
 
-static void needs_8_characters_and_takes_72_bytes(void **state)
+TEST_CASE(needs_8_characters_and_takes_72_bytes)
 {
-	(void)state;
 	char password[PASSWORD_SIZE + 1] = "";
 	assert_int_equal(read_password("1234567"), ERR_INVALID);
 	assert_int_equal(read_password("12345678"), OK);
@@ -63,9 +60,8 @@ static void needs_8_characters_and_takes_72_bytes(void **state)
 	assert_true(json_fixture_names(&wrong, "/password"));
 }
 
-static void refuses_malformed_addresses(void **state)
+TEST_CASE(refuses_malformed_addresses)
 {
-	(void)state;
 	static const char *const refused[] = {
 		"",
 		"a",
@@ -89,9 +85,8 @@ static void refuses_malformed_addresses(void **state)
 	}
 }
 
-static void refuses_addresses_that_are_too_long(void **state)
+TEST_CASE(refuses_addresses_that_are_too_long)
 {
-	(void)state;
 	char text[512];
 	char filler[256] = "";
 	memset(filler, 'd', 254 - 2);
@@ -105,9 +100,8 @@ static void refuses_addresses_that_are_too_long(void **state)
 	assert_int_equal(read_json(text, false), ERR_INVALID);
 }
 
-static void reports_all_invalid_fields_at_once(void **state)
+TEST_CASE(reports_all_invalid_fields_at_once)
 {
-	(void)state;
 	assert_int_equal(read_json("{}", true), ERR_INVALID);
 	assert_int_equal(wrong.count, 2);
 	assert_true(json_fixture_names(&wrong, "/email") &&
@@ -126,35 +120,20 @@ static void reports_all_invalid_fields_at_once(void **state)
 	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
-static void a_login_must_not_contain_a_name(void **state)
+TEST_CASE(a_login_must_not_contain_a_name)
 {
-	(void)state;
 	assert_int_equal(
 		read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\"}", false),
 		ERR_INVALID);
 	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
-static void wiping_clears_all_bytes(void **state)
+TEST_CASE(wiping_clears_all_bytes)
 {
-	(void)state;
 	static const struct credentials none;
 	assert_int_equal(read_password("12345678"), OK);
 	credentials_wipe(&credentials);
 	assert_memory_equal(&credentials, &none, sizeof(none));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_register_and_login),
-		cmocka_unit_test(a_short_password_is_not_invalid_at_login),
-		cmocka_unit_test(needs_8_characters_and_takes_72_bytes),
-		cmocka_unit_test(refuses_malformed_addresses),
-		cmocka_unit_test(refuses_addresses_that_are_too_long),
-		cmocka_unit_test(reports_all_invalid_fields_at_once),
-		cmocka_unit_test(a_login_must_not_contain_a_name),
-		cmocka_unit_test(wiping_clears_all_bytes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

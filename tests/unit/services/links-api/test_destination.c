@@ -34,9 +34,8 @@ static void check(const struct example *examples, size_t count)
 #define CHECK(examples) check((examples), sizeof(examples) / sizeof((examples)[0]))
 
 /* Expected values come from browsers' algorithm (WHATWG URL standard, Node.js 20). */
-static void writes_the_same_form_as_browsers(void **state)
+TEST_CASE(writes_the_same_form_as_browsers)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "https://example.com/", "https://example.com/" },
 		{ "https://example.com", "https://example.com/" },
@@ -73,9 +72,8 @@ static void writes_the_same_form_as_browsers(void **state)
 	CHECK(examples);
 }
 
-static void normalizes_escapes_as_rfc_3986_says(void **state)
+TEST_CASE(normalizes_escapes_as_rfc_3986_says)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "http://example.com/%7euser/%41%2d", "http://example.com/~user/A-" },
 		{ "http://example.com/%c3%bc%2f%3f", "http://example.com/%C3%BC%2F%3F" },
@@ -86,9 +84,8 @@ static void normalizes_escapes_as_rfc_3986_says(void **state)
 	CHECK(examples);
 }
 
-static void escapes_a_percent_sign_that_begins_no_escape(void **state)
+TEST_CASE(escapes_a_percent_sign_that_begins_no_escape)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "http://example.com/%", "http://example.com/%25" },
 		{ "http://example.com/%4", "http://example.com/%254" },
@@ -104,9 +101,8 @@ static void escapes_a_percent_sign_that_begins_no_escape(void **state)
 }
 
 /* Expected values come from Chromium's rules (UTS 46 of Unicode 15.1 and later). */
-static void reads_international_hosts_as_browsers_do(void **state)
+TEST_CASE(reads_international_hosts_as_browsers_do)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "https://i❤.ws/", "https://xn--i-7iq.ws/" },
 		{ "https://xn--ls8h.la/", "https://xn--ls8h.la/" },
@@ -131,9 +127,8 @@ static void reads_international_hosts_as_browsers_do(void **state)
 	CHECK(examples);
 }
 
-static void reads_hosts_as_browsers_do(void **state)
+TEST_CASE(reads_hosts_as_browsers_do)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "http://münchen.example/", "http://xn--mnchen-3ya.example/" },
 		{ "http://MÜNCHEN.example/", "http://xn--mnchen-3ya.example/" },
@@ -167,9 +162,8 @@ static void reads_hosts_as_browsers_do(void **state)
 	CHECK(examples);
 }
 
-static void refuses_urls_that_parsers_disagree_about(void **state)
+TEST_CASE(refuses_urls_that_parsers_disagree_about)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "", NULL },
 		{ "example.com", NULL },
@@ -214,9 +208,8 @@ static void refuses_urls_that_parsers_disagree_about(void **state)
 	CHECK(examples);
 }
 
-static void refuses_hosts_that_browsers_refuse(void **state)
+TEST_CASE(refuses_hosts_that_browsers_refuse)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "http://a..b/", NULL },
 		{ "http://.a/", NULL },
@@ -264,9 +257,8 @@ static char *url_of_length(size_t path_len, char filler)
 	return url;
 }
 
-static void limits_the_length_of_the_normal_form_not_of_the_input(void **state)
+TEST_CASE(limits_the_length_of_the_normal_form_not_of_the_input)
 {
-	(void)state;
 	const size_t base = strlen("http://example.com/");
 	struct destination parsed;
 	const char *reason;
@@ -303,18 +295,16 @@ static enum err parse_host_of_labels(size_t count, size_t len)
 	return destination_parse(url, strlen(url), &parsed, &reason);
 }
 
-static void refuses_names_longer_than_dns_allows(void **state)
+TEST_CASE(refuses_names_longer_than_dns_allows)
 {
-	(void)state;
 	assert_int_equal(parse_host_of_labels(2, 63), OK);
 	assert_int_equal(parse_host_of_labels(2, 64), ERR_INVALID);
 	assert_int_equal(parse_host_of_labels(127, 1), OK);
 	assert_int_equal(parse_host_of_labels(128, 1), ERR_INVALID);
 }
 
-static void reports_the_offsets_of_its_parts(void **state)
+TEST_CASE(reports_the_offsets_of_its_parts)
 {
-	(void)state;
 	static const char url[] = "https://Example.com:8443/a?b=c#d";
 	struct destination parsed;
 	const char *reason;
@@ -327,9 +317,8 @@ static void reports_the_offsets_of_its_parts(void **state)
 	assert_string_equal(parsed.url + parsed.fragment, "#d");
 }
 
-static void normalizing_a_normal_form_changes_nothing(void **state)
+TEST_CASE(normalizing_a_normal_form_changes_nothing)
 {
-	(void)state;
 	static const char *const urls[] = {
 		"http://example.com/%25%34%31?%25%37%65#%41",
 		"http://[::ffff:1.2.3.4]:81/../..//a/./b/..",
@@ -347,9 +336,8 @@ static void normalizing_a_normal_form_changes_nothing(void **state)
 }
 
 /* RFC 5893 */
-static void refuses_names_that_mix_writing_directions(void **state)
+TEST_CASE(refuses_names_that_mix_writing_directions)
 {
-	(void)state;
 	static const struct example examples[] = {
 		{ "https://\xd7\x90\xd7\x91.example/", "https://xn--4dbc.example/" },
 		{ "https://\xd7\x90-\xd7\x91.example/", "https://xn----zhce.example/" },
@@ -368,21 +356,4 @@ static void refuses_names_that_mix_writing_directions(void **state)
 	CHECK(examples);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_the_same_form_as_browsers),
-		cmocka_unit_test(refuses_names_that_mix_writing_directions),
-		cmocka_unit_test(normalizes_escapes_as_rfc_3986_says),
-		cmocka_unit_test(escapes_a_percent_sign_that_begins_no_escape),
-		cmocka_unit_test(reads_international_hosts_as_browsers_do),
-		cmocka_unit_test(reads_hosts_as_browsers_do),
-		cmocka_unit_test(refuses_urls_that_parsers_disagree_about),
-		cmocka_unit_test(refuses_hosts_that_browsers_refuse),
-		cmocka_unit_test(limits_the_length_of_the_normal_form_not_of_the_input),
-		cmocka_unit_test(refuses_names_longer_than_dns_allows),
-		cmocka_unit_test(reports_the_offsets_of_its_parts),
-		cmocka_unit_test(normalizing_a_normal_form_changes_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -3,17 +3,15 @@
 #include "services/links-api/links/etag.h"
 #include "tests/support/test.h"
 
-static void formats_the_version_in_quotes(void **state)
+TEST_CASE(formats_the_version_in_quotes)
 {
-	(void)state;
 	char etag[ETAG_SIZE];
 	etag_format(INT64_MAX, etag);
 	assert_string_equal(etag, "\"v9223372036854775807\"");
 }
 
-static void if_match_allows_its_own_tag_a_star_or_no_header(void **state)
+TEST_CASE(if_match_allows_its_own_tag_a_star_or_no_header)
 {
-	(void)state;
 	assert_true(etag_if_match(NULL, 7));
 	assert_true(etag_if_match("*", 7));
 	assert_true(etag_if_match("\"v7\"", 7));
@@ -22,9 +20,8 @@ static void if_match_allows_its_own_tag_a_star_or_no_header(void **state)
 	assert_true(etag_if_match("\"v6\",,\"v7\" ,\"v8\"", 7));
 }
 
-static void if_match_rejects_every_other_tag(void **state)
+TEST_CASE(if_match_rejects_every_other_tag)
 {
-	(void)state;
 	static const char *const others[] = {
 		"",        ",",
 		"\"v6\"",  "\"v77\"",
@@ -40,9 +37,8 @@ static void if_match_rejects_every_other_tag(void **state)
 			fail_msg("passed: %s", others[i]);
 }
 
-static void a_list_of_tags_has_quotes_or_is_a_star(void **state)
+TEST_CASE(a_list_of_tags_has_quotes_or_is_a_star)
 {
-	(void)state;
 	static const char *const valid[] = { "*", "\"v1\"", " \"v1\"\t", "\"v6\", W/\"v7\"",
 		                             "\"a,b\"" };
 	static const char *const invalid[] = { "",     ",",         "v1",           "\"v1",
@@ -56,9 +52,8 @@ static void a_list_of_tags_has_quotes_or_is_a_star(void **state)
 			fail_msg("passed: %s", invalid[i]);
 }
 
-static void if_none_match_skips_the_body_that_the_client_has(void **state)
+TEST_CASE(if_none_match_skips_the_body_that_the_client_has)
 {
-	(void)state;
 	assert_true(etag_if_none_match(NULL, "\"a1\""));
 	assert_true(etag_if_none_match("", "\"a1\""));
 	assert_true(etag_if_none_match("\"a2\", \"a11\", a1", "\"a1\""));
@@ -67,14 +62,4 @@ static void if_none_match_skips_the_body_that_the_client_has(void **state)
 	assert_false(etag_if_none_match("\"a2\" , W/\"a1\" ", "\"a1\""));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formats_the_version_in_quotes),
-		cmocka_unit_test(if_match_allows_its_own_tag_a_star_or_no_header),
-		cmocka_unit_test(if_match_rejects_every_other_tag),
-		cmocka_unit_test(a_list_of_tags_has_quotes_or_is_a_star),
-		cmocka_unit_test(if_none_match_skips_the_body_that_the_client_has),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -3,9 +3,8 @@
 #include "services/links-api/stats/export_limiter.h"
 #include "tests/support/test.h"
 
-static void limits_the_exports_of_one_user_and_allows_more_after_one_ends(void **state)
+TEST_CASE(limits_the_exports_of_one_user_and_allows_more_after_one_ends)
 {
-	(void)state;
 	struct export_limiter *limiter = export_limiter_new();
 	for (int i = 0; i < EXPORT_LIMITER_MAX_PER_USER; i++)
 		assert_int_equal(export_limiter_acquire(limiter, 7), OK);
@@ -17,9 +16,8 @@ static void limits_the_exports_of_one_user_and_allows_more_after_one_ends(void *
 	export_limiter_free(limiter);
 }
 
-static void limits_the_exports_of_all_users_together(void **state)
+TEST_CASE(limits_the_exports_of_all_users_together)
 {
-	(void)state;
 	struct export_limiter *limiter = export_limiter_new();
 	for (int64_t i = 0; i < EXPORT_LIMITER_MAX; i++)
 		assert_int_equal(export_limiter_acquire(limiter, i + 1), OK);
@@ -30,9 +28,8 @@ static void limits_the_exports_of_all_users_together(void **state)
 	export_limiter_free(NULL);
 }
 
-static void keeps_half_of_the_places_for_users_without_an_export(void **state)
+TEST_CASE(keeps_half_of_the_places_for_users_without_an_export)
 {
-	(void)state;
 	struct export_limiter *limiter = export_limiter_new();
 	int64_t running = 0;
 	for (int64_t user = 1; user <= 8; user++)
@@ -44,9 +41,8 @@ static void keeps_half_of_the_places_for_users_without_an_export(void **state)
 	export_limiter_free(limiter);
 }
 
-static void an_export_needs_a_least_rate_after_its_first_minute(void **state)
+TEST_CASE(an_export_needs_a_least_rate_after_its_first_minute)
 {
-	(void)state;
 	const int64_t minute_us = INT64_C(60000000);
 	const size_t minute_bytes = 60 * EXPORT_LIMITER_BYTES_PER_S_MIN;
 	assert_false(export_limiter_is_too_slow(0, 0));
@@ -57,13 +53,4 @@ static void an_export_needs_a_least_rate_after_its_first_minute(void **state)
 	assert_false(export_limiter_is_too_slow(60 * minute_us, 60 * minute_bytes));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(limits_the_exports_of_one_user_and_allows_more_after_one_ends),
-		cmocka_unit_test(limits_the_exports_of_all_users_together),
-		cmocka_unit_test(keeps_half_of_the_places_for_users_without_an_export),
-		cmocka_unit_test(an_export_needs_a_least_rate_after_its_first_minute),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -45,15 +45,13 @@ static void assert_problem(struct health_backlog *b, const char *wanted)
 	assert_problem_with_stores(b, all, wanted);
 }
 
-static void finds_no_problem_in_a_healthy_system(void **state)
+TEST_CASE(finds_no_problem_in_a_healthy_system)
 {
-	(void)state;
 	assert_problem(healthy(), NULL);
 }
 
-static void names_what_is_late(void **state)
+TEST_CASE(names_what_is_late)
 {
-	(void)state;
 	struct health_backlog *b = healthy();
 	b->as_of_us = NOW_US - 61 * CLOCK_US_PER_S;
 	assert_problem(b, "WaymarkCountingLagging");
@@ -68,9 +66,8 @@ static void names_what_is_late(void **state)
 	assert_problem(b, "WaymarkJanitorTaskLate");
 }
 
-static void names_a_relay_whose_lock_has_expired_or_is_missing(void **state)
+TEST_CASE(names_a_relay_whose_lock_has_expired_or_is_missing)
 {
-	(void)state;
 	struct health_backlog *b = healthy();
 	b->locks[1].locked_until_us = NOW_US - 1;
 	assert_problem(b, "WaymarkOutboxRelayMissing");
@@ -79,32 +76,20 @@ static void names_a_relay_whose_lock_has_expired_or_is_missing(void **state)
 	assert_problem(b, "WaymarkOutboxRelayMissing");
 }
 
-static void names_a_janitor_that_has_never_run(void **state)
+TEST_CASE(names_a_janitor_that_has_never_run)
 {
-	(void)state;
 	struct health_backlog *b = healthy();
 	b->locks[0] = b->locks[1];
 	b->lock_count = 1;
 	assert_problem(b, "WaymarkJanitorTaskLate");
 }
 
-static void names_an_unreachable_redis_or_kafka(void **state)
+TEST_CASE(names_an_unreachable_redis_or_kafka)
 {
-	(void)state;
 	struct health_stores no_redis = { .kafka_is_reachable = true };
 	struct health_stores no_kafka = { .redis_is_reachable = true };
 	assert_problem_with_stores(healthy(), no_redis, "WaymarkRedisUnreachable");
 	assert_problem_with_stores(healthy(), no_kafka, "WaymarkKafkaUnreachable");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_no_problem_in_a_healthy_system),
-		cmocka_unit_test(names_what_is_late),
-		cmocka_unit_test(names_a_relay_whose_lock_has_expired_or_is_missing),
-		cmocka_unit_test(names_a_janitor_that_has_never_run),
-		cmocka_unit_test(names_an_unreachable_redis_or_kafka),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -8,18 +8,16 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static void accepts_a_single_secret(void **state)
+TEST_CASE(accepts_a_single_secret)
 {
-	(void)state;
 	struct jwt_secrets list;
 	assert_int_equal(jwt_secrets_parse(A, &list), OK);
 	assert_int_equal(list.count, 1);
 	assert_string_equal(jwt_secrets_get(&list, 0), A);
 }
 
-static void keeps_the_order_with_any_separator(void **state)
+TEST_CASE(keeps_the_order_with_any_separator)
 {
-	(void)state;
 	static const char *const texts[] = { A "," B, A "\n" B "\n", ",\n" A ",,\r\n" B ",",
 		                             A "\r\n" B };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -31,9 +29,8 @@ static void keeps_the_order_with_any_separator(void **state)
 	}
 }
 
-static void refuses_an_empty_list_and_a_short_secret(void **state)
+TEST_CASE(refuses_an_empty_list_and_a_short_secret)
 {
-	(void)state;
 	static const char *const texts[] = { "", ",", "\n\n", "short", A ",short", "short\n" A };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct jwt_secrets list = { .count = 7 };
@@ -42,9 +39,8 @@ static void refuses_an_empty_list_and_a_short_secret(void **state)
 	}
 }
 
-static void refuses_too_many_secrets_or_bytes(void **state)
+TEST_CASE(refuses_too_many_secrets_or_bytes)
 {
-	(void)state;
 	struct jwt_secrets list;
 	char text[JWT_SECRETS_BYTES_MAX + 2] = "";
 	for (size_t i = 0; i < JWT_SECRETS_MAX; i++)
@@ -60,13 +56,4 @@ static void refuses_too_many_secrets_or_bytes(void **state)
 	assert_int_equal(jwt_secrets_parse(text, &list), OK);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_a_single_secret),
-		cmocka_unit_test(keeps_the_order_with_any_separator),
-		cmocka_unit_test(refuses_an_empty_list_and_a_short_secret),
-		cmocka_unit_test(refuses_too_many_secrets_or_bytes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

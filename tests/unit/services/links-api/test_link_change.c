@@ -40,9 +40,8 @@ static enum link_change edit(struct link *link, const struct link_request *reque
 	return change;
 }
 
-static void edits_only_the_members_of_the_request(void **state)
+TEST_CASE(edits_only_the_members_of_the_request)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);
 	struct link_request request = { .members = LINK_REQUEST_TITLE,
 		                        .title = "new",
@@ -54,9 +53,8 @@ static void edits_only_the_members_of_the_request(void **state)
 	assert_string_equal(link.entry.original_url, "https://example.com/");
 }
 
-static void a_temporary_link_must_keep_an_expiry_time(void **state)
+TEST_CASE(a_temporary_link_must_keep_an_expiry_time)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);
 	link.type = LINK_TYPE_TEMPORARY;
 	struct link_request request = request_expiry(0);
@@ -70,9 +68,8 @@ static void a_temporary_link_must_keep_an_expiry_time(void **state)
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
 }
 
-static void an_edit_without_effect_is_not_a_change(void **state)
+TEST_CASE(an_edit_without_effect_is_not_a_change)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, 0);
 	struct link_request request = { 0 };
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
@@ -83,9 +80,8 @@ static void an_edit_without_effect_is_not_a_change(void **state)
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
 }
 
-static void adds_and_removes_tags_and_keeps_the_others(void **state)
+TEST_CASE(adds_and_removes_tags_and_keeps_the_others)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, 0);
 	link.tags = (struct link_tags){ .count = 3, .tag = { "a", "b", "c" } };
 	struct link_tags removed = { .count = 2, .tag = { "b", "missing" } };
@@ -100,9 +96,8 @@ static void adds_and_removes_tags_and_keeps_the_others(void **state)
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_NOTHING);
 }
 
-static void no_link_gets_more_tags_than_allowed(void **state)
+TEST_CASE(no_link_gets_more_tags_than_allowed)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, 0);
 	struct link_request request = { .members = LINK_REQUEST_ADD_TAGS,
 		                        .tags = { .count = 1, .tag = { "19" } } };
@@ -118,9 +113,8 @@ static void no_link_gets_more_tags_than_allowed(void **state)
 	assert_int_equal(link.tags.count, LINK_TAGS_MAX);
 }
 
-static void records_disabling_and_enabling_as_such(void **state)
+TEST_CASE(records_disabling_and_enabling_as_such)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, 0);
 	struct link_request off = request_state(LINK_STATE_DISABLED);
 	struct link_request on = request_state(LINK_STATE_ACTIVE);
@@ -130,9 +124,8 @@ static void records_disabling_and_enabling_as_such(void **state)
 	assert_int_equal(link.entry.state, LINK_STATE_ACTIVE);
 }
 
-static void a_later_expiry_time_reactivates_an_expired_link(void **state)
+TEST_CASE(a_later_expiry_time_reactivates_an_expired_link)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_EXPIRED, NOW_US - 1);
 	struct link_request later = request_expiry(NOW_US + 1);
 	assert_int_equal(edit(&link, &later), LINK_CHANGE_UPDATED);
@@ -144,18 +137,16 @@ static void a_later_expiry_time_reactivates_an_expired_link(void **state)
 	assert_int_equal(link.entry.state, LINK_STATE_ACTIVE);
 }
 
-static void a_new_title_alone_leaves_an_expired_link_expired(void **state)
+TEST_CASE(a_new_title_alone_leaves_an_expired_link_expired)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_EXPIRED, NOW_US - 1);
 	struct link_request request = { .members = LINK_REQUEST_TITLE, .title = "new" };
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
 	assert_int_equal(link.entry.state, LINK_STATE_EXPIRED);
 }
 
-static void state_active_alone_cannot_reactivate_an_expired_link(void **state)
+TEST_CASE(state_active_alone_cannot_reactivate_an_expired_link)
 {
-	(void)state;
 	static const enum link_state stored[] = { LINK_STATE_ACTIVE, LINK_STATE_EXPIRED,
 		                                  LINK_STATE_DISABLED };
 	struct link_request request = request_state(LINK_STATE_ACTIVE);
@@ -181,9 +172,8 @@ static void assert_start_refused(struct link *link, const struct link_request *r
 	assert_memory_equal(link, &before, sizeof(before));
 }
 
-static void a_start_moves_freely_but_stays_before_the_end(void **state)
+TEST_CASE(a_start_moves_freely_but_stays_before_the_end)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 10);
 	struct link_request start = { .members = LINK_REQUEST_STARTS_AT,
 		                      .starts_at_us = NOW_US + 9 };
@@ -202,27 +192,24 @@ static void a_start_moves_freely_but_stays_before_the_end(void **state)
 	assert_int_equal(link.entry.starts_at_us, 0);
 }
 
-static void a_title_changes_whatever_the_times_are(void **state)
+TEST_CASE(a_title_changes_whatever_the_times_are)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);
 	link.entry.starts_at_us = NOW_US + 1;
 	struct link_request request = { .members = LINK_REQUEST_TITLE, .title = "new" };
 	assert_int_equal(edit(&link, &request), LINK_CHANGE_UPDATED);
 }
 
-static void a_temporary_link_has_no_start(void **state)
+TEST_CASE(a_temporary_link_has_no_start)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 10);
 	link.type = LINK_TYPE_TEMPORARY;
 	struct link_request start = { .members = LINK_REQUEST_STARTS_AT, .starts_at_us = NOW_US };
 	assert_start_refused(&link, &start, "/starts_at");
 }
 
-static void deletes_once_and_restores_once(void **state)
+TEST_CASE(deletes_once_and_restores_once)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_DISABLED, 0);
 	enum link_change change;
 	struct link_change_conflict conflict = { 0 };
@@ -244,9 +231,8 @@ static void deletes_once_and_restores_once(void **state)
 	                 ERR_CONFLICT);
 }
 
-static void restores_a_link_to_its_previous_state(void **state)
+TEST_CASE(restores_a_link_to_its_previous_state)
 {
-	(void)state;
 	static const enum link_state before[] = { LINK_STATE_ACTIVE, LINK_STATE_DISABLED,
 		                                  LINK_STATE_EXPIRED };
 	for (size_t i = 0; i < 3; i++) {
@@ -265,9 +251,8 @@ static void restores_a_link_to_its_previous_state(void **state)
 	assert_int_equal(link.entry.state, LINK_STATE_ACTIVE);
 }
 
-static void retags_in_place_and_never_twice(void **state)
+TEST_CASE(retags_in_place_and_never_twice)
 {
-	(void)state;
 	struct link link = link_in(LINK_STATE_DELETED, 0);
 	link.tags = (struct link_tags){ .count = 3, .tag = { "a", "b", "c" } };
 	assert_false(link_change_retag(&link, "x", "a"));
@@ -283,24 +268,4 @@ static void retags_in_place_and_never_twice(void **state)
 	assert_int_equal(link.entry.state, LINK_STATE_DELETED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edits_only_the_members_of_the_request),
-		cmocka_unit_test(a_temporary_link_must_keep_an_expiry_time),
-		cmocka_unit_test(an_edit_without_effect_is_not_a_change),
-		cmocka_unit_test(adds_and_removes_tags_and_keeps_the_others),
-		cmocka_unit_test(no_link_gets_more_tags_than_allowed),
-		cmocka_unit_test(records_disabling_and_enabling_as_such),
-		cmocka_unit_test(a_later_expiry_time_reactivates_an_expired_link),
-		cmocka_unit_test(a_new_title_alone_leaves_an_expired_link_expired),
-		cmocka_unit_test(state_active_alone_cannot_reactivate_an_expired_link),
-		cmocka_unit_test(a_start_moves_freely_but_stays_before_the_end),
-		cmocka_unit_test(a_title_changes_whatever_the_times_are),
-		cmocka_unit_test(a_temporary_link_has_no_start),
-		cmocka_unit_test(deletes_once_and_restores_once),
-		cmocka_unit_test(restores_a_link_to_its_previous_state),
-		cmocka_unit_test(retags_in_place_and_never_twice),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

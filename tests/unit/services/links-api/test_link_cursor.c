@@ -5,9 +5,8 @@
 #include "services/links-api/lists/link_cursor.h"
 #include "tests/support/test.h"
 
-static void parses_what_it_formatted(void **state)
+TEST_CASE(parses_what_it_formatted)
 {
-	(void)state;
 	static const struct link_cursor positions[] = {
 		{ 0, 1 },  { INT64_MAX, INT64_MAX }, { INT64_MIN, 7 }, { 1763625600123456, 42 },
 		{ -1, 1 },
@@ -22,9 +21,8 @@ static void parses_what_it_formatted(void **state)
 	}
 }
 
-static void is_valid_only_for_its_own_query(void **state)
+TEST_CASE(is_valid_only_for_its_own_query)
 {
-	(void)state;
 	const struct link_cursor position = { 5, 6 };
 	struct link_cursor read;
 	char text[LINK_CURSOR_SIZE];
@@ -33,9 +31,8 @@ static void is_valid_only_for_its_own_query(void **state)
 	assert_int_equal(link_cursor_parse(text, "", &read), ERR_INVALID);
 }
 
-static void is_invalid_with_any_digit_changed_or_in_another_format(void **state)
+TEST_CASE(is_invalid_with_any_digit_changed_or_in_another_format)
 {
-	(void)state;
 	static const char *const malformed[] = { "", "0", "x", "next" };
 	const struct link_cursor position = { 5, 6 };
 	struct link_cursor read;
@@ -58,12 +55,4 @@ static void is_invalid_with_any_digit_changed_or_in_another_format(void **state)
 	assert_int_equal(link_cursor_parse(text, "q", &read), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_what_it_formatted),
-		cmocka_unit_test(is_valid_only_for_its_own_query),
-		cmocka_unit_test(is_invalid_with_any_digit_changed_or_in_another_format),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -6,9 +6,8 @@
 
 #define NOW_US INT64_C(1795161600000000)
 
-static void shows_a_link_with_all_fields(void **state)
+TEST_CASE(shows_a_link_with_all_fields)
 {
-	(void)state;
 	struct public_base base = json_fixture_base();
 	struct link link = {
 		.entry = { 7, 3, NOW_US - 1000, NOW_US + 1000, LINK_STATE_ACTIVE, 301, "abc",
@@ -35,9 +34,8 @@ static void shows_a_link_with_all_fields(void **state)
 		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\",\"deleted_at\":null}");
 }
 
-static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(void **state)
+TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 {
-	(void)state;
 	struct public_base base = json_fixture_base();
 	struct link link = {
 		.entry = { 7, 1, 0, NOW_US, LINK_STATE_ACTIVE, 302, "abc", "https://a.example/",
@@ -58,12 +56,4 @@ static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(v
 		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\",\"deleted_at\":null}");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shows_a_link_with_all_fields),
-		cmocka_unit_test(
-			shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -14,9 +14,8 @@ static enum err read_query(const char *text)
 	return link_list_params_read(text, LINK_LIST_PARAMS_LIST, 7, &params, &wrong);
 }
 
-static void reads_page_and_limit(void **state)
+TEST_CASE(reads_page_and_limit)
 {
-	(void)state;
 	assert_int_equal(read_query(""), OK);
 	assert_int_equal(params.page, 1);
 	assert_int_equal(params.limit, 20);
@@ -29,9 +28,8 @@ static void reads_page_and_limit(void **state)
 	assert_int_equal(params.page, 2);
 }
 
-static void rejects_numbers_out_of_range(void **state)
+TEST_CASE(rejects_numbers_out_of_range)
 {
-	(void)state;
 	static const char *const invalid[] = {
 		"page=0",
 		"page=-1",
@@ -59,9 +57,8 @@ static void rejects_numbers_out_of_range(void **state)
 	}
 }
 
-static void says_what_is_wrong_with_a_value_that_cannot_be_read(void **state)
+TEST_CASE(says_what_is_wrong_with_a_value_that_cannot_be_read)
 {
-	(void)state;
 	static char query[3000];
 	static const struct {
 		const char *name;
@@ -98,9 +95,8 @@ static void says_what_is_wrong_with_a_value_that_cannot_be_read(void **state)
 	assert_string_equal(wrong.field[0].code, "too-many-bytes");
 }
 
-static void reads_filters_and_sort_order(void **state)
+TEST_CASE(reads_filters_and_sort_order)
 {
-	(void)state;
 	assert_int_equal(read_query("page=3"), OK);
 	assert_true(params.owner_id == 7 && params.sort == LINK_LIST_PARAMS_CREATED_AT &&
 	            !params.is_ascending);
@@ -119,9 +115,8 @@ static void reads_filters_and_sort_order(void **state)
 	assert_int_equal(params.owner_id, -1);
 }
 
-static void rejects_invalid_values(void **state)
+TEST_CASE(rejects_invalid_values)
 {
-	(void)state;
 	static const char *const invalid[] = {
 		"sort=slug",
 		"sort=",
@@ -163,9 +158,8 @@ static enum err read_with_cursor(const struct link_cursor *position, const char 
 	return read_query(with_cursor);
 }
 
-static void accepts_a_cursor_only_with_the_query_that_it_belongs_to(void **state)
+TEST_CASE(accepts_a_cursor_only_with_the_query_that_it_belongs_to)
 {
-	(void)state;
 	const struct link_cursor position = { 5, 6 };
 	char query_text[256], cursor[LINK_CURSOR_SIZE];
 	assert_int_equal(read_with_cursor(&position, "q=a&limit=5"), OK);
@@ -187,9 +181,8 @@ static void accepts_a_cursor_only_with_the_query_that_it_belongs_to(void **state
 }
 
 /* A client can forge a valid checksum. PostgreSQL must still accept the values. */
-static void rejects_a_forged_cursor_with_impossible_values(void **state)
+TEST_CASE(rejects_a_forged_cursor_with_impossible_values)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		struct link_cursor position;
@@ -209,9 +202,8 @@ static void rejects_a_forged_cursor_with_impossible_values(void **state)
 		                 cases[i].expected);
 }
 
-static void requires_a_filter_for_a_bulk_update(void **state)
+TEST_CASE(requires_a_filter_for_a_bulk_update)
 {
-	(void)state;
 	wrong.count = 0;
 	assert_int_equal(
 		link_list_params_read("filter=id:1", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong),
@@ -226,9 +218,8 @@ static void requires_a_filter_for_a_bulk_update(void **state)
 	assert_string_equal(wrong.field[0].pointer, "/q");
 }
 
-static void rejects_unknown_parameters_instead_of_ignoring_them(void **state)
+TEST_CASE(rejects_unknown_parameters_instead_of_ignoring_them)
 {
-	(void)state;
 	assert_int_equal(read_query("slug=abc"), ERR_INVALID);
 	assert_string_equal(wrong.field[0].pointer, "/slug");
 	assert_int_equal(read_query("page=1&Page=2"), ERR_INVALID);
@@ -241,18 +232,4 @@ static void rejects_unknown_parameters_instead_of_ignoring_them(void **state)
 	assert_string_equal(wrong.field[1].pointer, "/a~1b~0");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_page_and_limit),
-		cmocka_unit_test(rejects_numbers_out_of_range),
-		cmocka_unit_test(says_what_is_wrong_with_a_value_that_cannot_be_read),
-		cmocka_unit_test(reads_filters_and_sort_order),
-		cmocka_unit_test(rejects_invalid_values),
-		cmocka_unit_test(accepts_a_cursor_only_with_the_query_that_it_belongs_to),
-		cmocka_unit_test(rejects_a_forged_cursor_with_impossible_values),
-		cmocka_unit_test(requires_a_filter_for_a_bulk_update),
-		cmocka_unit_test(rejects_unknown_parameters_instead_of_ignoring_them),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

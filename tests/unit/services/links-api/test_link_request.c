@@ -45,9 +45,8 @@ static void assert_rejects(enum link_request_kind kind, const char *member, cons
 		         wrong.field[0].pointer);
 }
 
-static void reads_a_link_with_all_members(void **state)
+TEST_CASE(reads_a_link_with_all_members)
 {
-	(void)state;
 	assert_int_equal(
 		read_json(
 			LINK_REQUEST_CREATE,
@@ -65,9 +64,8 @@ static void reads_a_link_with_all_members(void **state)
 	assert_string_equal(request.tags.tag[1], "y");
 }
 
-static void reports_all_invalid_members_at_once(void **state)
+TEST_CASE(reports_all_invalid_members_at_once)
 {
-	(void)state;
 	assert_int_equal(
 		read_json(
 			LINK_REQUEST_CREATE,
@@ -85,9 +83,8 @@ static void reports_all_invalid_members_at_once(void **state)
 			fail_msg("%s is not reported", pointers[i]);
 }
 
-static void says_that_a_tag_is_given_twice(void **state)
+TEST_CASE(says_that_a_tag_is_given_twice)
 {
-	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"tags\":[\"a\",\"b\",\"a\"]}"),
 	                 ERR_INVALID);
 	assert_int_equal(wrong.count, 1);
@@ -95,9 +92,8 @@ static void says_that_a_tag_is_given_twice(void **state)
 	assert_string_equal(wrong.field[0].detail, "is given twice");
 }
 
-static void requires_a_url_to_create_a_link_and_nothing_to_change_one(void **state)
+TEST_CASE(requires_a_url_to_create_a_link_and_nothing_to_change_one)
 {
-	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CREATE, "{}"), ERR_INVALID);
 	assert_true(json_fixture_names(&wrong, "/original_url"));
 	assert_int_equal(read_json(LINK_REQUEST_CREATE_PUBLIC, "{}"), ERR_INVALID);
@@ -105,9 +101,8 @@ static void requires_a_url_to_create_a_link_and_nothing_to_change_one(void **sta
 	assert_int_equal(request.members, 0);
 }
 
-static void rejects_urls_of_this_service(void **state)
+TEST_CASE(rejects_urls_of_this_service)
 {
-	(void)state;
 	static const char *const urls[] = { "https://wm.example/a", "http://WM.example:81/",
 		                            "https://wm.example./" };
 	for (size_t i = 0; i < 3; i++) {
@@ -120,9 +115,8 @@ static void rejects_urls_of_this_service(void **state)
 	}
 }
 
-static void rejects_malformed_and_reserved_slugs(void **state)
+TEST_CASE(rejects_malformed_and_reserved_slugs)
 {
-	(void)state;
 	static const char *const slugs[] = { "\"\"",     "\"a b\"",
 		                             "\"ä\"",    "\"a/b\"",
 		                             "\"api\"",  "\"API\"",
@@ -135,9 +129,8 @@ static void rejects_malformed_and_reserved_slugs(void **state)
 	}
 }
 
-static void accepts_only_the_four_redirect_statuses(void **state)
+TEST_CASE(accepts_only_the_four_redirect_statuses)
 {
-	(void)state;
 	static const char *const invalid[] = { "300",   "303",     "304",  "0",   "-302",
 		                               "302.5", "\"302\"", "null", "true" };
 	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
@@ -149,9 +142,8 @@ static void accepts_only_the_four_redirect_statuses(void **state)
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"redirect_status\":302.0"), OK);
 }
 
-static void accepts_only_future_expiry_times(void **state)
+TEST_CASE(accepts_only_future_expiry_times)
 {
-	(void)state;
 	static const char *const invalid[] = { "\"2026-11-20T08:00:00Z\"",
 		                               "\"2020-01-01T00:00:00Z\"",
 		                               "\"1970-01-01T00:00:00Z\"",
@@ -170,9 +162,8 @@ static void accepts_only_future_expiry_times(void **state)
 		read_with(LINK_REQUEST_CREATE, "\"expires_at\":\"2026-11-20T08:00:00.001Z\""), OK);
 }
 
-static void accepts_a_start_at_any_time_before_the_end(void **state)
+TEST_CASE(accepts_a_start_at_any_time_before_the_end)
 {
-	(void)state;
 	assert_int_equal(read_with(LINK_REQUEST_CREATE,
 	                           "\"starts_at\":\"2026-11-20T08:00:00.001Z\","
 	                           "\"expires_at\":\"2026-11-20T08:00:00.002Z\""),
@@ -193,9 +184,8 @@ static void accepts_a_start_at_any_time_before_the_end(void **state)
 	               "/starts_at");
 }
 
-static void null_clears_optional_members(void **state)
+TEST_CASE(null_clears_optional_members)
 {
-	(void)state;
 	assert_int_equal(
 		read_json(LINK_REQUEST_CHANGE, "{\"expires_at\":null,\"expired_url\":null}"), OK);
 	assert_int_equal(request.members, LINK_REQUEST_EXPIRES_AT | LINK_REQUEST_EXPIRED_URL);
@@ -210,9 +200,8 @@ static void null_clears_optional_members(void **state)
 	assert_int_equal(wrong.count, 2);
 }
 
-static void limits_titles_by_characters_not_bytes(void **state)
+TEST_CASE(limits_titles_by_characters_not_bytes)
 {
-	(void)state;
 	char member[2048] = "\"title\":\"";
 	for (int i = 0; i < LINK_TITLE_CHARS_MAX; i++)
 		memcpy(member + strlen(member), "😀", sizeof("😀"));
@@ -225,9 +214,8 @@ static void limits_titles_by_characters_not_bytes(void **state)
 	assert_rejects(LINK_REQUEST_CREATE, "\"title\":\"a\\nb\"", "/title");
 }
 
-static void limits_tags_and_rejects_duplicates(void **state)
+TEST_CASE(limits_tags_and_rejects_duplicates)
 {
-	(void)state;
 	assert_rejects(LINK_REQUEST_CREATE, "\"tags\":[\"a\",\"b\",\"a\"]", "/tags/2");
 	assert_rejects(LINK_REQUEST_CREATE, "\"tags\":\"a\"", "/tags");
 	assert_rejects(LINK_REQUEST_CREATE, "\"tags\":[\"\\u001b\"]", "/tags/0");
@@ -241,9 +229,8 @@ static void limits_tags_and_rejects_duplicates(void **state)
 	assert_rejects(LINK_REQUEST_CREATE, member, "/tags");
 }
 
-static void tags_are_replaced_or_added_and_removed(void **state)
+TEST_CASE(tags_are_replaced_or_added_and_removed)
 {
-	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE,
 	                           "{\"add_tags\":[\"a\"],\"remove_tags\":[\"b\",\"c\"]}"),
 	                 OK);
@@ -258,9 +245,8 @@ static void tags_are_replaced_or_added_and_removed(void **state)
 	assert_rejects(LINK_REQUEST_CREATE, "\"add_tags\":[\"b\"]", "/add_tags");
 }
 
-static void reads_notes_of_several_lines_from_owners_only(void **state)
+TEST_CASE(reads_notes_of_several_lines_from_owners_only)
 {
-	(void)state;
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"notes\":\"a\\r\\n\\tb\""), OK);
 	assert_int_equal(request.members, LINK_REQUEST_ORIGINAL_URL | LINK_REQUEST_NOTES);
 	assert_string_equal(request.notes, "a\r\n\tb");
@@ -274,9 +260,8 @@ static void reads_notes_of_several_lines_from_owners_only(void **state)
 	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"notes\":\"a\"", "/notes");
 }
 
-static void rejects_members_that_a_request_kind_does_not_allow(void **state)
+TEST_CASE(rejects_members_that_a_request_kind_does_not_allow)
 {
-	(void)state;
 	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"",
 	               "/expires_at");
 	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
@@ -289,9 +274,8 @@ static void rejects_members_that_a_request_kind_does_not_allow(void **state)
 	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":1", "/state");
 }
 
-static void reports_only_as_many_errors_as_fit(void **state)
+TEST_CASE(reports_only_as_many_errors_as_fit)
 {
-	(void)state;
 	char text[8192] = "{\"original_url\":\"https://example.com/\"";
 	for (int i = 0; i < 2 * HTTP_PROBLEM_FIELDS_MAX; i++)
 		snprintf(text + strlen(text), 32, ",\"unknown%d\":0", i);
@@ -300,9 +284,8 @@ static void reports_only_as_many_errors_as_fit(void **state)
 	assert_int_equal(wrong.count, HTTP_PROBLEM_FIELDS_MAX);
 }
 
-static void allows_reuse_only_for_a_new_link_with_an_owner(void **state)
+TEST_CASE(allows_reuse_only_for_a_new_link_with_an_owner)
 {
-	(void)state;
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"reuse\":true"), OK);
 	assert_true(request.reuse);
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"reuse\":false"), OK);
@@ -312,26 +295,4 @@ static void allows_reuse_only_for_a_new_link_with_an_owner(void **state)
 	assert_rejects(LINK_REQUEST_CHANGE, "\"reuse\":true", "/reuse");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_a_link_with_all_members),
-		cmocka_unit_test(allows_reuse_only_for_a_new_link_with_an_owner),
-		cmocka_unit_test(reports_all_invalid_members_at_once),
-		cmocka_unit_test(says_that_a_tag_is_given_twice),
-		cmocka_unit_test(requires_a_url_to_create_a_link_and_nothing_to_change_one),
-		cmocka_unit_test(rejects_urls_of_this_service),
-		cmocka_unit_test(rejects_malformed_and_reserved_slugs),
-		cmocka_unit_test(accepts_only_the_four_redirect_statuses),
-		cmocka_unit_test(accepts_only_future_expiry_times),
-		cmocka_unit_test(accepts_a_start_at_any_time_before_the_end),
-		cmocka_unit_test(null_clears_optional_members),
-		cmocka_unit_test(limits_titles_by_characters_not_bytes),
-		cmocka_unit_test(limits_tags_and_rejects_duplicates),
-		cmocka_unit_test(tags_are_replaced_or_added_and_removed),
-		cmocka_unit_test(reads_notes_of_several_lines_from_owners_only),
-		cmocka_unit_test(rejects_members_that_a_request_kind_does_not_allow),
-		cmocka_unit_test(reports_only_as_many_errors_as_fit),
-	};
-	return cmocka_run_group_tests(tests, make_base, NULL);
-}
+TEST_MAIN(.group_set_up = make_base)

@@ -32,9 +32,8 @@ static void assert_pattern(const char *q, int64_t all, const struct known *known
 	sql_texts_clear(&texts);
 }
 
-static void finds_the_same_trigrams_as_pg_trgm(void **state)
+TEST_CASE(finds_the_same_trigrams_as_pg_trgm)
 {
-	(void)state;
 	static const char *const names[] = { " ab", "abc", "bc ", " 7 " };
 	struct link_search search;
 	link_search_init(&search, "-AbC--7-");
@@ -43,9 +42,8 @@ static void finds_the_same_trigrams_as_pg_trgm(void **state)
 		assert_string_equal(search.trigrams[i].name, names[i]);
 }
 
-static void finds_none_in_short_or_non_ascii_texts(void **state)
+TEST_CASE(finds_none_in_short_or_non_ascii_texts)
 {
-	(void)state;
 	for (const char *const *q =
 	             (const char *const[]){ "", "a", "ab", "...", " - ", "a b", "\xc3\x9c",
 	                                    "\xc3\x9cxy", "x\xc3\x9cy", "x\xc3\x9c", NULL };
@@ -57,9 +55,8 @@ static void finds_none_in_short_or_non_ascii_texts(void **state)
 	}
 }
 
-static void uses_rare_trigrams_and_skips_common_ones(void **state)
+TEST_CASE(uses_rare_trigrams_and_skips_common_ones)
 {
-	(void)state;
 	static const struct known known[] = { { "exa", 1000000 }, { "xam", 1000000 },
 		                              { "amp", 1000000 }, { "mpl", 1000000 },
 		                              { "ple", 1000000 }, { "le4", 110000 },
@@ -71,9 +68,8 @@ static void uses_rare_trigrams_and_skips_common_ones(void **state)
 	assert_pattern("100%_e42_ample", 1000000, known, "%100\\%\\_e42\\_am%");
 }
 
-static void uses_two_apart_if_all_trigrams_are_common(void **state)
+TEST_CASE(uses_two_apart_if_all_trigrams_are_common)
 {
-	(void)state;
 	static const struct known known[] = { { "abc", 500000 }, { "bcd", 300000 },
 		                              { "xyz", 400000 }, { "ooo", 900000 },
 		                              { "cd ", 900000 }, { " xy", 900000 },
@@ -83,22 +79,19 @@ static void uses_two_apart_if_all_trigrams_are_common(void **state)
 	assert_pattern("abcd ooo", 1000000, known, "%bcd%");
 }
 
-static void uses_at_most_six_trigrams(void **state)
+TEST_CASE(uses_at_most_six_trigrams)
 {
-	(void)state;
 	assert_pattern("abcdefghijkl", 0, NULL, "%abcdefgh%");
 	assert_pattern("abcdefghijk123", 0, NULL, "%abcde%jk123%");
 }
 
-static void prefers_digits_without_counts(void **state)
+TEST_CASE(prefers_digits_without_counts)
 {
-	(void)state;
 	assert_pattern("abcdefgh-12345678", 0, NULL, "%-1234567%");
 }
 
-static void bounds_the_matches_by_the_rarest_used_trigram(void **state)
+TEST_CASE(bounds_the_matches_by_the_rarest_used_trigram)
 {
-	(void)state;
 	struct link_search search;
 	link_search_init(&search, "ab");
 	link_search_choose(&search, 1000);
@@ -112,9 +105,8 @@ static void bounds_the_matches_by_the_rarest_used_trigram(void **state)
 	assert_int_equal(link_search_max_matches(&search), 0);
 }
 
-static void ignores_the_end_of_a_very_long_text(void **state)
+TEST_CASE(ignores_the_end_of_a_very_long_text)
 {
-	(void)state;
 	char q[1000];
 	memset(q, 'x', sizeof(q) - 1);
 	q[sizeof(q) - 1] = '\0';
@@ -123,17 +115,4 @@ static void ignores_the_end_of_a_very_long_text(void **state)
 	assert_int_equal(search.count, LINK_SEARCH_TRIGRAMS_MAX);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_same_trigrams_as_pg_trgm),
-		cmocka_unit_test(finds_none_in_short_or_non_ascii_texts),
-		cmocka_unit_test(uses_rare_trigrams_and_skips_common_ones),
-		cmocka_unit_test(uses_two_apart_if_all_trigrams_are_common),
-		cmocka_unit_test(uses_at_most_six_trigrams),
-		cmocka_unit_test(prefers_digits_without_counts),
-		cmocka_unit_test(bounds_the_matches_by_the_rarest_used_trigram),
-		cmocka_unit_test(ignores_the_end_of_a_very_long_text),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

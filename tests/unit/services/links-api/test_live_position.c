@@ -5,7 +5,7 @@
 #include "services/links-api/live/live_position.h"
 #include "tests/support/test.h"
 
-static void writes_and_reads_the_partitions_that_are_known(void **state)
+TEST_CASE(writes_and_reads_the_partitions_that_are_known)
 {
 	static const char *const texts[] = { "0:0", "0:812,1:790", "3:9223372036854775807",
 		                             "0:1,2:3,63:4" };
@@ -22,9 +22,8 @@ static void writes_and_reads_the_partitions_that_are_known(void **state)
 	}
 }
 
-static void ignores_partitions_that_are_not_read(void **state)
+TEST_CASE(ignores_partitions_that_are_not_read)
 {
-	(void)state;
 	struct live_position position;
 	assert_int_equal(live_position_parse("88:5,1:007,0:3", &position), OK);
 	assert_int_equal(position.next[0], 3);
@@ -32,7 +31,7 @@ static void ignores_partitions_that_are_not_read(void **state)
 	assert_int_equal(position.next[2], -1);
 }
 
-static void refuses_other_texts(void **state)
+TEST_CASE(refuses_other_texts)
 {
 	static const char *const texts[] = { "",
 		                             "0",
@@ -61,9 +60,8 @@ static void refuses_other_texts(void **state)
 	}
 }
 
-static void writes_nothing_if_no_partition_is_known(void **state)
+TEST_CASE(writes_nothing_if_no_partition_is_known)
 {
-	(void)state;
 	struct live_position position;
 	struct strbuf text;
 	strbuf_init(&text, 64);
@@ -73,13 +71,4 @@ static void writes_nothing_if_no_partition_is_known(void **state)
 	strbuf_clear(&text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_and_reads_the_partitions_that_are_known),
-		cmocka_unit_test(ignores_partitions_that_are_not_read),
-		cmocka_unit_test(refuses_other_texts),
-		cmocka_unit_test(writes_nothing_if_no_partition_is_known),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -23,9 +23,8 @@ static int64_t add(struct live_visits *visits, int64_t owner_id, int64_t offset)
 	return owner;
 }
 
-static void keeps_visits_that_have_an_owner(void **state)
+TEST_CASE(keeps_visits_that_have_an_owner)
 {
-	(void)state;
 	struct live_visits *visits = live_visits_new();
 	assert_int_equal(add(visits, 5, 0), 5);
 	assert_int_equal(add(visits, 0, 1), 0);
@@ -44,9 +43,8 @@ static void keeps_visits_that_have_an_owner(void **state)
 	live_visits_free(visits);
 }
 
-static void drops_the_oldest_and_knows_where(void **state)
+TEST_CASE(drops_the_oldest_and_knows_where)
 {
-	(void)state;
 	struct live_visits *visits = live_visits_new();
 	for (int64_t i = 0; i < LIVE_VISITS_MAX + 10; i++)
 		assert_int_equal(add(visits, 5, 2 * i), 5);
@@ -61,11 +59,4 @@ static void drops_the_oldest_and_knows_where(void **state)
 	live_visits_free(visits);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_visits_that_have_an_owner),
-		cmocka_unit_test(drops_the_oldest_and_knows_where),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -6,9 +6,8 @@
 
 #define HOUR_S 3600
 
-static void counts_each_key_in_a_window_of_its_own(void **state)
+TEST_CASE(counts_each_key_in_a_window_of_its_own)
 {
-	(void)state;
 	struct clock_fake clock;
 	clock_fake_init(&clock, 0);
 	struct local_limiter *limiter = local_limiter_new(&clock.clock);
@@ -25,9 +24,8 @@ static void counts_each_key_in_a_window_of_its_own(void **state)
 	local_limiter_free(limiter);
 }
 
-static void reserves_up_to_the_limit_until_released_or_expired(void **state)
+TEST_CASE(reserves_up_to_the_limit_until_released_or_expired)
 {
-	(void)state;
 	struct clock_fake clock;
 	struct local_limiter_state before;
 	clock_fake_init(&clock, 0);
@@ -45,9 +43,8 @@ static void reserves_up_to_the_limit_until_released_or_expired(void **state)
 	local_limiter_free(limiter);
 }
 
-static void a_flood_of_keys_does_not_erase_the_count_of_another(void **state)
+TEST_CASE(a_flood_of_keys_does_not_erase_the_count_of_another)
 {
-	(void)state;
 	struct clock_fake clock;
 	char key[16];
 	clock_fake_init(&clock, 0);
@@ -61,12 +58,4 @@ static void a_flood_of_keys_does_not_erase_the_count_of_another(void **state)
 	local_limiter_free(limiter);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_each_key_in_a_window_of_its_own),
-		cmocka_unit_test(reserves_up_to_the_limit_until_released_or_expired),
-		cmocka_unit_test(a_flood_of_keys_does_not_erase_the_count_of_another),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

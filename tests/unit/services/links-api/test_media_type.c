@@ -6,9 +6,8 @@
 static const char *const offered[] = { "application/json", "text/csv", "application/x-ndjson" };
 #define NONE 9
 
-static void chooses_the_type_the_client_prefers(void **state)
+TEST_CASE(chooses_the_type_the_client_prefers)
 {
-	(void)state;
 	static const struct {
 		const char *accept;
 		size_t chosen;
@@ -48,10 +47,4 @@ static void chooses_the_type_the_client_prefers(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chooses_the_type_the_client_prefers),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

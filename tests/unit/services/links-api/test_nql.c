@@ -50,9 +50,8 @@ static void assert_rejected(const char *text, const char *why)
 
 #define ASSERT_SQL(text, sql) assert_string_equal(sql_of(text), sql)
 
-static void compares_numbers(void **state)
+TEST_CASE(compares_numbers)
 {
-	(void)state;
 	ASSERT_SQL("redirect_status:301", "(redirect_status = \"301\"::bigint)");
 	ASSERT_SQL("redirect_status:-301", "(redirect_status = \"301\"::bigint) IS NOT TRUE");
 	ASSERT_SQL("humans:>10", "(visits > \"10\"::bigint)");
@@ -65,9 +64,8 @@ static void compares_numbers(void **state)
 	assert_true(nql_parse("id:1", &filter, reason) == OK && !nql_needs_ranking(&filter));
 }
 
-static void a_time_stands_for_its_whole_millisecond(void **state)
+TEST_CASE(a_time_stands_for_its_whole_millisecond)
 {
-	(void)state;
 	ASSERT_SQL("created_at:2026-11-20T08:00:00.123Z",
 	           "(created_at >= \"2026-11-20T08:00:00.123000Z\"::timestamptz AND "
 	           "created_at < \"2026-11-20T08:00:00.123000Z\"::timestamptz + interval '1 ms')");
@@ -84,9 +82,8 @@ static void a_time_stands_for_its_whole_millisecond(void **state)
 	ASSERT_SQL("expires_at:-null", "(expires_at IS NULL) IS NOT TRUE");
 }
 
-static void matches_texts_and_tags(void **state)
+TEST_CASE(matches_texts_and_tags)
 {
-	(void)state;
 	ASSERT_SQL("slug:a-b_C", "(slug = \"a-b_C\"::text)");
 	ASSERT_SQL("title:'It\\'s a \\\\ \"title\"'", "(title = \"It's a \\ \"title\"\"::text)");
 	ASSERT_SQL("title:''", "(title = \"\"::text)");
@@ -110,9 +107,8 @@ static void matches_texts_and_tags(void **state)
 	ASSERT_SQL("title:\xc3\x9c", "(title = \"\xc3\x9c\"::text)");
 }
 
-static void binds_and_closer_than_or(void **state)
+TEST_CASE(binds_and_closer_than_or)
 {
-	(void)state;
 	ASSERT_SQL("id:1,id:2+id:3",
 	           "((id = \"1\"::bigint) OR ((id = \"2\"::bigint) AND (id = \"3\"::bigint)))");
 	ASSERT_SQL("(id:1,id:2)+id:3",
@@ -123,9 +119,8 @@ static void binds_and_closer_than_or(void **state)
 }
 
 /* An unescaped "+" in a URL arrives as a space. */
-static void treats_a_space_between_terms_as_and(void **state)
+TEST_CASE(treats_a_space_between_terms_as_and)
 {
-	(void)state;
 	static const char both[] = "((id = \"1\"::bigint) AND (id = \"2\"::bigint))";
 	static const char either[] = "((id = \"1\"::bigint) OR (id = \"2\"::bigint))";
 	ASSERT_SQL("id:1 id:2", both);
@@ -137,9 +132,8 @@ static void treats_a_space_between_terms_as_and(void **state)
 	assert_rejected("id: 1", "at character 4: expected a value");
 }
 
-static void reports_the_position_of_an_error(void **state)
+TEST_CASE(reports_the_position_of_an_error)
 {
-	(void)state;
 	static const struct {
 		const char *text, *why;
 	} invalid[] = {
@@ -211,9 +205,8 @@ static void begin_with(char *text, const char *begin)
 		text[i] = begin[i];
 }
 
-static void limits_nesting_terms_values_and_length(void **state)
+TEST_CASE(limits_nesting_terms_values_and_length)
 {
-	(void)state;
 	static char text[NQL_BYTES_MAX + 64];
 	char closed[64];
 	repeat(text, "(", NQL_DEPTH_MAX, "id:1");
@@ -243,9 +236,8 @@ static void limits_nesting_terms_values_and_length(void **state)
 	assert_rejected(text, "the filter is too long; at most 2000 bytes");
 }
 
-static void leaves_parameters_for_the_rest_of_the_statement(void **state)
+TEST_CASE(leaves_parameters_for_the_rest_of_the_statement)
 {
-	(void)state;
 	static char text[NQL_BYTES_MAX];
 	struct strbuf sql;
 	struct pg_params params = { 0 };
@@ -261,17 +253,4 @@ static void leaves_parameters_for_the_rest_of_the_statement(void **state)
 	sql_texts_clear(&texts);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compares_numbers),
-		cmocka_unit_test(a_time_stands_for_its_whole_millisecond),
-		cmocka_unit_test(matches_texts_and_tags),
-		cmocka_unit_test(binds_and_closer_than_or),
-		cmocka_unit_test(treats_a_space_between_terms_as_and),
-		cmocka_unit_test(reports_the_position_of_an_error),
-		cmocka_unit_test(limits_nesting_terms_values_and_length),
-		cmocka_unit_test(leaves_parameters_for_the_rest_of_the_statement),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

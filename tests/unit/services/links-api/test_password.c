@@ -8,9 +8,8 @@
 
 #define COST 5 /* above the least, so that a cost that is not used shows */
 
-static void hashes_with_bcrypt_of_that_cost_and_a_random_salt(void **state)
+TEST_CASE(hashes_with_bcrypt_of_that_cost_and_a_random_salt)
 {
-	(void)state;
 	char first[PASSWORD_HASH_SIZE];
 	char second[PASSWORD_HASH_SIZE];
 	assert_int_equal(password_hash("correct horse", COST, first), OK);
@@ -22,9 +21,8 @@ static void hashes_with_bcrypt_of_that_cost_and_a_random_salt(void **state)
 	assert_false(password_matches("correct horsf", first, COST));
 }
 
-static void distinguishes_the_72nd_byte(void **state)
+TEST_CASE(distinguishes_the_72nd_byte)
 {
-	(void)state;
 	static const char hash[] = "$2b$04$abcdefghijklmnopqrstuuBzzIgyKkz7xMWYSzkIjUSnxEQFQ0WNe";
 	char password[PASSWORD_SIZE];
 	memset(password, 'a', PASSWORD_BYTES_MAX);
@@ -35,9 +33,8 @@ static void distinguishes_the_72nd_byte(void **state)
 }
 
 /* The published test vectors of bcrypt's authors. */
-static void accepts_hashes_of_other_implementations(void **state)
+TEST_CASE(accepts_hashes_of_other_implementations)
 {
-	(void)state;
 	assert_true(password_matches(
 		"U*U*U", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a", COST));
 	assert_false(password_matches(
@@ -59,9 +56,8 @@ static int64_t cost_us(const char *hash)
 	return cpu_us() - begin_us;
 }
 
-static void works_as_hard_for_an_unknown_user(void **state)
+TEST_CASE(works_as_hard_for_an_unknown_user)
 {
-	(void)state;
 	char hash[PASSWORD_HASH_SIZE];
 	assert_int_equal(password_hash("correct horse", COST, hash), OK);
 	int64_t known_us = cost_us(hash);
@@ -70,9 +66,8 @@ static void works_as_hard_for_an_unknown_user(void **state)
 	assert_true(unknown_us > known_us / 4 && unknown_us < known_us * 4);
 }
 
-static void no_password_matches_a_missing_or_malformed_hash(void **state)
+TEST_CASE(no_password_matches_a_missing_or_malformed_hash)
 {
-	(void)state;
 	assert_false(password_matches("", NULL, COST));
 	assert_false(password_matches("x", "", COST));
 	assert_false(password_matches("x", "*0", COST));
@@ -80,14 +75,4 @@ static void no_password_matches_a_missing_or_malformed_hash(void **state)
 	assert_false(password_matches("x", "x", COST));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_with_bcrypt_of_that_cost_and_a_random_salt),
-		cmocka_unit_test(distinguishes_the_72nd_byte),
-		cmocka_unit_test(accepts_hashes_of_other_implementations),
-		cmocka_unit_test(works_as_hard_for_an_unknown_user),
-		cmocka_unit_test(no_password_matches_a_missing_or_malformed_hash),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

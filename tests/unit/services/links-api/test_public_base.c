@@ -23,9 +23,8 @@ static bool owns(const struct public_base *base, const char *url)
 	return public_base_owns(base, &parsed.host, parsed.port);
 }
 
-static void builds_short_urls(void **state)
+TEST_CASE(builds_short_urls)
 {
-	(void)state;
 	static const struct {
 		const char *base, *short_url;
 	} examples[] = {
@@ -42,9 +41,8 @@ static void builds_short_urls(void **state)
 	}
 }
 
-static void finds_what_follows_the_base(void **state)
+TEST_CASE(finds_what_follows_the_base)
 {
-	(void)state;
 	static const struct {
 		const char *base, *text, *rest;
 	} examples[] = {
@@ -68,9 +66,8 @@ static void finds_what_follows_the_base(void **state)
 	}
 }
 
-static void refuses_urls_that_a_slug_cannot_follow(void **state)
+TEST_CASE(refuses_urls_that_a_slug_cannot_follow)
 {
-	(void)state;
 	static const char *const refused[] = {
 		"",
 		"wm.example",
@@ -87,9 +84,8 @@ static void refuses_urls_that_a_slug_cannot_follow(void **state)
 	}
 }
 
-static void owns_its_name_in_every_spelling(void **state)
+TEST_CASE(owns_its_name_in_every_spelling)
 {
-	(void)state;
 	struct public_base base = base_of("https://wm.example");
 	assert_true(owns(&base, "https://wm.example/abc"));
 	assert_true(owns(&base, "http://WM.EXAMPLE:8080/"));
@@ -100,18 +96,16 @@ static void owns_its_name_in_every_spelling(void **state)
 	assert_false(owns(&base, "http://wm.example.com/"));
 }
 
-static void owns_an_address_on_its_own_port_only(void **state)
+TEST_CASE(owns_an_address_on_its_own_port_only)
 {
-	(void)state;
 	struct public_base base = base_of("http://127.0.0.1:8080");
 	assert_true(owns(&base, "http://127.0.0.1:8080/abc"));
 	assert_true(owns(&base, "http://0x7f.1:8080/abc"));
 	assert_false(owns(&base, "http://127.0.0.1:3000/"));
 }
 
-static void owns_an_ipv4_address_wrapped_in_ipv6(void **state)
+TEST_CASE(owns_an_ipv4_address_wrapped_in_ipv6)
 {
-	(void)state;
 	struct public_base base = base_of("http://127.0.0.1:8080");
 	assert_true(owns(&base, "http://[::ffff:127.0.0.1]:8080/"));
 	assert_true(owns(&base, "http://[::ffff:7f00:1]:8080/"));
@@ -130,15 +124,4 @@ static void owns_an_ipv4_address_wrapped_in_ipv6(void **state)
 	host_policy_free(aliases);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(builds_short_urls),
-		cmocka_unit_test(finds_what_follows_the_base),
-		cmocka_unit_test(refuses_urls_that_a_slug_cannot_follow),
-		cmocka_unit_test(owns_its_name_in_every_spelling),
-		cmocka_unit_test(owns_an_address_on_its_own_port_only),
-		cmocka_unit_test(owns_an_ipv4_address_wrapped_in_ipv6),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -9,9 +9,8 @@
 
 /* tests/integration/links-api/test_qr.py shows that scanners can read the images. */
 
-static void has_finder_patterns_in_three_corners_and_nothing_outside(void **state)
+TEST_CASE(has_finder_patterns_in_three_corners_and_nothing_outside)
 {
-	(void)state;
 	struct qr_code code;
 	assert_int_equal(qr_code_encode("https://wm.example/abc", &code), OK);
 	assert_true(code.width >= 21 && code.width <= QR_CODE_WIDTH_MAX);
@@ -25,9 +24,8 @@ static void has_finder_patterns_in_three_corners_and_nothing_outside(void **stat
 	qr_code_clear(&code);
 }
 
-static void refuses_texts_that_do_not_fit_a_qr_code(void **state)
+TEST_CASE(refuses_texts_that_do_not_fit_a_qr_code)
 {
-	(void)state;
 	char text[QR_CODE_TEXT_MAX + 2];
 	struct qr_code code;
 	memset(text, 'a', sizeof(text));
@@ -40,9 +38,8 @@ static void refuses_texts_that_do_not_fit_a_qr_code(void **state)
 	qr_code_clear(&code);
 }
 
-static void refuses_less_than_a_pixel_per_module(void **state)
+TEST_CASE(refuses_less_than_a_pixel_per_module)
 {
-	(void)state;
 	struct qr_code code;
 	struct strbuf out;
 	struct qr_image image = { .margin = 3 };
@@ -58,9 +55,8 @@ static void refuses_less_than_a_pixel_per_module(void **state)
 	qr_code_clear(&code);
 }
 
-static void the_largest_images_fit_the_buffer(void **state)
+TEST_CASE(the_largest_images_fit_the_buffer)
 {
-	(void)state;
 	char text[QR_CODE_TEXT_MAX + 1];
 	struct qr_code code;
 	struct strbuf out;
@@ -79,13 +75,4 @@ static void the_largest_images_fit_the_buffer(void **state)
 	qr_code_clear(&code);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_finder_patterns_in_three_corners_and_nothing_outside),
-		cmocka_unit_test(refuses_texts_that_do_not_fit_a_qr_code),
-		cmocka_unit_test(refuses_less_than_a_pixel_per_module),
-		cmocka_unit_test(the_largest_images_fit_the_buffer),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -3,9 +3,8 @@
 #include "services/links-api/qr/qr_params.h"
 #include "tests/support/test.h"
 
-static void every_parameter_has_a_default(void **state)
+TEST_CASE(every_parameter_has_a_default)
 {
-	(void)state;
 	struct qr_params params;
 	struct http_problem_fields wrong = { 0 };
 	assert_int_equal(qr_params_parse("", &params, &wrong), OK);
@@ -14,9 +13,8 @@ static void every_parameter_has_a_default(void **state)
 	assert_int_equal(params.image.margin, 4);
 }
 
-static void accepts_values_up_to_the_limits(void **state)
+TEST_CASE(accepts_values_up_to_the_limits)
 {
-	(void)state;
 	struct qr_params params;
 	struct http_problem_fields wrong = { 0 };
 	assert_int_equal(qr_params_parse("margin=0&format=png&size=2048", &params, &wrong), OK);
@@ -28,9 +26,8 @@ static void accepts_values_up_to_the_limits(void **state)
 	assert_int_equal(params.image.margin, 16);
 }
 
-static void reports_each_invalid_parameter(void **state)
+TEST_CASE(reports_each_invalid_parameter)
 {
-	(void)state;
 	static const struct {
 		const char *query, *pointer;
 	} cases[] = {
@@ -65,12 +62,4 @@ static void reports_each_invalid_parameter(void **state)
 	assert_int_equal(wrong.count, 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_parameter_has_a_default),
-		cmocka_unit_test(accepts_values_up_to_the_limits),
-		cmocka_unit_test(reports_each_invalid_parameter),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

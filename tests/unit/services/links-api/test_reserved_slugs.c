@@ -3,9 +3,8 @@
 #include "services/links-api/links/reserved_slugs.h"
 #include "tests/support/test.h"
 
-static void reserves_the_listed_slugs_in_any_case(void **state)
+TEST_CASE(reserves_the_listed_slugs_in_any_case)
 {
-	(void)state;
 	struct reserved_slugs *reserve;
 	assert_int_equal(reserved_slugs_new("  brand,Sale\nx_1-2 \t,,news", &reserve), OK);
 	const char *const listed[] = { "brand", "BRAND", "sale", "x_1-2", "News" };
@@ -17,30 +16,20 @@ static void reserves_the_listed_slugs_in_any_case(void **state)
 	reserved_slugs_free(reserve);
 }
 
-static void reserves_nothing_with_an_empty_list(void **state)
+TEST_CASE(reserves_nothing_with_an_empty_list)
 {
-	(void)state;
 	struct reserved_slugs *reserve;
 	assert_int_equal(reserved_slugs_new("", &reserve), OK);
 	assert_false(reserved_slugs_contain(reserve, "brand"));
 	reserved_slugs_free(reserve);
 }
 
-static void rejects_a_list_with_an_invalid_slug(void **state)
+TEST_CASE(rejects_a_list_with_an_invalid_slug)
 {
-	(void)state;
 	struct reserved_slugs *reserve;
 	assert_int_equal(reserved_slugs_new("good,robots.txt", &reserve), ERR_INVALID);
 	assert_int_equal(reserved_slugs_new("abcdefghijklmnopqrstuvwxyz0123456", &reserve),
 	                 ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reserves_the_listed_slugs_in_any_case),
-		cmocka_unit_test(reserves_nothing_with_an_empty_list),
-		cmocka_unit_test(rejects_a_list_with_an_invalid_slug),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

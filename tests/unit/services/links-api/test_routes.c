@@ -133,7 +133,7 @@ static bool is_public(const struct http_route *route)
 	return strstr(list, name) != NULL;
 }
 
-static void only_public_routes_work_without_a_token(void **state)
+TEST_CASE(only_public_routes_work_without_a_token)
 {
 	struct fixture *f = *state;
 	size_t count;
@@ -155,7 +155,7 @@ static void only_public_routes_work_without_a_token(void **state)
 	assert_int_equal(open, 16);
 }
 
-static void the_alias_of_links_needs_a_token_too(void **state)
+TEST_CASE(the_alias_of_links_needs_a_token_too)
 {
 	struct fixture *f = *state;
 	assert_int_equal(send_request(f, "GET", "/api/urls", "")->status, 401);
@@ -165,7 +165,7 @@ static void the_alias_of_links_needs_a_token_too(void **state)
 	assert_int_equal(send_request(f, "GET", "/api/urlsx", "")->status, 404);
 }
 
-static void invalid_tokens_are_refused_and_valid_ones_reach_the_handler(void **state)
+TEST_CASE(invalid_tokens_are_refused_and_valid_ones_reach_the_handler)
 {
 	struct fixture *f = *state;
 	char token[ACCESS_TOKEN_SIZE];
@@ -193,7 +193,7 @@ static void invalid_tokens_are_refused_and_valid_ones_reach_the_handler(void **s
 	}
 }
 
-static void unknown_paths_are_404_and_unknown_methods_are_405_with_allow(void **state)
+TEST_CASE(unknown_paths_are_404_and_unknown_methods_are_405_with_allow)
 {
 	struct fixture *f = *state;
 	static const char *const unknown[] = {
@@ -213,7 +213,7 @@ static void unknown_paths_are_404_and_unknown_methods_are_405_with_allow(void **
 	assert_header(f, "Allow", "POST, OPTIONS");
 }
 
-static void bodies_must_be_json_objects_with_the_right_content_type(void **state)
+TEST_CASE(bodies_must_be_json_objects_with_the_right_content_type)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -250,7 +250,7 @@ static void bodies_must_be_json_objects_with_the_right_content_type(void **state
 	}
 }
 
-static void every_response_forbids_caching_and_requires_tls(void **state)
+TEST_CASE(every_response_forbids_caching_and_requires_tls)
 {
 	struct fixture *f = *state;
 	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing",
@@ -271,7 +271,7 @@ static void every_response_forbids_caching_and_requires_tls(void **state)
 	set_base(f, "https://wm.example");
 }
 
-static void only_listed_origins_may_read_responses_and_errors(void **state)
+TEST_CASE(only_listed_origins_may_read_responses_and_errors)
 {
 	struct fixture *f = *state;
 	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing" };
@@ -294,7 +294,7 @@ static void only_listed_origins_may_read_responses_and_errors(void **state)
 #define PREFLIGHT                                                                                  \
 	"Access-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization\r\n"
 
-static void a_preflight_from_a_listed_origin_gets_methods_and_headers(void **state)
+TEST_CASE(a_preflight_from_a_listed_origin_gets_methods_and_headers)
 {
 	struct fixture *f = *state;
 	assert_int_equal(send_request(f, "OPTIONS", "/api/links/7",
@@ -321,7 +321,7 @@ static void a_preflight_from_a_listed_origin_gets_methods_and_headers(void **sta
 		404);
 }
 
-static void a_client_that_excludes_json_is_refused_before_any_change(void **state)
+TEST_CASE(a_client_that_excludes_json_is_refused_before_any_change)
 {
 	struct fixture *f = *state;
 	static const char json[] = "Content-Type: application/json\r\nAccept: ";
@@ -339,7 +339,7 @@ static void a_client_that_excludes_json_is_refused_before_any_change(void **stat
 	}
 }
 
-static void a_body_needs_a_length_and_no_content_encoding(void **state)
+TEST_CASE(a_body_needs_a_length_and_no_content_encoding)
 {
 	struct fixture *f = *state;
 	http_fixture_request(&f->client,
@@ -375,7 +375,7 @@ static void assert_document(struct fixture *f, const char *path, const char *typ
 	assert_int_equal(send_request(f, "GET", path, "If-None-Match: \"other\"\r\n")->status, 200);
 }
 
-static void the_openapi_document_and_its_page_are_embedded(void **state)
+TEST_CASE(the_openapi_document_and_its_page_are_embedded)
 {
 	struct fixture *f = *state;
 	assert_document(f, "/docs", "text/html; charset=utf-8", "<title>Waymark links API</title>");
@@ -389,7 +389,7 @@ static void the_openapi_document_and_its_page_are_embedded(void **state)
 	assert_int_equal(send_request(f, "GET", "/docs/../docs/start.js", "")->status, 404);
 }
 
-static void a_problem_type_links_to_its_own_section_only(void **state)
+TEST_CASE(a_problem_type_links_to_its_own_section_only)
 {
 	struct fixture *f = *state;
 	assert_document(f, "/problems/json", "text/plain; charset=utf-8", "## json\n\n400 · ");
@@ -403,7 +403,7 @@ static void a_problem_type_links_to_its_own_section_only(void **state)
 	}
 }
 
-static void without_postgresql_the_response_is_503(void **state)
+TEST_CASE(without_postgresql_the_response_is_503)
 {
 	struct fixture *f = *state;
 	assert_int_equal(send_request(f, "GET", "/api/stats", "")->status, 503);
@@ -446,7 +446,7 @@ static void assert_counts(struct fixture *f, const char *method, const char *pat
 	assert_int_equal(counter_value(f, seconds), timed_before + 1);
 }
 
-static void each_request_is_counted_for_its_route(void **state)
+TEST_CASE(each_request_is_counted_for_its_route)
 {
 	struct fixture *f = *state;
 	assert_counts(f, "GET", "/api/links/7",
@@ -459,9 +459,8 @@ static void each_request_is_counted_for_its_route(void **state)
 	assert_counts(f, "GET", "/docs", "method=\"GET\",route=\"/docs\",code=\"2xx\"");
 }
 
-static void the_first_word_of_each_path_is_a_reserved_slug(void **state)
+TEST_CASE(the_first_word_of_each_path_is_a_reserved_slug)
 {
-	(void)state;
 	size_t count;
 	const struct http_route *table = routes_table(&count);
 	for (size_t i = 0; i < count; i++) {
@@ -474,24 +473,4 @@ static void the_first_word_of_each_path_is_a_reserved_slug(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_public_routes_work_without_a_token),
-		cmocka_unit_test(each_request_is_counted_for_its_route),
-		cmocka_unit_test(the_first_word_of_each_path_is_a_reserved_slug),
-		cmocka_unit_test(the_alias_of_links_needs_a_token_too),
-		cmocka_unit_test(invalid_tokens_are_refused_and_valid_ones_reach_the_handler),
-		cmocka_unit_test(unknown_paths_are_404_and_unknown_methods_are_405_with_allow),
-		cmocka_unit_test(bodies_must_be_json_objects_with_the_right_content_type),
-		cmocka_unit_test(every_response_forbids_caching_and_requires_tls),
-		cmocka_unit_test(only_listed_origins_may_read_responses_and_errors),
-		cmocka_unit_test(a_preflight_from_a_listed_origin_gets_methods_and_headers),
-		cmocka_unit_test(a_client_that_excludes_json_is_refused_before_any_change),
-		cmocka_unit_test(a_body_needs_a_length_and_no_content_encoding),
-		cmocka_unit_test(the_openapi_document_and_its_page_are_embedded),
-		cmocka_unit_test(a_problem_type_links_to_its_own_section_only),
-		cmocka_unit_test(without_postgresql_the_response_is_503),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -22,9 +22,8 @@ static const struct statistics_query everybody = { .link_id = 7,
 	                                           .counted = { 0, NOW_US },
 	                                           .filter = &everybody_filter };
 
-static void shows_counts_and_their_age(void **state)
+TEST_CASE(shows_counts_and_their_age)
 {
-	(void)state;
 	struct statistics statistics = {
 		.link_id = 7,
 		.visit_count = 3,
@@ -41,9 +40,8 @@ static void shows_counts_and_their_age(void **state)
 		"\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
-static void shows_null_if_nothing_has_been_counted(void **state)
+TEST_CASE(shows_null_if_nothing_has_been_counted)
 {
-	(void)state;
 	struct statistics none = { .link_id = 7 };
 	json_fixture_assert_text(
 		stats_json_of_link(&none, &never),
@@ -51,18 +49,16 @@ static void shows_null_if_nothing_has_been_counted(void **state)
 		"\"latency\":{\"count\":0,\"mean_ms\":0.0,\"stddev_ms\":0.0},\"as_of\":null,\"lag_ms\":null}");
 }
 
-static void never_shows_a_negative_lag(void **state)
+TEST_CASE(never_shows_a_negative_lag)
 {
-	(void)state;
 	struct statistics none = { 0 };
 	struct json *json = stats_json_of_link(&none, &early);
 	assert_int_equal(json_int(json_get(json, "lag_ms")), 0);
 	json_free(json);
 }
 
-static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
+TEST_CASE(counts_redirects_of_humans_and_bots_for_the_platform)
 {
-	(void)state;
 	struct statistics statistics = { .visit_count = 3,
 		                         .bot_count = 1,
 		                         .latency_ms = { 4, 1.5, 3.0 } };
@@ -72,9 +68,8 @@ static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
 		"\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
-static void counts_mean_the_same_for_every_bots_parameter(void **state)
+TEST_CASE(counts_mean_the_same_for_every_bots_parameter)
 {
-	(void)state;
 	struct statistics_sums sums = { 30, 4, 20 };
 	const struct statistics_query *const questions[] = { &humans, &bots, &everybody };
 	for (size_t i = 0; i < 3; i++) {
@@ -87,9 +82,8 @@ static void counts_mean_the_same_for_every_bots_parameter(void **state)
 	}
 }
 
-static void shows_a_range_that_starts_in_1970(void **state)
+TEST_CASE(shows_a_range_that_starts_in_1970)
 {
-	(void)state;
 	struct stats_params params = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
 	struct statistics_sums sums = { 1, 2, 3 };
 	int64_t start = 0;
@@ -100,9 +94,8 @@ static void shows_a_range_that_starts_in_1970(void **state)
 		"\"humans\":1,\"bots\":2,\"total\":3,\"unique_visitors\":3}],\"as_of\":null,\"lag_ms\":null}");
 }
 
-static void shows_an_earlier_period_beside_the_range(void **state)
+TEST_CASE(shows_an_earlier_period_beside_the_range)
 {
-	(void)state;
 	struct statistics_sums sums = { 1, 2, 1 }, before = { 5, 0, 4 };
 	const struct stats_json_earlier earlier = { .question = &humans, .sums = &before };
 	json_fixture_assert_text(
@@ -113,9 +106,8 @@ static void shows_an_earlier_period_beside_the_range(void **state)
 		"\"bots\":0,\"total\":5,\"unique_visitors\":4},\"as_of\":null,\"lag_ms\":null}");
 }
 
-static void shows_null_for_an_earlier_period_that_cannot_be_counted(void **state)
+TEST_CASE(shows_null_for_an_earlier_period_that_cannot_be_counted)
 {
-	(void)state;
 	struct statistics_sums sums = { 1, 2, 1 };
 	const struct stats_json_earlier unknown = { .question = NULL };
 	struct json *range = stats_json_of_range(&humans, 0, &sums, &unknown, &never);
@@ -126,17 +118,4 @@ static void shows_null_for_an_earlier_period_that_cannot_be_counted(void **state
 	json_free(range);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_mean_the_same_for_every_bots_parameter),
-		cmocka_unit_test(shows_a_range_that_starts_in_1970),
-		cmocka_unit_test(shows_an_earlier_period_beside_the_range),
-		cmocka_unit_test(shows_null_for_an_earlier_period_that_cannot_be_counted),
-		cmocka_unit_test(shows_counts_and_their_age),
-		cmocka_unit_test(shows_null_if_nothing_has_been_counted),
-		cmocka_unit_test(never_shows_a_negative_lag),
-		cmocka_unit_test(counts_redirects_of_humans_and_bots_for_the_platform),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -21,9 +21,8 @@ static enum err read_query(const char *text, const struct stats_params_terms *te
 	return stats_params_read(text, terms, &params, &wrong);
 }
 
-static void defaults_to_humans_by_day_in_utc(void **state)
+TEST_CASE(defaults_to_humans_by_day_in_utc)
 {
-	(void)state;
 	assert_int_equal(read_query("", &everything), OK);
 	assert_false(params.from.is_given || params.to.is_given || params.has_limit);
 	assert_string_equal(params.zone, "UTC");
@@ -33,9 +32,8 @@ static void defaults_to_humans_by_day_in_utc(void **state)
 	assert_int_equal(params.filter.traffic, VISIT_FILTER_HUMANS);
 }
 
-static void reads_times_dates_and_zones(void **state)
+TEST_CASE(reads_times_dates_and_zones)
 {
-	(void)state;
 	assert_int_equal(
 		read_query(
 			"from=2026-11-20T08:00:00%2B01:00&to=2026-11-21&tz=America/Argentina/ComodRivadavia&interval=month",
@@ -48,9 +46,8 @@ static void reads_times_dates_and_zones(void **state)
 	assert_int_equal(params.interval, LOCAL_CALENDAR_MONTH);
 }
 
-static void reads_filters_in_order(void **state)
+TEST_CASE(reads_filters_in_order)
 {
-	(void)state;
 	assert_int_equal(
 		read_query("country=DE&country=AT&not_browser=Chrome&not_os=&bots=only&limit=7",
 	                   &everything),
@@ -67,9 +64,8 @@ static void reads_filters_in_order(void **state)
 	assert_int_equal(params.limit, 7);
 }
 
-static void reports_each_invalid_parameter(void **state)
+TEST_CASE(reports_each_invalid_parameter)
 {
-	(void)state;
 	static const struct {
 		const char *query, *pointer;
 	} examples[] = {
@@ -107,16 +103,14 @@ static void reports_each_invalid_parameter(void **state)
 	}
 }
 
-static void explains_how_to_escape_a_plus_in_the_url(void **state)
+TEST_CASE(explains_how_to_escape_a_plus_in_the_url)
 {
-	(void)state;
 	assert_int_equal(read_query("to=2026-11-20T08:00:00+01:00", &everything), ERR_INVALID);
 	assert_non_null(strstr(wrong.field[0].detail, "%2B"));
 }
 
-static void reads_countries_in_any_case(void **state)
+TEST_CASE(reads_countries_in_any_case)
 {
-	(void)state;
 	assert_int_equal(read_query("country=us&not_country=dE&country=&os=linux", &everything),
 	                 OK);
 	assert_string_equal(params.filter.terms[0].value, "US");
@@ -125,18 +119,16 @@ static void reads_countries_in_any_case(void **state)
 	assert_string_equal(params.filter.terms[3].value, "linux");
 }
 
-static void reads_the_format(void **state)
+TEST_CASE(reads_the_format)
 {
-	(void)state;
 	assert_int_equal(read_query("", &everything), OK);
 	assert_int_equal(params.format, STATS_PARAMS_FORMAT_NONE);
 	assert_int_equal(read_query("format=ndjson", &everything), OK);
 	assert_int_equal(params.format, STATS_PARAMS_FORMAT_NDJSON);
 }
 
-static void rejects_parameters_that_the_endpoint_does_not_accept(void **state)
+TEST_CASE(rejects_parameters_that_the_endpoint_does_not_accept)
 {
-	(void)state;
 	static const char *const rejected[] = { "limit=1",      "country=DE", "bots=only",
 		                                "interval=day", "cursor=1_x", "format=csv" };
 	for (size_t i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++)
@@ -145,9 +137,8 @@ static void rejects_parameters_that_the_endpoint_does_not_accept(void **state)
 	assert_int_equal(read_query("from=2026-11-20&tz=UTC", &range_alone), OK);
 }
 
-static void limits_the_number_and_length_of_filters(void **state)
+TEST_CASE(limits_the_number_and_length_of_filters)
 {
-	(void)state;
 	static const char many[] =
 		"os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a";
 	char text[512];
@@ -160,18 +151,4 @@ static void limits_the_number_and_length_of_filters(void **state)
 	assert_int_equal(read_query(text, &everything), ERR_INVALID);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_to_humans_by_day_in_utc),
-		cmocka_unit_test(reads_times_dates_and_zones),
-		cmocka_unit_test(reads_filters_in_order),
-		cmocka_unit_test(reports_each_invalid_parameter),
-		cmocka_unit_test(explains_how_to_escape_a_plus_in_the_url),
-		cmocka_unit_test(reads_countries_in_any_case),
-		cmocka_unit_test(reads_the_format),
-		cmocka_unit_test(rejects_parameters_that_the_endpoint_does_not_accept),
-		cmocka_unit_test(limits_the_number_and_length_of_filters),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

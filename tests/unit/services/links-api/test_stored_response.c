@@ -5,9 +5,8 @@
 #include "services/links-api/links/stored_response.h"
 #include "tests/support/test.h"
 
-static void unpacks_what_it_packed(void **state)
+TEST_CASE(unpacks_what_it_packed)
 {
-	(void)state;
 	struct stored_response original, unpacked;
 	struct strbuf packed;
 	stored_response_init(&original);
@@ -28,9 +27,8 @@ static void unpacks_what_it_packed(void **state)
 	stored_response_clear(&unpacked);
 }
 
-static void rejects_other_bytes(void **state)
+TEST_CASE(rejects_other_bytes)
 {
-	(void)state;
 	static const char *const bad[] = { "",           "201",          "201\n\n",
 		                           "99\n\n\n{}", "2010\n\n\n{}", "x\n\n\n{}",
 		                           "\n\n\n{}" };
@@ -44,11 +42,4 @@ static void rejects_other_bytes(void **state)
 	stored_response_clear(&response);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unpacks_what_it_packed),
-		cmocka_unit_test(rejects_other_bytes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -6,9 +6,8 @@
 
 #define BATCH_MAX 256
 
-static void keeps_the_rate_however_often_it_is_called(void **state)
+TEST_CASE(keeps_the_rate_however_often_it_is_called)
 {
-	(void)state;
 	struct token_bucket bucket;
 	int64_t taken = 0, now_us = 7;
 	token_bucket_init(&bucket, 2000, BATCH_MAX, now_us);
@@ -22,9 +21,8 @@ static void keeps_the_rate_however_often_it_is_called(void **state)
 	assert_in_range(taken, 19900, 20000);
 }
 
-static void accumulates_at_most_one_batch(void **state)
+TEST_CASE(accumulates_at_most_one_batch)
 {
-	(void)state;
 	struct token_bucket bucket;
 	token_bucket_init(&bucket, 1000000, BATCH_MAX, 0);
 	assert_int_equal(token_bucket_available(&bucket, 0), 0);
@@ -33,9 +31,8 @@ static void accumulates_at_most_one_batch(void **state)
 	assert_int_equal(token_bucket_available(&bucket, 60 * CLOCK_US_PER_S), 0);
 }
 
-static void reports_when_the_next_portion_is_available(void **state)
+TEST_CASE(reports_when_the_next_portion_is_available)
 {
-	(void)state;
 	struct token_bucket bucket;
 	token_bucket_init(&bucket, 2000, BATCH_MAX, 0);
 	int64_t wait_ms = token_bucket_wait_ms(&bucket, 0);
@@ -47,12 +44,4 @@ static void reports_when_the_next_portion_is_available(void **state)
 	assert_int_equal(token_bucket_available(&bucket, CLOCK_US_PER_S), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_the_rate_however_often_it_is_called),
-		cmocka_unit_test(accumulates_at_most_one_batch),
-		cmocka_unit_test(reports_when_the_next_portion_is_available),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -22,9 +22,8 @@ static void assert_next(int32_t partition, int64_t end, int64_t lowest_end)
 	assert_int_equal(mark.partition[partition].lowest_end, lowest_end);
 }
 
-static void are_unknown_until_the_brokers_have_answered(void **state)
+TEST_CASE(are_unknown_until_the_brokers_have_answered)
 {
-	(void)state;
 	topic_ends_reset(&ends);
 	topic_ends_add(&ends, 0, 3);
 	assert_false(ends.are_known);
@@ -33,9 +32,8 @@ static void are_unknown_until_the_brokers_have_answered(void **state)
 	assert_next(0, 4, 4);
 }
 
-static void acks_move_the_end_of_their_partition(void **state)
+TEST_CASE(acks_move_the_end_of_their_partition)
 {
-	(void)state;
 	topic_ends_add(&ends, 0, 10);
 	topic_ends_add(&ends, 0, 12); /* a late record of an earlier relay stands between */
 	assert_true(ends.are_known);
@@ -44,9 +42,8 @@ static void acks_move_the_end_of_their_partition(void **state)
 	assert_next(0, 13, 13);
 }
 
-static void an_ack_without_offset_or_of_a_new_partition_makes_the_ends_unknown(void **state)
+TEST_CASE(an_ack_without_offset_or_of_a_new_partition_makes_the_ends_unknown)
 {
-	(void)state;
 	topic_ends_add(&ends, 0, -1001);
 	assert_false(ends.are_known);
 	topic_ends_set(&ends, (const int64_t[]){ 11, 0 }, 2);
@@ -58,9 +55,8 @@ static void an_ack_without_offset_or_of_a_new_partition_makes_the_ends_unknown(v
 	assert_int_equal(mark.partition[2].lowest_end, 1);
 }
 
-static void a_topic_that_was_created_again_shows_in_the_lowest_end(void **state)
+TEST_CASE(a_topic_that_was_created_again_shows_in_the_lowest_end)
 {
-	(void)state;
 	for (int64_t offset = 0; offset < 20; offset++)
 		topic_ends_add(&ends, 0, offset);
 	assert_false(ends.are_known);
@@ -69,18 +65,16 @@ static void a_topic_that_was_created_again_shows_in_the_lowest_end(void **state)
 	assert_next(0, 20, 20);
 }
 
-static void a_query_that_finds_a_lower_end_shows_in_the_lowest_end(void **state)
+TEST_CASE(a_query_that_finds_a_lower_end_shows_in_the_lowest_end)
 {
-	(void)state;
 	assert_next(0, 10, 10);
 	topic_ends_set(&ends, (const int64_t[]){ 1, 0 }, 2);
 	topic_ends_set(&ends, (const int64_t[]){ 15, 0 }, 2);
 	assert_next(0, 15, 1);
 }
 
-static void an_undelivered_watermark_is_repeated_by_the_next(void **state)
+TEST_CASE(an_undelivered_watermark_is_repeated_by_the_next)
 {
-	(void)state;
 	topic_ends_take(&ends, &mark);
 	topic_ends_add(&ends, 0, 2);
 	topic_ends_set(&ends, (const int64_t[]){ 30, 0 }, 2);
@@ -90,17 +84,4 @@ static void an_undelivered_watermark_is_repeated_by_the_next(void **state)
 	assert_next(0, 30, 30);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(are_unknown_until_the_brokers_have_answered),
-		TEST(acks_move_the_end_of_their_partition),
-		TEST(an_ack_without_offset_or_of_a_new_partition_makes_the_ends_unknown),
-		TEST(a_topic_that_was_created_again_shows_in_the_lowest_end),
-		TEST(a_query_that_finds_a_lower_end_shows_in_the_lowest_end),
-		TEST(an_undelivered_watermark_is_repeated_by_the_next),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up)

@@ -5,9 +5,8 @@
 
 #define ID "0190a0b0-c0d0-7000-8000-0123456789ab"
 
-static void parses_what_it_formatted(void **state)
+TEST_CASE(parses_what_it_formatted)
 {
-	(void)state;
 	struct visit_page_cursor position = { .occurred_at_us = INT64_C(1795161600123456),
 		                              .event_id = ID };
 	struct visit_page_cursor parsed = { 0 };
@@ -19,9 +18,8 @@ static void parses_what_it_formatted(void **state)
 	assert_string_equal(parsed.event_id, ID);
 }
 
-static void rejects_everything_else(void **state)
+TEST_CASE(rejects_everything_else)
 {
-	(void)state;
 	static const char *const malformed[] = {
 		"",
 		"_",
@@ -43,11 +41,4 @@ static void rejects_everything_else(void **state)
 			fail_msg("accepted: %s", malformed[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_what_it_formatted),
-		cmocka_unit_test(rejects_everything_else),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

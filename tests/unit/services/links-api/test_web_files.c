@@ -15,7 +15,7 @@ static const struct web_file table[] = {
 };
 static const struct web_files files = { table, ARRAY_SIZE(table) };
 
-static void finds_files_and_shows_the_index_for_pages(void **state)
+TEST_CASE(finds_files_and_shows_the_index_for_pages)
 {
 	static const struct {
 		const char *path, *found; /* NULL = not found */
@@ -49,7 +49,7 @@ static void finds_files_and_shows_the_index_for_pages(void **state)
 	}
 }
 
-static void sends_the_coding_that_the_client_prefers(void **state)
+TEST_CASE(sends_the_coding_that_the_client_prefers)
 {
 	static const struct {
 		const char *accept, *coding; /* NULL = none */
@@ -88,9 +88,8 @@ static void sends_the_coding_that_the_client_prefers(void **state)
 	}
 }
 
-static void sends_a_file_as_it_is_if_it_has_no_compressed_form(void **state)
+TEST_CASE(sends_a_file_as_it_is_if_it_has_no_compressed_form)
 {
-	(void)state;
 	struct web_response found;
 	assert_int_equal(web_files_find(&files, "assets/b-2.png", "br, gzip", &found), OK);
 	assert_null(found.coding);
@@ -100,9 +99,8 @@ static void sends_a_file_as_it_is_if_it_has_no_compressed_form(void **state)
 	assert_string_equal(found.document.etag, "\"z\"");
 }
 
-static void only_hashed_names_are_immutable(void **state)
+TEST_CASE(only_hashed_names_are_immutable)
 {
-	(void)state;
 	struct web_response found;
 	assert_int_equal(web_files_find(&files, "assets/a-1.js", NULL, &found), OK);
 	assert_true(found.is_immutable);
@@ -112,13 +110,4 @@ static void only_hashed_names_are_immutable(void **state)
 	assert_false(found.is_immutable);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_files_and_shows_the_index_for_pages),
-		cmocka_unit_test(sends_the_coding_that_the_client_prefers),
-		cmocka_unit_test(sends_a_file_as_it_is_if_it_has_no_compressed_form),
-		cmocka_unit_test(only_hashed_names_are_immutable),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -69,9 +69,8 @@ static void assert_ratio(struct busiest_fixture *f, const char *expected)
 	strbuf_clear(&text);
 }
 
-static void warns_once_when_nearly_all_visitors_share_one_address(void **state)
+TEST_CASE(warns_once_when_nearly_all_visitors_share_one_address)
 {
-	(void)state;
 	struct busiest_fixture f;
 	set_up(&f);
 	record(&f, 4 * BUSIEST_ADDRESS_WINDOW, 20);
@@ -79,9 +78,8 @@ static void warns_once_when_nearly_all_visitors_share_one_address(void **state)
 	assert_int_equal(tear_down(&f), 1);
 }
 
-static void is_silent_while_visitors_have_addresses_of_their_own(void **state)
+TEST_CASE(is_silent_while_visitors_have_addresses_of_their_own)
 {
-	(void)state;
 	struct busiest_fixture f;
 	set_up(&f);
 	record(&f, 4 * BUSIEST_ADDRESS_WINDOW, 1);
@@ -91,9 +89,8 @@ static void is_silent_while_visitors_have_addresses_of_their_own(void **state)
 	assert_int_equal(tear_down(&f), 0);
 }
 
-static void warns_again_after_the_visitors_had_addresses_of_their_own(void **state)
+TEST_CASE(warns_again_after_the_visitors_had_addresses_of_their_own)
 {
-	(void)state;
 	struct busiest_fixture f;
 	set_up(&f);
 	record(&f, 4 * BUSIEST_ADDRESS_WINDOW, 20);
@@ -102,9 +99,8 @@ static void warns_again_after_the_visitors_had_addresses_of_their_own(void **sta
 	assert_int_equal(tear_down(&f), 2);
 }
 
-static void does_not_count_unknown_addresses(void **state)
+TEST_CASE(does_not_count_unknown_addresses)
 {
-	(void)state;
 	struct busiest_fixture f;
 	struct client_ip unknown = { 0 };
 	set_up(&f);
@@ -114,13 +110,4 @@ static void does_not_count_unknown_addresses(void **state)
 	assert_int_equal(tear_down(&f), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(warns_once_when_nearly_all_visitors_share_one_address),
-		cmocka_unit_test(is_silent_while_visitors_have_addresses_of_their_own),
-		cmocka_unit_test(warns_again_after_the_visitors_had_addresses_of_their_own),
-		cmocka_unit_test(does_not_count_unknown_addresses),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -7,9 +7,8 @@
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
-static void recognises_the_prefetch_headers_of_browsers(void **state)
+TEST_CASE(recognises_the_prefetch_headers_of_browsers)
 {
-	(void)state;
 	assert_true(click_is_prefetch("prefetch", NULL, NULL));
 	assert_true(click_is_prefetch("prefetch;prerender", NULL, NULL));
 	assert_true(click_is_prefetch("Prefetch; anonymous-client-ip", NULL, NULL));
@@ -18,9 +17,8 @@ static void recognises_the_prefetch_headers_of_browsers(void **state)
 	assert_true(click_is_prefetch(NULL, NULL, "prefetch"));
 }
 
-static void recognises_nothing_else_as_a_prefetch(void **state)
+TEST_CASE(recognises_nothing_else_as_a_prefetch)
 {
-	(void)state;
 	assert_false(click_is_prefetch(NULL, NULL, NULL));
 	assert_false(click_is_prefetch("", "", ""));
 	assert_false(click_is_prefetch("prefetching", NULL, NULL));
@@ -81,7 +79,7 @@ static void assert_visitor(const struct fixture *f, const char *text)
 	assert_string_equal(shown, text);
 }
 
-static void ignores_x_forwarded_for_of_untrusted_peers(void **state)
+TEST_CASE(ignores_x_forwarded_for_of_untrusted_peers)
 {
 	struct fixture *f = *state;
 	f->trusted.count = 0;
@@ -89,7 +87,7 @@ static void ignores_x_forwarded_for_of_untrusted_peers(void **state)
 	assert_visitor(f, "127.0.0.1");
 }
 
-static void trusts_a_trusted_proxy_about_the_address_before_it(void **state)
+TEST_CASE(trusts_a_trusted_proxy_about_the_address_before_it)
 {
 	struct fixture *f = *state;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8, 10.0.0.0/8", &f->trusted), OK);
@@ -102,7 +100,7 @@ static void trusts_a_trusted_proxy_about_the_address_before_it(void **state)
 	assert_visitor(f, "203.0.113.7");
 }
 
-static void knows_no_address_behind_a_proxy_that_forwards_none(void **state)
+TEST_CASE(knows_no_address_behind_a_proxy_that_forwards_none)
 {
 	struct fixture *f = *state;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &f->trusted), OK);
@@ -110,7 +108,7 @@ static void knows_no_address_behind_a_proxy_that_forwards_none(void **state)
 	assert_false(f->visitor.known);
 }
 
-static void copies_the_headers_of_the_visitor(void **state)
+TEST_CASE(copies_the_headers_of_the_visitor)
 {
 	struct fixture *f = *state;
 	get(f, "/a?utm_source=x%20y&z",
@@ -125,7 +123,7 @@ static void copies_the_headers_of_the_visitor(void **state)
 	assert_int_equal(f->event.method, REDIRECT_METHOD_GET);
 }
 
-static void leaves_missing_headers_empty(void **state)
+TEST_CASE(leaves_missing_headers_empty)
 {
 	struct fixture *f = *state;
 	get(f, "/a", "");
@@ -138,7 +136,7 @@ static void leaves_missing_headers_empty(void **state)
 	assert_false(f->event.has_visitor_hash);
 }
 
-static void truncates_long_headers_and_sanitises_invalid_text(void **state)
+TEST_CASE(truncates_long_headers_and_sanitises_invalid_text)
 {
 	struct fixture *f = *state;
 	char headers[2048];
@@ -151,7 +149,7 @@ static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 	assert_string_equal(f->event.referrer, "https://a/??");
 }
 
-static void keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer(void **state)
+TEST_CASE(keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer)
 {
 	struct fixture *f = *state;
 	get(f,
@@ -164,7 +162,7 @@ static void keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer(vo
 	assert_string_equal(f->event.referrer, "");
 }
 
-static void the_longest_campaign_fits_into_its_event(void **state)
+TEST_CASE(the_longest_campaign_fits_into_its_event)
 {
 	struct fixture *f = *state;
 	char value[3 * 130 + 1] = "";
@@ -178,19 +176,4 @@ static void the_longest_campaign_fits_into_its_event(void **state)
 	                 strlen("utm_source=&utm_medium=&utm_campaign=") + (size_t)3 * 3 * 127);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(recognises_the_prefetch_headers_of_browsers),
-		cmocka_unit_test(recognises_nothing_else_as_a_prefetch),
-		cmocka_unit_test(ignores_x_forwarded_for_of_untrusted_peers),
-		cmocka_unit_test(trusts_a_trusted_proxy_about_the_address_before_it),
-		cmocka_unit_test(knows_no_address_behind_a_proxy_that_forwards_none),
-		cmocka_unit_test(copies_the_headers_of_the_visitor),
-		cmocka_unit_test(leaves_missing_headers_empty),
-		cmocka_unit_test(truncates_long_headers_and_sanitises_invalid_text),
-		cmocka_unit_test(keeps_only_the_campaign_of_the_query_and_the_page_of_the_referrer),
-		cmocka_unit_test(the_longest_campaign_fits_into_its_event),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

@@ -28,9 +28,8 @@ static int64_t wait_s(struct client_limiter *limiter, const char *text, int64_t 
 	return client_limiter_retry_after_s(limiter, &ip, now_us);
 }
 
-static void limits_one_address_and_no_other(void **state)
+TEST_CASE(limits_one_address_and_no_other)
 {
-	(void)state;
 	struct client_limiter *limiter = client_limiter_new(3);
 	count(limiter, "203.0.113.7", 2, 0);
 	assert_int_equal(wait_s(limiter, "203.0.113.7", 0), 0);
@@ -40,9 +39,8 @@ static void limits_one_address_and_no_other(void **state)
 	client_limiter_free(limiter);
 }
 
-static void the_window_ends_a_minute_after_the_first_miss(void **state)
+TEST_CASE(the_window_ends_a_minute_after_the_first_miss)
 {
-	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
 	count(limiter, "203.0.113.7", 1, 5 * SECOND);
 	count(limiter, "203.0.113.7", 1, 25 * SECOND);
@@ -54,9 +52,8 @@ static void the_window_ends_a_minute_after_the_first_miss(void **state)
 	client_limiter_free(limiter);
 }
 
-static void counts_a_64_of_ipv6_as_one_address(void **state)
+TEST_CASE(counts_a_64_of_ipv6_as_one_address)
 {
-	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
 	count(limiter, "2001:db8:1:2::1", 1, 0);
 	count(limiter, "2001:db8:1:2:ffff::1", 1, 0);
@@ -65,9 +62,8 @@ static void counts_a_64_of_ipv6_as_one_address(void **state)
 	client_limiter_free(limiter);
 }
 
-static void counts_a_48_of_ipv6_four_times_as_generously(void **state)
+TEST_CASE(counts_a_48_of_ipv6_four_times_as_generously)
 {
-	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
 	for (int i = 0; i < 8; i++) {
 		char text[32];
@@ -80,9 +76,8 @@ static void counts_a_48_of_ipv6_four_times_as_generously(void **state)
 	client_limiter_free(limiter);
 }
 
-static void does_not_limit_at_zero_or_unknown_addresses(void **state)
+TEST_CASE(does_not_limit_at_zero_or_unknown_addresses)
 {
-	(void)state;
 	struct client_limiter *off = client_limiter_new(0);
 	count(off, "203.0.113.7", 1000, 0);
 	assert_int_equal(wait_s(off, "203.0.113.7", 0), 0);
@@ -96,9 +91,8 @@ static void does_not_limit_at_zero_or_unknown_addresses(void **state)
 	client_limiter_free(limiter);
 }
 
-static void keeps_counting_however_many_addresses_come(void **state)
+TEST_CASE(keeps_counting_however_many_addresses_come)
 {
-	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
 	struct client_ip ip = ip_of("10.0.0.0");
 	for (int i = 0; i < 200000; i++) {
@@ -112,15 +106,4 @@ static void keeps_counting_however_many_addresses_come(void **state)
 	client_limiter_free(limiter);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(limits_one_address_and_no_other),
-		cmocka_unit_test(the_window_ends_a_minute_after_the_first_miss),
-		cmocka_unit_test(counts_a_64_of_ipv6_as_one_address),
-		cmocka_unit_test(counts_a_48_of_ipv6_four_times_as_generously),
-		cmocka_unit_test(does_not_limit_at_zero_or_unknown_addresses),
-		cmocka_unit_test(keeps_counting_however_many_addresses_come),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -30,9 +30,8 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_clear(&problems);
 }
 
-static void requires_only_the_stores_the_brokers_the_public_url_and_the_journal(void **state)
+TEST_CASE(requires_only_the_stores_the_brokers_the_public_url_and_the_journal)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
@@ -49,9 +48,8 @@ static void requires_only_the_stores_the_brokers_the_public_url_and_the_journal(
 	strbuf_clear(&problems);
 }
 
-static void names_each_malformed_variable(void **state)
+TEST_CASE(names_each_malformed_variable)
 {
-	(void)state;
 	assert_refuses("PG_URL", "postgresql://[");
 	assert_refuses("REDIS_URL", "http://127.0.0.1");
 	assert_refuses("PUBLIC_BASE_URL", "sho.rt");
@@ -70,9 +68,8 @@ static void names_each_malformed_variable(void **state)
 	assert_refuses("MEMORY_CACHE_BYTES", "1");
 }
 
-static void accepts_a_journal_of_many_gigabytes(void **state)
+TEST_CASE(accepts_a_journal_of_many_gigabytes)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
@@ -83,9 +80,8 @@ static void accepts_a_journal_of_many_gigabytes(void **state)
 	assert_refuses("JOURNAL_MAX_BYTES", "137438953472");
 }
 
-static void parses_the_networks_of_trusted_proxies(void **state)
+TEST_CASE(parses_the_networks_of_trusted_proxies)
 {
-	(void)state;
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
@@ -95,14 +91,4 @@ static void parses_the_networks_of_trusted_proxies(void **state)
 	strbuf_clear(&problems);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			requires_only_the_stores_the_brokers_the_public_url_and_the_journal),
-		cmocka_unit_test(names_each_malformed_variable),
-		cmocka_unit_test(accepts_a_journal_of_many_gigabytes),
-		cmocka_unit_test(parses_the_networks_of_trusted_proxies),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -63,7 +63,7 @@ static int64_t ahead_us(struct fixture *f)
 	return clock_now_us(&f->corrected.clock) - clock_now_us(&f->machine.clock);
 }
 
-static void is_the_clock_of_the_machine_until_a_watermark_arrives(void **state)
+TEST_CASE(is_the_clock_of_the_machine_until_a_watermark_arrives)
 {
 	struct fixture *f = *state;
 	assert_int_equal(ahead_us(f), 0);
@@ -71,7 +71,7 @@ static void is_the_clock_of_the_machine_until_a_watermark_arrives(void **state)
 	assert_int_equal(clock_steady_us(&f->corrected.clock), clock_steady_us(&f->machine.clock));
 }
 
-static void a_clock_that_is_right_stays_as_it_is(void **state)
+TEST_CASE(a_clock_that_is_right_stays_as_it_is)
 {
 	struct fixture *f = *state;
 	pass(f, 30 * CLOCK_US_PER_S, 0);
@@ -80,7 +80,7 @@ static void a_clock_that_is_right_stays_as_it_is(void **state)
 	assert_int_equal(count_logged(f, "clock_offset"), 0);
 }
 
-static void a_clock_that_is_behind_is_corrected_at_once(void **state)
+TEST_CASE(a_clock_that_is_behind_is_corrected_at_once)
 {
 	struct fixture *f = *state;
 	pass(f, 100 * CLOCK_US_PER_MS, -CLOCK_US_PER_S);
@@ -91,7 +91,7 @@ static void a_clock_that_is_behind_is_corrected_at_once(void **state)
 	assert_int_equal(corrected_clock_offset_us(&f->corrected), DELIVERY_US - CLOCK_US_PER_S);
 }
 
-static void a_clock_that_is_ahead_keeps_its_time(void **state)
+TEST_CASE(a_clock_that_is_ahead_keeps_its_time)
 {
 	struct fixture *f = *state;
 	pass(f, 30 * CLOCK_US_PER_S, CLOCK_US_PER_S);
@@ -100,7 +100,7 @@ static void a_clock_that_is_ahead_keeps_its_time(void **state)
 	assert_int_equal(count_logged(f, "clock_offset_too_large\",\"offset_ms\":1020"), 1);
 }
 
-static void logs_an_offset_once_and_its_end(void **state)
+TEST_CASE(logs_an_offset_once_and_its_end)
 {
 	struct fixture *f = *state;
 	pass(f, 60 * CLOCK_US_PER_S, -CLOCK_US_PER_S);
@@ -113,7 +113,7 @@ static void logs_an_offset_once_and_its_end(void **state)
 	assert_int_equal(count_logged(f, "clock_offset_normal"), 1);
 }
 
-static void late_watermarks_after_an_outage_do_not_set_it_back(void **state)
+TEST_CASE(late_watermarks_after_an_outage_do_not_set_it_back)
 {
 	struct fixture *f = *state;
 	pass(f, CLOCK_US_PER_S, -CLOCK_US_PER_S);
@@ -123,7 +123,7 @@ static void late_watermarks_after_an_outage_do_not_set_it_back(void **state)
 }
 
 /* A primary fails over to a machine whose clock is behind. */
-static void forgets_a_wrong_time_of_postgres_after_two_windows(void **state)
+TEST_CASE(forgets_a_wrong_time_of_postgres_after_two_windows)
 {
 	struct fixture *f = *state;
 	pass(f, CLOCK_US_PER_S, -5 * CLOCK_US_PER_S);
@@ -132,17 +132,4 @@ static void forgets_a_wrong_time_of_postgres_after_two_windows(void **state)
 	assert_int_equal(ahead_us(f), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(is_the_clock_of_the_machine_until_a_watermark_arrives),
-		TEST(a_clock_that_is_right_stays_as_it_is),
-		TEST(a_clock_that_is_behind_is_corrected_at_once),
-		TEST(a_clock_that_is_ahead_keeps_its_time),
-		TEST(logs_an_offset_once_and_its_end),
-		TEST(late_watermarks_after_an_outage_do_not_set_it_back),
-		TEST(forgets_a_wrong_time_of_postgres_after_two_windows),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -71,7 +71,7 @@ static void expect_nothing(struct journal *j)
 	assert_false(journal_next(j, &record));
 }
 
-static void returns_records_in_order_across_segments(void **state)
+TEST_CASE(returns_records_in_order_across_segments)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -83,7 +83,7 @@ static void returns_records_in_order_across_segments(void **state)
 	journal_free(j);
 }
 
-static void the_next_process_ships_unacked_records(void **state)
+TEST_CASE(the_next_process_ships_unacked_records)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -103,7 +103,7 @@ static void the_next_process_ships_unacked_records(void **state)
 	journal_free(j);
 }
 
-static void an_unacked_record_keeps_all_later_ones(void **state)
+TEST_CASE(an_unacked_record_keeps_all_later_ones)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -121,7 +121,7 @@ static void an_unacked_record_keeps_all_later_ones(void **state)
 	journal_free(j);
 }
 
-static void every_appended_record_survives_kill_9(void **state)
+TEST_CASE(every_appended_record_survives_kill_9)
 {
 	struct fixture *f = *state;
 	_Atomic uint64_t *reported =
@@ -165,7 +165,7 @@ static void every_appended_record_survives_kill_9(void **state)
 #define UNACKED 10
 
 /* 40 processes, each killed after 20 records: full segments would take five times bytes_max. */
-static void killed_processes_leave_room_for_the_next_one(void **state)
+TEST_CASE(killed_processes_leave_room_for_the_next_one)
 {
 	struct fixture *f = *state;
 	for (uint64_t process = 0; process < 40; process++) {
@@ -197,7 +197,7 @@ static void append_and_ship(struct journal *j, uint64_t n)
 	journal_maintain(j);
 }
 
-static void a_reused_segment_shows_no_old_records(void **state)
+TEST_CASE(a_reused_segment_shows_no_old_records)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -211,7 +211,7 @@ static void a_reused_segment_shows_no_old_records(void **state)
 	journal_free(j);
 }
 
-static void survives_kill_9_while_segments_are_reused(void **state)
+TEST_CASE(survives_kill_9_while_segments_are_reused)
 {
 	struct fixture *f = *state;
 	_Atomic uint64_t *reported =
@@ -257,7 +257,7 @@ static void overwrite(const char *dir, const char *name, off_t offset, const voi
 	close(fd);
 }
 
-static void a_torn_tail_ends_only_its_segment(void **state)
+TEST_CASE(a_torn_tail_ends_only_its_segment)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -274,7 +274,7 @@ static void a_torn_tail_ends_only_its_segment(void **state)
 	journal_free(j);
 }
 
-static void an_invalid_segment_file_is_left_in_place(void **state)
+TEST_CASE(an_invalid_segment_file_is_left_in_place)
 {
 	struct fixture *f = *state;
 	char path[256];
@@ -289,7 +289,7 @@ static void an_invalid_segment_file_is_left_in_place(void **state)
 	assert_int_equal(0, access(path, F_OK));
 }
 
-static void refuses_appends_beyond_bytes_max_until_acks_make_room(void **state)
+TEST_CASE(refuses_appends_beyond_bytes_max_until_acks_make_room)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -313,7 +313,7 @@ static void refuses_appends_beyond_bytes_max_until_acks_make_room(void **state)
 	journal_free(j);
 }
 
-static void at_most_in_flight_max_records_wait_for_acks(void **state)
+TEST_CASE(at_most_in_flight_max_records_wait_for_acks)
 {
 	struct fixture *f = *state;
 	struct journal_record record;
@@ -332,7 +332,7 @@ static void at_most_in_flight_max_records_wait_for_acks(void **state)
 	journal_free(j);
 }
 
-static void an_unusable_directory_refuses_appends_until_it_is_usable(void **state)
+TEST_CASE(an_unusable_directory_refuses_appends_until_it_is_usable)
 {
 	struct fixture *f = *state;
 	char dir[128], blocker[96];
@@ -352,7 +352,7 @@ static void an_unusable_directory_refuses_appends_until_it_is_usable(void **stat
 	journal_free(j);
 }
 
-static void a_directory_locked_by_another_journal_is_not_touched(void **state)
+TEST_CASE(a_directory_locked_by_another_journal_is_not_touched)
 {
 	struct fixture *f = *state;
 	struct journal *first = journal_new(&f->config);
@@ -379,7 +379,7 @@ static void *append_many(void *arg)
 	return NULL;
 }
 
-static void an_appender_and_a_shipper_run_without_a_lock(void **state)
+TEST_CASE(an_appender_and_a_shipper_run_without_a_lock)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -409,7 +409,7 @@ static uint64_t bytes_of_an_outage(void)
 	return text ? strtoull(text, NULL, 10) : (uint64_t)4 * 1024 * 1024;
 }
 
-static void holds_the_backlog_of_a_long_outage(void **state)
+TEST_CASE(holds_the_backlog_of_a_long_outage)
 {
 	struct fixture *f = *state;
 	static const char filler[60000];
@@ -432,40 +432,4 @@ static void holds_the_backlog_of_a_long_outage(void **state)
 	journal_free(j);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(returns_records_in_order_across_segments, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(the_next_process_ships_unacked_records, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(an_unacked_record_keeps_all_later_ones, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(every_appended_record_survives_kill_9, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(killed_processes_leave_room_for_the_next_one,
-		                                set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_reused_segment_shows_no_old_records, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_reused, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(a_torn_tail_ends_only_its_segment, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(an_invalid_segment_file_is_left_in_place, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(
-			refuses_appends_beyond_bytes_max_until_acks_make_room, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(at_most_in_flight_max_records_wait_for_acks, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(
-			an_unusable_directory_refuses_appends_until_it_is_usable, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(
-			a_directory_locked_by_another_journal_is_not_touched, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_appender_and_a_shipper_run_without_a_lock,
-		                                set_up, tear_down),
-		cmocka_unit_test_setup_teardown(holds_the_backlog_of_a_long_outage, set_up,
-		                                tear_down),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

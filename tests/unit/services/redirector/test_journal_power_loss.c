@@ -210,7 +210,7 @@ static void expect_after_power_cut(struct fixture *f, int first, int last)
 }
 
 /* The shipper has read several segments, and Kafka has acknowledged nothing of them. */
-static void loses_no_synced_record_that_was_read_but_not_acked(void **state)
+TEST_CASE(loses_no_synced_record_that_was_read_but_not_acked)
 {
 	struct fixture *f = *state;
 	append_numbers(f, 1, 2000);
@@ -220,7 +220,7 @@ static void loses_no_synced_record_that_was_read_but_not_acked(void **state)
 	expect_after_power_cut(f, 1, 2000);
 }
 
-static void loses_no_synced_record_of_a_reused_segment(void **state)
+TEST_CASE(loses_no_synced_record_of_a_reused_segment)
 {
 	struct fixture *f = *state;
 	int last = 0;
@@ -238,7 +238,7 @@ static void loses_no_synced_record_of_a_reused_segment(void **state)
 }
 
 /* A complete segment is synced once, one with a new record again. */
-static void syncs_what_came_after_the_last_sync(void **state)
+TEST_CASE(syncs_what_came_after_the_last_sync)
 {
 	struct fixture *f = *state;
 	append_numbers(f, 1, 1000);
@@ -250,7 +250,7 @@ static void syncs_what_came_after_the_last_sync(void **state)
 	expect_after_power_cut(f, 1, 2100);
 }
 
-static void loses_nothing_after_it_was_closed(void **state)
+TEST_CASE(loses_nothing_after_it_was_closed)
 {
 	struct fixture *f = *state;
 	append_numbers(f, 1, 1000);
@@ -259,7 +259,7 @@ static void loses_nothing_after_it_was_closed(void **state)
 	expect_after_power_cut(f, 1, 1000);
 }
 
-static void is_unhealthy_while_the_disk_fails_to_sync(void **state)
+TEST_CASE(is_unhealthy_while_the_disk_fails_to_sync)
 {
 	struct fixture *f = *state;
 	append_numbers(f, 1, 10);
@@ -273,15 +273,4 @@ static void is_unhealthy_while_the_disk_fails_to_sync(void **state)
 	expect_after_power_cut(f, 1, 10);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(loses_no_synced_record_that_was_read_but_not_acked),
-		TEST(loses_no_synced_record_of_a_reused_segment),
-		TEST(syncs_what_came_after_the_last_sync),
-		TEST(loses_nothing_after_it_was_closed),
-		TEST(is_unhealthy_while_the_disk_fails_to_sync),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -96,7 +96,7 @@ static void expect_room_for_others(struct fixture *f)
 	assert_in_range(refused, 0, 5);
 }
 
-static void a_link_with_most_clicks_leaves_room_for_the_others(void **state)
+TEST_CASE(a_link_with_most_clicks_leaves_room_for_the_others)
 {
 	struct fixture *f = *state;
 	fill(f, true);
@@ -104,7 +104,7 @@ static void a_link_with_most_clicks_leaves_room_for_the_others(void **state)
 	assert_int_equal(append_from(f, "greedy", "203.0.113.0/24"), ERR_LIMIT);
 }
 
-static void a_network_with_most_clicks_leaves_room_for_the_others(void **state)
+TEST_CASE(a_network_with_most_clicks_leaves_room_for_the_others)
 {
 	struct fixture *f = *state;
 	fill(f, false);
@@ -112,7 +112,7 @@ static void a_network_with_most_clicks_leaves_room_for_the_others(void **state)
 	assert_int_equal(append_from(f, "another", "198.51.100.0/24"), ERR_LIMIT);
 }
 
-static void clicks_without_a_network_are_bounded_by_their_link_alone(void **state)
+TEST_CASE(clicks_without_a_network_are_bounded_by_their_link_alone)
 {
 	struct fixture *f = *state;
 	int count = 0;
@@ -123,7 +123,7 @@ static void clicks_without_a_network_are_bounded_by_their_link_alone(void **stat
 	assert_int_equal(journal_shard_over_share(f->shard), 0);
 }
 
-static void a_share_is_free_again_once_kafka_has_its_events(void **state)
+TEST_CASE(a_share_is_free_again_once_kafka_has_its_events)
 {
 	struct fixture *f = *state;
 	struct journal_shard_record record;
@@ -137,7 +137,7 @@ static void a_share_is_free_again_once_kafka_has_its_events(void **state)
 }
 
 /* They take room, but the next process does not know their shares. */
-static void recovered_events_take_room_until_kafka_has_them(void **state)
+TEST_CASE(recovered_events_take_room_until_kafka_has_them)
 {
 	struct fixture *f = *state;
 	struct journal_shard_record record;
@@ -166,7 +166,7 @@ static void assert_next(struct fixture *f, const char *slug, const char *tracepa
 	assert_memory_equal(event.event_id, record.event_id, ENTROPY_UUID_SIZE);
 }
 
-static void stores_the_traceparent_of_an_event(void **state)
+TEST_CASE(stores_the_traceparent_of_an_event)
 {
 	struct fixture *f = *state;
 	append(f, "plain", "");
@@ -179,7 +179,7 @@ static void stores_the_traceparent_of_an_event(void **state)
 	assert_next(f, "plain-again", "");
 }
 
-static void the_next_process_recovers_the_traceparent(void **state)
+TEST_CASE(the_next_process_recovers_the_traceparent)
 {
 	struct fixture *f = *state;
 	append(f, "traced", TRACE);
@@ -191,7 +191,7 @@ static void the_next_process_recovers_the_traceparent(void **state)
 }
 
 /* The format of older versions: a head of 64 bytes with zeros after the slug. */
-static void reads_records_written_before_traces_existed(void **state)
+TEST_CASE(reads_records_written_before_traces_existed)
 {
 	struct fixture *f = *state;
 	struct redirect_event event = { .event_id = { 7 },
@@ -214,18 +214,4 @@ static void reads_records_written_before_traces_existed(void **state)
 	assert_next(f, event.slug, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(stores_the_traceparent_of_an_event),
-		TEST(the_next_process_recovers_the_traceparent),
-		TEST(reads_records_written_before_traces_existed),
-		TEST(a_link_with_most_clicks_leaves_room_for_the_others),
-		TEST(a_network_with_most_clicks_leaves_room_for_the_others),
-		TEST(clicks_without_a_network_are_bounded_by_their_link_alone),
-		TEST(a_share_is_free_again_once_kafka_has_its_events),
-		TEST(recovered_events_take_room_until_kafka_has_them),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -39,9 +39,8 @@ static bool has(struct memory_cache *cache, int number, int64_t now_us)
 	return memory_cache_get(cache, wanted.slug, strlen(wanted.slug), now_us, &out) == OK;
 }
 
-static void returns_every_field_of_an_entry(void **state)
+TEST_CASE(returns_every_field_of_an_entry)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	struct link_entry in = numbered(42, 9);
 	in.state = LINK_STATE_DISABLED;
@@ -65,9 +64,8 @@ static void returns_every_field_of_an_entry(void **state)
 	memory_cache_free(cache);
 }
 
-static void a_newer_version_without_a_start_has_none(void **state)
+TEST_CASE(a_newer_version_without_a_start_has_none)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	struct link_entry entry = numbered(42, 1), out;
 	entry.starts_at_us = 1;
@@ -82,9 +80,8 @@ static void a_newer_version_without_a_start_has_none(void **state)
 	memory_cache_free(cache);
 }
 
-static void stores_the_longest_and_the_shortest_entry(void **state)
+TEST_CASE(stores_the_longest_and_the_shortest_entry)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	struct link_entry longest = { .id = 1, .version = 1, .state = LINK_STATE_ACTIVE };
 	memset(longest.slug, 'a', SLUG_LENGTH_MAX);
@@ -105,9 +102,8 @@ static void stores_the_longest_and_the_shortest_entry(void **state)
 	memory_cache_free(cache);
 }
 
-static void distinguishes_slugs_with_a_common_prefix(void **state)
+TEST_CASE(distinguishes_slugs_with_a_common_prefix)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	struct link_entry entry = {
 		.id = 1, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "abc"
@@ -122,9 +118,8 @@ static void distinguishes_slugs_with_a_common_prefix(void **state)
 	memory_cache_free(cache);
 }
 
-static void an_entry_expires_but_its_version_is_kept(void **state)
+TEST_CASE(an_entry_expires_but_its_version_is_kept)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	put(cache, 1, 4, 500);
 	assert_true(has(cache, 1, 500 + TTL_US - 1));
@@ -134,9 +129,8 @@ static void an_entry_expires_but_its_version_is_kept(void **state)
 	memory_cache_free(cache);
 }
 
-static void is_fresh_again_when_a_store_returns_the_same_version(void **state)
+TEST_CASE(is_fresh_again_when_a_store_returns_the_same_version)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	put(cache, 1, 4, 0);
 	put(cache, 1, 4, TTL_US);
@@ -148,9 +142,8 @@ static void is_fresh_again_when_a_store_returns_the_same_version(void **state)
 	memory_cache_free(cache);
 }
 
-static void never_goes_back_to_an_older_version(void **state)
+TEST_CASE(never_goes_back_to_an_older_version)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	struct link_entry newer = numbered(1, 5);
 	snprintf(newer.original_url, sizeof(newer.original_url), "https://example.com/newer");
@@ -165,9 +158,8 @@ static void never_goes_back_to_an_older_version(void **state)
 	memory_cache_free(cache);
 }
 
-static void replaces_an_older_version(void **state)
+TEST_CASE(replaces_an_older_version)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	put(cache, 1, 4, 0);
 	size_t bytes = memory_cache_usage(cache).bytes;
@@ -178,9 +170,8 @@ static void replaces_an_older_version(void **state)
 	memory_cache_free(cache);
 }
 
-static void never_exceeds_its_byte_limit(void **state)
+TEST_CASE(never_exceeds_its_byte_limit)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	for (int i = 0; i < 50000; i++) {
 		put(cache, i, 1, 0);
@@ -194,9 +185,8 @@ static void never_exceeds_its_byte_limit(void **state)
 	memory_cache_free(cache);
 }
 
-static void uses_few_bytes_per_link(void **state)
+TEST_CASE(uses_few_bytes_per_link)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(64 * MIB, TTL_US);
 	for (int i = 0; i < 100000; i++)
 		put(cache, i, 1, 0);
@@ -213,9 +203,8 @@ static void uses_few_bytes_per_link(void **state)
 	memory_cache_free(cache);
 }
 
-static void a_scan_does_not_evict_links_requested_repeatedly(void **state)
+TEST_CASE(a_scan_does_not_evict_links_requested_repeatedly)
 {
-	(void)state;
 	enum { HOT = 2000, SCAN = 100000 };
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	for (int i = 0; i < HOT; i++)
@@ -240,9 +229,8 @@ static bool is_known(struct memory_cache *cache, int number)
 	       0; /* does not count as a hit */
 }
 
-static void a_link_that_returns_soon_enters_the_main_queue(void **state)
+TEST_CASE(a_link_that_returns_soon_enters_the_main_queue)
 {
-	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	int next = 1;
 	for (put(cache, 0, 1, 0); is_known(cache, 0); next++)
@@ -275,9 +263,8 @@ static void *write_versions(void *arg)
 	return NULL;
 }
 
-static void a_reader_never_sees_versions_go_back_during_writes(void **state)
+TEST_CASE(a_reader_never_sees_versions_go_back_during_writes)
 {
-	(void)state;
 	struct race race = { .cache = memory_cache_new(MIB, TTL_US), .next_version = 1 };
 	pthread_t writers[WRITERS];
 	for (int i = 0; i < WRITERS; i++)
@@ -297,22 +284,4 @@ static void a_reader_never_sees_versions_go_back_during_writes(void **state)
 	memory_cache_free(race.cache);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(returns_every_field_of_an_entry),
-		cmocka_unit_test(a_newer_version_without_a_start_has_none),
-		cmocka_unit_test(stores_the_longest_and_the_shortest_entry),
-		cmocka_unit_test(distinguishes_slugs_with_a_common_prefix),
-		cmocka_unit_test(an_entry_expires_but_its_version_is_kept),
-		cmocka_unit_test(is_fresh_again_when_a_store_returns_the_same_version),
-		cmocka_unit_test(never_goes_back_to_an_older_version),
-		cmocka_unit_test(replaces_an_older_version),
-		cmocka_unit_test(never_exceeds_its_byte_limit),
-		cmocka_unit_test(uses_few_bytes_per_link),
-		cmocka_unit_test(a_scan_does_not_evict_links_requested_repeatedly),
-		cmocka_unit_test(a_link_that_returns_soon_enters_the_main_queue),
-		cmocka_unit_test(a_reader_never_sees_versions_go_back_during_writes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

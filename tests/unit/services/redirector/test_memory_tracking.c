@@ -96,7 +96,7 @@ static int64_t cached_version(struct fixture *f)
 	                                                                              : 0;
 }
 
-static void a_tracked_entry_outlives_its_ttl(void **state)
+TEST_CASE(a_tracked_entry_outlives_its_ttl)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
@@ -105,7 +105,7 @@ static void a_tracked_entry_outlives_its_ttl(void **state)
 }
 
 /* A failover: the feed stays fresh and has no event for the lost change. */
-static void an_entry_of_an_earlier_epoch_does_not_answer(void **state)
+TEST_CASE(an_entry_of_an_earlier_epoch_does_not_answer)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
@@ -123,7 +123,7 @@ static void an_entry_of_an_earlier_epoch_does_not_answer(void **state)
 	assert_int_equal(cached_version(f), 1005);
 }
 
-static void without_a_fresh_feed_the_ttl_applies(void **state)
+TEST_CASE(without_a_fresh_feed_the_ttl_applies)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
@@ -138,7 +138,7 @@ static void without_a_fresh_feed_the_ttl_applies(void **state)
 	assert_int_equal(cached_version(f), 1);
 }
 
-static void an_event_replaces_an_older_version(void **state)
+TEST_CASE(an_event_replaces_an_older_version)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
@@ -150,7 +150,7 @@ static void an_event_replaces_an_older_version(void **state)
 	assert_int_equal(cached_version(f), 2);
 }
 
-static void a_late_event_does_not_extend_the_life_of_an_entry(void **state)
+TEST_CASE(a_late_event_does_not_extend_the_life_of_an_entry)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
@@ -159,7 +159,7 @@ static void a_late_event_does_not_extend_the_life_of_an_entry(void **state)
 	assert_int_equal(cached_version(f), 0);
 }
 
-static void an_event_adds_no_entry(void **state)
+TEST_CASE(an_event_adds_no_entry)
 {
 	struct fixture *f = *state;
 	event(f, 2);
@@ -167,7 +167,7 @@ static void an_event_adds_no_entry(void **state)
 	assert_int_equal(memory_cache_usage(f->memory).entries, 0);
 }
 
-static void an_entry_read_before_a_change_is_not_tracked(void **state)
+TEST_CASE(an_entry_read_before_a_change_is_not_tracked)
 {
 	struct fixture *f = *state;
 	int64_t read_at_us = steady(f);
@@ -179,7 +179,7 @@ static void an_entry_read_before_a_change_is_not_tracked(void **state)
 	assert_int_equal(cached_version(f), 0);
 }
 
-static void an_entry_read_soon_after_a_change_is_not_tracked(void **state)
+TEST_CASE(an_entry_read_soon_after_a_change_is_not_tracked)
 {
 	struct fixture *f = *state;
 	event(f, 2);
@@ -192,7 +192,7 @@ static void an_entry_read_soon_after_a_change_is_not_tracked(void **state)
 	assert_int_equal(cached_version(f), 2);
 }
 
-static void an_event_of_the_same_version_makes_an_entry_tracked(void **state)
+TEST_CASE(an_event_of_the_same_version_makes_an_entry_tracked)
 {
 	struct fixture *f = *state;
 	event(f, 2);
@@ -203,7 +203,7 @@ static void an_event_of_the_same_version_makes_an_entry_tracked(void **state)
 	assert_int_equal(cached_version(f), 2);
 }
 
-static void a_gap_in_the_feed_untracks_all_earlier_entries(void **state)
+TEST_CASE(a_gap_in_the_feed_untracks_all_earlier_entries)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
@@ -219,7 +219,7 @@ static void a_gap_in_the_feed_untracks_all_earlier_entries(void **state)
 	assert_int_equal(cached_version(f), 0);
 }
 
-static void an_entry_read_before_the_feed_was_continuous_lives_for_its_ttl(void **state)
+TEST_CASE(an_entry_read_before_the_feed_was_continuous_lives_for_its_ttl)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f) - 1);
@@ -228,7 +228,7 @@ static void an_entry_read_before_the_feed_was_continuous_lives_for_its_ttl(void 
 	assert_int_equal(cached_version(f), 0);
 }
 
-static void a_removed_entry_is_gone(void **state)
+TEST_CASE(a_removed_entry_is_gone)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
@@ -238,23 +238,4 @@ static void a_removed_entry_is_gone(void **state)
 	assert_int_equal(memory_cache_usage(f->memory).entries, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_tracked_entry_outlives_its_ttl),
-		TEST(an_entry_of_an_earlier_epoch_does_not_answer),
-		TEST(without_a_fresh_feed_the_ttl_applies),
-		TEST(an_event_replaces_an_older_version),
-		TEST(a_late_event_does_not_extend_the_life_of_an_entry),
-		TEST(an_event_adds_no_entry),
-		TEST(an_entry_read_before_a_change_is_not_tracked),
-		TEST(an_entry_read_soon_after_a_change_is_not_tracked),
-		TEST(an_event_of_the_same_version_makes_an_entry_tracked),
-		TEST(a_gap_in_the_feed_untracks_all_earlier_entries),
-		TEST(an_entry_read_before_the_feed_was_continuous_lives_for_its_ttl),
-		TEST(a_removed_entry_is_gone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

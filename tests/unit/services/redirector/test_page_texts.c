@@ -35,9 +35,8 @@ static void assert_language(const struct page_texts *texts, const char *accept, 
 	assert_string_equal(page_texts_language(texts, page_texts_choose(texts, accept)), name);
 }
 
-static void chooses_the_language_of_the_visitor(void **state)
+TEST_CASE(chooses_the_language_of_the_visitor)
 {
-	(void)state;
 	struct page_texts *texts = read_valid("[pt-BR]\n404.title = Este link\n");
 	assert_language(texts, NULL, "en");
 	assert_language(texts, "", "en");
@@ -54,9 +53,8 @@ static void chooses_the_language_of_the_visitor(void **state)
 	page_texts_free(texts);
 }
 
-static void a_file_adds_and_replaces_texts(void **state)
+TEST_CASE(a_file_adds_and_replaces_texts)
 {
-	(void)state;
 	struct page_texts *texts = read_valid("# French\n\n[fr]\r\n404.title =  Ce lien = rien \r\n"
 	                                      "[en]\n404.title = Nothing here\n[de]\n");
 	size_t fr = page_texts_choose(texts, "fr-CA");
@@ -70,9 +68,8 @@ static void a_file_adds_and_replaces_texts(void **state)
 	page_texts_free(texts);
 }
 
-static void names_every_bad_entry(void **state)
+TEST_CASE(names_every_bad_entry)
 {
-	(void)state;
 	struct strbuf problems;
 	struct page_texts *texts = NULL;
 	assert_int_equal(read_content("404.title = early\n[\n[f_r]\n404.title = x\n[fr]\n"
@@ -95,12 +92,4 @@ static void names_every_bad_entry(void **state)
 	strbuf_clear(&problems);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chooses_the_language_of_the_visitor),
-		cmocka_unit_test(a_file_adds_and_replaces_texts),
-		cmocka_unit_test(names_every_bad_entry),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -11,9 +11,8 @@
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 
-static void browsers_get_a_page(void **state)
+TEST_CASE(browsers_get_a_page)
 {
-	(void)state;
 	assert_true(pages_prefers_html(
 		"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"));
 	assert_true(pages_prefers_html("text/html"));
@@ -28,9 +27,8 @@ static void browsers_get_a_page(void **state)
 	assert_true(pages_prefers_html("text/html;Q=1.000"));
 }
 
-static void programs_get_a_problem(void **state)
+TEST_CASE(programs_get_a_problem)
 {
-	(void)state;
 	assert_false(pages_prefers_html(NULL));
 	assert_false(pages_prefers_html(""));
 	assert_false(pages_prefers_html("*/*"));
@@ -49,9 +47,8 @@ static void programs_get_a_problem(void **state)
 }
 
 /* A malformed weight is ignored, so the range has the weight 1. */
-static void ignores_a_malformed_weight(void **state)
+TEST_CASE(ignores_a_malformed_weight)
 {
-	(void)state;
 	const char *const weights[] = { "", "x", "nan", "-1", "0x0", "2", "0.0000", "1e-9", ".5" };
 	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
 		char accept[64];
@@ -125,7 +122,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void every_status_that_visitors_see_has_a_complete_page(void **state)
+TEST_CASE(every_status_that_visitors_see_has_a_complete_page)
 {
 	struct fixture *f = *state;
 	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413,
@@ -151,7 +148,7 @@ static void every_status_that_visitors_see_has_a_complete_page(void **state)
 	}
 }
 
-static void errors_are_neither_cached_nor_indexed(void **state)
+TEST_CASE(errors_are_neither_cached_nor_indexed)
 {
 	struct fixture *f = *state;
 	const char *const accepts[] = { "text/html", "*/*" };
@@ -197,7 +194,7 @@ static void base64(const uint8_t *bytes, size_t len, char *out)
 	*out = '\0';
 }
 
-static void the_policy_allows_only_its_own_style(void **state)
+TEST_CASE(the_policy_allows_only_its_own_style)
 {
 	struct fixture *f = *state;
 	char policy[256], expected[256], hash[64];
@@ -240,7 +237,7 @@ static void assert_contrast(const char *colours, const char *ink, const char *gr
 		fail_msg("%s on %s has a contrast of %.2f", ink, ground, ratio);
 }
 
-static void has_enough_contrast_in_light_and_dark_mode(void **state)
+TEST_CASE(has_enough_contrast_in_light_and_dark_mode)
 {
 	struct fixture *f = *state;
 	get_status_page(f, 404, "text/html");
@@ -255,7 +252,7 @@ static void has_enough_contrast_in_light_and_dark_mode(void **state)
 				assert_contrast(schemes[s], inks[i], grounds[g]);
 }
 
-static void echoes_nothing_of_the_request(void **state)
+TEST_CASE(echoes_nothing_of_the_request)
 {
 	struct fixture *f = *state;
 	char plain[sizeof(f->answer.body)];
@@ -270,7 +267,7 @@ static void echoes_nothing_of_the_request(void **state)
 	assert_string_equal(f->answer.body, plain);
 }
 
-static void head_gets_the_length_without_the_page(void **state)
+TEST_CASE(head_gets_the_length_without_the_page)
 {
 	struct fixture *f = *state;
 	const char *const accepts[] = { "text/html", "*/*" };
@@ -292,7 +289,7 @@ static void head_gets_the_length_without_the_page(void **state)
 }
 
 /* A header may be split into several lines (RFC 9110, 5.3). */
-static void reads_all_lines_of_accept(void **state)
+TEST_CASE(reads_all_lines_of_accept)
 {
 	struct fixture *f = *state;
 	char value[64];
@@ -301,7 +298,7 @@ static void reads_all_lines_of_accept(void **state)
 	assert_string_equal(value, "text/html; charset=utf-8");
 }
 
-static void programs_and_statuses_without_a_page_get_a_problem(void **state)
+TEST_CASE(programs_and_statuses_without_a_page_get_a_problem)
 {
 	struct fixture *f = *state;
 	char value[256];
@@ -315,7 +312,7 @@ static void programs_and_statuses_without_a_page_get_a_problem(void **state)
 	                    "application/problem+json");
 }
 
-static void pages_are_in_the_visitors_language(void **state)
+TEST_CASE(pages_are_in_the_visitors_language)
 {
 	struct fixture *f = *state;
 	char value[64];
@@ -329,7 +326,7 @@ static void pages_are_in_the_visitors_language(void **state)
 	assert_non_null(strstr(f->answer.body, "<html lang=\"en\">"));
 }
 
-static void says_only_what_is_known_of_a_link_that_cannot_be_checked(void **state)
+TEST_CASE(says_only_what_is_known_of_a_link_that_cannot_be_checked)
 {
 	struct fixture *f = *state;
 	get_status_page(f, 503, "text/html");
@@ -337,7 +334,7 @@ static void says_only_what_is_known_of_a_link_that_cannot_be_checked(void **stat
 	assert_null(strstr(f->answer.body, "fine"));
 }
 
-static void names_the_operator_and_the_dashboard(void **state)
+TEST_CASE(names_the_operator_and_the_dashboard)
 {
 	struct fixture *f = *state;
 	get_status_page(f, 404, "text/html");
@@ -359,7 +356,7 @@ static void names_the_operator_and_the_dashboard(void **state)
 	               "<p><a href=\"https://api.sho.rt/app/\">Shorten a link</a></p>\n<footer>"));
 }
 
-static void has_a_start_page_and_an_icon(void **state)
+TEST_CASE(has_a_start_page_and_an_icon)
 {
 	struct fixture *f = *state;
 	char value[64];
@@ -379,24 +376,4 @@ static void has_a_start_page_and_an_icon(void **state)
 	assert_non_null(strstr(f->answer.body, "<svg "));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(browsers_get_a_page),
-		cmocka_unit_test(programs_get_a_problem),
-		cmocka_unit_test(every_status_that_visitors_see_has_a_complete_page),
-		cmocka_unit_test(ignores_a_malformed_weight),
-		cmocka_unit_test(errors_are_neither_cached_nor_indexed),
-		cmocka_unit_test(the_policy_allows_only_its_own_style),
-		cmocka_unit_test(has_enough_contrast_in_light_and_dark_mode),
-		cmocka_unit_test(echoes_nothing_of_the_request),
-		cmocka_unit_test(head_gets_the_length_without_the_page),
-		cmocka_unit_test(reads_all_lines_of_accept),
-		cmocka_unit_test(programs_and_statuses_without_a_page_get_a_problem),
-		cmocka_unit_test(pages_are_in_the_visitors_language),
-		cmocka_unit_test(says_only_what_is_known_of_a_link_that_cannot_be_checked),
-		cmocka_unit_test(names_the_operator_and_the_dashboard),
-		cmocka_unit_test(has_a_start_page_and_an_icon),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = tear_down)

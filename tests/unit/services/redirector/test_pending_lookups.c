@@ -28,9 +28,8 @@ static struct pending_lookup *join(struct pending_lookups *table, const char *sl
 	return pending_lookups_join(table, slug, strlen(slug), 0, on_done, NULL, waiter);
 }
 
-static void one_leader_completes_all_waiters(void **state)
+TEST_CASE(one_leader_completes_all_waiters)
 {
-	(void)state;
 	struct pending_lookups *table = pending_lookups_new();
 	struct waiter waiters[100] = { 0 };
 	struct pending_lookup *lookup = join(table, "abc", &waiters[0]);
@@ -49,9 +48,8 @@ static void one_leader_completes_all_waiters(void **state)
 	pending_lookups_free(table);
 }
 
-static void each_slug_has_its_own_lookup(void **state)
+TEST_CASE(each_slug_has_its_own_lookup)
 {
-	(void)state;
 	struct pending_lookups *table = pending_lookups_new();
 	struct waiter a = { 0 }, b = { 0 };
 	struct pending_lookup *first = join(table, "abc", &a);
@@ -66,9 +64,8 @@ static void each_slug_has_its_own_lookup(void **state)
 	pending_lookups_free(table);
 }
 
-static void starts_a_new_lookup_after_completion(void **state)
+TEST_CASE(starts_a_new_lookup_after_completion)
 {
-	(void)state;
 	struct pending_lookups *table = pending_lookups_new();
 	struct waiter a = { 0 }, b = { 0 };
 	assert_true(pending_lookups_complete(table, join(table, "abc", &a), ERR_UNAVAILABLE, NULL));
@@ -78,9 +75,8 @@ static void starts_a_new_lookup_after_completion(void **state)
 	pending_lookups_free(table);
 }
 
-static void not_found_does_not_complete_waiters_that_joined_after_the_query(void **state)
+TEST_CASE(not_found_does_not_complete_waiters_that_joined_after_the_query)
 {
-	(void)state;
 	struct pending_lookups *table = pending_lookups_new();
 	struct waiter early = { 0 }, late = { 0 };
 	struct pending_lookup *lookup = join(table, "abc", &early);
@@ -100,9 +96,8 @@ static void not_found_does_not_complete_waiters_that_joined_after_the_query(void
 	pending_lookups_free(table);
 }
 
-static void an_error_completes_late_waiters_too(void **state)
+TEST_CASE(an_error_completes_late_waiters_too)
 {
-	(void)state;
 	struct pending_lookups *table = pending_lookups_new();
 	struct waiter early = { 0 }, late = { 0 };
 	struct pending_lookup *lookup = join(table, "abc", &early);
@@ -114,9 +109,8 @@ static void an_error_completes_late_waiters_too(void **state)
 	pending_lookups_free(table);
 }
 
-static void a_slow_result_does_not_complete_waiters_that_joined_long_after_the_query(void **state)
+TEST_CASE(a_slow_result_does_not_complete_waiters_that_joined_long_after_the_query)
 {
-	(void)state;
 	struct pending_lookups *table = pending_lookups_new();
 	struct waiter early = { 0 }, soon = { 0 }, late = { 0 };
 	struct pending_lookup *lookup = join(table, "abc", &early);
@@ -173,9 +167,8 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-static void completes_every_waiter_exactly_once_under_concurrency(void **state)
+TEST_CASE(completes_every_waiter_exactly_once_under_concurrency)
 {
-	(void)state;
 	static struct crowd crowd;
 	crowd.table = pending_lookups_new();
 	pthread_t threads[THREADS];
@@ -195,17 +188,4 @@ static void completes_every_waiter_exactly_once_under_concurrency(void **state)
 	pending_lookups_free(crowd.table);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_leader_completes_all_waiters),
-		cmocka_unit_test(each_slug_has_its_own_lookup),
-		cmocka_unit_test(starts_a_new_lookup_after_completion),
-		cmocka_unit_test(not_found_does_not_complete_waiters_that_joined_after_the_query),
-		cmocka_unit_test(an_error_completes_late_waiters_too),
-		cmocka_unit_test(
-			a_slow_result_does_not_complete_waiters_that_joined_long_after_the_query),
-		cmocka_unit_test(completes_every_waiter_exactly_once_under_concurrency),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

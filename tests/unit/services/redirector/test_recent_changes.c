@@ -8,18 +8,16 @@
 
 #define S CLOCK_US_PER_S
 
-static void has_no_change_before_the_first_event(void **state)
+TEST_CASE(has_no_change_before_the_first_event)
 {
-	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	assert_true(recent_changes_none_since(changes, "abc", 3, 0));
 	assert_true(recent_changes_start_fill(changes, "abc", 3, 0, 0));
 	recent_changes_free(changes);
 }
 
-static void knows_whether_a_slug_changed_since_a_time(void **state)
+TEST_CASE(knows_whether_a_slug_changed_since_a_time)
 {
-	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	recent_changes_add(changes, "abc", 3, 10 * S);
 	assert_false(recent_changes_none_since(changes, "abc", 3, 10 * S));
@@ -27,9 +25,8 @@ static void knows_whether_a_slug_changed_since_a_time(void **state)
 	recent_changes_free(changes);
 }
 
-static void refuses_a_fill_that_was_read_before_the_last_change(void **state)
+TEST_CASE(refuses_a_fill_that_was_read_before_the_last_change)
 {
-	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	recent_changes_add(changes, "abc", 3, 10 * S);
 	assert_false(recent_changes_start_fill(changes, "abc", 3, 10 * S, 11 * S));
@@ -37,9 +34,8 @@ static void refuses_a_fill_that_was_read_before_the_last_change(void **state)
 	recent_changes_free(changes);
 }
 
-static void reports_a_change_of_a_recently_filled_slug(void **state)
+TEST_CASE(reports_a_change_of_a_recently_filled_slug)
 {
-	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	assert_false(recent_changes_add(changes, "abc", 3, 10 * S));
 	(void)recent_changes_start_fill(changes, "abc", 3, 11 * S, 11 * S);
@@ -50,9 +46,8 @@ static void reports_a_change_of_a_recently_filled_slug(void **state)
 	recent_changes_free(changes);
 }
 
-static void a_refused_fill_is_recorded_as_a_fill(void **state)
+TEST_CASE(a_refused_fill_is_recorded_as_a_fill)
 {
-	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	recent_changes_add(changes, "abc", 3, 10 * S);
 	assert_false(recent_changes_start_fill(changes, "abc", 3, 9 * S, 10 * S));
@@ -60,9 +55,8 @@ static void a_refused_fill_is_recorded_as_a_fill(void **state)
 	recent_changes_free(changes);
 }
 
-static void a_change_of_one_slug_affects_few_others(void **state)
+TEST_CASE(a_change_of_one_slug_affects_few_others)
 {
-	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	recent_changes_add(changes, "abc", 3, 10 * S);
 	int affected = 0;
@@ -75,15 +69,4 @@ static void a_change_of_one_slug_affects_few_others(void **state)
 	recent_changes_free(changes);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_no_change_before_the_first_event),
-		cmocka_unit_test(knows_whether_a_slug_changed_since_a_time),
-		cmocka_unit_test(refuses_a_fill_that_was_read_before_the_last_change),
-		cmocka_unit_test(reports_a_change_of_a_recently_filled_slug),
-		cmocka_unit_test(a_refused_fill_is_recorded_as_a_fill),
-		cmocka_unit_test(a_change_of_one_slug_affects_few_others),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -7,9 +7,8 @@
 
 #define NOW_US (1000 * CLOCK_US_PER_S)
 
-static void remembers_a_miss_for_a_minute(void **state)
+TEST_CASE(remembers_a_miss_for_a_minute)
 {
-	(void)state;
 	struct recent_misses *misses = recent_misses_new();
 	assert_false(recent_misses_has(misses, "abc", 3, NOW_US));
 	recent_misses_add(misses, "abc", 3, NOW_US);
@@ -19,9 +18,8 @@ static void remembers_a_miss_for_a_minute(void **state)
 	recent_misses_free(misses);
 }
 
-static void rarely_confuses_slugs(void **state)
+TEST_CASE(rarely_confuses_slugs)
 {
-	(void)state;
 	struct recent_misses *misses = recent_misses_new();
 	char slug[16];
 	unsigned confused = 0;
@@ -37,11 +35,4 @@ static void rarely_confuses_slugs(void **state)
 	recent_misses_free(misses);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(remembers_a_miss_for_a_minute),
-		cmocka_unit_test(rarely_confuses_slugs),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -32,9 +32,8 @@ static void assert_decides(const struct link_entry *entry, unsigned status, cons
 		assert_null(decision.location);
 }
 
-static void redirects_an_active_link_with_its_own_status(void **state)
+TEST_CASE(redirects_an_active_link_with_its_own_status)
 {
-	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, 0, "");
 	for (int status = 301; status <= 308; status++) {
 		entry.redirect_status = (uint16_t)status;
@@ -42,32 +41,28 @@ static void redirects_an_active_link_with_its_own_status(void **state)
 	}
 }
 
-static void redirects_until_the_last_microsecond_before_the_expiry(void **state)
+TEST_CASE(redirects_until_the_last_microsecond_before_the_expiry)
 {
-	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, NOW + 1, "");
 	assert_decides(&entry, 307, "https://example.com/landing");
 }
 
-static void is_gone_at_the_microsecond_of_the_expiry(void **state)
+TEST_CASE(is_gone_at_the_microsecond_of_the_expiry)
 {
-	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, NOW, "");
 	assert_decides(&entry, 410, NULL);
 	entry.expires_at_us = NOW - 1;
 	assert_decides(&entry, 410, NULL);
 }
 
-static void is_gone_when_the_janitor_has_marked_it_expired(void **state)
+TEST_CASE(is_gone_when_the_janitor_has_marked_it_expired)
 {
-	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_EXPIRED, 0, "");
 	assert_decides(&entry, 410, NULL);
 }
 
-static void redirects_an_expired_link_to_its_expired_url_with_302(void **state)
+TEST_CASE(redirects_an_expired_link_to_its_expired_url_with_302)
 {
-	(void)state;
 	struct link_entry marked =
 		entry_of(LINK_STATE_EXPIRED, NOW - 5, "https://example.com/over");
 	struct link_entry unmarked = entry_of(LINK_STATE_ACTIVE, NOW, "https://example.com/over");
@@ -75,9 +70,8 @@ static void redirects_an_expired_link_to_its_expired_url_with_302(void **state)
 	assert_decides(&unmarked, 302, "https://example.com/over");
 }
 
-static void disabled_and_deleted_links_are_404_even_with_an_expired_url(void **state)
+TEST_CASE(disabled_and_deleted_links_are_404_even_with_an_expired_url)
 {
-	(void)state;
 	struct link_entry disabled =
 		entry_of(LINK_STATE_DISABLED, NOW - 5, "https://example.com/over");
 	struct link_entry deleted =
@@ -86,9 +80,8 @@ static void disabled_and_deleted_links_are_404_even_with_an_expired_url(void **s
 	assert_decides(&deleted, 404, NULL);
 }
 
-static void is_404_until_the_last_microsecond_before_the_start(void **state)
+TEST_CASE(is_404_until_the_last_microsecond_before_the_start)
 {
-	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, 0, "https://example.com/over");
 	entry.starts_at_us = NOW + 1;
 	assert_decides(&entry, 404, NULL);
@@ -96,35 +89,19 @@ static void is_404_until_the_last_microsecond_before_the_start(void **state)
 	assert_decides(&entry, 307, "https://example.com/landing");
 }
 
-static void unknown_slugs_are_404(void **state)
+TEST_CASE(unknown_slugs_are_404)
 {
-	(void)state;
 	const struct link_entry left_over = entry_of(LINK_STATE_ACTIVE, 0, "");
 	assert_int_equal(redirect_decide(ERR_NOT_FOUND, &left_over, NOW).status, 404);
 	assert_null(redirect_decide(ERR_NOT_FOUND, &left_over, NOW).location);
 }
 
-static void a_failed_lookup_is_503_and_never_404(void **state)
+TEST_CASE(a_failed_lookup_is_503_and_never_404)
 {
-	(void)state;
 	const struct link_entry left_over = entry_of(LINK_STATE_ACTIVE, 0, "");
 	const enum err failures[] = { ERR_UNAVAILABLE, ERR_LIMIT, ERR_INTERNAL };
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
 		assert_int_equal(redirect_decide(failures[i], &left_over, NOW).status, 503);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(redirects_an_active_link_with_its_own_status),
-		cmocka_unit_test(redirects_until_the_last_microsecond_before_the_expiry),
-		cmocka_unit_test(is_gone_at_the_microsecond_of_the_expiry),
-		cmocka_unit_test(is_gone_when_the_janitor_has_marked_it_expired),
-		cmocka_unit_test(redirects_an_expired_link_to_its_expired_url_with_302),
-		cmocka_unit_test(disabled_and_deleted_links_are_404_even_with_an_expired_url),
-		cmocka_unit_test(is_404_until_the_last_microsecond_before_the_start),
-		cmocka_unit_test(unknown_slugs_are_404),
-		cmocka_unit_test(a_failed_lookup_is_503_and_never_404),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -22,9 +22,8 @@ static struct slug_bloom_filter *filled(int count)
 	return filter;
 }
 
-static void contains_every_added_slug(void **state)
+TEST_CASE(contains_every_added_slug)
 {
-	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS);
 	char slug[16];
 	for (int i = 0; i < SLUGS; i++)
@@ -32,9 +31,8 @@ static void contains_every_added_slug(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void has_one_percent_false_positives_at_capacity(void **state)
+TEST_CASE(has_one_percent_false_positives_at_capacity)
 {
-	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS);
 	char slug[16];
 	int wrong = 0;
@@ -44,17 +42,15 @@ static void has_one_percent_false_positives_at_capacity(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void takes_ten_bits_per_slug(void **state)
+TEST_CASE(takes_ten_bits_per_slug)
 {
-	(void)state;
 	struct slug_bloom_filter *filter = slug_bloom_filter_new(10000000);
 	assert_in_range(slug_bloom_filter_bytes(filter), 11900000, 12100000);
 	slug_bloom_filter_free(filter);
 }
 
-static void counts_distinct_slugs_approximately(void **state)
+TEST_CASE(counts_distinct_slugs_approximately)
 {
-	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS / 2);
 	char slug[16];
 	for (int i = 0; i < SLUGS / 2; i++)
@@ -64,17 +60,15 @@ static void counts_distinct_slugs_approximately(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void reports_that_it_is_overfull(void **state)
+TEST_CASE(reports_that_it_is_overfull)
 {
-	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS + SLUGS / 10);
 	assert_true(slug_bloom_filter_is_overfull(filter));
 	slug_bloom_filter_free(filter);
 }
 
-static void is_complete_only_for_the_continuous_period_it_was_filled_in(void **state)
+TEST_CASE(is_complete_only_for_the_continuous_period_it_was_filled_in)
 {
-	(void)state;
 	struct slug_bloom_filter *filter = slug_bloom_filter_new(SLUGS);
 	assert_false(slug_bloom_filter_is_complete(filter, 5));
 	slug_bloom_filter_set_complete(filter, 5);
@@ -83,15 +77,4 @@ static void is_complete_only_for_the_continuous_period_it_was_filled_in(void **s
 	slug_bloom_filter_free(filter);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contains_every_added_slug),
-		cmocka_unit_test(has_one_percent_false_positives_at_capacity),
-		cmocka_unit_test(takes_ten_bits_per_slug),
-		cmocka_unit_test(counts_distinct_slugs_approximately),
-		cmocka_unit_test(reports_that_it_is_overfull),
-		cmocka_unit_test(is_complete_only_for_the_continuous_period_it_was_filled_in),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -9,9 +9,8 @@
 #define SLOTS 1024
 #define SLUGS (SLOTS * 64)
 
-static void spreads_consecutive_slugs_evenly(void **state)
+TEST_CASE(spreads_consecutive_slugs_evenly)
 {
-	(void)state;
 	struct slug_hash_key key;
 	slug_hash_key_generate(&key);
 	int low[SLOTS] = { 0 };
@@ -30,9 +29,8 @@ static void spreads_consecutive_slugs_evenly(void **state)
 	}
 }
 
-static void depends_on_every_byte_and_on_the_length(void **state)
+TEST_CASE(depends_on_every_byte_and_on_the_length)
 {
-	(void)state;
 	struct slug_hash_key key;
 	slug_hash_key_generate(&key);
 	char slug[SLUG_LENGTH_MAX];
@@ -47,9 +45,8 @@ static void depends_on_every_byte_and_on_the_length(void **state)
 	}
 }
 
-static void depends_on_the_key(void **state)
+TEST_CASE(depends_on_the_key)
 {
-	(void)state;
 	struct slug_hash_key one, other;
 	slug_hash_key_generate(&one);
 	slug_hash_key_generate(&other);
@@ -57,12 +54,4 @@ static void depends_on_the_key(void **state)
 	assert_true(slug_hash(&one, "abc", 3) != slug_hash(&other, "abc", 3));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spreads_consecutive_slugs_evenly),
-		cmocka_unit_test(depends_on_every_byte_and_on_the_length),
-		cmocka_unit_test(depends_on_the_key),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

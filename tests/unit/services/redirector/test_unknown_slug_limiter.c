@@ -90,7 +90,7 @@ static bool hold(struct fixture *f, const char *slug, enum err *result)
 	return unknown_slug_limiter_hold(f->limiter, slug, on_done, result);
 }
 
-static void a_slug_is_unknown_once_the_watermark_has_passed_its_arrival(void **state)
+TEST_CASE(a_slug_is_unknown_once_the_watermark_has_passed_its_arrival)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
@@ -105,7 +105,7 @@ static void a_slug_is_unknown_once_the_watermark_has_passed_its_arrival(void **s
 	assert_int_equal(f->result[0], ERR_NOT_FOUND);
 }
 
-static void a_slug_whose_event_arrives_meanwhile_is_undecided(void **state)
+TEST_CASE(a_slug_whose_event_arrives_meanwhile_is_undecided)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "new", &f->result[0]));
@@ -116,13 +116,13 @@ static void a_slug_whose_event_arrives_meanwhile_is_undecided(void **state)
 	assert_int_equal(f->result[0], ERR_UNAVAILABLE);
 }
 
-static void does_not_hold_a_slug_that_may_be_issued(void **state)
+TEST_CASE(does_not_hold_a_slug_that_may_be_issued)
 {
 	struct fixture *f = *state;
 	assert_false(hold(f, "there", &f->result[0]));
 }
 
-static void holds_nothing_while_the_filter_is_not_reliable(void **state)
+TEST_CASE(holds_nothing_while_the_filter_is_not_reliable)
 {
 	struct fixture *f = *state;
 	clock_fake_advance(&f->clock, WATERMARK_TRACKER_FRESH_US + 1);
@@ -137,7 +137,7 @@ static void holds_nothing_while_the_filter_is_not_reliable(void **state)
 	assert_true(hold(f, "none", &f->result[1]));
 }
 
-static void holds_nothing_with_an_overfull_filter(void **state)
+TEST_CASE(holds_nothing_with_an_overfull_filter)
 {
 	struct fixture *f = *state;
 	for (char slug[3] = "aa"; slug[0] <= 'z'; slug[0]++) {
@@ -148,7 +148,7 @@ static void holds_nothing_with_an_overfull_filter(void **state)
 	assert_false(hold(f, "none at all", &f->result[0]));
 }
 
-static void a_lookup_that_times_out_is_undecided(void **state)
+TEST_CASE(a_lookup_that_times_out_is_undecided)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
@@ -160,7 +160,7 @@ static void a_lookup_that_times_out_is_undecided(void **state)
 	assert_int_equal(f->result[0], ERR_UNAVAILABLE);
 }
 
-static void a_gap_in_the_feed_during_the_wait_leaves_the_lookup_undecided(void **state)
+TEST_CASE(a_gap_in_the_feed_during_the_wait_leaves_the_lookup_undecided)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
@@ -171,7 +171,7 @@ static void a_gap_in_the_feed_during_the_wait_leaves_the_lookup_undecided(void *
 	assert_int_equal(f->result[0], ERR_UNAVAILABLE);
 }
 
-static void holds_at_most_its_limit_and_completes_in_small_batches(void **state)
+TEST_CASE(holds_at_most_its_limit_and_completes_in_small_batches)
 {
 	struct fixture *f = *state;
 	for (int i = 0; i < WAITING_MAX; i++)
@@ -188,7 +188,7 @@ static void holds_at_most_its_limit_and_completes_in_small_batches(void **state)
 	assert_true(hold(f, "none", &f->result[WAITING_MAX]));
 }
 
-static void lets_the_budget_through_to_postgresql(void **state)
+TEST_CASE(lets_the_budget_through_to_postgresql)
 {
 	struct fixture *f = *state;
 	unknown_slug_limiter_close(f->limiter);
@@ -209,7 +209,7 @@ static void lets_the_budget_through_to_postgresql(void **state)
 	assert_true(hold(f, "none", &f->result[5]));
 }
 
-static void closing_completes_every_held_lookup(void **state)
+TEST_CASE(closing_completes_every_held_lookup)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
@@ -218,21 +218,4 @@ static void closing_completes_every_held_lookup(void **state)
 	assert_false(hold(f, "none", &f->result[1]));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_slug_is_unknown_once_the_watermark_has_passed_its_arrival),
-		TEST(a_slug_whose_event_arrives_meanwhile_is_undecided),
-		TEST(does_not_hold_a_slug_that_may_be_issued),
-		TEST(holds_nothing_while_the_filter_is_not_reliable),
-		TEST(holds_nothing_with_an_overfull_filter),
-		TEST(a_lookup_that_times_out_is_undecided),
-		TEST(a_gap_in_the_feed_during_the_wait_leaves_the_lookup_undecided),
-		TEST(holds_at_most_its_limit_and_completes_in_small_batches),
-		TEST(lets_the_budget_through_to_postgresql),
-		TEST(closing_completes_every_held_lookup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

@@ -68,7 +68,7 @@ static int64_t as_of(struct fixture *f)
 	return watermark_tracker_watermark_us(&f->tracker);
 }
 
-static void a_watermark_waits_until_every_end_is_reached(void **state)
+TEST_CASE(a_watermark_waits_until_every_end_is_reached)
 {
 	struct fixture *f = *state;
 	watermark_tracker_set_partitions(&f->tracker, 2);
@@ -85,7 +85,7 @@ static void a_watermark_waits_until_every_end_is_reached(void **state)
 	assert_int_equal(watermark_tracker_lag_us(&f->tracker), 100 * MS);
 }
 
-static void the_newest_reached_watermark_counts(void **state)
+TEST_CASE(the_newest_reached_watermark_counts)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -99,7 +99,7 @@ static void the_newest_reached_watermark_counts(void **state)
 	assert_int_equal(as_of(f), NOW_US + 2);
 }
 
-static void a_feed_that_lags_by_a_few_watermarks_still_advances(void **state)
+TEST_CASE(a_feed_that_lags_by_a_few_watermarks_still_advances)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -111,7 +111,7 @@ static void a_feed_that_lags_by_a_few_watermarks_still_advances(void **state)
 	assert_int_equal(as_of(f), NOW_US + WATERMARK_TRACKER_WAITING_MAX * 2 - 1);
 }
 
-static void nothing_is_reached_while_a_position_is_unknown(void **state)
+TEST_CASE(nothing_is_reached_while_a_position_is_unknown)
 {
 	struct fixture *f = *state;
 	watermark_tracker_set_partitions(&f->tracker, 1);
@@ -121,7 +121,7 @@ static void nothing_is_reached_while_a_position_is_unknown(void **state)
 	assert_true(is_fresh(f));
 }
 
-static void is_fresh_for_700_ms_after_its_watermark(void **state)
+TEST_CASE(is_fresh_for_700_ms_after_its_watermark)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -136,7 +136,7 @@ static void is_fresh_for_700_ms_after_its_watermark(void **state)
 }
 
 /* As from an earlier relay that was frozen. */
-static void an_older_watermark_changes_nothing(void **state)
+TEST_CASE(an_older_watermark_changes_nothing)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -149,7 +149,7 @@ static void an_older_watermark_changes_nothing(void **state)
 	assert_true(is_fresh(f));
 }
 
-static void a_database_clock_that_is_ahead_adds_no_freshness(void **state)
+TEST_CASE(a_database_clock_that_is_ahead_adds_no_freshness)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -158,7 +158,7 @@ static void a_database_clock_that_is_ahead_adds_no_freshness(void **state)
 	assert_false(is_fresh(f));
 }
 
-static void is_continuous_only_since_its_first_watermark(void **state)
+TEST_CASE(is_continuous_only_since_its_first_watermark)
 {
 	struct fixture *f = *state;
 	int64_t early_us = clock_steady_us(&f->clock.clock);
@@ -169,7 +169,7 @@ static void is_continuous_only_since_its_first_watermark(void **state)
 	assert_true(is_continuous_now(f));
 }
 
-static void is_no_longer_continuous_after_a_lost_position(void **state)
+TEST_CASE(is_no_longer_continuous_after_a_lost_position)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -190,7 +190,7 @@ static void is_no_longer_continuous_after_a_lost_position(void **state)
 	assert_true(is_continuous_now(f));
 }
 
-static void missed_watermarks_end_continuity_but_not_the_positions(void **state)
+TEST_CASE(missed_watermarks_end_continuity_but_not_the_positions)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -202,7 +202,7 @@ static void missed_watermarks_end_continuity_but_not_the_positions(void **state)
 }
 
 /* The new topic may already be longer than the old one was. */
-static void detects_a_partition_that_was_created_again(void **state)
+TEST_CASE(detects_a_partition_that_was_created_again)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -221,7 +221,7 @@ static void detects_a_partition_that_was_created_again(void **state)
 	assert_false(is_continuous_now(f));
 }
 
-static void ignores_watermarks_of_another_number_of_partitions(void **state)
+TEST_CASE(ignores_watermarks_of_another_number_of_partitions)
 {
 	struct fixture *f = *state;
 	static const int64_t ends[] = { 5, 0 };
@@ -236,7 +236,7 @@ static void ignores_watermarks_of_another_number_of_partitions(void **state)
 	assert_int_equal(as_of(f), NOW_US + 2);
 }
 
-static void keeps_the_largest_generation(void **state)
+TEST_CASE(keeps_the_largest_generation)
 {
 	struct fixture *f = *state;
 	begin(f);
@@ -248,24 +248,4 @@ static void keeps_the_largest_generation(void **state)
 	assert_int_equal(atomic_load(&f->tracker.generation), 7);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_watermark_waits_until_every_end_is_reached),
-		TEST(the_newest_reached_watermark_counts),
-		TEST(a_feed_that_lags_by_a_few_watermarks_still_advances),
-		TEST(nothing_is_reached_while_a_position_is_unknown),
-		TEST(is_fresh_for_700_ms_after_its_watermark),
-		TEST(an_older_watermark_changes_nothing),
-		TEST(a_database_clock_that_is_ahead_adds_no_freshness),
-		TEST(is_continuous_only_since_its_first_watermark),
-		TEST(is_no_longer_continuous_after_a_lost_position),
-		TEST(missed_watermarks_end_continuity_but_not_the_positions),
-		TEST(detects_a_partition_that_was_created_again),
-		TEST(ignores_watermarks_of_another_number_of_partitions),
-		TEST(keeps_the_largest_generation),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(.set_up = set_up)
