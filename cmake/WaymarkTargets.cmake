@@ -1,4 +1,4 @@
-# The four functions that define targets. Source lists are explicit, without globs.
+# The four functions that define targets. A service takes all of its sources; the lists of the others are explicit.
 
 # The time limit of every test. It guards against a hang: on a machine with nothing else to do the slowest takes a tenth.
 set(WAYMARK_TEST_TIMEOUT_S 1200)

@@ -1,4 +1,4 @@
-#include "services/janitor/config.h"
+#include "services/janitor/tasks/config.h"
 
 #include "lib/base/array.h"
 #include "lib/base/env_check.h"

@@ -16,7 +16,7 @@
 #include "services/janitor/retention/retention.h"
 #include "services/janitor/retention/rollups.h"
 #include "services/janitor/retention/salts.h"
-#include "services/janitor/task.h"
+#include "services/janitor/tasks/task.h"
 
 /* The schedule: one row per task. Its times are settings (config.c). */
 #define TASK(name, member, run)                                                                    \

@@ -11,7 +11,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
 #include "lib/postgres/pg_pool.h"
-#include "services/janitor/config.h"
+#include "services/janitor/tasks/config.h"
 
 /* Each task may hold one connection of the pool. */
 #define SCHEDULE_TASKS_MAX 8

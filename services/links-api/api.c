@@ -1,9 +1,16 @@
-#include "services/links-api/api.h"
+#include "services/links-api/http/api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/health/health_monitor.h"
+#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/links/reserved_slugs.h"
+#include "services/links-api/live/live_feed.h"
+#include "services/links-api/statistics/export_limiter.h"
+#include "services/links-api/statistics/zone_names.h"
 
 #define PG_CONNECTIONS_MIN 2
 #define PG_HEAVY_CONNECTIONS_MIN 1
@@ -73,9 +80,9 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 		err = reserved_slugs_new(api->config->reserved_slugs, &api->reserved_slugs);
 	if (err == OK)
 		err = host_guard_start(&guard, &api->hosts);
-	api->base.aliases = api->own_hosts;
-	api->base.reserved = api->reserved_slugs;
-	api->base.hosts = api->hosts;
+	api->base->aliases = api->own_hosts;
+	api->base->reserved = api->reserved_slugs;
+	api->base->hosts = api->hosts;
 	return err;
 }
 
@@ -86,19 +93,22 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->config = config;
 	api->clock = clock_system();
 	api->log = log;
+	api->base = mem_zero(sizeof(*api->base));
+	api->secrets = mem_zero(sizeof(*api->secrets));
 	const char *reason;
-	enum err err = public_base_init(&api->base, config->public_base_url, &reason);
+	enum err err = public_base_init(api->base, config->public_base_url, &reason);
+	api->is_https = err == OK && strncmp(api->base->url, "https:", 6) == 0;
 	if (err == OK)
 		err = client_ip_ranges_parse(config->trusted_proxies, &api->trusted);
 	if (err == OK)
 		err = cors_init(&api->cors, config->cors_origins);
 	if (err == OK)
-		err = jwt_secrets_parse(config->jwt_secret, &api->secrets);
+		err = jwt_secrets_parse(config->jwt_secret, api->secrets);
 	if (err == OK)
 		err = make_redis_pool(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
-		free(api);
+		api_free(api);
 		return ERR_INVALID;
 	}
 	api->pg = make_pg_pool(api, metrics, config->pg_connections, PG_CONNECTIONS_MIN,
@@ -136,11 +146,6 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	return OK;
 }
 
-bool api_is_https(const struct api *api)
-{
-	return strncmp(api->base.url, "https:", 6) == 0;
-}
-
 void api_free(struct api *api)
 {
 	if (!api)
@@ -160,5 +165,9 @@ void api_free(struct api *api)
 	redis_pool_free(api->redis);
 	pg_pool_free(api->heavy_pg);
 	pg_pool_free(api->pg);
+	if (api->secrets)
+		explicit_bzero(api->secrets, sizeof(*api->secrets));
+	free(api->secrets);
+	free(api->base);
 	free(api);
 }

@@ -1,4 +1,4 @@
-#include "services/links-api/config.h"
+#include "services/links-api/http/config.h"
 
 #include <string.h>
 
@@ -9,10 +9,11 @@
 #include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
-#include "services/links-api/accounts/password.h"
-#include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_target.h"
+#include "services/links-api/http/cors.h"
+#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/password.h"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),

@@ -6,7 +6,8 @@
 #include "lib/http/http_server.h"
 #include "lib/http/ops_server.h"
 #include "services/links-api/accounts/account_deletion.h"
-#include "services/links-api/api.h"
+#include "services/links-api/http/api.h"
+#include "services/links-api/live/live_feed.h"
 #include "services/links-api/outbox/outbox_relay.h"
 #include "services/links-api/routes.h"
 

@@ -11,7 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "services/links-api/config.h"
+#include "services/links-api/http/config.h"
 
 struct links_api;
 

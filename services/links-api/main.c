@@ -2,9 +2,9 @@
 
 #include "lib/base/process_metrics.h"
 #include "lib/base/shutdown.h"
-#include "services/links-api/accounts/make_admin.h"
+#include "services/links-api/commands/make_admin.h"
+#include "services/links-api/commands/republish_links.h"
 #include "services/links-api/links_api.h"
-#include "services/links-api/outbox/republish_links.h"
 
 int main(int argc, char **argv)
 {

@@ -7,18 +7,25 @@
 #include "lib/base/trace_context.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
-#include "services/links-api/access/account_rate.h"
-#include "services/links-api/access/authentication.h"
-#include "services/links-api/access/key_handlers.h"
-#include "services/links-api/access/session_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
 #include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/auth_handlers.h"
+#include "services/links-api/accounts/key_handlers.h"
 #include "services/links-api/accounts/password_reset.h"
+#include "services/links-api/accounts/session_handlers.h"
+#include "services/links-api/accounts/share_handlers.h"
+#include "services/links-api/accounts/shared_handlers.h"
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/dashboard_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
 #include "services/links-api/health/health_handlers.h"
+#include "services/links-api/http/member.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/http/route_metrics.h"
+#include "services/links-api/identity/account_rate.h"
+#include "services/links-api/identity/authentication.h"
+#include "services/links-api/identity/share_store.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
@@ -27,16 +34,9 @@
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/live/live_handlers.h"
-#include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
-#include "services/links-api/route_metrics.h"
-#include "services/links-api/shares/share_handlers.h"
-#include "services/links-api/shares/share_store.h"
-#include "services/links-api/shares/shared_handlers.h"
-#include "services/links-api/stats/stats_handlers.h"
-#include "services/links-api/stats/visit_handlers.h"
+#include "services/links-api/statistics/stats_handlers.h"
+#include "services/links-api/statistics/visit_handlers.h"
 #include "services/links-api/tags/tag_change.h"
 #include "services/links-api/tags/tag_handlers.h"
 
@@ -175,7 +175,7 @@ static void add_headers(const struct api *api, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
-	if (api_is_https(api))
+	if (api->is_https)
 		http_exchange_add_fixed_header(x, "Strict-Transport-Security", "max-age=31536000");
 	cors_add_headers(&api->cors, x);
 }

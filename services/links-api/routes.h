@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "lib/http/http_router.h"
-#include "services/links-api/access/permission.h"
+#include "services/links-api/identity/permission.h"
 #include "services/links-api/links/link_bulk.h"
 
 #define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX

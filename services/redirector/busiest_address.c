@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 
 struct busiest_address {
 	const struct log *log;

@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 
 #define WINDOW_US (60 * CLOCK_US_PER_S)
 #define SETS 4096

@@ -11,7 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/links-api/access/access_token.h"
+#include "services/links-api/identity/access_token.h"
 #include "tests/unit/services/links-api/token_forge.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"

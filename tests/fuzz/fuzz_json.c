@@ -12,11 +12,12 @@
 #include "lib/base/utf8.h"
 #include "lib/http/http_internal.h"
 #include "lib/json/json.h"
-#include "services/links-api/access/key_request.h"
 #include "services/links-api/accounts/credentials.h"
+#include "services/links-api/accounts/key_request.h"
 #include "services/links-api/accounts/user_request.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/destinations/host_request.h"
+#include "services/links-api/identity/scope.h"
 #include "services/links-api/links/bulk_write.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_request.h"
@@ -166,7 +167,8 @@ static void try_items(const struct json *body, enum bulk_write_kind kind)
 		return;
 	struct clock_fake clock;
 	clock_fake_init(&clock, NOW_US);
-	const struct api api = { .clock = &clock.clock, .base = BASE };
+	struct public_base base = BASE;
+	const struct api api = { .clock = &clock.clock, .base = &base };
 	struct http_exchange *exchange = mem_zero(sizeof(*exchange));
 	struct request request = { .api = &api, .exchange = exchange, .user_id = 1 };
 	bulk_write_free(bulk_write_new(&request, kind, items));

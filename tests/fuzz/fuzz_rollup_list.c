@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "lib/clicks/rollup_points.h"
-#include "lib/clicks/rollup_values.h"
+#include "services/links-api/statistics/rollup_points.h"
+#include "services/links-api/statistics/rollup_values.h"
 
 #define VALUES_MAX 1000
 

@@ -11,7 +11,7 @@
 #include "lib/base/mem.h"
 #include "services/links-api/qr/qr_params.h"
 #include "services/links-api/routes.h"
-#include "services/links-api/stats/stats_params.h"
+#include "services/links-api/statistics/stats_params.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 #define DESTINATION_CHECK_REDIRECTS_MAX 3
 

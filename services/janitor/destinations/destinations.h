@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_DESTINATIONS_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_DESTINATIONS_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 /* A run claims no more links after this time; the next run continues. */
 #define DESTINATIONS_RUN_S 30

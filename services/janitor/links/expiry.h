@@ -9,7 +9,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_LINKS_EXPIRY_H
 #define WAYMARK_SERVICES_JANITOR_LINKS_EXPIRY_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 /* *changed: links marked and links purged. */
 enum err expiry_run(struct run *run, int64_t *changed) MUST_CHECK;

@@ -13,7 +13,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_LINKS_LINK_LISTS_H
 #define WAYMARK_SERVICES_JANITOR_LINKS_LINK_LISTS_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 /* *changed: links whose place in the sort order was checked. */
 enum err link_lists_run(struct run *run, int64_t *changed) MUST_CHECK;

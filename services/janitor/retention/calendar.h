@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 /*
  * ERR_INVALID: this clock and PostgreSQL's differ by more than CLOCK_SKEW_MAX_S; logged. Always OK

@@ -11,7 +11,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_PARTITIONS_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_PARTITIONS_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 #define PARTITIONS_AHEAD_DAYS 7
 

@@ -19,7 +19,7 @@
 #define WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 
 #include "lib/base/metrics.h"
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 /* The audit log after the last run of this janitor. */
 struct retention_metrics {

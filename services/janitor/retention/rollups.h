@@ -14,7 +14,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_ROLLUPS_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_ROLLUPS_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 /* *changed: rows folded, links moved, and rows of the former roll-ups that were moved. */
 enum err rollups_fold(struct run *run, int64_t *changed) MUST_CHECK;

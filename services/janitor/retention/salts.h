@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_SALTS_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_SALTS_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 
 #define SALTS_AHEAD_DAYS 2
 

@@ -6,15 +6,15 @@
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/links/link_cache_validity.h"
-#include "lib/links/link_deletion_store.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/api_key_store.h"
-#include "services/links-api/access/session_store.h"
-#include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/identity/api_key_store.h"
+#include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/session_store.h"
+#include "services/links-api/identity/share_store.h"
+#include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_audit.h"
-#include "services/links-api/shares/share_store.h"
+#include "services/links-api/links/link_deletion_store.h"
 
 #define POLL_MS 5000
 #define CACHE_POLL_US (20 * CLOCK_US_PER_MS)
@@ -105,7 +105,7 @@ struct deletion {
 static enum err erase(const struct deletion *deletion, struct pg_conn *conn)
 {
 	const struct request *r = deletion->request;
-	bool is_admin = r->role == USER_ROLE_ADMIN;
+	bool is_admin = r->has_admin_role;
 	bool another_stays = false;
 	bool was_admin = false;
 	enum err err = is_admin ? user_store_lock_admins(conn, r->user_id, &another_stays) : OK;
@@ -128,7 +128,8 @@ static enum err delete_account_on(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = share_store_delete_all(conn, r->user_id);
 	if (err == OK)
-		err = request_audit(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id, NULL);
+		err = audit_store_record(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id,
+		                         NULL);
 	return err;
 }
 

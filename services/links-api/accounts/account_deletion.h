@@ -13,8 +13,8 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
 
-#include "services/links-api/api.h"
-#include "services/links-api/request.h"
+#include "services/links-api/http/api.h"
+#include "services/links-api/http/request.h"
 
 #define ACCOUNT_DELETION_SYNC_LINKS 1000
 #define ACCOUNT_DELETION_REQUEST_S 30

@@ -5,19 +5,19 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/session_cookie.h"
-#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/account_deletion.h"
-#include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/settings_request.h"
 #include "services/links-api/accounts/user_json.h"
-#include "services/links-api/accounts/user_store.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
-#include "services/links-api/stats/zone_names.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/session_cookie.h"
+#include "services/links-api/identity/session_store.h"
+#include "services/links-api/identity/user_store.h"
+#include "services/links-api/statistics/zone_names.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
@@ -65,8 +65,8 @@ static enum err write_password_on(void *ctx, struct pg_conn *conn)
 	enum err err = user_store_set_password(conn, id, c->hash, c->new_hash);
 	if (err == OK)
 		err = session_store_delete_all(conn, id);
-	return err == OK ? request_audit(c->request, conn, "user.password", AUDIT_STORE_USER, id,
-	                                 NULL)
+	return err == OK ? audit_store_record(c->request, conn, "user.password", AUDIT_STORE_USER,
+	                                      id, NULL)
 	                 : err;
 }
 
@@ -186,9 +186,9 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 	if (err != OK || !settings_request_apply(&u->change, &u->user))
 		return err;
 	err = user_store_set_settings(conn, &u->user);
-	return err == OK
-	               ? request_audit(r, conn, "user.settings", AUDIT_STORE_USER, r->user_id, NULL)
-	               : err;
+	return err == OK ? audit_store_record(r, conn, "user.settings", AUDIT_STORE_USER,
+	                                      r->user_id, NULL)
+	                 : err;
 }
 
 enum http_progress account_handlers_change(void *ctx, struct http_exchange *x)

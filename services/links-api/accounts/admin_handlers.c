@@ -7,13 +7,13 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/session_store.h"
 #include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
-#include "services/links-api/pagination.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/pagination.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/session_store.h"
 
 struct user_list {
 	struct user users[ADMIN_PARAMS_LIMIT_MAX];
@@ -85,7 +85,7 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn, int6
 		json_set_int(details, "links_per_day", change->links_per_day);
 	else if (change->has_links_per_day)
 		json_set_null(details, "links_per_day");
-	enum err err = request_audit(r, conn, "user.update", AUDIT_STORE_USER, id, details);
+	enum err err = audit_store_record(r, conn, "user.update", AUDIT_STORE_USER, id, details);
 	json_free(details);
 	return err;
 }

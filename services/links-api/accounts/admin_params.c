@@ -1,7 +1,7 @@
 #include "services/links-api/accounts/admin_params.h"
 
 #include "lib/base/array.h"
-#include "services/links-api/query_params.h"
+#include "services/links-api/http/query_params.h"
 
 enum err admin_params_parse_users(const char *query, struct admin_params_users *out,
                                   struct http_problem_fields *wrong)

@@ -6,8 +6,8 @@
 
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
-#include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/query_params.h"
+#include "services/links-api/http/query_params.h"
+#include "services/links-api/identity/audit_store.h"
 
 #define ADMIN_PARAMS_LIMIT_DEFAULT 20
 #define ADMIN_PARAMS_LIMIT_MAX 100

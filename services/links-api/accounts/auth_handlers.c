@@ -4,19 +4,20 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/access_token.h"
-#include "services/links-api/access/authentication.h"
-#include "services/links-api/access/permission.h"
-#include "services/links-api/access/session_cookie.h"
-#include "services/links-api/access/session_handlers.h"
-#include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
+#include "services/links-api/accounts/session_handlers.h"
 #include "services/links-api/accounts/user_json.h"
-#include "services/links-api/rate_limit.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/rate_limit.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/access_token.h"
+#include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/authentication.h"
+#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/permission.h"
+#include "services/links-api/identity/session_cookie.h"
 
 #define REGISTRATION_WINDOW_S (60 * 60)
 
@@ -70,8 +71,8 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 	const struct credentials *wanted = &a->credentials;
 	enum err err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
 	a->request->user_id = err == OK ? a->user.id : 0;
-	return err == OK ? request_audit(a->request, conn, "user.create", AUDIT_STORE_USER,
-	                                 a->user.id, NULL)
+	return err == OK ? audit_store_record(a->request, conn, "user.create", AUDIT_STORE_USER,
+	                                      a->user.id, NULL)
 	                 : err;
 }
 
@@ -151,7 +152,7 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 static enum http_progress send_token(struct request *r, const struct user *user)
 {
 	char token[ACCESS_TOKEN_SIZE];
-	enum err err = access_token_issue(jwt_secrets_get(&r->api->secrets, 0), user->id,
+	enum err err = access_token_issue(jwt_secrets_get(r->api->secrets, 0), user->id,
 	                                  user->token_generation, request_now_us(r), token);
 	if (err != OK)
 		return response_failure(r, err);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
-#include "services/links-api/member.h"
+#include "services/links-api/http/member.h"
 
 #define EMAIL_LOCAL_MAX 64
 

@@ -10,8 +10,8 @@
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
-#include "services/links-api/accounts/password.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/identity/password.h"
+#include "services/links-api/identity/user_store.h"
 
 struct credentials {
 	char email[USER_EMAIL_SIZE];

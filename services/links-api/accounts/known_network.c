@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/digest.h"
+#include "services/links-api/identity/jwt_secrets.h"
 
 #define KEPT_S "2592000" /* 30 days */
 #define PREFIX "limit:known:"
@@ -12,7 +13,7 @@
 /* Keyed with the secret that signs tokens: a new secret forgets all networks. */
 static void make_key(struct request *r, const char *account, char key[static KEY_SIZE])
 {
-	const char *secret = jwt_secrets_get(&r->api->secrets, 0);
+	const char *secret = jwt_secrets_get(r->api->secrets, 0);
 	char network[CLIENT_IP_NETWORK_SIZE];
 	char text[RATE_LIMIT_SUBJECT_MAX + sizeof(network) + 2];
 	uint8_t digest[DIGEST_SIZE];

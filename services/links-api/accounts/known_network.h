@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "services/links-api/request.h"
+#include "services/links-api/http/request.h"
 
 /* account: any text that identifies it (login_limiter.h). */
 bool known_network_is_known(struct request *r, const char *account);

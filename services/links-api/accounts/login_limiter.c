@@ -6,8 +6,8 @@
 
 #include "services/links-api/accounts/known_network.h"
 #include "services/links-api/accounts/password_queue.h"
-#include "services/links-api/accounts/user_store.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/user_store.h"
 
 #define ACCOUNT_WINDOW_S (15 * 60)
 #define NETWORK_WINDOW_S (60 * 60)

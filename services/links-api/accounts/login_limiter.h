@@ -14,8 +14,8 @@
 
 #include "lib/base/digest.h"
 #include "lib/base/err.h"
-#include "services/links-api/rate_limit.h"
-#include "services/links-api/request.h"
+#include "services/links-api/http/rate_limit.h"
+#include "services/links-api/http/request.h"
 
 #define LOGIN_LIMITER_RULES_MAX 3
 

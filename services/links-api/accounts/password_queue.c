@@ -1,6 +1,6 @@
 #include "services/links-api/accounts/password_queue.h"
 
-#include "services/links-api/response.h"
+#include "services/links-api/http/response.h"
 
 static enum err submit(const struct api *api, enum password_queue_kind kind, worker_pool_job job,
                        void *arg)

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "lib/base/worker_pool.h"
-#include "services/links-api/request.h"
+#include "services/links-api/http/request.h"
 
 enum password_queue_kind {
 	PASSWORD_QUEUE_REGISTRATION,

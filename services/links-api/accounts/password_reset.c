@@ -8,13 +8,13 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/session_store.h"
-#include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_queue.h"
-#include "services/links-api/accounts/user_store.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/session_store.h"
+#include "services/links-api/identity/user_store.h"
 
 #define TOKEN_PREFIX "wmr_"
 #define TOKEN_RANDOM_LENGTH 43 /* drawn from 62 characters: 256 bits */
@@ -44,8 +44,8 @@ static enum err create_on(void *ctx, struct pg_conn *conn)
 	if (err == OK)
 		err = user_store_set_reset(conn, c->id, c->token_hash, PASSWORD_RESET_LIFETIME_S,
 		                           &c->expires_at_us);
-	return err == OK ? request_audit(c->request, conn, "user.password_reset_create",
-	                                 AUDIT_STORE_USER, c->id, NULL)
+	return err == OK ? audit_store_record(c->request, conn, "user.password_reset_create",
+	                                      AUDIT_STORE_USER, c->id, NULL)
 	                 : err;
 }
 
@@ -119,7 +119,8 @@ static enum err use_on(void *ctx, struct pg_conn *conn)
 	if (err != OK)
 		return err;
 	u->request->user_id = id;
-	return request_audit(u->request, conn, "user.password_reset", AUDIT_STORE_USER, id, NULL);
+	return audit_store_record(u->request, conn, "user.password_reset", AUDIT_STORE_USER, id,
+	                          NULL);
 }
 
 static void respond(struct request *r, enum err err)

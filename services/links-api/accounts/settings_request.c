@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "services/links-api/member.h"
+#include "services/links-api/http/member.h"
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -9,7 +9,7 @@
 
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/identity/user_store.h"
 
 struct settings_change {
 	bool has_name, has_tz, has_locale, has_theme;

@@ -6,7 +6,7 @@
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_JSON_H
 
 #include "lib/json/json.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/identity/user_store.h"
 
 /* Returns {"user": {…}}. The caller owns it. */
 struct json *user_json_new(const struct user *user);

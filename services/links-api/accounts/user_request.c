@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "services/links-api/member.h"
+#include "services/links-api/http/member.h"
 
 static void read_blocked(const struct json *object, struct user_change *out,
                          struct http_problem_fields *wrong)

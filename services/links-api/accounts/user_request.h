@@ -7,7 +7,7 @@
 
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/identity/user_store.h"
 
 #define USER_REQUEST_LINKS_PER_DAY_MAX INT64_C(1000000000)
 

@@ -1,10 +1,10 @@
 #include "services/links-api/destinations/host_handlers.h"
 
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/destinations/host_request.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/audit_store.h"
 
 static struct json *host_json(const struct blocked_host *host)
 {
@@ -69,8 +69,8 @@ static enum err audit(const struct host_change *host_change, struct pg_conn *con
 	json_set_bool(details, "with_subdomains", host_change->host->with_subdomains);
 	if (host_change->host->reason[0] != '\0')
 		json_set_text(details, "reason", host_change->host->reason);
-	enum err err = request_audit(host_change->request, conn, action, AUDIT_STORE_HOST,
-	                             host_change->host->id, details);
+	enum err err = audit_store_record(host_change->request, conn, action, AUDIT_STORE_HOST,
+	                                  host_change->host->id, details);
 	json_free(details);
 	return err;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "services/links-api/destinations/destination_host.h"
-#include "services/links-api/member.h"
+#include "services/links-api/http/member.h"
 
 /* The host in a URL, or before a port or path. ERR_INVALID: there is none that is certain. */
 static enum err parse_host_within(const char *text, struct destination_host *out)

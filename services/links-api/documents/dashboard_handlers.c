@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "services/links-api/documents/web_files.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/response.h"
 
 #define ROOT "/app/"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "services/links-api/documents/document.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/response.h"
 
 /*
  * Public and cacheable, but revalidated each time: a new version of the program has new documents.

@@ -7,8 +7,8 @@
 #include "lib/base/mem.h"
 #include "services/links-api/health/health_json.h"
 #include "services/links-api/health/health_monitor.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/outbox/outbox_relay.h"
-#include "services/links-api/response.h"
 
 #define SELF "links-api"
 

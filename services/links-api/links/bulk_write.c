@@ -6,14 +6,14 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/http/member.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
-#include "services/links-api/member.h"
-#include "services/links-api/response.h"
 
 #define NO_LINK_ID INT64_C(-1)
 /*
@@ -79,7 +79,7 @@ static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind,
 	else if (kind == BULK_WRITE_SYNC && !json_get(value, "original_url"))
 		http_problem_add_field(&wrong, "/claim_token", "required",
 		                       "claim_token or original_url is required");
-	else if (link_request_read(value, LINK_REQUEST_CREATE, &r->api->base, request_now_us(r),
+	else if (link_request_read(value, LINK_REQUEST_CREATE, r->api->base, request_now_us(r),
 	                           &item->input, &wrong) == OK)
 		item->creation.requested = link_request_new_link(&item->input, r->user_id);
 	if (wrong.count > 0)
@@ -326,7 +326,7 @@ static struct json *result_of(const struct bulk_write *bulk, size_t index, int64
 	if (bulk_create_has_link(item))
 		json_set(result, "link",
 		         link_json_new(&item->link, &bulk->statistics[index], &bulk->checks[index],
-		                       bulk->notes[index], &bulk->request->api->base, now_us));
+		                       bulk->notes[index], bulk->request->api->base, now_us));
 	else
 		json_set(result, "problem",
 		         item->problem ? json_share(item->problem) : problem_of(bulk, item));

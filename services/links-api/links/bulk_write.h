@@ -11,8 +11,8 @@
 
 #include "lib/json/json.h"
 #include "lib/postgres/pg_conn.h"
+#include "services/links-api/http/request.h"
 #include "services/links-api/links/link_quota.h"
-#include "services/links-api/request.h"
 
 enum bulk_write_kind {
 	BULK_WRITE_CREATE, /* items are bodies of POST /api/links */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/response.h"
 
 /* What a row takes beside its response and slugs: hashes, time, index entries. */
 #define ROW_BYTES 256

@@ -23,9 +23,9 @@
 
 #include "lib/base/aead.h"
 #include "lib/base/digest.h"
+#include "services/links-api/http/request.h"
 #include "services/links-api/links/idempotency_store.h"
 #include "services/links-api/links/stored_response.h"
-#include "services/links-api/request.h"
 
 #define IDEMPOTENCY_KEY_MAX 255
 

@@ -4,8 +4,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/links/link_cache_update.h"
-#include "services/links-api/response.h"
 
 #define TRIES_MAX 5
 

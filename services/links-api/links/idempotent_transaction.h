@@ -22,9 +22,9 @@
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENT_TRANSACTION_H
 
 #include "lib/postgres/pg_conn.h"
+#include "services/links-api/http/request.h"
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/stored_response.h"
-#include "services/links-api/request.h"
 
 struct idempotent_transaction {
 	struct request *request;

@@ -1,7 +1,7 @@
 #include "services/links-api/links/link_audit.h"
 
 #include "lib/links/link_store.h"
-#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/identity/audit_store.h"
 
 static const char *const actions[] = {
 	[LINK_CHANGE_CREATED] = "link.create",   [LINK_CHANGE_UPDATED] = "link.update",
@@ -24,8 +24,8 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 	json_set_int(details, "version", link->entry.version);
 	if (link->owner_id)
 		json_set_int(details, "owner_id", link->owner_id);
-	enum err err = request_audit(r, conn, link_audit_action(change), LINK_AUDIT_SUBJECT,
-	                             link->entry.id, details);
+	enum err err = audit_store_record(r, conn, link_audit_action(change), LINK_AUDIT_SUBJECT,
+	                                  link->entry.id, details);
 	json_free(details);
 	return err;
 }
@@ -55,10 +55,10 @@ enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum
 	if (bulk->count == 0)
 		return OK;
 	if (bulk->count == 1)
-		return request_audit(r, conn, action, LINK_AUDIT_SUBJECT, bulk->ids[0], NULL);
+		return audit_store_record(r, conn, action, LINK_AUDIT_SUBJECT, bulk->ids[0], NULL);
 	struct json *details = link_audit_bulk_details(bulk);
 	int64_t owner = owner_id == LINK_STORE_ANY_OWNER ? 0 : owner_id;
-	enum err err = request_audit(r, conn, action, AUDIT_STORE_USER, owner, details);
+	enum err err = audit_store_record(r, conn, action, AUDIT_STORE_USER, owner, details);
 	json_free(details);
 	return err;
 }

@@ -7,7 +7,7 @@
 
 #include "lib/json/json.h"
 #include "lib/links/link.h"
-#include "services/links-api/request.h"
+#include "services/links-api/http/request.h"
 
 #define LINK_AUDIT_SUBJECT "link"
 

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/access/account_rate.h"
+#include "services/links-api/http/member.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/account_rate.h"
 #include "services/links-api/links/bulk_write.h"
 #include "services/links-api/links/idempotent_transaction.h"
 #include "services/links-api/links/link_cache_update.h"
-#include "services/links-api/member.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
 
 static const struct json *items_of(const struct json *body, size_t max,
                                    struct http_problem_fields *wrong)

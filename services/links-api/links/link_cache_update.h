@@ -17,7 +17,7 @@
 
 #include "lib/links/link.h"
 #include "lib/links/link_cache.h"
-#include "services/links-api/api.h"
+#include "services/links-api/http/api.h"
 
 /*
  * Call after the commit that also wrote the change to the outbox. place: reserved before that

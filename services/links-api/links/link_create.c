@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/idempotent_transaction.h"
@@ -16,8 +18,6 @@
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/slug_allocator.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
 
 #define ANONYMOUS_WINDOW_S 3600
 
@@ -57,7 +57,7 @@ static struct creation *creation_new(struct request *r, enum link_request_kind k
 		return NULL;
 	struct creation *c = mem_zero(sizeof(*c));
 	c->request = r;
-	enum err err = link_request_read(body, kind, &r->api->base, request_now_us(r), &c->input,
+	enum err err = link_request_read(body, kind, r->api->base, request_now_us(r), &c->input,
 	                                 &c->invalid_fields);
 	c->is_invalid = err != OK;
 	json_free(body);
@@ -129,7 +129,7 @@ static void set_headers(const struct creation *c, struct stored_response *respon
 		snprintf(response->location, sizeof(response->location), "/api/links/%" PRId64,
 		         entry->id);
 	else
-		public_base_short_url(&r->api->base, entry->slug, response->location);
+		public_base_short_url(r->api->base, entry->slug, response->location);
 	etag_format(entry->version, response->etag);
 }
 
@@ -140,7 +140,7 @@ static enum err build_response(const struct creation *c, const char *claim_token
 	const struct request *r = c->request;
 	struct json *body = json_new_object();
 	json_set(body, "link",
-	         link_json_new(&c->link, &c->statistics, &c->check, c->notes, &r->api->base,
+	         link_json_new(&c->link, &c->statistics, &c->check, c->notes, r->api->base,
 	                       request_now_us(r)));
 	if (claim_token)
 		json_set_text(body, "claim_token", claim_token);

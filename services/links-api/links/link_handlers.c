@@ -8,7 +8,9 @@
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -16,8 +18,6 @@
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
 
 /* --- one link --- */
 
@@ -46,7 +46,7 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 		return response_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
 	json_set(answer, "link",
-	         link_json_new(&s->link, &s->statistics, &s->check, s->notes, &r->api->base,
+	         link_json_new(&s->link, &s->statistics, &s->check, s->notes, r->api->base,
 	                       request_now_us(r)));
 	return response_json(r, 200, answer);
 }
@@ -275,8 +275,8 @@ static struct link_request *read_changes(struct request *r)
 		return NULL;
 	struct link_request *changes = mem_zero(sizeof(*changes));
 	struct http_problem_fields wrong = { 0 };
-	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base,
-	                                 request_now_us(r), changes, &wrong);
+	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, r->api->base, request_now_us(r),
+	                                 changes, &wrong);
 	json_free(body);
 	if (err == OK)
 		return changes;

@@ -6,10 +6,10 @@
 #include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/http/pagination.h"
+#include "services/links-api/http/query_params.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/links/link_history_store.h"
-#include "services/links-api/pagination.h"
-#include "services/links-api/query_params.h"
-#include "services/links-api/response.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100

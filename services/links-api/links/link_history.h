@@ -6,7 +6,7 @@
 
 #include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/request.h"
+#include "services/links-api/http/request.h"
 
 /*
  * Names the caller as the author of the changes of links in this transaction. Call it before the

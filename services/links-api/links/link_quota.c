@@ -1,6 +1,6 @@
 #include "services/links-api/links/link_quota.h"
 
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_quota_store.h"
 
 #define WINDOW_S 86400

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/rate_limit.h"
-#include "services/links-api/request.h"
+#include "services/links-api/http/rate_limit.h"
+#include "services/links-api/http/request.h"
 
 struct link_quota {
 	struct rate_limit_rule rule; /* max 0 = no limit */

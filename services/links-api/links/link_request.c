@@ -9,10 +9,10 @@
 #include "lib/base/timestamp.h"
 #include "lib/links/host_guard.h"
 #include "services/links-api/destinations/destination.h"
+#include "services/links-api/http/member.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/reserved_slugs.h"
-#include "services/links-api/member.h"
-#include "services/links-api/tags/tag_request.h"
+#include "services/links-api/links/tag_request.h"
 
 #define DEFAULT_REDIRECT_STATUS 302
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "lib/links/link_bulk_store.h"
+#include "services/links-api/links/link_bulk_store.h"
 
 #define SLUG_ALLOCATOR_LENGTH_MAX 12
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/number.h"
-#include "services/links-api/response.h"
+#include "services/links-api/http/response.h"
 
 /* Serialized form: three lines (status, Location, ETag), then the body. */
 #define LINES 3

@@ -9,8 +9,8 @@
 #include "lib/base/strbuf.h"
 #include "lib/json/json.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/http/request.h"
 #include "services/links-api/links/etag.h"
-#include "services/links-api/request.h"
 
 #define STORED_RESPONSE_LOCATION_SIZE (PUBLIC_BASE_SHORT_URL_SIZE + 32)
 /*

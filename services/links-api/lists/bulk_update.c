@@ -5,16 +5,16 @@
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/account_rate.h"
+#include "services/links-api/http/member.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/account_rate.h"
 #include "services/links-api/links/bulk_update_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/lists/link_list_store.h"
-#include "services/links-api/member.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
 
 /* One request: its input and its results. */
 struct bulk_update {
@@ -67,8 +67,8 @@ static bool read_edit(struct bulk_update *update, struct http_problem_fields *wr
 	struct json *body = request_body_read(r);
 	if (!body)
 		return false;
-	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base,
-	                                 request_now_us(r), &update->edit, wrong);
+	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, r->api->base, request_now_us(r),
+	                                 &update->edit, wrong);
 	reject_members(body, wrong);
 	json_free(body);
 	if (err == OK && update->edit.members == 0)

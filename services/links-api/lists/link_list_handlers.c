@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/http/pagination.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
-#include "services/links-api/pagination.h"
-#include "services/links-api/response.h"
 
 /* One request: its parameters and the page found. */
 struct page {
@@ -93,7 +93,7 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 	for (size_t i = 0; i < page->list.count; i++)
 		json_append(links,
 		            link_json_new(&page->links[i], &page->statistics[i], &page->checks[i],
-		                          page->notes[i], &r->api->base, request_now_us(r)));
+		                          page->notes[i], r->api->base, request_now_us(r)));
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", page_json(page));
@@ -130,7 +130,7 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 		return response_invalid_fields(r, &wrong);
 	if (!request_may_access_links_of(r, page->params.owner_id))
 		return response_other_owner(r);
-	search_slug_of_short_link(&r->api->base, page->params.q);
+	search_slug_of_short_link(r->api->base, page->params.q);
 	page_make_room(page);
 	enum err err = read_page(r, page);
 	return err == OK ? answer_page(r, page) : answer_error(r, &page->params, err);

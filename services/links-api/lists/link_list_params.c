@@ -11,8 +11,8 @@
 #include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/member.h"
-#include "services/links-api/query_params.h"
+#include "services/links-api/http/member.h"
+#include "services/links-api/http/query_params.h"
 
 #define NAME_SIZE 64
 #define VALUE_SIZE (NQL_BYTES_MAX + 1)

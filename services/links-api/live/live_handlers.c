@@ -1,8 +1,8 @@
 #include "services/links-api/live/live_handlers.h"
 
+#include "services/links-api/http/media_type.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/live/live_feed.h"
-#include "services/links-api/media_type.h"
-#include "services/links-api/response.h"
 
 #define MEDIA_TYPE "text/event-stream"
 

@@ -4,10 +4,11 @@
 
 #include "lib/base/digest.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/http/media_type.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/links/etag.h"
-#include "services/links-api/media_type.h"
 #include "services/links-api/qr/qr_params.h"
-#include "services/links-api/response.h"
 
 #define IMAGE_BYTES_MAX (1024 * 1024)
 #define ETAG_BYTES 12 /* of the image's digest */
@@ -118,7 +119,7 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	struct qr_code code;
-	public_base_short_url(&r->api->base, link.entry.slug, short_url);
+	public_base_short_url(r->api->base, link.entry.slug, short_url);
 	if (qr_code_encode(short_url, &code) != OK)
 		return response_failure(r, ERR_INTERNAL);
 	enum http_progress progress = draw(r, &query, &code);

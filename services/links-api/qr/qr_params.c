@@ -5,7 +5,7 @@
 
 #include "lib/base/number.h"
 #include "lib/http/http_query.h"
-#include "services/links-api/member.h"
+#include "services/links-api/http/member.h"
 
 #define NAME_SIZE 64
 #define VALUE_SIZE 24

@@ -6,17 +6,17 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/access/account_rate.h"
-#include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/account_rate.h"
+#include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/bulk_update_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_history.h"
-#include "services/links-api/request_body.h"
-#include "services/links-api/response.h"
-#include "services/links-api/tags/tag_request.h"
+#include "services/links-api/links/tag_request.h"
 #include "services/links-api/tags/tag_store.h"
 
 #define PATH_PREFIX "/api/tags/"
@@ -136,8 +136,8 @@ static enum err audit(const struct tag_change *change, struct pg_conn *conn)
 		json_set_text(details, "new_name", change->edit.name);
 	if (change->edit.has_color)
 		json_set_text(details, "color", change->edit.color);
-	enum err err = request_audit(r, conn, change->is_removal ? "tag.delete" : "tag.update",
-	                             AUDIT_STORE_USER, r->user_id, details);
+	enum err err = audit_store_record(r, conn, change->is_removal ? "tag.delete" : "tag.update",
+	                                  AUDIT_STORE_USER, r->user_id, details);
 	json_free(details);
 	return err;
 }

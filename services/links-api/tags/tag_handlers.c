@@ -4,9 +4,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/clicks/statistics_store.h"
-#include "services/links-api/request.h"
-#include "services/links-api/response.h"
-#include "services/links-api/stats/stats_json.h"
+#include "services/links-api/http/request.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/statistics/stats_json.h"
 #include "services/links-api/tags/tag_store.h"
 
 #define TAGS_MAX 1000

@@ -11,7 +11,7 @@
 
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/tags/tag_request.h"
+#include "services/links-api/links/tag_request.h"
 
 struct tag_count {
 	char name[LINK_TAG_SIZE];

@@ -6,7 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "services/redirector/cache/memory_shard.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 
 #define SHARDS_MAX 64
 #define SHARD_BYTES_MIN ((size_t)1024 * 1024)

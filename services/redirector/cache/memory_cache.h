@@ -28,8 +28,8 @@
 #include "lib/base/err.h"
 #include "lib/links/link.h"
 #include "services/redirector/cache/memory_shard.h"
-#include "services/redirector/feed/recent_changes.h"
-#include "services/redirector/feed/watermark_tracker.h"
+#include "services/redirector/cache/recent_changes.h"
+#include "services/redirector/cache/watermark_tracker.h"
 
 struct memory_cache;
 

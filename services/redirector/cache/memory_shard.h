@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "services/redirector/cache/memory_link.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 
 struct memory_shard;
 

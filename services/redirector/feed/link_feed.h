@@ -24,9 +24,9 @@
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link_cache.h"
 #include "services/redirector/cache/memory_cache.h"
+#include "services/redirector/cache/recent_changes.h"
+#include "services/redirector/cache/watermark_tracker.h"
 #include "services/redirector/feed/corrected_clock.h"
-#include "services/redirector/feed/recent_changes.h"
-#include "services/redirector/feed/watermark_tracker.h"
 #include "services/redirector/lookup/slug_bloom_filter.h"
 #include "services/redirector/lookup/unknown_slug_limiter.h"
 

@@ -16,7 +16,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/postgres/pg_pool.h"
-#include "services/redirector/feed/watermark_tracker.h"
+#include "services/redirector/cache/watermark_tracker.h"
 #include "services/redirector/lookup/slug_bloom_filter.h"
 #include "services/redirector/lookup/unknown_slug_limiter.h"
 

@@ -34,7 +34,7 @@
 #include "lib/links/link_cache.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/redirector/cache/memory_cache.h"
-#include "services/redirector/feed/recent_changes.h"
+#include "services/redirector/cache/recent_changes.h"
 #include "services/redirector/lookup/pending_lookups.h"
 #include "services/redirector/lookup/unknown_slug_limiter.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 
 /* Lookups last milliseconds, so buckets stay short even with thousands of them. */
 #define BUCKETS 1024

@@ -5,7 +5,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 
 #define SLOTS 65536
 #define FINGERPRINT_MASK UINT64_C(0xffffffff00000000)

@@ -24,7 +24,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
-#include "services/redirector/feed/watermark_tracker.h"
+#include "services/redirector/cache/watermark_tracker.h"
 #include "services/redirector/lookup/slug_bloom_filter.h"
 
 /* How much the clocks of this machine and of PostgreSQL may differ. */

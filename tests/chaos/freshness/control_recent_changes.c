@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define recent_changes_start_fill recent_changes_start_fill_if_unchanged
-#include "services/redirector/feed/recent_changes.c" // NOLINT(bugprone-suspicious-include)
+#include "services/redirector/cache/recent_changes.c" // NOLINT(bugprone-suspicious-include)
 #undef recent_changes_start_fill
 
 bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len,

@@ -5,7 +5,7 @@
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 #include "tests/support/test_database.h"
 
 #define JANITOR_FIXTURE_DAY 20000      /* 2024-10-04; the clock starts at noon */

@@ -6,7 +6,7 @@
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_FIXTURE_H
 
-#include "services/janitor/run.h"
+#include "services/janitor/tasks/run.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/integration/analytics-consumer/partition_owner.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/identity/audit_store.h"
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/janitor/config.h"
+#include "services/janitor/tasks/config.h"
 #include "tests/support/test.h"
 
 #define PROBLEMS_MAX 4096

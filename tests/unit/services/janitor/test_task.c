@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/janitor/task.h"
+#include "services/janitor/tasks/task.h"
 #include "tests/support/test.h"
 
 #define NOON_US (20000 * CLOCK_US_PER_DAY + 12 * CLOCK_US_PER_HOUR)

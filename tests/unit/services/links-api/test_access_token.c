@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/links-api/access/access_token.h"
+#include "services/links-api/identity/access_token.h"
 #include "tests/support/test.h"
 #include "tests/unit/services/links-api/token_forge.h"
 

@@ -1,8 +1,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "services/links-api/access/api_key.h"
-#include "services/links-api/access/scope.h"
+#include "services/links-api/identity/api_key.h"
+#include "services/links-api/identity/scope.h"
 #include "tests/support/test.h"
 
 TEST_CASE(generates_unique_secrets_that_it_recognizes)

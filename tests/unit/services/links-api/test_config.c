@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/links-api/config.h"
+#include "services/links-api/http/config.h"
 #include "tests/support/test.h"
 
 static struct config config;

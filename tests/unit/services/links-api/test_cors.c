@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/cors.h"
+#include "services/links-api/http/cors.h"
 #include "tests/support/test.h"
 
 TEST_CASE(accepts_origins_in_the_form_browsers_send)

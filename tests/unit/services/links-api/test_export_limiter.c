@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/stats/export_limiter.h"
+#include "services/links-api/statistics/export_limiter.h"
 #include "tests/support/test.h"
 
 TEST_CASE(limits_the_exports_of_one_user_and_allows_more_after_one_ends)

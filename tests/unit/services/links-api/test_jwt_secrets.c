@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/access/jwt_secrets.h"
+#include "services/links-api/identity/jwt_secrets.h"
 #include "tests/support/test.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "services/links-api/local_limiter.h"
+#include "services/links-api/http/local_limiter.h"
 #include "tests/support/test.h"
 
 #define HOUR_S 3600

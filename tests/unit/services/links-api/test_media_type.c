@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/media_type.h"
+#include "services/links-api/http/media_type.h"
 #include "tests/support/test.h"
 
 static const char *const offered[] = { "application/json", "text/csv", "application/x-ndjson" };

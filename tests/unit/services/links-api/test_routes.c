@@ -5,8 +5,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/slug.h"
-#include "services/links-api/access/access_token.h"
-#include "services/links-api/api.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/http/api.h"
+#include "services/links-api/identity/access_token.h"
 #include "services/links-api/routes.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
@@ -117,7 +118,8 @@ static void assert_header(const struct fixture *f, const char *name, const char 
 static void set_base(struct fixture *f, const char *url)
 {
 	const char *reason;
-	assert_int_equal(public_base_init(&f->api->base, url, &reason), OK);
+	assert_int_equal(public_base_init(f->api->base, url, &reason), OK);
+	f->api->is_https = strncmp(url, "https:", 6) == 0;
 }
 
 static bool is_public(const struct http_route *route)

@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/stats/stats_json.h"
+#include "services/links-api/statistics/stats_json.h"
 #include "tests/support/test.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 

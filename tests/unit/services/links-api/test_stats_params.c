@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/stats/stats_params.h"
+#include "services/links-api/statistics/stats_params.h"
 #include "tests/support/test.h"
 
 static struct stats_params params;

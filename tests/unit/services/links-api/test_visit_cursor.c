@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/stats/visit_cursor.h"
+#include "services/links-api/statistics/visit_cursor.h"
 #include "tests/support/test.h"
 
 #define ID "0190a0b0-c0d0-7000-8000-0123456789ab"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/redirector/feed/recent_changes.h"
+#include "services/redirector/cache/recent_changes.h"
 #include "tests/support/test.h"
 
 #define S CLOCK_US_PER_S

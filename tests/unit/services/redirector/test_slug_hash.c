@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/links/slug.h"
-#include "services/redirector/slug_hash.h"
+#include "services/redirector/cache/slug_hash.h"
 #include "tests/support/test.h"
 
 #define SLOTS 1024

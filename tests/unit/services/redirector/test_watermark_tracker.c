@@ -1,7 +1,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "services/redirector/feed/watermark_tracker.h"
+#include "services/redirector/cache/watermark_tracker.h"
 #include "tests/support/test.h"
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)

@@ -1,0 +1,68 @@
+/*
+ * One thread at a time, before threads start. The janitor's settings, read from the environment.
+ * The table in config.c is the source of --help.
+ */
+#ifndef WAYMARK_SERVICES_JANITOR_TASKS_CONFIG_H
+#define WAYMARK_SERVICES_JANITOR_TASKS_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/base/program.h"
+#include "lib/http/http_server.h"
+
+/* When a task runs, and how long its lock lasts. schedule.c has one such row per task. */
+struct task_times {
+	int64_t period_s; /* from the start of a run to the start of the next */
+	int64_t first_delay_s;
+	int64_t after_midnight_s; /* first run at this second of a UTC day, 86400 = midnight; 0 =
+	                             use first_delay_s */
+	int64_t at_least_s; /* how long a complete run keeps the lock, counted from its start */
+	int64_t at_most_s;  /* when the lock of a crashed janitor expires */
+};
+
+struct config {
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	int64_t ops_port;
+	char pg_url[1024];
+	bool pg_pooled; /* through a pooler in transaction mode */
+	int64_t pg_statement_timeout_ms;
+
+	struct task_times expiry;
+	struct task_times partitions;
+	struct task_times salts;
+	struct task_times retention;
+	struct task_times link_lists;
+	struct task_times rollups;
+	struct task_times daily_rollups;
+	struct task_times destinations;
+
+	int64_t expiry_links_per_s; /* 0 = no limit */
+	int64_t expired_grace_s;    /* from marking a link EXPIRED to purging it */
+	int64_t deleted_grace_s;
+	int64_t salts_keep_s; /* after the end of the salt's day */
+	int64_t visit_log_keep_days;
+	int64_t audit_log_entries_max; /* 0 = no limit */
+	int64_t audit_log_keep_days;   /* 0 = forever */
+	int64_t daily_rollups_delay_s; /* after the end of the day */
+	int64_t rollup_hours_keep_days;
+	int64_t clock_skew_max_s; /* 0 = not checked */
+
+	bool destination_checks;
+	int64_t destinations_per_s; /* requests */
+	int64_t destination_recheck_s;
+	int64_t destination_retry_s;
+	char destination_resolvers[256]; /* "" = the system's resolvers */
+
+	int64_t lock_at_least_s;
+	int64_t lock_at_most_s;
+	enum log_level log_level;
+};
+
+extern const struct program config_program;
+
+/* A task's times. LOCK_AT_LEAST_S and LOCK_AT_MOST_S fill in what the task does not set itself. */
+struct task_times config_times(const struct config *config, const struct task_times *own);
+
+#endif

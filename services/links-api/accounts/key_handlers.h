@@ -1,0 +1,22 @@
+/*
+ * HTTP handlers of API keys; ctx is the struct request. Managing keys requires an access token. A
+ * missing key and another user's key get the same 404.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_KEY_HANDLERS_H
+#define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_KEY_HANDLERS_H
+
+#include "lib/http/http_server.h"
+
+/*
+ * POST /api/keys → 201 {key, secret}; the only response with the secret. 400, 409
+ * (API_KEY_STORE_KEYS_MAX)
+ */
+enum http_progress key_handlers_create(void *ctx, struct http_exchange *x);
+
+/* GET /api/keys → 200 {keys} */
+enum http_progress key_handlers_list(void *ctx, struct http_exchange *x);
+
+/* DELETE /api/keys/{id} → 204, 404 */
+enum http_progress key_handlers_delete(void *ctx, struct http_exchange *x);
+
+#endif

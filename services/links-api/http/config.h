@@ -1,0 +1,73 @@
+/*
+ * The settings of links-api. config_program holds the table of environment variables, the --help
+ * text and the checks; it stands in config.c on the top floor, because it uses the checks of other
+ * rooms. Not thread-safe.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_HTTP_CONFIG_H
+#define WAYMARK_SERVICES_LINKS_API_HTTP_CONFIG_H
+
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/base/program.h"
+#include "lib/http/http_server.h"
+#include "lib/kafka/kafka_config.h"
+#include "lib/tracing/tracer.h"
+
+struct config {
+	char http_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	int64_t http_port;
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	int64_t ops_port;
+	int64_t http_loops;
+	int64_t http_workers;
+	int64_t http_heavy_workers;
+	int64_t http_worker_queue;
+	int64_t http_worker_wait_ms;
+	int64_t http_connections;
+	int64_t http_connections_per_ip; /* 0: no limit */
+	int64_t http_bodies_max_bytes;
+	char health_urls[4096]; /* syntax: see health_target.h */
+	int64_t drain_notice_ms;
+	int64_t drain_ms;
+	char pg_url[1024];
+	int64_t pg_connections;
+	int64_t pg_wait_ms; /* for a connection that is free, or new */
+	int64_t pg_statement_timeout_ms;
+	int64_t pg_heavy_connections;
+	int64_t pg_heavy_statement_timeout_ms;
+	char redis_url[512];
+	int64_t redis_connections;
+	int64_t redis_timeout_ms;
+	struct kafka_config kafka;
+	int64_t outbox_low_priority_per_second;
+	char public_base_url[1025];
+	/* One or more: see jwt_secrets.h. */
+	char jwt_secret[4097];
+	char trusted_proxies[2048];
+	char cors_origins[4096]; /* syntax: see cors_init */
+	int64_t password_threads;
+	int64_t password_queue;
+	int64_t password_hash_cost;    /* of bcrypt */
+	int64_t links_per_day;         /* links that a user may create in 24 hours; 0 = no limit */
+	int64_t requests_per_minute;   /* per account; 0 = no limit */
+	int64_t bulk_links_per_minute; /* per account; 0 = no limit */
+	int64_t idempotency_bytes_per_day; /* per account; 0 = no limit */
+	int64_t anonymous_links_per_hour;  /* per network; 0 = no limit */
+	int64_t live_streams, live_streams_per_account, live_stream_s;
+	int64_t accounts_per_hour;          /* per network; 0 = no limit */
+	int64_t login_failures;             /* per account, network and 15 minutes; 0 = no limit */
+	int64_t login_failures_per_account; /* per 15 minutes; 0 = no limit */
+	int64_t login_failures_per_network; /* per hour; 0 = no limit */
+	struct tracer_config tracing;
+	enum log_level log_level;
+	char own_hosts[4096];          /* in addition to the host of PUBLIC_BASE_URL */
+	char reserved_slugs[65536];    /* in addition to those in slug.h */
+	char blocked_hosts_file[1024]; /* "" = none */
+	char allowed_hosts_file[1024];
+	int64_t hosts_check_ms;
+};
+
+extern const struct program config_program;
+
+#endif

@@ -1,0 +1,116 @@
+#include "services/links-api/http/member.h"
+
+#include <string.h>
+
+#include "lib/base/utf8.h"
+
+#define ESCAPED_BYTES_MAX 4
+
+void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE])
+{
+	size_t len = strlen(name);
+	size_t at = 0;
+	out[at++] = '/';
+	for (size_t i = 0; i < len && at + ESCAPED_BYTES_MAX < HTTP_PROBLEM_POINTER_SIZE;) {
+		size_t step = utf8_next(name + i, len - i);
+		if (step == 0)
+			break;
+		if (name[i] == '~' || name[i] == '/') {
+			out[at++] = '~';
+			out[at++] = name[i] == '~' ? '0' : '1';
+		} else {
+			memcpy(out + at, name + i, step);
+			at += step;
+		}
+		i += step;
+	}
+	out[at] = '\0';
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
+                           struct http_problem_fields *wrong)
+{
+	const char *name;
+	struct json *value;
+	for (size_t at = 0; (at = json_next(object, at, &name, &value));) {
+		if (is_among(name, names, count))
+			continue;
+		char pointer[HTTP_PROBLEM_POINTER_SIZE];
+		member_pointer(name, pointer);
+		http_problem_add_field(wrong, pointer, "unknown", "unknown field");
+	}
+}
+
+const char *member_text(const struct json *value, const char *pointer,
+                        struct http_problem_fields *wrong)
+{
+	if (json_type(value) == JSON_TEXT)
+		return json_text(value, NULL);
+	http_problem_add_field(wrong, pointer, "type", "must be a string");
+	return NULL;
+}
+
+const char *member_text_of(const struct json *object, const char *name, bool required,
+                           struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	member_pointer(name, pointer);
+	const struct json *value = json_get(object, name);
+	if (value)
+		return member_text(value, pointer, wrong);
+	if (required)
+		http_problem_add_field(wrong, pointer, "required", "is required");
+	return NULL;
+}
+
+/* allowed: control characters that are. */
+static bool is_without_control(const char *text, const char *allowed, const char *pointer,
+                               struct http_problem_fields *wrong)
+{
+	size_t len = strlen(text);
+	for (size_t i = 0; i < len; i += utf8_next(text + i, len - i)) {
+		if (utf8_is_control(text + i) && !strchr(allowed, text[i])) {
+			http_problem_add_field(wrong, pointer, "control-character",
+			                       "contains a control character");
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool has_length(const char *text, size_t min, size_t max, const char *pointer,
+                       struct http_problem_fields *wrong)
+{
+	size_t chars = utf8_length(text, strlen(text));
+	if (chars >= min && chars <= max)
+		return true;
+	if (min == 0)
+		http_problem_add_field(wrong, pointer, "too-long",
+		                       "must have at most %zu characters", max);
+	else
+		http_problem_add_field(wrong, pointer, "length", "must have %zu to %zu characters",
+		                       min, max);
+	return false;
+}
+
+bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong)
+{
+	return is_without_control(text, "", pointer, wrong) &&
+	       has_length(text, min, max, pointer, wrong);
+}
+
+bool member_is_text(const char *text, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong)
+{
+	return is_without_control(text, "\t\n\r", pointer, wrong) &&
+	       has_length(text, 0, max, pointer, wrong);
+}

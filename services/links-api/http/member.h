@@ -1,0 +1,42 @@
+/*
+ * Validates the members of a JSON request body. Each problem is added to a list of invalid fields,
+ * so that one response names all of them. Pure.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_HTTP_MEMBER_H
+#define WAYMARK_SERVICES_LINKS_API_HTTP_MEMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
+
+/* Writes "/" and the escaped name (JSON Pointer, RFC 6901). Truncates a name that does not fit. */
+void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]);
+
+/* Reports every member of object whose name is not in names. */
+void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
+                           struct http_problem_fields *wrong);
+
+/*
+ * Returns the string, borrowed from value. If value is not a string, reports it at pointer and
+ * returns NULL.
+ */
+const char *member_text(const struct json *value, const char *pointer,
+                        struct http_problem_fields *wrong);
+
+/*
+ * Returns the string member of object, or NULL. Reports a missing member only if it is required,
+ * and a member that is not a string always.
+ */
+const char *member_text_of(const struct json *object, const char *name, bool required,
+                           struct http_problem_fields *wrong);
+
+/* True if text has min to max characters and no control character; otherwise reports it. */
+bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong);
+/* As member_is_line with at most max characters; line breaks and tabs are allowed. */
+bool member_is_text(const char *text, size_t max, const char *pointer,
+                    struct http_problem_fields *wrong);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * One API request: the caller, the matched route and the body. Handlers receive it as ctx. Not
+ * thread-safe: one thread at a time per exchange.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_HTTP_REQUEST_H
+#define WAYMARK_SERVICES_LINKS_API_HTTP_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/digest.h"
+#include "lib/base/entropy.h"
+#include "lib/http/http_router.h"
+#include "lib/http/http_server.h"
+#include "lib/json/json.h"
+#include "services/links-api/http/api.h"
+
+struct share;
+
+enum request_auth {
+	REQUEST_AUTH_VALID,
+	REQUEST_AUTH_MISSING,
+	REQUEST_AUTH_INVALID,
+	REQUEST_AUTH_BLOCKED,    /* by an administrator */
+	REQUEST_AUTH_CROSS_SITE, /* a session, and another site may have sent the request */
+};
+
+enum request_credentials_kind {
+	REQUEST_ACCESS_TOKEN,
+	REQUEST_API_KEY,
+	REQUEST_SESSION,
+	REQUEST_SHARE,
+};
+
+/* The credentials that a request carries, before the database confirms them. */
+struct request_credentials {
+	enum request_credentials_kind kind;
+	int64_t user_id, generation;           /* of an access token */
+	int64_t share_id;                      /* of the access token of a share */
+	char token_id[ENTROPY_UUID_TEXT_SIZE]; /* "" = an API key */
+	uint8_t hash[DIGEST_SIZE];             /* of an API key or of a session */
+};
+
+struct request {
+	const struct api *api;
+	struct http_exchange *exchange;
+	struct http_match match; /* route is NULL if no route matched */
+	int64_t user_id;         /* 0 = anonymous, or not authenticated yet */
+	int64_t key_id;          /* the API key that was used; 0 = an access token or a session */
+	int64_t session_id;      /* 0 = an access token or an API key */
+	bool has_admin_role;     /* user_id */
+	unsigned scopes;         /* SCOPE_…; access tokens and sessions have all of them */
+	struct share *share;     /* what the reader of a share may see; NULL = no share */
+	struct request_credentials credentials;
+	bool is_authorized;  /* the database has confirmed the credentials and the permission */
+	bool is_heavy;       /* runs on a heavy worker */
+	void *handler_state; /* owned by the handler until the exchange ends; NULL = none */
+	void (*release_handler_state)(void *handler_state);
+};
+
+/* The request belongs to the exchange and ends with it. */
+struct request *request_new(const struct api *api, struct http_exchange *x);
+
+int64_t request_now_us(const struct request *r);
+
+/*
+ * The connections for the handler's statements: those with short timeouts if the request runs on a
+ * heavy worker, so that statements that take long never keep others waiting.
+ */
+struct pg_pool *request_pg(const struct request *r);
+
+/*
+ * Sets for whom workers and memory are shared fairly: the client's network, or the account once it
+ * is known.
+ */
+void request_set_flow(const struct request *r, int64_t user_id);
+
+/*
+ * The flow of all readers of an account's shares together. It is not the account's own: many
+ * readers delay neither their owner nor other accounts.
+ */
+void request_set_readers_flow(const struct request *r, int64_t owner_id);
+
+/*
+ * True for an access token or a session of an administrator. API keys never have administrator
+ * rights: they act for the links of their owner only.
+ */
+bool request_is_admin(const struct request *r);
+
+/* True if the caller may list and change the links of this owner (LINK_STORE_ANY_OWNER: of all). */
+bool request_may_access_links_of(const struct request *r, int64_t owner_id);
+
+/* Owner filter for link_store: the caller's id, or LINK_STORE_ANY_OWNER for an administrator. */
+int64_t request_owner(const struct request *r);
+
+/* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
+int64_t request_path_id(const struct request *r);
+
+/*
+ * Writes the client's network ("203.0.113.0/24"), or "unknown" if a trusted proxy did not forward
+ * the address.
+ */
+void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE]);
+
+#endif

@@ -1,0 +1,238 @@
+#include "services/links-api/http/response.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/base/number.h"
+#include "lib/base/strbuf.h"
+#include "services/links-api/http/media_type.h"
+
+/* A page of 100 links with the longest URLs, titles and tags takes less than 2 MiB. */
+#define BODY_BYTES_MAX (4 * 1024 * 1024)
+#define HEADER_SIZE 96
+#define SPAN_SIZE 48
+#define NAMED_FIELDS_MAX 3
+
+static void add_header(struct request *r, const char *name, const char *value)
+{
+	if (http_exchange_add_header(r->exchange, name, value) != OK)
+		log_error(r->api->log, "header_refused", LOG_TEXT("name", name),
+		          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)));
+}
+
+bool response_accepts_json(struct request *r)
+{
+	static const char *const json[] = { "application/json" };
+	size_t chosen;
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1,
+	                      &chosen) == OK)
+		return true;
+	response_problem(
+		r, 406, NULL,
+		"This endpoint responds with application/json, which the Accept header excludes.");
+	return false;
+}
+
+static bool is_read(const struct request *r)
+{
+	enum http_method method = http_exchange_method(r->exchange);
+	return method == HTTP_GET || method == HTTP_HEAD;
+}
+
+enum http_progress response_json(struct request *r, unsigned status, struct json *body)
+{
+	if (is_read(r) && !response_accepts_json(r)) {
+		json_free(body);
+		return HTTP_COMPLETE;
+	}
+	struct strbuf text;
+	strbuf_init(&text, BODY_BYTES_MAX);
+	json_write(body, &text);
+	json_free(body);
+	http_exchange_set_status(r->exchange, status);
+	http_exchange_set_body(r->exchange, "application/json", text.data, text.len);
+	bool fits = strbuf_status(&text) == OK;
+	strbuf_clear(&text);
+	return fits ? HTTP_COMPLETE : response_failure(r, ERR_INTERNAL);
+}
+
+enum http_progress response_no_content(struct request *r)
+{
+	http_exchange_set_status(r->exchange, 204);
+	return HTTP_COMPLETE;
+}
+
+enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
+                                    const char *detail)
+{
+	return http_problem_respond(r->exchange, status, kind, detail, NULL);
+}
+
+void response_fields_detail(const struct http_problem_fields *fields,
+                            char out[static RESPONSE_DETAIL_SIZE])
+{
+	size_t len = (size_t)snprintf(out, RESPONSE_DETAIL_SIZE, "Invalid request: ");
+	size_t named = fields->count < NAMED_FIELDS_MAX ? fields->count : NAMED_FIELDS_MAX;
+	for (size_t i = 0; i < named; i++) {
+		const char *pointer = fields->field[i].pointer;
+		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "%s%s%s%s",
+		                        i > 0 ? "; " : "", *pointer ? pointer + 1 : "",
+		                        *pointer ? ": " : "", fields->field[i].detail);
+	}
+	if (fields->count > named)
+		len += (size_t)snprintf(out + len, RESPONSE_DETAIL_SIZE - len, "; and %zu more",
+		                        fields->count - named);
+	snprintf(out + len, RESPONSE_DETAIL_SIZE - len, ".");
+}
+
+enum http_progress response_invalid_fields(struct request *r,
+                                           const struct http_problem_fields *fields)
+{
+	char detail[RESPONSE_DETAIL_SIZE];
+	response_fields_detail(fields, detail);
+	return http_problem_respond(r->exchange, 400, "validation", detail, fields);
+}
+
+enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer,
+                                     const char *detail)
+{
+	return response_conflict_of(r, kind, pointer, kind, detail);
+}
+
+enum http_progress response_conflict_of(struct request *r, const char *kind, const char *pointer,
+                                        const char *code, const char *detail)
+{
+	struct http_problem_fields fields = { 0 };
+	http_problem_add_field(&fields, pointer, code, "%s", detail);
+	char sentence[RESPONSE_DETAIL_SIZE];
+	if (*detail && detail[strlen(detail) - 1] == '.')
+		snprintf(sentence, sizeof(sentence), "%s", detail);
+	else
+		snprintf(sentence, sizeof(sentence), "Conflict: %s%s%s.",
+		         *pointer ? pointer + 1 : "", *pointer ? " " : "", detail);
+	return http_problem_respond(r->exchange, 409, kind, sentence, &fields);
+}
+
+enum http_progress response_unauthorized(struct request *r, enum request_auth login)
+{
+	static const char missing[] = "Authentication required. Send Authorization: Bearer <access "
+				      "token or API key>, or X-Api-Key: <API key>.";
+	static const char *const bad[] = {
+		[REQUEST_ACCESS_TOKEN] = "The access token is invalid or has expired. That of a "
+					 "share is for /api/shared only.",
+		[REQUEST_API_KEY] =
+			"The API key is invalid or has expired. X-Api-Key takes API keys only; "
+			"send access tokens as Authorization: Bearer.",
+		[REQUEST_SESSION] = "The session is invalid or has expired.",
+		[REQUEST_SHARE] = "The access token of the share is invalid or has expired, or the "
+				  "share has ended. POST /api/shared/access gives a new one.",
+	};
+	bool is_bad = login == REQUEST_AUTH_INVALID;
+	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
+	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
+	                                      : "Bearer realm=\"waymark\"");
+	return response_problem(r, 401, NULL, is_bad ? bad[r->credentials.kind] : missing);
+}
+
+enum http_progress response_other_owner(struct request *r)
+{
+	return response_problem(
+		r, 403, "forbidden",
+		r->key_id ? "An API key is limited to the links of its account. An administrator's "
+			    "access token can access links of other users."
+			  : "Only administrators can access links of other users.");
+}
+
+enum http_progress response_not_found(struct request *r)
+{
+	return response_problem(r, 404, NULL, "Resource not found.");
+}
+
+enum http_progress response_link_not_found(struct request *r, bool is_deleted)
+{
+	if (!is_deleted)
+		return response_not_found(r);
+	return response_problem(
+		r, 404, NULL,
+		"The link is deleted. POST /api/links/{id}/restore restores it until it is purged.");
+}
+
+void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
+                        const struct rate_limit_state *state)
+{
+	char value[HEADER_SIZE];
+	if (rule->max == 0)
+		return;
+	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max,
+	         rule->window_s);
+	add_header(r, "RateLimit-Policy", value);
+	snprintf(value, sizeof(value), "\"%s\";r=%" PRId64 ";t=%" PRId64, rule->name, state->left,
+	         state->reset_s);
+	add_header(r, "RateLimit", value);
+}
+
+void response_add_retry_after(struct request *r, int64_t seconds)
+{
+	char value[HEADER_SIZE];
+	snprintf(value, sizeof(value), "%" PRId64, seconds);
+	add_header(r, "Retry-After", value);
+}
+
+/*
+ * In the largest unit that there are at least two of: "24 hours", rounded down, or "24 hours and 5
+ * minutes", rounded up.
+ */
+static void format_span(int64_t seconds, bool round_up, char out[static SPAN_SIZE])
+{
+	static const struct {
+		int64_t seconds;
+		const char *name;
+	} units[] = { { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
+	size_t i = 0;
+	while (i + 1 < ARRAY_SIZE(units) && seconds < 2 * units[i].seconds)
+		i++;
+	int64_t smaller = units[round_up && i + 1 < ARRAY_SIZE(units) ? i + 1 : i].seconds;
+	int64_t rounded = (seconds + (round_up ? smaller - 1 : 0)) / smaller * smaller;
+	int64_t count = rounded / units[i].seconds, rest = rounded % units[i].seconds / smaller;
+	int len = snprintf(out, SPAN_SIZE, "%" PRId64 " %s%s", count, units[i].name,
+	                   count == 1 ? "" : "s");
+	if (rest > 0)
+		snprintf(out + len, SPAN_SIZE - (size_t)len, " and %" PRId64 " %s%s", rest,
+		         units[i + 1].name, rest == 1 ? "" : "s");
+}
+
+void response_limit_detail(const struct rate_limit_rule *rule, int64_t reset_s,
+                           char out[static RESPONSE_DETAIL_SIZE])
+{
+	char window[SPAN_SIZE], reset[SPAN_SIZE];
+	format_span(rule->window_s, false, window);
+	format_span(reset_s, true, reset);
+	snprintf(out, RESPONSE_DETAIL_SIZE, "%s Limit: %s, %" PRId64 " in %s. Try again in %s.",
+	         rule->detail, rule->name, rule->max, window, reset);
+}
+
+enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
+                                         int64_t reset_s)
+{
+	char detail[RESPONSE_DETAIL_SIZE];
+	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
+	response_limit_detail(rule, state.reset_s, detail);
+	response_add_limit(r, rule, &state);
+	response_add_retry_after(r, state.reset_s);
+	return response_problem(r, 429, "rate-limit", detail);
+}
+
+enum http_progress response_failure(struct request *r, enum err err)
+{
+	log_error(r->api->log, "request_failed",
+	          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)),
+	          LOG_TEXT("route", r->match.route ? r->match.route->pattern : ""),
+	          LOG_TEXT("error", err_name(err)));
+	if (err == ERR_INTERNAL || err == ERR_INVALID)
+		return response_problem(r, 500, NULL, "Internal server error.");
+	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
+	return response_problem(r, 503, NULL,
+	                        "The service is temporarily unavailable. Please retry.");
+}

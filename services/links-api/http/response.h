@@ -1,0 +1,94 @@
+/*
+ * Sends the response of links-api: JSON, or a problem document (RFC 9457). Every function completes
+ * the response and returns HTTP_COMPLETE, so a handler can end with `return response_json(r, 200,
+ * body);`. Not thread-safe: one thread at a time per exchange.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_HTTP_RESPONSE_H
+#define WAYMARK_SERVICES_LINKS_API_HTTP_RESPONSE_H
+
+#include "lib/base/err.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
+#include "services/links-api/http/rate_limit.h"
+#include "services/links-api/http/request.h"
+
+/* Takes ownership of body. A GET whose Accept header excludes JSON gets 406 instead. */
+enum http_progress response_json(struct request *r, unsigned status, struct json *body);
+
+/* 204 No Content. */
+enum http_progress response_no_content(struct request *r);
+
+/* True if Accept allows application/json. If false, the response is already complete (406). */
+bool response_accepts_json(struct request *r);
+
+/* kind: the last segment of the problem's type URI, or NULL. detail: a sentence for the reader. */
+enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
+                                    const char *detail);
+
+#define RESPONSE_DETAIL_SIZE 1024
+
+/* Writes "Invalid request: slug: is reserved; tags/1: is given twice." After 3: "; and 2 more". */
+void response_fields_detail(const struct http_problem_fields *fields,
+                            char out[static RESPONSE_DETAIL_SIZE]);
+
+/* 400 "validation". The detail says what is wrong, and "errors" has every field. */
+enum http_progress response_invalid_fields(struct request *r,
+                                           const struct http_problem_fields *fields);
+
+/*
+ * 409 about one field, whose code is the kind. detail is a phrase that follows the field's name
+ * ("is already used"), or a whole sentence.
+ */
+enum http_progress response_conflict(struct request *r, const char *kind, const char *pointer,
+                                     const char *detail);
+
+/* The same with another code. */
+enum http_progress response_conflict_of(struct request *r, const char *kind, const char *pointer,
+                                        const char *code, const char *detail);
+
+/* 401 with WWW-Authenticate. */
+enum http_progress response_unauthorized(struct request *r, enum request_auth login);
+
+/* 404. The response is the same for a missing resource and for one that belongs to another user. */
+enum http_progress response_not_found(struct request *r);
+
+/*
+ * The same for a link. is_deleted: it is DELETED, and the caller may see it. The response then says
+ * how to restore it.
+ */
+enum http_progress response_link_not_found(struct request *r, bool is_deleted);
+
+/*
+ * 403 for links of another owner. The detail says whether an administrator's access token would
+ * help, or the caller is no administrator.
+ */
+enum http_progress response_other_owner(struct request *r);
+
+/*
+ * Adds RateLimit and RateLimit-Policy to the response that follows. Does nothing for an unlimited
+ * rule.
+ */
+void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
+                        const struct rate_limit_state *state);
+
+/* Adds Retry-After to the response that follows. */
+void response_add_retry_after(struct request *r, int64_t seconds);
+
+/*
+ * Writes the rule's detail with the name, size and window of the limit, and how long until there is
+ * some of it again: reset_s seconds.
+ */
+void response_limit_detail(const struct rate_limit_rule *rule, int64_t reset_s,
+                           char out[static RESPONSE_DETAIL_SIZE]);
+
+/* 429 with RateLimit, RateLimit-Policy and Retry-After. The detail names the limit. */
+enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
+                                         int64_t reset_s);
+
+/*
+ * For a failed store: 503 with Retry-After, or 500. Logs the error with the request id. err is not
+ * OK.
+ */
+enum http_progress response_failure(struct request *r, enum err err);
+
+#endif

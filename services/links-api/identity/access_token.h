@@ -1,0 +1,58 @@
+/*
+ * Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256") by libjwt. Pure.
+ *
+ * Claims: sub (the user id), iat, exp, jti, and gen (the account's token generation) unless it is
+ * 0. A new password starts a new generation. sub of a share's token is "share:" and the share's
+ * id, so that neither kind of token is valid as the other. libjwt checks little besides the
+ * signature; this module checks the rest.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_ACCESS_TOKEN_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_ACCESS_TOKEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/err.h"
+
+#define ACCESS_TOKEN_LIFETIME_S INT64_C(86400)
+#define ACCESS_TOKEN_SHARE_LIFETIME_S INT64_C(3600)
+#define ACCESS_TOKEN_BYTES_MAX 4096
+#define ACCESS_TOKEN_SIZE 512 /* of the tokens that we issue, with the NUL */
+#define ACCESS_TOKEN_SECRET_BYTES_MIN 32
+/* How far iat may be ahead of our clock: the token may come from an instance with another clock. */
+#define ACCESS_TOKEN_SKEW_S INT64_C(60)
+
+struct access_token_claims {
+	int64_t user_id;
+	int64_t issued_at_s; /* seconds since 1970-01-01T00:00:00Z */
+	int64_t expires_at_s;
+	int64_t generation;
+	char id[ENTROPY_UUID_TEXT_SIZE];
+};
+
+/*
+ * Issues a token that is valid for ACCESS_TOKEN_LIFETIME_S from now. ERR_INTERNAL: the secret is
+ * too short.
+ */
+enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
+                            char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
+
+/*
+ * Verifies a NUL-terminated string of any origin. ERR_INVALID for every token that this service did
+ * not issue or that is not valid now. That is a token with one of these faults:
+ * - not three parts of canonical base64url, or longer than ACCESS_TOKEN_BYTES_MAX
+ * - another algorithm, an unknown critical header, a wrong signature
+ * - a claim that is missing or has the wrong type
+ * - expired, issued in the future, or valid for longer than ACCESS_TOKEN_LIFETIME_S
+ */
+enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
+                             struct access_token_claims *out) MUST_CHECK;
+
+/* The same for a reader of a share, for at most ACCESS_TOKEN_SHARE_LIFETIME_S. */
+enum err access_token_issue_for_share(const char *secret, int64_t share_id, int64_t now_us,
+                                      char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
+enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
+                                       int64_t *share_id) MUST_CHECK;
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * The audit log: who changed what (table audit_log). An entry is written in the transaction of its
+ * change, so neither exists without the other. Details hold numbers and names of fields. They never
+ * hold an e-mail address, a token, a password or a URL with its query. One thread at a time per
+ * connection. Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_AUDIT_STORE_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_AUDIT_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/json/json.h"
+#include "lib/postgres/pg_conn.h"
+
+#define AUDIT_STORE_USER "user"
+#define AUDIT_STORE_KEY "key"
+#define AUDIT_STORE_HOST "host"
+#define AUDIT_STORE_SESSION "session"
+#define AUDIT_STORE_SHARE "share"
+
+#define AUDIT_STORE_DETAILS_BYTES_MAX 4096
+
+struct request;
+
+struct audit_entry {
+	int64_t actor_id;         /* a user; 0 = an anonymous caller or the operator */
+	int64_t key_id;           /* the API key that was used; 0 = an access token or a session */
+	const char *action;       /* "link.create" */
+	const char *subject_type; /* "link" */
+	int64_t subject_id;
+	const char *request_id;     /* NULL = none */
+	const struct json *details; /* an object; NULL = {} */
+};
+
+/* ERR_LIMIT: details exceed AUDIT_STORE_DETAILS_BYTES_MAX. */
+enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry) MUST_CHECK;
+
+/* The caller of r did action to the subject. details are borrowed and may be NULL. */
+enum err audit_store_record(const struct request *r, struct pg_conn *conn, const char *action,
+                            const char *subject_type, int64_t subject_id,
+                            const struct json *details) MUST_CHECK;
+
+#define AUDIT_QUERY_TEXT_SIZE 64
+#define AUDIT_QUERY_LIMIT_MAX 100
+
+/* Filter and page; 0 and "" match everything. */
+struct audit_query {
+	int64_t before; /* only entries with lower ids */
+	int64_t limit;  /* 1 to AUDIT_QUERY_LIMIT_MAX */
+	int64_t actor_id;
+	char action[AUDIT_QUERY_TEXT_SIZE];
+	char subject_type[AUDIT_QUERY_TEXT_SIZE];
+	int64_t subject_id;
+};
+
+/*
+ * Newest first, as JSON: [{id, at, actor_id, actor_email, key_id, action, subject_type, subject_id,
+ * subject_name, request_id, details}]. actor_email and subject_name are those of now. The caller
+ * owns the result. last_id: the id of the last entry if the page is full, so that more may follow;
+ * otherwise 0.
+ */
+enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
+                          struct json **entries, int64_t *last_id) MUST_CHECK;
+
+#endif

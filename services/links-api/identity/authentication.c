@@ -1,0 +1,266 @@
+#include "services/links-api/identity/authentication.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/mem.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/access_token.h"
+#include "services/links-api/identity/api_key_store.h"
+#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/permission.h"
+#include "services/links-api/identity/same_origin.h"
+#include "services/links-api/identity/scope.h"
+#include "services/links-api/identity/session_cookie.h"
+#include "services/links-api/identity/session_store.h"
+#include "services/links-api/identity/share_store.h"
+#include "services/links-api/identity/user_store.h"
+
+#define DETAIL_SIZE 128
+#define FETCH_SITE_SIZE 32
+
+/* The token of a Bearer header, or NULL. */
+static const char *bearer_token(const char *header)
+{
+	static const char scheme[] = "Bearer ";
+	if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
+		return NULL;
+	header += strlen(scheme);
+	return header + strspn(header, " ");
+}
+
+static enum request_auth read_key(struct request *r, const char *text)
+{
+	r->credentials.kind = REQUEST_API_KEY;
+	return api_key_hash(text, r->credentials.hash) ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
+}
+
+static enum request_auth read_token(struct request *r, const char *text)
+{
+	const struct jwt_secrets *secrets = r->api->secrets;
+	struct access_token_claims claims;
+	for (size_t i = 0; i < secrets->count; i++) {
+		if (access_token_verify(jwt_secrets_get(secrets, i), text, request_now_us(r),
+		                        &claims) != OK)
+			continue;
+		r->credentials.user_id = claims.user_id;
+		r->credentials.generation = claims.generation;
+		memcpy(r->credentials.token_id, claims.id, sizeof(r->credentials.token_id));
+		return REQUEST_AUTH_VALID;
+	}
+	return REQUEST_AUTH_INVALID;
+}
+
+/* Only the access token of a share counts: a share must not depend on who else is logged in. */
+static enum request_auth read_share_token(struct request *r)
+{
+	const struct jwt_secrets *secrets = r->api->secrets;
+	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
+	r->credentials.kind = REQUEST_SHARE;
+	if (!text)
+		return REQUEST_AUTH_MISSING;
+	for (size_t i = 0; i < secrets->count; i++)
+		if (access_token_verify_for_share(jwt_secrets_get(secrets, i), text,
+		                                  request_now_us(r),
+		                                  &r->credentials.share_id) == OK)
+			return REQUEST_AUTH_VALID;
+	return REQUEST_AUTH_INVALID;
+}
+
+static bool is_same_origin(const struct request *r)
+{
+	struct http_exchange *x = r->exchange;
+	enum http_method method = http_exchange_method(x);
+	const char *joined = http_exchange_joined_header(x, "Sec-Fetch-Site");
+	char fetch_site[FETCH_SITE_SIZE]; /* truncated: not a value that permits */
+	snprintf(fetch_site, sizeof(fetch_site), "%s", joined ? joined : "");
+	const struct same_origin_headers headers = {
+		.fetch_site = joined ? fetch_site : NULL,
+		.origin = http_exchange_joined_header(x, "Origin"),
+		.host = http_exchange_header(x, "Host"),
+	};
+	return same_origin_permits(&headers, method == HTTP_GET || method == HTTP_HEAD,
+	                           r->api->is_https);
+}
+
+static enum request_auth read_session(struct request *r)
+{
+	enum err err = session_cookie_read(r, r->credentials.hash);
+	if (err == ERR_NOT_FOUND)
+		return REQUEST_AUTH_MISSING;
+	r->credentials.kind = REQUEST_SESSION;
+	if (!is_same_origin(r))
+		return REQUEST_AUTH_CROSS_SITE;
+	return err == OK ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
+}
+
+enum request_auth authentication_read(struct request *r)
+{
+	if (r->match.route->right == PERMISSION_SHARED)
+		return read_share_token(r);
+	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
+	if (text)
+		return api_key_has_prefix(text) ? read_key(r, text) : read_token(r, text);
+	text = http_exchange_joined_header(r->exchange, "X-Api-Key");
+	return text ? read_key(r, text) : read_session(r);
+}
+
+static enum err load_key(struct request *r, struct pg_conn *conn)
+{
+	struct api_key key;
+	enum err err = api_key_store_use(conn, r->credentials.hash, request_now_us(r), &key);
+	if (err != OK)
+		return err;
+	r->user_id = key.user_id;
+	r->key_id = key.id;
+	r->scopes = key.scopes;
+	return OK;
+}
+
+/* Wrong passwords that are sent with a session count for it. */
+static enum err load_session(struct request *r, struct pg_conn *conn)
+{
+	struct session session;
+	enum err err = session_store_use(conn, r->credentials.hash, &session);
+	if (err != OK)
+		return err;
+	r->user_id = session.user_id;
+	r->session_id = session.id;
+	snprintf(r->credentials.token_id, sizeof(r->credentials.token_id), "session:%" PRId64,
+	         session.id);
+	return OK;
+}
+
+static enum err load_credentials(struct request *r, struct pg_conn *conn)
+{
+	switch (r->credentials.kind) {
+	case REQUEST_API_KEY:
+		return load_key(r, conn);
+	case REQUEST_SESSION:
+		return load_session(r, conn);
+	case REQUEST_ACCESS_TOKEN:
+	case REQUEST_SHARE:
+		break;
+	}
+	r->user_id = r->credentials.user_id;
+	return OK;
+}
+
+/* The reader of a share has no account: user_id stays 0. */
+static enum err load_share(struct request *r, struct pg_conn *conn, enum request_auth *login)
+{
+	r->share = mem_zero(sizeof(*r->share));
+	enum err err = share_store_get(conn, r->credentials.share_id, r->share);
+	if (err == OK)
+		*login = REQUEST_AUTH_VALID;
+	return err;
+}
+
+static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_auth *login)
+{
+	struct user_status status;
+	r->scopes = SCOPE_ALL;
+	enum err err = load_credentials(r, conn);
+	if (err == OK)
+		err = user_store_get_status(conn, r->user_id, &status);
+	if (err != OK)
+		return err;
+	r->has_admin_role = status.role == USER_ROLE_ADMIN;
+	if (r->credentials.kind == REQUEST_ACCESS_TOKEN &&
+	    r->credentials.generation != status.token_generation)
+		return ERR_NOT_FOUND;
+	*login = status.blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
+	return OK;
+}
+
+enum err authentication_verify(struct request *r, enum request_auth *login)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return err;
+	err = r->credentials.kind == REQUEST_SHARE ? load_share(r, conn, login)
+	                                           : load_caller(r, conn, login);
+	pg_pool_release(r->api->pg, conn);
+	if (err == ERR_NOT_FOUND)
+		*login = REQUEST_AUTH_INVALID;
+	return err == ERR_NOT_FOUND ? OK : err;
+}
+
+static unsigned scope_of(unsigned permission)
+{
+	switch ((enum permission)permission) {
+	case PERMISSION_LINKS_READ:
+		return SCOPE_LINKS_READ;
+	case PERMISSION_LINKS_WRITE:
+		return SCOPE_LINKS_WRITE;
+	case PERMISSION_STATS_READ:
+		return SCOPE_STATS_READ;
+	default:
+		return 0;
+	}
+}
+
+static enum http_progress send_scope_missing(struct request *r, unsigned scope)
+{
+	char detail[DETAIL_SIZE], name[SCOPE_LIST_SIZE];
+	scope_join(scope, name);
+	snprintf(detail, sizeof(detail),
+	         "The API key lacks the scope %s, which this endpoint requires.", name);
+	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
+	                               "Bearer realm=\"waymark\", error=\"insufficient_scope\"");
+	return response_problem(r, 403, "scope", detail);
+}
+
+bool authentication_authorize(struct request *r, unsigned permission)
+{
+	if (permission == PERMISSION_SHARED)
+		return true; /* its credentials are for nothing else: read_share_token */
+	if (permission == PERMISSION_ADMIN) {
+		if (!request_is_admin(r))
+			response_problem(
+				r, 403, "forbidden",
+				"This endpoint requires an administrator, without an API key.");
+		return request_is_admin(r);
+	}
+	unsigned scope = scope_of(permission);
+	bool permitted = r->key_id == 0 || (r->scopes & scope);
+	if (!permitted && scope == 0)
+		response_problem(
+			r, 403, "forbidden",
+			"This endpoint requires an access token or a session, not an API key.");
+	else if (!permitted)
+		send_scope_missing(r, scope);
+	return permitted;
+}
+
+static enum http_progress send_cross_site(struct request *r)
+{
+	metrics_add(r->api->cross_site_requests, 1);
+	return response_problem(
+		r, 403, "cross-site",
+		"A request with a session must come from a page of this server: Sec-Fetch-Site must "
+		"be same-origin, or Origin must name the Host. Programs use an access token.");
+}
+
+bool authentication_is_same_origin(struct request *r)
+{
+	bool is_own = is_same_origin(r);
+	if (!is_own)
+		send_cross_site(r);
+	return is_own;
+}
+
+enum http_progress authentication_send_error(struct request *r, enum request_auth login)
+{
+	if (login == REQUEST_AUTH_CROSS_SITE)
+		return send_cross_site(r);
+	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
+		session_cookie_clear(r);
+	if (login == REQUEST_AUTH_BLOCKED)
+		return response_problem(r, 403, "blocked",
+		                        "An administrator has blocked this account.");
+	return response_unauthorized(r, login);
+}

@@ -1,0 +1,42 @@
+/*
+ * Authenticates and authorizes a request. The credentials are an access token, an API key or a
+ * session; the database then says what their account may do now. Nothing is cached between
+ * requests, so a block, a new password, a deleted key or a revoked session takes effect with the
+ * next request. Not thread-safe: one thread at a time per request.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_AUTHENTICATION_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_AUTHENTICATION_H
+
+#include "services/links-api/http/request.h"
+
+/*
+ * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>", or else
+ * the cookie of a session, if our own page sent the request (same_origin.h). Does not block.
+ * VALID: the credentials look valid without asking the database, and r->credentials is filled.
+ * Repeated headers are INVALID: a proxy may have trusted the other one. An endpoint of
+ * PERMISSION_SHARED reads the access token of a share instead, and no other endpoint does.
+ */
+enum request_auth authentication_read(struct request *r);
+
+/*
+ * Call after VALID. Asks the database. If the result is still VALID, fills user_id, key_id,
+ * session_id, role and scopes, or share.
+ */
+enum err authentication_verify(struct request *r, enum request_auth *login) MUST_CHECK;
+
+/*
+ * True if the caller has the permission (enum permission). If false, the response is complete:
+ * 403 "scope" if the API key lacks it, 403 "forbidden" if only administrators have it.
+ */
+bool authentication_authorize(struct request *r, unsigned permission);
+
+/*
+ * True if our own page sent the request (same_origin.h). If false, the response is complete: 403
+ * "cross-site".
+ */
+bool authentication_is_same_origin(struct request *r);
+
+/* Sends the error response for a login that is not VALID: 401, or 403 "blocked" or "cross-site". */
+enum http_progress authentication_send_error(struct request *r, enum request_auth login);
+
+#endif

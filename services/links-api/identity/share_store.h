@@ -1,0 +1,68 @@
+/*
+ * Shares in PostgreSQL: the table shares. A share is active if all of this holds: it exists and has
+ * not expired, its owner is neither blocked nor deleted, and its link is not DELETED. Readers see
+ * active shares only. One thread at a time per connection. Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_SHARE_STORE_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_SHARE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/links/link.h"
+#include "lib/postgres/pg_conn.h"
+#include "services/links-api/identity/password.h"
+#include "services/links-api/identity/share_token.h"
+
+#define SHARE_STORE_SHARES_MAX 100 /* per account */
+#define SHARE_TITLE_CHARS_MAX 200
+#define SHARE_TITLE_SIZE (SHARE_TITLE_CHARS_MAX * 4 + 1)
+
+/* About 2 KB. */
+struct share {
+	int64_t id;
+	int64_t owner_id;
+	int64_t link_id;         /* 0 = a tag is shared */
+	char tag[LINK_TAG_SIZE]; /* "" = a link is shared */
+	char title[SHARE_TITLE_SIZE];
+	bool has_password;
+	bool is_active;
+	int64_t expires_at_us;   /* 0 = never */
+	int64_t last_used_at_us; /* to the minute; 0 = never */
+	int64_t created_at_us;
+	char slug[SLUG_SIZE]; /* of the link */
+	char link_title[LINK_TITLE_SIZE];
+};
+
+/*
+ * Call inside a transaction that holds user_store_lock on the owner and link_store_lock on the
+ * link. Reads owner_id, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
+ * ERR_INVALID: the account already has SHARE_STORE_SHARES_MAX shares.
+ */
+enum err share_store_create(struct pg_conn *conn, const struct share *wanted,
+                            const struct share_token *token, const char *password_hash,
+                            struct share *out) MUST_CHECK;
+
+/* Newest first, also those that are not active. shares has room for SHARE_STORE_SHARES_MAX. */
+enum err share_store_list(struct pg_conn *conn, int64_t owner_id, struct share *shares,
+                          size_t *count) MUST_CHECK;
+
+/* ERR_NOT_FOUND: the account has no share with this id. link_id: 0 = a tag was shared. */
+enum err share_store_delete(struct pg_conn *conn, int64_t owner_id, int64_t id,
+                            int64_t *link_id) MUST_CHECK;
+
+enum err share_store_delete_all(struct pg_conn *conn, int64_t owner_id) MUST_CHECK;
+
+/* ERR_NOT_FOUND: no active share has this token. password_hash: "" = none. */
+enum err share_store_find(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                          struct share *out,
+                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
+
+/* ERR_NOT_FOUND: no active share has this id. */
+enum err share_store_get(struct pg_conn *conn, int64_t id, struct share *out) MUST_CHECK;
+
+/* Records that somebody has opened the share, at most once a minute. */
+enum err share_store_mark_used(struct pg_conn *conn, int64_t id) MUST_CHECK;
+
+#endif

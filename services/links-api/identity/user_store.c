@@ -1,0 +1,409 @@
+#include "services/links-api/identity/user_store.h"
+
+#include <stdio.h>
+
+#define COLUMNS                                                                                    \
+	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, theme"
+#define PASSWORD_HASH_COLUMN 11
+
+static enum err read_user(const struct pg_result *rows, size_t row, struct user *out)
+{
+	out->id = pg_result_int(rows, row, 0);
+	snprintf(out->email, sizeof(out->email), "%s", pg_result_text(rows, row, 1));
+	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 2));
+	out->created_at_us = pg_result_time(rows, row, 4);
+	out->blocked = pg_result_bool(rows, row, 5);
+	out->has_links_per_day = !pg_result_is_null(rows, row, 6);
+	out->links_per_day = pg_result_int(rows, row, 6);
+	out->token_generation = pg_result_int(rows, row, 7);
+	struct user_settings *settings = &out->settings;
+	snprintf(settings->tz, sizeof(settings->tz), "%s", pg_result_text(rows, row, 8));
+	snprintf(settings->locale, sizeof(settings->locale), "%s", pg_result_text(rows, row, 9));
+	snprintf(settings->theme, sizeof(settings->theme), "%s", pg_result_text(rows, row, 10));
+	return user_role_parse(pg_result_text(rows, row, 3), &out->role);
+}
+
+/* password_hash may be NULL. */
+static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                          struct user *out, char *password_hash)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = read_user(rows, 0, out);
+	if (err == OK && password_hash)
+		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s",
+		         pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_create(struct pg_conn *conn, const char *email, const char *name,
+                           const char *password_hash, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	pg_params_text(&params, name);
+	pg_params_text(&params, password_hash);
+	return query_one(
+		conn,
+		"INSERT INTO users (email, name, password_hash) VALUES ($1, $2, $3) RETURNING " COLUMNS,
+		&params, out, NULL);
+}
+
+enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_one(conn, "SELECT " COLUMNS " FROM users WHERE id = $1 AND deleted_at IS NULL",
+	                 &params, out, NULL);
+}
+
+enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_status *out)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, id);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT role, blocked, token_generation FROM users WHERE id = $1 AND deleted_at IS NULL",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = user_role_parse(pg_result_text(rows, 0, 0), &out->role);
+	if (err == OK) {
+		out->blocked = pg_result_bool(rows, 0, 1);
+		out->token_generation = pg_result_int(rows, 0, 2);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
+                         char password_hash[static PASSWORD_HASH_SIZE])
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	return query_one(
+		conn, "SELECT " COLUMNS ", password_hash FROM users WHERE lower(email) = lower($1)",
+		&params, out, password_hash);
+}
+
+enum err user_store_lock(struct pg_conn *conn, int64_t id)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(
+		conn, "SELECT id FROM users WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_lock_for_login(struct pg_conn *conn, int64_t id, int64_t generation)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, generation);
+	return pg_conn_query_int(conn,
+	                         "SELECT id FROM users WHERE id = $1 AND token_generation = $2 "
+	                         "AND NOT blocked AND deleted_at IS NULL FOR NO KEY UPDATE",
+	                         &params, &id);
+}
+
+static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id,
+                            int64_t *links_per_day)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, USER_STORE_NO_QUOTA);
+	return pg_conn_query_int(conn, sql, &params, links_per_day);
+}
+
+#define SELECT_QUOTA                                                                               \
+	"SELECT COALESCE(links_per_day, $2) FROM users WHERE id = $1 AND deleted_at IS NULL"
+
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
+{
+	return query_quota(conn, SELECT_QUOTA, id, links_per_day);
+}
+
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
+{
+	return query_quota(conn, SELECT_QUOTA " FOR NO KEY UPDATE", id, links_per_day);
+}
+
+enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
+                                  char password_hash[static PASSWORD_HASH_SIZE])
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_one(conn,
+	                 "SELECT " COLUMNS
+	                 ", password_hash FROM users WHERE id = $1 AND deleted_at IS NULL",
+	                 &params, out, password_hash);
+}
+
+/* ERR_NOT_FOUND: no row changed. */
+static enum err change_one(struct pg_conn *conn, const char *sql, const struct pg_params *params)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_changed(rows) != 1)
+		err = ERR_NOT_FOUND;
+	pg_result_free(rows);
+	return err;
+}
+
+/* A new password and the end of the account end its reset token. */
+#define END_RESET "WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) "
+
+enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
+                                 const char *new_hash)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, old_hash);
+	pg_params_text(&params, new_hash);
+	return change_one(
+		conn,
+		END_RESET
+		"UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
+		"updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
+		&params);
+}
+
+enum err user_store_set_settings(struct pg_conn *conn, const struct user *user)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, user->id);
+	pg_params_text(&params, user->name);
+	pg_params_text(&params, user->settings.tz);
+	pg_params_text(&params, user->settings.locale);
+	pg_params_text(&params, user->settings.theme);
+	return change_one(
+		conn,
+		"UPDATE users SET name = $2, tz = NULLIF($3, ''), locale = NULLIF($4, ''), "
+		"theme = $5, updated_at = clock_timestamp() "
+		"WHERE id = $1 AND deleted_at IS NULL",
+		&params);
+}
+
+enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
+                              const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
+                              int64_t *expires_at_us)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, id);
+	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
+	pg_params_int(&params, lifetime_s);
+	enum err err = pg_conn_query(
+		conn,
+		"INSERT INTO password_resets (user_id, token_hash, expires_at) "
+		"SELECT id, $2, clock_timestamp() + $3::bigint * interval '1 second' "
+		"FROM users WHERE id = $1 AND deleted_at IS NULL ON CONFLICT (user_id) DO UPDATE "
+		"SET token_hash = EXCLUDED.token_hash, expires_at = EXCLUDED.expires_at "
+		"RETURNING expires_at",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*expires_at_us = pg_result_time(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+#define IS_VALID_RESET "token_hash = $1 AND expires_at > clock_timestamp()"
+
+enum err user_store_find_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE])
+{
+	struct pg_params params = { 0 };
+	int64_t id;
+	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
+	return pg_conn_query_int(conn, "SELECT user_id FROM password_resets WHERE " IS_VALID_RESET,
+	                         &params, &id);
+}
+
+enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                              const char *new_hash, int64_t *id)
+{
+	struct pg_params params = { 0 };
+	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
+	pg_params_text(&params, new_hash);
+	return pg_conn_query_int(
+		conn,
+		"WITH used AS (DELETE FROM password_resets WHERE " IS_VALID_RESET
+		" RETURNING user_id) "
+		"UPDATE users SET password_hash = $2, token_generation = token_generation + 1, "
+		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id",
+		&params, id);
+}
+
+/* Runs a statement that returns one boolean. ERR_NOT_FOUND: it returned no row. */
+static enum err query_bool(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                           bool *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*out = pg_result_bool(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+#define IS_ACTING_ADMIN "role = 'admin' AND NOT blocked"
+
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bool *was_admin)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, hash);
+	return query_bool(
+		conn,
+		END_RESET
+		"UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+		"tz = NULL, locale = NULL, theme = 'system', "
+		"deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
+		"token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "
+		"RETURNING " IS_ACTING_ADMIN,
+		&params, was_admin);
+}
+
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t since_s,
+                                  int64_t grace_s, int64_t *id, bool *is_grace_over)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, after);
+	pg_params_int(&params, since_s);
+	pg_params_int(&params, grace_s);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT id, deleted_at < statement_timestamp() - $3::bigint * interval '1 second' "
+		"FROM users WHERE is_closing AND id > $1 "
+		"AND deleted_at <= statement_timestamp() - $2::bigint * interval '1 second' "
+		"ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK) {
+		*id = pg_result_int(rows, 0, 0);
+		*is_grace_over = pg_result_bool(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing",
+	                  &params);
+}
+
+/* For administrators. */
+
+/* Uses position, because LIKE would treat the search text as a pattern. */
+#define MATCHES_SEARCH                                                                             \
+	"deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
+
+static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users,
+                          size_t *count)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, page->q);
+	pg_params_int(&params, page->limit);
+	pg_params_int(&params, page->page > 0 ? (page->page - 1) * page->limit : 0);
+	pg_params_int(&params, page->after);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT " COLUMNS " FROM users WHERE " MATCHES_SEARCH
+	                             " AND id > $4 ORDER BY id LIMIT $2 OFFSET $3",
+	                             &params, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		err = read_user(rows, i, &users[i]);
+	if (err == OK)
+		*count = pg_result_count(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users,
+                         size_t *count, int64_t *total)
+{
+	struct pg_params params = { 0 };
+	int64_t all = 0;
+	pg_params_text(&params, page->q);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " MATCHES_SEARCH,
+	                                 &params, &all);
+	if (err == OK)
+		err = read_page(conn, page, users, count);
+	if (err == OK)
+		*total = all;
+	return err;
+}
+
+enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,
+                           struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_bool(&params, change->has_blocked);
+	pg_params_bool(&params, change->blocked);
+	pg_params_text(&params, change->has_role ? user_role_name(change->role) : NULL);
+	pg_params_bool(&params, change->has_links_per_day);
+	pg_params_int(&params, change->links_per_day);
+	return query_one(
+		conn,
+		"UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, role = coalesce($4, role), "
+		"links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
+		"updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
+		&params, out, NULL);
+}
+
+/* Locks in order of id, as everywhere, to avoid deadlocks. */
+enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t other_id)
+{
+	struct pg_params params = { 0 };
+	bool is_admin = false;
+	pg_params_int(&params, admin_id);
+	pg_params_int(&params, other_id);
+	enum err err = query_bool(
+		conn,
+		"SELECT COALESCE(bool_or(id = $1 AND " IS_ACTING_ADMIN "), false) FROM "
+		"(SELECT id, role, blocked FROM users WHERE id IN ($1, $2) AND deleted_at IS NULL "
+		"ORDER BY id FOR NO KEY UPDATE) AS locked",
+		&params, &is_admin);
+	return err == OK && !is_admin ? ERR_NOT_FOUND : err;
+}
+
+enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *another_remains)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_bool(conn,
+	                  "SELECT COALESCE(bool_or(id <> $1), false) FROM "
+	                  "(SELECT id FROM users WHERE " IS_ACTING_ADMIN " AND deleted_at IS NULL "
+	                  "ORDER BY id LIMIT 2 FOR NO KEY UPDATE) AS locked",
+	                  &params, another_remains);
+}
+
+enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	return query_one(conn,
+	                 "UPDATE users SET role = 'admin', updated_at = clock_timestamp() "
+	                 "WHERE lower(email) = lower($1) RETURNING " COLUMNS,
+	                 &params, out, NULL);
+}

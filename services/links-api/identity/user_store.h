@@ -1,0 +1,175 @@
+/*
+ * Accounts in PostgreSQL: the table users. E-mail addresses are case-insensitive. One thread at a
+ * time per connection. Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_USER_STORE_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_USER_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/digest.h"
+#include "lib/base/err.h"
+#include "lib/postgres/pg_conn.h"
+#include "services/links-api/identity/password.h"
+#include "services/links-api/identity/user_role.h"
+
+#define USER_EMAIL_MAX 254
+#define USER_EMAIL_SIZE (USER_EMAIL_MAX + 1)
+#define USER_NAME_CHARS_MAX 100
+#define USER_NAME_SIZE (USER_NAME_CHARS_MAX * 4 + 1)
+
+#define USER_TZ_SIZE 48 /* as LOCAL_CALENDAR_ZONE_SIZE */
+#define USER_LOCALE_SIZE 12
+#define USER_THEME_SIZE 7
+#define USER_SETTINGS_TZ_DETAIL "must be null or an IANA time zone like Europe/Berlin"
+
+/* What a user has chosen for the dashboard. "" = as the browser says. */
+struct user_settings {
+	char tz[USER_TZ_SIZE];
+	char locale[USER_LOCALE_SIZE];
+	char theme[USER_THEME_SIZE]; /* "system", "light" or "dark" */
+};
+
+struct user {
+	int64_t id;
+	char email[USER_EMAIL_SIZE];
+	char name[USER_NAME_SIZE];
+	enum user_role role;
+	bool blocked;
+	bool has_links_per_day;
+	int64_t links_per_day; /* 0 = no limit */
+	int64_t token_generation;
+	int64_t created_at_us;
+	struct user_settings settings;
+};
+
+/* What authentication needs for every request. */
+struct user_status {
+	enum user_role role;
+	bool blocked;
+	int64_t token_generation; /* tokens of other generations are invalid */
+};
+
+/* ERR_CONFLICT: an account has this address. */
+enum err user_store_create(struct pg_conn *conn, const char *email, const char *name,
+                           const char *password_hash, struct user *out) MUST_CHECK;
+
+/* For all functions below, ERR_NOT_FOUND: no such account, or it is deleted. */
+enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST_CHECK;
+
+enum err user_store_get_status(struct pg_conn *conn, int64_t id,
+                               struct user_status *out) MUST_CHECK;
+
+/* Finds the account at login. ERR_NOT_FOUND: no account has this address. */
+enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
+                         char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
+
+/* The account's own limit of new links in 24 hours; 0 = no limit. */
+#define USER_STORE_NO_QUOTA INT64_C(-1) /* no own limit: the service's default applies */
+
+/* ERR_NOT_FOUND: no such account. */
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
+/* Like user_store_get, with the password hash. */
+enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
+                                  char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
+
+/*
+ * Sets the password and invalidates all access tokens. ERR_NOT_FOUND also: old_hash is no longer
+ * the stored hash.
+ */
+enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
+                                 const char *new_hash) MUST_CHECK;
+
+/* Writes name and settings of user. */
+enum err user_store_set_settings(struct pg_conn *conn, const struct user *user) MUST_CHECK;
+
+/*
+ * --- password resets: the holder of a token may set the password once. An account has at most one
+ * token, and a new password makes it invalid. token_hash is the SHA-256 of the token. ERR_NOT_FOUND
+ * of find and use: the token is wrong, was used or has expired. ---
+ */
+
+/* Replaces the token of the account; it is valid for lifetime_s. */
+enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
+                              const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
+                              int64_t *expires_at_us) MUST_CHECK;
+enum err user_store_find_reset(struct pg_conn *conn,
+                               const uint8_t token_hash[static DIGEST_SIZE]) MUST_CHECK;
+/* Sets the password and invalidates the token and all access tokens. id: the account. */
+enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                              const char *new_hash, int64_t *id) MUST_CHECK;
+
+/*
+ * Erases the personal data. The row stays and is_closing is set (account_deletion.h). ERR_NOT_FOUND
+ * also: hash is no longer the stored hash. was_admin: it was an administrator and not blocked.
+ */
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash,
+                          bool *was_admin) MUST_CHECK;
+
+/*
+ * Inside a transaction: locks the next account after the given id whose deletion began at least
+ * since_s ago and is not finished, skipping accounts that others have locked. ERR_NOT_FOUND: none.
+ * is_grace_over: it began at least grace_s ago.
+ */
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t since_s,
+                                  int64_t grace_s, int64_t *id, bool *is_grace_over) MUST_CHECK;
+enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
+
+/*
+ * Inside a transaction: locks the account until the transaction ends, so that counts per account
+ * stay exact. ERR_NOT_FOUND: no such account.
+ */
+enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
+/*
+ * The same before a session starts. ERR_NOT_FOUND also: the account is blocked, or has a new
+ * password since generation was read.
+ */
+enum err user_store_lock_for_login(struct pg_conn *conn, int64_t id, int64_t generation) MUST_CHECK;
+/* user_store_lock and user_store_get_quota in one statement. */
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
+/* For administrators. */
+
+#define USER_STORE_LIMIT_MAX 100
+
+struct user_page {
+	const char *q; /* substring of the address or the name, case-insensitive; "" = all */
+	int64_t page;  /* from 1; 0 = those after an id */
+	int64_t after; /* 0 = by page */
+	int64_t limit; /* 1 to USER_STORE_LIMIT_MAX */
+};
+
+/* Accounts that are not deleted, oldest first. users has room for limit. total: over all pages. */
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users,
+                         size_t *count, int64_t *total) MUST_CHECK;
+
+struct user_change {
+	bool has_blocked, has_role, has_links_per_day;
+	bool blocked;
+	enum user_role role;
+	int64_t links_per_day; /* -1 = the service's default */
+};
+
+enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,
+                           struct user *out) MUST_CHECK;
+
+/*
+ * Inside a transaction, before an administrator changes another account: locks both. Of two
+ * administrators who demote each other at once, only one succeeds. ERR_NOT_FOUND: admin_id is
+ * blocked or no longer an administrator.
+ */
+enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t other_id) MUST_CHECK;
+
+/*
+ * Inside a transaction, before the account id is deleted: locks the first two administrators that
+ * are not blocked. another_remains: one of them is not id, and keeps the role until the transaction
+ * ends.
+ */
+enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *another_remains) MUST_CHECK;
+
+enum err user_store_make_admin(struct pg_conn *conn, const char *email,
+                               struct user *out) MUST_CHECK;
+
+#endif

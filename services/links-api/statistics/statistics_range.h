@@ -1,0 +1,69 @@
+/*
+ * Splits a time range into the stored pieces that make it up: whole finished days, whole hours,
+ * quarters of an hour for totals, and single visits of the log at the edges. Times are in
+ * microseconds since 1970-01-01T00:00:00Z; ends are exclusive. Pure.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_STATISTICS_STATISTICS_RANGE_H
+#define WAYMARK_SERVICES_LINKS_API_STATISTICS_STATISTICS_RANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STATISTICS_RANGE_QUARTER_US INT64_C(900000000)
+#define STATISTICS_RANGE_PIECES_MAX 8
+#define STATISTICS_RANGE_POINTS_MAX 2000 /* of a series */
+
+struct statistics_span {
+	int64_t from_us, to_us; /* from_us >= to_us: empty */
+};
+
+/* How far the stored data reach. */
+struct statistics_reach {
+	int64_t log_since_us;   /* visit_log has everything from here on; 0: it is complete */
+	int64_t hours_since_us; /* rollup_hour has; a midnight (UTC), no later than finished_us */
+	int64_t finished_us;    /* rollup_day has all days before this midnight (UTC) */
+};
+
+enum statistics_unit {
+	STATISTICS_VALUES, /* of a dimension: hours and days have them */
+	STATISTICS_TOTALS,
+	STATISTICS_SERIES, /* totals by points that may begin at any quarter of an hour */
+};
+
+enum statistics_source {
+	STATISTICS_LOG,
+	STATISTICS_QUARTERS_OF_HOURS, /* some quarters, which the rows of hours have */
+	STATISTICS_QUARTERS_OF_DAYS,
+	STATISTICS_HOURS, /* whole ones */
+	STATISTICS_DAYS,
+};
+
+struct statistics_piece {
+	enum statistics_source source;
+	struct statistics_span span; /* not empty */
+};
+
+/* In the order of time, without gaps. */
+struct statistics_pieces {
+	struct statistics_piece of[STATISTICS_RANGE_PIECES_MAX];
+	size_t count;
+};
+
+bool statistics_range_is_empty(const struct statistics_span *span);
+
+/*
+ * The range that can be counted. Before log_since_us only roll-ups exist, so an end before it moves
+ * down: to a quarter of an hour for totals, and to the hour (before hours_since_us, the day) for
+ * values. Adjacent ranges stay adjacent.
+ */
+struct statistics_span statistics_range_countable(struct statistics_span span,
+                                                  enum statistics_unit unit,
+                                                  const struct statistics_reach *reach);
+
+/* span is countable. No piece of the log begins before log_since_us. */
+struct statistics_pieces statistics_range_split(struct statistics_span span,
+                                                enum statistics_unit unit,
+                                                const struct statistics_reach *reach);
+
+#endif

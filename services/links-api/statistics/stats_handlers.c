@@ -1,0 +1,432 @@
+#include "services/links-api/statistics/stats_handlers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/link_store.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/statistics/stats_request.h"
+
+#define VALUES_DEFAULT 10
+#define TOP_DEFAULT 10
+
+/* Whose visits an endpoint counts. */
+enum subject {
+	ONE_LINK,     /* that of the path */
+	CHOSEN_LINKS, /* the caller's that match tag= and filter= */
+	SHARED_LINKS, /* those of the share */
+};
+
+/* One endpoint. load fills its own result, and render turns that into JSON. */
+struct endpoint {
+	struct stats_params_terms terms;
+	enum subject subject;
+	bool needs_log; /* even without a filter */
+	enum err (*load)(struct stats_request *stats, struct pg_conn *conn, void *result);
+	struct json *(*render)(const struct stats_request *stats, const void *result);
+};
+
+static enum err find_subject(struct stats_request *stats, struct pg_conn *conn,
+                             enum subject subject)
+{
+	switch (subject) {
+	case ONE_LINK:
+		return stats_request_find_link(stats, conn);
+	case CHOSEN_LINKS:
+		return stats_request_find_links(stats, conn);
+	case SHARED_LINKS:
+		return stats_request_find_shared_links(stats, conn);
+	}
+	return OK;
+}
+
+/* Reads as_of before the counts: they may include more than as_of promises, but never less. */
+static enum err load_with(struct stats_request *stats, struct pg_conn *conn,
+                          const struct endpoint *endpoint, void *result)
+{
+	stats->needs_log = stats->needs_log || endpoint->needs_log;
+	enum err err = find_subject(stats, conn, endpoint->subject);
+	if (err == OK)
+		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
+	if (err == OK)
+		err = stats_request_find_range(stats, conn);
+	return err == OK ? endpoint->load(stats, conn, result) : err;
+}
+
+static enum err load(struct stats_request *stats, struct request *r,
+                     const struct endpoint *endpoint, void *result)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = stats_request_read(stats, r, &endpoint->terms);
+	if (err == OK)
+		err = pg_pool_acquire(request_pg(r), &conn);
+	if (err == OK)
+		err = load_with(stats, conn, endpoint, result);
+	pg_pool_release(request_pg(r), conn);
+	return err;
+}
+
+static enum http_progress run(struct request *r, const struct endpoint *endpoint, void *result)
+{
+	struct stats_request *stats = mem_zero(sizeof(*stats));
+	enum err err = load(stats, r, endpoint, result);
+	enum http_progress progress =
+		err == OK ? response_json(r, 200, endpoint->render(stats, result))
+			  : stats_request_answer_error(stats, err);
+	stats_request_clear(stats);
+	free(stats);
+	return progress;
+}
+
+/* --- the earlier period --- */
+
+static bool compares(const struct stats_request *stats)
+{
+	return stats->params.compare != STATS_PARAMS_COMPARE_NONE;
+}
+
+/* Whether the earlier period could be counted, if err is the outcome of counting it. */
+static enum err settle_earlier(enum err err, bool *is_counted)
+{
+	*is_counted = err == OK;
+	return err == ERR_NOT_FOUND ? OK : err;
+}
+
+/* NULL: the request does not compare. */
+static const struct stats_json_earlier *rendered_earlier(const struct stats_request *stats,
+                                                         bool is_counted,
+                                                         struct stats_json_earlier *earlier)
+{
+	earlier->question = is_counted ? &stats->earlier : NULL;
+	return compares(stats) ? earlier : NULL;
+}
+
+/* --- totals --- */
+
+struct totals {
+	bool is_range;
+	bool is_earlier_counted;
+	struct statistics statistics;
+	struct statistics_sums sums;
+	struct statistics_sums earlier;
+};
+
+static enum err load_earlier_totals(struct stats_request *stats, struct pg_conn *conn,
+                                    struct totals *totals)
+{
+	enum err err = stats_request_find_earlier(stats, conn);
+	if (err == OK)
+		err = settle_earlier(statistics_sql_total(conn, &stats->earlier, &totals->earlier),
+		                     &totals->is_earlier_counted);
+	return err;
+}
+
+/* One link without a range or filter: the totals of all time. */
+static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, void *result)
+{
+	struct totals *totals = result;
+	const struct stats_params *params = &stats->params;
+	totals->is_range = params->from.is_given || params->to.is_given ||
+	                   params->filter.count > 0 || compares(stats) ||
+	                   stats->question.link_id == 0;
+	if (!totals->is_range)
+		return statistics_store_get(conn, stats->question.link_id, &totals->statistics);
+	enum err err = statistics_sql_total(conn, &stats->question, &totals->sums);
+	return err == OK && compares(stats) ? load_earlier_totals(stats, conn, totals) : err;
+}
+
+static struct json *render_totals(const struct stats_request *stats, const void *result)
+{
+	const struct totals *totals = result;
+	struct stats_json_earlier earlier = { .sums = &totals->earlier };
+	return totals->is_range
+	               ? stats_json_of_range(
+				 &stats->question, stats->link_count, &totals->sums,
+				 rendered_earlier(stats, totals->is_earlier_counted, &earlier),
+				 &stats->freshness)
+	               : stats_json_of_link(&totals->statistics, &stats->freshness);
+}
+
+static enum http_progress run_summary(struct request *r, enum subject subject, unsigned more_parts)
+{
+	const struct endpoint endpoint = {
+		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE | more_parts },
+		.subject = subject,
+		.load = load_totals,
+		.render = render_totals,
+	};
+	struct totals totals = { 0 };
+	return run(r, &endpoint, &totals);
+}
+
+enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_summary(ctx, ONE_LINK, 0);
+}
+
+enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_summary(ctx, CHOSEN_LINKS, STATS_PARAMS_LINKS);
+}
+
+enum http_progress stats_handlers_shared_summary(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_summary(ctx, SHARED_LINKS, 0);
+}
+
+/* --- time series --- */
+
+struct points {
+	size_t count;
+	int64_t starts[STATISTICS_SQL_POINTS_MAX];
+	struct statistics_sums sums[STATISTICS_SQL_POINTS_MAX];
+};
+
+struct series {
+	struct points points, earlier;
+	bool is_earlier_counted;
+};
+
+static enum err load_points(struct stats_request *stats, struct pg_conn *conn,
+                            struct statistics_query *question, struct points *points)
+{
+	enum err err = local_calendar_starts(conn, question->requested, stats->params.zone,
+	                                     stats->params.interval, points->starts,
+	                                     STATISTICS_SQL_POINTS_MAX, &points->count);
+	if (err == ERR_LIMIT)
+		http_problem_add_field(
+			&stats->wrong, "/interval", "range",
+			"gives more than %d points; use a longer interval or a shorter range",
+			STATISTICS_SQL_POINTS_MAX);
+	if (err != OK)
+		return err;
+	return statistics_sql_series(conn, question, points->starts, points->count, points->sums);
+}
+
+static enum err load_series(struct stats_request *stats, struct pg_conn *conn, void *result)
+{
+	struct series *series = result;
+	enum err err = load_points(stats, conn, &stats->question, &series->points);
+	if (err != OK || !compares(stats))
+		return err;
+	err = stats_request_find_earlier(stats, conn);
+	if (err == OK)
+		err = settle_earlier(load_points(stats, conn, &stats->earlier, &series->earlier),
+		                     &series->is_earlier_counted);
+	return err;
+}
+
+static struct json *render_series(const struct stats_request *stats, const void *result)
+{
+	const struct series *series = result;
+	struct stats_json_earlier earlier = { .starts = series->earlier.starts,
+		                              .sums = series->earlier.sums,
+		                              .count = series->earlier.count };
+	return stats_json_of_series(&stats->question, &stats->params, series->points.starts,
+	                            series->points.sums, series->points.count,
+	                            rendered_earlier(stats, series->is_earlier_counted, &earlier),
+	                            &stats->freshness);
+}
+
+static enum http_progress run_series(struct request *r, enum subject subject, unsigned more_parts)
+{
+	const struct endpoint endpoint = {
+		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE |
+		           more_parts },
+		.subject = subject,
+		.load = load_series,
+		.render = render_series,
+	};
+	struct series *series = mem_zero(sizeof(*series));
+	enum http_progress progress = run(r, &endpoint, series);
+	free(series);
+	return progress;
+}
+
+enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_series(ctx, ONE_LINK, 0);
+}
+
+enum http_progress stats_handlers_series_of_links(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_series(ctx, CHOSEN_LINKS, STATS_PARAMS_LINKS);
+}
+
+enum http_progress stats_handlers_shared_series(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	return run_series(ctx, SHARED_LINKS, 0);
+}
+
+/* --- values of a dimension --- */
+
+struct values {
+	enum visit_dimension dimension;
+	size_t count;
+	bool is_earlier_counted;
+	struct statistics_sums total, earlier_total;
+	struct statistics_value values[STATISTICS_SQL_VALUES_MAX];
+	struct statistics_sums earlier[STATISTICS_SQL_VALUES_MAX]; /* of the same values */
+};
+
+static enum err load_values(struct stats_request *stats, struct pg_conn *conn, void *result)
+{
+	struct values *values = result;
+	enum err err = statistics_sql_values(conn, &stats->question, values->dimension,
+	                                     (size_t)stats->params.limit, values->values,
+	                                     &values->count, &values->total);
+	if (err != OK || !compares(stats))
+		return err;
+	err = stats_request_find_earlier(stats, conn);
+	if (err == OK)
+		err = settle_earlier(statistics_sql_values_of(conn, &stats->earlier,
+		                                              values->dimension, values->values,
+		                                              values->count, values->earlier,
+		                                              &values->earlier_total),
+		                     &values->is_earlier_counted);
+	return err;
+}
+
+static struct json *render_values(const struct stats_request *stats, const void *result)
+{
+	const struct values *values = result;
+	struct stats_json_earlier earlier = { .sums = values->earlier,
+		                              .total = &values->earlier_total };
+	return stats_json_of_values(
+		&stats->question, values->dimension, values->values, values->count, &values->total,
+		rendered_earlier(stats, values->is_earlier_counted, &earlier), &stats->freshness);
+}
+
+static enum http_progress answer_unknown_dimension(struct request *r)
+{
+	char detail[RESPONSE_DETAIL_SIZE];
+	size_t len = (size_t)snprintf(detail, sizeof(detail), "Unknown dimension. There are");
+	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
+		len += (size_t)snprintf(detail + len, sizeof(detail) - len, "%s %s",
+		                        d > 0 ? "," : "", visit_dimension_name(d));
+	snprintf(detail + len, sizeof(detail) - len, ".");
+	return response_problem(r, 404, NULL, detail);
+}
+
+static enum http_progress run_dimension(struct request *r, const char *name, enum subject subject,
+                                        unsigned more_parts)
+{
+	struct endpoint endpoint = {
+		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
+		          STATS_PARAMS_COMPARE | more_parts,
+		  VALUES_DEFAULT, STATISTICS_SQL_VALUES_MAX },
+		.subject = subject,
+		.load = load_values,
+		.render = render_values,
+	};
+	struct values *values = mem_zero(sizeof(*values));
+	bool is_there = visit_dimension_parse(name, &values->dimension) == OK;
+	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
+	enum http_progress progress =
+		is_there ? run(r, &endpoint, values) : answer_unknown_dimension(r);
+	free(values);
+	return progress;
+}
+
+enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	return run_dimension(r, r->match.params[1], ONE_LINK, 0);
+}
+
+enum http_progress stats_handlers_dimension_of_links(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	return run_dimension(r, r->match.params[0], CHOSEN_LINKS, STATS_PARAMS_LINKS);
+}
+
+enum http_progress stats_handlers_shared_dimension(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	return run_dimension(r, r->match.params[0], SHARED_LINKS, 0);
+}
+
+/* --- the most visited links --- */
+
+struct top_links {
+	size_t count;
+	struct statistics_top links[STATISTICS_SQL_TOP_MAX];
+};
+
+static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
+{
+	struct top_links *top = result;
+	return statistics_sql_top(conn, &stats->question, (size_t)stats->params.limit, top->links,
+	                          &top->count);
+}
+
+static struct json *render_top(const struct stats_request *stats, const void *result)
+{
+	const struct top_links *top = result;
+	return stats_json_of_top(&stats->question, top->links, top->count,
+	                         stats->request->api->base, &stats->freshness);
+}
+
+enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
+{
+	static const struct endpoint endpoint = {
+		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
+		          STATS_PARAMS_LINKS | STATS_PARAMS_LAST_DAY,
+		  TOP_DEFAULT, STATISTICS_SQL_TOP_MAX },
+		.subject = CHOSEN_LINKS,
+		.load = load_top,
+		.render = render_top,
+	};
+	(void)x;
+	struct top_links *top = mem_zero(sizeof(*top));
+	enum http_progress progress = run(ctx, &endpoint, top);
+	free(top);
+	return progress;
+}
+
+/* --- the platform --- */
+
+struct platform {
+	int64_t total_links;
+	struct statistics statistics;
+	struct stats_json_freshness freshness;
+};
+
+static enum err load_platform(struct pg_conn *conn, struct platform *platform)
+{
+	enum err err = link_list_store_count(conn, LINK_STORE_ANY_OWNER, &platform->total_links);
+	if (err == OK)
+		err = statistics_store_as_of(conn, &platform->freshness.as_of_us);
+	return err == OK ? statistics_store_get(conn, STATISTICS_STORE_PLATFORM,
+	                                        &platform->statistics)
+	                 : err;
+}
+
+enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct platform platform = { .freshness.now_us = request_now_us(r) };
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return response_failure(r, err);
+	err = load_platform(conn, &platform);
+	pg_pool_release(r->api->pg, conn);
+	if (err != OK)
+		return response_failure(r, err);
+	return response_json(r, 200,
+	                     stats_json_of_platform(platform.total_links, &platform.statistics,
+	                                            &platform.freshness));
+}

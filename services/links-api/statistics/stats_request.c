@@ -1,0 +1,281 @@
+#include "services/links-api/statistics/stats_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/timestamp.h"
+#include "lib/links/link_store.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/identity/share_store.h"
+#include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/statistics/zone_names.h"
+
+/* Each id takes 12 bytes, after a head. */
+#define LINK_IDS_BYTES_MAX (STATS_REQUEST_LINKS_MAX * 12 + 64)
+
+enum err stats_request_read(struct stats_request *stats, struct request *r,
+                            const struct stats_params_terms *terms)
+{
+	*stats = (struct stats_request){ .request = r, .freshness.now_us = request_now_us(r) };
+	stats->question.filter = &stats->params.filter;
+	enum err err = stats_params_read(http_exchange_query(r->exchange), terms, &stats->params,
+	                                 &stats->wrong);
+	stats->needs_log = stats->params.filter.count > 0;
+	return err;
+}
+
+void stats_request_clear(struct stats_request *stats)
+{
+	if (stats->question.link_ids)
+		sql_column_clear(&stats->link_ids);
+	stats->question.link_ids = NULL;
+}
+
+enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *conn)
+{
+	struct link link;
+	stats->question.link_id = request_path_id(stats->request);
+	enum err err =
+		link_store_get(conn, stats->question.link_id, request_owner(stats->request), &link);
+	stats->is_link_deleted = err == OK && link.entry.state == LINK_STATE_DELETED;
+	if (stats->is_link_deleted)
+		err = ERR_NOT_FOUND;
+	stats->has_no_link = err == ERR_NOT_FOUND;
+	return err;
+}
+
+static void init_link_ids(struct stats_request *stats)
+{
+	sql_column_init(&stats->link_ids, SQL_COLUMN_INT8, LINK_IDS_BYTES_MAX);
+	stats->question.link_ids = &stats->link_ids;
+}
+
+static enum err find_links_of(struct stats_request *stats, struct pg_conn *conn, int64_t owner_id,
+                              const char tag[static LINK_TAG_SIZE])
+{
+	const struct stats_params *params = &stats->params;
+	if (tag[0] == '\0' && !params->has_links_filter) {
+		stats->question.account_id = owner_id;
+		return link_list_store_count(conn, owner_id, &stats->link_count);
+	}
+	struct link_list_params *links = mem_zero(sizeof(*links));
+	links->owner_id = owner_id;
+	memcpy(links->tag, tag, sizeof(links->tag));
+	links->has_filter = params->has_links_filter;
+	links->filter = params->links_filter;
+	init_link_ids(stats);
+	enum err err = link_list_store_ids(conn, links, STATS_REQUEST_LINKS_MAX, &stats->link_ids,
+	                                   &stats->has_too_many_links);
+	stats->link_count = stats->link_ids.count;
+	free(links);
+	return err;
+}
+
+enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn)
+{
+	return find_links_of(stats, conn, stats->request->user_id, stats->params.tag);
+}
+
+/* Authentication has found the share's link: it is not deleted. */
+enum err stats_request_find_shared_links(struct stats_request *stats, struct pg_conn *conn)
+{
+	const struct share *share = stats->request->share;
+	if (share->link_id == 0)
+		return find_links_of(stats, conn, share->owner_id, share->tag);
+	init_link_ids(stats);
+	sql_column_add_int(&stats->link_ids, share->link_id);
+	stats->link_count = 1;
+	return OK;
+}
+
+/* --- the time range --- */
+
+/* How many intervals a range without from covers. */
+static const int64_t default_intervals[] = {
+	[LOCAL_CALENDAR_HOUR] = 24,
+	[LOCAL_CALENDAR_DAY] = 30,
+	[LOCAL_CALENDAR_WEEK] = 12,
+	[LOCAL_CALENDAR_MONTH] = 12,
+};
+
+/* A date is its first moment in the time zone. */
+static enum err resolve_end(struct pg_conn *conn, const struct stats_params *params,
+                            const struct stats_params_end *end, int64_t *time_us)
+{
+	if (end->date[0] != '\0')
+		return local_calendar_date_start(conn, end->date, params->zone, time_us);
+	*time_us = end->time_us;
+	return OK;
+}
+
+static enum err resolve_from(struct pg_conn *conn, const struct stats_params *params, int64_t to_us,
+                             int64_t *from_us)
+{
+	if (params->from.is_given)
+		return resolve_end(conn, params, &params->from, from_us);
+	return local_calendar_subtract(conn, to_us, params->zone, params->interval,
+	                               default_intervals[params->interval], from_us);
+}
+
+static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
+                              struct statistics_span *out)
+{
+	const struct stats_params *params = &stats->params;
+	int64_t now_us = stats->freshness.now_us;
+	struct statistics_span span = { .to_us = now_us - now_us % CLOCK_US_PER_HOUR +
+		                                 CLOCK_US_PER_HOUR };
+	enum err err = zone_names_check(stats->request->api->zones, conn, params->zone);
+	if (err == ERR_NOT_FOUND) {
+		http_problem_add_field(&stats->wrong, "/tz", "time-zone",
+		                       "must be an IANA time zone like Europe/Berlin");
+		return ERR_INVALID;
+	}
+	if (err == OK && params->to.is_given)
+		err = resolve_end(conn, params, &params->to, &span.to_us);
+	/* A range cannot start before 1970. */
+	if (err == OK && span.to_us > 0)
+		err = resolve_from(conn, params, span.to_us, &span.from_us);
+	if (err != OK)
+		return err;
+	if (statistics_range_is_empty(&span)) {
+		if (params->to.is_given)
+			http_problem_add_field(&stats->wrong, "/to", "range",
+			                       "must be later than from");
+		else
+			http_problem_add_field(&stats->wrong, "/from", "range", "is in the future");
+		return ERR_INVALID;
+	}
+	*out = span;
+	return OK;
+}
+
+static enum err clamp_to_log(struct stats_request *stats, struct pg_conn *conn)
+{
+	struct statistics_span *asked = &stats->question.requested;
+	int64_t since_us = 0;
+	enum err err = statistics_sql_log_since(conn, &since_us);
+	if (err == OK && asked->from_us < since_us && since_us < asked->to_us)
+		asked->from_us = since_us;
+	return err;
+}
+
+enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *conn)
+{
+	enum err err = resolve_range(stats, conn, &stats->question.requested);
+	if (err == OK && stats->needs_log && !stats->params.from.is_given)
+		err = clamp_to_log(stats, conn);
+	stats->is_ready = err == OK;
+	return err;
+}
+
+/* --- the earlier period --- */
+
+/* The average length; a month is a twelfth of a year of 365.2425 days. */
+static const int64_t interval_us[] = {
+	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR,
+	[LOCAL_CALENDAR_DAY] = CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_WEEK] = 7 * CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_MONTH] = INT64_C(2629746) * CLOCK_US_PER_S,
+};
+
+/* Only what has passed of a range that has not ended can be compared. */
+static struct statistics_span passed(const struct stats_request *stats)
+{
+	struct statistics_span span = stats->question.requested;
+	int64_t now_us = stats->freshness.now_us;
+	if (now_us < span.to_us)
+		span.to_us = now_us > span.from_us ? now_us : span.from_us;
+	return span;
+}
+
+static enum err move(struct stats_request *stats, struct pg_conn *conn,
+                     enum local_calendar_interval interval, int64_t back)
+{
+	return local_calendar_move_back(conn, passed(stats), stats->params.zone, interval, back,
+	                                &stats->earlier.requested);
+}
+
+/*
+ * By the smallest number of intervals after which the whole range, with what has not passed of it,
+ * ends before it begins. Days and months have different lengths, so the average finds how far to
+ * move only about.
+ */
+static enum err move_before(struct stats_request *stats, struct pg_conn *conn)
+{
+	const struct statistics_span span = stats->question.requested;
+	const int64_t length_us = span.to_us - span.from_us;
+	enum local_calendar_interval interval = stats->params.interval;
+	if (!stats->params.has_interval)
+		interval = length_us < CLOCK_US_PER_DAY ? LOCAL_CALENDAR_HOUR : LOCAL_CALENDAR_DAY;
+	int64_t back = (length_us + interval_us[interval] / 2) / interval_us[interval];
+	if (back == 0)
+		back = 1;
+	for (;; back++) {
+		struct statistics_span moved;
+		enum err err = local_calendar_move_back(conn, span, stats->params.zone, interval,
+		                                        back, &moved);
+		if (err == OK && moved.to_us > span.from_us)
+			continue;
+		return err == OK ? move(stats, conn, interval, back) : err;
+	}
+}
+
+enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn *conn)
+{
+	enum err err = OK;
+	stats->earlier = stats->question;
+	if (stats->params.compare == STATS_PARAMS_COMPARE_PREVIOUS)
+		err = move_before(stats, conn);
+	else if (stats->params.compare == STATS_PARAMS_COMPARE_MONTH)
+		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 1);
+	else if (stats->params.compare == STATS_PARAMS_COMPARE_YEAR)
+		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 12);
+	if (err == ERR_INVALID)
+		http_problem_add_field(&stats->wrong, "/compare", "range",
+		                       "the earlier period begins before 1970");
+	return err;
+}
+
+/* --- errors --- */
+
+static enum http_progress answer_beyond_log(struct stats_request *stats)
+{
+	char since[TIMESTAMP_TEXT_SIZE];
+	timestamp_format_ms(stats->question.reach.log_since_us, since);
+	if (stats->params.from.is_given)
+		http_problem_add_field(&stats->wrong, "/from", "beyond-log",
+		                       "is before %s, the start of the visit log", since);
+	else
+		http_problem_add_field(&stats->wrong, "/to", "beyond-log",
+		                       "must be after %s, the start of the visit log", since);
+	return http_problem_respond(
+		stats->request->exchange, 422, "beyond-log",
+		"Counts with a filter, by referrer_source or by bot_reason need the visit log, "
+		"which does not reach back that far.",
+		&stats->wrong);
+}
+
+enum http_progress stats_request_answer_error(struct stats_request *stats, enum err err)
+{
+	struct request *r = stats->request;
+	if (stats->wrong.count > 0)
+		return response_invalid_fields(r, &stats->wrong);
+	if (stats->has_no_link)
+		return response_link_not_found(r, stats->is_link_deleted);
+	if (stats->has_too_many_links)
+		return response_problem(r, 422, "too-many-links",
+		                        "More than 100,000 links match. Use tag or filter.");
+	if (err == ERR_NOT_FOUND && stats->is_ready)
+		return answer_beyond_log(stats);
+	if (err == ERR_LIMIT && stats->is_ready && stats->needs_log)
+		return response_problem(
+			r, 422, "too-many-visits",
+			"The range has too many visits for this query. Use a shorter range.");
+	if (err == ERR_LIMIT && stats->is_ready && stats->question.link_id == 0)
+		return response_problem(
+			r, 422, "too-many-visits",
+			"The links have too many visits for this query. Use a shorter range, or tag or filter.");
+	return response_failure(r, err);
+}

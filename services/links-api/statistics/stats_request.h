@@ -1,0 +1,85 @@
+/*
+ * One thread at a time, as its request. A statistics request: its link, time range and filter, and
+ * how up to date the counts are. The handlers call the functions in this order:
+ *
+ *   err = stats_request_read(stats, r, &terms);               // URL parameters
+ *   err = stats_request_find_link(stats, conn);               // the link of the path, or
+ *   err = stats_request_find_links(stats, conn);              // the caller's links, or
+ *   err = stats_request_find_shared_links(stats, conn);       // those of a share
+ *   err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
+ *   err = stats_request_find_range(stats, conn);              // from and to as times
+ *   err = statistics_sql_total(conn, &stats->question, …);  // lib/clicks
+ *   err = stats_request_find_earlier(stats, conn);            // with compare=
+ *   if (err != OK) return stats_request_answer_error(stats, err);
+ *   …
+ *   stats_request_clear(stats);
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_STATISTICS_STATS_REQUEST_H
+#define WAYMARK_SERVICES_LINKS_API_STATISTICS_STATS_REQUEST_H
+
+#include "services/links-api/http/request.h"
+#include "services/links-api/statistics/statistics_range.h"
+#include "services/links-api/statistics/statistics_sql.h"
+#include "services/links-api/statistics/stats_json.h"
+#include "services/links-api/statistics/stats_params.h"
+
+#define STATS_REQUEST_LINKS_MAX 100000
+
+struct stats_request {
+	struct request *request;
+	struct stats_params params;
+	struct statistics_query question; /* filter points into params */
+	struct statistics_query earlier;  /* with compare=; the same for the earlier period */
+	struct sql_column link_ids;       /* of stats_request_find_links and _shared_links */
+	int64_t link_count;               /* the same */
+	struct stats_json_freshness freshness;
+	struct http_problem_fields wrong;
+	bool has_no_link; /* unknown, deleted, or owned by another user */
+	bool is_link_deleted;
+	bool has_too_many_links;
+	bool needs_log; /* the counts need the visit log, not only roll-ups */
+	bool is_ready;  /* all input is valid; a later error comes from the query itself */
+};
+
+/* Reads the URL parameters. ERR_INVALID: wrong lists the invalid ones. */
+enum err stats_request_read(struct stats_request *stats, struct request *r,
+                            const struct stats_params_terms *terms) MUST_CHECK;
+
+void stats_request_clear(struct stats_request *stats);
+
+/* Checks that the caller may read the path's link. ERR_NOT_FOUND: sets has_no_link. */
+enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+
+/*
+ * Finds the caller's links that are not deleted and match tag= and filter=: all of them, or at most
+ * STATS_REQUEST_LINKS_MAX. ERR_LIMIT: there are more (sets has_too_many_links), or the search takes
+ * too long.
+ */
+enum err stats_request_find_links(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+
+/* The same for the link of the request's share, or for the links of its owner that have its tag. */
+enum err stats_request_find_shared_links(struct stats_request *stats,
+                                         struct pg_conn *conn) MUST_CHECK;
+
+/*
+ * Computes the time range. The default of to is the end of the current hour. The default of from is
+ * 24 hours, 30 days, 12 weeks or 12 months before to, depending on the interval; the interval that
+ * contains to counts as the first. If the request needs the visit log and has no from, the range
+ * starts no earlier than the log. ERR_INVALID: the zone is unknown or the range is empty; wrong
+ * says why.
+ */
+enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+
+/*
+ * Computes the range of stats->earlier: the requested one, moved back by the smallest whole number
+ * of intervals after which both do not overlap, or by a month or a year. Intervals are those of
+ * interval=, and otherwise hours for ranges shorter than a day, and days. If the requested range
+ * has not ended, it ends as early as that one is now. ERR_INVALID: it would begin before 1970;
+ * wrong says so.
+ */
+enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+
+/* Answers an error of any function above or of the query itself: 400, 404, 422, 500 or 503. */
+enum http_progress stats_request_answer_error(struct stats_request *stats, enum err err);
+
+#endif

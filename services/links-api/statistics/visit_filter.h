@@ -1,0 +1,35 @@
+/*
+ * A filter of visits: humans or bots, and conditions on dimensions. Equality terms of one dimension
+ * are alternatives (country=DE or AT); all other conditions must hold together. Pure.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_STATISTICS_VISIT_FILTER_H
+#define WAYMARK_SERVICES_LINKS_API_STATISTICS_VISIT_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "services/links-api/statistics/visit_dimension.h"
+
+#define VISIT_FILTER_TERMS_MAX 16
+/* Longer than any value that the log stores. */
+#define VISIT_FILTER_VALUE_SIZE 301
+
+enum visit_filter_traffic { VISIT_FILTER_HUMANS, VISIT_FILTER_ALL, VISIT_FILTER_BOTS };
+
+struct visit_filter_term {
+	enum visit_dimension dimension;
+	bool is_not;                         /* matches everything except value */
+	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
+};
+
+struct visit_filter {
+	enum visit_filter_traffic traffic;
+	size_t count;
+	struct visit_filter_term terms[VISIT_FILTER_TERMS_MAX];
+};
+
+/* ERR_LIMIT: too many terms. ERR_INVALID: the value is too long. Adds nothing in either case. */
+enum err visit_filter_add(struct visit_filter *filter, enum visit_dimension dimension, bool is_not,
+                          const char *value) MUST_CHECK;
+
+#endif

@@ -1,0 +1,218 @@
+#include "services/links-api/statistics/visit_handlers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/array.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/timestamp.h"
+#include "services/links-api/http/media_type.h"
+#include "services/links-api/http/pagination.h"
+#include "services/links-api/http/response.h"
+#include "services/links-api/statistics/stats_request.h"
+#include "services/links-api/statistics/visit_cursor.h"
+#include "services/links-api/statistics/visit_export.h"
+#include "services/links-api/statistics/visit_lines.h"
+
+#define LIMIT_DEFAULT 100
+#define LIMIT_MAX 1000
+/* Longer than the retention of any visit log: without from, the list starts where the log does. */
+#define LONGEST_US (3660 * CLOCK_US_PER_DAY)
+#define CHUNK_BYTES_MAX (8 * 1024 * 1024)
+#define HEADER_SIZE 96
+
+/* In the order of enum stats_params_format. */
+enum format { FORMAT_JSON, FORMAT_CSV, FORMAT_NDJSON };
+static const char *const media_types[] = {
+	[FORMAT_JSON] = "application/json",
+	[FORMAT_CSV] = "text/csv",
+	[FORMAT_NDJSON] = "application/x-ndjson",
+};
+#define FORMAT_COUNT ARRAY_SIZE(media_types)
+
+static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
+{
+	enum err err = stats_request_find_link(stats, conn);
+	if (err == OK)
+		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
+	if (err == OK)
+		err = statistics_sql_log_since(conn, &stats->question.reach.log_since_us);
+	if (err == OK)
+		err = stats_request_find_range(stats, conn);
+	return err;
+}
+
+static enum err read_params(struct stats_request *stats, struct request *r)
+{
+	static const struct stats_params_terms terms = { STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS |
+		                                                 STATS_PARAMS_BOTS |
+		                                                 STATS_PARAMS_CURSOR |
+		                                                 STATS_PARAMS_FORMAT,
+		                                         LIMIT_DEFAULT, LIMIT_MAX };
+	enum err err = stats_request_read(stats, r, &terms);
+	struct stats_params_end *from = &stats->params.from;
+	if (err == OK && !from->is_given) {
+		from->is_given = true;
+		from->time_us = stats->freshness.now_us > LONGEST_US
+		                        ? stats->freshness.now_us - LONGEST_US
+		                        : 0;
+	}
+	return err;
+}
+
+static struct visit_page_query page_of(const struct stats_request *stats)
+{
+	return (struct visit_page_query){
+		.link_id = stats->question.link_id,
+		.span = stats->question.requested,
+		.filter = &stats->params.filter,
+		.after = stats->params.after,
+		.limit = (size_t)stats->params.limit,
+	};
+}
+
+/* --- a page as JSON --- */
+
+static struct json *render_page(const struct stats_request *stats, const struct pg_result *rows)
+{
+	char cursor[VISIT_CURSOR_SIZE];
+	size_t count = pg_result_count(rows);
+	struct json *visits = json_new_array();
+	for (size_t i = 0; i < count; i++)
+		json_append(visits, visit_lines_object(rows, i));
+	struct pagination pagination = { .limit = stats->params.limit,
+		                         .total = PAGINATION_UNCOUNTED };
+	if (count == (size_t)stats->params.limit) {
+		struct visit_page_cursor last = visit_page_cursor_of(rows, count - 1);
+		visit_cursor_format(&last, cursor);
+		pagination.next_cursor = cursor;
+	}
+	struct json *answer = json_new_object();
+	json_set(answer, "visits", visits);
+	json_set(answer, "pagination", pagination_json(&pagination));
+	json_set_time(answer, "log_since", stats->question.reach.log_since_us);
+	stats_json_add_freshness(answer, &stats->freshness);
+	return answer;
+}
+
+static enum http_progress answer_page(struct stats_request *stats, struct pg_conn *conn)
+{
+	struct request *r = stats->request;
+	struct visit_page_query question = page_of(stats);
+	struct pg_result *rows = NULL;
+	enum err err = visit_page_read(conn, &question, &rows);
+	pg_pool_release(request_pg(r), conn);
+	if (err != OK)
+		return stats_request_answer_error(stats, err);
+	enum http_progress progress = response_json(r, 200, render_page(stats, rows));
+	pg_result_free(rows);
+	return progress;
+}
+
+/* --- an export --- */
+
+static enum err add_headers(struct stats_request *stats, enum format format)
+{
+	struct http_exchange *x = stats->request->exchange;
+	char value[HEADER_SIZE];
+	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"",
+	         stats->question.link_id, format == FORMAT_CSV ? "csv" : "ndjson");
+	enum err err = http_exchange_add_header(x, "Content-Disposition", value);
+	if (err != OK || stats->freshness.as_of_us == 0)
+		return err;
+	timestamp_format_ms(stats->freshness.as_of_us, value);
+	err = http_exchange_add_header(x, "X-As-Of", value);
+	int64_t lag_us = stats->freshness.now_us - stats->freshness.as_of_us;
+	snprintf(value, sizeof(value), "%" PRId64, lag_us > 0 ? lag_us / CLOCK_US_PER_MS : 0);
+	return err == OK ? http_exchange_add_header(x, "X-Lag-Ms", value) : err;
+}
+
+static enum http_progress answer_busy(struct request *r)
+{
+	http_exchange_add_fixed_header(r->exchange, "Retry-After", "10");
+	return response_problem(r, 429, "busy",
+	                        "Too many exports are running. Wait until one of them ends.");
+}
+
+/* Reads the first chunk now, so that an early error becomes a proper error response. */
+static enum http_progress answer_export(struct stats_request *stats, enum format format)
+{
+	struct request *r = stats->request;
+	struct visit_page_query question = page_of(stats);
+	struct visit_export *export = NULL;
+	if (!stats->params.has_limit)
+		question.limit = 0;
+	enum err err =
+		visit_export_new(r, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON,
+	                         &question, &export);
+	if (err != OK)
+		return answer_busy(r);
+	r->handler_state = export;
+	r->release_handler_state = visit_export_free;
+	struct strbuf chunk;
+	bool is_last = false;
+	strbuf_init(&chunk, CHUNK_BYTES_MAX);
+	err = visit_export_next_chunk(export, &chunk, &is_last);
+	if (err == OK)
+		err = add_headers(stats, format);
+	if (err == OK) {
+		http_exchange_set_body(r->exchange,
+		                       format == FORMAT_CSV
+		                               ? "text/csv; charset=utf-8; header=present"
+		                               : media_types[format],
+		                       chunk.data, chunk.len);
+		if (!is_last)
+			http_exchange_set_body_reader(r->exchange, visit_export_body_reader,
+			                              export);
+	}
+	strbuf_clear(&chunk);
+	return err == OK ? HTTP_COMPLETE : stats_request_answer_error(stats, err);
+}
+
+/*
+ * format= takes precedence over Accept, because an HTML link cannot set Accept. ERR_NOT_FOUND:
+ * Accept allows none of the formats.
+ */
+static enum err choose_format(const struct stats_request *stats, enum format *format)
+{
+	size_t chosen = FORMAT_JSON;
+	enum err err = OK;
+	if (stats->params.format != STATS_PARAMS_FORMAT_NONE)
+		chosen = (size_t)(stats->params.format - STATS_PARAMS_FORMAT_JSON);
+	else
+		err = media_type_choose(
+			http_exchange_joined_header(stats->request->exchange, "Accept"),
+			media_types, FORMAT_COUNT, &chosen);
+	*format = (enum format)chosen;
+	return err;
+}
+
+static enum http_progress answer(struct stats_request *stats, struct request *r)
+{
+	struct pg_conn *conn = NULL;
+	enum format format = FORMAT_JSON;
+	enum err err = read_params(stats, r);
+	if (err == OK && choose_format(stats, &format) != OK)
+		return response_problem(
+			r, 406, NULL,
+			"Accept must allow application/json, text/csv or application/x-ndjson.");
+	if (err == OK)
+		err = pg_pool_acquire(request_pg(r), &conn);
+	if (err == OK)
+		err = load_context(stats, conn);
+	if (err == OK && format == FORMAT_JSON)
+		return answer_page(stats, conn);
+	pg_pool_release(request_pg(r), conn);
+	return err == OK ? answer_export(stats, format) : stats_request_answer_error(stats, err);
+}
+
+enum http_progress visit_handlers_list(void *ctx, struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Vary", "Accept");
+	struct stats_request *stats = mem_zero(sizeof(*stats));
+	enum http_progress progress = answer(stats, ctx);
+	free(stats);
+	return progress;
+}

@@ -1,0 +1,106 @@
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "services/links-api/links/link_deletion_store.h"
+#include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
+
+/* Deletes one batch in a separate transaction. */
+static struct link_deletion_batch delete_batch(struct link_fixture *f,
+                                               struct link_deletion_cursor *cursor)
+{
+	struct link_deletion_batch batch;
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_deletion_store_next(f->api, cursor, &batch), OK);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+	return batch;
+}
+
+TEST_CASE(deletes_remaining_links_as_their_owner_would)
+{
+	struct link_fixture *f = *state;
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	link_fixture_make(f, "closing-active");
+	int64_t active = f->link.entry.id;
+	link_fixture_make(f, "closing-disabled");
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	int64_t disabled = f->link.entry.id;
+	link_fixture_make(f, "closing-gone");
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	int64_t gone = f->link.entry.id;
+	struct link_store_new foreign = link_fixture_plain("closing-foreign");
+	foreign.owner_id = 2;
+	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
+	test_database_run(f->db, "TRUNCATE outbox");
+
+	struct link_deletion_batch batch = delete_batch(f, &cursor);
+	assert_int_equal(batch.count, 2);
+	assert_true(cursor.is_over);
+	assert_int_equal(link_store_get(f->api, active, 1, &f->other), OK);
+	assert_int_equal(f->other.entry.state, LINK_STATE_DELETED);
+	assert_int_equal(f->other.state_before_deletion, LINK_STATE_ACTIVE);
+	assert_int_equal(f->other.entry.version, 2);
+	assert_int_equal(link_store_get(f->api, disabled, 1, &f->other), OK);
+	assert_int_equal(f->other.entry.version, 3);
+	assert_int_equal(f->other.state_before_deletion, LINK_STATE_DISABLED);
+	assert_int_equal(link_store_get(f->api, gone, 1, &f->other), OK);
+	assert_int_equal(f->other.entry.version, 2);
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, 2, &f->other), OK);
+	assert_int_equal(f->other.entry.state, LINK_STATE_ACTIVE);
+
+	struct link_event *event = link_fixture_recorded(f, 1);
+	assert_int_equal(event->change, LINK_CHANGE_DELETED);
+	assert_string_equal(event->link.entry.slug, batch.last_slug);
+	free(event);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 2);
+}
+
+TEST_CASE(skips_links_that_are_deleted_already)
+{
+	struct link_fixture *f = *state;
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	/* All have the same creation time, so the order depends on their IDs. */
+	test_database_run(
+		f->db,
+		"INSERT INTO links (slug, link_type, original_url, owner_id, created_at, state) "
+		"SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1, '2026-01-01', "
+		"CASE WHEN n > 600 THEN 'ACTIVE' ELSE 'DELETED' END FROM generate_series(1, 1100) AS n");
+	assert_int_equal(delete_batch(f, &cursor).count, 0);
+	assert_int_equal(delete_batch(f, &cursor).count, 400);
+	assert_false(cursor.is_over);
+	assert_int_equal(delete_batch(f, &cursor).count, 100);
+	assert_true(cursor.is_over);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state <> 'DELETED'"), 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 500);
+}
+
+/* Otherwise the deletion would overtake it on the topic. */
+TEST_CASE(a_waiting_expiry_event_goes_first)
+{
+	struct link_fixture *f = *state;
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	link_fixture_make(f, "closing-marked");
+	test_database_run(f->db, "UPDATE outbox SET priority = 1");
+	assert_int_equal(delete_batch(f, &cursor).count, 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 2);
+}
+
+TEST_CASE(a_rollback_leaves_no_changes)
+{
+	struct link_fixture *f = *state;
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	struct link_deletion_batch batch;
+	link_fixture_make(f, "closing-undone");
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_deletion_store_next(f->api, &cursor, &batch), OK);
+	pg_conn_rollback(f->api);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'DELETED'"), 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
+}
+
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)

@@ -1,0 +1,108 @@
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "services/links-api/commands/link_republish_store.h"
+#include "tests/integration/links/link_fixture.h"
+#include "tests/support/test.h"
+
+/* Adds the events of the next links in a separate transaction. */
+static void add_next(struct link_fixture *f, struct link_republish_cursor *cursor)
+{
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_republish_store_next(f->api, cursor), OK);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+}
+
+static bool is_waiting(struct link_fixture *f, int64_t outbox_id)
+{
+	bool is_waiting;
+	assert_int_equal(link_republish_store_is_waiting(f->api, outbox_id, &is_waiting), OK);
+	return is_waiting;
+}
+
+TEST_CASE(adds_each_link_once_in_any_state)
+{
+	struct link_fixture *f = *state;
+	struct link_republish_cursor cursor = { 0 };
+	link_fixture_make(f, "again-active");
+	link_fixture_make(f, "again-deleted");
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	struct link_store_new foreign = link_fixture_plain("again-foreign");
+	foreign.owner_id = 2;
+	assert_int_equal(link_fixture_create(f->api, &foreign, &f->other), OK);
+	test_database_run(f->db, "TRUNCATE outbox");
+
+	add_next(f, &cursor);
+	assert_int_equal(cursor.count, 3);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 1 "
+	                                          "AND cached AND NOT published"),
+	                 3);
+	struct link_event *deleted = link_fixture_recorded(f, 1);
+	assert_int_equal(deleted->change, LINK_CHANGE_REPUBLISHED);
+	assert_int_equal(deleted->link.entry.id, f->link.entry.id);
+	assert_int_equal(deleted->link.entry.version, 2);
+	assert_int_equal(deleted->link.entry.state, LINK_STATE_DELETED);
+	assert_int_equal(deleted->occurred_at_us, f->link.updated_at_us);
+	free(deleted);
+	add_next(f, &cursor);
+	assert_int_equal(cursor.count, 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 3);
+	assert_int_equal(test_database_ask(f->db, "SELECT sum(version) FROM links"), 4);
+}
+
+TEST_CASE(walks_through_all_links_in_batches)
+{
+	struct link_fixture *f = *state;
+	struct link_republish_cursor cursor = { 0 };
+	test_database_run(
+		f->db,
+		"INSERT INTO links (slug, link_type, original_url, owner_id) "
+		"SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1 FROM generate_series(1, 2100) AS n");
+	add_next(f, &cursor);
+	assert_int_equal(cursor.count, LINK_REPUBLISH_STORE_BATCH_MAX);
+	add_next(f, &cursor);
+	assert_int_equal(cursor.count, LINK_REPUBLISH_STORE_BATCH_MAX);
+	add_next(f, &cursor);
+	assert_int_equal(cursor.count, 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(DISTINCT slug) FROM outbox"), 2100);
+}
+
+TEST_CASE(waits_for_its_rows_even_if_a_change_made_one_urgent)
+{
+	struct link_fixture *f = *state;
+	struct link_republish_cursor cursor = { 0 };
+	link_fixture_make(f, "again-changed");
+	test_database_run(f->db, "TRUNCATE outbox");
+	add_next(f, &cursor);
+	assert_true(is_waiting(f, cursor.outbox_id));
+	assert_false(is_waiting(f, cursor.outbox_id - 1));
+
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"),
+	                 2);
+	struct link_event *first = link_fixture_recorded(f, 0);
+	assert_int_equal(first->change, LINK_CHANGE_REPUBLISHED);
+	free(first);
+	assert_true(is_waiting(f, cursor.outbox_id));
+	test_database_run(
+		f->db,
+		"UPDATE outbox SET published = true WHERE id = (SELECT min(id) FROM outbox)");
+	assert_false(is_waiting(f, cursor.outbox_id));
+}
+
+TEST_CASE(a_restored_database_publishes_higher_versions)
+{
+	struct link_fixture *f = *state;
+	struct link_republish_cursor cursor = { 0 };
+	link_fixture_make(f, "again-restored");
+	test_database_run(f->db, "TRUNCATE outbox");
+	test_database_run(f->db, "UPDATE database_epoch SET link_version_base = 1000000");
+	add_next(f, &cursor);
+	struct link_event *event = link_fixture_recorded(f, 0);
+	assert_int_equal(event->link.entry.version, 1000001);
+	free(event);
+	test_database_run(f->db, "UPDATE database_epoch SET link_version_base = 0");
+}
+
+TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,
+          .set_up = link_fixture_empty)
