@@ -1,40 +1,37 @@
 """Version N serves under load, the database is migrated, N+1 takes over replica by replica; then back to N, and on again.
 
-No version has been released yet, so N is the commit BASE. It is built once, in a tree of its own below the build folder.
-CHAOS_BASE takes another commit.
+No version has been released yet, so N is this tree, and N+1 is this tree with one more migration, in a tree of its own below the
+build folder.
 """
 
 import os
 import pathlib
 import subprocess
 
+import next_tree
 import pytest
-from harness import BUILD, ROOT, size, wait_until
+from harness import BUILD, size, wait_until
 from rolling_harness import KINDS, REPLICAS, Fleet
 from stacklib import paths
 
-BASE = os.environ.get("CHAOS_BASE", "2b14e68")
+NEXT = BUILD / "upgrade/next"
 PROGRAMS = ("redirector", "links-api", "analytics-consumer", "janitor", "migrate", "waymark-topics")
 ANSWERS = size(1000, 10_000)  # at each stage
 
 
-def build_base():
-    """Builds BASE once; returns its build folder."""
-    tree = BUILD / f"upgrade-from-{BASE}"
-    if not (tree / "CMakeLists.txt").exists():
-        tree.mkdir(parents=True, exist_ok=True)
-        archive = subprocess.run(["git", "-C", ROOT, "archive", BASE], capture_output=True, check=True).stdout
-        subprocess.run(["tar", "-x", "-C", tree], input=archive, check=True)
-    build = tree / "build/release"
+def build_next():
+    """Builds N+1; returns its build folder."""
+    next_tree.make(NEXT)
+    build = NEXT / "build/release"
     for command in (["cmake", "--preset", "release"], ["cmake", "--build", str(build), "--target", *PROGRAMS]):
-        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=NEXT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return build
 
 
 @pytest.fixture
 def fleet(request):
-    made = Fleet("upgrade", build_base())
+    made = Fleet("upgrade")
     try:
         made.up()
         yield made
@@ -47,7 +44,7 @@ def schema(fleet):
 
 
 def migrate(fleet):
-    environment = {**os.environ, "PG_URL": fleet.env["ADMIN_PG_URL"], "MIGRATIONS_DIR": str(ROOT / "db/migrations")}
+    environment = {**os.environ, "PG_URL": fleet.env["ADMIN_PG_URL"], "MIGRATIONS_DIR": str(NEXT / "db/migrations")}
     done = subprocess.run([paths.program(BUILD, "migrate")], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -76,13 +73,13 @@ def programs(fleet):
 
 
 def test_versions_take_over_from_each_other_under_load(fleet, record_property):
-    old, new = pathlib.Path(fleet.build), BUILD
+    old, new = BUILD, build_next()
     old_schema = schema(fleet)
     fleet.ask_everywhere(("http",))
     fleet.wait_for_answers(ANSWERS)
 
     migrate(fleet)
-    assert schema(fleet) >= old_schema
+    assert int(schema(fleet)) == int(old_schema) + 1
     fleet.wait_for_answers(ANSWERS)
     for build in (new, old, new):
         roll(fleet, build)
@@ -94,7 +91,7 @@ def test_versions_take_over_from_each_other_under_load(fleet, record_property):
     fleet.assert_counted(clicks)
     assert fleet.ledger.ask("SELECT count(*) FROM links WHERE owner_id IS NOT NULL") == len(outcome.links)
 
-    record_property("did", f"{BASE} (schema {old_schema}) → now (schema {schema(fleet)}) → {BASE} → now, replica by replica, under load")
+    record_property("did", f"schema {old_schema} → {schema(fleet)} → N → N+1, replica by replica, under load")
     record_property("requests", outcome.requests())
     record_property("failed", outcome.failed())
     record_property("redirects", clicks)

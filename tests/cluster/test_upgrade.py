@@ -2,6 +2,7 @@
 
 import pytest
 
+import next_tree
 import next_version
 from api_clients import ApiClients
 from cluster_under_test import SERVICES, TIMEOUT_S
@@ -45,7 +46,7 @@ def test_no_request_fails_during_an_upgrade_and_on_the_way_back(cluster, user, l
         seen.append((versions(cluster), schema(cluster)))
         cluster.apply()
         visitors.wait_for_clicks(CLICKS)
-    old = next_version.newest_migration()
+    old = next_tree.newest_migration()
     assert seen == [({next_version.VERSION}, old), ({next_version.NEXT}, old + 1), ({next_version.VERSION}, old + 1)]
     print(f"\n{next_version.VERSION} to {next_version.NEXT} and back: {clients}; clicks {visitors.expect_each_counted_once()}")
     assert (clients.failed, dict(visitors.unclear)) == ([], {})

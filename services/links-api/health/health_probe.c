@@ -37,7 +37,7 @@ static bool read_failing(const struct json *list, struct health_process *process
 	return true;
 }
 
-/* False if there is something else than a count. Other services and older versions have none. */
+/* False if there is something else than a count. Other services have none. */
 static bool read_count(const struct json *value, int64_t *out)
 {
 	if (!value)
