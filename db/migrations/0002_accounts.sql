@@ -1,4 +1,4 @@
--- Users, their API keys, and the audit log (docs/decisions/0026-authentication-and-authorization.md).
+-- Users, their API keys and sessions, and the audit log (docs/decisions/0026-authentication-and-authorization.md).
 CREATE TABLE users (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     email            text CHECK (length(email) BETWEEN 3 AND 254),
@@ -12,6 +12,10 @@ CREATE TABLE users (
     links_per_day    bigint CHECK (links_per_day BETWEEN 0 AND 1000000000),
     -- Access tokens of an earlier generation are refused.
     token_generation bigint NOT NULL DEFAULT 0,
+    -- What the user has chosen for the dashboard. NULL = as the browser says.
+    tz               text CHECK (length(tz) BETWEEN 1 AND 47), -- an IANA time zone
+    locale           text CHECK (length(locale) BETWEEN 2 AND 11), -- BCP 47: de, pt-BR
+    theme            text NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     -- The row of a deleted user stays, because other rows refer to it, but without personal data.
     deleted_at       timestamptz,
     -- The user is deleted, but not yet all of their links.
@@ -39,6 +43,26 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_user_idx ON api_keys (user_id, id);
 
+-- Logins of browsers. The cookie holds the secret; only its SHA-256 is stored. A session is valid while
+-- its row exists, was used within 24 hours and is at most 30 days old.
+CREATE TABLE sessions (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id      bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    secret_hash  bytea NOT NULL UNIQUE CHECK (octet_length(secret_hash) = 32),
+    user_agent   text NOT NULL DEFAULT '' CHECK (length(user_agent) <= 200), -- to tell sessions apart
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_used_at timestamptz NOT NULL DEFAULT clock_timestamp() -- to the minute
+);
+CREATE INDEX sessions_user_idx ON sessions (user_id, id);
+
+-- An administrator may let the user of an account set a new password with a token, once and for some
+-- hours. An account has at most one token; only its SHA-256 is stored.
+CREATE TABLE password_resets (
+    user_id    bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    token_hash bytea NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
+    expires_at timestamptz NOT NULL
+);
+
 -- Every change by a user, written in the change's own transaction. It holds ids and field names,
 -- but no personal data, so deleting an account leaves nothing to erase here. No foreign keys:
 -- entries outlive the rows that they refer to.
@@ -57,6 +81,8 @@ CREATE INDEX audit_log_actor_idx ON audit_log (actor_id, id);
 CREATE INDEX audit_log_action_idx ON audit_log (action, id);
 CREATE INDEX audit_log_subject_idx ON audit_log (subject_type, subject_id, id);
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON users, api_keys TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE ON users TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON api_keys, sessions, password_resets TO waymark_links_api;
+GRANT SELECT, DELETE ON sessions TO waymark_janitor;
 GRANT SELECT, INSERT ON audit_log TO waymark_links_api;
 GRANT SELECT, DELETE ON audit_log TO waymark_janitor;

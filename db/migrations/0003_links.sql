@@ -1,4 +1,4 @@
--- Links, the tombstones of purged links, what requests that create links need, and blocked hosts.
+-- Links, the tombstones of purged links, and what belongs to a link: notes, colors of tags, shares.
 CREATE TABLE links (
     id                    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     slug                  text COLLATE "C" NOT NULL CHECK (slug ~ '^[A-Za-z0-9_-]{1,32}$'),
@@ -7,6 +7,9 @@ CREATE TABLE links (
     link_type             text NOT NULL CHECK (link_type IN ('TEMPORARY', 'PERMANENT')),
     redirect_status       smallint NOT NULL DEFAULT 302 CHECK (redirect_status IN (301, 302, 307, 308)),
     original_url          text NOT NULL CHECK (octet_length(original_url) BETWEEN 1 AND 2048),
+    -- Until this time the link is not followed (docs/decisions/0050-redirectors-correct-their-clocks.md);
+    -- NULL = from its creation on. links-api keeps it before expires_at.
+    starts_at             timestamptz,
     expires_at            timestamptz,
     expired_url           text CHECK (octet_length(expired_url) BETWEEN 1 AND 2048),
     owner_id              bigint REFERENCES users (id),
@@ -79,74 +82,45 @@ $$;
 CREATE TRIGGER links_refuse_tombstoned_slug AFTER INSERT ON links
     FOR EACH ROW EXECUTE FUNCTION links_refuse_tombstoned_slug();
 
-GRANT SELECT ON links TO waymark_redirector, waymark_consumer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON links TO waymark_links_api;
+-- Private notes of a link's owner. In a table of their own, because only links-api may read them. They
+-- end with their link.
+CREATE TABLE link_notes (
+    link_id bigint PRIMARY KEY REFERENCES links (id) ON DELETE CASCADE,
+    notes   text NOT NULL CHECK (length(notes) BETWEEN 1 AND 2000)
+);
+
+-- Colors that accounts gave their tags. A tag itself is only a text in links.tags. The janitor deletes
+-- the color of a tag that no link has.
+CREATE TABLE tag_colors (
+    owner_id bigint NOT NULL REFERENCES users (id),
+    tag      text COLLATE "C" NOT NULL CHECK (length(tag) BETWEEN 1 AND 50),
+    color    text NOT NULL CHECK (color ~ '^#[0-9a-f]{6}$'),
+    PRIMARY KEY (owner_id, tag)
+);
+
+-- Statistics of one link or tag that the holder of a token may read
+-- (docs/decisions/0060-shared-statistics.md). Only the token's SHA-256 is stored. A share ends with its
+-- row, at expires_at, while its link is DELETED, and while its owner is blocked.
+CREATE TABLE shares (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner_id      bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    link_id       bigint REFERENCES links (id) ON DELETE CASCADE,
+    tag           text CHECK (length(tag) BETWEEN 1 AND 50),
+    title         text NOT NULL DEFAULT '' CHECK (length(title) <= 200),
+    token_hash    bytea NOT NULL UNIQUE CHECK (octet_length(token_hash) = 32),
+    password_hash text, -- bcrypt; NULL = the token is enough
+    expires_at    timestamptz,
+    last_used_at  timestamptz, -- to the minute
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT shares_link_or_tag CHECK ((link_id IS NULL) <> (tag IS NULL))
+);
+CREATE INDEX shares_owner_idx ON shares (owner_id, id);
+CREATE INDEX shares_link_idx ON shares (link_id) WHERE link_id IS NOT NULL;
+
+GRANT SELECT ON links TO waymark_redirector;
+-- Visits on Kafka carry the owner and the tags of their link.
+GRANT SELECT (id, owner_id, tags) ON links TO waymark_consumer;
+GRANT SELECT, INSERT, UPDATE, DELETE ON links, link_notes, tag_colors, shares TO waymark_links_api;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;
-
--- --- requests that create links (docs/decisions/0027-link-writes-and-idempotency.md) ---
-
--- Stored responses to POST requests with an Idempotency-Key, kept for 24 hours. The row is written
--- in the transaction that creates the links, so a stored response exists exactly if the links do.
--- Neither the key nor the response can be read from here: the response holds claim tokens and
--- destinations, and only the key itself decrypts it.
-CREATE TABLE idempotency_keys (
-    key_hash     bytea PRIMARY KEY CHECK (octet_length(key_hash) = 32),  -- SHA-256 of the client and the key
-    request_hash bytea NOT NULL CHECK (octet_length(request_hash) = 32), -- SHA-256 of path and body
-    slugs        text[] COLLATE "C" NOT NULL,                            -- of the links in the response
-    answer       bytea NOT NULL,                                         -- encrypted status, headers and body
-    created_at   timestamptz NOT NULL DEFAULT clock_timestamp()
-);
-CREATE INDEX idempotency_keys_created_idx ON idempotency_keys (created_at);
-
--- How many links a user created within each five minutes. Purged links count as well, and a request
--- need not count a million links to check the quota.
-CREATE TABLE link_quota_uses (
-    user_id bigint NOT NULL,
-    since   timestamptz NOT NULL,
-    links   bigint NOT NULL CHECK (links > 0),
-    PRIMARY KEY (user_id, since)
-) WITH (fillfactor = 50);
-CREATE INDEX link_quota_uses_since_idx ON link_quota_uses (since);
-
-GRANT SELECT, INSERT, UPDATE ON idempotency_keys, link_quota_uses TO waymark_links_api;
-GRANT SELECT, DELETE ON idempotency_keys, link_quota_uses TO waymark_janitor; -- deletes what is older than a day
-
--- --- blocked hosts (docs/decisions/0029-destination-host-policy.md) ---
-
--- Hosts that administrators have blocked as destinations. Block lists in files are separate.
-CREATE TABLE blocked_hosts (
-    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- Normalised like destinations: lower-case A-labels without a trailing dot, 127.0.0.1, [::1].
-    host            text COLLATE "C" NOT NULL CHECK (octet_length(host) BETWEEN 1 AND 253 AND host = lower(host)),
-    with_subdomains boolean NOT NULL DEFAULT true,
-    reason          text NOT NULL DEFAULT '' CHECK (length(reason) <= 200),
-    created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT blocked_hosts_host_key UNIQUE (host)
-);
-
--- Redirectors poll this row every few seconds and reload the list when the version changes. Each
--- process holds the whole list in memory and reads it in one query, hence the limit.
-CREATE TABLE blocked_hosts_state (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    version  bigint NOT NULL DEFAULT 0,
-    count    bigint NOT NULL DEFAULT 0 CONSTRAINT blocked_hosts_ceiling CHECK (count <= 3000)
-);
-INSERT INTO blocked_hosts_state DEFAULT VALUES;
-
--- The lock on the row serialises writers, so a reader of a version sees every change up to it.
-CREATE FUNCTION blocked_hosts_changed() RETURNS trigger LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = public, pg_temp AS $$
-BEGIN
-    UPDATE blocked_hosts_state
-    SET version = version + 1,
-        count = count + CASE TG_OP WHEN 'INSERT' THEN 1 WHEN 'DELETE' THEN -1 ELSE 0 END;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER blocked_hosts_changed AFTER INSERT OR UPDATE OR DELETE ON blocked_hosts
-    FOR EACH ROW EXECUTE FUNCTION blocked_hosts_changed();
-
-GRANT SELECT ON blocked_hosts, blocked_hosts_state TO waymark_redirector;
-GRANT SELECT, INSERT, DELETE ON blocked_hosts TO waymark_links_api;
-GRANT SELECT ON blocked_hosts_state TO waymark_links_api;
+GRANT SELECT, DELETE ON tag_colors TO waymark_janitor;

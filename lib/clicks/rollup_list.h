@@ -1,5 +1,5 @@
 /*
- * Reads a packed list of a roll-up (db/migrations/0015_packed_rollups.sql): entries separated by
+ * Reads a packed list of a roll-up (db/migrations/0007_rollups.sql): entries separated by
  * U+001E, each of humans, bots, uniques and a value, separated by U+001F.
  *
  *   const char *rest = rollup_list_begin(list);

@@ -212,10 +212,7 @@ class Ledger:
         return {
             "statistics": self.counted(),
             "platform": self.ask("SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0"),
-            # During an upgrade, the previous version counts in a table that the janitor empties.
-            "hours": self.ask(
-                f"SELECT sum(humans + bots)::bigint FROM ({HOURS} UNION ALL SELECT link_id, bucket, humans, bots, uniques FROM visit_rollup_quarter) h"
-            ),
+            "hours": self.ask(f"SELECT sum(humans + bots)::bigint FROM ({HOURS}) h"),
             "visit log": self.ask("SELECT count(*) FROM visit_log"),
         }
 

@@ -77,8 +77,6 @@ def granted_rights():
 
 
 GRANTED = granted_rights()
-# The previous version uses them during an upgrade. The migration that drops them ends this exception.
-FORMER = {"visit_rollup_quarter", "visit_rollup_hour", "visit_rollup_day", "visit_total_day", "daily_rollup_progress", "daily_rollup_advance"}
 
 
 @functools.cache
@@ -151,7 +149,7 @@ def test_the_sources_contain_sql():
 @pytest.mark.parametrize("name", ROLES)
 def test_a_role_of_postgresql_has_the_rights_that_its_program_uses_and_no_others(name):
     role = ROLES[name]
-    granted = {(right, name) for right, name in GRANTED[role] if name not in FORMER}
+    granted = GRANTED[role]
     used = rights_used(name)
     assert sorted(used - granted) == [], "missing"
     assert sorted(granted - used - rights_perhaps_used(name)) == [], "granted without use"

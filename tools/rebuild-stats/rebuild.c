@@ -19,7 +19,7 @@
  * Keeps the janitor from folding and from finishing days meanwhile. A step of the janitor that
  * holds the lock ends within a second.
  */
-#define LOCK_ROLLUPS_SQL "SELECT pg_advisory_lock(daily_rollup_lock_class(), 64)"
+#define LOCK_ROLLUPS_SQL "SELECT pg_advisory_lock(rollup_lock_key())"
 #define DAY_SIZE 32
 
 struct totals {

@@ -1,7 +1,7 @@
 /*
  * One thread at a time per connection. Adds aggregated visits to the roll-ups: one row of
  * rollup_delta per link and hour, with a packed list per dimension
- * (db/migrations/0015_packed_rollups.sql). Rows are only inserted, so writers never wait for each
+ * (db/migrations/0007_rollups.sql). Rows are only inserted, so writers never wait for each
  * other. The janitor folds them.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_STORE_H

@@ -1,7 +1,7 @@
 /*
  * One thread at a time per connection, inside the caller's transaction. The partitions of
  * visit_log, one per UTC day, and the strays: rows in the default partition. Works through the
- * functions of db/migrations/0004_clicks.sql, because the janitor does not own the table. Days
+ * functions of db/migrations/0006_visit_log.sql, because the janitor does not own the table. Days
  * count from 1970-01-01.
  *
  * A statement that blocks readers and writers waits at most PARTITION_STORE_LOCK_TIMEOUT_MS for its

@@ -2,13 +2,6 @@
 
 #include "services/janitor/retention/calendar.h"
 
-static enum err import(const struct run *run, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return pg_conn_query_int(run->conn, "SELECT rollup_import($1::integer)", &params, changed);
-}
-
 static enum err fold_some(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
@@ -51,9 +44,7 @@ static enum err move_some(const struct run *run, int64_t *changed)
 
 enum err rollups_fold(struct run *run, int64_t *changed)
 {
-	enum err err = run_until_unchanged(run, import, changed);
-	if (err == OK && !run->is_interrupted)
-		err = run_until_unchanged(run, move_some, changed);
+	enum err err = run_until_unchanged(run, move_some, changed);
 	return err == OK && !run->is_interrupted ? fold(run, changed) : err;
 }
 

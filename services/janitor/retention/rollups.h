@@ -1,8 +1,7 @@
 /*
  * One thread at a time. Two tasks that keep the roll-ups small; the SQL functions are in
- * db/migrations/0015_packed_rollups.sql and 0018_account_rollups.sql. Neither makes a consumer or a
- * reader wait, and each of their steps ends in a fraction of a second. A rebuild of statistics that
- * is under way stops both without an error.
+ * db/migrations/0007_rollups.sql. Neither makes a consumer or a reader wait, and their steps end in
+ * a fraction of a second. A rebuild of statistics that is under way stops both without an error.
  *
  *   rollups        moves the rows of links that were claimed, deleted or restored to or from those
  *                  of their account. Then folds what batches have added (rollup_delta) into the
@@ -16,7 +15,7 @@
 
 #include "services/janitor/tasks/run.h"
 
-/* *changed: rows folded, links moved, and rows of the former roll-ups that were moved. */
+/* *changed: rows folded, and links moved. */
 enum err rollups_fold(struct run *run, int64_t *changed) MUST_CHECK;
 
 /* *changed: accounts and links looked at, over all days. */

@@ -47,7 +47,7 @@ static struct statistics_span widened(struct statistics_span span, int64_t bucke
 
 #define COUNT(field) "split_part(entry, E'\\x1f', " field ")::bigint"
 #define COUNTS COUNT("1") " AS humans, " COUNT("2") " AS bots, " COUNT("3") " AS uniques"
-/* Takes the packed list of a column apart (db/migrations/0015_packed_rollups.sql). */
+/* Takes the packed list of a column apart (db/migrations/0007_rollups.sql). */
 #define FROM_ENTRIES(list) COUNTS " FROM %s, string_to_table(" list ", E'\\x1e') AS entry"
 #define QUARTER "split_part(entry, E'\\x1f', 4)::integer"
 #define QUARTER_START(midnight) midnight " + " QUARTER " * interval '15 minutes' AS bucket, "

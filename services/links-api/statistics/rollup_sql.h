@@ -1,5 +1,5 @@
 /*
- * SELECTs on the packed roll-ups (db/migrations/0015_packed_rollups.sql). Each one reads a piece of
+ * SELECTs on the packed roll-ups (db/migrations/0007_rollups.sql). Each one reads a piece of
  * a time range from rollup_hour or rollup_day, and what is not folded yet from rollup_delta.
  * Several rows may have the same key, so the caller adds them up. Packed lists of values and of
  * series are returned as they are: SQL needs 1.2 µs to take an entry apart, and rollup_list much

@@ -249,15 +249,13 @@ TEST_CASE(does_nothing_during_a_rebuild)
 	struct time_fixture *t = *state;
 	count_clicks(t, time_fixture_today(t), 10);
 	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
-	assert_int_equal(pg_conn_query(t->reader,
-	                               "SELECT pg_advisory_lock(daily_rollup_lock_class(), 64)",
-	                               NULL, NULL),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(t->reader, "SELECT pg_advisory_lock(rollup_lock_key())", NULL, NULL),
+		OK);
 	assert_int_equal(time_fixture_run(t, rollups_fold), 0);
 	assert_int_equal(time_fixture_run(t, rollups_finish), 0);
 	assert_int_equal(days_behind(t), 1);
-	assert_int_equal(pg_conn_query(t->reader,
-	                               "SELECT pg_advisory_unlock(daily_rollup_lock_class(), 64)",
+	assert_int_equal(pg_conn_query(t->reader, "SELECT pg_advisory_unlock(rollup_lock_key())",
 	                               NULL, NULL),
 	                 OK);
 	assert_int_equal(time_fixture_run(t, rollups_fold), 5);
@@ -420,43 +418,6 @@ TEST_CASE(counts_every_click_once_while_it_is_folded_and_read)
 	              BATCHES);
 	assert_int_equal(roller.wrong, 0);
 	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), t->clicks);
-	assert_consistent(t);
-}
-
-/* --- the former roll-ups --- */
-
-TEST_CASE(moves_the_former_roll_ups)
-{
-	struct time_fixture *t = *state;
-	int32_t day = time_fixture_today(t);
-	count_clicks(t, day, 40);
-	test_database_run(
-		t->world->database,
-		"INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques) "
-		"SELECT link_id, (hour AT TIME ZONE 'UTC')::date::timestamp AT TIME ZONE 'UTC' + "
-		"value::integer * interval '15 minutes', humans, bots, uniques FROM rollup_hour_entries "
-		"WHERE dimension = 'quarters'");
-	test_database_run(
-		t->world->database,
-		"INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans, bots, uniques) "
-		"SELECT link_id, hour, replace(dimension, 'referrer_host', 'referrer')::visit_dimension, value, "
-		"humans, bots, uniques FROM rollup_hour_entries WHERE dimension <> 'quarters'");
-	test_database_run(
-		t->world->database,
-		"INSERT INTO visit_total_day (link_id, day, humans) VALUES (1, current_date, 4711)");
-	test_database_run(t->world->database,
-	                  "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	                  "VALUES (1, current_date, 'os', 'x', 4711)");
-	test_database_run(t->world->database, "TRUNCATE rollup_delta");
-	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
-	assert_true(time_fixture_run(t, rollups_fold) > 0);
-	time_fixture_run(t, rollups_finish);
-	assert_int_equal(time_fixture_ask(t, "SELECT (SELECT count(*) FROM visit_rollup_quarter) + "
-	                                     "(SELECT count(*) FROM visit_rollup_hour) + "
-	                                     "(SELECT count(*) FROM visit_rollup_day) + "
-	                                     "(SELECT count(*) FROM visit_total_day)"),
-	                 0);
-	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 40);
 	assert_consistent(t);
 }
 

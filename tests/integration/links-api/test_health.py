@@ -228,7 +228,7 @@ def test_backlogs_and_locks_are_shown_with_their_problems(service, database):
     admin = User(service, database, "admin")
     wait_until(lambda: ("WaymarkOutboxRelayMissing", "waymark_outbox_relay") not in problems(health(admin)), 60, "the relay")
     before = health(admin)
-    assert before["schema"]["version"] == before["schema"]["required"] >= 17
+    assert before["schema"]["version"] == before["schema"]["required"] > 0
     assert before["counting"] == {"as_of": None, "lag_ms": None, "partitions": 0, "halted": []}
     assert problems(before, *WORK) == {("WaymarkCountingStalled", "as_of"), ("WaymarkJanitorTaskLate", "janitor")}
     database.run(

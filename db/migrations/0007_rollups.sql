@@ -1,13 +1,140 @@
--- Roll-ups of accounts (docs/decisions/0062-rollups-of-accounts.md). rollup_hour and rollup_day also
--- have one row per account and hour or day. Its link_id is the account's id, negated. It is the sum
--- of the rows of those links that rollup_account assigns to the account.
+-- Statistics and roll-ups (docs/decisions/0040-what-statistics-count.md).
+
+-- One row per link, and one with link_id 0 for the platform. Latency covers humans and bots, in
+-- milliseconds, by Welford's algorithm: count, mean and sum of squared deviations (m2).
+CREATE TABLE link_statistics (
+    link_id         bigint PRIMARY KEY,
+    visit_count     bigint NOT NULL DEFAULT 0,
+    bot_count       bigint NOT NULL DEFAULT 0,
+    unique_visitors bigint NOT NULL DEFAULT 0,
+    last_visited_at timestamptz,
+    latency_count   bigint NOT NULL DEFAULT 0,
+    latency_mean_ms double precision NOT NULL DEFAULT 0,
+    latency_m2      double precision NOT NULL DEFAULT 0,
+    updated_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- The first instant at which clocks in the zone show this time or a later one. Of a time that
+-- occurs twice, because clocks were set back, it is the first occurrence, where AT TIME ZONE gives
+-- the second. For a time that clocks skip, it is the moment of the change.
+CREATE FUNCTION local_start(local timestamp, zone text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN (late - interval '1 hour') AT TIME ZONE zone >= local THEN late - interval '1 hour'
+        WHEN (late - interval '30 minutes') AT TIME ZONE zone >= local THEN late - interval '30 minutes'
+        ELSE late END
+    FROM (SELECT local AT TIME ZONE zone AS late) AS taken
+$$;
+
+-- --- roll-ups (docs/decisions/0059-packed-rollups.md) ---
+--
+-- A batch inserts one row per link and hour into rollup_delta. The janitor folds these rows into
+-- rollup_hour, and the hours of a finished UTC day into rollup_day. A count of anything is the sum of
+-- what is folded and of the deltas that are not.
+--
+-- All three tables have the same packed columns, each a list of entries or NULL. An entry is
+-- humans, bots, uniques and a value, separated by U+001F; entries are separated by U+001E. The
+-- values of quarters are 0 to 95: the quarter of an hour of the UTC day. An unknown value has no
+-- entry: it is the total less the entries. Each list has at most 1,000 entries; what is beyond is
+-- counted by one more, "(other)".
+--
+-- Uniques are visits that were their visitor's first to this link on their UTC day. Sums over any
+-- days are exact, because each day's salt gives a visitor another hash.
+
+CREATE TABLE rollup_hour (
+    link_id       bigint NOT NULL,
+    hour          timestamptz NOT NULL, -- its start
+    humans        integer NOT NULL,
+    bots          integer NOT NULL,
+    uniques       integer NOT NULL,
+    quarters      text COLLATE "C",
+    country       text COLLATE "C",
+    city          text COLLATE "C",
+    region        text COLLATE "C",
+    referrer_host text COLLATE "C",
+    browser       text COLLATE "C",
+    os            text COLLATE "C",
+    device        text COLLATE "C",
+    language      text COLLATE "C",
+    utm_source    text COLLATE "C",
+    utm_medium    text COLLATE "C",
+    utm_campaign  text COLLATE "C",
+    PRIMARY KEY (link_id, hour)
+) WITH (fillfactor = 90);
+
+CREATE TABLE rollup_delta (
+    LIKE rollup_hour,
+    entries integer NOT NULL -- in all columns: the work of folding the row
+-- Rows live for seconds to an hour, so dead ones are removed often.
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_scale_factor = 0,
+        autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
+CREATE INDEX rollup_delta_link_idx ON rollup_delta (link_id, hour);
+
+CREATE TABLE rollup_day (
+    link_id       bigint NOT NULL,
+    day           date NOT NULL, -- UTC
+    humans        bigint NOT NULL,
+    bots          bigint NOT NULL,
+    uniques       bigint NOT NULL,
+    quarters      text COLLATE "C",
+    country       text COLLATE "C",
+    city          text COLLATE "C",
+    region        text COLLATE "C",
+    referrer_host text COLLATE "C",
+    browser       text COLLATE "C",
+    os            text COLLATE "C",
+    device        text COLLATE "C",
+    language      text COLLATE "C",
+    utm_source    text COLLATE "C",
+    utm_medium    text COLLATE "C",
+    utm_campaign  text COLLATE "C",
+    PRIMARY KEY (link_id, day) INCLUDE (humans, bots, uniques) -- totals of many links need no other column
+-- Totals come from the index alone, once a vacuum has seen the pages. A day adds few of all rows.
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
+
+CREATE FUNCTION rollup_columns() RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY['quarters', 'country', 'city', 'region', 'referrer_host', 'browser', 'os', 'device', 'language', 'utm_source',
+                 'utm_medium', 'utm_campaign']
+$$;
+
+-- Lists stay in the page of their row, unless the row does not fit into a page, and are compressed
+-- with LZ4, where the server has it: a question about a tag reads thousands of them.
+DO $$
+DECLARE
+    has_lz4 CONSTANT boolean := (SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression');
+    rollup text;
+    list text;
+BEGIN
+    FOREACH rollup IN ARRAY ARRAY['rollup_delta', 'rollup_hour', 'rollup_day'] LOOP
+        FOREACH list IN ARRAY rollup_columns() LOOP
+            EXECUTE format('ALTER TABLE %I ALTER %I SET STORAGE MAIN', rollup, list);
+            IF has_lz4 THEN
+                EXECUTE format('ALTER TABLE %I ALTER %I SET COMPRESSION lz4', rollup, list);
+            END IF;
+        END LOOP;
+    END LOOP;
+END
+$$;
+
+-- How far the days are finished. Both days only move forward, so a session may rely for a day on
+-- what it has read.
+CREATE TABLE rollup_progress (
+    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    next_day    date NOT NULL, -- all earlier days are in rollup_day, except for deltas
+    next_link   bigint NOT NULL DEFAULT -9223372036854775808, -- of next_day, all smaller ids are; accounts are first
+    hours_since date NOT NULL DEFAULT '-infinity', -- rollup_hour has all hours since this day
+    fold_link   bigint NOT NULL DEFAULT 0 -- the run that folds deltas continues with this link
+);
+INSERT INTO rollup_progress (next_day) SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date;
+
+-- --- roll-ups of accounts ---
+--
+-- rollup_hour and rollup_day also have one row per account and hour or day. Its link_id is the
+-- account's id, negated. It is the sum of the rows of those links that rollup_account assigns to the
+-- account.
 --
 -- A link belongs to its owner's rows while it is not deleted. rollup_move has the links for which
 -- that may have changed. Until a step of the janitor has moved their rows, readers add or subtract
 -- them.
-
--- No fold meanwhile: it would assign links by the functions of the previous version.
-LOCK TABLE rollup_progress;
 
 -- Whose rows contain the hours and days of a link. A link that was never folded has no row. Written
 -- by folds, moves and purges, which hold rollup_lock.
@@ -29,11 +156,8 @@ CREATE FUNCTION rollup_owner(link bigint) RETURNS bigint LANGUAGE sql STABLE AS 
     SELECT coalesce((SELECT owner_id FROM links WHERE id = link AND state <> 'DELETED'), 0)
 $$;
 
--- --- noting changes ---
---
 -- A change is noted even if the link was never folded: a fold may be under way that has read the
 -- former owner.
-
 CREATE FUNCTION rollup_note_move() RETURNS trigger LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
@@ -52,16 +176,19 @@ CREATE TRIGGER rollup_note_move AFTER UPDATE OF owner_id, state ON links FOR EAC
 CREATE TRIGGER rollup_note_purge AFTER DELETE ON links FOR EACH ROW
     WHEN (OLD.owner_id IS NOT NULL AND OLD.state <> 'DELETED') EXECUTE FUNCTION rollup_note_move();
 
--- What was folded so far belongs to nobody's rows yet.
-INSERT INTO rollup_account (link_id, owner_id) SELECT link_id, 0 FROM link_statistics WHERE link_id > 0;
-INSERT INTO rollup_move (owner_id, link_id)
-    SELECT links.owner_id, id FROM rollup_account JOIN links ON id = link_id WHERE links.owner_id IS NOT NULL AND state <> 'DELETED';
-
--- Each day, accounts are finished before links.
-ALTER TABLE rollup_progress ALTER COLUMN next_link SET DEFAULT -9223372036854775808;
-UPDATE rollup_progress SET next_link = -9223372036854775808 WHERE next_link = 0;
-
 -- --- lists of entries ---
+
+-- A SELECT of the entries of a table's rows, one row per entry: link_id, key, dimension, value,
+-- humans, bots, uniques. The caller may add conditions.
+CREATE FUNCTION rollup_entries_sql(source text, key text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('SELECT t.link_id, %s, list.dimension, split_part(entry, E''\x1f'', 4) COLLATE "C" AS value,
+        split_part(entry, E''\x1f'', 1)::bigint AS humans, split_part(entry, E''\x1f'', 2)::bigint AS bots,
+        split_part(entry, E''\x1f'', 3)::bigint AS uniques
+        FROM %s AS t CROSS JOIN LATERAL (VALUES %s) AS list (dimension, packed)
+        CROSS JOIN LATERAL string_to_table(list.packed, E''\x1e'') AS entry ',
+        key, source, string_agg(format('(%L, t.%I)', name, name), ', '))
+    FROM unnest(rollup_columns()) AS name
+$$;
 
 -- The rows of a table as rows of the accounts: what rollup_entries_sql takes as its source. The
 -- conditions are on t.
@@ -71,9 +198,11 @@ CREATE FUNCTION rollup_account_rows_sql(source text, conditions text) RETURNS te
     FROM unnest(rollup_columns()) AS name
 $$;
 
--- As in 0015_packed_rollups.sql. In addition, changes may be negative. A value of an account may
--- have lost visits to "(other)", so that more than it has is subtracted; "(other)" has the rest.
-CREATE OR REPLACE FUNCTION rollup_add_sql(target text, key text, changes text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+-- A statement that adds changes to rollup_hour or rollup_day: a SELECT as above, which may have
+-- parameters. Keeps the 1,000 values of each list that count most. Nobody else may write to the
+-- table meanwhile. Changes may be negative. A value of an account may have lost visits to "(other)",
+-- so that more than it has is subtracted; "(other)" has the rest.
+CREATE FUNCTION rollup_add_sql(target text, key text, changes text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT format($sql$
         WITH change AS MATERIALIZED (%3$s),
         touched AS MATERIALIZED (SELECT DISTINCT link_id, %2$I FROM change),
@@ -104,20 +233,43 @@ CREATE OR REPLACE FUNCTION rollup_add_sql(target text, key text, changes text) R
     FROM unnest(rollup_columns()) AS name
 $$;
 
--- As in 0015_packed_rollups.sql: the entries of links.
+-- What is stored of links by hour and by day, deltas included, one row per entry: for tests and tools.
 DO $$
 BEGIN
-    EXECUTE 'CREATE OR REPLACE VIEW rollup_hour_entries AS ' || rollup_entries_sql('rollup_hour', 't.hour') || ' WHERE t.link_id > 0 UNION ALL '
+    EXECUTE 'CREATE VIEW rollup_hour_entries AS ' || rollup_entries_sql('rollup_hour', 't.hour') || ' WHERE t.link_id > 0 UNION ALL '
         || rollup_entries_sql('rollup_delta', 't.hour');
-    EXECUTE 'CREATE OR REPLACE VIEW rollup_day_entries AS ' || rollup_entries_sql('rollup_day', 't.day') || ' WHERE t.link_id > 0 UNION ALL '
+    EXECUTE 'CREATE VIEW rollup_day_entries AS ' || rollup_entries_sql('rollup_day', 't.day') || ' WHERE t.link_id > 0 UNION ALL '
         || rollup_entries_sql('rollup_delta', '(t.hour AT TIME ZONE ''UTC'')::date AS day');
 END
 $$;
 
+-- Whether rollup_day has the day of this link. Its later clicks are added to hours and days.
+CREATE FUNCTION rollup_has_day(p rollup_progress, link bigint, day date) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT day < p.next_day OR (day = p.next_day AND link < p.next_link)
+$$;
+
 -- --- folding ---
 
--- As in 0015_packed_rollups.sql, and adds the same to the rows of the accounts.
-CREATE OR REPLACE FUNCTION rollup_fold(before timestamptz, at_most integer) RETURNS bigint LANGUAGE plpgsql
+-- The key of the lock that a rebuild of statistics holds, which keeps everybody else from roll-ups.
+CREATE FUNCTION rollup_lock_key() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 1684109683';
+
+-- True: nothing else writes rollup_hour and rollup_day until the transaction ends. False: a rebuild
+-- of statistics keeps everybody else from it.
+CREATE FUNCTION rollup_lock() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock_shared(rollup_lock_key()) THEN
+        RETURN false;
+    END IF;
+    PERFORM FROM rollup_progress FOR UPDATE;
+    RETURN true;
+END
+$$;
+
+-- Continues the run that folds deltas: those of hours before the given time, and those of hours with
+-- at least 32 rows. Others wait, because each fold writes the whole row of its hour. Folds about
+-- at_most rows and looks at 20 times as many. Returns how many were folded. The run is over when
+-- fold_link is 0. Adds the same to the rows of the accounts.
+CREATE FUNCTION rollup_fold(before timestamptz, at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
@@ -175,8 +327,10 @@ BEGIN
 END
 $$;
 
--- As in 0015_packed_rollups.sql, for the accounts and then for the links.
-CREATE OR REPLACE FUNCTION rollup_finish_day(last_day date, hours_keep integer, at_most integer) RETURNS bigint LANGUAGE plpgsql
+-- Continues to finish the first unfinished day, unless that is after last_day: adds the hours of
+-- some accounts, or of some links, to rollup_day. Deletes hours that are older than hours_keep days.
+-- Returns the number of steps, at least 1; 0: there is nothing to do, or a rebuild is under way.
+CREATE FUNCTION rollup_finish_day(last_day date, hours_keep integer, at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
@@ -353,10 +507,18 @@ CREATE FUNCTION rollup_account_reset(account bigint) RETURNS void LANGUAGE sql A
 $$;
 
 -- --- statistics of purged links ---
+--
+-- The consumer deletes them soon after the purge's event. The janitor's nightly scan deletes those
+-- that late clicks created again. The link_statistics row of a link goes last, because the scan
+-- finds all other rows by it.
 
--- As in 0015_packed_rollups.sql. Links that are still part of an account's rows are taken out of
--- them first. While a rebuild keeps them, they stay; statistics_delete_orphans finds them later.
-CREATE OR REPLACE FUNCTION statistics_delete_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
+-- Deletes the roll-ups and statistics of those of the links that are purged, at most so many rows.
+-- Returns how many; 0 = nothing is left. Links that still exist, and the platform (0), keep
+-- everything. Tables and rows are in the order in which the consumer counts, to avoid deadlocks.
+-- Deltas go first: a fold that is under way has locked them, and what it has added is found
+-- afterwards. Links that are still part of an account's rows are taken out of them before. While a
+-- rebuild keeps them, they stay; statistics_delete_orphans finds them later.
+CREATE FUNCTION statistics_delete_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     assigned_max CONSTANT integer := 20;
@@ -366,9 +528,7 @@ DECLARE
     deleted bigint := 0;
     changed bigint;
     keys CONSTANT text[] := ARRAY[
-        'rollup_delta', 'link_id, hour, ctid', 'rollup_hour', 'link_id, hour', 'rollup_day', 'link_id, day',
-        'visit_rollup_quarter', 'link_id, bucket', 'visit_rollup_hour', 'link_id, dimension, bucket, value',
-        'visit_total_day', 'link_id, day', 'visit_rollup_day', 'link_id, dimension, day, value'];
+        'rollup_delta', 'link_id, hour, ctid', 'rollup_hour', 'link_id, hour', 'rollup_day', 'link_id, day'];
 BEGIN
     IF cardinality(assigned) > 0 THEN
         IF rollup_lock() THEN
@@ -402,18 +562,53 @@ BEGIN
         AND NOT EXISTS (SELECT FROM rollup_delta AS r WHERE r.link_id = s.link_id)
         AND NOT EXISTS (SELECT FROM rollup_hour AS r WHERE r.link_id = s.link_id)
         AND NOT EXISTS (SELECT FROM rollup_day AS r WHERE r.link_id = s.link_id)
-        AND NOT EXISTS (SELECT FROM rollup_account AS r WHERE r.link_id = s.link_id)
-        AND NOT EXISTS (SELECT FROM visit_rollup_quarter AS r WHERE r.link_id = s.link_id)
-        AND NOT EXISTS (SELECT FROM visit_rollup_hour AS r WHERE r.link_id = s.link_id)
-        AND NOT EXISTS (SELECT FROM visit_total_day AS r WHERE r.link_id = s.link_id)
-        AND NOT EXISTS (SELECT FROM visit_rollup_day AS r WHERE r.link_id = s.link_id);
+        AND NOT EXISTS (SELECT FROM rollup_account AS r WHERE r.link_id = s.link_id);
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN deleted + changed;
 END
 $$;
 
-GRANT SELECT ON rollup_account, rollup_move TO waymark_links_api;
+-- For the consumer. A purge event names the slug, and the slug's tombstone has the id.
+CREATE FUNCTION statistics_delete_slugs(slugs text[], at_most integer) RETURNS bigint LANGUAGE sql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT statistics_delete_links(ARRAY(SELECT link_id FROM link_tombstones WHERE slug = ANY (slugs)), at_most)
+$$;
+
+-- The position of the janitor's scan; -1: it is complete, the next call starts again.
+CREATE TABLE statistics_sweep (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    link_id  bigint NOT NULL
+);
+INSERT INTO statistics_sweep (link_id) VALUES (-1);
+
+-- For the janitor: scans the statistics of the next links, at most so many, and deletes at most so
+-- many rows of purged ones; returns the rows deleted. Ids of links are never reused.
+CREATE FUNCTION statistics_delete_orphans(at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    reached bigint := (SELECT greatest(link_id, 0) FROM statistics_sweep);
+    seen bigint[] := ARRAY(SELECT link_id FROM link_statistics WHERE link_id > reached ORDER BY link_id LIMIT at_most);
+    deleted bigint := statistics_delete_links(seen, at_most);
+BEGIN
+    IF deleted >= at_most THEN
+        -- There may be more rows of the same links.
+        UPDATE statistics_sweep SET link_id = reached;
+    ELSE
+        UPDATE statistics_sweep SET link_id = CASE WHEN cardinality(seen) < at_most THEN -1 ELSE seen[at_most] END;
+    END IF;
+    RETURN deleted;
+END
+$$;
+
+GRANT SELECT, INSERT, UPDATE ON link_statistics TO waymark_consumer;
+GRANT INSERT ON rollup_delta TO waymark_consumer;
+GRANT SELECT ON link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_progress, rollup_account, rollup_move TO waymark_links_api;
+GRANT SELECT ON rollup_progress, statistics_sweep TO waymark_janitor;
+REVOKE EXECUTE ON FUNCTION rollup_lock(), rollup_fold(timestamptz, integer), rollup_finish_day(date, integer, integer),
+    rollup_note_move(), rollup_reassign(bigint[]), rollup_move_some(integer), rollup_account_differences(bigint),
+    rollup_account_reset(bigint), statistics_delete_links(bigint[], integer), statistics_delete_slugs(text[], integer),
+    statistics_delete_orphans(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION rollup_owner(bigint) TO waymark_links_api;
-REVOKE EXECUTE ON FUNCTION rollup_reassign(bigint[]), rollup_move_some(integer), rollup_note_move(),
-    rollup_account_differences(bigint), rollup_account_reset(bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION rollup_move_some(integer) TO waymark_janitor;
+GRANT EXECUTE ON FUNCTION statistics_delete_slugs(text[], integer) TO waymark_consumer;
+GRANT EXECUTE ON FUNCTION rollup_fold(timestamptz, integer), rollup_finish_day(date, integer, integer), rollup_move_some(integer),
+    statistics_delete_orphans(integer) TO waymark_janitor;

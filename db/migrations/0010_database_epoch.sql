@@ -83,11 +83,3 @@ CREATE TRIGGER database_epoch_check BEFORE INSERT ON api_keys
 REVOKE EXECUTE ON FUNCTION database_epoch_raise(bigint), database_epoch_adopt() FROM PUBLIC;
 GRANT SELECT ON database_epoch TO waymark_redirector, waymark_links_api, waymark_janitor;
 GRANT EXECUTE ON FUNCTION database_epoch_adopt() TO waymark_links_api;
-
--- Contract: rights of earlier designs, not used since 0.1.0. tests/contract/test_rights.py compares the
--- rights of each role with the statements of its program.
-REVOKE DELETE ON users FROM waymark_links_api;
-REVOKE DELETE ON consumer_offsets, link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day FROM waymark_consumer;
-REVOKE SELECT ON links FROM waymark_consumer;
-REVOKE EXECUTE ON FUNCTION visit_log_stray_days() FROM waymark_janitor;
-REVOKE SELECT ON daily_rollup_progress FROM waymark_janitor;

@@ -14,7 +14,7 @@ CREATE TABLE visit_log (
     latency_us      integer NOT NULL,
     is_bot          boolean NOT NULL,
     bot_reason      text NOT NULL DEFAULT '',
-    visitor_hash    bytea NOT NULL DEFAULT '',
+    visitor_hash    bytea NOT NULL DEFAULT '', -- the first 16 bytes of the click's; '' = unknown
     is_unique       boolean NOT NULL DEFAULT false, -- the visitor's first visit to this link on this day
     client_network  text NOT NULL DEFAULT '',
     -- Facts about the visitor; '' = unknown.
@@ -35,9 +35,9 @@ CREATE TABLE visit_log (
     referrer_source text NOT NULL DEFAULT '', -- 'Google'
     PRIMARY KEY (day, event_id)
 ) PARTITION BY RANGE (day);
-COMMENT ON COLUMN visit_log.served_from IS 'REGION of the redirector that answered';
 CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;
-CREATE INDEX visit_log_link_idx ON visit_log (link_id, occurred_at DESC);
+-- Ascending, although the newest visits are read first: pages of growing keys stay full.
+CREATE INDEX visit_log_by_link_idx ON visit_log (link_id, occurred_at);
 -- Only one visit of a visitor to a link on a day is unique
 -- (docs/decisions/0024-unique-visitors-in-the-visit-log.md). The index has the whole hash. Visits with an
 -- unknown hash ('') cannot be distinguished and are never unique.
@@ -67,8 +67,8 @@ CREATE TABLE consumer_offsets (
     as_of            timestamptz,
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The record before next_offset and its fingerprint. Another record at that offset means that
-    -- the topic was recreated (docs/decisions/0039-recreated-topics-and-dead-letters.md). Valid only if
-    -- record_offset = next_offset - 1, because next_offset may be moved without it.
+    -- the topic was recreated. Valid only if record_offset = next_offset - 1, because next_offset may
+    -- be moved without it.
     record_offset    bigint,
     record_fingerprint     bigint,
     -- Since when the partition is halted until an operator decides, and why. It is not counted
@@ -111,7 +111,7 @@ CREATE TABLE visitor_salts (
 );
 
 GRANT SELECT, INSERT ON visit_log TO waymark_consumer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON consumer_offsets TO waymark_consumer;
+GRANT SELECT, INSERT, UPDATE ON consumer_offsets TO waymark_consumer;
 GRANT SELECT ON visit_log, visit_log_reach, consumer_offsets TO waymark_links_api;
 GRANT SELECT, INSERT, DELETE ON visitor_salts TO waymark_janitor;
 GRANT SELECT ON visitor_salts TO waymark_redirector;
@@ -354,7 +354,7 @@ REVOKE EXECUTE ON FUNCTION visit_log_partition_days(), visit_log_stray_days(), v
     visit_log_make_partition(date), visit_log_delete_expired_strays(date, integer), visit_log_drop_partition(date),
     visit_log_note_unsorted(), visit_log_sort_begin(date, date, date), visit_log_sort_copy(integer),
     visit_log_sort_catch_up(integer), visit_log_sort_finish(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION visit_log_stray_days(), visit_log_missing_days(date, date, date), visit_log_make_partition(date),
+GRANT EXECUTE ON FUNCTION visit_log_missing_days(date, date, date), visit_log_make_partition(date),
     visit_log_delete_expired_strays(date, integer), visit_log_drop_partition(date), visit_log_sort_begin(date, date, date),
     visit_log_sort_copy(integer), visit_log_sort_catch_up(integer), visit_log_sort_finish(integer) TO waymark_janitor;
 GRANT SELECT ON visit_log_sorting TO waymark_janitor;

@@ -3,7 +3,7 @@
 
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
--- --- searches (docs/decisions/0032-searches-with-many-matches.md) ---
+-- --- searches ---
 
 -- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
 -- in the whole is a match in one field. New rows go to a pending list, which every search reads as

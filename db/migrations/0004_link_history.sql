@@ -1,4 +1,4 @@
--- What happened to the links of accounts (docs/decisions/0067-history-of-links.md): a row for each
+-- What happened to the links of accounts: a row for each
 -- version of a link, written by triggers, so that no writer can forget it. The newest 100 changes of
 -- a link are kept. They end with their link, because they hold what its owner wrote.
 CREATE TABLE link_history (

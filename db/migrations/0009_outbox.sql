@@ -15,7 +15,7 @@ CREATE TABLE outbox (
     cached     boolean NOT NULL DEFAULT false, -- Redis has this version or a newer one
     -- 0 is published first: a client waits for it. 1: the janitor marked a link as EXPIRED, which
     -- everybody knows from the clock. 2: a purge. Rows of 1 and 2 come by the hundred thousand and
-    -- must not delay users' changes (docs/decisions/0016-bulk-purge-and-outbox-priority.md).
+    -- must not delay users' changes.
     priority   smallint NOT NULL DEFAULT 0 CHECK (priority BETWEEN 0 AND 2)
 ) WITH (
     -- A queue that empties as fast as it fills: a scan for the first live row reads all dead ones
