@@ -16,7 +16,7 @@ help:
 	@echo '  make check    unit, contract, integration and end-to-end tests: minutes'
 	@echo '  make test     every test, with sanitizers; this is what continuous integration runs'
 	@echo '  make one T=PATTERN   the tests whose names match, e.g. make one T=outbox (tests/README.md)'
-	@echo '  make lint     packages, words, sentences, format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
+	@echo '  make lint     packages, format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo
 	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them, under compose and as systemd units (as root)'
