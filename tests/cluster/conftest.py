@@ -1,4 +1,4 @@
-"""Fixtures of the tests on a cluster. tests/cluster/run starts it; tools/cluster up and CLUSTER_STATE lend one that runs."""
+"""Fixtures of the tests on a cluster. tests/cluster/run starts it; ./cluster up and CLUSTER_STATE lend one that runs."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def cluster():
     node = ControlPlane(os.environ.get("CLUSTER_STATE", ROOT / "build/cluster"))
     if not node.pid:
-        pytest.fail(f"no cluster runs in {node.folder}: run tests/cluster/run, or tools/cluster up")
+        pytest.fail(f"no cluster runs in {node.folder}: run tests/cluster/run, or tests/cluster/cluster up")
     return Cluster(node, Waymark(node))
 
 

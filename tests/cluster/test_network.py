@@ -8,7 +8,7 @@ import pytest
 
 from clusterlib.certificates import ADDRESS
 from clusterlib.images import STORES
-from clusterlib.waymark import EDGE, NAMESPACE
+from clusterlib.waymark import NAMESPACE
 from cluster_under_test import TIMEOUT_S
 from network_namespace import connect
 from waiting import wait_until

@@ -31,7 +31,7 @@ def remove(cluster, worker):
         cluster.kubectl("delete", "pod", "--force", "--grace-period=0", "--ignore-not-found", pod["metadata"]["name"])
     cluster.repair()
     cluster.wait_until_ready()
-    worker.remove(with_images=False)
+    worker.remove()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import next_tree
 import next_version
 from api_clients import ApiClients
-from cluster_under_test import SERVICES, TIMEOUT_S
+from cluster_under_test import SERVICES
 from clusterlib.waymark import OVERLAY
 from manifestlib import tree
 from visitors import Visitors

@@ -112,10 +112,10 @@ class ControlPlane(Node):
             self.worker(int(folder.name)).stop()
         super().stop()
 
-    def remove(self, with_images):
+    def remove(self):
         for folder in self.folder.glob("nodes/*"):
-            self.worker(int(folder.name)).remove(with_images)
-        super().remove(with_images)
+            self.worker(int(folder.name)).remove()
+        super().remove()
 
 
 class Worker(Node):

@@ -149,7 +149,7 @@ class Node:
     def command(self, *command):
         """A command line that runs command in the node's namespaces."""
         if not self.pid:
-            raise ClusterError(f"no cluster runs in {self.folder}: tools/cluster up")
+            raise ClusterError(f"no cluster runs in {self.folder}: tests/cluster/cluster up")
         variables = [f"PATH={programs.BIN}:{os.environ['PATH']}", f"KUBECONFIG={self.certificates.path('admin.kubeconfig')}", "CONTAINERD_ADDRESS=/run/containerd/containerd.sock"]
         return ["nsenter", f"--target={self.pid}", "--mount", "--net", "--uts", "--pid", "--ipc", "--cgroup", "--", "env", "-C", os.getcwd(), *variables, *map(str, command)]
 
@@ -180,10 +180,10 @@ class Node:
             wait_for(f"the end of the control group {folder}", lambda folder=folder: remove_group(folder), 60)
         (self.folder / "pid").unlink(missing_ok=True)
 
-    def remove(self, with_images):
-        """Removes the data of a stopped node."""
+    def remove(self):
+        """Removes the data of a stopped node but its loaded images."""
         for path in self.folder.iterdir() if self.folder.exists() else []:
-            if with_images or path.name not in ("containerd", "loaded", "nodes"):
+            if path.name not in ("containerd", "loaded", "nodes"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

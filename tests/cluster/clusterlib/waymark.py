@@ -45,9 +45,8 @@ http {{
 
 
 class Waymark:
-    def __init__(self, node, say=lambda text: None):
+    def __init__(self, node):
         self.node = node
-        self.say = say
 
     def kubectl(self, *arguments, **options):
         return self.node.kubectl("-n", NAMESPACE, *arguments, **options)
