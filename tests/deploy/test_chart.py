@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from manifestlib import chart, networks, programs, references, rendering, restricted, schema, services, tree
+from manifestlib import chart, networks, programs, references, rendering, restricted, tree
 
 HELM = tree.cache() / "helm/helm"
 TEMPLATE = [HELM, "template", "waymark", "--namespace=waymark", "--kube-version=1.30"]
-if not tree.kustomize().exists() or not HELM.exists():
-    pytest.skip("kustomize or helm is missing: tools/setup test", allow_module_level=True)
+if not all(path.exists() for path in [*rendering.TOOLS, HELM]):
+    pytest.skip("kustomize, kubeconform, kube-score or helm is missing: tools/setup test", allow_module_level=True)
 
 # All but those that know the names of ConfigMaps and Jobs which kustomize generates.
-CHECKS = (schema, restricted, references, networks, services)
+CHECKS = (restricted, references, networks)
 HASH = re.compile("-[0-9a-z]{10}$")
 MARK = "changed"
 
@@ -62,6 +62,8 @@ def comparable(rendered, hashed):
 
 def test_the_chart_renders_the_objects_of_the_overlay(default, overlay):
     found, wanted = comparable(default, ["ConfigMap", "Job"]), comparable(overlay, ["ConfigMap"])
+    rule = chart.prometheus_rule()
+    wanted |= {rendering.name_of(rule): rule}
     assert set(found) == set(wanted) - {"Namespace/waymark"}
     assert [name for name in found if found[name] != wanted[name]] == []
 
@@ -182,7 +184,7 @@ def test_the_chart_without_operators_is_valid(folder, overlay, tmp_path):
     off = {name: {"enabled": False} for name in chart.SWITCHES}
     rendered = render(folder, off, tmp_path)
     complete = rendering.Rendering("chart", [overlay.find("Namespace", "waymark"), *rendered.things])
-    assert [problem for check in CHECKS for problem in check.check(complete)] == []
+    assert [problem for check in CHECKS for problem in check.check(complete)] + rendering.problems_of_tools(complete) == []
     assert {thing["kind"] for thing in rendered.things}.isdisjoint(kind for kinds, _ in chart.SWITCHES.values() for kind in kinds)
 
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-from manifestlib import description, monitoring, networks, programs, references, rendering, restricted, schema, services, tree
+from manifestlib import chart, description, networks, programs, references, rendering, restricted, tree
 
-if not tree.kustomize().exists():
-    pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
+if not all(path.exists() for path in rendering.TOOLS):
+    pytest.skip("kustomize, kubeconform or kube-score is missing: tools/setup test", allow_module_level=True)
 
 OPERATIONS = "".join((ROOT / "docs" / name).read_text() for name in ("operations.md", "recovery.md"))
 OVERLAYS = sorted((tree.MANIFESTS / "overlays").iterdir())
@@ -50,8 +50,10 @@ def test_the_cron_job_fits_into_an_overlay(tmp_path):
     base = os.path.relpath(tree.MANIFESTS / "overlays/local", tmp_path)
     (tmp_path / "kustomization.yaml").write_text(f"namespace: waymark\nresources: [{base}, backup.yaml]\n")
     rendered = rendering.render(tmp_path)
-    checks = (schema, restricted, references, networks, services, description, monitoring)
+    checks = (restricted, references, networks, description)
     assert [problem for check in checks for problem in check.check(rendered)] == []
+    # The user is that of PostgreSQL's image.
+    assert [problem for problem in rendering.problems_of_tools(rendered) if not re.search("low (user|group) ID", problem)] == []
     (pod,) = (each for each in rendered.workloads if each.thing["kind"] == "CronJob")
     for policy in ("to-postgres", "names"):
         assert rendering.does_match(rendered.find("NetworkPolicy", policy)["spec"]["podSelector"], pod.labels), policy
@@ -60,34 +62,12 @@ def test_the_cron_job_fits_into_an_overlay(tmp_path):
     assert secret(pod) == secret(migrate)
 
 
-SCALERS = {"HorizontalPodAutoscaler": ("minReplicas", "maxReplicas"), "ScaledObject": ("minReplicaCount", "maxReplicaCount")}
-
-
-def requested(rendered, name, unit, is_most=False):
-    """What the pods request of a resource, sidecars included and Jobs apart, with the least or the most replicas of their autoscalers."""
-    replicas = {each["spec"]["scaleTargetRef"]["name"]: each["spec"][fields[is_most]] for kind, fields in SCALERS.items() for each in rendered.all(kind)}
-    total = 0
-    for each in rendered.workloads:
-        if each.thing["kind"] != "Job":
-            sidecars = [container for container in each.pod.get("initContainers", []) if container.get("restartPolicy") == "Always"]
-            pod = sum(unit(container["resources"]["requests"][name]) for container in each.pod["containers"] + sidecars)
-            total += pod * replicas.get(each.name, each.thing["spec"].get("replicas", 1))
-    return total
-
-
-def cores_of(quantity):
-    return int(quantity[:-1]) / 1000 if str(quantity).endswith("m") else float(quantity)
-
-
-@pytest.mark.parametrize(
-    ("overlay", "subject", "is_most"),
-    [("local", "The pods", False), ("production", "At least, its pods", False), ("production", "At most, they", True)],
-)
-def test_pods_request_what_the_document_says(overlay, subject, is_most):
-    rendered = rendering.render(tree.MANIFESTS / "overlays" / overlay)
-    cores, gib = map(float, re.search(rf"{subject} request ([\d.]+) CPUs and ([\d.]+) GiB", " ".join(OPERATIONS.split())).groups())
-    found = requested(rendered, "cpu", cores_of, is_most), requested(rendered, "memory", description.bytes_of, is_most) / 2**30
-    assert (round(found[0], 2), round(found[1], 1)) == (cores, gib)
+def test_the_rules_of_prometheus_become_an_object_of_its_operator(tmp_path):
+    (command,) = re.findall(r"^```\n(cat >rules.yaml .*?)^```", OPERATIONS, re.M | re.S)
+    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    subprocess.run(["bash", "-euc", command], cwd=tmp_path, check=True)
+    made, wanted = yaml.safe_load((tmp_path / "rules.yaml").read_text()), chart.prometheus_rule()
+    assert (made["apiVersion"], made["kind"], made["spec"]) == (wanted["apiVersion"], wanted["kind"], wanted["spec"])
 
 
 def as_the_cluster_shows_it(job):
@@ -116,7 +96,7 @@ def test_the_job_that_rebuilds_statistics_is_derived_from_the_migration(rendered
 
     others = [thing for thing in rendered.things if thing is not migrate]
     with_it = rendering.Rendering(rendered.name, [*others, job])
-    checks = (schema, restricted, references, networks)
-    assert [problem for check in checks for problem in check.check(with_it)] == []
+    checks = (restricted.check, references.check_named, networks.check)
+    assert [problem for check in checks for problem in check(with_it)] + rendering.problems_of_tools(with_it) == []
     needed = {each.removesuffix("_FILE") for each in programs.environment(with_it, container)[0]}
     assert "PG_URL" in needed and not list(description.check_files(with_it))

@@ -5,7 +5,7 @@ import pathlib
 
 from engine import EngineError
 from manifestlib import rendering, tree
-from manifestlib.services import SERVICES
+from manifestlib.programs import SERVICES
 from pods import Pod, replicas_of
 
 OVERLAY = tree.ROOT / "tests/deploy/variants/e2e"

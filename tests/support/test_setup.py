@@ -249,9 +249,19 @@ def test_continues_without_kustomize_and_names_the_consequence(machine):
     assert not list(machine.cache.glob("kustomize*"))
 
 
+# A successful Go, which is new enough: writes one program, and unpacks each module into an empty folder.
+GO = """
+case $1 in
+version) echo "go version go1.99.0 linux/amd64" ;;
+install) touch "$GOBIN/kustomize" ;;
+mod) shift 3 && for module; do printf '\\t"Dir": "%s",\\n' "$GOPATH"; done ;;
+esac
+"""
+
+
 def test_builds_kustomize_once_with_an_installed_go(machine):
     machine.packages("build coreutils # installed\ngo no-such-package # missing")
-    machine.fake("go", 'touch "$GOBIN/kustomize"')
+    machine.fake("go", GO)
     assert "kustomize" in machine.setup("lint").stdout
     assert (machine.cache / "kustomize/kustomize").exists()
     machine.fake("go", "echo called >&2; exit 1")

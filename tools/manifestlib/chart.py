@@ -15,9 +15,10 @@ import re
 
 import yaml
 
-from . import chart_checks, programs, rendering, services, tree
+from . import chart_checks, programs, references, rendering, tree
 
 SOURCE = tree.MANIFESTS / "overlays/production"
+RULES = [tree.ROOT / "deploy/prometheus" / name for name in ("objectives.yml", "recording.yml", "alerts.yml")]
 # The texts of the overlay that stand for something of the site, by the path of the value. A text may be part of a longer one.
 SAMPLES = {
     "images.registry": ("registry.example.com/waymark", "Where the images are."),
@@ -39,7 +40,7 @@ FIELDS = {
     **{f"replicas.{name}.min": ("HorizontalPodAutoscaler", name, "spec.minReplicas") for name in ("redirector", "links-api", "analytics-consumer")},
     **{f"replicas.{name}.max": ("HorizontalPodAutoscaler", name, "spec.maxReplicas") for name in ("redirector", "links-api", "analytics-consumer")},
     chart_checks.PORT: ("NetworkPolicy", "to-postgres", "spec.egress.0.ports.0.port"),
-    **{f"resources.{name}": (None, name, "spec.template.spec.containers.0.resources") for name in services.SERVICES},
+    **{f"resources.{name}": (None, name, "spec.template.spec.containers.0.resources") for name in programs.SERVICES},
 }
 # Ports that NetworkPolicies open, by the path of the addresses that name them.
 PORTS = {
@@ -143,8 +144,9 @@ class Chart:
     def __init__(self):
         self.rendered = rendered = rendering.render(SOURCE)
         self.things = [thing for thing in rendered.things if thing["kind"] != "Namespace"]  # it exists before a release does
+        self.things.append(prometheus_rule())
         self.scaler = rendering.render(tree.MANIFESTS / "base").find("HorizontalPodAutoscaler", "analytics-consumer")
-        self.images = sorted({image for image in services.images(rendered) if image})
+        self.images = sorted({image for image in references.images(rendered) if image})
         self.configs = {thing["metadata"]["name"].rpartition("-")[0]: thing for thing in rendered.all("ConfigMap")}
         self.names = {thing["metadata"]["name"]: f'{{{{ include "waymark.name.{stem}" . }}}}' for stem, thing in self.configs.items()}
         for thing in rendered.all("Job"):
@@ -260,6 +262,15 @@ class Chart:
             "{{- if not .Values.keda.enabled }}\n" + self.text(self.scaler) + "{{- end }}\n"
         )
         return found
+
+
+def prometheus_rule():
+    """The rules of deploy/prometheus, which operators of the overlay add by themselves (docs/operations.md)."""
+    groups = [group for path in RULES for group in yaml.safe_load(path.read_text())["groups"]]
+    return {
+        "apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": {"name": "waymark", "namespace": "waymark"},
+        "spec": {"groups": groups},
+    }  # fmt: skip
 
 
 def about():

@@ -1,11 +1,11 @@
-"""The names, ports, variables and topics in the manifests agree with the programs and with deploy/topics.conf."""
+"""What the manifests say agrees with the programs, with deploy/topics.conf and with one another."""
 
 import ipaddress
 import re
 import urllib.parse
 
-from . import given, programs, tree
-from .references import backends, ports_of
+from . import programs, tree
+from .references import backends, given, ports_of
 from .rendering import name_of
 
 # Time of a service to stop after its drain: it closes connections and joins threads.
@@ -40,11 +40,6 @@ def check_variables(rendering):
         yield from (f"{workload.where}: {program} --check-config: {line}" for line in programs.check_config(program, values))
 
 
-def key_names(rendering, secret):
-    thing = rendering.find("Secret", secret)
-    return set(thing.get("data", {})) if thing else given.table().get(secret, set())
-
-
 def check_files(rendering):
     """Each variable with a path below /run names a file that a volume provides."""
     for workload, container, program, values in containers(rendering):
@@ -57,7 +52,9 @@ def check_files(rendering):
             volume = mounts.get(folder, {})
             named = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
             config = rendering.find("ConfigMap", named) or {}
-            if key not in key_names(rendering, named) | set(config.get("data", {})):
+            secret = rendering.find("Secret", named)
+            keys = set(secret.get("data", {})) if secret else given().get(named, set())
+            if key not in keys | set(config.get("data", {})):
                 yield f"{workload.where}: {name}: no volume provides {path}"
 
 
@@ -71,76 +68,34 @@ def check_plain_secrets(rendering):
 
 def check_ports(rendering):
     for workload, container, program, values in containers(rendering):
-        ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
+        ports = {port["name"]: str(port["containerPort"]) for port in container.get("ports", [])}
         for name, port in (("http", "HTTP_PORT"), ("ops", "OPS_PORT")):
-            listens = value_of(program, values, port)
-            if listens is None and name in ports:
-                yield f"{workload.where}: {program} has no variable {port}"
-            elif listens is not None and str(ports.get(name)) != listens:
-                yield f"{workload.where}: port {name} is {ports.get(name)}, but {port} is {listens}"
-        annotations = workload.thing["spec"]["template"]["metadata"].get("annotations", {})
-        scraped = annotations.get("prometheus.io/port")
-        if scraped != (str(ports["ops"]) if "ops" in ports else None):
+            if ports.get(name) != value_of(program, values, port):
+                yield f"{workload.where}: port {name} is {ports.get(name)}, but {port} is {value_of(program, values, port)}"
+        scraped = workload.thing["spec"]["template"]["metadata"].get("annotations", {}).get("prometheus.io/port")
+        if scraped != ports.get("ops"):
             yield f"{workload.where}: prometheus.io/port is {scraped}, but port ops is {ports.get('ops')}"
-    for monitor in rendering.all("PodMonitor"):
-        for endpoint in monitor["spec"]["podMetricsEndpoints"]:
-            for workload, _, _, _ in containers(rendering):
-                if not workload.is_job and endpoint["port"] not in ports_of(workload):
-                    yield f"{name_of(monitor)}: {workload.where} has no port {endpoint['port']}"
+        for monitor in [] if workload.is_job else rendering.all("PodMonitor"):
+            if {each["port"] for each in monitor["spec"]["podMetricsEndpoints"]} - ports_of(workload).keys():
+                yield f"{name_of(monitor)}: {workload.where} has no such port"
+            if workload.labels.get(monitor["spec"].get("jobLabel")) != program:
+                yield f"{name_of(monitor)}: the rules know {workload.where} as job {program} alone"
 
 
 def check_topics(rendering):
-    topics = tree.topics()
-    group = programs.table("analytics-consumer")["CONSUMER_GROUP"]
+    """KEDA reads the lag of the consumers, which have no more workers than partitions: a worker without one is idle."""
+    topic, group = "waymark.redirects.v1", programs.table("analytics-consumer")["CONSUMER_GROUP"]
+    brokers = next((each["data"]["KAFKA_BROKERS"] for each in rendering.all("ConfigMap") if "KAFKA_BROKERS" in each.get("data", {})), None)
+    wanted = {"topic": topic, "consumerGroup": group, "bootstrapServers": brokers}
     for scaler in rendering.all("ScaledObject"):
         for trigger in scaler["spec"]["triggers"]:
-            metadata = trigger["metadata"]
-            if metadata.get("topic") not in topics:
-                yield f"{name_of(scaler)}: deploy/topics.conf has no topic {metadata.get('topic')}"
-            if metadata.get("consumerGroup") != group:
-                yield f"{name_of(scaler)}: consumerGroup is {metadata.get('consumerGroup')}, but the consumers use {group}"
-            brokers = next((each["data"]["KAFKA_BROKERS"] for each in rendering.all("ConfigMap") if "KAFKA_BROKERS" in each.get("data", {})), None)
-            if metadata.get("bootstrapServers") != brokers:
-                yield f"{name_of(scaler)}: bootstrapServers must be KAFKA_BROKERS, {brokers}"
-
-
-def check_copies(rendering):
-    """Acknowledged records survive the loss of one broker, and producers can write while one is down."""
+            yield from (f"{name_of(scaler)}: {key} must be {value}" for key, value in wanted.items() if trigger["metadata"].get(key) != value)
     for workload, _, program, values in containers(rendering):
-        copies, needed = (int(value_of(program, values, name) or -1) for name in ("TOPICS_REPLICATION", "TOPICS_MIN_INSYNC"))
-        if copies > 1 and not 1 < needed < copies:
-            yield f"{workload.where}: TOPICS_MIN_INSYNC is {needed} with {copies} replicas: it must be more than 1 and less than the replicas"
-
-
-def check_kafka_rights(rendering):
-    """Each Kafka user of the overlays has rights, which name existing topics and groups, and docs/stores.md lists the same rights."""
-    rights, group = tree.kafka_rights(), programs.table("analytics-consumer")["CONSUMER_GROUP"]
-    users = {right[0] for right in rights}
-    known = {"topic": set(tree.topics()), "group": {group, f"{group}-purges"}}
-    for workload, _, _, values in containers(rendering):
-        user = values.get("KAFKA_SASL_USERNAME")
-        if user and user not in users:
-            yield f"{workload.where}: deploy/kafka-rights.conf has no rights for the user {user}"
-    for user, operation, kind, name, pattern in rights:
-        if pattern == "literal" and name not in known[kind]:
-            yield f"deploy/kafka-rights.conf: {user} {operation}: there is no {kind} {name}"
-    for right in set(rights) ^ set(given.kafka_rights()):
-        yield f"deploy/kafka-rights.conf and {given.STORES} differ: {' '.join(right)}"
-
-
-def check_consumers(rendering):
-    """The consumers have no more workers than partitions: a worker without a partition is idle."""
-    partitions = tree.topics()["waymark.redirects.v1"]
-    for workload, _, program, values in containers(rendering):
-        if program != "analytics-consumer":
-            continue
-        workers = int(value_of(program, values, "WORKERS"))
         for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
-            if scaler["spec"]["scaleTargetRef"]["name"] != workload.name:
-                continue
-            most = scaler["spec"].get("maxReplicas") or scaler["spec"].get("maxReplicaCount")
-            if most * workers > partitions:
-                yield f"{name_of(scaler)}: {most} pods of {workers} workers are more than the {partitions} partitions"
+            if program == "analytics-consumer" and scaler["spec"]["scaleTargetRef"]["name"] == workload.name:
+                workers = int(value_of(program, values, "WORKERS")) * (scaler["spec"].get("maxReplicas") or scaler["spec"].get("maxReplicaCount"))
+                if workers > tree.topics()[topic]:
+                    yield f"{name_of(scaler)}: {workers} workers are more than the {tree.topics()[topic]} partitions of {topic}"
 
 
 def bytes_of(quantity):
@@ -154,26 +109,17 @@ def check_journal(rendering):
         folder = values.get("JOURNAL_DIR")
         if not folder:
             continue
-        volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
-        mount = next((each["name"] for each in container["volumeMounts"] if folder.startswith(each["mountPath"] + "/")), None)
-        limit = volumes.get(mount, {}).get("emptyDir", {}).get("sizeLimit")
-        claim = workload.claims.get(mount)
         most = int(value_of(program, values, "JOURNAL_MAX_BYTES"))
-        if claim:
-            yield from check_claim(workload, claim, most)
-        elif not limit:
+        mount = next((each["name"] for each in container["volumeMounts"] if folder.startswith(each["mountPath"] + "/")), None)
+        claim = workload.claims.get(mount)
+        limit = next((each.get("emptyDir", {}).get("sizeLimit") for each in workload.pod.get("volumes", []) if each["name"] == mount), None)
+        room = claim["resources"]["requests"]["storage"] if claim else limit
+        if not room:
             yield f"{workload.where}: JOURNAL_DIR {folder} must be on a claim, or on an emptyDir with a sizeLimit"
-        elif bytes_of(limit) < most * 1.05:
-            yield f"{workload.where}: the kubelet would evict the pod with a full journal ({most} bytes): sizeLimit is {limit}"
-
-
-def check_claim(workload, claim, most):
-    storage = claim["resources"]["requests"]["storage"]
-    if bytes_of(storage) < most * FILE_SYSTEM:
-        yield f"{workload.where}: a full journal ({most} bytes) leaves no room for the file system: the claim has {storage}"
-    retention = workload.thing["spec"].get("persistentVolumeClaimRetentionPolicy", {})
-    if set(retention.values()) - {"Retain"}:
-        yield f"{workload.where}: a claim that is deleted with its pod takes the clicks in its journal with it"
+        elif bytes_of(room) < most * (FILE_SYSTEM if claim else 1.05):
+            yield f"{workload.where}: a full journal ({most} bytes) does not fit into {room}"
+        if claim and set(workload.thing["spec"].get("persistentVolumeClaimRetentionPolicy", {}).values()) - {"Retain"}:
+            yield f"{workload.where}: a claim that is deleted with its pod takes the clicks in its journal with it"
 
 
 def check_health(rendering):
@@ -265,10 +211,7 @@ def check_versions(rendering):
             yield f"{workload.where}: the name must end in the version, because a Job cannot be changed"
 
 
-CHECKS = (
-    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_copies, check_kafka_rights, check_consumers, check_journal, check_health, check_drain,
-    check_hosts, check_versions,
-)  # fmt: skip
+CHECKS = (check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_journal, check_health, check_drain, check_hosts, check_versions)
 
 
 def check(rendering):

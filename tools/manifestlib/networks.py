@@ -13,19 +13,12 @@ NEEDS = {
     "migrate": {"postgres"},
     "topics": {"kafka"},
 }
-# Usual ports, without and with TLS. The policy to-STORE may have others.
-STORES = {5432: "postgres", 6379: "redis", 6380: "redis", 9092: "kafka", 9093: "kafka"}
-OPEN_TO_THE_WORLD = {80, 443}
+STORES = {"postgres", "redis", "kafka"}
+INTERNET = {80, 443}
 
 
 def ports_of(rules):
     return {port.get("port") for rule in rules for port in rule.get("ports", [])}
-
-
-def stores_of(policy):
-    name = policy["metadata"]["name"].removeprefix("to-")
-    usual = {STORES[port] for port in ports_of(policy["spec"].get("egress", [])) if port in STORES}
-    return usual | ({name} & set(STORES.values()))
 
 
 def applying(rendering, workload, direction):
@@ -35,71 +28,52 @@ def applying(rendering, workload, direction):
     ]  # fmt: skip
 
 
-def check_default(rendering):
-    for policy in rendering.all("NetworkPolicy"):
-        spec = policy["spec"]
-        if spec["podSelector"] == {} and set(spec["policyTypes"]) == {"Ingress", "Egress"} and not spec.get("ingress") and not spec.get("egress"):
-            return
-    yield "NetworkPolicy: no policy denies by default"
-
-
 def check_egress(rendering, workload):
-    reached, stores = set(), set()
-    for policy in applying(rendering, workload, "Egress"):
-        reached |= ports_of(policy["spec"].get("egress", []))
-        stores |= stores_of(policy)
-    for store in NEEDS.get(workload.app, stores) - stores:
-        yield f"{workload.where}: no egress to {store}"
-    for store in stores - NEEDS.get(workload.app, stores):
-        yield f"{workload.where}: egress to {store}, which it does not need"
+    policies = applying(rendering, workload, "Egress")
+    reached = ports_of(rule for policy in policies for rule in policy["spec"].get("egress", []))
+    stores = STORES & {policy["metadata"]["name"].removeprefix("to-") for policy in policies}
+    for store in sorted(NEEDS[workload.app] ^ stores):
+        yield f"{workload.where}: {'no egress to' if store not in stores else 'needs no egress to'} {store}"
     if workload.app == "links-api" and 9090 not in reached:
         yield f"{workload.where}: no egress to the ops ports of HEALTH_URLS"
-    if workload.app in NEEDS and 53 not in reached:
+    if 53 not in reached:
         yield f"{workload.where}: no egress to DNS"
-    if reached & OPEN_TO_THE_WORLD and workload.app != "janitor":
+    if reached & INTERNET and workload.app != "janitor":
         yield f"{workload.where}: egress to the internet"
 
 
 def check_ingress(rendering, workload):
-    open_to = set()
-    for policy in applying(rendering, workload, "Ingress"):
-        open_to |= ports_of(policy["spec"].get("ingress", []))
+    allowed = ports_of(rule for policy in applying(rendering, workload, "Ingress") for rule in policy["spec"].get("ingress", []))
     names = {port.get("name") for container in workload.containers for port in container.get("ports", [])}
-    for name in names - open_to:
-        yield f"{workload.where}: no ingress to its port {name}"
-    for name in open_to - names:
-        yield f"{workload.where}: port {name} is open, but it has no port of that name"
-
-
-def addresses(rendering):
-    """(store, variable or option, port) of each address of a store in a ConfigMap."""
-    for config in rendering.all("ConfigMap"):
-        data = config.get("data", {})
-        yield from (("kafka", "KAFKA_BROKERS", port) for port in re.findall(r":(\d+)(?:,|$)", data.get("KAFKA_BROKERS", "")))
-        yield from (("redis", "stunnel.conf", port) for port in re.findall(r"^connect = .*:(\d+)$", data.get("stunnel.conf", ""), re.M))
+    for name in sorted(names ^ allowed, key=str):
+        yield f"{workload.where}: {'no ingress to its' if name in names else 'open without need:'} port {name}"
 
 
 def check_addresses(rendering):
-    for store, source, port in sorted(set(addresses(rendering))):
-        policy = rendering.find("NetworkPolicy", f"to-{store}")
-        if policy and int(port) not in ports_of(policy["spec"]["egress"]):
-            yield f"{name_of(policy)}: does not allow port {port} of {source}"
+    """The policies open the ports that addresses name."""
+    for config in rendering.all("ConfigMap"):
+        brokers, stunnel = (config.get("data", {}).get(name, "") for name in ("KAFKA_BROKERS", "stunnel.conf"))
+        ports = {"kafka": re.findall(r":(\d+)(?:,|$)", brokers), "redis": re.findall(r"^connect = .*:(\d+)$", stunnel, re.M)}
+        for store in ports:
+            policy = rendering.find("NetworkPolicy", f"to-{store}")
+            for port in sorted(set(map(int, ports[store])) - ports_of(policy["spec"]["egress"] if policy else [])):
+                yield f"NetworkPolicy/to-{store}: does not allow port {port}"
 
 
 def check_each_rule(rendering):
-    for policy in rendering.all("NetworkPolicy"):
+    policies = rendering.all("NetworkPolicy")
+    if not any(each["spec"]["podSelector"] == {} and len(each["spec"]["policyTypes"]) == 2 and not {"ingress", "egress"} & set(each["spec"]) for each in policies):
+        yield "NetworkPolicy: no policy denies by default"
+    for policy in policies:
         for direction, peers in (("ingress", "from"), ("egress", "to")):
-            for rule in policy["spec"].get(direction, []):
-                if not rule.get(peers):
-                    yield f"{name_of(policy)}: {direction} has no peers, which allows all"
-                if not rule.get("ports"):
-                    yield f"{name_of(policy)}: {direction} has no ports, which allows all"
+            if not all(rule.get(peers) and rule.get("ports") for rule in policy["spec"].get(direction, [])):
+                yield f"{name_of(policy)}: {direction} without peers or without ports allows all"
 
 
 def check(rendering):
-    yield from check_default(rendering)
     yield from check_each_rule(rendering)
     yield from check_addresses(rendering)
     for workload in rendering.workloads:
-        yield from check_egress(rendering, workload)
-        yield from check_ingress(rendering, workload)
+        if workload.app in NEEDS:
+            yield from check_egress(rendering, workload)
+            yield from check_ingress(rendering, workload)

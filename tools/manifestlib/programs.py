@@ -9,8 +9,9 @@ import tempfile
 
 from . import tree
 
+SERVICES = ("redirector", "links-api", "analytics-consumer", "janitor")
 # By the name of the container.
-PROGRAMS = {name: name for name in ("redirector", "links-api", "analytics-consumer", "janitor", "migrate")} | {"topics": "waymark-topics"}
+PROGRAMS = {name: name for name in (*SERVICES, "migrate")} | {"topics": "waymark-topics"}
 # Read by libraries, not by the programs.
 OF_LIBRARIES = {"PGSSLMODE", "PGSSLROOTCERT"}
 # Files and folders of a pod that this machine may not have, by the variable that names them, and what

@@ -1,57 +1,26 @@
-"""References between the objects of a rendering: each referenced object exists, and each object is referenced."""
+"""What kube-score does not know of the objects of a rendering: ConfigMaps, Secrets, ports, routes and autoscalers exist and fit, and
+each service is there, runs its own program, and stays available during an update."""
 
-from . import given
-from .rendering import does_match, name_of
-from .services import zone_terms
+import functools
+import re
 
+from . import programs, tree
+from .rendering import name_of
+
+DOCUMENT = "docs/operations.md"
+# A lock lets one instance work at a time, so that more are useless.
+NOT_SCALED = {"janitor"}
+# Waymark images without a Waymark program.
+SIDECARS = {"stunnel"}
 OWNER = "app.kubernetes.io/part-of"
+PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
 
 
-def check_targets(rendering):
-    for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
-        target = scaler["spec"]["scaleTargetRef"]
-        if not rendering.find(target.get("kind", "Deployment"), target["name"]):
-            yield f"{name_of(scaler)}: there is no {target.get('kind', 'Deployment')} {target['name']}"
-    scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")]
-    for name in {name for name in scaled if scaled.count(name) > 1}:
-        yield f"{name}: has two autoscalers"
-    for workload in rendering.workloads:
-        if workload.name in scaled and "replicas" in workload.thing["spec"]:
-            yield f"{workload.where}: replicas must be left to its autoscaler"
-
-
-def check_governing_services(rendering):
-    """A StatefulSet names a headless Service of its pods, which gives each pod a name in DNS."""
-    for workload in rendering.workloads:
-        if workload.thing["kind"] != "StatefulSet" or "waymark.dev/store" in workload.labels:
-            continue
-        service = rendering.find("Service", workload.thing["spec"].get("serviceName"))
-        if not service or service["spec"].get("clusterIP") != "None" or workload not in rendering.selected(service["spec"]["selector"]):
-            yield f"{workload.where}: serviceName must be a headless Service of its pods"
-
-
-def check_selectors(rendering):
-    for service in rendering.all("Service"):
-        if not rendering.selected(service["spec"].get("selector", {})):
-            yield f"{name_of(service)}: selects no pod"
-    for budget in rendering.all("PodDisruptionBudget"):
-        if not rendering.selected(budget["spec"]["selector"].get("matchLabels", {})):
-            yield f"{name_of(budget)}: selects no pod"
-    for workload in rendering.workloads:
-        selector = workload.thing["spec"].get("selector")
-        if selector and not does_match(selector, workload.labels):
-            yield f"{workload.where}: its selector does not match its own pods"
-        for spread in workload.pod.get("topologySpreadConstraints", []) + zone_terms(workload):
-            if not does_match(spread["labelSelector"], workload.labels):
-                yield f"{workload.where}: is spread by labels that its pods do not have"
-
-
-def check_owners(rendering):
-    """No pod of another product in the namespace is counted, disrupted or served as one of ours."""
-    ours = [workload.thing for workload in rendering.workloads if not workload.is_job and "waymark.dev/store" not in workload.labels]
-    for thing in ours + rendering.all("PodDisruptionBudget"):
-        if thing["spec"]["selector"].get("matchLabels", {}).get(OWNER) != "waymark":
-            yield f"{name_of(thing)}: its selector lacks {OWNER}: waymark, so it selects pods of others"
+@functools.cache
+def given():
+    """The Secrets and ConfigMaps that operators provide by docs/operations.md: {name: keys}."""
+    rows = re.findall(r"^\| (?:Secret|ConfigMap) `([a-z0-9-]+)` \| ([^|]+) \|", (tree.ROOT / DOCUMENT).read_text(), re.M)
+    return {name: set(re.findall(r"`([a-z0-9.-]+)`", keys)) for name, keys in rows}
 
 
 def ports_of(workload):
@@ -61,42 +30,48 @@ def ports_of(workload):
 def check_ports(rendering):
     for service in rendering.all("Service"):
         for workload in rendering.selected(service["spec"].get("selector", {})):
-            ports = ports_of(workload)
             for port in service["spec"]["ports"]:
-                if port["targetPort"] not in {*ports.keys(), *ports.values()}:
+                if port["targetPort"] not in {*ports_of(workload), *ports_of(workload).values()}:
                     yield f"{name_of(service)}: {workload.where} has no port {port['targetPort']}"
     for workload in rendering.workloads:
-        names = ports_of(workload)
         for container in workload.containers:
-            for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
-                probe = container.get(kind, {})
-                port = (probe.get("httpGet") or probe.get("tcpSocket") or {}).get("port")
-                if port is not None and port not in {*names.keys(), *names.values()}:
-                    yield f"{workload.where}: {kind} uses port {port}, which it does not have"
+            for kind, path in PROBES.items() if container["name"] in programs.SERVICES else ():
+                probe = container.get(kind, {}).get("httpGet", {})
+                if (probe.get("path"), probe.get("port")) != (path, "ops"):
+                    yield f"{workload.where}: {kind} does not request {path} from port ops"
 
 
 def backends(route):
     """(host, service, port) of an Ingress or an HTTPRoute."""
-    if route["kind"] == "Ingress":
-        for rule in route["spec"]["rules"]:
+    for rule in route["spec"]["rules"]:
+        if route["kind"] == "Ingress":
             for path in rule["http"]["paths"]:
                 service = path["backend"]["service"]
                 yield rule.get("host"), service["name"], service["port"].get("name") or service["port"].get("number")
-    else:
-        for rule in route["spec"]["rules"]:
+        else:
             for backend in rule["backendRefs"]:
-                for host in route["spec"]["hostnames"]:
-                    yield host, backend["name"], backend["port"]
+                yield from ((host, backend["name"], backend["port"]) for host in route["spec"]["hostnames"])
 
 
 def check_routes(rendering):
-    for route in rendering.all("Ingress") + rendering.all("HTTPRoute"):
+    for route in rendering.all("HTTPRoute"):
         for _, name, port in backends(route):
             service = rendering.find("Service", name)
-            if not service:
-                yield f"{name_of(route)}: there is no Service {name}"
-            elif port not in [part for each in service["spec"]["ports"] for part in (each["name"], each["port"])]:
-                yield f"{name_of(route)}: Service {name} has no port {port}"
+            if not service or port not in [each["port"] for each in service["spec"]["ports"]]:
+                yield f"{name_of(route)}: there is no Service {name} with port {port}"
+
+
+def check_scalers(rendering):
+    scalers = rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")
+    scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in scalers]
+    for workload in rendering.workloads:
+        if workload.app in programs.SERVICES and scaled.count(workload.name) != (workload.app not in NOT_SCALED):
+            yield f"{workload.where}: has {scaled.count(workload.name)} autoscalers"
+        if workload.name in scaled and "replicas" in workload.thing["spec"]:
+            yield f"{workload.where}: replicas must be left to its autoscaler"
+    for scaler, name in zip(scalers, scaled, strict=True):
+        if not rendering.find(scaler["spec"]["scaleTargetRef"].get("kind", "Deployment"), name):
+            yield f"{name_of(scaler)}: there is no such {name}"
 
 
 def named_of(workload):
@@ -107,35 +82,58 @@ def named_of(workload):
         if "secret" in volume:
             yield "Secret", volume["secret"]["secretName"]
     for container in workload.containers:
-        for source in container.get("envFrom") or []:
-            if "configMapRef" in source:
-                yield "ConfigMap", source["configMapRef"]["name"]
-            if "secretRef" in source:
-                yield "Secret", source["secretRef"]["name"]
+        yield from (("ConfigMap", each["configMapRef"]["name"]) for each in container.get("envFrom") or [] if "configMapRef" in each)
 
 
 def check_named(rendering):
     """ConfigMaps and Secrets exist, or docs/operations.md asks operators for them."""
-    named = set()
-    for workload in rendering.workloads:
-        for kind, name in named_of(workload):
-            named.add((kind, name))
-            if not rendering.find(kind, name) and name not in given.names():
-                yield f"{workload.where}: there is no {kind} {name}, and {given.DOCUMENT} does not list it"
-        mounts = {volume["name"] for volume in workload.pod.get("volumes", [])}
-        mounts |= set(workload.claims)
-        for container in workload.containers:
-            for mount in container.get("volumeMounts", []):
-                if mount["name"] not in mounts:
-                    yield f"{workload.where}: there is no volume {mount['name']}"
-        account = workload.pod.get("serviceAccountName")
-        if account and not rendering.find("ServiceAccount", account):
-            yield f"{workload.where}: there is no ServiceAccount {account}"
+    named = {(*each, workload.where) for workload in rendering.workloads for each in named_of(workload)}
+    for kind, name, where in sorted(named):
+        if not rendering.find(kind, name) and name not in given():
+            yield f"{where}: there is no {kind} {name}, and {DOCUMENT} does not list it"
     for thing in rendering.all("ConfigMap") + rendering.all("Secret"):
-        if (thing["kind"], thing["metadata"]["name"]) not in named:
+        if (thing["kind"], thing["metadata"]["name"]) not in {each[:2] for each in named}:
             yield f"{name_of(thing)}: no workload reads it"
 
 
+def image_of(container):
+    """The name of the Waymark image of the container, or None."""
+    image = re.search(r"waymark/([a-z-]+)", container["image"])
+    return image and image.group(1)
+
+
+def images(rendering):
+    return {image_of(container) for workload in rendering.workloads for container in workload.containers}
+
+
+def check_programs(rendering):
+    apps = {workload.app for workload in rendering.workloads}
+    yield from (f"{name} is missing" for name in programs.PROGRAMS if name not in apps)
+    for workload in rendering.workloads:
+        for container in workload.containers:
+            image, program = image_of(container), programs.PROGRAMS.get(container["name"])
+            if image and image not in tree.images():
+                yield f"{workload.where}: no such image is built: {container['image']}"
+            if image and image not in SIDECARS and (container["name"] != workload.app or image != ("migrate" if workload.is_job else program)):
+                yield f"{workload.where}: container {container['name']} runs the image of {image}"
+            elif program and container.get("command", [f"/bin/{program}"]) != [f"/bin/{program}"]:
+                yield f"{workload.where}: container {container['name']} runs {' '.join(container['command'])}"
+
+
+def check_updates(rendering):
+    """A rolling update keeps the service available, and no pod of another product counts as one of ours."""
+    for workload in (each for each in rendering.workloads if each.app in programs.SERVICES):
+        spec = workload.thing["spec"]
+        if spec["selector"].get("matchLabels", {}).get(OWNER) != "waymark":
+            yield f"{workload.where}: its selector lacks {OWNER}: waymark, so it selects pods of others"
+        if workload.thing["kind"] == "Deployment" and spec.get("strategy", {}).get("rollingUpdate", {}).get("maxUnavailable") != 0:
+            yield f"{workload.where}: a rolling update stops old pods before new ones are ready"
+        if workload.thing["kind"] == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel":
+            yield f"{workload.where}: a pod that does not become ready keeps the others from starting"
+        if "kubernetes.io/hostname" not in [each["topologyKey"] for each in workload.pod.get("topologySpreadConstraints", [])]:
+            yield f"{workload.where}: all its pods may be on one node"
+
+
 def check(rendering):
-    for part in (check_targets, check_governing_services, check_selectors, check_owners, check_ports, check_routes, check_named):
+    for part in (check_ports, check_routes, check_scalers, check_named, check_programs, check_updates):
         yield from part(rendering)

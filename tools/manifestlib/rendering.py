@@ -1,4 +1,4 @@
-"""The output of kustomize for an overlay: its objects and workloads."""
+"""The output of kustomize for an overlay: its objects and workloads, and what kubeconform and kube-score say of them."""
 
 import subprocess
 
@@ -7,6 +7,15 @@ import yaml
 from . import tree
 
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
+SCHEMAS = tree.cache() / "kubernetes-schemas"
+KUBECONFORM = [tree.cache() / "kubeconform/kubeconform", "-strict", f"-schema-location={SCHEMAS}/{{{{.ResourceKind}}}}-{{{{.Group}}}}-{{{{.ResourceAPIVersion}}}}.json", "-"]
+# Images have versions, so nothing is pulled again, and pods write to volumes with limits. KEDA's minimum is not seen.
+KUBE_SCORE = [
+    tree.cache() / "kube-score/kube-score", "score", "--output-format=ci", "--exit-one-on-warning", "--kubernetes-version=v1.30",
+    "--ignore-container-cpu-limit", "--enable-optional-test=container-seccomp-profile",
+    "--ignore-test=container-image-pull-policy,container-ephemeral-storage-request-and-limit,deployment-replicas", "-",
+]  # fmt: skip
+TOOLS = [tree.kustomize(), KUBECONFORM[0], SCHEMAS / "version", KUBE_SCORE[0]]
 
 
 class Workload:
@@ -63,6 +72,13 @@ def render(overlay):
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
     return Rendering(overlay.name, list(yaml.load_all(run.stdout, Loader=yaml.CSafeLoader)))
+
+
+def problems_of_tools(rendering):
+    text = yaml.dump_all(rendering.things, Dumper=yaml.CSafeDumper)
+    runs = [subprocess.run(command, input=text, capture_output=True, text=True) for command in (KUBECONFORM, KUBE_SCORE)]
+    lines = [line for run in runs for line in run.stdout.splitlines() if not line.startswith(("[OK]", "[SKIPPED]"))]
+    return lines or [run.stderr for run in runs if run.returncode]
 
 
 def does_match(selector, labels):

@@ -46,9 +46,3 @@ def images():
     """The names of the images that are built."""
     run = subprocess.run([ROOT / "deploy/images/assemble", "--list"], capture_output=True, text=True, check=True)
     return frozenset(run.stdout.split())
-
-
-def kafka_rights():
-    """(user, operation, kind, name, pattern) of each line of deploy/kafka-rights.conf."""
-    lines = (line.split("#")[0].split() for line in (ROOT / "deploy/kafka-rights.conf").read_text().splitlines())
-    return [tuple(words) for words in lines if words]

@@ -3,7 +3,6 @@ and containerd from packages of Debian. They are built and unpacked once, into t
 a service."""
 
 import hashlib
-import json
 import os
 import pathlib
 import shutil
@@ -26,9 +25,6 @@ PROGRAMS = {
 FLAGS = ["-trimpath", "-buildvcs=false", "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3"]
 # Packages of Debian and their programs.
 DEBIAN = {"etcd-server": ["usr/bin/etcd"], "containerd": ["usr/bin/containerd", "usr/bin/containerd-shim-runc-v2", "usr/bin/ctr"]}
-# Debian's Go is too old for these modules. The proxy has newer ones as modules.
-GO_VERSION = (1, 26)
-TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64"
 # What else the node needs: the runtime of containers, network plugins, nftables, the tools of kube-proxy.
 COMMANDS = ("runc", "nft", "conntrack", "openssl", "nsenter", "unshare", "gcc")
 NETWORK_PLUGINS = "/usr/lib/cni"
@@ -48,29 +44,17 @@ def is_built(folder):
     return stamp.exists() and stamp.read_text() == fingerprint(folder)
 
 
-def version_of(go):
-    words = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout.strip().removeprefix("go").split(".")
-    return tuple(int(word) for word in words[:2])
-
-
 def environment():
     values = {"GOPATH": CACHE / "go", "GOCACHE": CACHE / "go/build", "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
     return os.environ | {name: str(value) for name, value in values.items()}
 
 
 def find_go():
-    go = shutil.which("go")
-    if not go:
+    """The newer Go that tools/setup downloads where the installed one is too old, or that one."""
+    found = next((tree.cache() / "go").glob("pkg/mod/golang.org/toolchain@*/bin/go"), None) or shutil.which("go")
+    if not found:
         raise ClusterError("Go is missing: run tools/setup cluster")
-    if version_of(go) >= GO_VERSION:
-        return go
-    run = subprocess.run([go, "mod", "download", "-json", TOOLCHAIN], capture_output=True, text=True, env=environment())
-    if run.returncode:
-        raise ClusterError(f"cannot download a newer Go: {run.stderr}")
-    folder = pathlib.Path(json.loads(run.stdout)["Dir"])
-    for path in [*(folder / "bin").iterdir(), *(folder / "pkg/tool").rglob("*")]:
-        path.chmod(0o755)
-    return folder / "bin/go"
+    return found
 
 
 def unpack(say):
