@@ -2,12 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "lib/base/env_similar.h"
-#include "lib/base/log.h"
-
-#define NAME_SIZE 129
 #define PROBLEMS_MAX (64 * 1024)
 
 static void print_help(const struct program *program)
@@ -72,34 +67,7 @@ size_t program_read(const struct program *program, void *config, struct strbuf *
 	return wrong;
 }
 
-/*
- * Warns of each variable that is probably misspelt and so has no effect: to people as text, and in
- * the log of a program that goes on.
- */
-static void warn_of_misspelt(const struct program *program, bool is_for_people)
-{
-	struct log *log = log_new(program->name, LOG_WARNING, STDERR_FILENO);
-	for (char **variable = environ; *variable; variable++) {
-		char name[NAME_SIZE];
-		size_t len = strcspn(*variable, "=");
-		if (len >= sizeof(name))
-			continue;
-		memcpy(name, *variable, len);
-		name[len] = '\0';
-		const char *similar = env_similar(program->vars, program->var_count, name);
-		if (!similar)
-			continue;
-		if (is_for_people)
-			fprintf(stderr, "%s: %s is not a variable of this program; is it %s?\n",
-			        program->name, name, similar);
-		else
-			log_warning(log, "variable_misspelt", LOG_TEXT("name", name),
-			            LOG_TEXT("similar", similar));
-	}
-	log_free(log);
-}
-
-static int configure(const struct program *program, void *config, bool is_checked_only)
+static int configure(const struct program *program, void *config)
 {
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
@@ -108,7 +76,6 @@ static int configure(const struct program *program, void *config, bool is_checke
 		fprintf(stderr, "%s: %zu invalid variable%s:\n%s", program->name, wrong,
 		        wrong == 1 ? "" : "s", problems.data);
 	strbuf_clear(&problems);
-	warn_of_misspelt(program, is_checked_only || wrong > 0);
 	return wrong > 0 ? PROGRAM_EXIT_USAGE : PROGRAM_RUN;
 }
 
@@ -123,7 +90,7 @@ int program_start(const struct program *program, int argc, char **argv, void *co
 	if (argc > 2)
 		return reject_arguments(program);
 	if (argc < 2)
-		return configure(program, config, false);
+		return configure(program, config);
 	if (strcmp(argv[1], "--help") == 0) {
 		print_help(program);
 		return 0;
@@ -134,7 +101,7 @@ int program_start(const struct program *program, int argc, char **argv, void *co
 	}
 	if (strcmp(argv[1], "--check-config") != 0)
 		return reject_arguments(program);
-	int status = configure(program, config, true);
+	int status = configure(program, config);
 	if (status != PROGRAM_RUN)
 		return status;
 	printf("%s: the configuration is valid\n", program->name);

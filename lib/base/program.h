@@ -41,9 +41,6 @@ size_t program_read(const struct program *program, void *config, struct strbuf *
  * Reads arguments and environment. PROGRAM_RUN: config is filled, the program may go on. Any other
  * value is the exit status: 0 after --help, --version and a successful --check-config;
  * PROGRAM_EXIT_USAGE after all invalid variables have been listed on stderr.
- *
- * A variable that looks like a misspelt one of the table (env_similar.h) changes no status. It is
- * named on stderr, as the log event "variable_misspelt" if the program goes on.
  */
 int program_start(const struct program *program, int argc, char **argv, void *config);
 

@@ -112,7 +112,6 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
 {
 	struct redirect_event event;
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-	busiest_address_record(redirect->config.busiest_address, &visitor);
 	click_describe(x, &visitor, redirect->config.salts, &event);
 	if (!event.has_visitor_hash)
 		metrics_add(redirect->without_salt, 1);

@@ -27,7 +27,6 @@
 #include "lib/links/host_guard.h"
 #include "lib/links/link.h"
 #include "lib/tracing/tracer.h"
-#include "services/redirector/busiest_address.h"
 #include "services/redirector/client_limiter.h"
 #include "services/redirector/events/event_shipper.h"
 #include "services/redirector/events/salt_cache.h"
@@ -42,7 +41,6 @@ struct redirect_config {
 	struct event_shipper *events;
 	struct salt_cache *salts;
 	struct client_limiter *client_limiter;
-	struct busiest_address *busiest_address;
 	const struct unknown_slug_limiter *unknown_slugs;
 	struct host_guard *hosts;
 	const struct client_ip_ranges *trusted;

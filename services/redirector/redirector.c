@@ -43,7 +43,6 @@ struct redirector {
 	struct salt_cache *salts;
 	struct event_shipper *events;
 	struct client_limiter *client_limiter;
-	struct busiest_address *busiest_address;
 	struct host_guard *hosts;
 	struct page_texts *texts;
 	struct pages *pages;
@@ -238,14 +237,12 @@ static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
 	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute);
-	r->busiest_address = busiest_address_new(r->log, r->metrics);
 	r->tracer = tracer_start(&r->config->tracing, "redirector", r->log, r->metrics);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,
 		.events = r->events,
 		.salts = r->salts,
 		.client_limiter = r->client_limiter,
-		.busiest_address = r->busiest_address,
 		.unknown_slugs = r->limiter,
 		.hosts = r->hosts,
 		.trusted = &r->trusted,
@@ -438,7 +435,6 @@ void redirector_free(struct redirector *r)
 	pages_free(r->pages);
 	page_texts_free(r->texts);
 	client_limiter_free(r->client_limiter);
-	busiest_address_free(r->busiest_address);
 	host_guard_stop(r->hosts);
 	event_shipper_free(r->events);
 	salt_cache_free(r->salts);

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import re
 import subprocess
 
 import pytest
@@ -227,34 +226,3 @@ def test_a_topic_without_replicas_is_refused(tmp_path):
     environment = {**os.environ, **KAFKA, "TOPICS_FILE": str(path), "TOPICS_REPLICATION": "0"}
     done = subprocess.run([BUILD / "bin/waymark-topics", "--check-config"], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, "TOPICS_REPLICATION: is 0" in done.stderr) == (EXIT_USAGE, True), done.stderr
-
-
-# --- misspelt names ---
-
-PROGRAMS = [*TABLES, "migrate", "waymark-topics", "rebuild-stats"]
-# What machines, Kubernetes and libraries set.
-ORDINARY = """PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM PWD TMPDIR HOSTNAME PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE PGSSLMODE
-HTTP_PROXY HTTPS_PROXY NO_PROXY KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT KUBERNETES_PORT REDIS_PORT REDIS_SERVICE_HOST REDIS_HOST
-REDIS_PASSWORD KAFKA_PORT KAFKA_SERVICE_PORT KAFKA_HOST POSTGRES_PORT POSTGRES_URL POSTGRES_PASSWORD LINKS_API_PORT LINKS_API_SERVICE_HOST
-REDIRECTOR_PORT JANITOR_PORT INVOCATION_ID JOURNAL_STREAM NOTIFY_SOCKET STATE_DIRECTORY LOG_DIR PORT HOST NODE_ENV SSL_CERT_FILE
-OTEL_SERVICE_NAME OTEL_RESOURCE_ATTRIBUTES DATABASE_URL""".split()
-
-
-def names(program):
-    shown = subprocess.run([BUILD / "bin" / program, "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"^  ([A-Z][A-Z0-9_]+) ", shown, re.M)
-
-
-@pytest.mark.parametrize("program", VALID)
-def test_neither_the_variables_of_other_programs_nor_ordinary_ones_are_taken_for_misspelt(program, tmp_path):
-    others = {name for other in PROGRAMS for name in names(other)} - set(names(program))
-    assert len(others) > 20, others
-    done = run(program, dict.fromkeys([*others, *ORDINARY], "/"), tmp_path, "--check-config")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("program", VALID)
-def test_a_misspelt_name_is_named(program, tmp_path):
-    wrong = "LOG_LEVLE"
-    done = run(program, {wrong: "debug"}, tmp_path, "--check-config")
-    assert (done.returncode, done.stderr) == (0, f"{program}: {wrong} is not a variable of this program; is it LOG_LEVEL?\n")

@@ -156,27 +156,6 @@ TEST_CASE(lists_invalid_variables_on_stderr)
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
 }
 
-TEST_CASE(names_a_misspelt_variable)
-{
-	struct start s;
-	setenv("TEST_LWO", "secret", 1);
-	start(&s, "--check-config", NULL);
-	assert_int_equal(s.status, 0);
-	assert_string_equal(
-		s.err, "tester: TEST_LWO is not a variable of this program; is it TEST_LOW?\n");
-	start(&s, NULL, NULL);
-	assert_int_equal(s.status, PROGRAM_RUN);
-	assert_non_null(strstr(s.err, "\"event\":\"variable_misspelt\",\"name\":\"TEST_LWO\","
-	                              "\"similar\":\"TEST_LOW\"}\n"));
-	unsetenv("TEST_URL");
-	start(&s, NULL, NULL);
-	assert_string_equal(
-		s.err, "tester: 1 invalid variable:\n"
-		       "TEST_URL: is required\n"
-		       "tester: TEST_LWO is not a variable of this program; is it TEST_LOW?\n");
-	unsetenv("TEST_LWO");
-}
-
 TEST_CASE(lists_problems_found_by_its_own_check)
 {
 	struct start s;
