@@ -2,13 +2,13 @@
 
 #include <stdlib.h>
 
+#include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
-
-#define BUCKETS 1024
 
 struct waiting_job {
 	struct fair_queue_job job;
-	struct waiting_job *previous, *next; /* of the same flow; next also links unused records */
+	/* Of the same flow; next also links unused records. */
+	struct waiting_job *previous, *next;
 };
 
 /* Exists while a job of the flow waits or runs, or while the flow has a turn. */
@@ -16,9 +16,10 @@ struct flow {
 	uint64_t id;
 	size_t waiting, running;
 	struct waiting_job *first, *last;
-	bool has_turn; /* in the list of turns; it may have become empty there */
+	/* In the list of turns; it may have become empty there. */
+	bool has_turn;
 	struct flow *next_turn;
-	struct flow *next_in_bucket;
+	UT_hash_handle hh;
 };
 
 struct fair_queue {
@@ -26,7 +27,7 @@ struct fair_queue {
 	size_t waiting;
 	struct waiting_job *jobs, *unused;
 	struct flow *first_turn, *last_turn;
-	struct flow *buckets[BUCKETS];
+	struct flow *flows;
 };
 
 struct fair_queue *fair_queue_new(size_t waiting_max, size_t flow_running_max)
@@ -45,12 +46,10 @@ void fair_queue_free(struct fair_queue *queue)
 {
 	if (!queue)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++) {
-		while (queue->buckets[i]) {
-			struct flow *flow = queue->buckets[i];
-			queue->buckets[i] = flow->next_in_bucket;
-			free(flow);
-		}
+	struct flow *flow, *next;
+	HASH_ITER(hh, queue->flows, flow, next) {
+		HASH_DEL(queue->flows, flow);
+		free(flow);
 	}
 	free(queue->jobs);
 	free(queue);
@@ -63,33 +62,23 @@ size_t fair_queue_waiting(const struct fair_queue *queue)
 
 /* --- flows --- */
 
-/* The place that points to the flow, or to NULL at the end of its bucket. */
-static struct flow **place_of(struct fair_queue *queue, uint64_t id)
-{
-	/* The multiplier spreads ids that differ in few bits (Fibonacci hashing). */
-	size_t bucket = (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % BUCKETS;
-	struct flow **place = &queue->buckets[bucket];
-	while (*place && (*place)->id != id)
-		place = &(*place)->next_in_bucket;
-	return place;
-}
-
 static struct flow *flow_with(struct fair_queue *queue, uint64_t id)
 {
-	struct flow **place = place_of(queue, id);
-	if (!*place) {
-		*place = mem_zero(sizeof(**place));
-		(*place)->id = id;
+	struct flow *flow;
+	HASH_FIND(hh, queue->flows, &id, sizeof(id), flow);
+	if (!flow) {
+		flow = mem_zero(sizeof(*flow));
+		flow->id = id;
+		HASH_ADD(hh, queue->flows, id, sizeof(id), flow);
 	}
-	return *place;
+	return flow;
 }
 
 static void drop_if_unused(struct fair_queue *queue, struct flow *flow)
 {
 	if (flow->waiting > 0 || flow->running > 0 || flow->has_turn)
 		return;
-	struct flow **place = place_of(queue, flow->id);
-	*place = flow->next_in_bucket;
+	HASH_DEL(queue->flows, flow);
 	free(flow);
 }
 
@@ -106,11 +95,10 @@ static void give_turn(struct fair_queue *queue, struct flow *flow)
 
 static struct flow *longest_flow(const struct fair_queue *queue)
 {
-	struct flow *longest = NULL;
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct flow *flow = queue->buckets[i]; flow; flow = flow->next_in_bucket)
-			if (!longest || flow->waiting > longest->waiting)
-				longest = flow;
+	struct flow *longest = queue->flows;
+	for (struct flow *flow = longest; flow; flow = flow->hh.next)
+		if (flow->waiting > longest->waiting)
+			longest = flow;
 	return longest;
 }
 

@@ -1,8 +1,3 @@
-/*
- * Names are in one open-addressing hash table, hashed from their last byte to the first. So one
- * pass over a host from its end finds all its parent domains: at each dot, the hash so far is the
- * hash of one of them.
- */
 #include "lib/links/host_policy.h"
 
 #include <arpa/inet.h>
@@ -10,26 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash_table.h"
 #include "lib/base/ipv6_host.h"
 #include "lib/base/mem.h"
 #include "lib/links/link.h"
 
-#define INITIAL_CAPACITY 64
-#define HASH_START UINT64_C(0xcbf29ce484222325)
-#define HASH_FACTOR UINT64_C(0x100000001b3)
 #define BELOW(kind) ((kind) << 2) /* the same for all subdomains of the name */
 
 struct rule {
-	char *name; /* lower case; NULL = a free slot */
-	uint64_t hash;
-	uint16_t len;
-	uint16_t kinds; /* enum host_policy_kind and BELOW(kind), combined */
+	UT_hash_handle hh;
+	/* enum host_policy_kind and BELOW(kind), combined. */
+	unsigned kinds;
+	/* In lower case, without a NUL. */
+	char name[];
 };
 
 struct host_policy {
 	struct rule *rules;
-	size_t capacity; /* a power of two, at least twice count */
-	size_t count;
 	bool only_allowed;
 };
 
@@ -42,69 +34,39 @@ struct name {
 
 struct host_policy *host_policy_new(void)
 {
-	struct host_policy *policy = mem_zero(sizeof(*policy));
-	policy->capacity = INITIAL_CAPACITY;
-	policy->rules = mem_array(policy->capacity, sizeof(*policy->rules));
-	return policy;
+	return mem_zero(sizeof(struct host_policy));
 }
 
 void host_policy_free(struct host_policy *policy)
 {
 	if (!policy)
 		return;
-	for (size_t i = 0; i < policy->capacity; i++)
-		free(policy->rules[i].name);
-	free(policy->rules);
+	struct rule *rule, *next;
+	HASH_ITER(hh, policy->rules, rule, next) {
+		HASH_DEL(policy->rules, rule);
+		free(rule);
+	}
 	free(policy);
 }
 
 size_t host_policy_count(const struct host_policy *policy)
 {
-	return policy->count;
+	return HASH_COUNT(policy->rules);
 }
 
-static uint64_t hash_step(uint64_t hash, char c)
+static struct rule *find(const struct host_policy *policy, const char *name, size_t len)
 {
-	return (hash ^ (unsigned char)c) * HASH_FACTOR;
+	struct rule *rule;
+	HASH_FIND(hh, policy->rules, name, len, rule);
+	return rule;
 }
 
-static uint64_t hash_of(const char *name, size_t len)
+static struct rule *add_rule(struct host_policy *policy, const struct name *name)
 {
-	uint64_t hash = HASH_START;
-	while (len > 0)
-		hash = hash_step(hash, name[--len]);
-	return hash;
-}
-
-/* Returns the slot of the name, or the free slot where it belongs. */
-static struct rule *find(const struct host_policy *policy, uint64_t hash, const char *name,
-                         size_t len)
-{
-	/*
-	 * Mix in the high bits: the low bits of a product depend only on the low bits of its
-	 * factors.
-	 */
-	for (size_t i = (hash ^ hash >> 32) & (policy->capacity - 1);;
-	     i = (i + 1) & (policy->capacity - 1)) {
-		struct rule *rule = &policy->rules[i];
-		if (!rule->name ||
-		    (rule->hash == hash && rule->len == len && memcmp(rule->name, name, len) == 0))
-			return rule;
-	}
-}
-
-static void grow(struct host_policy *policy)
-{
-	struct host_policy larger = *policy;
-	larger.capacity = policy->capacity * 2;
-	larger.rules = mem_array(larger.capacity, sizeof(*larger.rules));
-	for (size_t i = 0; i < policy->capacity; i++) {
-		const struct rule *rule = &policy->rules[i];
-		if (rule->name)
-			*find(&larger, rule->hash, rule->name, rule->len) = *rule;
-	}
-	free(policy->rules);
-	*policy = larger;
+	struct rule *rule = mem_zero(sizeof(*rule) + name->len);
+	memcpy(rule->name, name->text, name->len);
+	HASH_ADD_KEYPTR(hh, policy->rules, rule->name, name->len, rule);
+	return rule;
 }
 
 /* An IPv6 address that embeds an IPv4 address gets the name of the latter. */
@@ -171,21 +133,14 @@ enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind,
 	bool has_below = len > 0 && rule[0] == '.';
 	if (!read_name(rule + has_below, len - has_below, &name) || !is_valid_rule(&name))
 		return ERR_INVALID;
-	if (policy->count == HOST_POLICY_RULES_MAX)
+	if (host_policy_count(policy) == HOST_POLICY_RULES_MAX)
 		return ERR_LIMIT;
-	if (policy->count * 2 >= policy->capacity)
-		grow(policy);
-
-	uint64_t hash = hash_of(name.text, name.len);
-	struct rule *slot = find(policy, hash, name.text, name.len);
-	if (!slot->name) {
-		*slot = (struct rule){ mem_text_n(name.text, name.len), hash, (uint16_t)name.len,
-			               0 };
-		policy->count++;
-	}
-	slot->kinds |= (uint16_t)kind;
+	struct rule *added = find(policy, name.text, name.len);
+	if (!added)
+		added = add_rule(policy, &name);
+	added->kinds |= kind;
 	if (has_below && !name.is_address)
-		slot->kinds |= (uint16_t)BELOW(kind);
+		added->kinds |= BELOW((unsigned)kind);
 	policy->only_allowed |= kind == HOST_POLICY_ALLOWLIST;
 	return OK;
 }
@@ -233,25 +188,21 @@ enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind 
 /* Combines the kinds of the rules for the name and its parent domains, without BELOW. */
 static unsigned kinds_of(const struct host_policy *policy, const struct name *name)
 {
-	unsigned kinds = 0;
-	uint64_t hash = HASH_START;
-	size_t at = name->len;
-	while (at > 0) {
-		at--;
-		if (name->text[at] == '.' && !name->is_address) {
-			const struct rule *above =
-				find(policy, hash, name->text + at + 1, name->len - at - 1);
-			kinds |= above->kinds / BELOW(1U);
-		}
-		hash = hash_step(hash, name->text[at]);
+	const struct rule *own = find(policy, name->text, name->len);
+	unsigned kinds = own ? own->kinds & (HOST_POLICY_BLOCKLIST | HOST_POLICY_ALLOWLIST) : 0;
+	if (name->is_address)
+		return kinds;
+	const char *end = name->text + name->len;
+	for (const char *dot = name->text; (dot = memchr(dot, '.', (size_t)(end - dot))); dot++) {
+		const struct rule *above = find(policy, dot + 1, (size_t)(end - dot - 1));
+		kinds |= above ? above->kinds / BELOW(1U) : 0;
 	}
-	return kinds | (find(policy, hash, name->text, name->len)->kinds &
-	                (HOST_POLICY_BLOCKLIST | HOST_POLICY_ALLOWLIST));
+	return kinds;
 }
 
 enum host_policy_decision host_policy_check(const struct host_policy *policy, const char *url)
 {
-	if (policy->count == 0)
+	if (!policy->rules)
 		return HOST_POLICY_ALLOWED;
 	const char *host;
 	struct name name;

@@ -1,6 +1,5 @@
 /*
  * One thread at a time. An LRU cache from texts that clients send to what was derived from them.
- * The hash is seeded, so that clients cannot choose texts that collide.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_TEXT_CACHE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_TEXT_CACHE_H
@@ -11,8 +10,8 @@
 struct text_cache;
 
 /*
- * capacity: at least 1. text_max: of the longest text in bytes. Each entry takes text_max and
- * value_size bytes and 40 more, which the kernel provides on first use.
+ * capacity: at least 1. text_max: of the longest text in bytes. Each entry takes the bytes of its
+ * text, value_size and about 90 more.
  */
 struct text_cache *text_cache_new(size_t capacity, size_t text_max, size_t value_size);
 void text_cache_free(struct text_cache *cache);

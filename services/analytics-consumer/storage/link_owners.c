@@ -1,8 +1,8 @@
 #include "services/analytics-consumer/storage/link_owners.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
 
@@ -13,29 +13,27 @@
 /* Of one id in an array parameter. */
 #define ID_BYTES 16
 
-#define FREE_SLOT 0
-
-struct slot {
-	int64_t link_id; /* or FREE_SLOT */
+struct link {
+	int64_t id;
 	int64_t owner_id;
-	const char *tags; /* borrowed from rows */
+	/* Borrowed from rows. */
+	const char *tags;
+	UT_hash_handle hh;
 };
 
 struct link_owners {
-	struct slot
-		*table; /* an open-addressing hash table of the batch's links, at most half full */
-	size_t slots;   /* a power of two */
+	/* Those of the batch: an array, and a table of its elements. */
+	struct link *links;
+	struct link *by_id;
 	struct sql_column ids;
-	struct pg_result *rows; /* holds the tags of the visits */
+	/* Holds the tags of the visits. */
+	struct pg_result *rows;
 };
 
 struct link_owners *link_owners_new(size_t visits_max)
 {
 	struct link_owners *owners = mem_zero(sizeof(*owners));
-	owners->slots = 16;
-	while (owners->slots < 2 * visits_max)
-		owners->slots *= 2;
-	owners->table = mem_array(owners->slots, sizeof(*owners->table));
+	owners->links = mem_array(visits_max, sizeof(*owners->links));
 	sql_column_init(&owners->ids, SQL_COLUMN_INT8, (visits_max + 2) * ID_BYTES);
 	return owners;
 }
@@ -46,30 +44,29 @@ void link_owners_free(struct link_owners *owners)
 		return;
 	pg_result_free(owners->rows);
 	sql_column_clear(&owners->ids);
-	free(owners->table);
+	HASH_CLEAR(hh, owners->by_id);
+	free(owners->links);
 	free(owners);
 }
 
-/* The slot of the link, or the free slot where it belongs. */
-static struct slot *find(const struct link_owners *owners, int64_t link_id)
+static struct link *find(const struct link_owners *owners, int64_t id)
 {
-	uint64_t hash = (uint64_t)link_id * UINT64_C(0x9e3779b97f4a7c15);
-	size_t at = (hash >> 32) & (owners->slots - 1);
-	while (owners->table[at].link_id != FREE_SLOT && owners->table[at].link_id != link_id)
-		at = (at + 1) & (owners->slots - 1);
-	return &owners->table[at];
+	struct link *link;
+	HASH_FIND(hh, owners->by_id, &id, sizeof(id), link);
+	return link;
 }
 
 static void gather_ids(struct link_owners *owners, const struct visit *visits, size_t count)
 {
-	memset(owners->table, 0, owners->slots * sizeof(*owners->table));
+	HASH_CLEAR(hh, owners->by_id);
 	sql_column_reset(&owners->ids);
 	for (size_t i = 0; i < count; i++) {
-		struct slot *slot = find(owners, visits[i].event.link_id);
-		if (slot->link_id != FREE_SLOT)
+		if (find(owners, visits[i].event.link_id))
 			continue;
-		slot->link_id = visits[i].event.link_id;
-		sql_column_add_int(&owners->ids, slot->link_id);
+		struct link *link = &owners->links[HASH_COUNT(owners->by_id)];
+		*link = (struct link){ .id = visits[i].event.link_id };
+		HASH_ADD(hh, owners->by_id, id, sizeof(link->id), link);
+		sql_column_add_int(&owners->ids, link->id);
 	}
 }
 
@@ -77,14 +74,14 @@ static void gather_ids(struct link_owners *owners, const struct visit *visits, s
 static void set_owners(struct link_owners *owners, struct visit *visits, size_t count)
 {
 	for (size_t row = 0; row < pg_result_count(owners->rows); row++) {
-		struct slot *slot = find(owners, pg_result_int(owners->rows, row, 0));
-		slot->owner_id = pg_result_int(owners->rows, row, 1);
-		slot->tags = pg_result_text(owners->rows, row, 2);
+		struct link *link = find(owners, pg_result_int(owners->rows, row, 0));
+		link->owner_id = pg_result_int(owners->rows, row, 1);
+		link->tags = pg_result_text(owners->rows, row, 2);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct slot *slot = find(owners, visits[i].event.link_id);
-		visits[i].event.owner_id = slot->owner_id;
-		visits[i].event.tags = slot->tags;
+		const struct link *link = find(owners, visits[i].event.link_id);
+		visits[i].event.owner_id = link->owner_id;
+		visits[i].event.tags = link->tags;
 	}
 }
 

@@ -5,41 +5,39 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/entropy.h"
+#include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
 
 #define US_PER_QUARTER (CLOCK_US_PER_HOUR / 4)
 #define QUARTERS_OF_A_DAY 96
-#define EMPTY UINT32_MAX
+/* The keys of the table are whole rows. */
+#undef HASH_KEYCMP
+#define HASH_KEYCMP(a, b, len) (!has_key_of((a), (b)))
 
-struct slot {
-	uint32_t row; /* or EMPTY */
-	uint32_t hash;
+struct entry {
+	UT_hash_handle hh;
 };
 
-/* An open-addressing hash table from keys to rows, at most half full. */
 struct rollup {
-	uint64_t seed; /* of the hash, because clients choose the values */
+	uint64_t seed;
 	char quarters[QUARTERS_OF_A_DAY][3];
-	size_t slots; /* a power of two */
-	struct slot *table;
 	struct rollup_row *rows;
 	size_t count;
+	/* One for each row, with the same index. */
+	struct entry *entries;
+	struct entry *by_key;
 };
 
 struct rollup *rollup_new(size_t visits_max)
 {
 	struct rollup *rollup = mem_zero(sizeof(*rollup));
 	size_t rows_max = visits_max * ROLLUP_DIMENSIONS;
-	entropy_fill(&rollup->seed, sizeof(rollup->seed));
+	rollup->seed = hash_table_seed();
 	for (unsigned i = 0; i < QUARTERS_OF_A_DAY; i++)
 		snprintf(rollup->quarters[i], sizeof(rollup->quarters[i]), "%u",
 		         i % QUARTERS_OF_A_DAY);
-	rollup->slots = 16;
-	while (rollup->slots < 2 * rows_max)
-		rollup->slots *= 2;
-	rollup->table = mem_array(rollup->slots, sizeof(*rollup->table));
 	rollup->rows = mem_array(rows_max, sizeof(*rollup->rows));
+	rollup->entries = mem_array(rows_max, sizeof(*rollup->entries));
 	return rollup;
 }
 
@@ -47,7 +45,7 @@ void rollup_free(struct rollup *rollup)
 {
 	if (!rollup)
 		return;
-	free(rollup->table);
+	free(rollup->entries);
 	free(rollup->rows);
 	free(rollup);
 }
@@ -103,59 +101,36 @@ static const char *value_of(const struct visit_event *event, enum rollup_dimensi
 	return "";
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ (hash >> 29);
-}
-
-/* Eight bytes at a time. The last word is padded with zeroes, which no value contains. */
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-	size_t len = strlen(text);
-	while (len > 0) {
-		uint64_t word = 0;
-		size_t part = len < sizeof(word) ? len : sizeof(word);
-		memcpy(&word, text, part);
-		hash = mix(hash, word);
-		text += part;
-		len -= part;
-	}
-	return hash;
-}
-
-static uint32_t hash_of(uint64_t seed, const struct rollup_row *key)
-{
-	uint64_t hash = mix(seed, (uint64_t)key->link_id);
-	hash = mix(hash, (uint64_t)key->hour_us + (uint64_t)key->dimension);
-	hash = mix(mix_text(hash, key->value), seed);
-	return (uint32_t)(hash >> 32);
-}
-
-static bool has_key(const struct rollup_row *row, const struct rollup_row *key)
+static bool has_key_of(const struct rollup_row *row, const struct rollup_row *key)
 {
 	return row->link_id == key->link_id && row->hour_us == key->hour_us &&
 	       row->dimension == key->dimension && strcmp(row->value, key->value) == 0;
 }
 
+static unsigned hash_of(const struct rollup *rollup, const struct rollup_row *key)
+{
+	const int64_t list[] = { key->link_id, key->hour_us + (int64_t)key->dimension };
+	uint64_t hash = hash_table_hash(rollup->seed, list, sizeof(list));
+	return (unsigned)hash_table_hash(hash, key->value, strlen(key->value));
+}
+
 /* Adds the counts of row to the row with the same key. */
 static void add(struct rollup *rollup, const struct rollup_row *row)
 {
-	uint32_t hash = hash_of(rollup->seed, row);
-	size_t at = hash & (rollup->slots - 1);
-	while (rollup->table[at].row != EMPTY &&
-	       (rollup->table[at].hash != hash ||
-	        !has_key(&rollup->rows[rollup->table[at].row], row)))
-		at = (at + 1) & (rollup->slots - 1);
-	if (rollup->table[at].row == EMPTY) {
-		rollup->table[at] = (struct slot){ .row = (uint32_t)rollup->count, .hash = hash };
-		rollup->rows[rollup->count++] = *row;
+	unsigned hash = hash_of(rollup, row);
+	struct entry *entry;
+	HASH_FIND_BYHASHVALUE(hh, rollup->by_key, row, sizeof(*row), hash, entry);
+	if (entry) {
+		struct rollup_row *known = &rollup->rows[entry - rollup->entries];
+		known->humans += row->humans;
+		known->bots += row->bots;
+		known->uniques += row->uniques;
 		return;
 	}
-	struct rollup_row *known = &rollup->rows[rollup->table[at].row];
-	known->humans += row->humans;
-	known->bots += row->bots;
-	known->uniques += row->uniques;
+	struct rollup_row *added = &rollup->rows[rollup->count];
+	*added = *row;
+	entry = &rollup->entries[rollup->count++];
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, rollup->by_key, added, sizeof(*added), hash, entry);
 }
 
 static void add_visit(struct rollup *rollup, const struct visit_event *event)
@@ -232,12 +207,12 @@ static void cut_lists(struct rollup *rollup)
 
 struct rollup_rows rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count)
 {
-	memset(rollup->table, 0xff, rollup->slots * sizeof(*rollup->table));
 	rollup->count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (visits[i].disposition == VISIT_NEW)
 			add_visit(rollup, &visits[i].event);
 	}
+	HASH_CLEAR(hh, rollup->by_key);
 	qsort(rollup->rows, rollup->count, sizeof(*rollup->rows), by_list);
 	cut_lists(rollup);
 	return (struct rollup_rows){ .rows = rollup->rows, .count = rollup->count };

@@ -4,140 +4,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/entropy.h"
+#include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/rollup_list.h"
 
-/* Powers of two. At least half of the slots are empty. */
-#define SLOTS_MIN 1024
-#define EMPTY UINT32_MAX
-#define TEXT_MIN 16384
-
 struct value {
 	struct statistics_sums sums;
-	uint64_t hash;
-	uint32_t at; /* in text, with a NUL */
-	uint32_t len;
+	UT_hash_handle hh;
+	char text[];
 };
 
-/* slots are an open hash table of indices into of. */
 struct rollup_values {
-	struct value *of;
-	size_t count;
-	char *text;
-	size_t text_len, text_size;
-	uint32_t *slots;
-	size_t slot_count;
-	uint64_t seed;
-	bool is_named;                  /* no further value is kept */
-	struct statistics_sums unnamed; /* totals of roll-ups minus their lists */
+	struct value *by_text;
+	/* Of all values, with a NUL each. */
+	size_t text_bytes;
+	/* No further value is kept. */
+	bool is_named;
+	/* Totals of roll-ups minus their lists. */
+	struct statistics_sums unnamed;
 };
 
-/* --- the hash table --- */
-
-/* Visitors choose values, so the hash has a secret seed, lest all values fall into one slot. */
-static uint64_t mix(uint64_t a, uint64_t b)
+static struct value *find(const struct rollup_values *values, const char *text, size_t len)
 {
-	unsigned __int128 product = (unsigned __int128)a * b;
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	struct value *value;
+	HASH_FIND(hh, values->by_text, text, len, value);
+	return value;
 }
 
-static uint64_t hash_of(const struct rollup_values *values, const char *value, size_t len)
+static struct value *find_or_insert(struct rollup_values *values, const char *text, size_t len)
 {
-	uint64_t hash = values->seed ^ len;
-	while (len > 0) {
-		uint64_t word = 0;
-		size_t part = len < sizeof(word) ? len : sizeof(word);
-		memcpy(&word, value, part);
-		hash = mix(hash ^ word, values->seed | 1) + UINT64_C(0x9e3779b97f4a7c15);
-		value += part;
-		len -= part;
-	}
-	return mix(hash, UINT64_C(0xe7037ed1a0b428db));
+	struct value *value = find(values, text, len);
+	if (value)
+		return value;
+	value = mem_zero(sizeof(*value) + len + 1);
+	memcpy(value->text, text, len);
+	values->text_bytes += len + 1;
+	HASH_ADD_KEYPTR(hh, values->by_text, value->text, len, value);
+	return value;
 }
 
-/* The slot of the value, or the empty one where it belongs. */
-static size_t find_slot(const struct rollup_values *values, const char *value, size_t len,
-                        uint64_t hash)
+static void drop(struct rollup_values *values, struct value *value)
 {
-	size_t slot = hash & (values->slot_count - 1);
-	while (values->slots[slot] != EMPTY) {
-		const struct value *found = &values->of[values->slots[slot]];
-		if (found->hash == hash && found->len == len &&
-		    memcmp(values->text + found->at, value, len) == 0)
-			break;
-		slot = (slot + 1) & (values->slot_count - 1);
-	}
-	return slot;
-}
-
-/* Makes slot_count slots for the values. */
-static void make_slots(struct rollup_values *values, size_t slot_count)
-{
-	values->slot_count = slot_count;
-	values->slots = mem_resize(values->slots, slot_count, sizeof(*values->slots));
-	memset(values->slots, 0xff, slot_count * sizeof(*values->slots));
-	values->of = mem_resize(values->of, slot_count / 2, sizeof(*values->of));
-	for (size_t i = 0; i < values->count; i++) {
-		const struct value *value = &values->of[i];
-		values->slots[find_slot(values, values->text + value->at, value->len,
-		                        value->hash)] = (uint32_t)i;
-	}
-}
-
-static struct value *insert(struct rollup_values *values, const char *value, size_t len,
-                            uint64_t hash)
-{
-	if (values->count == values->slot_count / 2)
-		make_slots(values, values->slot_count * 2);
-	if (!values->of)
-		abort(); /* make_slots always makes it, which clang-tidy does not see */
-	if (values->text_len + len + 1 > values->text_size) {
-		values->text_size *= 2;
-		values->text = mem_resize(values->text, values->text_size, 1);
-	}
-	values->slots[find_slot(values, value, len, hash)] = (uint32_t)values->count;
-	struct value *added = &values->of[values->count++];
-	*added = (struct value){ .hash = hash,
-		                 .at = (uint32_t)values->text_len,
-		                 .len = (uint32_t)len };
-	memcpy(values->text + values->text_len, value, len);
-	values->text[values->text_len + len] = '\0';
-	values->text_len += len + 1;
-	return added;
-}
-
-static struct value *find(const struct rollup_values *values, const char *value, size_t len,
-                          uint64_t hash)
-{
-	uint32_t index = values->slots[find_slot(values, value, len, hash)];
-	return index == EMPTY ? NULL : &values->of[index];
-}
-
-static struct value *find_or_insert(struct rollup_values *values, const char *value, size_t len)
-{
-	uint64_t hash = hash_of(values, value, len);
-	struct value *found = find(values, value, len, hash);
-	return found ? found : insert(values, value, len, hash);
+	HASH_DEL(values->by_text, value);
+	values->text_bytes -= value->hh.keylen + 1;
+	free(value);
 }
 
 struct rollup_values *rollup_values_new(void)
 {
-	struct rollup_values *values = mem_zero(sizeof(*values));
-	entropy_fill(&values->seed, sizeof(values->seed));
-	values->text_size = TEXT_MIN;
-	values->text = mem_array(values->text_size, 1);
-	make_slots(values, SLOTS_MIN);
-	return values;
+	return mem_zero(sizeof(struct rollup_values));
 }
 
 void rollup_values_free(struct rollup_values *values)
 {
 	if (!values)
 		return;
-	free(values->of);
-	free(values->text);
-	free(values->slots);
+	while (values->by_text)
+		drop(values, values->by_text);
 	free(values);
 }
 
@@ -159,8 +82,7 @@ static int64_t rank_of(const struct statistics_sums *sums, enum visit_filter_tra
 
 struct ranked {
 	int64_t rank;
-	const char *value;
-	const struct statistics_sums *sums;
+	struct value *value;
 };
 
 /* The most visits first, then by bytes. */
@@ -170,17 +92,17 @@ static int compare(const void *a, const void *b)
 	const struct ranked *second = b;
 	if (first->rank != second->rank)
 		return first->rank > second->rank ? -1 : 1;
-	return strcmp(first->value, second->value);
+	return strcmp(first->value->text, second->value->text);
 }
 
 /* The caller frees the result. */
 static struct ranked *rank(const struct rollup_values *values, enum visit_filter_traffic traffic)
 {
-	struct ranked *ranked = mem_array(values->count, sizeof(*ranked));
-	for (size_t i = 0; i < values->count; i++)
-		ranked[i] = (struct ranked){ rank_of(&values->of[i].sums, traffic),
-			                     values->text + values->of[i].at, &values->of[i].sums };
-	qsort(ranked, values->count, sizeof(*ranked), compare);
+	size_t count = 0;
+	struct ranked *ranked = mem_array(HASH_COUNT(values->by_text), sizeof(*ranked));
+	for (struct value *value = values->by_text; value; value = value->hh.next)
+		ranked[count++] = (struct ranked){ rank_of(&value->sums, traffic), value };
+	qsort(ranked, count, sizeof(*ranked), compare);
 	return ranked;
 }
 
@@ -188,52 +110,48 @@ static struct ranked *rank(const struct rollup_values *values, enum visit_filter
 
 static bool is_full(const struct rollup_values *values)
 {
-	return values->count >= ROLLUP_VALUES_MAX || values->text_len >= ROLLUP_VALUES_TEXT_MAX;
+	return HASH_COUNT(values->by_text) >= ROLLUP_VALUES_MAX ||
+	       values->text_bytes >= ROLLUP_VALUES_TEXT_MAX;
 }
 
 /* Keeps the values with the most visits. The others become "(other)". */
 static enum err shrink(struct rollup_values *values)
 {
 	struct ranked *ranked = rank(values, VISIT_FILTER_ALL);
-	struct value *former = values->of;
-	char *former_text = values->text;
-	size_t former_count = values->count;
-	values->of = mem_array(values->slot_count / 2, sizeof(*values->of));
-	values->count = 0;
-	values->text_len = 0;
-	values->text = mem_array(values->text_size, 1);
-	make_slots(values, values->slot_count);
+	size_t count = HASH_COUNT(values->by_text);
+	struct value *other =
+		find_or_insert(values, ROLLUP_VALUES_OTHER, strlen(ROLLUP_VALUES_OTHER));
+	size_t kept_bytes = 0;
 	enum err err = OK;
-	for (size_t i = 0; i < former_count && err == OK; i++) {
-		bool is_kept =
-			i < ROLLUP_VALUES_MAX / 2 && values->text_len < ROLLUP_VALUES_TEXT_MAX / 2;
-		const char *value = is_kept ? ranked[i].value : ROLLUP_VALUES_OTHER;
-		err = statistics_sums_add(&find_or_insert(values, value, strlen(value))->sums,
-		                          ranked[i].sums);
+	for (size_t i = 0; i < count && err == OK; i++) {
+		struct value *value = ranked[i].value;
+		bool is_kept = i < ROLLUP_VALUES_MAX / 2 && kept_bytes < ROLLUP_VALUES_TEXT_MAX / 2;
+		kept_bytes += value->hh.keylen + 1;
+		if (is_kept || value == other)
+			continue;
+		err = statistics_sums_add(&other->sums, &value->sums);
+		drop(values, value);
 	}
 	free(ranked);
-	free(former);
-	free(former_text);
 	return err;
 }
 
-static enum err add_value(struct rollup_values *values, const char *value, size_t len,
+static enum err add_value(struct rollup_values *values, const char *text, size_t len,
                           const struct statistics_sums *sums)
 {
 	if (len >= VISIT_FILTER_VALUE_SIZE)
 		return ERR_INVALID;
-	uint64_t hash = hash_of(values, value, len);
-	struct value *found = find(values, value, len, hash);
-	if (!found && values->is_named)
+	struct value *value = find(values, text, len);
+	if (!value && values->is_named)
 		return OK;
-	if (!found && is_full(values)) {
+	if (!value && is_full(values)) {
 		enum err err = shrink(values);
 		if (err != OK)
 			return err;
 	}
-	if (!found)
-		found = find_or_insert(values, value, len);
-	return statistics_sums_add(&found->sums, sums);
+	if (!value)
+		value = find_or_insert(values, text, len);
+	return statistics_sums_add(&value->sums, sums);
 }
 
 void rollup_values_name(struct rollup_values *values, const char *value)
@@ -274,8 +192,7 @@ enum err rollup_values_finish(struct rollup_values *values)
 
 struct statistics_sums rollup_values_of(const struct rollup_values *values, const char *value)
 {
-	size_t len = strlen(value);
-	const struct value *found = find(values, value, len, hash_of(values, value, len));
+	const struct value *found = find(values, value, strlen(value));
 	return found ? found->sums : (struct statistics_sums){ 0 };
 }
 
@@ -283,12 +200,11 @@ size_t rollup_values_top(const struct rollup_values *values, enum visit_filter_t
                          size_t limit, struct rollup_values_item *items)
 {
 	struct ranked *ranked = rank(values, traffic);
+	size_t all = HASH_COUNT(values->by_text);
 	size_t count = 0;
-	while (count < values->count && count < limit && ranked[count].rank > 0) {
-		items[count] =
-			(struct rollup_values_item){ ranked[count].value, *ranked[count].sums };
-		count++;
-	}
+	for (; count < all && count < limit && ranked[count].rank > 0; count++)
+		items[count] = (struct rollup_values_item){ ranked[count].value->text,
+			                                    ranked[count].value->sums };
 	free(ranked);
 	return count;
 }

@@ -5,10 +5,6 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/cache/slug_hash.h"
-
-/* Lookups last milliseconds, so buckets stay short even with thousands of them. */
-#define BUCKETS 1024
 
 struct lookup_waiter {
 	struct lookup_waiter *older;
@@ -21,9 +17,7 @@ struct lookup_waiter {
 struct pending_lookups {
 	pthread_mutex_t lock;
 	pthread_cond_t empty;
-	struct slug_hash_key key;
-	size_t count;
-	struct pending_lookup *buckets[BUCKETS];
+	struct pending_lookup *by_slug;
 };
 
 struct pending_lookups *pending_lookups_new(void)
@@ -31,7 +25,6 @@ struct pending_lookups *pending_lookups_new(void)
 	struct pending_lookups *table = mem_zero(sizeof(*table));
 	pthread_mutex_init(&table->lock, NULL);
 	pthread_cond_init(&table->empty, NULL);
-	slug_hash_key_generate(&table->key);
 	return table;
 }
 
@@ -40,7 +33,7 @@ void pending_lookups_free(struct pending_lookups *table)
 	if (!table)
 		return;
 	pthread_mutex_lock(&table->lock);
-	while (table->count > 0)
+	while (table->by_slug)
 		pthread_cond_wait(&table->empty, &table->lock);
 	pthread_mutex_unlock(&table->lock);
 	pthread_cond_destroy(&table->empty);
@@ -48,24 +41,13 @@ void pending_lookups_free(struct pending_lookups *table)
 	free(table);
 }
 
-/* The link in the bucket that points at the lookup, or at NULL if the slug has none. */
-static struct pending_lookup **find_slot(struct pending_lookups *table, uint64_t hash,
-                                         const char *slug)
-{
-	struct pending_lookup **slot = &table->buckets[hash % BUCKETS];
-	while (*slot && ((*slot)->hash != hash || strcmp((*slot)->slug, slug) != 0))
-		slot = &(*slot)->next_in_bucket;
-	return slot;
-}
-
-static struct pending_lookup *create(struct pending_lookups *table, uint64_t hash, const char *slug,
-                                     int64_t now_us)
+static struct pending_lookup *create(struct pending_lookups *table, const char *slug,
+                                     size_t slug_len, int64_t now_us)
 {
 	struct pending_lookup *lookup = mem_zero(sizeof(*lookup));
-	lookup->hash = hash;
 	lookup->started_us = lookup->queried_us = now_us;
-	memcpy(lookup->slug, slug, strlen(slug));
-	table->count++;
+	memcpy(lookup->slug, slug, slug_len);
+	HASH_ADD(hh, table->by_slug, slug, slug_len, lookup);
 	return lookup;
 }
 
@@ -74,20 +56,17 @@ struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const
                                             pending_lookups_callback on_done, void *ctx,
                                             void *waiter)
 {
-	char text[SLUG_SIZE] = { 0 };
-	memcpy(text, slug, slug_len);
-	uint64_t hash = slug_hash(&table->key, slug, slug_len);
 	struct lookup_waiter *joining = mem_zero(sizeof(*joining));
 	*joining = (struct lookup_waiter){
 		.on_done = on_done, .ctx = ctx, .waiter = waiter, .joined_us = now_us
 	};
 
 	pthread_mutex_lock(&table->lock);
-	struct pending_lookup **slot = find_slot(table, hash, text);
-	bool is_leader = *slot == NULL;
+	struct pending_lookup *lookup;
+	HASH_FIND(hh, table->by_slug, slug, slug_len, lookup);
+	bool is_leader = !lookup;
 	if (is_leader)
-		*slot = create(table, hash, text, now_us);
-	struct pending_lookup *lookup = *slot;
+		lookup = create(table, slug, slug_len, now_us);
 	joining->older = lookup->waiters;
 	lookup->waiters = joining;
 	lookup->waiter_count++;
@@ -134,8 +113,8 @@ bool pending_lookups_complete(struct pending_lookups *table, struct pending_look
 	struct lookup_waiter *served = take_served(lookup, result);
 	bool is_complete = lookup->waiter_count == 0;
 	if (is_complete) {
-		*find_slot(table, lookup->hash, lookup->slug) = lookup->next_in_bucket;
-		if (--table->count == 0)
+		HASH_DEL(table->by_slug, lookup);
+		if (!table->by_slug)
 			pthread_cond_signal(&table->empty);
 	}
 	pthread_mutex_unlock(&table->lock);
@@ -154,7 +133,7 @@ bool pending_lookups_complete(struct pending_lookups *table, struct pending_look
 size_t pending_lookups_count(struct pending_lookups *table)
 {
 	pthread_mutex_lock(&table->lock);
-	size_t count = table->count;
+	size_t count = HASH_COUNT(table->by_slug);
 	pthread_mutex_unlock(&table->lock);
 	return count;
 }

@@ -31,6 +31,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/base/hash_table.h"
 #include "lib/links/link.h"
 
 /* Half of the second within which every change must be visible. */
@@ -44,13 +45,15 @@ typedef void (*pending_lookups_callback)(void *ctx, void *waiter, enum err resul
 
 /* Everything but slug and started_us belongs to the table. Times are steady. */
 struct pending_lookup {
-	struct pending_lookup *next_in_bucket;
-	struct lookup_waiter *waiters; /* newest first */
+	UT_hash_handle hh;
+	/* Newest first. */
+	struct lookup_waiter *waiters;
 	size_t waiter_count;
-	size_t joined_before_query; /* waiters when the current query started */
-	int64_t queried_us;         /* when it started */
-	uint64_t hash;
-	int64_t started_us; /* the leader's: start of the lookup, or of its latest repetition */
+	/* Waiters when the current query started, and when that was. */
+	size_t joined_before_query;
+	int64_t queried_us;
+	/* The leader's: start of the lookup, or of its latest repetition. */
+	int64_t started_us;
 	char slug[SLUG_SIZE];
 };
 

