@@ -4,7 +4,7 @@ _rows = []
 
 
 def judge(promise, figure, bound, unit="", at_most=True):
-    """Records a figure and its bound; returns the words that follow the figure in docs/performance.md."""
+    """Records a figure and its bound; returns the words that follow the figure in a table."""
     sign = "≤" if at_most else "≥"
     is_kept = figure <= bound if at_most else figure >= bound
     shown = f"{figure:,.2f}" if isinstance(figure, float) else f"{figure:,}"

@@ -1,7 +1,5 @@
-"""The tables on the terminal and in docs/performance.md."""
+"""The tables on the terminal."""
 
-import os
-import re
 import statistics
 
 from .bounds import judge
@@ -102,17 +100,3 @@ def table(head, rows):
         return "| " + " | ".join(text.ljust(width) for text, width in zip(cells, widths)) + " |"
 
     return "\n".join([line(rows[0]), "|" + "|".join("-" * (width + 2) for width in widths) + "|", *map(line, rows[1:])])
-
-
-def write_section(path, part, text):
-    """Replaces the text between the marks of the section, which must exist."""
-    begin, end = f"<!-- {part}: written by tests/bench/run -->", f"<!-- {part}: end -->"
-    with open(path, encoding="utf-8") as page:
-        whole = page.read()
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    if not pattern.search(whole):
-        raise SystemExit(f"bench: {path} has no section {begin}")
-    unfinished = path + ".new"
-    with open(unfinished, "w", encoding="utf-8") as page:
-        page.write(pattern.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", whole))
-    os.replace(unfinished, path)
