@@ -5,7 +5,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
-#include "services/links-api/outbox/outbox_relay.h"
+#include "services/links-api/outbox/outbox_session.h"
 
 /* The same as in deploy/prometheus/alerts.yml, where an alert has the same name. */
 #define OUTBOX_STALE_US (10 * CLOCK_US_PER_S)
@@ -212,11 +212,11 @@ static const struct health_lock *find_lock(const struct health_backlog *b, const
 
 static void judge_outbox(const struct health_backlog *b, struct json *problems)
 {
-	const struct health_lock *relay = find_lock(b, OUTBOX_RELAY_LOCK);
+	const struct health_lock *relay = find_lock(b, OUTBOX_SESSION_LOCK);
 	if (b->outbox.oldest_us > OUTBOX_STALE_US)
 		add_problem(problems, "WaymarkOutboxStale", "outbox");
 	if (!relay || relay->locked_until_us < b->now_us)
-		add_problem(problems, "WaymarkOutboxRelayMissing", OUTBOX_RELAY_LOCK);
+		add_problem(problems, "WaymarkOutboxRelayMissing", OUTBOX_SESSION_LOCK);
 }
 
 /* A task without a lock has never run: that is a problem only if none has. */

@@ -6,9 +6,9 @@
  * Redis comes first, but delays Kafka by at most a quarter of a second. What Redis does not accept
  * in time is retried until it does. Kafka receives each event at least once, and the versions of
  * one link never decrease on the topic:
- *   - One relay of all instances is active at a time (fenced_lock "waymark_outbox_relay", 5 s,
- *     extended).
- *   - The next event of a link is sent only after the previous one was acked and recorded.
+ *   - One relay of all instances is active at a time (outbox_session.h).
+ *   - The next event of a link is sent only after the previous one was acked and recorded
+ *     (outbox_window.h).
  *   - A relay sends rows only while it still holds the lock that it held when it read them, and
  *     only within a second after it extended that lock. Kafka's client gives up a record after
  *     three more seconds. So a relay that was frozen cannot send outdated rows.
@@ -16,6 +16,9 @@
  * Low-priority rows (lib/links/outbox.h) come after all others at a limited rate, and watermarks do
  * not wait for them. NOTIFY wakes the relay. While active it also checks every 100 ms and publishes
  * watermarks (outbox_watermark.h).
+ *
+ * The room is a program within links-api, on its lowest floor: it includes nothing of the API, and
+ * the API only starts it and asks whether Kafka is reachable.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_RELAY_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_RELAY_H
@@ -29,8 +32,6 @@
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link_cache.h"
 #include "lib/redis/redis_pool.h"
-
-#define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
 
 struct outbox_relay;
 
@@ -55,9 +56,6 @@ enum err outbox_relay_start(const struct outbox_relay_config *config,
 
 /* Whether Kafka is reachable from this process (kafka_producer.h), also if another is active. */
 bool outbox_relay_reaches_kafka(const struct outbox_relay *relay);
-
-/* True if this relay is the active one. */
-bool outbox_relay_is_active(const struct outbox_relay *relay);
 
 /*
  * Releases the lock, stops the thread and frees the relay. The next active relay sends what was not

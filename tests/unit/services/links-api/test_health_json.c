@@ -5,7 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "services/links-api/health/health_json.h"
-#include "services/links-api/outbox/outbox_relay.h"
+#include "services/links-api/outbox/outbox_session.h"
 #include "tests/support/test.h"
 
 #define NOW_US INT64_C(1795161600000000)
@@ -18,7 +18,7 @@ static struct health_backlog *healthy(void)
 	b->lock_count = 2;
 	snprintf(b->locks[0].name, sizeof(b->locks[0].name), "waymark-expiry");
 	b->locks[0].locked_at_us = NOW_US - CLOCK_US_PER_S;
-	snprintf(b->locks[1].name, sizeof(b->locks[1].name), OUTBOX_RELAY_LOCK);
+	snprintf(b->locks[1].name, sizeof(b->locks[1].name), OUTBOX_SESSION_LOCK);
 	b->locks[1].locked_until_us = NOW_US + CLOCK_US_PER_S;
 	return b;
 }
