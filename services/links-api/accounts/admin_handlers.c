@@ -39,7 +39,12 @@ static struct json *page_json(int64_t page, int64_t limit, int64_t total, int64_
 {
 	char cursor[NUMBER_TEXT_SIZE];
 	snprintf(cursor, sizeof(cursor), "%" PRId64, last_id);
-	const struct pagination pagination = { page, limit, total, last_id ? cursor : NULL };
+	const struct pagination pagination = {
+		.page = page,
+		.limit = limit,
+		.total = total,
+		.next_cursor = last_id ? cursor : NULL,
+	};
 	return pagination_json(&pagination);
 }
 

@@ -1,7 +1,5 @@
 #include "services/links-api/http/pagination.h"
 
-#include <stdbool.h>
-
 static void set_number(struct json *json, const char *name, bool is_known, int64_t value)
 {
 	if (is_known)
@@ -18,7 +16,8 @@ struct json *pagination_json(const struct pagination *pagination)
 	set_number(json, "page", has_page, pagination->page);
 	json_set_int(json, "limit", limit);
 	set_number(json, "total", has_total, pagination->total);
-	set_number(json, "total_pages", has_page && has_total,
+	json_set_bool(json, "total_is_capped", pagination->total_is_capped);
+	set_number(json, "total_pages", has_page && has_total && !pagination->total_is_capped,
 	           (pagination->total + limit - 1) / limit);
 	json_set_text(json, "next_cursor", pagination->next_cursor);
 	return json;

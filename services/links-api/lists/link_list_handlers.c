@@ -74,14 +74,14 @@ static enum err read_page(const struct request *r, struct page *page)
 static struct json *page_json(const struct page *page)
 {
 	const struct link_list_params *params = &page->params;
-	bool is_counted = page->list.total != LINK_LIST_STORE_UNCOUNTED;
 	char cursor[LINK_CURSOR_SIZE];
 	if (page->list.has_more)
 		link_cursor_format(&page->list.last, params->query_key, cursor);
 	const struct pagination pagination = {
 		.page = params->page,
 		.limit = params->limit,
-		.total = is_counted ? page->list.total : PAGINATION_UNCOUNTED,
+		.total = page->list.total,
+		.total_is_capped = page->list.total_is_capped,
 		.next_cursor = page->list.has_more ? cursor : NULL,
 	};
 	return pagination_json(&pagination);

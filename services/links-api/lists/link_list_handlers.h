@@ -10,9 +10,9 @@
 
 /*
  * GET /api/links?page|cursor&limit&sort&order&q&tag&state&filter&owner → 200 {links, pagination:
- * {page, limit, total, total_pages, next_cursor}}, 400, 403, 422. page and total_pages are null
- * with a cursor. total and total_pages are null when a search or filter matches too many links to
- * count (link_list_store.h).
+ * {page, limit, total, total_is_capped, total_pages, next_cursor}}, 400, 403, 422. page and
+ * total_pages are null with a cursor. total stops at LINK_LIST_STORE_COUNTED_MAX for a search or
+ * filter: total_is_capped is true then and total_pages null.
  */
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
 

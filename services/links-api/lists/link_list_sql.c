@@ -178,21 +178,6 @@ void link_list_sql_scan(struct link_list_sql *sql, const struct link_list_params
 	write_page(sql, query, order->key, order->id);
 }
 
-void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_list_params *query,
-                                int64_t scanned_max)
-{
-	const struct order *order = order_of(query);
-	WRITE(sql, "SELECT " LINK_ROW_COLUMNS ", %s FROM (SELECT *%s WHERE true", order->key,
-	      FROM_LINKS(order->is_ranking));
-	write_owner(sql, query, order->is_ranking, order->owner);
-	if (query->page == 0)
-		write_cursor(sql, query, order->key, order->id);
-	write_order(sql, query, order->key, order->id);
-	WRITE(sql, " LIMIT %" PRId64 ") AS links WHERE true", scanned_max);
-	write_conditions(sql, query);
-	write_page(sql, query, order->key, order->id);
-}
-
 /*
  * The collected ids with their sort keys. OFFSET 0 makes PostgreSQL look up the ranking link by
  * link; otherwise it would read the ranking of all links.

@@ -46,16 +46,12 @@ bool link_list_sql_uses_ranking(const struct link_list_params *query);
 bool link_list_sql_sorts_by_time(const struct link_list_params *query);
 
 /*
- * The three statements that read one page. Each returns one link more than the page holds, to show
+ * The two statements that read one page. Each returns one link more than the page holds, to show
  * whether another page follows.
  *
  * Scan: reads links in sort order until the page is full.
  */
 void link_list_sql_scan(struct link_list_sql *sql, const struct link_list_params *query);
-
-/* Bounded scan: the same, but reads only the first scanned_max links in sort order. */
-void link_list_sql_bounded_scan(struct link_list_sql *sql, const struct link_list_params *query,
-                                int64_t scanned_max);
 
 /*
  * Collect: finds all matching links, at most counted_max + 1, counts them and sorts. If more than

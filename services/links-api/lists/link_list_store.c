@@ -1,17 +1,11 @@
 /*
  * How a page is found. PostgreSQL cannot estimate how many links match a search text, so links-api
- * chooses the statement. The times are medians for a user with a million links
- * (docs/performance.md, "Lists of links"):
+ * chooses the statement:
  *
- *   scan            Read in sort order until the page is full. Fast without conditions (1.3 ms) or
- *                   if many links match (a quarter of all: 1.6 ms). Slow if few do: 814 ms without
- *                   a match.
- *   collect         Find all matches with an index, count them and sort. For few matches: 1,000
- *                   take 12.8 ms. Also provides the total.
- *   bounded scan    Try the first links of the order before thousands of matches are collected.
- *                   With 10,000 matches, this takes 3.4 ms; collecting them takes 57.3 ms.
- *   uncounted scan  Scan without a total, where neither the index nor a count is affordable: for
- *                   one or two characters (1.4 to 1.7 ms).
+ *   scan     Read in sort order until the page is full. For lists without conditions, and where so
+ *            many links match that the next page is never far.
+ *   collect  Find the matches of a search or filter, with an index if it helps, count them and
+ *            sort. It stops at 10,001; the total is capped then, and a scan finds the page.
  */
 #include "services/links-api/lists/link_list_store.h"
 
@@ -25,11 +19,6 @@
 #define COUNT_ROWS_MAX 64
 /* Sorting more matches by visits takes longer than a scan in that order. */
 #define RANKED_MAX 2000
-/* So many matches can be collected, counted and sorted within the target for a search, 50 ms. */
-#define COLLECTED_MAX 5000
-/* A bounded scan reads at least, and at most, so many links. */
-#define SCANNED_MIN 5000
-#define SCANNED_MAX 20000
 /* Up to this position, a page is close enough to the start for a scan. */
 #define SHALLOW_MAX 100
 
@@ -60,17 +49,14 @@ static enum err read_page(const struct pg_result *rows, const struct link_list_p
 	return OK;
 }
 
-/* scanned_max 0 = no bound. Leaves out->total unset. */
-static enum err scan(struct pg_conn *conn, const struct link_list_params *query,
-                     int64_t scanned_max, struct link *links, struct link_list *out)
+/* Leaves out->total unset. */
+static enum err scan(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
+                     struct link_list *out)
 {
 	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
 	link_list_sql_init(&sql, NULL);
-	if (scanned_max > 0)
-		link_list_sql_bounded_scan(&sql, query, scanned_max);
-	else
-		link_list_sql_scan(&sql, query);
+	link_list_sql_scan(&sql, query);
 	enum err err = link_list_sql_run(&sql, conn, &rows);
 	if (err == OK)
 		err = read_page(rows, query, links, out);
@@ -141,7 +127,7 @@ static enum err read_all(struct pg_conn *conn, const struct link_list_params *qu
                          struct link *links, struct link_list *out)
 {
 	enum err err = link_list_store_count(conn, query->owner_id, &out->total);
-	return err == OK ? scan(conn, query, 0, links, out) : err;
+	return err == OK ? scan(conn, query, links, out) : err;
 }
 
 /* Collects. If too many links match for that, they are dense enough for a scan. */
@@ -152,75 +138,23 @@ static enum err read_matching(struct pg_conn *conn, const struct link_list_param
 	enum err err = collect(conn, query, search, links, out);
 	if (err != OK || out->total <= collected_page_max(query))
 		return err;
-	if (out->total > LINK_LIST_STORE_COUNTED_MAX)
-		out->total = LINK_LIST_STORE_UNCOUNTED;
-	return scan(conn, query, 0, links, out);
+	if (out->total > LINK_LIST_STORE_COUNTED_MAX) {
+		out->total = LINK_LIST_STORE_COUNTED_MAX;
+		out->total_is_capped = true;
+	}
+	return scan(conn, query, links, out);
 }
 
 /* --- searches --- */
 
-static enum err scan_uncounted(struct pg_conn *conn, const struct link_list_params *query,
-                               struct link *links, struct link_list *out)
-{
-	enum err err = scan(conn, query, 0, links, out);
-	bool is_complete = query->page == 1 && !out->has_more;
-	out->total = is_complete ? (int64_t)out->count : LINK_LIST_STORE_UNCOUNTED;
-	return err;
-}
-
-/* How to run a search. */
-struct plan {
-	bool use_index;
-	bool is_uncounted;   /* without the index, counting would take too long */
-	int64_t scanned_max; /* try a bounded scan first; 0 = it would find too little */
-};
-
-/*
- * all: links in the database; matches: how many of them match at most. Reads twice as many links as
- * a page needs if matches are spread evenly.
- */
-static int64_t plan_bounded_scan(const struct link_list_params *query, int64_t all, int64_t matches)
-{
-	if (matches <= COLLECTED_MAX)
-		return 0;
-	int64_t pages = query->page > 1 ? query->page : 1;
-	int64_t scanned = 2 * (pages * query->limit + 1) * all / matches;
-	if (scanned > SCANNED_MAX)
-		return 0;
-	return scanned > SCANNED_MIN ? scanned : SCANNED_MIN;
-}
-
-/* own: the number of links that the query is about. */
-static struct plan plan_search(const struct link_list_params *query,
-                               const struct link_search *search, int64_t all, int64_t own)
+/* all: links in the database; own: the links that the query is about. */
+static bool index_helps(const struct link_list_params *query, const struct link_search *search,
+                        int64_t all, int64_t own)
 {
 	int64_t matches = link_search_max_matches(search);
-	bool has_other_conditions = *query->tag || query->has_filter;
 	bool is_frequent = matches > all / LINK_SEARCH_RARE_ONE_IN;
-	bool use_index = link_search_sql_has_index(search) && matches <= all / 2 &&
-	                 matches <= own &&
-	                 !(*query->tag && is_frequent); /* the index on tags finds fewer links */
-	bool is_large = !has_other_conditions && own > LINK_LIST_STORE_UNINDEXED_MAX;
-	return (struct plan){
-		.use_index = use_index,
-		.is_uncounted = is_large && !use_index,
-		.scanned_max = is_large && use_index ? plan_bounded_scan(query, all, matches) : 0,
-	};
-}
-
-static enum err run_plan(struct pg_conn *conn, const struct link_list_params *query,
-                         const struct link_search *search, struct plan plan, struct link *links,
-                         struct link_list *out)
-{
-	if (plan.is_uncounted)
-		return scan_uncounted(conn, query, links, out);
-	if (plan.scanned_max > 0) {
-		enum err err = scan(conn, query, plan.scanned_max, links, out);
-		out->total = LINK_LIST_STORE_UNCOUNTED;
-		if (err != OK || out->has_more)
-			return err;
-	}
-	return read_matching(conn, query, plan.use_index ? search : NULL, links, out);
+	return link_search_sql_has_index(search) && matches <= all / 2 && matches <= own &&
+	       !(*query->tag && is_frequent); /* the index on tags finds fewer links */
 }
 
 static enum err read_search(struct pg_conn *conn, const struct link_list_params *query,
@@ -237,7 +171,8 @@ static enum err read_search(struct pg_conn *conn, const struct link_list_params 
 	if (query->state == LINK_STATE_DELETED) /* link_counts does not count deleted links */
 		own = all;
 	link_search_choose(&search, all);
-	return run_plan(conn, query, &search, plan_search(query, &search, all, own), links, out);
+	bool use_index = index_helps(query, &search, all, own);
+	return read_matching(conn, query, use_index ? &search : NULL, links, out);
 }
 
 enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query,

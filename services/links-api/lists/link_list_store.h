@@ -18,21 +18,21 @@
 
 /* The matches of a search or filter are counted up to this number. */
 #define LINK_LIST_STORE_COUNTED_MAX 10000
-/* A search that no index supports is counted only if the owner has at most so many links. */
-#define LINK_LIST_STORE_UNINDEXED_MAX 50000
-/* A total that was not counted. */
-#define LINK_LIST_STORE_UNCOUNTED (-1)
 
 struct link_list {
 	size_t count;
 	bool has_more;
-	struct link_cursor last; /* the position of the last link; only if count > 0 */
-	int64_t total;           /* on all pages; LINK_LIST_STORE_UNCOUNTED: too many to count */
+	/* The position of the last link; only if count > 0. */
+	struct link_cursor last;
+	/* On all pages. */
+	int64_t total;
+	/* More than total match. */
+	bool total_is_capped;
 };
 
 /*
  * Reads one page. links has room for query->limit. Without q, tag, state and filter, the total is
- * always exact.
+ * never capped.
  */
 enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query,
                               struct link *links, struct link_list *out) MUST_CHECK;

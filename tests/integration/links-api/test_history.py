@@ -162,7 +162,7 @@ def test_pages_follow_each_other_without_gaps(owner, expect):
     for n in range(4):
         patch(owner, link, title=str(n))
     first = history_of(owner, link, "?limit=2")
-    assert first["pagination"] == {"page": None, "limit": 2, "total": None, "total_pages": None, "next_cursor": first["pagination"]["next_cursor"]}
+    assert first["pagination"] == {"page": None, "limit": 2, "total": None, "total_is_capped": False, "total_pages": None, "next_cursor": first["pagination"]["next_cursor"]}
     second = history_of(owner, link, f"?limit=2&cursor={first['pagination']['next_cursor']}")
     third = history_of(owner, link, f"?limit=2&cursor={second['pagination']['next_cursor']}")
     assert first["changes"] + second["changes"] + third["changes"] == history_of(owner, link)["changes"]

@@ -350,13 +350,13 @@ def test_lists_are_paged_newest_first(new_user, expect):
     user = new_user()
     assert user.call("GET", "/api/links").json == {
         "links": [],
-        "pagination": {"page": 1, "limit": 20, "total": 0, "total_pages": 0, "next_cursor": None},
+        "pagination": {"page": 1, "limit": 20, "total": 0, "total_is_capped": False, "total_pages": 0, "next_cursor": None},
     }
     links = [user.create() for _ in range(5)][::-1]
     assert user.call("GET", "/api/links").json["links"] == links
     pages = [user.call("GET", f"/api/links?page={page}&limit=2").json for page in (1, 2, 3, 4)]
     assert [link for page in pages for link in page["links"]] == links
-    assert pages[3]["pagination"] == {"page": 4, "limit": 2, "total": 5, "total_pages": 3, "next_cursor": None}
+    assert pages[3]["pagination"] == {"page": 4, "limit": 2, "total": 5, "total_is_capped": False, "total_pages": 3, "next_cursor": None}
     user.call("DELETE", f"/api/links/{links[0]['id']}")
     assert user.call("GET", "/api/urls?limit=100").json["links"] == links[1:]
     expect(user.call("GET", "/api/links?page=0&limit=101&sort=id"), 400, "/page", "/limit", "/sort")

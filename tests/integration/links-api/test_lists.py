@@ -63,7 +63,7 @@ def test_a_page_beyond_the_last_one_is_empty(user):
     user.create()
     page = shown(user, "?page=9")
     assert page["links"] == []
-    assert page["pagination"] == {"page": 9, "limit": 20, "total": 1, "total_pages": 1, "next_cursor": None}
+    assert page["pagination"] == {"page": 9, "limit": 20, "total": 1, "total_is_capped": False, "total_pages": 1, "next_cursor": None}
 
 
 def test_nobody_gets_the_list_of_another_user(service, user):

@@ -105,7 +105,7 @@ def test_bots_ranges_and_filters_select_visits(ann, database, link):
 
 def test_a_link_without_visits_has_an_empty_list(ann):
     answer = ann.call("GET", path(ann.create())).json
-    assert (answer["visits"], answer["pagination"], answer["log_since"]) == ([], {"page": None, "limit": 100, "total": None, "total_pages": None, "next_cursor": None}, None)
+    assert (answer["visits"], answer["pagination"], answer["log_since"]) == ([], {"page": None, "limit": 100, "total": None, "total_is_capped": False, "total_pages": None, "next_cursor": None}, None)
 
 
 def test_a_malformed_cursor_is_refused(ann, bob, link, expect):

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, asApiError, type Link, unwrap } from "../api/client";
+import { api, asApiError, type Link, type Schemas, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../app/keyboard";
 import { href, setParams, usePlace } from "../app/router";
@@ -12,7 +12,7 @@ import { LinkForm } from "../components/link_form";
 import { LinkTable } from "../components/link_table";
 import { rememberedTags, rememberTags, TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
-import { hostAndSlug } from "../lib/format";
+import { formatCount, hostAndSlug } from "../lib/format";
 import { changeTags, remove, restore, sayEdited, setStates } from "../lib/link_actions";
 import { saveLinks } from "../lib/save_links";
 
@@ -204,18 +204,19 @@ function SaveButton({ query }: { query: Filters }) {
   );
 }
 
-function Pages({ query, next, total }: { query: Filters; next: boolean; total: number | null }) {
+function Pages({ query, pagination }: { query: Filters; pagination: Schemas["Pagination"] }) {
   const { page } = query;
+  const total = pagination.total ?? 0;
+  const count = formatCount(total) + (pagination.total_is_capped ? "+" : "");
   return (
     <nav class="pages" aria-label={t("pages")}>
       <button type="button" class="button" disabled={page <= 1} onClick={() => setParams({ page: page > 2 ? page - 1 : "" })}>
         {t("previous")}
       </button>
       <span class="muted">
-        {t("page", { page })}
-        {total !== null && ` · ${tn("links", total)}`}
+        {t("page", { page })} · {tn("links", total, { count })}
       </span>
-      <button type="button" class="button" disabled={!next} onClick={() => setParams({ page: page + 1 })}>
+      <button type="button" class="button" disabled={pagination.next_cursor === null} onClick={() => setParams({ page: page + 1 })}>
         {t("next")}
       </button>
       <SaveButton query={query} />
@@ -311,7 +312,7 @@ export default function LinksPage() {
           <LinkTable links={links} selected={selected} onSelect={setSelected} onEdit={setEditing} onTag={(tag) => setParams({ tag, page: "" })} onChanged={(link) => changed([link])} />
         </div>
       )}
-      {data && (links.length > 0 || query.page > 1) && <Pages query={query} next={data.pagination.next_cursor !== null} total={data.pagination.total} />}
+      {data && (links.length > 0 || query.page > 1) && <Pages query={query} pagination={data.pagination} />}
       {(isCreating || editing) && <LinkForm link={editing ?? null} onSaved={saved} onClose={close} />}
     </>
   );
