@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import re
 import shlex
 import shutil
 import signal
@@ -68,13 +67,6 @@ def processes_of(folder):
     return found
 
 
-def freeze_kafka(folder):
-    """Freezes Kafka as soon as its JVM runs."""
-    found = []
-    wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found, 60, "the JVM")
-    os.kill(int(found[0].split()[0]), signal.SIGSTOP)
-
-
 def assert_all_gone(folder, seconds=60):
     try:
         wait_until(lambda: not processes_of(folder), seconds, "the end of every process")
@@ -97,7 +89,7 @@ def shared(tmp_path_factory):
     stack("down", "--state", path)
 
 
-def test_down_leaves_no_process_and_the_next_up_has_the_same_data(folder):
+def test_down_leaves_no_process_and_the_next_up_has_the_same_data(embedded, folder):
     stack(*up_arguments(folder))
     with psycopg2.connect(addresses(folder)["PG_URL"]) as connection:
         connection.cursor().execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (17)")
@@ -113,22 +105,10 @@ def test_down_leaves_no_process_and_the_next_up_has_the_same_data(folder):
         assert cursor.fetchall() == [(17,)]
 
 
-@pytest.mark.parametrize(
-    "moment, signal_number",
-    [
-        ("the first process is there", signal.SIGKILL),
-        ("the first process is there", signal.SIGINT),
-        ("redis is ready", signal.SIGKILL),
-        ("postgres is ready", signal.SIGKILL),
-    ],
-)
-def test_leaves_no_process_when_up_is_killed(folder, moment, signal_number):
-    with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.PIPE, text=True) as up:
-        if moment.startswith("the first"):
-            wait_until(lambda: len(processes_of(folder)) > 2, 60, "the first process")
-        else:
-            freeze_kafka(folder)  # it is not half-way any more when the last one is ready
-            next(line for line in up.stdout if moment in line)
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
+def test_leaves_no_process_when_up_is_killed(embedded, folder, signal_number):
+    with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.DEVNULL) as up:
+        wait_until(lambda: len(processes_of(folder)) > 2, 60, "the first process")
         up.send_signal(signal_number)
         up.wait()
     assert_all_gone(folder)
@@ -156,16 +136,6 @@ def test_leaves_no_process_when_a_member_cannot_start(embedded, folder, tmp_path
     done = stack("up", "--build", tmp_path, "--state", folder, *TIED, check=False)
     assert done.returncode == 1
     assert "run make build" in done.stderr
-    assert_all_gone(folder)
-
-
-def test_shows_the_last_log_lines_of_a_failed_process(folder):
-    (folder / "kafka" / "data").mkdir(parents=True)
-    (folder / "kafka" / "data" / "meta.properties").write_text("nonsense=1\n")
-    done = stack(*up_arguments(folder), check=False)
-    assert done.returncode == 1
-    assert "kafka ended with status 1" in done.stderr
-    assert str(folder / "logs" / "kafka.log") in done.stderr
     assert_all_gone(folder)
 
 
@@ -200,18 +170,6 @@ def test_a_killed_process_restarts_with_its_ports(shared, name):
     assert stack("status", "--state", shared).returncode == 0
 
 
-def test_postgres_keeps_commits_after_a_kill(shared):
-    url = addresses(shared)["PG_URL"]
-    connection = psycopg2.connect(url)
-    connection.autocommit = True
-    connection.cursor().execute("CREATE TABLE survivors (n int); INSERT INTO survivors SELECT generate_series(1, 1000)")
-    stack("kill", "-KILL", "postgres", "--state", shared)
-    stack("start", "postgres", "--state", shared)
-    with psycopg2.connect(url) as again, again.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM survivors")
-        assert cursor.fetchone() == (1000,)
-
-
 def test_stops_a_frozen_process(shared):
     stack("kill", "-STOP", "redis", "--state", shared)
     assert "redis          no response" in stack("status", "--state", shared, check=False).stdout
@@ -220,24 +178,11 @@ def test_stops_a_frozen_process(shared):
     stack("start", "redis", "--state", shared)
 
 
-def test_help_names_each_limit_that_a_stack_switches_off():
-    switched_off = re.findall(r'"(\w+)": 0,', (ROOT / "tools/stacklib/services.py").read_text())
-    shown = stack("up", "--help").stdout
-    assert len(switched_off) == 3 and [name for name in switched_off if name not in shown] == []
-
-
-def test_prints_the_log_of_a_process(shared):
-    assert "Ready to accept connections" in stack("logs", "redis", "--state", shared).stdout
-    done = stack("logs", "redirekt", "--state", shared, check=False)
-    assert done.returncode == 1 and "there are logs of " in done.stderr and ", redis, " in done.stderr, done
-
-
-@pytest.mark.parametrize("command", ["status", "ps", "env", "logs redis"])
-def test_ends_quietly_when_nobody_reads_its_output(shared, command):
+def test_ends_quietly_when_nobody_reads_its_output(shared):
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "wb") as output:
-        done = subprocess.run([STACK, *command.split(), "--state", shared], stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([STACK, "ps", "--state", shared], stdout=output, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
@@ -245,16 +190,6 @@ def test_lists_the_processes_when_asked_for_an_unknown_one(shared):
     done = stack("stop", "zookeeper", "--state", shared, check=False)
     assert done.returncode == 1
     assert "there are postgres, redis, kafka" in done.stderr
-
-
-def test_works_in_a_private_folder_with_a_long_name(embedded, tmp_path):
-    closed = tmp_path / ("closed" * 20) / "stack"
-    closed.parent.mkdir(mode=0o700)
-    try:
-        stack(*up_arguments(closed))
-        assert stack("status", "--state", closed).returncode == 0
-    finally:
-        stack("down", "--state", closed)
 
 
 def test_the_embedded_broker_has_the_topics_and_refuses_a_restart(embedded, folder):
