@@ -28,8 +28,3 @@ def environment(folder):
 
 def command(name):
     return [interpreter(), "-B", SOURCE / name]
-
-
-def run(code, folder):
-    """Runs lines of Python that import the examples; returns what they print."""
-    return subprocess.run([interpreter(), "-B", "-c", code], env={**os.environ, **environment(folder)}, capture_output=True, text=True, check=True).stdout  # fmt: skip

@@ -70,13 +70,6 @@ def go(tmp_path_factory):
     return go_example.build(tmp_path_factory.mktemp("go"))
 
 
-def test_the_example_in_go_can_be_built(go):
-    """Without it the other tests run the other examples."""
-    if go[1]:
-        pytest.skip(go[1])
-    assert go[0].is_file()
-
-
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory, go):
     """Per language: how to start it, and what it needs in its environment."""
@@ -202,35 +195,6 @@ def test_the_command_of_the_page_prints_visits(user, visitor, start_one, tmp_pat
     assert running.stop() == 0
 
 
-def blocked_in_write(process):
-    """Whether the pipe of the process is full, and it waits for the reader."""
-    return "pipe_write" in pathlib.Path(f"/proc/{process.pid}/wchan").read_text()
-
-
-def delivered(process):
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return all(int(line.split()[1], 16) == 0 for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd")))
-
-
-def test_a_stop_waits_for_a_slow_reader(env, user, visitor, programs):
-    """In C, where a signal can end a write; the other languages repeat it by themselves."""
-    link = user.create()
-    click(user, visitor, link, [CHROME] * 20)
-    kafka = {name: value for name, value in env.items() if name.startswith("KAFKA_")}
-    settings = {**kafka, "KAFKA_GROUP": f"examples-{secrets.token_hex(4)}", "PATH": os.environ["PATH"]}
-    process = popen(programs["c"][0], env=settings, stdout=subprocess.PIPE, text=True, pipesize=4096)
-    try:
-        wait_until(lambda: blocked_in_write(process), SECONDS, "a full pipe")
-        process.send_signal(signal.SIGTERM)
-        wait_until(lambda: delivered(process), SECONDS, "the signal")
-        lines = process.stdout.read().splitlines()
-        assert process.wait(timeout=SECONDS) == 0
-        assert all(json.loads(line)["slug"] for line in lines)
-    finally:
-        process.kill()
-        process.wait()
-
-
 def publish_states(env, purged, messages):
     """After the purge of a link: its first state again, as a sender that was frozen would, and then a newer one."""
     producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
@@ -241,35 +205,6 @@ def publish_states(env, purged, messages):
         producer.produce(purged.topic(), key=purged.key(), value=event.SerializeToString(), headers=purged.headers())
     assert producer.flush(30) == 0
     return event.link.version
-
-
-# Takes records: with a state that no version has had yet, and late ones of two links whose purge is gone. Of one the tombstone
-# is left, of the other a version before it too.
-TAKES = """
-import links
-from waymark.v1.link_event_pb2 import Link, LinkEvent
-
-class Record:
-    def __init__(self, slug, link, version=1): self.slug, self.link, self.version = slug, link, version
-    def key(self): return self.slug.encode()
-    def headers(self): return [("ce_type", links.TYPE)]
-    def value(self): return self.link and LinkEvent(link=Link(slug=self.slug, version=self.version, **self.link)).SerializeToString()
-
-copy, versions = {}, {}
-links.take(Record("later", {"state": 77}), copy, versions)
-links.take(Record("purged", None), copy, versions)
-links.take(Record("purged", {"state": 1}), copy, versions)
-links.take(Record("seen", {"state": 1}), copy, versions)
-links.take(Record("seen", None), copy, versions)
-links.take(Record("seen", {"state": 1}, 2), copy, versions)
-"""
-
-
-def test_the_example_of_links_takes_a_later_state_and_no_purged_link(tmp_path):
-    later, seen, purged = map(json.loads, python_example.run(TAKES, tmp_path).splitlines())
-    assert (later["slug"], later["state"]) == ("later", "OTHER")
-    assert (seen["slug"], seen["state"]) == ("seen", "ACTIVE")
-    assert purged == {"slug": "seen", "purged": True}
 
 
 def test_the_example_of_links_follows_each_link_to_its_purge(env, user, start_one, programs, topic, messages):

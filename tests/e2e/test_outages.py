@@ -4,15 +4,11 @@ import os
 import pathlib
 import re
 import signal
-import sqlite3
 import subprocess
 
-import confluent_kafka.admin
-import go_example
 import psycopg2
 import pytest
-import python_example
-from clients import Api, Visitor, ask, kafka_settings, unique_email
+from clients import Api, Visitor, ask, unique_email
 from processes import popen
 from stacklib.ports import Ports
 from waiting import wait_until
@@ -185,56 +181,3 @@ def test_services_start_before_their_backends(stack, env):
     link = api.create()
     assert Visitor(env["REDIRECTOR_URL"]).follow(link["slug"]).status == 302
     api.wait_for_visits(link["id"], 1)
-
-
-# As after a minute; the examples ask once a minute.
-AT_ONCE = "import sys, topics; topics.PERIOD_S = 1; sys.argv = ['', *sys.argv[1:]]; import {0}; {0}.main()"
-
-
-def subscribers(tmp_path, go):
-    """Name → (how to start it, what it needs in its environment)."""
-    python, values = [python_example.interpreter(), "-B", "-c"], python_example.environment(tmp_path)
-    return {
-        "visits.py": ([*python, AT_ONCE.format("visits")], values),
-        "warehouse.py": ([*python, AT_ONCE.format("warehouse"), tmp_path / "copy.db"], values),
-    } | ({"go": ([go], {"WAYMARK_PROTO": str(ROOT / "proto")})} if go else {})
-
-
-def has_read(name, tmp_path, link):
-    if name != "warehouse.py":
-        return link["slug"] in (tmp_path / f"{name}.out").read_text()
-    with sqlite3.connect(tmp_path / "copy.db", timeout=60) as db:
-        return db.execute("SELECT count(*) FROM visits WHERE slug = ?", (link["slug"],)).fetchone() == (1,)
-
-
-def test_the_examples_end_when_their_topic_is_created_anew(user, visitor, env, tmp_path):
-    """The last test of this stack: whatever else reads the topic would have to start again, too."""
-    go, reason = go_example.build(tmp_path)
-    if reason:
-        print(f"without the example in Go: {reason}")
-    link = user.create()
-    assert visitor.follow(link["slug"]).status == 302
-    running = {}
-    try:
-        for name, (command, values) in subscribers(tmp_path, go).items():
-            own = {"PATH": os.environ["PATH"], "KAFKA_BROKERS": env["KAFKA_BROKERS"], "KAFKA_GROUP": f"anew-{name}"}
-            with open(tmp_path / f"{name}.out", "w") as out, open(tmp_path / f"{name}.log", "w") as log:
-                running[name] = popen(command, env=own | values, stdout=out, stderr=log)
-        for name in running:
-            wait_until(lambda name=name: has_read(name, tmp_path, link), 180, f"{name} to read the visit")
-        create_anew(env, "waymark.visits.v1")
-        for name, process in running.items():
-            assert process.wait(timeout=180) == 1, name
-            assert "waymark.visits.v1 was created anew" in (tmp_path / f"{name}.log").read_text()
-    finally:
-        for process in running.values():
-            process.kill()
-            process.wait()
-
-
-def create_anew(env, topic):
-    kafka = confluent_kafka.admin.AdminClient(kafka_settings(env))
-    kafka.delete_topics([topic])[topic].result()
-    wait_until(lambda: topic not in kafka.list_topics().topics, 60, f"{topic} to be gone")
-    values = {**os.environ, "KAFKA_BROKERS": env["KAFKA_BROKERS"], "TOPICS_FILE": str(ROOT / "deploy/topics.conf")}
-    subprocess.run([pathlib.Path(BUILD) / "bin/waymark-topics"], env=values, check=True, timeout=180)

@@ -158,66 +158,6 @@ def test_topics_that_were_created_anew_are_noticed(user, visitor, warehouse):
     assert "visits are gone before they were read" in warehouse.failure()
 
 
-# Partition 0 lacks visits that were not read, partition 1 goes on, partition 2 is new.
-PLACES = """
-import sys
-import warehouse
-sys.stderr = sys.stdout
-
-class Consumer:
-    def get_watermark_offsets(self, place, timeout): return 50, 90
-
-found = warehouse.places(Consumer(), {warehouse.LINKS: ("id", 1), warehouse.VISITS: ("id", 3)}, {0: 20, 1: 60})
-print([(place.topic, place.partition, place.offset) for place in found])
-"""
-
-
-def test_visits_that_are_gone_are_named(tmp_path):
-    said, places = python_example.run(PLACES, tmp_path).splitlines()
-    assert said.startswith("30 visits of partition 0 ")
-    visits = [("waymark.visits.v1", 0, 50), ("waymark.visits.v1", 1, 60), ("waymark.visits.v1", 2, confluent_kafka.OFFSET_BEGINNING)]
-    assert places == str([("waymark.links.v1", 0, confluent_kafka.OFFSET_BEGINNING), *visits])
-
-
-# The next look at the topics would be in a minute.
-RESET = """
-import types
-import topics
-import warehouse
-
-class Topics(topics.Topics):
-    def describe(self):
-        ids = self.ids.pop()
-        self.asked_at, self.due = 0, float("inf")
-        return {name: (ids[name], 1) for name in self.names}
-
-class Consumer:
-    def assign(self, places):
-        pass
-
-    def get_watermark_offsets(self, place, timeout):
-        return 0, 0
-
-    def consume(self, most, timeout):
-        error = types.SimpleNamespace(code=lambda: warehouse.KafkaError._AUTO_OFFSET_RESET)
-        return [types.SimpleNamespace(error=lambda: error)]
-
-copy = types.SimpleNamespace(offsets=dict, store=lambda records: None)
-for now in ("old", "new"):
-    Topics.ids = [{warehouse.VISITS: now, warehouse.LINKS: "old"}, {warehouse.VISITS: "old", warehouse.LINKS: "old"}]
-    try:
-        warehouse.run(copy, Consumer(), Topics({}, [warehouse.VISITS, warehouse.LINKS]))
-    except SystemExit as end:
-        print(end)
-"""
-
-
-def test_an_offset_of_the_old_topic_is_not_taken_for_visits_that_are_gone(tmp_path):
-    gone, anew = python_example.run(RESET, tmp_path).splitlines()
-    assert "visits are gone before they were read" in gone
-    assert anew == "waymark.visits.v1 was created anew: its ID was old and is new"
-
-
 def test_without_kafka_it_says_so(tmp_path, warehouse):
     warehouse.env["KAFKA_BROKERS"] = "127.0.0.1:1"
     warehouse.start()
