@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import psycopg2
+import pytest
 from promises import FULL
 from waiting import wait_until  # noqa: F401 the chaos tests import it from here
 
@@ -16,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STACK = str(ROOT / "tools/stack")
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
 SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 1_000_000))
+
+# Of a test whose short form would repeat integration tests.
+long_form = pytest.mark.skipif(not FULL, reason="only in the long form: make chaos")
 
 
 def size(short, full):

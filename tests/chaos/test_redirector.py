@@ -7,7 +7,7 @@ import os
 import time
 
 import pytest
-from harness import FULL, SEED, assert_answers, observe, size, wait_until
+from harness import FULL, SEED, assert_answers, long_form, observe, size, wait_until
 from redirector_harness import MB, Events
 
 RATE = int(os.environ.get("CHAOS_RATE", size(500, 2000)))
@@ -60,6 +60,7 @@ class TestKills:
         assert recovered > 0, "each kill came when nothing was in the journal: this proves nothing"
         promise("503 from processes that start again and again", log.counts()[503] / len(log), 0.02)
 
+    @long_form
     def test_loses_no_click_to_kill_9_while_kafka_is_away(self, stack, event_type, record_property):
         record_property("did", f"{KILLS_WITHOUT_KAFKA} × kill -9 at {RATE:,} req/s, Kafka stopped meanwhile")
         visitors = stack.visitors("away", connections=CONNECTIONS, rate=RATE, slug="kill", slugs=SLUGS)
@@ -80,6 +81,7 @@ class TestKills:
         assert queued > KILLS_WITHOUT_KAFKA * RATE / 2, "a journal has forgotten what an earlier process left in it"
 
 
+@long_form
 class TestKafkaOutage:
     def test_serves_and_keeps_all_while_kafka_is_stopped(self, redirectors, event_type, record_property, promise):
         record_property("did", f"Kafka stopped for {OUTAGE_S} s at {RATE:,} req/s, all hits")
@@ -117,6 +119,7 @@ class TestKafkaOutage:
             promise("p99 of all hits without Kafka", log.p99_ms(*without), P99_MS, "ms")
 
 
+@long_form
 class TestSlowClients:
     def test_slow_clients_do_not_hold_up_others(self, redirectors, record_property, promise):
         record_property("did", f"{DRIPPERS:,} connections that send a byte every 2 s, beside a normal client")
