@@ -5,7 +5,7 @@
 
 #include "tests/integration/redirector/fixture.h"
 #include "tests/support/test.h"
-#include "tests/unit/http/framing_runner.h"
+#include "tests/unit/http/framing.h"
 
 TEST_CASE(redirects_with_the_links_status_and_headers_for_browsers_and_robots)
 {
@@ -222,13 +222,10 @@ TEST_CASE(executes_no_smuggled_request)
 	struct framing_report report;
 	f->config.http_loops = 1;
 	fixture_start(f);
-	framing_runner_run(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4,
-	                   &report);
-	print_message("%zu cases rejected, %zu smuggled, %zu crashed\n",
-	              report.cases - report.wrong, report.smuggled, report.crashed);
+	framing_send_bad(&f->server, true, 1, &report);
+	print_message("%zu cases\n", report.cases);
 	if (report.wrong > 0)
-		fail_msg("%zu cases are not rejected as expected; the first: %s", report.wrong,
-		         report.first_wrong);
+		fail_msg("%s", report.first_wrong);
 	assert_int_equal(report.smuggled, 0);
 	assert_int_equal(report.crashed, 0);
 	assert_no_lookup(f);
