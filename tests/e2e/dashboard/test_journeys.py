@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-from clients import GOOGLEBOT, unique_email
+from clients import unique_email
 from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
@@ -144,26 +143,6 @@ def test_columns_may_have_the_names_that_the_page_shows(browser, user):
     window.close()
 
 
-def test_the_hint_names_the_columns_that_the_form_has(page, window):
-    names = []
-    window.goto("/links?edit=new")
-    page.get_by_text("Start, end and redirect").click()
-    for name in ("Destination", "Short name", "Title", "Tags", "Ends", "Starts", "Notes"):
-        expect(page.get_by_role("dialog").get_by_label(name, exact=True)).to_be_visible()
-        names.append(name)
-    window.goto("/links/bulk")
-    hint = page.get_by_text("CSV with the columns").inner_text()
-    assert re.findall("|".join(names), hint) == names
-
-
-def test_a_column_of_another_name_is_left_out_and_named(page, window, user):
-    window.goto("/links/bulk")
-    page.get_by_label("Addresses").fill("Short name,Destination,Comment,End\n,https://example.com/a,for us,2099-12-31")
-    expect(page.get_by_text("Left out, because no column of a link has this name: Comment")).to_be_visible()
-    expect(page.get_by_role("row").last).to_contain_text("Ends 31 Dec 2099")
-    expect(page.get_by_role("row").last).not_to_contain_text("for us")
-
-
 def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page, window, user):
     window.goto("/links/bulk")
     for title in ("Bücher, frisch", '"Bücher, frisch"'):
@@ -172,14 +151,6 @@ def test_a_table_without_a_header_may_have_commas_and_tags_of_several_words(page
         expect(line).to_contain_text("rote Schuhe, Sommer")
         expect(line).to_contain_text("article-12")
         expect(page.get_by_role("button", name="Create 1 link")).to_be_enabled()
-
-
-def test_a_last_visit_of_a_bot_is_explained_by_the_count_of_bots(page, window, user, visitor):
-    link = user.create()
-    visitor.follow(link["slug"], agent=GOOGLEBOT)
-    user.wait_for_visits(link["id"], 0, bots=1)
-    window.goto("/links")
-    expect(row(page, link["slug"]).get_by_role("cell").nth(2)).to_have_text(re.compile("^0 *Bots 1$"))
 
 
 def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor):
@@ -213,13 +184,6 @@ def test_a_link_is_scheduled_with_notes_and_started(page, window, user, visitor)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".link-head")).not_to_contain_text("Scheduled")
     wait_until(lambda: visitor.follow(slug).status == 302, 60, "the link to start")
-
-
-def open_form(window):
-    window.goto("/links?edit=new")
-    window.page.get_by_label("Destination", exact=True).fill("https://example.com/in-the-form")
-    window.page.get_by_text("Start, end and redirect").click()
-    return window.page.get_by_role("dialog").get_by_role("button", name="Create link")
 
 
 def test_a_form_asks_before_it_discards_changes(page, window, user):
@@ -322,149 +286,6 @@ def test_the_focus_goes_to_a_new_link_and_to_the_neighbour_of_a_deleted_one(page
     page.keyboard.type("https://example.com/new")
     page.keyboard.press("Enter")
     expect(page.get_by_role("row").filter(has_text="example.com/new").get_by_role("link")).to_be_focused()
-
-
-# While window.isHeld, the page gets no answer before the test gives it.
-HOLD_ANSWERS = """
-    const send = fetch;
-    window.answers = [];
-    window.fetch = async (request) => {
-        const answer = await send(request);
-        if (window.isHeld) await new Promise((give) => window.answers.push({ method: request.method, give }));
-        return answer;
-    };
-"""
-# Gives one answer and lets the page work on it. It draws nothing meanwhile: the clock stands still.
-GIVE_ANSWER = """async (method) => {
-    answers.find((each) => each.method === method).give();
-    const { port1, port2 } = new MessageChannel();
-    for (let task = 0; task < 100; task++) {
-        await new Promise((next) => {
-            port1.onmessage = next;
-            port2.postMessage("");
-        });
-    }
-}"""
-
-
-@pytest.mark.parametrize("order", [["GET", "POST"], ["POST", "GET"]])
-def test_a_list_from_before_a_new_link_does_not_take_the_focus_from_it(page, window, user, order):
-    """The answers arrive between two drawings of the page."""
-    page.add_init_script(HOLD_ANSWERS)
-    page.clock.install()
-    window.goto("/links")
-    # Its button goes with the empty list; the one at the top would keep the focus.
-    expect(page.get_by_text("Create your first link")).to_be_visible()
-    page.get_by_role("button", name="Create link").last.press("Enter")
-    page.get_by_label("Destination", exact=True).fill("https://example.com/new")
-    page.evaluate("window.isHeld = true")
-    wait_until(lambda: page.evaluate("answers.length") == 1, 60, "the page to ask for the list")
-    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
-    page.keyboard.press("Enter")
-    wait_until(lambda: page.evaluate("answers.length") == 2, 60, "the link to be created")
-    page.evaluate("window.isHeld = false")
-    for method in order:
-        page.evaluate(GIVE_ANSWER, method)
-    page.clock.resume()
-    expect(page.get_by_role("row").filter(has_text="example.com/new").get_by_role("link")).to_be_focused()
-
-
-def test_a_space_in_a_destination_is_encoded_as_in_an_address_bar(page, window, user):
-    create = open_form(window)
-    page.get_by_label("Destination", exact=True).fill(" example.com/a b?q=c d#e f ")
-    create.click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    window.goto("/links/bulk")
-    page.get_by_label("Addresses").fill("https://example.com/g h")
-    page.get_by_role("button", name="Create 1 link").click()
-    expect(page.get_by_text("1 link created.")).to_be_visible()
-    created = [link["original_url"] for link in user.call("GET", "/api/links").json["links"]]
-    assert sorted(created) == ["https://example.com/a%20b?q=c%20d#e%20f", "https://example.com/g%20h"]
-
-
-def test_a_typed_year_has_four_digits(page, window, user):
-    """Chromium's field takes six if it has no latest time."""
-    open_form(window)
-    page.get_by_label("Starts", exact=True).focus()
-    page.keyboard.type("112420990900AM")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    assert [link["starts_at"] for link in user.call("GET", "/api/links").json["links"]] == ["2099-11-24T08:00:00.000Z"]
-
-
-def test_a_form_can_be_sent_again_whatever_went_wrong(page, window, user):
-    create = open_form(window)
-    page.get_by_label("Ends", exact=True).fill("0020-01-01T10:00")
-    create.click()
-    expect(page.locator(".field-error")).to_contain_text("must be")
-    page.get_by_label("Ends", exact=True).fill("2099-01-01T10:00")
-    page.evaluate("() => { crypto.real = crypto.randomUUID; crypto.randomUUID = () => { throw new Error('no key') } }")
-    create.click()
-    wait_until(lambda: page.wait_for_timeout(10) or window.faults, 60, "the exception")
-    assert [window.faults.pop()] == ["exception: no key"]
-    page.evaluate("() => { crypto.randomUUID = crypto.real }")
-    create.click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-
-
-def test_a_section_of_the_form_stays_open_and_opens_for_a_field_that_is_refused(page, window, user):
-    slug = user.create(starts_at="2099-06-01T08:00:00Z")["slug"]
-    window.goto("/links")
-    act(page, slug, "Edit")
-    starts = page.get_by_label("Starts", exact=True)
-    starts.focus()
-    page.keyboard.press("Delete")
-    expect(starts).to_have_value("")
-    expect(starts).to_be_visible()
-    page.get_by_text("Start, end and redirect").click()
-    expect(starts).not_to_be_visible()
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(starts).to_be_focused()
-    starts.fill("2099-06-02T08:00")
-    starts.fill("")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    assert [link["starts_at"] for link in user.call("GET", "/api/links").json["links"]] == [None]
-
-
-# Whether the last line of a text is on top, and not behind what sticks to an edge.
-IS_UNCOVERED = """(text) => {
-    const { left, bottom } = text.getBoundingClientRect();
-    return text.contains(document.elementFromPoint(left + 2, bottom - 2));
-}"""
-
-
-# Scrolls a form until a field is in view, and what stands below it is behind the footer, which sticks to the bottom.
-PUT_ABOVE_THE_FOOTER = """(input) => {
-    const footer = input.form.querySelector("footer").getBoundingClientRect();
-    input.closest("dialog").scrollTop += input.getBoundingClientRect().bottom + 24 - footer.top;
-}"""
-
-
-def test_a_refused_field_comes_into_view_and_its_error_goes_when_it_changes(browser, user):
-    window = browser.open(viewport={"width": 320, "height": 640})
-    window.login(user.email)
-    page = window.page
-    create = open_form(window)
-    # A field that has the focus already is not scrolled to by the browser.
-    ways = (create.click, lambda: page.keyboard.press("Enter"))
-    ends = page.get_by_label("Ends", exact=True)
-    refused = page.locator(".field-error")
-    for send in ways:
-        ends.fill("2020-01-01T10:00")
-        page.evaluate(PUT_ABOVE_THE_FOOTER, ends.element_handle())
-        send()
-        expect(refused).to_be_in_viewport(ratio=1)
-        assert page.evaluate(IS_UNCOVERED, refused.element_handle())
-        expect(ends).to_be_focused()
-        ends.fill("2099-01-01T10:00")
-        expect(refused).to_have_count(0)
-    # What no field is to blame for stands above them all.
-    page.route("**/api/links", lambda route: route.fulfill(status=503, json={"type": "about:blank", "status": 503}))
-    page.get_by_label("Destination after the end", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_be_in_viewport(ratio=1)
-    window.close()
 
 
 def test_the_same_works_by_keyboard_alone(page, window, user):
@@ -655,23 +476,6 @@ def test_the_end_of_a_link_is_in_the_zone_of_the_account(page, window, user):
     expect(page.get_by_label("Ends", exact=True)).to_have_value("2030-07-01T09:30")
 
 
-def test_a_zone_has_its_current_name(browser, user):
-    """Chromium still calls them Asia/Calcutta and Europe/Kiev."""
-    user.call("PATCH", "/api/auth/me", {"tz": "Europe/Kiev"})
-    window = browser.open(timezone_id="Asia/Calcutta")
-    window.login(user.email)
-    window.goto("/account")
-    zone = window.page.get_by_label("Time zone")
-    expect(zone).to_have_value("Europe/Kyiv")
-    expect(zone.locator("option").first).to_have_text("Like the browser (Asia/Kolkata)")
-    assert zone.locator("option[value$=Calcutta], option[value$=Kiev]").count() == 0
-    zone.select_option("Asia/Kolkata")
-    wait_until(lambda: user.call("GET", "/api/auth/me").json["user"]["tz"] == "Asia/Kolkata", 60, "the zone to be kept")
-    window.page.reload()
-    expect(zone).to_have_value("Asia/Kolkata")
-    window.close()
-
-
 def test_a_temporary_link_is_made_at_once_and_claimed_with_the_account(window):
     page = window.page
     window.goto("/start")
@@ -713,55 +517,6 @@ def test_a_page_goes_on_by_itself_after_an_outage(page, window, user):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_a_deleted_link_says_when_it_was_deleted(page, window, user):
-    link = user.create()
-    assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
-    window.goto("/links?state=deleted")
-    deleted = page.get_by_role("row").filter(has_text=link["slug"])
-    expect(deleted).to_contain_text(re.compile(r"Deleted \d+ \w+ \d{4}, \d\d:\d\d\. It can be restored for a while"))
-
-
-def test_a_link_that_has_ended_says_so(page, window, user):
-    """The stack purges links soon after their end, so the answers are changed here."""
-    link = user.create(expires_at="2099-07-01T06:00:00.000Z")
-
-    def answer(route):
-        response = route.fetch()
-        route.fulfill(response=response, body=response.text().replace("2099-07", "2026-07").replace('"active"', '"expired"'))
-
-    for is_over in (False, True):
-        window.goto(f"/links/{link['id']}")
-        expect(page.locator(".link-head")).to_contain_text("Ended 1 Jul 2026, 08:00 (Europe/Berlin)" if is_over else "Ends 1 Jul 2099, 08:00 (Europe/Berlin)")
-        expect(page.locator(".link-head")).to_contain_text("After a while, usually 30 days, an ended link is deleted with its statistics.")
-        window.goto("/links")
-        expect(row(page, link["slug"])).to_contain_text("Ended 1 Jul 2026, 08:00" if is_over else "Ends 1 Jul 2099, 08:00")
-        page.route(re.compile(r"/api/links(/\d+)?(\?.*)?$"), answer)
-    page.unroute_all(behavior="wait")
-
-
-def test_a_code_that_scanners_cannot_read_is_named(page, window, user):
-    slug = user.create()["slug"]
-    window.goto("/links")
-    act(page, slug, "QR code")
-    for colour, is_faint in (("#808080", False), ("#ffd000", True), ("#0000ff", False), ("#999999", True)):
-        page.get_by_label("Colour").fill(colour)
-        expect(page.get_by_text("Too light to scan.")).to_have_count(int(is_faint))
-    assert page.locator(".dialog label").evaluate_all("labels => labels.map((each) => getComputedStyle(each).textAlign)") == ["left", "left"]
-    assert window.cut_off() == [] and window.violations() == []
-
-
-def test_a_wrong_current_password_is_named_at_its_field(page, window, user):
-    window.goto("/account")
-    form = page.locator("form").filter(has=page.get_by_role("heading", name="Change password"))
-    form.get_by_label("Current password").fill("something else")
-    form.get_by_label("New password").fill("another password")
-    form.get_by_role("button", name="Change password").click()
-    expect(form.get_by_role("alert")).to_contain_text("The current password is wrong.")
-    field = form.get_by_label("Current password")
-    expect(field).to_be_focused()
-    expect(field).to_have_accessible_description("Enter the password that you log in with.")
-
-
 def test_a_bulk_takes_dates_and_tags_for_all_and_shows_them_before(page, window, user):
     window.goto("/links/bulk")
     page.get_by_role("textbox").first.fill("original_url,expires_at,tags\nhttps://example.com/until,2099-12-31,mail")
@@ -789,25 +544,6 @@ def test_a_bulk_names_a_date_that_it_cannot_read_before_it_is_sent(page, window,
     expect(page.get_by_text(f"{len(good)} links created.")).to_be_visible()
     ends = {link["original_url"]: link["expires_at"] for link in user.call("GET", "/api/links").json["links"]}
     assert [ends[f"https://example.com/{at}"] for at in range(len(good))] == list(good.values())
-
-
-def test_the_preview_of_a_bulk_shows_everything_on_a_phone(browser, user):
-    window = browser.open(viewport={"width": 360, "height": 720})
-    window.login(user.email)
-    window.goto("/links/bulk")
-    page = window.page
-    edges = lambda: page.locator("thead th").evaluate_all("(cells) => cells.map((cell) => Math.round(cell.getBoundingClientRect().left))")  # noqa: E731
-    page.get_by_role("textbox").first.fill("https://example.com/a")
-    expect(page.get_by_role("row").last).to_contain_text("example.com/a")
-    before = edges()
-    page.get_by_role("textbox").first.fill(f"https://example.com/{'long/' * 9}?and=more,{'w' * 32},A rather long title,spring|mail,31.12.2099,1.12.2099")
-    expect(page.get_by_role("row").last).to_contain_text("A rather long title · spring, mail · Starts 1 Dec 2099, 00:00 · Ends 31 Dec 2099, 23:59")
-    assert edges() == before
-    assert (window.overflow(), window.cut_off(), window.violations()) == (0, [], [])
-    page.get_by_role("textbox").first.fill("https://example.com/a,,,,12/31/2099")
-    expect(page.get_by_text("A date needs the form")).to_be_visible()
-    assert (window.overflow(), window.cut_off()) == (0, [])
-    window.close()
 
 
 def test_a_session_is_revoked_only_after_a_question(page, window, browser, user):

@@ -8,7 +8,6 @@ import re
 import zoneinfo
 
 from clients import CHROME, GOOGLEBOT
-from waiting import wait_until
 
 from dashboard.addresses import BERLIN, GOOGLE
 from dashboard.browser import expect
@@ -109,26 +108,6 @@ def test_shared_statistics_are_read_without_an_account_until_the_share_is_revoke
     reader.close()
 
 
-def test_an_address_or_a_key_that_is_being_made_is_shown_whatever_is_pressed(page, window, user):
-    link = user.create()
-    held = []
-    for path, opener, request, field, made in (
-        (f"/links/{link['id']}", "Share", "**/api/shares", "Title", "Statistics shared"),
-        ("/keys", "Create API key", "**/api/keys", "Name", "API key created"),
-    ):
-        window.goto(path)
-        page.get_by_role("button", name=opener, exact=True).first.click()
-        page.route(request, lambda route: held.append(route))
-        page.get_by_role("dialog").get_by_label(field, exact=True).fill("For the board")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Please wait …")).to_be_visible()
-        page.keyboard.press("Escape")
-        wait_until(lambda: page.wait_for_timeout(10) or held, 60, "the request")
-        held.pop().continue_()
-        expect(page.get_by_role("dialog", name=made)).to_be_visible()
-        page.unroute(request)
-
-
 def test_a_tag_is_shared_in_the_overview(page, window, user, visitor):
     link = user.create(tags=["spring"])
     visitor.follow(link["slug"], agent=CHROME)
@@ -214,44 +193,6 @@ def test_the_choice_of_bots_changes_all_figures(page, window, user, visitor):
     expect(top.locator("tbody td")).to_have_text(["1"])
 
 
-def test_kinds_of_bots_are_in_the_language_of_the_page(browser, user, visitor):
-    link = user.create()
-    visitor.follow(link["slug"], agent="WhatsApp/2.23")
-    user.wait_for_visits(link["id"], 0, bots=1)
-    for locale, kind in (("en-GB", "Link preview"), ("de-DE", "Linkvorschau")):
-        window = browser.open(locale=locale)
-        window.login(user.email)
-        window.goto(f"/links/{link['id']}?bots=only")
-        expect(window.page.get_by_role("button", name=kind, exact=True)).to_be_visible()
-        window.close()
-
-
-def test_an_unknown_place_is_explained(page, window, user, visitor):
-    link = user.create()
-    visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
-    user.wait_for_visits(link["id"], 1)
-    window.goto(f"/links/{link['id']}")
-    places = page.get_by_role("region", name="Places")
-    expect(places.get_by_role("button", name="Germany")).to_be_visible()
-    expect(places).not_to_contain_text("GeoIP")
-    visitor.follow(link["slug"], address="10.0.0.1", agent=CHROME)
-    expect(places.get_by_role("button", name="Unknown")).to_be_visible()
-    expect(places).to_contain_text("this server's GeoIP data has no such place for the visitor's address")
-
-
-def test_the_source_of_a_visit_is_shown_on_a_phone_too(page, window, user, visitor):
-    link = user.create()
-    assert visitor.follow(link["slug"], Referer="https://news.example/today").status == 302
-    user.wait_for_visits(link["id"], 1)
-    window.resize(400, 800)
-    window.goto(f"/links/{link['id']}")
-    latest = page.get_by_role("region", name="Latest visits")
-    expect(latest.get_by_text("Source: news.example")).to_be_visible()
-    window.resize(1280, 900)
-    expect(latest.get_by_role("cell", name="news.example", exact=True)).to_be_visible()
-    expect(latest.get_by_text("Source: news.example")).not_to_be_visible()
-
-
 def test_figures_and_visits_are_saved_for_a_spreadsheet(page, window, user, visitor):
     link = user.create(tags=["spring"])
     visitor.follow(link["slug"], address=BERLIN, agent=CHROME)
@@ -321,60 +262,6 @@ def test_german_files_have_semicolons_and_german_names(browser, user, visitor):
     window.close()
 
 
-def test_long_german_names_and_headings_are_whole(browser, user, visitor):
-    link = user.create()
-    visitor.follow(link["slug"], address=GOOGLE, agent=CHROME)
-    user.wait_for_visits(link["id"], 1)
-    window = browser.open(locale="de-DE")
-    window.login(user.email)
-    window.goto(f"/links/{link['id']}?compare=1")
-    expect(window.page.get_by_role("button", name="Vereinigte Staaten", exact=True)).to_be_visible()
-    assert window.cut_off() == []
-    window.goto("/")
-    expect(window.page.get_by_role("columnheader", name="Eindeutige Besucher")).to_be_visible()
-    assert window.cut_off() == []
-    window.close()
-
-
-def test_a_website_without_a_name_is_not_direct(page, window, user, visitor):
-    link = user.create()
-    assert visitor.follow(link["slug"], Referer="https://news.example/today").status == 302
-    user.wait_for_visits(link["id"], 1)
-    window.goto(f"/links/{link['id']}")
-    sources = page.get_by_role("region", name="Sources")
-    expect(sources).to_contain_text("news.example")
-    sources.get_by_role("button", name="Source").click()
-    expect(sources).to_contain_text("Direct or another website")
-
-
-def test_hours_to_come_are_empty(page, window, user):
-    hours = 12 - datetime.datetime.now(datetime.UTC).hour  # to noon, in the zone whose name has the other sign
-    assert user.call("PATCH", "/api/auth/me", {"tz": f"Etc/GMT{-hours:+d}"}).status == 200
-    window.goto("/?range=today")
-    page.get_by_text("Show as table").click()
-    expect(page.locator(".as-table tbody tr").first.locator("td")).to_have_text(["0", "0", "0"])
-    expect(page.locator(".as-table tbody tr").last.locator("td")).to_have_text(["–", "–", "–"])
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save as CSV").click()
-    lines = pathlib.Path(download.value.path()).read_text().splitlines()
-    assert len(lines) in (14, 15) and lines[-1].endswith(",0,0,0"), "from midnight to noon, or the hour after"
-
-
-def test_the_first_minute_of_a_day_is_compared_with_as_much(page, window, user):
-    user.create()
-
-    def answer(route):
-        response = route.fetch()
-        totals = response.json()
-        totals["compared"].update({"from": "2026-11-24T23:00:00.000Z", "to": "2026-11-24T23:00:20.000Z"})
-        route.fulfill(response=response, json=totals)
-
-    page.route(re.compile(r"/api/stats/summary\?.*compare="), answer)
-    window.goto("/?range=today&compare=1")
-    expect(page.locator(".period")).to_have_text(re.compile("compared with 25 Nov 2026, 00:00"))
-    page.unroute_all(behavior="wait")
-
-
 def test_yesterday_is_a_whole_day_before_today(page, window, user):
     today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Berlin")).date()
     yesterday = today - datetime.timedelta(days=1)
@@ -404,35 +291,6 @@ def test_keys_choose_the_range_and_move_the_cursor_of_the_chart(page, window, us
     page.locator(".chart-plot").focus()
     page.keyboard.press("Home")
     expect(page.locator(".chart-cursor")).to_contain_text("Visits 0")
-
-
-def test_the_cursor_of_the_chart_stays_on_its_point_when_the_chart_is_drawn_again(page, window, user, visitor):
-    link = user.create()
-    visitor.follow(link["slug"], agent=CHROME)
-    user.wait_for_visits(link["id"], 1)
-    window.goto(f"/links/{link['id']}?range=7d")
-    window.settle()
-    cursor = page.locator(".chart-cursor")
-    page.locator(".chart-plot").focus()
-    page.keyboard.press("End")
-    expect(cursor).to_contain_text("Visits 1")
-    visitor.follow(link["slug"], agent=CHROME)
-    expect(cursor).to_contain_text("Visits 2")
-    page.keyboard.press("ArrowLeft")
-    expect(cursor).to_contain_text("Visits 0")
-    day = cursor.inner_text().partition(":")[0]
-    window.resize(700, 900)
-    page.keyboard.press("x")
-    expect(cursor).to_contain_text("previous period")
-    expect(cursor).to_contain_text(day)
-    # Another range that has the day too, at another place.
-    page.keyboard.press("t")
-    expect(page).to_have_url(re.compile(r"range=30d"))
-    window.settle()
-    expect(page.locator(".as-table tbody tr")).to_have_count(30)
-    expect(cursor).to_contain_text(day)
-    page.keyboard.press("ArrowRight")
-    expect(cursor).to_contain_text("Visits 2")
 
 
 def test_a_visit_appears_in_the_live_view(page, window, user, visitor):
