@@ -16,7 +16,7 @@ static const char tables_sql[] =
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
 
 /*
- * The janitor records in visit_log_reach when it drops a partition or deletes stray visits.
+ * The janitor records in visit_log_reach when it drops a partition or deletes visits.
  * Partitions that an operator dropped by hand are noticed when the oldest partition is younger than
  * the schema. Otherwise the log begins with the first click, whatever its day. No partition can be
  * dropped, created or detached while the transaction holds its lock.
@@ -24,7 +24,8 @@ static const char tables_sql[] =
 static const char days_of_log_sql[] =
 	"INSERT INTO rebuild_day SELECT greatest((SELECT since FROM visit_log_reach), "
 	"CASE WHEN oldest > (SELECT min(applied_at) AT TIME ZONE 'UTC' FROM schema_migrations)::date THEN oldest "
-	"ELSE '-infinity' END), detached FROM (SELECT (SELECT min(day) FROM visit_log_partition_days() AS day) AS oldest, "
+	"ELSE '-infinity' END), detached FROM (SELECT (SELECT min(to_date(right(relname, 8), 'YYYYMMDD')) FROM pg_inherits "
+	"JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = 'visit_log'::regclass AND relname ~ '^visit_log_[0-9]{8}$') AS oldest, "
 	"ARRAY(SELECT to_date(right(relname, 8), 'YYYYMMDD') FROM pg_class WHERE relname ~ '^visit_log_[0-9]{8}$' "
 	"AND relkind = 'r' AND NOT relispartition AND relnamespace = 'public'::regnamespace) AS detached) AS found";
 

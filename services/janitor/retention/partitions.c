@@ -1,93 +1,68 @@
 #include "services/janitor/retention/partitions.h"
 
 #include "services/janitor/retention/calendar.h"
-#include "services/janitor/retention/partition_store.h"
 
-/* Attempts to catch up with writers before the next run continues. */
-#define FINISH_ATTEMPTS 100
+#define TEXT_OF(number) TEXT_OF_VALUE(number)
+#define TEXT_OF_VALUE(number) #number
 
-static struct partition_store_window window_of(const struct run *run)
+static enum err set_lock_timeout(struct pg_conn *conn)
 {
+	return pg_conn_query(conn, "SET LOCAL lock_timeout = " TEXT_OF(PARTITIONS_LOCK_TIMEOUT_MS),
+	                     NULL, NULL);
+}
+
+/* One partition per transaction, so that its locks are held as briefly as possible. */
+static enum err make_next(const struct run *run, int64_t *changed)
+{
+	struct pg_params params = { 0 };
 	int32_t today = calendar_today(run);
-	return (struct partition_store_window){ .oldest = calendar_oldest_kept_day(run),
-		                                .today = today,
-		                                .newest = today + PARTITIONS_AHEAD_DAYS };
+	pg_params_day(&params, today);
+	pg_params_day(&params, today + PARTITIONS_AHEAD_DAYS);
+	enum err err = set_lock_timeout(run->conn);
+	if (err != OK)
+		return err;
+	return pg_conn_query_int(
+		run->conn,
+		"SELECT count(*) FILTER (WHERE visit_log_make_partition(day)) FROM ("
+		"SELECT each::date AS day FROM generate_series($1::date, $2::date, interval '1 day') AS each "
+		"WHERE to_regclass('visit_log_' || to_char(each, 'YYYYMMDD')) IS NULL "
+		"AND NOT EXISTS (SELECT FROM visit_log_default AS d WHERE d.day = each::date) "
+		"ORDER BY day LIMIT 1) AS missing",
+		&params, changed);
 }
 
-static enum err delete_expired_strays(const struct run *run, int64_t *changed)
+static enum err delete_expired_clicks(const struct run *run, int64_t *changed)
 {
-	return partition_store_delete_expired_strays(run->conn, calendar_oldest_kept_day(run),
-	                                             RUN_BATCH_ROWS, changed);
-}
-
-/*
- * One partition per transaction, so that its locks are held as briefly as possible. ERR_NOT_FOUND:
- * the strays have to be sorted first.
- */
-static enum err create(const struct run *run, int64_t *changed)
-{
-	struct partition_store_window window = window_of(run);
-	enum partition_store_outcome outcome = PARTITION_STORE_NONE_MISSING;
-	enum err err = partition_store_create(run->conn, &window, &outcome);
-	*changed = outcome == PARTITION_STORE_CREATED;
-	return err == OK && outcome == PARTITION_STORE_NEEDS_SORTING ? ERR_NOT_FOUND : err;
-}
-
-static enum err begin(const struct run *run, int64_t *changed)
-{
-	struct partition_store_window window = window_of(run);
-	*changed = 0;
-	return partition_store_sort_begin(run->conn, &window);
-}
-
-static enum err copy(const struct run *run, int64_t *changed)
-{
-	return partition_store_sort_copy(run->conn, RUN_BATCH_ROWS, changed);
-}
-
-static enum err catch_up(const struct run *run, int64_t *changed)
-{
-	return partition_store_sort_catch_up(run->conn, RUN_BATCH_ROWS, changed);
-}
-
-static enum err finish(const struct run *run, int64_t *changed)
-{
-	bool finished = false;
-	enum err err = partition_store_sort_finish(run->conn, RUN_BATCH_ROWS, &finished);
-	*changed = finished;
-	return err;
-}
-
-static enum err sort(struct run *run, int64_t *changed)
-{
-	int64_t finished = 0;
-	enum err err = run_batch(run, begin, changed);
-	if (err == OK)
-		err = run_batches(run, copy, changed);
-	for (int i = 0; err == OK && finished == 0; i++) {
-		if (i == FINISH_ATTEMPTS)
-			return ERR_LIMIT;
-		err = run_batches(run, catch_up, changed);
-		if (err == OK && run->is_interrupted)
-			return OK;
-		if (err == OK)
-			err = run_batch(run, finish, &finished);
-	}
-	return err;
+	struct pg_params params = { 0 };
+	pg_params_day(&params, calendar_oldest_kept_day(run));
+	pg_params_int(&params, RUN_BATCH_ROWS);
+	return pg_conn_query_int(
+		run->conn,
+		"WITH gone AS (DELETE FROM visit_log_default WHERE (day, event_id) IN ("
+		"SELECT day, event_id FROM visit_log_default WHERE day < $1::date "
+		"ORDER BY day, event_id LIMIT $2) RETURNING 1), "
+		"reach AS (UPDATE visit_log_reach SET since = $1::date WHERE EXISTS (SELECT FROM gone) "
+		"AND (since IS NULL OR since < $1::date)) SELECT count(*) FROM gone",
+		&params, changed);
 }
 
 enum err partitions_run(struct run *run, int64_t *changed)
 {
 	enum err err = calendar_check_skew(run);
 	if (err == OK)
-		err = run_batches(run, delete_expired_strays, changed);
+		err = run_batches(run, delete_expired_clicks, changed);
 	if (err == OK && !run->is_interrupted)
-		err = run_until_unchanged(run, create, changed);
-	if (err == ERR_NOT_FOUND) {
-		err = sort(run, changed);
-		if (err == OK && !run->is_interrupted)
-			err = run_until_unchanged(run, create, changed);
-	}
-	/* There are too many strays again already: the next run sorts them. */
-	return err == ERR_NOT_FOUND ? ERR_LIMIT : err;
+		err = run_until_unchanged(run, make_next, changed);
+	return err;
+}
+
+enum err partitions_drop_oldest(const struct run *run, int64_t *changed)
+{
+	struct pg_params params = { 0 };
+	pg_params_day(&params, calendar_oldest_kept_day(run));
+	enum err err = set_lock_timeout(run->conn);
+	if (err != OK)
+		return err;
+	return pg_conn_query_int(run->conn, "SELECT visit_log_drop_partition($1)::int", &params,
+	                         changed);
 }

@@ -1,7 +1,7 @@
 #include "services/janitor/retention/retention.h"
 
 #include "services/janitor/retention/calendar.h"
-#include "services/janitor/retention/partition_store.h"
+#include "services/janitor/retention/partitions.h"
 
 /* Runs a DELETE; *changed: rows deleted. */
 static enum err delete_rows(const struct run *run, const char *sql, const struct pg_params *params,
@@ -12,15 +12,6 @@ static enum err delete_rows(const struct run *run, const char *sql, const struct
 	if (err == OK)
 		*changed = pg_result_changed(rows);
 	pg_result_free(rows);
-	return err;
-}
-
-/* One partition per transaction, so that its locks are held as briefly as possible. */
-static enum err drop_oldest_partition(const struct run *run, int64_t *changed)
-{
-	bool dropped = false;
-	enum err err = partition_store_drop(run->conn, calendar_oldest_kept_day(run), &dropped);
-	*changed = dropped;
 	return err;
 }
 
@@ -186,7 +177,7 @@ enum err retention_run(struct run *run, int64_t *changed)
 {
 	enum err err = calendar_check_skew(run);
 	if (err == OK)
-		err = run_until_unchanged(run, drop_oldest_partition, changed);
+		err = run_until_unchanged(run, partitions_drop_oldest, changed);
 	if (err == OK && !run->is_interrupted)
 		err = delete_orphan_statistics(run, changed);
 	if (err == OK && !run->is_interrupted)

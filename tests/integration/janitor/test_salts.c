@@ -52,7 +52,7 @@ TEST_CASE(catches_up_after_days_without_a_janitor)
 	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_DAY);
 	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY + 30, JANITOR_FIXTURE_DAY + 32);
-	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), PARTITIONS_AHEAD_DAYS);
 }
 
 TEST_MAIN(.set_up = janitor_fixture_set_up, .tear_down = janitor_fixture_tear_down)

@@ -326,7 +326,7 @@ static void is_exact_while_consumers_count(void **state)
 /* Makes the schema a year old and drops the first of the three days, as retention does. */
 #define DROP_A_DAY                                                                                 \
 	"UPDATE schema_migrations SET applied_at = now() - interval '1 year';"                     \
-	"DO $$ BEGIN EXECUTE format('DROP TABLE %I', visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 2))); END $$;"
+	"DO $$ BEGIN EXECUTE format('DROP TABLE %I', 'visit_log_' || to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYYMMDD')); END $$;"
 
 static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
 {
@@ -347,20 +347,23 @@ static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
  * Counts a late visit of eight days ago, which retention then deletes from the default partition
  * without dropping a partition.
  */
-#define COUNT_STRAY_VISIT                                                                                                        \
+#define COUNT_LATE_VISIT                                                                                                         \
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "     \
 	"SELECT ((now() - interval '8 days') AT TIME ZONE 'UTC')::date, gen_random_uuid(), now() - interval '8 days', min(id), " \
 	"'rebuild', 302, 1500, false, true, 'Chrome' FROM links"
 
-static void keeps_counts_of_deleted_stray_visits(void **state)
+static void keeps_counts_of_deleted_late_visits(void **state)
 {
 	struct test_database *db = *state;
-	run(db, COUNT_STRAY_VISIT);
+	run(db, COUNT_LATE_VISIT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	int64_t hash = test_database_ask(db, aggregates_hash_sql);
 	assert_int_equal(
-		test_database_ask(db,
-	                          "SELECT visit_log_delete_expired_strays(current_date - 4, 100)"),
+		test_database_ask(
+			db,
+			"WITH gone AS (DELETE FROM visit_log_default WHERE day < current_date - 4 "
+			"RETURNING 1), reach AS (UPDATE visit_log_reach SET since = current_date - 4) "
+			"SELECT count(*) FROM gone"),
 		1);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	assert_int_equal(rebuild(db, 0, false), OK);
@@ -378,14 +381,15 @@ static void keeps_a_day_whose_partition_was_detached(void **state)
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, false), OK);
 	int64_t hash = test_database_ask(db, aggregates_hash_sql);
-	run(db, "DO $$ BEGIN EXECUTE format('ALTER TABLE visit_log DETACH PARTITION %I', "
-	        "visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 1))); END $$;");
+	run(db,
+	    "DO $$ BEGIN EXECUTE format('ALTER TABLE visit_log DETACH PARTITION %I', "
+	    "'visit_log_' || to_char((now() AT TIME ZONE 'UTC')::date - 1, 'YYYYMMDD')); END $$;");
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 	run(db,
 	    "DO $$ DECLARE day date := (now() AT TIME ZONE 'UTC')::date - 1; BEGIN "
 	    "EXECUTE format('ALTER TABLE visit_log ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', "
-	    "visit_log_partition_name(day), day, day + 1); END $$;");
+	    "'visit_log_' || to_char(day, 'YYYYMMDD'), day, day + 1); END $$;");
 }
 
 static void does_not_restore_purged_links(void **state)
@@ -435,7 +439,7 @@ int main(void)
 		AFTER_RESET(keeps_days_from_being_finished),
 		AFTER_RESET(is_exact_while_consumers_count),
 		AFTER_RESET(refuses_a_second_rebuild_at_the_same_time),
-		AFTER_RESET(keeps_counts_of_deleted_stray_visits),
+		AFTER_RESET(keeps_counts_of_deleted_late_visits),
 		AFTER_RESET(keeps_a_day_whose_partition_was_detached),
 		AFTER_RESET(does_not_restore_purged_links),
 		AFTER_RESET(keeps_roll_ups_of_days_that_retention_dropped),
