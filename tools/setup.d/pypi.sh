@@ -38,6 +38,11 @@ compose_install() {
 		"the test of compose.yaml will be skipped. Later: tools/setup images"
 }
 
+# tools/lint/migrations runs it.
+squawk_install() {
+	pypi_install squawk tools/lint/requirements.txt squawk "the check of migrations will be skipped. Later: tools/setup"
+}
+
 # tests/integration/links-api/test_traces.py reads spans with it.
 otlp_install() {
 	pypi_install opentelemetry-proto tests/integration/links-api/traces/requirements.txt "OpenTelemetry's messages" \
