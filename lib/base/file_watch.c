@@ -27,7 +27,6 @@ struct file_watch {
 	struct watched files[FILE_WATCH_FILES_MAX];
 	size_t count;
 	int64_t interval_ms;
-	struct metric *read_total;
 	struct metric *broken;
 
 	struct thread *thread;
@@ -56,7 +55,7 @@ static bool stamps_equal(const struct stamp *a, const struct stamp *b)
 	       times_equal(a->modified, b->modified) && times_equal(a->changed, b->changed);
 }
 
-static void poll_file(struct file_watch *watch, struct watched *w)
+static void poll_file(struct watched *w)
 {
 	const struct stamp now = stat_file(w->file.path);
 	bool is_unchanged = stamps_equal(&now, &w->seen);
@@ -65,15 +64,13 @@ static void poll_file(struct file_watch *watch, struct watched *w)
 		return;
 	w->loaded = now;
 	w->broken = w->file.reread(w->file.ctx) != OK;
-	if (!w->broken)
-		metrics_add(watch->read_total, 1);
 }
 
 static void poll_all(struct file_watch *watch)
 {
 	int64_t broken = 0;
 	for (size_t i = 0; i < watch->count; i++) {
-		poll_file(watch, &watch->files[i]);
+		poll_file(&watch->files[i]);
 		broken += watch->files[i].broken;
 	}
 	metrics_set(watch->broken, broken);
@@ -96,7 +93,6 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 		watch->files[i].loaded = watch->files[i].seen = stat_file(config->files[i].path);
 	}
 	watch->thread = thread_new();
-	watch->read_total = config->read_total;
 	watch->broken = config->broken;
 	return watch;
 }

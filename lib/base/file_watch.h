@@ -36,7 +36,6 @@ struct file_watch_config {
 	const struct file_watch_file *files;
 	size_t count; /* at most FILE_WATCH_FILES_MAX */
 	int64_t interval_ms;
-	struct metric *read_total; /* counter: successful reloads; may be NULL */
 	struct metric *broken; /* gauge: files whose current content cannot be used; may be NULL */
 };
 

@@ -191,8 +191,6 @@ static struct file_watch *watch_files(struct host_guard *guard)
 		.files = files,
 		.count = ARRAY_SIZE(files),
 		.interval_ms = guard->config.interval_ms,
-		.read_total = metrics_counter(metrics, "waymark_host_files_read_total",
-	                                      "Successful reloads of a host list file.", NULL),
 		.broken = metrics_gauge(metrics, "waymark_host_files_broken",
 	                                "Host list files whose current content cannot be used.",
 	                                NULL),

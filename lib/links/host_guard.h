@@ -8,7 +8,7 @@
  * intervals. If a source cannot be read, its last content stays in effect. Checks do not wait for a
  * rebuild.
  *
- * Metrics: waymark_host_rules, waymark_host_files_read_total, waymark_host_files_broken and
+ * Metrics: waymark_host_rules, waymark_host_files_broken and
  * waymark_blocked_hosts_age_seconds (time since the last successful check of the table).
  *
  * Safe from any thread.

@@ -16,10 +16,6 @@ enum cause { UNREACHABLE, NOT_ANNOUNCED, OTHER_SERVER, OLD_GENERATION, NO_NEW_HE
 
 static const char *const cause_names[CAUSES] = { "unreachable", "not_announced", "other_server",
 	                                         "old_generation", "no_heartbeat" };
-static const char *const cause_labels[CAUSES] = {
-	"reason=\"unreachable\"",    "reason=\"not_announced\"", "reason=\"other_server\"",
-	"reason=\"old_generation\"", "reason=\"no_heartbeat\"",
-};
 
 struct link_cache_validity {
 	struct link_cache_validity_config config;
@@ -45,8 +41,6 @@ struct link_cache_validity {
 	int64_t renewed_us;   /* when the connections were last renewed */
 	bool is_invalid;
 	int64_t first_heartbeat; /* first one seen since it became invalid, or NO_HEARTBEAT */
-
-	struct metric *invalidations[CAUSES];
 };
 
 /* --- published state --- */
@@ -100,7 +94,6 @@ static void invalidate(struct link_cache_validity *t, enum cause why)
 	if (t->is_invalid)
 		return;
 	t->is_invalid = true;
-	metrics_add(t->invalidations[why], 1);
 	log_warning(t->config.log, "link_cache_invalid", LOG_TEXT("reason", cause_names[why]));
 }
 
@@ -219,10 +212,6 @@ static void register_metrics(struct link_cache_validity *t, struct metrics *metr
 {
 	if (!metrics)
 		return;
-	for (size_t i = 0; i < CAUSES; i++)
-		t->invalidations[i] = metrics_counter(
-			metrics, "waymark_link_cache_invalidations_total",
-			"Times that the links in Redis became invalid", cause_labels[i]);
 	metrics_gauge_callback(metrics, "waymark_link_cache_valid",
 	                       "1 while the links in Redis are valid", NULL, is_valid, t);
 	metrics_gauge_callback(metrics, "waymark_link_cache_generation",

@@ -46,8 +46,6 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 
 /* The metrics waymark_janitor_* of one task, with the label task. */
 struct task_metrics {
-	struct metric *runs;
-	struct metric *skips;
 	struct metric *failures;
 	struct metric *rows;
 	struct metric *last_success;
@@ -68,7 +66,7 @@ struct schedule {
 	struct schedule_config config;
 	size_t count;
 	struct task tasks[SCHEDULE_TASKS_MAX];
-	struct retention_metrics retention_metrics;
+	struct metric *audit_log_dropped;
 	struct scheduled_task scheduled[SCHEDULE_TASKS_MAX];
 };
 
@@ -76,15 +74,6 @@ struct schedule {
 static void register_metrics(struct metrics *metrics, const struct task *tasks, size_t count,
                              struct task_metrics *out)
 {
-	for (size_t i = 0; i < count; i++)
-		out[i].runs = metrics_counter(
-			metrics, "waymark_janitor_runs_total",
-			"Runs of the task by this janitor, successful or not.", tasks[i].labels);
-	for (size_t i = 0; i < count; i++)
-		out[i].skips = metrics_counter(
-			metrics, "waymark_janitor_skips_total",
-			"Runs skipped, because another janitor is running or has just run the task.",
-			tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].failures = metrics_counter(
 			metrics, "waymark_janitor_failures_total",
@@ -120,16 +109,12 @@ static void count_run(const struct task_metrics *metrics, enum task_outcome outc
 	metrics_add(metrics->rows, rows);
 	switch (outcome) {
 	case TASK_DONE:
-		metrics_add(metrics->runs, 1);
 		metrics_set(metrics->last_success, started_at_us / CLOCK_US_PER_S);
 		break;
-	case TASK_SKIPPED:
-		metrics_add(metrics->skips, 1);
-		break;
 	case TASK_FAILED:
-		metrics_add(metrics->runs, 1);
 		metrics_add(metrics->failures, 1);
 		break;
+	case TASK_SKIPPED:
 	case TASK_UNREACHABLE:
 		break;
 	}
@@ -169,7 +154,10 @@ struct schedule *schedule_new(const struct schedule_config *config)
 	format_holder(holder, sizeof(holder));
 	s->count = fill_tasks(config->config, s->tasks);
 	register_metrics(config->metrics, s->tasks, s->count, metrics);
-	retention_register_metrics(config->metrics, &s->retention_metrics);
+	s->audit_log_dropped = metrics_counter(
+		config->metrics, "waymark_audit_log_dropped_total",
+		"Entries deleted before AUDIT_LOG_KEEP_DAYS, because of AUDIT_LOG_ENTRIES_MAX.",
+		NULL);
 	for (size_t i = 0; i < s->count; i++) {
 		prepare(&s->scheduled[i], s, &s->tasks[i], holder);
 		s->scheduled[i].metrics = metrics[i];
@@ -243,7 +231,7 @@ static enum task_outcome run_locked(struct scheduled_task *st, struct pg_conn *c
 		.lock = &st->lock,
 		.at_least_ms = keeps_lock ? task_at_least_s(times) * 1000 : 0,
 		.at_most_ms = times->at_most_s * 1000,
-		.retention_metrics = &st->schedule->retention_metrics,
+		.audit_log_dropped = st->schedule->audit_log_dropped,
 	};
 	enum err err = acquire(st, &run, wait_ms);
 	if (err == ERR_CONFLICT)

@@ -97,11 +97,6 @@ static double memory_bytes(void *ctx)
 	return (double)memory_cache_usage(ctx).bytes;
 }
 
-static double memory_entries(void *ctx)
-{
-	return (double)memory_cache_usage(ctx).entries;
-}
-
 static double memory_evictions(void *ctx)
 {
 	return (double)memory_cache_usage(ctx).evictions;
@@ -113,8 +108,6 @@ static void create_lookup(struct redirector *r)
 	                             r->config->memory_ttl_ms * CLOCK_US_PER_MS);
 	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory of cached links.",
 	                       NULL, memory_bytes, r->memory);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries",
-	                       "Links cached in memory.", NULL, memory_entries, r->memory);
 	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total",
 	                         "Links evicted from memory.", NULL, memory_evictions, r->memory);
 	r->changes = recent_changes_new();

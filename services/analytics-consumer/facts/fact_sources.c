@@ -35,14 +35,11 @@ static struct file_watch *watch_files(struct fact_sources *sources,
 	struct file_watch_config watch = { .files = files,
 		                           .count = sources->owns_geoip ? 2 : 1,
 		                           .interval_ms = config->check_ms };
-	if (config->metrics) {
-		watch.read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
-		                                   "Reloads of GEOIP_DB and UA_REGEXES", NULL);
+	if (config->metrics)
 		watch.broken = metrics_gauge(
 			config->metrics, "waymark_fact_files_broken",
 			"Files among GEOIP_DB and UA_REGEXES whose current content cannot be used",
 			NULL);
-	}
 	return file_watch_new(&watch);
 }
 

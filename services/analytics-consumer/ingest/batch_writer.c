@@ -21,7 +21,6 @@ struct batch_writer {
 	struct offsets unacked; /* of the last batch whose visits were handed to Kafka */
 	struct thread *thread;  /* NULL when no batch is being written */
 	enum err result;        /* owned by the thread until is_over */
-	int64_t published_seen;
 	_Atomic bool is_over;
 	_Atomic bool retries_cancelled;
 	_Atomic bool is_refused;
@@ -59,9 +58,6 @@ static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
 static enum err await_acks(struct batch_writer *w, int64_t timeout_ms)
 {
 	enum err err = visit_publisher_flush(w->config.publisher, timeout_ms);
-	int64_t acked = visit_publisher_acked(w->config.publisher);
-	metrics_add(w->config.metrics->visits_published, acked - w->published_seen);
-	w->published_seen = acked;
 	if (err == ERR_INTERNAL) {
 		log_error(w->config.log, "visits_refused");
 		(void)pause_before_retry(w, REFUSED_PAUSE_MS);
@@ -173,7 +169,6 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 	metrics_observe(metrics->batch_seconds,
 	                (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
 	metrics_observe(metrics->batch_events, (double)w->batch.records);
-	metrics_set(metrics->last_counted, now_us / CLOCK_US_PER_S);
 	note_visits(w, now_us);
 	if (sums.poisoned > 0)
 		log_warning(w->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));

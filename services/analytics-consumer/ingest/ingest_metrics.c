@@ -41,11 +41,6 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	out->batches_retried =
 		metrics_counter(metrics, "waymark_batches_retried_total",
 	                        "Failed attempts to store a batch that were retried", NULL);
-	out->visits_published =
-		metrics_counter(metrics, "waymark_visits_published_total",
-	                        "Visits that Kafka acknowledged, repeated ones included", NULL);
-	out->last_counted = metrics_gauge(metrics, "waymark_last_counted_timestamp_seconds",
-	                                  "Time of the last stored batch", NULL);
 	out->partitions.sum = metrics_gauge(metrics, "waymark_partitions_assigned",
 	                                    "Partitions assigned to this process", NULL);
 	out->halted.sum = metrics_gauge(

@@ -26,8 +26,6 @@ struct ingest_metrics {
 	struct metric *delay_seconds;
 	struct metric *batches_fenced;
 	struct metric *batches_retried;
-	struct metric *visits_published;
-	struct metric *last_counted;
 	struct ingest_gauge partitions;
 	struct ingest_gauge halted;
 };

@@ -37,7 +37,6 @@ struct purge_consumer {
 	size_t records;   /* read since the offset was stored */
 	int64_t since_us; /* steady; when the first of slugs was read, or when the offset was stored
 	                   */
-	struct metric *purges;
 	struct metric *rows;
 	struct metric *lag;
 
@@ -209,7 +208,6 @@ static void apply_with_retries(struct purge_consumer *c)
 		rejoin(c);
 		return;
 	}
-	metrics_add(c->purges, c->slugs.count);
 	offsets_mark_stored(&c->offsets);
 	offsets_mark_published(&c->offsets);
 	begin_batch(c);
@@ -264,10 +262,6 @@ static void register_metrics(struct purge_consumer *c, struct metrics *metrics)
 {
 	if (!metrics)
 		return;
-	c->purges = metrics_counter(
-		metrics, "waymark_purges_applied_total",
-		"Purge records of waymark.links.v1 that were applied, repeated ones included",
-		NULL);
 	c->rows = metrics_counter(metrics, "waymark_purged_rows_total",
 	                          "Rows of statistics and roll-ups deleted after purges", NULL);
 	c->lag = metrics_gauge(

@@ -79,8 +79,3 @@ enum err visit_publisher_flush(struct visit_publisher *publisher, int64_t timeou
 	publisher->failures_reported = failures;
 	return ERR_INTERNAL;
 }
-
-int64_t visit_publisher_acked(const struct visit_publisher *publisher)
-{
-	return (int64_t)atomic_load(&publisher->delivery.acked);
-}

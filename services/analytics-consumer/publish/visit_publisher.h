@@ -56,7 +56,4 @@ enum err visit_publisher_send(struct visit_publisher *publisher, const struct vi
  */
 enum err visit_publisher_flush(struct visit_publisher *publisher, int64_t timeout_ms) MUST_CHECK;
 
-/* The number of visits acknowledged so far. */
-int64_t visit_publisher_acked(const struct visit_publisher *publisher);
-
 #endif

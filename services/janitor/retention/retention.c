@@ -71,8 +71,8 @@ static enum err delete_audit_log_excess(const struct run *run, int64_t *changed)
 		"DELETE FROM audit_log WHERE id = ANY (ARRAY(SELECT id FROM audit_log "
 		"WHERE id <= (SELECT max(id) FROM audit_log) - $1 ORDER BY id LIMIT $2))",
 		&params, changed);
-	if (err == OK && run->retention_metrics)
-		metrics_add(run->retention_metrics->audit_log_dropped, *changed);
+	if (err == OK)
+		metrics_add(run->audit_log_dropped, *changed);
 	return err;
 }
 
@@ -84,40 +84,6 @@ static enum err limit_audit_log(struct run *run, int64_t *changed)
 	if (err == OK && !run->is_interrupted && run->config->audit_log_entries_max > 0)
 		err = run_batches(run, delete_audit_log_excess, changed);
 	return err;
-}
-
-/* Entries: the span of the ids, because counting them reads the whole table. */
-static enum err measure_audit_log(const struct run *run)
-{
-	struct pg_result *rows = NULL;
-	if (!run->retention_metrics)
-		return OK;
-	enum err err = pg_conn_query(run->conn,
-	                             "SELECT COALESCE(max(id) - min(id) + 1, 0), "
-	                             "pg_total_relation_size('audit_log') FROM audit_log",
-	                             NULL, &rows);
-	if (err == OK) {
-		metrics_set(run->retention_metrics->audit_log_entries, pg_result_int(rows, 0, 0));
-		metrics_set(run->retention_metrics->audit_log_bytes, pg_result_int(rows, 0, 1));
-	}
-	pg_result_free(rows);
-	return err;
-}
-
-void retention_register_metrics(struct metrics *metrics, struct retention_metrics *out)
-{
-	out->audit_log_entries = metrics_gauge(
-		metrics, "waymark_audit_log_entries",
-		"Entries of the audit log after this janitor's last retention run; 0 = none yet.",
-		NULL);
-	out->audit_log_bytes = metrics_gauge(
-		metrics, "waymark_audit_log_bytes",
-		"Size of the audit log with indexes after that run, including reusable space.",
-		NULL);
-	out->audit_log_dropped = metrics_counter(
-		metrics, "waymark_audit_log_dropped_total",
-		"Entries deleted before AUDIT_LOG_KEEP_DAYS, because of AUDIT_LOG_ENTRIES_MAX.",
-		NULL);
 }
 
 /*
@@ -182,8 +148,6 @@ enum err retention_run(struct run *run, int64_t *changed)
 		err = delete_orphan_statistics(run, changed);
 	if (err == OK && !run->is_interrupted)
 		err = limit_audit_log(run, changed);
-	if (err == OK && !run->is_interrupted)
-		err = measure_audit_log(run);
 	if (err == OK && !run->is_interrupted)
 		err = run_batches(run, delete_idempotency_keys, changed);
 	if (err == OK && !run->is_interrupted)

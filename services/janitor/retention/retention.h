@@ -18,17 +18,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_RETENTION_H
 
-#include "lib/base/metrics.h"
 #include "services/janitor/tasks/run.h"
-
-/* The audit log after the last run of this janitor. */
-struct retention_metrics {
-	struct metric *audit_log_entries;
-	struct metric *audit_log_bytes;
-	struct metric *audit_log_dropped;
-};
-
-void retention_register_metrics(struct metrics *metrics, struct retention_metrics *out);
 
 /*
  * *changed: partitions dropped and rows deleted. ERR_LIMIT: a reader or writer holds visit_log for

@@ -27,7 +27,7 @@
 /* A shorter lock could expire before the next batch extends it. */
 #define RUN_AT_MOST_MS_MIN 1000
 
-struct retention_metrics;
+struct metric;
 
 struct run {
 	const struct config *config;
@@ -42,7 +42,8 @@ struct run {
 	int64_t extend_at_us; /* steady; set by run_start */
 	bool is_interrupted;  /* a shutdown was requested before the work was done */
 	void *ctx;            /* for the batch function; set by run_batch_with_ctx */
-	const struct retention_metrics *retention_metrics; /* of retention_run; NULL = none */
+	/* Of retention_run: entries deleted because of AUDIT_LOG_ENTRIES_MAX. NULL: not counted. */
+	struct metric *audit_log_dropped;
 };
 
 /*

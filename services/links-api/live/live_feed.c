@@ -52,7 +52,7 @@ struct live_feed {
 	struct live_position begin;    /* the first one */
 	int32_t partitions, partitions_at_end;
 	uint64_t generation; /* rises when visits may be missing */
-	struct metric *open_streams, *sent, *resets;
+	struct metric *open_streams, *resets;
 };
 
 /* --- the ring and its positions, with the lock --- */
@@ -149,7 +149,6 @@ static void add_visit_event(struct live_stream *s, struct live_visit *visit, str
 	strbuf_add_text(out, "event: visit\nid: ");
 	live_position_add_text(&s->position, out);
 	strbuf_add_format(out, "\ndata: %s\n\n", live_visits_json(s->feed->visits, visit));
-	metrics_add(s->feed->sent, 1);
 }
 
 /* An id without data moves the position of the client and shows that the connection is alive. */
@@ -442,8 +441,6 @@ struct live_feed *live_feed_start(const struct live_feed_config *config)
 	reset(feed);
 	feed->open_streams = metrics_gauge(config->metrics, "waymark_live_streams",
 	                                   "Open streams of visits (GET /api/live).", NULL);
-	feed->sent = metrics_counter(config->metrics, "waymark_live_visits_sent_total",
-	                             "Visits sent to streams.", NULL);
 	feed->resets = metrics_counter(config->metrics, "waymark_live_resets_total",
 	                               "Reset events: visits may be missing from a stream.", NULL);
 	feed->thread = thread_new();

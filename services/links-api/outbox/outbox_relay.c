@@ -36,7 +36,6 @@ struct outbox_relay {
 
 	struct metric *waiting;
 	struct metric *low_priority;
-	struct metric *uncached;
 };
 
 static int64_t steady_us(const struct outbox_relay *relay)
@@ -104,7 +103,6 @@ static void read_lag(struct outbox_relay *relay)
 		return;
 	metrics_set(relay->waiting, lag.unpublished);
 	metrics_set(relay->low_priority, lag.low_priority);
-	metrics_set(relay->uncached, lag.uncached);
 	atomic_store(&relay->oldest_us, lag.oldest_us);
 }
 
@@ -175,8 +173,6 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 		metrics, "waymark_outbox_low_priority_rows",
 		"Low-priority link events (expiries and purges) that are not published yet, at most",
 		NULL);
-	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
-	                                "Link events that are not applied to Redis yet", NULL);
 	metrics_gauge_callback(metrics, "waymark_outbox_relay_active",
 	                       "1 in the instance whose relay is active", NULL, is_active_value,
 	                       relay);

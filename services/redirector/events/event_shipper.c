@@ -107,7 +107,7 @@ static double fullest_shard(void *ctx)
 	return (double)max / (double)shipper->shard_bytes_max;
 }
 
-static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
+static void register_metrics(struct event_shipper *shipper, struct metrics *m)
 {
 	shipper->accepted_total = metrics_counter(
 		m, "waymark_events_accepted_total",
@@ -126,9 +126,6 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m, s
 		NULL);
 	shipper->journal_bytes =
 		metrics_gauge(m, "waymark_journal_bytes", "Size of the journal files.", NULL);
-	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes",
-	                          "Size of the journal beyond which events are dropped.", NULL),
-	            (int64_t)bytes_max);
 	metrics_gauge_callback(
 		m, "waymark_journal_fullest_ratio",
 		"Fill level of the fullest journal shard; events of its links are dropped at 1.",
@@ -315,7 +312,7 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 		return creation.result;
 	}
 	create_shards(shipper, config);
-	register_metrics(shipper, config->metrics, config->bytes_max);
+	register_metrics(shipper, config->metrics);
 	thread_spawn(&shipper->thread, "event-shipper", run, shipper);
 	*out = shipper;
 	return OK;

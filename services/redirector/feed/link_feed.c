@@ -33,10 +33,8 @@ struct link_feed {
 	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis
 	                            reachable */
 	struct metric *events;
-	struct metric *malformed;
 	struct metric *resets;
 	struct metric *repairs;
-	struct metric *repairs_dropped;
 };
 
 struct repair {
@@ -59,7 +57,6 @@ static void queue_repair(struct link_feed *feed, const struct link_entry *entry)
 	*repair = (struct repair){ .feed = feed, .entry = *entry };
 	if (worker_pool_submit(feed->repairers, repair_redis, repair) == OK)
 		return;
-	metrics_add(feed->repairs_dropped, 1);
 	free(repair);
 }
 
@@ -80,7 +77,6 @@ static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 /* Perhaps from a newer version of links-api: the link has to be read from a store again. */
 static void handle_malformed(struct link_feed *feed, const struct kafka_message *message)
 {
-	metrics_add(feed->malformed, 1);
 	if (!slug_is_valid(message->key, message->key_len))
 		return;
 	slug_bloom_filter_add(feed->config.filter, message->key, message->key_len);
@@ -102,10 +98,8 @@ static void require_epoch(struct link_feed *feed, const struct watermark *waterm
 static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct watermark watermark;
-	if (watermark_decode(message->value, message->value_len, &watermark) != OK) {
-		metrics_add(feed->malformed, 1);
+	if (watermark_decode(message->value, message->value_len, &watermark) != OK)
 		return;
-	}
 	corrected_clock_learn(feed->config.corrected, watermark.as_of_us);
 	require_epoch(feed, &watermark);
 	for (int32_t p = 0; p < watermark.partitions; p++)
@@ -262,9 +256,6 @@ static void register_metrics(struct link_feed *feed)
 	struct metrics *m = feed->config.metrics;
 	feed->events = metrics_counter(m, "waymark_feed_events_total",
 	                               "Link events read from the feed.", NULL);
-	feed->malformed = metrics_counter(
-		m, "waymark_feed_malformed_total",
-		"Records of the feed that are neither link events nor watermarks.", NULL);
 	feed->resets = metrics_counter(
 		m, "waymark_feed_resets_total",
 		"Times that the feed lost its position and may have missed events.", NULL);
@@ -272,9 +263,6 @@ static void register_metrics(struct link_feed *feed)
 		m, "waymark_feed_repairs_total",
 		"Changes written to Redis because a late fill by this process may have overwritten them.",
 		NULL);
-	feed->repairs_dropped =
-		metrics_counter(m, "waymark_feed_repairs_dropped_total",
-	                        "Such writes that were skipped because the queue was full.", NULL);
 	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
 	                       "Age of the watermark: how far the feed of link events lags.", NULL,
 	                       lag_seconds, feed->config.watermark);

@@ -149,11 +149,6 @@ static double count_value(void *ctx)
 	return (double)slug_bloom_filter_count(ctx);
 }
 
-static double bytes_value(void *ctx)
-{
-	return (double)slug_bloom_filter_bytes(ctx);
-}
-
 struct bloom_filter_loader *bloom_filter_loader_start(
 	const struct bloom_filter_loader_config *config)
 {
@@ -171,8 +166,6 @@ struct bloom_filter_loader *bloom_filter_loader_start(
 		NULL, is_overfull_value, config->filter);
 	metrics_gauge_callback(m, "waymark_slug_bloom_filter_slugs", "Slugs in the Bloom filter.",
 	                       NULL, count_value, config->filter);
-	metrics_gauge_callback(m, "waymark_slug_bloom_filter_bytes", "Memory of the Bloom filter.",
-	                       NULL, bytes_value, config->filter);
 	thread_start(loader->thread, "bloom-loader", load, loader);
 	return loader;
 }

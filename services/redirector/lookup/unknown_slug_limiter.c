@@ -29,22 +29,12 @@ struct unknown_slug_limiter {
 	struct metric *timed_out;
 };
 
-static size_t count(struct unknown_slug_limiter *limiter)
+bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter)
 {
 	pthread_mutex_lock(&limiter->lock);
 	size_t waiting = limiter->count;
 	pthread_mutex_unlock(&limiter->lock);
-	return waiting;
-}
-
-static double count_waiting(void *ctx)
-{
-	return (double)count(ctx);
-}
-
-bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter)
-{
-	return count(limiter) > 0;
+	return waiting > 0;
 }
 
 struct unknown_slug_limiter *unknown_slug_limiter_new(
@@ -62,9 +52,6 @@ struct unknown_slug_limiter *unknown_slug_limiter_new(
 	limiter->timed_out = metrics_counter(
 		config->metrics, "waymark_unknown_slugs_timed_out_total",
 		"Lookups whose wait for the watermark timed out or was undecided.", NULL);
-	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting",
-	                       "Lookups that wait for the watermark.", NULL, count_waiting,
-	                       limiter);
 	return limiter;
 }
 
