@@ -49,7 +49,7 @@ def redirectors(request):
 
 @pytest.fixture(scope="session")
 def secure():
-    """One stack with TLS, passwords and minimal rights for test_secure.py."""
+    """One stack with TLS, passwords and minimal rights for test_secure.py and test_limits.py."""
     from secure_harness import SecureStack
 
     stack = SecureStack()
