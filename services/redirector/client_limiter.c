@@ -1,44 +1,31 @@
 #include "services/redirector/client_limiter.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clock.h"
+#include "lib/base/limiter.h"
 #include "lib/base/mem.h"
-#include "services/redirector/cache/slug_hash.h"
 
-#define WINDOW_US (60 * CLOCK_US_PER_S)
-#define SETS 4096
-#define WAYS 4
 #define NETWORKS_MAX 2
-#define SITE_FACTOR 4 /* what an IPv6 /48 may do more than a /64 */
+/* What an IPv6 /48 may do more than a /64. */
+#define SITE_FACTOR 4
 
-struct client {
-	uint64_t hash; /* a keyed hash; 0: empty */
-	int64_t window_us;
-	int64_t misses;
-};
-
-/* What an address counts as. */
+/* What an address counts as: its first len bytes. */
 struct network {
-	uint64_t hash;
-	int64_t limit; /* per minute */
+	size_t len;
+	struct limiter_rule rule;
 };
 
 struct client_limiter {
 	int64_t per_minute;
-	struct slug_hash_key key;
-	pthread_mutex_t lock;
-	struct client clients[SETS][WAYS];
+	struct limiter *misses;
 };
 
-struct client_limiter *client_limiter_new(int64_t per_minute)
+struct client_limiter *client_limiter_new(int64_t per_minute, const struct clock *clock)
 {
 	struct client_limiter *limiter = mem_zero(sizeof(*limiter));
 	limiter->per_minute = per_minute;
-	slug_hash_key_generate(&limiter->key);
-	pthread_mutex_init(&limiter->lock, NULL);
+	limiter->misses = limiter_new(clock);
 	return limiter;
 }
 
@@ -46,14 +33,13 @@ void client_limiter_free(struct client_limiter *limiter)
 {
 	if (!limiter)
 		return;
-	pthread_mutex_destroy(&limiter->lock);
+	limiter_free(limiter->misses);
 	free(limiter);
 }
 
-static uint64_t hash_of(const struct client_limiter *limiter, const struct client_ip *ip,
-                        size_t bytes)
+static struct network network_of(const struct client_limiter *limiter, size_t len, int64_t factor)
 {
-	return slug_hash(&limiter->key, (const char *)ip->bytes, bytes) | 1;
+	return (struct network){ len, { factor * limiter->per_minute, 60 * CLOCK_US_PER_S } };
 }
 
 /* IPv4 is stored v4-mapped: ::ffff:a.b.c.d. Returns the number of networks. */
@@ -63,75 +49,29 @@ static size_t networks_of(const struct client_limiter *limiter, const struct cli
 	static const uint8_t mapped[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 	if (limiter->per_minute == 0 || !ip->known)
 		return 0;
-	if (memcmp(ip->bytes, mapped, sizeof(mapped)) == 0) {
-		out[0] = (struct network){ hash_of(limiter, ip, 16), limiter->per_minute };
-		return 1;
-	}
-	out[0] = (struct network){ hash_of(limiter, ip, 8), limiter->per_minute };
-	out[1] = (struct network){ hash_of(limiter, ip, 6), SITE_FACTOR * limiter->per_minute };
-	return 2;
+	bool is_ipv4 = memcmp(ip->bytes, mapped, sizeof(mapped)) == 0;
+	out[0] = network_of(limiter, is_ipv4 ? 16 : 8, 1);
+	out[1] = network_of(limiter, 6, SITE_FACTOR);
+	return is_ipv4 ? 1 : 2;
 }
 
-static struct client *set_of(struct client_limiter *limiter, uint64_t hash)
-{
-	return limiter->clients[(hash >> 1) % SETS];
-}
-
-/* The client's entry if its window is still open, or NULL. */
-static struct client *find(struct client *set, uint64_t hash, int64_t now_us)
-{
-	for (size_t i = 0; i < WAYS; i++) {
-		if (set[i].hash == hash && set[i].window_us + WINDOW_US > now_us)
-			return &set[i];
-	}
-	return NULL;
-}
-
-static struct client *replace_oldest(struct client *set, uint64_t hash, int64_t now_us)
-{
-	struct client *oldest = &set[0];
-	for (size_t i = 0; i < WAYS; i++) {
-		if (set[i].hash == 0 || set[i].hash == hash) {
-			oldest = &set[i];
-			break;
-		}
-		if (set[i].window_us < oldest->window_us)
-			oldest = &set[i];
-	}
-	*oldest = (struct client){ .hash = hash, .window_us = now_us };
-	return oldest;
-}
-
-void client_limiter_record_miss(struct client_limiter *limiter, const struct client_ip *ip,
-                                int64_t now_us)
+void client_limiter_record_miss(struct client_limiter *limiter, const struct client_ip *ip)
 {
 	struct network networks[NETWORKS_MAX];
 	size_t count = networks_of(limiter, ip, networks);
-	pthread_mutex_lock(&limiter->lock);
-	for (size_t i = 0; i < count; i++) {
-		struct client *set = set_of(limiter, networks[i].hash);
-		struct client *client = find(set, networks[i].hash, now_us);
-		if (!client)
-			client = replace_oldest(set, networks[i].hash, now_us);
-		client->misses++;
-	}
-	pthread_mutex_unlock(&limiter->lock);
+	for (size_t i = 0; i < count; i++)
+		limiter_add(limiter->misses, ip->bytes, networks[i].len, &networks[i].rule, 1);
 }
 
-int64_t client_limiter_retry_after_s(struct client_limiter *limiter, const struct client_ip *ip,
-                                     int64_t now_us)
+int64_t client_limiter_retry_after_s(struct client_limiter *limiter, const struct client_ip *ip)
 {
 	struct network networks[NETWORKS_MAX];
 	size_t count = networks_of(limiter, ip, networks);
-	int64_t wait_us = 0;
-	pthread_mutex_lock(&limiter->lock);
+	int64_t longest_us = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct client *client =
-			find(set_of(limiter, networks[i].hash), networks[i].hash, now_us);
-		if (client && client->misses >= networks[i].limit &&
-		    client->window_us + WINDOW_US - now_us > wait_us)
-			wait_us = client->window_us + WINDOW_US - now_us;
+		int64_t owed_us = limiter_owed_us(limiter->misses, ip->bytes, networks[i].len);
+		int64_t wait_us = limiter_wait_us(&networks[i].rule, owed_us);
+		longest_us = wait_us > longest_us ? wait_us : longest_us;
 	}
-	pthread_mutex_unlock(&limiter->lock);
-	return (wait_us + CLOCK_US_PER_S - 1) / CLOCK_US_PER_S;
+	return (longest_us + CLOCK_US_PER_S - 1) / CLOCK_US_PER_S;
 }

@@ -199,8 +199,7 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
 static int64_t retry_after_s(struct redirect *redirect, struct http_exchange *x)
 {
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-	return client_limiter_retry_after_s(redirect->config.client_limiter, &visitor,
-	                                    clock_steady_us(redirect->config.clock));
+	return client_limiter_retry_after_s(redirect->config.client_limiter, &visitor);
 }
 
 static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
@@ -211,8 +210,7 @@ static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
 		return;
 	}
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-	client_limiter_record_miss(redirect->config.client_limiter, &visitor,
-	                           clock_steady_us(redirect->config.clock));
+	client_limiter_record_miss(redirect->config.client_limiter, &visitor);
 	respond(redirect, x, ERR_NOT_FOUND, NULL);
 }
 

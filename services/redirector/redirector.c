@@ -229,7 +229,7 @@ static enum err create_pages(struct redirector *r)
 static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
-	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute);
+	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute, r->clock);
 	r->tracer = tracer_start(&r->config->tracing, "redirector", r->log, r->metrics);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,

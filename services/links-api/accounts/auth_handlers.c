@@ -9,6 +9,7 @@
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/session_handlers.h"
 #include "services/links-api/accounts/user_json.h"
+#include "services/links-api/http/limits.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
@@ -18,8 +19,6 @@
 #include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/permission.h"
 #include "services/links-api/identity/session_cookie.h"
-
-#define REGISTRATION_WINDOW_S (60 * 60)
 
 /* A request whose password is being hashed. */
 struct attempt {
@@ -99,16 +98,6 @@ static void register_job(void *arg)
 	finish(a);
 }
 
-static struct rate_limit_rule registration_rule(const struct request *r)
-{
-	return (struct rate_limit_rule){
-		.name = "accounts",
-		.detail = "Too many registrations from your network.",
-		.max = r->api->config->accounts_per_hour,
-		.window_s = REGISTRATION_WINDOW_S,
-	};
-}
-
 /*
  * Counts one registration of the network. An existing e-mail address counts too: the response
  * reveals the account and costs the same work. ERR_LIMIT: nothing was counted, and the response is
@@ -116,7 +105,7 @@ static struct rate_limit_rule registration_rule(const struct request *r)
  */
 static enum err take_registration(struct request *r)
 {
-	struct rate_limit_rule limit = registration_rule(r);
+	struct rate_limit_rule limit = limits_rule(r->api->config, LIMITS_ACCOUNTS);
 	char network[CLIENT_IP_NETWORK_SIZE];
 	struct rate_limit_state state;
 	request_network(r, network);
@@ -129,7 +118,7 @@ static enum err take_registration(struct request *r)
 /* Uncounts a registration that was not processed. */
 static void refund_registration(struct request *r)
 {
-	struct rate_limit_rule limit = registration_rule(r);
+	struct rate_limit_rule limit = limits_rule(r->api->config, LIMITS_ACCOUNTS);
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(r, network);
 	rate_limit_refund(r->api->limits, &limit, network);

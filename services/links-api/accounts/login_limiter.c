@@ -1,77 +1,31 @@
 #include "services/links-api/accounts/login_limiter.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "services/links-api/accounts/known_network.h"
 #include "services/links-api/accounts/password_queue.h"
+#include "services/links-api/http/limits.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/user_store.h"
 
-#define ACCOUNT_WINDOW_S (15 * 60)
-#define NETWORK_WINDOW_S (60 * 60)
 #define RESERVATION_S_MIN 30
 
 /* --- what an attempt counts for --- */
 
-static struct login_limiter_place *add_place(struct login_attempt *attempt,
-                                             const struct rate_limit_rule *rule)
+__attribute__((format(printf, 4, 5))) static void add_place(const struct request *r,
+                                                            enum limits_name name,
+                                                            struct login_attempt *attempt,
+                                                            const char *format, ...)
 {
 	struct login_limiter_place *place = &attempt->places[attempt->count++];
-	place->rule = *rule;
-	return place;
-}
-
-static void add_account_and_network(const struct request *r, const char *account,
-                                    const char *network, struct login_attempt *attempt)
-{
-	const struct rate_limit_rule rule = {
-		.name = "login",
-		.detail = "Too many wrong passwords for this account or share from your network.",
-		.max = r->api->config->login_failures,
-		.window_s = ACCOUNT_WINDOW_S,
-	};
-	struct login_limiter_place *place = add_place(attempt, &rule);
-	snprintf(place->subject, sizeof(place->subject), "%s:%s", account, network);
-}
-
-static void add_network(const struct request *r, const char *network, struct login_attempt *attempt)
-{
-	const struct rate_limit_rule rule = {
-		.name = "login-network",
-		.detail = "Too many wrong passwords from your network.",
-		.max = r->api->config->login_failures_per_network,
-		.window_s = NETWORK_WINDOW_S,
-	};
-	struct login_limiter_place *place = add_place(attempt, &rule);
-	snprintf(place->subject, sizeof(place->subject), "%s", network);
-}
-
-static void add_account(const struct request *r, const char *account, struct login_attempt *attempt)
-{
-	const struct rate_limit_rule rule = {
-		.name = "login-account",
-		.detail =
-			"Too many wrong passwords for this account or share. Use a network where the "
-			"password was right before, or wait.",
-		.max = r->api->config->login_failures_per_account,
-		.window_s = ACCOUNT_WINDOW_S,
-	};
-	struct login_limiter_place *place = add_place(attempt, &rule);
-	snprintf(place->subject, sizeof(place->subject), "%s", account);
-}
-
-static void add_token(const struct request *r, struct login_attempt *attempt)
-{
-	const struct rate_limit_rule rule = {
-		.name = "password",
-		.detail = "Too many wrong passwords with this access token or session.",
-		.max = r->api->config->login_failures,
-		.window_s = ACCOUNT_WINDOW_S,
-	};
-	struct login_limiter_place *place = add_place(attempt, &rule);
-	snprintf(place->subject, sizeof(place->subject), "%s", r->credentials.token_id);
+	place->rule = limits_rule(r->api->config, name);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(place->subject, sizeof(place->subject), format, args);
+	va_end(args);
 }
 
 static void set_account(const char *email, char account[static 2 * DIGEST_SIZE + 1])
@@ -138,10 +92,10 @@ enum err login_limiter_begin(struct request *r, const char *email, struct login_
 	request_network(r, network);
 	memcpy(attempt.account, account, sizeof(account));
 	bool is_known = known_network_is_known(r, account);
-	add_account_and_network(r, account, network, &attempt);
+	add_place(r, LIMITS_LOGIN, &attempt, "%s:%s", account, network);
 	if (!is_known) {
-		add_network(r, network, &attempt);
-		add_account(r, account, &attempt);
+		add_place(r, LIMITS_LOGIN_NETWORK, &attempt, "%s", network);
+		add_place(r, LIMITS_LOGIN_ACCOUNT, &attempt, "%s", account);
 	}
 	enum err err = reserve(r, &attempt);
 	if (err != OK)
@@ -154,7 +108,7 @@ enum err login_limiter_begin(struct request *r, const char *email, struct login_
 enum err login_limiter_begin_with_token(struct request *r, struct login_attempt *out)
 {
 	struct login_attempt attempt = { 0 };
-	add_token(r, &attempt);
+	add_place(r, LIMITS_PASSWORD, &attempt, "%s", r->credentials.token_id);
 	enum err err = reserve(r, &attempt);
 	if (err != OK)
 		return err;

@@ -7,79 +7,76 @@
 
 #include "lib/base/digest.h"
 #include "lib/base/entropy.h"
+#include "lib/base/limiter.h"
 #include "lib/base/mem.h"
-#include "services/links-api/http/local_limiter.h"
 
 #define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
+/* Of what this process saw, so that a subject that has earned all back does not owe again. */
+#define SLACK_US (2 * CLOCK_US_PER_S)
 
 /*
- * How each script begins. KEYS[1]: the counter. ARGV[1] and ARGV[2]: its last value that this
- * process has seen, and the ms that are left of its window, or 0 and 0. If Redis lost the counter
- * before its time, the script continues from there.
+ * How each script begins: limiter.h in Lua. KEYS[1]: the time, in µs of Redis' clock, when the
+ * subject owes nothing any more. ARGV[1]: what it owes as far as this process has seen, 0 if
+ * nothing. ARGV[2]: what an event adds. ARGV[3]: max. If Redis lost the key, what was seen counts.
  */
-#define READ_COUNTER                                                                               \
-	"local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"                              \
-	"local left = redis.call('PTTL', KEYS[1])\n"                                               \
+#define READ_OWED                                                                                  \
+	"local time = redis.call('TIME')\n"                                                        \
+	"local now = time[1] * 1000000 + time[2]\n"                                                \
+	"local free_at = tonumber(redis.call('GET', KEYS[1]) or '-1')\n"                           \
+	"local event = tonumber(ARGV[2])\n"                                                        \
+	"local max = tonumber(ARGV[3])\n"                                                          \
 	"local lost = 0\n"                                                                         \
-	"if left <= 0 then\n"                                                                      \
-	"  count = tonumber(ARGV[1])\n"                                                            \
-	"  left = tonumber(ARGV[2])\n"                                                             \
-	"  if left > 0 then\n"                                                                     \
-	"    lost = 1\n"                                                                           \
-	"    redis.call('SET', KEYS[1], count, 'PX', left)\n"                                      \
-	"  end\n"                                                                                  \
-	"end\n"
+	"local function add(events)\n"                                                             \
+	"  free_at = math.min(free_at + events * event, now + 2 * max * event)\n"                  \
+	"  local ms = math.ceil((free_at - now) / 1000)\n"                                         \
+	"  ms = math.max(1, ms, redis.call('PTTL', KEYS[1]))\n"                                    \
+	"  redis.call('SET', KEYS[1], string.format('%.0f', free_at), 'PX', ms)\n"                 \
+	"end\n"                                                                                    \
+	"if free_at == -1 and tonumber(ARGV[1]) > 0 then\n"                                        \
+	"  free_at = now + ARGV[1]\n"                                                              \
+	"  lost = 1\n"                                                                             \
+	"  add(0)\n"                                                                               \
+	"end\n"                                                                                    \
+	"free_at = math.max(free_at, now)\n"                                                       \
+	"local used = math.ceil((free_at - now) / event)\n"
 
-/*
- * ARGV[3]: the maximum. ARGV[4]: the window in ms. ARGV[5]: the cost. Returns {count including this
- * event, ms until the window ends, 1 if the counter was lost}; count 0 means not counted.
- */
+/* ARGV[4]: the events. Returns {1 if they counted, µs that are owed, lost}. */
 static const char take_script[] =
-	READ_COUNTER "if left <= 0 then left = tonumber(ARGV[4]) end\n"
-		     "if count >= tonumber(ARGV[3]) then return {0, left, lost} end\n"
-		     "count = count + tonumber(ARGV[5])\n"
-		     "redis.call('SET', KEYS[1], count, 'PX', left)\n"
-		     "return {count, left, lost}\n";
+	READ_OWED "if used >= max then return {0, free_at - now, lost} end\n"
+		  "add(tonumber(ARGV[4]))\n"
+		  "return {1, free_at - now, lost}\n";
 
-static const char refund_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-				    "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
-				    "return 0\n";
+static const char refund_script[] = READ_OWED "if used > 0 then add(-1) end\n"
+					      "return {1, free_at - now, lost}\n";
 
 /*
- * KEYS[2]: the reservations, scored by their expiry in ms. ARGV[3]: the maximum. ARGV[4]: the id.
- * ARGV[5]: the lifetime of a reservation in ms. Returns {1, other running events, lost} if
- * reserved, {0, ms until the window ends, lost} if the counter is full, {-1, 0, lost} if
- * reservations fill the rest.
+ * KEYS[2]: the reservations, scored by their expiry in ms. ARGV[4]: the id. ARGV[5]: the lifetime
+ * of a reservation in ms. Returns {1, other running events, lost} if reserved, {0, µs that are
+ * owed, lost} if no event is allowed, {-1, 0, lost} if reservations take the rest.
  */
 static const char reserve_script[] =
-	READ_COUNTER "if count >= tonumber(ARGV[3]) then return {0, left, lost} end\n"
-		     "local time = redis.call('TIME')\n"
-		     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
-		     "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)\n"
-		     "local held = redis.call('ZCARD', KEYS[2])\n"
-		     "if count + held >= tonumber(ARGV[3]) then return {-1, 0, lost} end\n"
-		     "redis.call('ZADD', KEYS[2], now + tonumber(ARGV[5]), ARGV[4])\n"
-		     "redis.call('PEXPIRE', KEYS[2], ARGV[5])\n"
-		     "return {1, held, lost}\n";
+	READ_OWED "if used >= max then return {0, free_at - now, lost} end\n"
+		  "local now_ms = math.floor(now / 1000)\n"
+		  "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now_ms)\n"
+		  "local held = redis.call('ZCARD', KEYS[2])\n"
+		  "if used + held >= max then return {-1, 0, lost} end\n"
+		  "redis.call('ZADD', KEYS[2], now_ms + tonumber(ARGV[5]), ARGV[4])\n"
+		  "redis.call('PEXPIRE', KEYS[2], ARGV[5])\n"
+		  "return {1, held, lost}\n";
 
-/*
- * KEYS: as above. ARGV[3]: the id. ARGV[4]: the window in ms if the event counts, otherwise 0.
- * Returns {count, ms until the window ends, lost}.
- */
-static const char end_reservation_script[] =
-	READ_COUNTER "redis.call('ZREM', KEYS[2], ARGV[3])\n"
-		     "if tonumber(ARGV[4]) == 0 then return {count, left, lost} end\n"
-		     "if left <= 0 then left = tonumber(ARGV[4]) end\n"
-		     "count = count + 1\n"
-		     "redis.call('SET', KEYS[1], count, 'PX', left)\n"
-		     "return {count, left, lost}\n";
+/* KEYS: as above. ARGV[4]: the id. ARGV[5]: 1 if the event counts. Returns {1, µs owed, lost}. */
+static const char end_reservation_script[] = READ_OWED "redis.call('ZREM', KEYS[2], ARGV[4])\n"
+						       "if ARGV[5] == '1' then add(1) end\n"
+						       "return {1, free_at - now, lost}\n";
 
 #define RESULTS 3
 
 struct rate_limit {
 	struct redis_pool *redis;
-	struct local_limiter *local; /* what Redis did not count */
-	struct local_limiter *seen;  /* what Redis counted, when this process last saw it */
+	/* What Redis did not count. */
+	struct limiter *local;
+	/* What Redis counted, when this process last saw it. */
+	struct limiter *seen;
 	struct metric *fallbacks;
 	struct metric *lost;
 };
@@ -89,8 +86,8 @@ struct rate_limit *rate_limit_new(struct redis_pool *redis, const struct clock *
 {
 	struct rate_limit *limits = mem_zero(sizeof(*limits));
 	limits->redis = redis;
-	limits->local = local_limiter_new(clock);
-	limits->seen = local_limiter_new(clock);
+	limits->local = limiter_new(clock);
+	limits->seen = limiter_new(clock);
 	if (!metrics)
 		return limits;
 	limits->fallbacks = metrics_counter(
@@ -107,8 +104,8 @@ void rate_limit_free(struct rate_limit *limits)
 {
 	if (!limits)
 		return;
-	local_limiter_free(limits->local);
-	local_limiter_free(limits->seen);
+	limiter_free(limits->local);
+	limiter_free(limits->seen);
 	free(limits);
 }
 
@@ -118,27 +115,38 @@ static void make_key(const struct rate_limit_rule *rule, const char *subject,
 	snprintf(key, KEY_SIZE, "limit:%s:%s", rule->name, subject);
 }
 
-static int64_t seconds(int64_t ms)
+static struct limiter_rule core_of(const struct rate_limit_rule *rule)
 {
-	return (ms + 999) / 1000;
+	return (struct limiter_rule){ rule->max, rule->window_s * CLOCK_US_PER_S };
 }
 
-/* Every script begins with these two arguments. */
-struct seen_counter {
-	char count[24], left_ms[24];
+static int64_t seconds(int64_t us)
+{
+	return (us + CLOCK_US_PER_S - 1) / CLOCK_US_PER_S;
+}
+
+/* What remains, if an event is allowed; otherwise when one is. */
+static struct rate_limit_state state_of(const struct rate_limit_rule *rule, int64_t owed_us)
+{
+	struct limiter_rule core = core_of(rule);
+	int64_t wait_us = limiter_wait_us(&core, owed_us);
+	return (struct rate_limit_state){ limiter_left(&core, owed_us),
+		                          seconds(wait_us > 0 ? wait_us : owed_us) };
+}
+
+/* The arguments that every script begins with. */
+struct head {
+	char seen[24], event[24], max[24];
 };
 
-/*
- * The last two seconds of a window count as its end: what this process knows of it is rounded, and
- * the counter of a window that has ended must not come back.
- */
-static void read_seen(const struct rate_limit *limits, const char *key, struct seen_counter *seen)
+static void fill_head(const struct rate_limit *limits, const struct rate_limit_rule *rule,
+                      const char *key, struct head *head)
 {
-	struct local_limiter_state state = local_limiter_get(limits->seen, key);
-	bool is_open = state.reset_s > 2;
-	snprintf(seen->count, sizeof(seen->count), "%" PRId64, is_open ? state.counted : 0);
-	snprintf(seen->left_ms, sizeof(seen->left_ms), "%" PRId64,
-	         is_open ? (state.reset_s - 2) * 1000 : 0);
+	struct limiter_rule core = core_of(rule);
+	int64_t seen_us = limiter_owed_us(limits->seen, key, strlen(key)) - SLACK_US;
+	snprintf(head->seen, sizeof(head->seen), "%" PRId64, seen_us > 0 ? seen_us : 0);
+	snprintf(head->event, sizeof(head->event), "%" PRId64, limiter_event_us(&core));
+	snprintf(head->max, sizeof(head->max), "%" PRId64, rule->max);
 }
 
 /* Runs a script. Another result than three numbers is an error. */
@@ -157,64 +165,73 @@ static enum err call(const struct rate_limit *limits, const char *script, size_t
 	return err;
 }
 
-static enum err take_in_redis(const struct rate_limit *limits, const struct rate_limit_rule *rule,
-                              const char *key, int64_t cost, struct rate_limit_state *state,
-                              bool *is_counted)
+/* Runs a script on the counter alone, and remembers what it says is owed. */
+static enum err call_counter(const struct rate_limit *limits, const char *script,
+                             const struct rate_limit_rule *rule, const char *key, int64_t events,
+                             int64_t result[static RESULTS])
 {
-	char max[24], window_ms[24], events[24];
-	struct seen_counter seen = { 0 };
-	int64_t result[RESULTS];
-	read_seen(limits, key, &seen);
-	snprintf(max, sizeof(max), "%" PRId64, rule->max);
-	snprintf(window_ms, sizeof(window_ms), "%" PRId64, rule->window_s * 1000);
-	snprintf(events, sizeof(events), "%" PRId64, cost);
-	const struct redis_arg args[] = { REDIS_TEXT(key),          REDIS_TEXT(seen.count),
-		                          REDIS_TEXT(seen.left_ms), REDIS_TEXT(max),
-		                          REDIS_TEXT(window_ms),    REDIS_TEXT(events) };
-	enum err err = call(limits, take_script, 1, args, 6, result);
-	if (err != OK)
-		return err;
-	*is_counted = result[0] > 0;
-	state->left = *is_counted && result[0] < rule->max ? rule->max - result[0] : 0;
-	state->reset_s = seconds(result[1]);
-	local_limiter_set(limits->seen, key, *is_counted ? result[0] : rule->max, state->reset_s);
-	return OK;
+	char text[24];
+	struct head head;
+	fill_head(limits, rule, key, &head);
+	snprintf(text, sizeof(text), "%" PRId64, events);
+	const struct redis_arg args[] = { REDIS_TEXT(key), REDIS_TEXT(head.seen),
+		                          REDIS_TEXT(head.event), REDIS_TEXT(head.max),
+		                          REDIS_TEXT(text) };
+	enum err err = call(limits, script, 1, args, 5, result);
+	if (err == OK)
+		limiter_set_owed(limits->seen, key, strlen(key), result[1]);
+	return err;
+}
+
+/* What counts in this process alone, because Redis could not be asked. */
+static int64_t add_locally(const struct rate_limit *limits, const struct rate_limit_rule *rule,
+                           const char *key, int64_t events)
+{
+	struct limiter_rule core = core_of(rule);
+	return limiter_add(limits->local, key, strlen(key), &core, events);
+}
+
+/* What this process counted alone forbids another event. */
+static bool is_limited_locally(const struct rate_limit *limits, const struct rate_limit_rule *rule,
+                               const char *key, struct rate_limit_state *state)
+{
+	*state = state_of(rule, limiter_owed_us(limits->local, key, strlen(key)));
+	return state->left == 0;
 }
 
 enum err rate_limit_take(struct rate_limit *limits, const struct rate_limit_rule *rule,
                          const char *subject, int64_t cost, struct rate_limit_state *state)
 {
 	char key[KEY_SIZE];
-	bool is_counted = false;
+	int64_t result[RESULTS];
 	*state = (struct rate_limit_state){ .left = rule->max, .reset_s = rule->window_s };
 	if (rule->max == 0)
 		return OK;
 	make_key(rule, subject, key);
-	struct local_limiter_state local = local_limiter_get(limits->local, key);
-	if (local.counted >= rule->max) {
-		*state = (struct rate_limit_state){ .reset_s = local.reset_s };
+	if (is_limited_locally(limits, rule, key, state))
 		return ERR_LIMIT;
+	if (call_counter(limits, take_script, rule, key, cost, result) == OK) {
+		*state = state_of(rule, result[1]);
+		return result[0] > 0 ? OK : ERR_LIMIT;
 	}
-	if (take_in_redis(limits, rule, key, cost, state, &is_counted) == OK)
-		return is_counted ? OK : ERR_LIMIT;
 	metrics_add(limits->fallbacks, 1);
-	local = local_limiter_add(limits->local, key, cost, rule->window_s);
-	state->left = local.counted < rule->max ? rule->max - local.counted : 0;
-	state->reset_s = local.reset_s;
+	*state = state_of(rule, add_locally(limits, rule, key, cost));
 	return OK;
 }
 
 void rate_limit_refund(struct rate_limit *limits, const struct rate_limit_rule *rule,
                        const char *subject)
 {
+	char key[KEY_SIZE];
+	int64_t result[RESULTS];
 	if (rule->max == 0)
 		return;
-	char key[KEY_SIZE];
 	make_key(rule, subject, key);
-	const struct redis_arg args[] = { REDIS_TEXT(key) };
-	bool is_in_redis = redis_pool_script(limits->redis, refund_script, 1, args, 1, NULL) == OK;
-	local_limiter_refund(is_in_redis ? limits->seen : limits->local, key);
+	if (call_counter(limits, refund_script, rule, key, -1, result) != OK)
+		add_locally(limits, rule, key, -1);
 }
+
+/* --- reservations --- */
 
 /* The keys of both reservation scripts. */
 struct reservation_keys {
@@ -236,29 +253,20 @@ static void set_id(struct rate_limit_reservation *reservation)
 	digest_hex(random, sizeof(random), reservation->id);
 }
 
-/* As rate_limit_reserve. False: Redis did not decide. */
-static bool reserve_in_redis(const struct rate_limit *limits, const struct rate_limit_rule *rule,
-                             const struct reservation_keys *keys, int64_t hold_s,
-                             struct rate_limit_reservation *out, int64_t *reset_s, enum err *err)
+static enum err call_reservation(const struct rate_limit *limits, const char *script,
+                                 const struct rate_limit_rule *rule,
+                                 const struct reservation_keys *keys, const char *id, int64_t last,
+                                 int64_t result[static RESULTS])
 {
-	char max[24], hold_ms[24];
-	struct seen_counter seen = { 0 };
-	int64_t result[RESULTS];
-	read_seen(limits, keys->counter, &seen);
-	snprintf(max, sizeof(max), "%" PRId64, rule->max);
-	snprintf(hold_ms, sizeof(hold_ms), "%" PRId64, hold_s * 1000);
+	char text[24];
+	struct head head;
+	fill_head(limits, rule, keys->counter, &head);
+	snprintf(text, sizeof(text), "%" PRId64, last);
 	const struct redis_arg args[] = { REDIS_TEXT(keys->counter), REDIS_TEXT(keys->held),
-		                          REDIS_TEXT(seen.count),    REDIS_TEXT(seen.left_ms),
-		                          REDIS_TEXT(max),           REDIS_TEXT(out->id),
-		                          REDIS_TEXT(hold_ms) };
-	if (call(limits, reserve_script, 2, args, 7, result) != OK)
-		return false;
-	*err = result[0] > 0 ? OK : result[0] == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
-	if (*err == OK)
-		out->others = result[1];
-	if (*err == ERR_LIMIT)
-		*reset_s = seconds(result[1]);
-	return true;
+		                          REDIS_TEXT(head.seen),     REDIS_TEXT(head.event),
+		                          REDIS_TEXT(head.max),      REDIS_TEXT(id),
+		                          REDIS_TEXT(text) };
+	return call(limits, script, 2, args, 7, result);
 }
 
 enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_rule *rule,
@@ -266,43 +274,30 @@ enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_r
                             int64_t *reset_s)
 {
 	struct reservation_keys keys;
-	enum err err;
+	struct rate_limit_state state;
+	int64_t result[RESULTS];
 	*out = (struct rate_limit_reservation){ 0 };
 	if (rule->max == 0)
 		return OK;
 	set_id(out);
 	make_reservation_keys(rule, subject, &keys);
-	struct local_limiter_state local = local_limiter_get(limits->local, keys.counter);
-	if (local.counted >= rule->max) {
-		*reset_s = local.reset_s;
+	if (is_limited_locally(limits, rule, keys.counter, &state)) {
+		*reset_s = state.reset_s;
 		return ERR_LIMIT;
 	}
-	if (reserve_in_redis(limits, rule, &keys, hold_s, out, reset_s, &err))
-		return err;
+	if (call_reservation(limits, reserve_script, rule, &keys, out->id, hold_s * 1000, result) ==
+	    OK) {
+		out->others = result[0] > 0 ? result[1] : 0;
+		if (result[0] == 0)
+			*reset_s = state_of(rule, result[1]).reset_s;
+		return result[0] > 0 ? OK : result[0] == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
+	}
 	metrics_add(limits->fallbacks, 1);
 	out->is_local = true;
-	err = local_limiter_reserve(limits->local, keys.counter, rule->max, hold_s, &local);
-	out->others = local.running;
+	struct limiter_rule core = core_of(rule);
+	enum err err = limiter_reserve(limits->local, keys.counter, strlen(keys.counter), &core,
+	                               hold_s * CLOCK_US_PER_S, &out->others);
 	return err == OK ? OK : ERR_UNAVAILABLE;
-}
-
-/* False: Redis may not have counted the event. */
-static bool end_in_redis(const struct rate_limit *limits, const struct rate_limit_rule *rule,
-                         const struct reservation_keys *keys,
-                         const struct rate_limit_reservation *reservation, bool counts)
-{
-	char window_ms[24];
-	struct seen_counter seen = { 0 };
-	int64_t result[RESULTS];
-	read_seen(limits, keys->counter, &seen);
-	snprintf(window_ms, sizeof(window_ms), "%" PRId64, counts ? rule->window_s * 1000 : 0);
-	const struct redis_arg args[] = { REDIS_TEXT(keys->counter),   REDIS_TEXT(keys->held),
-		                          REDIS_TEXT(seen.count),      REDIS_TEXT(seen.left_ms),
-		                          REDIS_TEXT(reservation->id), REDIS_TEXT(window_ms) };
-	if (call(limits, end_reservation_script, 2, args, 6, result) != OK)
-		return false;
-	local_limiter_set(limits->seen, keys->counter, result[0], seconds(result[1]));
-	return true;
 }
 
 void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_limit_rule *rule,
@@ -310,16 +305,20 @@ void rate_limit_end_reservation(struct rate_limit *limits, const struct rate_lim
                                 const struct rate_limit_reservation *reservation, bool counts)
 {
 	struct reservation_keys keys;
+	int64_t result[RESULTS];
 	if (rule->max == 0)
 		return;
 	make_reservation_keys(rule, subject, &keys);
-	if (reservation->is_local)
-		local_limiter_release(limits->local, keys.counter);
-	bool is_counted =
-		!reservation->is_local && end_in_redis(limits, rule, &keys, reservation, counts);
-	if (is_counted || !counts)
+	if (reservation->is_local) {
+		limiter_release(limits->local, keys.counter, strlen(keys.counter));
+	} else if (call_reservation(limits, end_reservation_script, rule, &keys, reservation->id,
+	                            counts, result) == OK) {
+		limiter_set_owed(limits->seen, keys.counter, strlen(keys.counter), result[1]);
+		return;
+	}
+	if (!counts)
 		return;
 	if (!reservation->is_local)
 		metrics_add(limits->fallbacks, 1);
-	local_limiter_add(limits->local, keys.counter, 1, rule->window_s);
+	add_locally(limits, rule, keys.counter, 1);
 }

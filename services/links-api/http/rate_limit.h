@@ -1,11 +1,11 @@
 /*
- * Limits how often something may happen per subject and time window. One atomic script counts in
- * Redis under limit:{rule}:{subject}. A window begins with its first counted event. Reservations
- * are kept in limit:{rule}:{subject}:held. Safe from any thread.
+ * Limits how often something may happen per subject: limiter.h for all instances together. One
+ * atomic script counts in Redis under limit:{rule}:{subject}. Reservations are kept in
+ * limit:{rule}:{subject}:held. Safe from any thread.
  *
  * Events that Redis does not count, because it is down or refuses the command, are counted in the
- * memory of this process (local_limiter.h) with the same rule. Each instance then allows max, so
- * the limit is weaker, but never absent. waymark_rate_limit_fallbacks_total counts these events.
+ * memory of this process with the same rule. Each instance then allows max, so the limit is weaker,
+ * but never absent. waymark_rate_limit_fallbacks_total counts these events.
  *
  * A counter that Redis loses before its time, by eviction or a restart, continues from what this
  * process saw of it last. waymark_rate_limit_lost_counters_total counts these counters.
@@ -32,7 +32,10 @@ struct rate_limit_rule {
 	int64_t window_s;
 };
 
-/* What remains of a limit. reset_s: seconds until the window ends. */
+/*
+ * What remains of a limit. reset_s: seconds until all of it is there again, or until an event is
+ * allowed if none is left.
+ */
 struct rate_limit_state {
 	int64_t left;
 	int64_t reset_s;
@@ -70,7 +73,7 @@ struct rate_limit_reservation {
  * reserves a place until rate_limit_end_reservation, or for at most hold_s. However many run at
  * once, no more than max can count.
  *
- * OK: reserved. ERR_LIMIT: max events have been counted; reset_s is the time until the window ends.
+ * OK: reserved. ERR_LIMIT: max events have been counted; reset_s is the time until one is allowed again.
  * ERR_UNAVAILABLE: counted and running events together reach max; a place may become free in a
  * moment.
  */

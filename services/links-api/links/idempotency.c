@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/http/limits.h"
 #include "services/links-api/http/response.h"
 
 /* What a row takes beside its response and slugs: hashes, time, index entries. */
@@ -42,17 +43,6 @@ static void hash_request(const struct request *r, uint8_t out[static DIGEST_SIZE
 	digest_hmac_sha256(body_hash, sizeof(body_hash), route, strlen(route), out);
 }
 
-static struct rate_limit_rule rule_of(const struct config *config)
-{
-	return (struct rate_limit_rule){
-		.name = "idempotency-bytes",
-		.detail =
-			"The responses to your requests with an Idempotency-Key take too much space.",
-		.max = config->idempotency_bytes_per_day,
-		.window_s = IDEMPOTENCY_STORE_COUNTED_S,
-	};
-}
-
 enum err idempotency_read(struct request *r, struct idempotency *out)
 {
 	static const char lookup_label[] = "waymark idempotency key";
@@ -61,7 +51,9 @@ enum err idempotency_read(struct request *r, struct idempotency *out)
 	*out = (struct idempotency){ .has_key = header != NULL,
 		                     .user_id = r->user_id,
 		                     .now_us = request_now_us(r),
-		                     .rule = rule_of(r->api->config) };
+		                     .rule = limits_rule(r->api->config,
+		                                         LIMITS_IDEMPOTENCY_BYTES) };
+	out->rule.window_s = IDEMPOTENCY_STORE_COUNTED_S;
 	if (!header)
 		return OK;
 	if (!is_valid_key(header))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/http/limits.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/links/claim_token.h"
@@ -18,8 +19,6 @@
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/slug_allocator.h"
-
-#define ANONYMOUS_WINDOW_S 3600
 
 /* One POST that creates a link. Each try of the transaction sets the fields from claim_token on. */
 struct creation {
@@ -37,17 +36,6 @@ struct creation {
 	struct link_cache_reservation place; /* in Redis, reserved before the commit */
 	struct link_quota quota;             /* of the user or of the network */
 };
-
-static struct rate_limit_rule anonymous_rule(const struct request *r)
-{
-	return (struct rate_limit_rule){
-		.name = "anonymous-links",
-		.detail =
-			"Your network has reached its hourly limit of links created without a login.",
-		.max = r->api->config->anonymous_links_per_hour,
-		.window_s = ANONYMOUS_WINDOW_S,
-	};
-}
 
 /* NULL: the body is not JSON, and the request has been answered. */
 static struct creation *creation_new(struct request *r, enum link_request_kind kind)
@@ -176,7 +164,7 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 	struct rate_limit *limits = c->request->api->limits;
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(c->request, network);
-	c->quota.rule = anonymous_rule(c->request);
+	c->quota.rule = limits_rule(c->request->api->config, LIMITS_ANONYMOUS_LINKS);
 	enum err err = rate_limit_take(limits, &c->quota.rule, network, 1, &c->quota.state);
 	if (err != OK)
 		return err;

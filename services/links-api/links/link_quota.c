@@ -1,22 +1,12 @@
 #include "services/links-api/links/link_quota.h"
 
+#include "services/links-api/http/limits.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_quota_store.h"
 
 #define WINDOW_S 86400
 /* A creation counts until its whole interval has left the window. */
 #define COUNTED_S (WINDOW_S + LINK_QUOTA_STORE_INTERVAL_S)
-
-static struct rate_limit_rule rule_of(int64_t max)
-{
-	return (struct rate_limit_rule){
-		.name = "links",
-		.detail =
-			"Your account has reached its limit of new links, which an administrator can raise.",
-		.max = max,
-		.window_s = COUNTED_S,
-	};
-}
 
 /*
  * Without a default limit, the first read takes no lock: creations by a user without a limit do not
@@ -59,7 +49,9 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 		                             &used, &oldest_us);
 	if (err != OK)
 		return err;
-	out->rule = rule_of(max);
+	out->rule = limits_rule(r->api->config, LIMITS_LINKS);
+	out->rule.max = max;
+	out->rule.window_s = COUNTED_S;
 	out->state.left = max > used ? max - used : 0;
 	/* Without older links, those of this request are the first to leave the window. */
 	out->state.reset_s = reset_s(oldest_us ? oldest_us : now_us, now_us);

@@ -55,7 +55,7 @@ static enum err read_batch(struct outbox_relay *relay, struct outbox_batch *batc
 	while (high_priority < batch->count && !batch->rows[high_priority].is_low_priority)
 		high_priority++;
 	int64_t low_priority = (int64_t)(batch->count - high_priority);
-	token_bucket_spend(&relay->low_priority_bucket, low_priority);
+	token_bucket_spend(&relay->low_priority_bucket, low_priority, steady_us(relay));
 	*more = high_priority == OUTBOX_PUBLISHER_ROWS_MAX;
 	if (allowance > 0)
 		relay->has_low_priority = low_priority == allowance;

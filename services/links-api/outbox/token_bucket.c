@@ -2,49 +2,42 @@
 
 #include "lib/base/clock.h"
 
-#define PORTIONS_PER_SECOND 20.0
-
-static double smaller(double a, double b)
-{
-	return a < b ? a : b;
-}
+#define PORTIONS_PER_SECOND 20
 
 /* At least one row, at most one batch. */
-static double portion(const struct token_bucket *bucket)
+static int64_t portion(const struct token_bucket *bucket)
 {
-	double rows = bucket->per_second / PORTIONS_PER_SECOND;
-	return smaller(rows < 1 ? 1 : rows, bucket->max);
+	int64_t rows = CLOCK_US_PER_S / PORTIONS_PER_SECOND / limiter_event_us(&bucket->rule);
+	if (rows < 1)
+		return 1;
+	return rows < bucket->rule.max ? rows : bucket->rule.max;
 }
 
-static double tokens_at(const struct token_bucket *bucket, int64_t now_us)
+static int64_t owed_us(const struct token_bucket *bucket, int64_t now_us)
 {
-	double earned = bucket->per_second * (double)(now_us - bucket->refilled_us) /
-	                (double)CLOCK_US_PER_S;
-	return smaller(bucket->tokens + earned, bucket->max);
+	return bucket->free_at_us > now_us ? bucket->free_at_us - now_us : 0;
 }
 
 void token_bucket_init(struct token_bucket *bucket, int64_t per_second, int64_t max, int64_t now_us)
 {
-	*bucket = (struct token_bucket){ .per_second = (double)per_second,
-		                         .max = (double)max,
-		                         .refilled_us = now_us };
+	int64_t window_us = max * CLOCK_US_PER_S / per_second;
+	*bucket = (struct token_bucket){ { max, window_us }, now_us + window_us };
 }
 
-int64_t token_bucket_available(struct token_bucket *bucket, int64_t now_us)
+int64_t token_bucket_available(const struct token_bucket *bucket, int64_t now_us)
 {
-	bucket->tokens = tokens_at(bucket, now_us);
-	bucket->refilled_us = now_us;
-	return bucket->tokens >= portion(bucket) ? (int64_t)bucket->tokens : 0;
+	int64_t rows = limiter_left(&bucket->rule, owed_us(bucket, now_us));
+	return rows >= portion(bucket) ? rows : 0;
 }
 
-void token_bucket_spend(struct token_bucket *bucket, int64_t rows)
+void token_bucket_spend(struct token_bucket *bucket, int64_t rows, int64_t now_us)
 {
-	bucket->tokens -= (double)rows;
+	bucket->free_at_us = now_us + limiter_count(&bucket->rule, owed_us(bucket, now_us), rows);
 }
 
 int64_t token_bucket_wait_ms(const struct token_bucket *bucket, int64_t now_us)
 {
-	double missing = portion(bucket) - tokens_at(bucket, now_us);
-	double ms = missing / bucket->per_second * 1000;
-	return ms > 0 ? 1 + (int64_t)ms : 1;
+	int64_t most_us = (bucket->rule.max - portion(bucket)) * limiter_event_us(&bucket->rule);
+	int64_t wait_us = owed_us(bucket, now_us) - most_us;
+	return wait_us > 0 ? 1 + wait_us / CLOCK_US_PER_MS : 1;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/limiter.h"
 #include "lib/base/mem.h"
 
 struct waiter {
@@ -22,8 +23,9 @@ struct unknown_slug_limiter {
 	struct waiter *last;
 	size_t count;
 	bool is_closed;
-	double tokens;
-	int64_t filled_us; /* steady; last refill of tokens */
+	/* Of queries; a second's budget at once. Steady; when none is owed any more. */
+	struct limiter_rule queries;
+	int64_t free_at_us;
 	struct metric *held;
 	struct metric *denied;
 	struct metric *timed_out;
@@ -42,7 +44,8 @@ struct unknown_slug_limiter *unknown_slug_limiter_new(
 {
 	struct unknown_slug_limiter *limiter = mem_zero(sizeof(*limiter));
 	limiter->config = *config;
-	limiter->filled_us = clock_steady_us(config->clock);
+	limiter->queries = (struct limiter_rule){ config->queries_per_second, CLOCK_US_PER_S };
+	limiter->free_at_us = clock_steady_us(config->clock) + CLOCK_US_PER_S;
 	pthread_mutex_init(&limiter->lock, NULL);
 	limiter->held = metrics_counter(
 		config->metrics, "waymark_unknown_slugs_held_total",
@@ -88,17 +91,13 @@ bool unknown_slug_limiter_lacks(const struct unknown_slug_limiter *limiter, cons
 	       !slug_bloom_filter_may_contain(limiter->config.filter, slug, slug_len);
 }
 
-/* A token bucket that holds up to one second's budget. Call it with the lock held. */
-static bool take_token(struct unknown_slug_limiter *limiter, int64_t now_us)
+/* Call it with the lock held. */
+static bool take_query(struct unknown_slug_limiter *limiter, int64_t now_us)
 {
-	double most = (double)limiter->config.queries_per_second;
-	limiter->tokens += most * (double)(now_us - limiter->filled_us) / (double)CLOCK_US_PER_S;
-	limiter->filled_us = now_us;
-	if (limiter->tokens > most)
-		limiter->tokens = most;
-	if (limiter->tokens < 1)
+	int64_t owed_us = limiter->free_at_us > now_us ? limiter->free_at_us - now_us : 0;
+	if (limiter->queries.max == 0 || limiter_wait_us(&limiter->queries, owed_us) > 0)
 		return false;
-	limiter->tokens -= 1;
+	limiter->free_at_us = now_us + limiter_count(&limiter->queries, owed_us, 1);
 	return true;
 }
 
@@ -129,7 +128,7 @@ bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char 
 		.deadline_us = steady_us + UNKNOWN_SLUG_LIMITER_TIMEOUT_US,
 	};
 	pthread_mutex_lock(&limiter->lock);
-	bool is_held = !limiter->is_closed && !take_token(limiter, steady_us) &&
+	bool is_held = !limiter->is_closed && !take_query(limiter, steady_us) &&
 	               limiter->count < limiter->config.waiting_max;
 	if (is_held)
 		append(limiter, waiter);

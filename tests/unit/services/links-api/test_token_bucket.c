@@ -15,7 +15,7 @@ TEST_CASE(keeps_the_rate_however_often_it_is_called)
 		now_us += CLOCK_US_PER_MS;
 		int64_t rows = token_bucket_available(&bucket, now_us);
 		assert_true(rows == 0 || rows >= 100);
-		token_bucket_spend(&bucket, rows);
+		token_bucket_spend(&bucket, rows, now_us);
 		taken += rows;
 	}
 	assert_in_range(taken, 19900, 20000);
@@ -27,7 +27,7 @@ TEST_CASE(accumulates_at_most_one_batch)
 	token_bucket_init(&bucket, 1000000, BATCH_MAX, 0);
 	assert_int_equal(token_bucket_available(&bucket, 0), 0);
 	assert_int_equal(token_bucket_available(&bucket, 60 * CLOCK_US_PER_S), BATCH_MAX);
-	token_bucket_spend(&bucket, BATCH_MAX);
+	token_bucket_spend(&bucket, BATCH_MAX, 60 * CLOCK_US_PER_S);
 	assert_int_equal(token_bucket_available(&bucket, 60 * CLOCK_US_PER_S), 0);
 }
 
