@@ -1,6 +1,4 @@
-/*
- * The number of elements of an array. Do not use it for pointers.
- */
+/* The number of elements of an array. Do not use it for pointers. */
 #ifndef WAYMARK_LIB_BASE_ARRAY_H
 #define WAYMARK_LIB_BASE_ARRAY_H
 

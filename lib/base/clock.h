@@ -44,10 +44,7 @@ void clock_fake_init(struct clock_fake *fake, int64_t now_us);
 /* Advances both the wall time and the steady time. */
 void clock_fake_advance(struct clock_fake *fake, int64_t by_us);
 
-/*
- * The day of a wall time, as days since 1970-01-01 (UTC). Times before 1970 are rounded down as
- * well.
- */
+/* The day of a wall time, as days since 1970-01-01 (UTC). Times before are rounded down, too. */
 int32_t clock_utc_day(int64_t now_us);
 
 #endif

@@ -84,10 +84,7 @@ static void keep_idle(struct conn_pool *pool, void *conn)
 	wake_first(pool);
 }
 
-/*
- * With the mutex held; releases it while connecting. Opens connections up to min, or until one
- * fails.
- */
+/* With the mutex held; releases it to connect. Opens connections up to min, or until one fails. */
 static void open_ahead(struct conn_pool *pool)
 {
 	enum err err = OK;
@@ -120,10 +117,7 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 	wake_first(pool);
 }
 
-/*
- * Probes over the health check's connection, and closes it after a failure. *timed_out: no response
- * in time.
- */
+/* Probes, and closes the connection after a failure. *timed_out: no response in time. */
 static enum err run_probe(struct conn_pool *pool, void **conn, bool *timed_out)
 {
 	const struct conn_pool_kind *kind = pool->config.kind;

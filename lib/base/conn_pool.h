@@ -24,10 +24,7 @@
 struct conn_pool;
 
 struct conn_pool_kind {
-	/*
-	 * quiet: the outage was logged within the last minute. for_health_check: only probe will
-	 * use the connection.
-	 */
+	/* quiet: the outage was logged within a minute. for_health_check: only probe uses it. */
 	enum err (*open)(void *ctx, bool quiet, bool for_health_check, void **conn);
 	void (*close)(void *conn); /* must not wait for the server */
 	/* Whether an idle connection is still open. Must not wait. */
@@ -70,10 +67,7 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config);
 /* All connections must have been released. */
 void conn_pool_free(struct conn_pool *pool);
 
-/*
- * ERR_LIMIT: no connection became free within wait_ms, or too many callers wait. ERR_UNAVAILABLE:
- * the server is down.
- */
+/* ERR_LIMIT: none became free within wait_ms, or too many wait. ERR_UNAVAILABLE: server down. */
 enum err conn_pool_acquire(struct conn_pool *pool, void **out) MUST_CHECK;
 /* Closes a connection that is not usable any more. */
 void conn_pool_release(struct conn_pool *pool, void *conn);

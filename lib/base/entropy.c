@@ -71,10 +71,7 @@ static void finish_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
 {
 	uint64_t us = now_us > 0 ? (uint64_t)now_us : 0;
 	uint64_t ms = us / 1000;
-	/*
-	 * RFC 9562, 6.2, method 3: rand_a holds the fraction of the millisecond, so that ids sort
-	 * by microsecond.
-	 */
+	/* RFC 9562, 6.2, method 3: rand_a holds a fraction of the ms, so that ids sort by µs. */
 	uint64_t fraction = us % 1000 * 4096 / 1000;
 	for (int i = 0; i < 6; i++)
 		out[i] = (uint8_t)(ms >> (40 - 8 * i));

@@ -10,10 +10,7 @@
 
 #define IPV6_HOST_SIZE 42 /* brackets, eight pieces, seven colons, NUL */
 
-/*
- * text: len bytes such as "[2001:DB8:0::7]". out: "[2001:db8::7]". False: not an IPv6 host; out is
- * unchanged.
- */
+/* text: len bytes such as "[2001:DB8:0::7]". False: not an IPv6 host; out is unchanged. */
 bool ipv6_host_normalise(const char *text, size_t len, char out[static IPV6_HOST_SIZE]);
 
 #define IPV6_HOST_IPV4_SIZE 16

@@ -72,10 +72,7 @@ static void add_tail(struct line *line, const char *bytes)
 	line->len += len;
 }
 
-/*
- * Adds one character of a JSON string, escaped. Returns how many bytes of text it consumed, or 0 if
- * the line is full.
- */
+/* Adds one character of a JSON string, escaped. Returns its bytes of text; 0: the line is full. */
 static size_t add_character(struct line *line, const char *text, size_t len)
 {
 	size_t step = utf8_next(text, len);

@@ -1,6 +1,4 @@
-/*
- * Parses and formats decimal numbers. Pure.
- */
+/* Parses and formats decimal numbers. Pure. */
 #ifndef WAYMARK_LIB_BASE_NUMBER_H
 #define WAYMARK_LIB_BASE_NUMBER_H
 

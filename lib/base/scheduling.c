@@ -12,10 +12,7 @@
 /* The shortest slice that the kernel grants. */
 #define SLICE_NS 100000
 
-/*
- * struct sched_attr of sched_setattr(2), first version. The kernel header conflicts with that of
- * glibc.
- */
+/* struct sched_attr of sched_setattr(2), whose kernel header conflicts with that of glibc. */
 struct sched_attributes {
 	uint32_t size;
 	uint32_t policy; /* 0 = SCHED_OTHER */

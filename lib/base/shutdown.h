@@ -18,10 +18,7 @@ void shutdown_free(struct shutdown *s);
 /* Waits for a signal or shutdown_request. */
 void shutdown_wait(struct shutdown *s);
 
-/*
- * Waits at most timeout_ms. Returns true if a shutdown was requested. For loops that run
- * periodically.
- */
+/* True if a shutdown was requested within timeout_ms. For loops that run periodically. */
 bool shutdown_wait_ms(struct shutdown *s, int64_t timeout_ms);
 
 bool shutdown_requested(const struct shutdown *s);

@@ -35,10 +35,7 @@ void strbuf_clear(struct strbuf *b);
 /* Empties b and clears the overflow flag, but keeps its memory. */
 void strbuf_reset(struct strbuf *b);
 
-/*
- * How many bytes would be allocated after an append of more bytes; no change if that append would
- * not fit.
- */
+/* How many bytes would be allocated after an append of more bytes; unchanged if it does not fit. */
 size_t strbuf_capacity_after(const struct strbuf *b, size_t more);
 
 void strbuf_add(struct strbuf *b, const void *bytes, size_t len);

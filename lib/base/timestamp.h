@@ -1,6 +1,4 @@
-/*
- * Wall times as RFC 3339 text in UTC. Times are in microseconds since 1970-01-01T00:00:00Z. Pure.
- */
+/* Wall times, in µs since 1970-01-01T00:00:00Z, as RFC 3339 text in UTC. Pure. */
 #ifndef WAYMARK_LIB_BASE_TIMESTAMP_H
 #define WAYMARK_LIB_BASE_TIMESTAMP_H
 

@@ -13,9 +13,7 @@ static bool is_hex_digit(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/*
- * Whether text[from, to) consists of hexadecimal digits, not all of them zero if must_be_nonzero.
- */
+/* Whether text[from, to) has only hexadecimal digits, not all zero if must_be_nonzero. */
 static bool is_hex_number(const char *text, size_t from, size_t to, bool must_be_nonzero)
 {
 	bool is_nonzero = false;
@@ -32,9 +30,7 @@ static bool has_dashes(const char *text)
 	return text[ID_AT - 1] == '-' && text[PARENT_AT - 1] == '-' && text[FLAGS_AT - 1] == '-';
 }
 
-/*
- * Version 00 ends with the flags. Later versions may continue after a dash. Version ff is invalid.
- */
+/* Version 00 ends with the flags. Later ones may continue after a dash. Version ff is invalid. */
 static bool has_valid_end(const char *text)
 {
 	if (memcmp(text, "ff", 2) == 0)

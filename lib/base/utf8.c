@@ -65,10 +65,7 @@ static bool is_ascii_word(const char *text)
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	uint64_t word;
 	memcpy(&word, text, sizeof(word));
-	/*
-	 * The highest bit of a byte is set in word if it is not ASCII, and in word - ones if it is
-	 * NUL.
-	 */
+	/* The high bit of a byte is set in word if it is not ASCII, in word - ones if it is NUL. */
 	return ((word | (word - ones)) & (ones << 7)) == 0;
 }
 

@@ -1,16 +1,11 @@
-/*
- * UTF-8 as PostgreSQL and protobuf require it: well-formed (RFC 3629), without NUL. Pure.
- */
+/* UTF-8 as PostgreSQL and protobuf require it: well-formed (RFC 3629), without NUL. Pure. */
 #ifndef WAYMARK_LIB_BASE_UTF8_H
 #define WAYMARK_LIB_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * The length in bytes (1 to 4) of the first character of text; 0 if it is malformed, cut off or
- * NUL.
- */
+/* The length in bytes (1 to 4) of the first character; 0: malformed, cut off or NUL. */
 size_t utf8_next(const char *text, size_t len);
 
 /* True for C0, DEL and C1 (U+0080 to U+009F). text must begin with a well-formed character. */
@@ -21,10 +16,7 @@ bool utf8_is_valid(const char *text, size_t len);
 /* The number of characters (code points) in valid text. */
 size_t utf8_length(const char *text, size_t len);
 
-/*
- * The length of the longest prefix of valid text that has at most max bytes and ends at a
- * character.
- */
+/* The length of the longest prefix of valid text of at most max bytes that ends at a character. */
 size_t utf8_prefix(const char *text, size_t len, size_t max);
 
 /*

@@ -43,10 +43,7 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
 enum err worker_pool_submit_first(struct worker_pool *pool, worker_pool_job job,
                                   void *arg) MUST_CHECK;
 
-/*
- * For jobs that must leave capacity to others: ERR_LIMIT also if waiting_max jobs of any kind are
- * already waiting.
- */
+/* For jobs that leave capacity to others: ERR_LIMIT also if waiting_max jobs wait already. */
 enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                   void *arg) MUST_CHECK;
 

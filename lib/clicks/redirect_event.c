@@ -14,9 +14,7 @@
 /* protobuf-c's structs hold char *, but packing only reads. */
 #define BORROW(text) ((char *)(text))
 
-/*
- * The maximum of PostgreSQL's integer. A click counts even if the process was suspended for longer.
- */
+/* The maximum of PostgreSQL's integer. A click counts also if the process was suspended longer. */
 #define LATENCY_MAX_US UINT32_C(2147483647)
 /* The year 10000, when timestamps get longer. */
 #define TIME_MAX_US (INT64_C(253402300800) * CLOCK_US_PER_S)

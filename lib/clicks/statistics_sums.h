@@ -1,6 +1,4 @@
-/*
- * Visit counts. Pure.
- */
+/* Visit counts. Pure. */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_SUMS_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_SUMS_H
 

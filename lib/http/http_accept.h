@@ -22,9 +22,7 @@ struct http_accept_item {
 	             */
 };
 
-/*
- * Reads the next item that is not empty and moves *list past it. False: the list has no more items.
- */
+/* Reads the next item that is not empty and moves *list past it. False: there is none. */
 bool http_accept_next(const char **list, struct http_accept_item *item);
 
 /* Whether the name of item is text, ignoring case. */

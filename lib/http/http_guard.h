@@ -18,10 +18,7 @@
 #include <stdint.h>
 
 #define HTTP_GUARD_HEADERS_MAX 64
-/*
- * A body of GET or HEAD has no meaning (RFC 9110, 9.3.1). Few clients send one; a larger one is an
- * attack.
- */
+/* A body of GET or HEAD has no meaning (RFC 9110, 9.3.1); a large one is an attack. */
 #define HTTP_GUARD_MEANINGLESS_BODY_MAX 1024
 
 struct http_guard_head {

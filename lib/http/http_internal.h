@@ -134,10 +134,7 @@ bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t l
 /* Empties the request's body and returns its memory to the server. */
 void http_exchange_drop_body(struct http_exchange *x);
 
-/*
- * Runs release and prepares x for the next request. An exchange that is still polled is abandoned
- * instead.
- */
+/* Runs release and prepares x for the next request; abandons x if it is still polled. */
 void http_exchange_end(struct http_exchange *x);
 
 /* Takes x out of the loop's polled_count: the response is complete, or never will be. */
@@ -156,17 +153,12 @@ const char *http_exchange_header_name(const struct http_exchange *x, size_t inde
 const char *http_exchange_header_value(const struct http_exchange *x, size_t index);
 const char *http_exchange_response_body(const struct http_exchange *x, size_t *len);
 
-/*
- * Stores an absolute path ("/…"), also from an absolute-form target. False: the target has no such
- * path.
- */
+/* Stores an absolute path ("/…"), also of an absolute-form target. False: there is no such path. */
 bool http_exchange_set_path(struct http_exchange *x, const char *url);
 
 /* --- connection --- */
 
-/*
- * Every member of a list has the same time limit, so appending keeps the list ordered by deadline.
- */
+/* Its members have the same time limit, so appending keeps it ordered by deadline. */
 struct http_connection_list {
 	struct http_connection *first, *last;
 };
@@ -215,10 +207,7 @@ uint64_t http_connection_acked_bytes(const struct http_connection *c);
 
 #define HTTP_METRICS_CLASSES 6 /* by the first digit of the status */
 
-/*
- * All NULL if the server does not count. Only one server of a program may count: a metric is
- * registered once.
- */
+/* All NULL if the server does not count: only one server of a program may. */
 struct http_metrics {
 	struct metric *responses[HTTP_METRICS_CLASSES];
 	struct metric *seconds;
@@ -230,10 +219,7 @@ struct http_metrics {
 	struct metric *overdue;
 };
 
-/*
- * What the loops of one server share. Atomic members are safe from any thread; the others do not
- * change.
- */
+/* What the loops of one server share. Atomic members: any thread; the others do not change. */
 struct http_shared {
 	struct http_server_config config;
 	struct http_connection_limit *limit;
@@ -287,10 +273,7 @@ struct http_loop {
 enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index,
                          int listen_fd) MUST_CHECK;
 
-/*
- * Safe from any thread. Makes the loop take a turn. The library does not wake a loop that it does
- * not run itself.
- */
+/* Safe from any thread. Makes the loop take a turn, because the library does not wake it. */
 void http_loop_wake(struct http_loop *loop);
 
 /* Waits until the loop has drained, and frees what it holds. */
@@ -312,10 +295,7 @@ bool http_expiry_evict_one(struct http_loop *loop);
 
 /* --- request --- */
 
-/*
- * Called after the head, for each part of the body, and after the body. False: close the
- * connection.
- */
+/* Called after the head, each part of the body, and the body. False: close the connection. */
 bool http_request_advance(struct http_connection *c, const char *url, const char *method,
                           const char *version, const char *upload, size_t *upload_len);
 
@@ -327,10 +307,7 @@ void http_request_reject_on_socket(struct http_connection *c, unsigned status, c
 
 /* --- response --- */
 
-/*
- * Hands the response to the library. ERR_INTERNAL: it is broken, or the library rejects it; nothing
- * was queued.
- */
+/* Hands the response to the library. ERR_INTERNAL: broken or rejected; nothing was queued. */
 enum err http_response_queue(struct http_exchange *x) MUST_CHECK;
 
 /*

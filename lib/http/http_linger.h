@@ -20,10 +20,7 @@ struct http_linger {
 	int64_t until_us[HTTP_LINGER_MAX]; /* steady */
 };
 
-/*
- * Keeps a duplicate of fd, shut for writing. Does nothing if HTTP_LINGER_MAX sockets linger
- * already.
- */
+/* Keeps a duplicate of fd, shut for writing, unless HTTP_LINGER_MAX sockets linger already. */
 void http_linger_add(struct http_linger *linger, int fd, int64_t now_us);
 
 /* Fills at most HTTP_LINGER_MAX entries for poll(2) and returns their number. */

@@ -75,10 +75,7 @@ static uint16_t port_of(int fd)
 	return getsockname(fd, (struct sockaddr *)&bound, &len) == 0 ? ntohs(bound.sin6_port) : 0;
 }
 
-/*
- * The first socket binds alone, so that it fails if the port is taken, and then shares the port
- * with the others.
- */
+/* The first socket binds alone, so that it fails if the port is taken. Then it shares the port. */
 static int open_one(const struct http_listener_config *config, bool ipv6, bool first,
                     uint16_t *port)
 {

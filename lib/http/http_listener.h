@@ -1,7 +1,4 @@
-/*
- * One thread at a time. Private to the http_* files. The listening sockets of a server, one for
- * each of its loops.
- */
+/* One thread at a time. Private to http_*. A server's listening sockets, one for each loop. */
 #ifndef WAYMARK_LIB_HTTP_HTTP_LISTENER_H
 #define WAYMARK_LIB_HTTP_HTTP_LISTENER_H
 

@@ -22,9 +22,7 @@
  */
 #define MEMORY_PER_HEAD_BYTE 2
 #define MEMORY_FOR_RESPONSE 2560
-/*
- * Keeps the library's ceiling above ours: the library leaves connections over its ceiling waiting.
- */
+/* Keeps the library's ceiling above ours: it leaves connections over its own waiting. */
 #define CONNECTION_SLACK 32
 /* The longest sleep, so the loop notices a clock that was changed by hand. */
 #define TURN_MS_MAX 1000
@@ -234,10 +232,7 @@ static void cut_all(struct http_connection_list *list)
 		http_connection_cut(c);
 }
 
-/*
- * Accepts the connections that the kernel has completed before it stops listening, so no peer is
- * reset.
- */
+/* Accepts what the kernel completed before the port closes, so no peer is reset. */
 static void stop_listening(struct http_loop *loop)
 {
 	struct pollfd listener = { .fd = loop->listen_fd, .events = POLLIN };

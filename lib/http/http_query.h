@@ -1,6 +1,4 @@
-/*
- * Pure. Decodes values of a raw query string (application/x-www-form-urlencoded, RFC 3986 escapes).
- */
+/* Pure. Decodes values of a raw query (application/x-www-form-urlencoded, RFC 3986 escapes). */
 #ifndef WAYMARK_LIB_HTTP_HTTP_QUERY_H
 #define WAYMARK_LIB_HTTP_HTTP_QUERY_H
 

@@ -63,10 +63,7 @@ static bool send_response(struct http_exchange *x)
 	return true;
 }
 
-/*
- * Rejects a request whose body is unread. The connection ends, because its next request cannot be
- * found.
- */
+/* Rejects a request whose body is unread: its next request cannot be found, so close. */
 #define TOO_LARGE_SIZE 128
 
 static const char *too_large(const struct http_exchange *x, char out[static TOO_LARGE_SIZE])
@@ -123,10 +120,7 @@ static void set_request_id(struct http_exchange *x, const char *given)
 		http_request_id_next(&x->loop->ids, x->request_id);
 }
 
-/*
- * Only trusted proxies may name a trace: any other peer could write into our logs and into foreign
- * traces.
- */
+/* Only trusted proxies may name a trace: others could write into our logs and foreign traces. */
 static void join_trace(struct http_exchange *x, const char *given)
 {
 	if (given != NULL && config_of(x)->trusted != NULL &&
@@ -328,10 +322,7 @@ static bool poll_until_resumed(struct http_exchange *x)
 
 static void run_on_worker(void *arg);
 
-/*
- * The pool for what a handler returned. NULL: the server has no such workers, or the handler keeps
- * asking (logged).
- */
+/* The pool for what a handler returned. NULL: there is none, or it keeps asking (logged). */
 static struct worker_pool *workers_for(const struct http_exchange *x, enum http_progress progress)
 {
 	const struct http_shared *shared = x->loop->shared;
@@ -380,9 +371,7 @@ static void run_on_worker(void *arg)
 	http_exchange_resume(x);
 }
 
-/*
- * The request is complete: runs the handler, or sends the response of a handler that has finished.
- */
+/* The request is complete: runs the handler, or sends the response of one that has finished. */
 static bool respond(struct http_connection *c)
 {
 	struct http_exchange *x = &c->exchange;

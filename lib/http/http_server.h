@@ -193,10 +193,7 @@ const char *http_exchange_method_name(const struct http_exchange *x);
 const char *http_exchange_path(const struct http_exchange *x);
 /* Raw bytes after "?"; "" if there are none. */
 const char *http_exchange_query(const struct http_exchange *x);
-/*
- * The first header with that name (case-insensitive), or NULL. For cookies see
- * http_exchange_cookie.
- */
+/* The first header of that name (case-insensitive), or NULL. Cookies: http_exchange_cookie. */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
  * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL.
@@ -241,10 +238,7 @@ bool http_exchange_is_on_worker(const struct http_exchange *x);
  */
 void http_exchange_set_flow(struct http_exchange *x, uint64_t flow);
 
-/*
- * A slot for the handler's state between HTTP_NEEDS_WORKER or HTTP_PENDING and the end; release
- * runs last of all.
- */
+/* The handler's state from HTTP_NEEDS_WORKER or HTTP_PENDING to the end; release runs last. */
 void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state));
 void *http_exchange_state(const struct http_exchange *x);
 
@@ -262,10 +256,7 @@ enum err http_exchange_add_header(struct http_exchange *x, const char *name,
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* The same, but replaces an earlier fixed header of that name. */
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
-/*
- * Copies the body, replaces an earlier one, and sets Content-Type. HEAD requests get only headers
- * and length.
- */
+/* Copies the body, replaces an earlier one, sets Content-Type. HEAD gets headers and length. */
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes,
                             size_t len);
 /* The same for bytes that live as long as the program; they are borrowed. */

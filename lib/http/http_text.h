@@ -1,6 +1,4 @@
-/*
- * Pure. Private to the http_* files. Character classes of RFC 9110.
- */
+/* Pure. Private to the http_* files. Character classes of RFC 9110. */
 #ifndef WAYMARK_LIB_HTTP_HTTP_TEXT_H
 #define WAYMARK_LIB_HTTP_HTTP_TEXT_H
 

@@ -133,10 +133,7 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 	                         NULL);
 	s->degraded = metrics_gauge(config->metrics, "waymark_degraded",
 	                            "1 while /readyz returns 200 although a check fails", NULL);
-	/*
-	 * metrics stays NULL, so that probes and scrapes do not count as requests of the public
-	 * server
-	 */
+	/* metrics stays NULL: probes and scrapes are no requests of the public server */
 	struct http_server_config http = {
 		.name = "ops",
 		.address = config->address,

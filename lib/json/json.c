@@ -46,10 +46,7 @@ struct shape {
 	size_t values; /* an upper bound: one begins the text or follows a bracket or a comma */
 };
 
-/*
- * Counts before anything is built: an empty object of three bytes becomes more than 200 bytes of
- * memory.
- */
+/* Counts before anything is built: an empty object of 3 bytes takes more than 200 of memory. */
 static struct shape shape_of(const char *text, size_t len)
 {
 	struct shape shape = { .values = 1 };
@@ -98,10 +95,7 @@ static const char *own_words(const json_error_t *error)
 	}
 }
 
-/*
- * jansson quotes the input after " near ". The reason must not repeat untrusted input, so it ends
- * there.
- */
+/* jansson quotes the input after " near ". A reason must not repeat untrusted input. */
 static void explain(const json_error_t *error, char reason[static JSON_REASON_SIZE])
 {
 	const char *text = own_words(error);

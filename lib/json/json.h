@@ -24,10 +24,7 @@
 
 struct json; /* any JSON value; opaque */
 
-/*
- * JSON_INT: a number without a fraction, also 920.0 and 1e3 (up to 2^53), as in JSON Schema.
- * JSON_REAL: any other.
- */
+/* JSON_INT: no fraction, also 920.0 and 1e3 (up to 2^53), as in JSON Schema. JSON_REAL: others. */
 enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRAY, JSON_OBJECT };
 
 /* ERR_INVALID: reason names the place and the error ("line 1 column 7: duplicate object key"). */
@@ -45,10 +42,7 @@ struct json *json_at(const struct json *array, size_t index);
 const char *json_text(const struct json *value, size_t *len); /* len may be NULL */
 int64_t json_int(const struct json *value);
 bool json_bool(const struct json *value);
-/*
- * Iterates over an object's members: pass 0 first, then the last result; 0 ends. name and value are
- * borrowed.
- */
+/* Iterates over members: pass 0 first, then the last result; 0 ends. name and value: borrowed. */
 size_t json_next(const struct json *object, size_t cursor, const char **name, struct json **value);
 
 /* Building. Texts are copied. Invalid UTF-8 is replaced. */

@@ -40,10 +40,7 @@ static void set_unreachable(struct kafka_client *client)
 	metrics_set(client->reachable_gauge, 0);
 }
 
-/*
- * The number after the first name at or behind from, in librdkafka's statistics. 0: name is not
- * there.
- */
+/* The number behind the first name at or after from, in librdkafka's statistics. 0: none. */
 static int64_t number_after(const char *from, const char *name)
 {
 	const char *at = strstr(from, name);

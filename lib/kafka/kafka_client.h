@@ -31,10 +31,7 @@ struct kafka_client {
 	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only
 	                                              after it */
 	char last_error[256]; /* librdkafka's last error of a connection; the poll's thread */
-	/*
-	 * Called from the owner's poll after an error that ends this librdkafka instance. May be
-	 * NULL.
-	 */
+	/* Called in the owner's poll after an error that ends this instance. May be NULL. */
 	void (*on_fatal)(struct kafka_client *client);
 };
 
@@ -43,10 +40,7 @@ struct kafka_setting {
 	const char *value;
 };
 
-/*
- * Creates a librdkafka configuration; the caller owns it. ERR_INVALID: librdkafka rejects a value
- * (logged).
- */
+/* Creates a librdkafka configuration for the caller. ERR_INVALID: it rejects a value (logged). */
 enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
                                 const struct kafka_setting *settings, size_t count,
                                 struct rd_kafka_conf_s **out) MUST_CHECK;

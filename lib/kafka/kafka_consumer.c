@@ -110,10 +110,7 @@ static void try_assign(struct kafka_consumer *c)
 	c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
 	if (query_offsets(c, c->pending) != OK)
 		return;
-	/*
-	 * Even if the assignment fails: the caller now owns the partitions, so it must see their
-	 * revocation.
-	 */
+	/* Even if the assignment fails: the caller owns the partitions, must see them revoked. */
 	set_positions(c, c->pending);
 	rd_kafka_resp_err_t code = assign_positions(c);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -153,10 +150,7 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
 		rd_kafka_assign(rk, list);
 		return;
 	}
-	/*
-	 * An empty assignment acknowledges the rebalance; reading starts when the offsets are
-	 * known.
-	 */
+	/* An empty assignment acknowledges the rebalance; reading starts with the offsets. */
 	c->pending = rd_kafka_topic_partition_list_copy(list);
 	try_assign(c);
 	if (c->pending)
@@ -274,10 +268,7 @@ static void handle_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 			atomic_store(&c->unauthorized, true);
 		return;
 	}
-	/*
-	 * Transient (the topic does not exist yet, a coordinator moves): librdkafka retries by
-	 * itself.
-	 */
+	/* Transient (no topic yet, a coordinator moves): librdkafka retries by itself. */
 	log_debug(c->client.log, "kafka_consumer_error",
 	          LOG_TEXT("message", rd_kafka_message_errstr(m)));
 }
@@ -335,10 +326,7 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 		return ERR_NOT_FOUND;
 	position->next = offset;
 	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
-	/*
-	 * librdkafka has stopped a partition whose offset was out of range; only a new assignment
-	 * starts it.
-	 */
+	/* librdkafka stopped a partition out of range; only a new assignment starts it. */
 	if (code == RD_KAFKA_RESP_ERR__STATE)
 		code = assign_positions(c);
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -391,10 +379,7 @@ static int64_t lag_of(const struct kafka_consumer *c, const struct position *pos
 	rd_kafka_resp_err_t code = rd_kafka_get_watermark_offsets(c->rk, c->config.topic,
 	                                                          position->partition, &low, &high);
 	int64_t next = position->next == KAFKA_CONSUMER_BEGINNING ? low : position->next;
-	/*
-	 * An unknown end is negative. An end before us is from an earlier owner, or our offset is
-	 * out of range.
-	 */
+	/* Unknown ends are negative. An end before us: an earlier owner's, or out of range. */
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR || next < 0 || high < next)
 		return KAFKA_CONSUMER_LAG_UNKNOWN;
 	return high - next;

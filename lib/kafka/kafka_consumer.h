@@ -58,9 +58,7 @@ struct kafka_consumer_config {
 	struct metrics *metrics; /* may be NULL */
 };
 
-/*
- * Succeeds without reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged).
- */
+/* Needs no reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged). */
 enum err kafka_consumer_new(const struct kafka_consumer_config *config,
                             struct kafka_consumer **out) MUST_CHECK;
 
@@ -97,10 +95,7 @@ enum err kafka_consumer_halt(struct kafka_consumer *c, int32_t partition) MUST_C
 enum err kafka_consumer_offset_range(struct kafka_consumer *c, int32_t partition, int64_t *first,
                                      int64_t *end) MUST_CHECK;
 
-/*
- * Returns all partitions (revoked) and joins the group again (assigned). Use it after a fencing
- * token was stale.
- */
+/* Returns all partitions (revoked) and joins again (assigned): after a stale fencing token. */
 void kafka_consumer_rejoin(struct kafka_consumer *c);
 
 /*

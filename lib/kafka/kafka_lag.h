@@ -23,9 +23,7 @@ struct kafka_lag_config {
 	const struct log *log;
 };
 
-/*
- * Succeeds without reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged).
- */
+/* Needs no reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged). */
 enum err kafka_lag_start(const struct kafka_lag_config *config, struct kafka_lag **out) MUST_CHECK;
 /* Takes at most REQUEST_TIMEOUT_MS, a second. lag may be NULL. */
 void kafka_lag_stop(struct kafka_lag *lag);

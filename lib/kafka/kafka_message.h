@@ -1,6 +1,4 @@
-/*
- * One thread at a time. A record as kafka_consumer and kafka_topic_reader return it.
- */
+/* One thread at a time. A record as kafka_consumer and kafka_topic_reader return it. */
 #ifndef WAYMARK_LIB_KAFKA_KAFKA_MESSAGE_H
 #define WAYMARK_LIB_KAFKA_KAFKA_MESSAGE_H
 

@@ -109,10 +109,7 @@ static void uncount_entry(struct kafka_producer *p, const struct kafka_queue_ent
 	pthread_mutex_unlock(&p->mutex);
 }
 
-/*
- * Reports and frees an entry. The report comes first, so kafka_producer_flush returns after all
- * reports.
- */
+/* Frees an entry after its report, so kafka_producer_flush returns after all reports. */
 static void finish(struct kafka_producer *p, struct kafka_queue_entry *entry, enum err result)
 {
 	if (p->config.delivered)
@@ -391,10 +388,7 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 	return OK;
 }
 
-/*
- * With the mutex held. The entry is counted already, because its report may run before produce
- * returns.
- */
+/* With the mutex held. The entry is counted already: its report may run before produce returns. */
 static enum err accept_entry(struct kafka_producer *p, struct kafka_queue_entry *entry)
 {
 	if (p->queued > p->config.queue_max || p->queued_bytes > p->config.queue_bytes_max)

@@ -56,9 +56,7 @@ struct kafka_record {
  */
 typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 
-/*
- * Called before delivered for each acked record. offset is negative if the broker did not name it.
- */
+/* Called before delivered for each acked record. offset: negative if the broker did not name it. */
 typedef void (*kafka_acked)(void *ctx, const struct kafka_record *record, int32_t partition,
                             int64_t offset);
 
@@ -80,9 +78,7 @@ struct kafka_producer_config {
 	struct metrics *metrics; /* may be NULL */
 };
 
-/*
- * Succeeds without reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged).
- */
+/* Needs no reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged). */
 enum err kafka_producer_new(const struct kafka_producer_config *config,
                             struct kafka_producer **out) MUST_CHECK;
 

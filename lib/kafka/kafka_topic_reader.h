@@ -25,10 +25,7 @@ struct kafka_topic_reader;
 
 /* Callbacks run inside kafka_topic_reader_poll. topic is the index in the configured topics. */
 struct kafka_topic_reader_events {
-	/*
-	 * All count partitions of the topic are read from now on. Called again whenever partitions
-	 * were added.
-	 */
+	/* All count partitions of the topic are read from now on. Called again for more. */
 	void (*found)(void *ctx, int topic, int32_t count);
 	/* Records of this partition may have been missed. */
 	void (*lost)(void *ctx, int topic, int32_t partition);
@@ -48,10 +45,7 @@ struct kafka_topic_reader_config {
 	const struct log *log;
 };
 
-/*
- * Succeeds without reachable brokers; the polls connect. ERR_INVALID: librdkafka rejects the
- * configuration (logged).
- */
+/* Needs no reachable brokers; polls connect. ERR_INVALID: configuration rejected (logged). */
 enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config,
                                 struct kafka_topic_reader **out) MUST_CHECK;
 void kafka_topic_reader_free(struct kafka_topic_reader *reader);

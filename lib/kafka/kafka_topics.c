@@ -42,9 +42,7 @@ static void wait_between_requests(const struct admin *a)
 	rd_kafka_poll(a->client, 0);
 }
 
-/*
- * Every request has its own timeout. rd_kafka_poll runs the callbacks that log why a login fails.
- */
+/* Each request has a timeout. rd_kafka_poll runs the callbacks that log why a login fails. */
 static rd_kafka_event_t *wait_for_result(const struct admin *a)
 {
 	rd_kafka_event_t *event;

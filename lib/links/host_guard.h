@@ -37,10 +37,7 @@ struct host_guard_config {
 	struct metrics *metrics;
 };
 
-/*
- * Reads the files, then starts a thread that reads the table. ERR_INVALID: a file cannot be used
- * (logged).
- */
+/* Reads the files, then starts a thread that reads the table. ERR_INVALID: a bad file (logged). */
 enum err host_guard_start(const struct host_guard_config *config,
                           struct host_guard **out) MUST_CHECK;
 /* NULL is allowed. */

@@ -1,6 +1,4 @@
-/*
- * A list of hosts (host_policy.h) in a file of the operator. One thread at a time.
- */
+/* A list of hosts (host_policy.h) in a file of the operator. One thread at a time. */
 #ifndef WAYMARK_LIB_LINKS_HOST_LIST_H
 #define WAYMARK_LIB_LINKS_HOST_LIST_H
 

@@ -72,9 +72,7 @@ struct link {
 	struct link_entry entry;
 	enum link_type type;
 	int64_t owner_id; /* 0 = no owner */
-	/*
-	 * Of a DELETED link: the state that restoring it brings back; 0 = unknown. Not in events.
-	 */
+	/* Of a DELETED link: the state that restoring brings back; 0 = unknown. Not in events. */
 	enum link_state state_before_deletion;
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;

@@ -78,10 +78,7 @@ static const char put_unknown_script[] = READ_OLD
 	"if outcome.err then return 2 end "
 	"return 1";
 
-/*
- * ARGV: generation, token, TTL in seconds, "1" to replace an unknown slug. Returns the token that
- * is in place.
- */
+/* ARGV: generation, token, TTL in s, "1" to replace an unknown slug. Returns the token in place. */
 static const char reserve_script[] = READ_OLD
 	"if age and age < 0 then return '' end "
 	"local here = age == 0 and kind "

@@ -45,10 +45,7 @@ struct link_cache_config {
 	struct metrics *metrics;
 };
 
-/*
- * Starts to poll whether Redis is valid. It is not before the relay of links-api has been seen
- * at work, after 0.2 s.
- */
+/* Starts to poll whether Redis is valid: 0.2 s after the relay was seen at work at the earliest. */
 struct link_cache *link_cache_new(const struct link_cache_config *config);
 void link_cache_free(struct link_cache *cache);
 
@@ -86,10 +83,7 @@ enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *p
 
 /* --- filling --- */
 
-/*
- * The right to store the entry of one slug that Redis does not have. Copy it freely. All zeros:
- * no right.
- */
+/* The right to store the entry of a slug that Redis lacks. Copy it freely. All zeros: no right. */
 struct link_cache_reservation {
 	int64_t generation;
 	char token[17];

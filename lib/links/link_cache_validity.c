@@ -116,10 +116,7 @@ static enum cause check_announcement(const struct link_cache_validity *t, enum e
 	return CAUSES;
 }
 
-/*
- * The relay may be connected to another server, which has replaced the one that our connections
- * lead to.
- */
+/* The relay may lead to another server, which has replaced that of our connections. */
 static void renew_connections(struct link_cache_validity *t, int64_t now_us)
 {
 	if (now_us - t->renewed_us < CLOCK_US_PER_S)

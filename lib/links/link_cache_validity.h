@@ -53,10 +53,7 @@ enum link_cache_validity_level {
 	LINK_CACHE_VALIDITY_LAST_RESORT,
 };
 
-/*
- * An epoch of the cache: a run of a Redis server, and the generation of the values in it. Replies
- * must match it.
- */
+/* A run of a Redis server and the generation of the values in it. Replies must match it. */
 struct link_cache_epoch {
 	uint64_t server;
 	int64_t generation;

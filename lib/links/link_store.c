@@ -219,10 +219,7 @@ enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner
 /* The janitor's statements return this column after LINK_ROW_COLUMNS. */
 #define ORDER_COLUMN LINK_ROW_COLUMN_COUNT
 
-/*
- * Adds an event for each row, which is a link after its change. The next batch begins at the last
- * row.
- */
+/* Adds an event for each row, a link after its change. The next batch begins at the last row. */
 static enum err add_events(const struct pg_result *rows, enum link_change change,
                            struct outbox_bulk *events, int64_t *from_us)
 {

@@ -77,10 +77,7 @@ enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const ch
  */
 enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
-/*
- * --- claims: links that were created without a login get an owner, authorised by their claim token
- * ---
- */
+/* --- claims: links made without a login get an owner, authorised by their claim token --- */
 
 /*
  * Reads the link with this slug and claim token, and locks it until the transaction ends. Its
@@ -106,10 +103,7 @@ struct link_store_batch {
 	int64_t changed; /* rows; fewer than limit: no more are due */
 };
 
-/*
- * Changes ACTIVE links with expires_at <= now (of the database) to EXPIRED. Skips rows that others
- * have locked.
- */
+/* ACTIVE links with expires_at <= now (of the database) become EXPIRED. Skips locked rows. */
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch) MUST_CHECK;
 
 /*

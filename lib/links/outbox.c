@@ -137,10 +137,7 @@ static void drop_low_priority(struct outbox_batch *batch)
 		free(batch->rows[--batch->count].payload);
 }
 
-/*
- * One statement and thus one snapshot: a low-priority row is never seen before earlier versions of
- * its link.
- */
+/* One statement, one snapshot: no low-priority row is seen before earlier versions of its link. */
 enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_limit,
                      struct outbox_batch *out)
 {

@@ -89,15 +89,10 @@ void outbox_batch_clear(struct outbox_batch *batch);
  */
 enum err outbox_set_published(struct pg_conn *conn, const struct outbox_batch *batch) MUST_CHECK;
 
-/*
- * For the cached rows of a batch: deletes the published ones; the others now wait only for Kafka.
- */
+/* For the cached rows of a batch: deletes the published; the others wait only for Kafka. */
 enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batch) MUST_CHECK;
 
-/*
- * Sets *is_cached if no event of the link waits for Redis: Redis has them, or its old values are no
- * longer valid.
- */
+/* Sets *is_cached if Redis has all events of the link, or its old values are not valid. */
 enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached) MUST_CHECK;
 
 /* As outbox_is_cached, for all of these links together. */
@@ -114,10 +109,7 @@ struct outbox_lag {
 	int64_t unpublished; /* rows that wait for Kafka, without those of low priority */
 	int64_t uncached;    /* rows that wait for Redis; a row may wait for both */
 	int64_t oldest_us;   /* age of the oldest unpublished row; 0 if there is none */
-	/*
-	 * Upper bound of the low-priority rows that wait for Kafka. Counting a million takes too
-	 * long.
-	 */
+	/* Upper bound of low-priority rows that wait for Kafka: a count takes too long. */
 	int64_t low_priority;
 };
 

@@ -1,7 +1,4 @@
-/*
- * Slugs: 1 to 32 characters of [A-Za-z0-9_-], case-sensitive, never used twice. Safe from any
- * thread.
- */
+/* Slugs: 1 to 32 of [A-Za-z0-9_-], case-sensitive, never used twice. Safe from any thread. */
 #ifndef WAYMARK_LIB_LINKS_SLUG_H
 #define WAYMARK_LIB_LINKS_SLUG_H
 
@@ -18,10 +15,7 @@
 
 bool slug_is_valid(const char *slug, size_t len);
 
-/*
- * True for names that the services serve themselves ("robots" for robots.txt, "api", "r", "docs",
- * …); see slug.c.
- */
+/* True for names that the services serve themselves ("api", "docs", "r", …); see slug.c. */
 bool slug_is_reserved(const char *slug);
 
 /*

@@ -6,10 +6,7 @@
  */
 #define NOW "timezone('utc', clock_timestamp())"
 #define IN_MS(parameter) NOW " + " parameter "::bigint * interval '1 ms'"
-/*
- * Compares the holder too: a program that acquires the lock through ShedLock does not change the
- * fencing token.
- */
+/* Compares the holder too: a program that uses ShedLock leaves the fencing token unchanged. */
 #define IS_HELD "name = $1 AND fence = $2 AND locked_by = $3 AND lock_until > " NOW
 
 enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char *holder)
@@ -25,10 +22,7 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
 	return OK;
 }
 
-/*
- * Runs a statement that returns one number if the row matches. No row: ERR_CONFLICT. value may be
- * NULL.
- */
+/* Runs a statement of one number. No row: ERR_CONFLICT. value may be NULL. */
 static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                     int64_t *value)
 {

@@ -35,10 +35,7 @@ struct fenced_lock {
 enum err fenced_lock_init(struct fenced_lock *lock, const char *name,
                           const char *holder) MUST_CHECK;
 
-/*
- * OK: held for at_most_ms. ERR_CONFLICT: another holder has it. ERR_INVALID also: at_most_ms is not
- * positive.
- */
+/* OK: held for at_most_ms. ERR_CONFLICT: another holds it. ERR_INVALID also: at_most_ms <= 0. */
 enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn,
                              int64_t at_most_ms) MUST_CHECK;
 
@@ -74,10 +71,7 @@ struct fenced_lock_state {
 	int64_t since_ms; /* since it was acquired */
 };
 
-/*
- * Reads the state of the lock of that name, for any holder. Acquires nothing. ERR_NOT_FOUND: it was
- * never acquired.
- */
+/* The state of the lock of that name, for any holder. ERR_NOT_FOUND: it was never acquired. */
 enum err fenced_lock_query(const struct fenced_lock *lock, struct pg_conn *conn,
                            struct fenced_lock_state *out) MUST_CHECK;
 

@@ -61,10 +61,7 @@ void pg_conn_set_log(struct pg_conn *conn, const struct log *log);
 
 /* False after a failure that leaves the connection's state unknown; it can only be closed then. */
 bool pg_conn_is_usable(const struct pg_conn *conn);
-/*
- * Whether it failed because the server did not respond in time. Other connections to that server
- * may hang too.
- */
+/* Whether the server did not respond in time. Other connections to it may hang too. */
 bool pg_conn_timed_out(const struct pg_conn *conn);
 /* Whether an idle connection is still open. Does not wait. */
 bool pg_conn_is_alive(struct pg_conn *conn);
@@ -85,10 +82,7 @@ bool pg_conn_in_transaction(const struct pg_conn *conn);
  */
 enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                        struct pg_result **rows) MUST_CHECK;
-/*
- * Runs a statement that returns one number. ERR_NOT_FOUND also: it returned no row, or several;
- * *out is unchanged.
- */
+/* For one number. ERR_NOT_FOUND also: it returned no row, or several; *out is unchanged. */
 enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                            int64_t *out) MUST_CHECK;
 /* The same for SQL text that is built at run time: it is not prepared. */
@@ -109,10 +103,7 @@ enum err pg_conn_stream(struct pg_conn *conn, const char *sql, const struct pg_p
  * ERR_INTERNAL also: they begin or end a transaction.
  */
 enum err pg_conn_script(struct pg_conn *conn, const char *sql) MUST_CHECK;
-/*
- * The server's message for the last failure, "" if none. For operators' tools only: it may quote
- * data.
- */
+/* The server's last error, "" if none. For operators' tools only: it may quote data. */
 const char *pg_conn_message(const struct pg_conn *conn);
 /* The constraint of the last ERR_CONFLICT or ERR_INVALID, "" if none. */
 const char *pg_conn_constraint(const struct pg_conn *conn);
@@ -136,10 +127,7 @@ enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes,
 void pg_conn_frozen_terminate(struct pg_conn *conn);
 
 enum err pg_conn_begin(struct pg_conn *conn) MUST_CHECK;
-/*
- * ERR_UNAVAILABLE: it is unknown whether the transaction was committed. Any other error: it was
- * not.
- */
+/* ERR_UNAVAILABLE: unknown whether it was committed. Any other error: it was not. */
 enum err pg_conn_commit(struct pg_conn *conn) MUST_CHECK;
 /* Never fails: a connection that cannot roll back becomes unusable instead. */
 void pg_conn_rollback(struct pg_conn *conn);

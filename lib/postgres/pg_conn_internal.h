@@ -1,6 +1,4 @@
-/*
- * One thread at a time. What the pg_conn_* files share. Private to them.
- */
+/* One thread at a time. What the pg_conn_* files share. Private to them. */
 #ifndef WAYMARK_LIB_POSTGRES_PG_CONN_INTERNAL_H
 #define WAYMARK_LIB_POSTGRES_PG_CONN_INTERNAL_H
 
@@ -26,19 +24,14 @@ struct pg_conn {
 	char message[256];
 };
 
-/*
- * The steady time, in microseconds, by which the server must have responded to a statement sent
- * now.
- */
+/* The steady time in µs by which the server must have responded to a statement sent now. */
 int64_t pg_conn_wait_deadline(const struct pg_conn *conn);
 
 /* Waits until the socket is ready for events (of poll). ERR_LIMIT: the deadline passed first. */
 enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us,
                              short *ready) MUST_CHECK;
 
-/*
- * Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken, or the deadline passed (logged).
- */
+/* Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken or too late (logged). */
 enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
 
 /*
@@ -59,10 +52,7 @@ enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us,
 /* Marks the connection as broken and logs libpq's message. Always ERR_UNAVAILABLE. */
 enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
 
-/*
- * Clears the last failure and checks that a statement can be sent. ERR_UNAVAILABLE: the connection
- * is broken.
- */
+/* Clears the last failure. ERR_UNAVAILABLE: the connection is broken, nothing can be sent. */
 enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params) MUST_CHECK;
 
 /* Maps a result to an error; stores and logs the server's message. Borrows the result. */

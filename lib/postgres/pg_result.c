@@ -67,10 +67,7 @@ int64_t pg_result_time(const struct pg_result *rows, size_t row, int column)
 		return INT64_MAX;
 	if (strcmp(text, "-infinity") == 0)
 		return INT64_MIN;
-	/*
-	 * "2026-11-20 08:00:00.123456+00" is RFC 3339 except for the "T" and the minutes of the
-	 * offset.
-	 */
+	/* "2026-11-20 08:00:00.123456+00" is RFC 3339 but for "T" and the minutes of the offset. */
 	char rfc3339[48];
 	int len = snprintf(rfc3339, sizeof(rfc3339), "%s:00", text);
 	if (len < 22 || (size_t)len >= sizeof(rfc3339))

@@ -20,10 +20,7 @@ const char *pg_result_text(const struct pg_result *rows, size_t row, int column)
 int64_t pg_result_int(const struct pg_result *rows, size_t row, int column);
 double pg_result_double(const struct pg_result *rows, size_t row, int column);
 bool pg_result_bool(const struct pg_result *rows, size_t row, int column);
-/*
- * A timestamptz in microseconds since 1970-01-01T00:00:00Z; "infinity" reads as INT64_MAX,
- * "-infinity" as INT64_MIN.
- */
+/* A timestamptz in µs since 1970-01-01T00:00:00Z; ±"infinity" is INT64_MAX or INT64_MIN. */
 int64_t pg_result_time(const struct pg_result *rows, size_t row, int column);
 /* A bytea. Copies at most size bytes; returns its full length. */
 size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out,

@@ -10,10 +10,7 @@
 /* The work of the transaction. It must not commit or roll back itself. */
 typedef enum err (*pg_transaction_work)(void *ctx, struct pg_conn *conn);
 
-/*
- * Errors: those of work, pg_conn_begin and pg_conn_commit. The connection is in no transaction
- * afterwards.
- */
+/* Errors: those of work, pg_conn_begin and pg_conn_commit. In no transaction afterwards. */
 enum err pg_transaction_on(struct pg_conn *conn, pg_transaction_work work, void *ctx) MUST_CHECK;
 
 /*

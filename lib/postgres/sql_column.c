@@ -9,10 +9,7 @@
 /* PostgreSQL counts from 2000-01-01. */
 #define EPOCH_DAYS 10957
 
-/*
- * array_recv: dimensions, flags (no NULL in it), type, then length and lower bound of the one
- * dimension.
- */
+/* array_recv: dimensions, flags (no NULL), type, then length and lower bound of the dimension. */
 enum { HEADER_WORDS = 5, HEADER_LENGTH_WORD = 3 };
 
 static void write_header(struct sql_column *column)

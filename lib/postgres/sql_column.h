@@ -47,10 +47,7 @@ void sql_column_add_day(struct sql_column *column, int32_t day);
 /* TIME (timestamptz): microseconds since 1970-01-01T00:00:00Z. */
 void sql_column_add_time(struct sql_column *column, int64_t time_us);
 
-/*
- * Adds the column as the next parameter; borrowed until the statement has run. ERR_LIMIT: larger
- * than bytes_max.
- */
+/* Adds the column as a parameter; borrowed until the statement ran. ERR_LIMIT: over bytes_max. */
 enum err sql_column_param(struct sql_column *column, struct pg_params *params) MUST_CHECK;
 
 #endif

@@ -122,10 +122,7 @@ static void close_and_reconnect(struct redis_pipeline *p)
 	p->is_requested = true;
 	pthread_cond_signal(&p->request);
 	pthread_mutex_unlock(&p->mutex);
-	/*
-	 * A callback may make a new call, perhaps on a new connection already, so only the present
-	 * calls end.
-	 */
+	/* A callback may call again, perhaps on a new connection: only present calls end. */
 	for (size_t left = p->count; left > 0; left--)
 		complete_oldest(p, NULL);
 }

@@ -221,10 +221,7 @@ static enum err exchange(struct redis_pool *pool, struct redis_conn *conn,
 	if (err != OK && conn_pool_is_reachable(pool->conns))
 		log_warning(pool->config.log, "redis_call_failed",
 		            LOG_TEXT("message", redis_conn_message(conn)));
-	/*
-	 * A master that became a replica keeps its clients connected; a new connection may reach
-	 * the new master.
-	 */
+	/* A master turned replica keeps its clients; a new connection may find the new one. */
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
 	if ((error && has_code(error, "READONLY")) ||
 	    redis_conn_run_id(conn) != atomic_load(&pool->run_id))

@@ -1,6 +1,4 @@
-/*
- * The messages of the OpenTelemetry protocol (otlp.proto). Pure.
- */
+/* The messages of the OpenTelemetry protocol (otlp.proto). Pure. */
 #ifndef WAYMARK_LIB_TRACING_OTLP_H
 #define WAYMARK_LIB_TRACING_OTLP_H
 

@@ -1,7 +1,4 @@
-/*
- * The span of one answered request. It holds nothing about the visitor: no address, path, query or
- * header.
- */
+/* The span of one answered request, without anything about the visitor. */
 #ifndef WAYMARK_LIB_TRACING_SPAN_H
 #define WAYMARK_LIB_TRACING_SPAN_H
 

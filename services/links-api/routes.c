@@ -167,10 +167,7 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 	return http_router_find(rows, count, method, path, match);
 }
 
-/*
- * Applies to responses and error responses alike. A handler may replace Cache-Control, but never
- * for account data.
- */
+/* Errors included. A handler may replace Cache-Control, but never for account data. */
 static void add_headers(const struct api *api, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
@@ -227,10 +224,7 @@ static enum http_progress send_no_route(struct request *r, enum err err)
 	return response_problem(r, 405, NULL, detail);
 }
 
-/*
- * Checks Accept before a change: a response that the client cannot read must not follow a committed
- * change.
- */
+/* Checks Accept before a change, so that no unreadable response follows a commit. */
 static bool modifies(const struct http_route *route)
 {
 	return route->method == HTTP_POST || route->method == HTTP_PATCH;

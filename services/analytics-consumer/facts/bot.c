@@ -101,10 +101,7 @@ static const char *const libraries[] = {
 	NULL,
 };
 
-/*
- * Match anywhere in the header. Agents listed here by their full name otherwise send the header of
- * a browser.
- */
+/* Match anywhere. Agents listed by full name otherwise send the header of a browser. */
 static const char *const crawler_words[] = {
 	"archiver",
 	"checker",

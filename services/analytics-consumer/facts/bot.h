@@ -1,7 +1,4 @@
-/*
- * Pure. Decides whether a program made a click, and why. Bots are counted separately and never
- * dropped.
- */
+/* Pure. Decides whether a program made a click, and why. Bots are counted apart, never dropped. */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_BOT_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_BOT_H
 
@@ -23,9 +20,7 @@
  */
 const char *bot_reason(const struct redirect_event *event, const struct user_agent *agent);
 
-/*
- * The first four reasons, which depend on the User-Agent alone. user_agent_parse stores the result.
- */
+/* The first four reasons, from the User-Agent alone. user_agent_parse stores the result. */
 const char *bot_agent_reason(const char *user_agent, enum device_class device);
 
 #endif

@@ -9,10 +9,7 @@
 /* uap-core's device family for crawlers. */
 static const char spider[] = "Spider";
 
-/*
- * Words of devices that are neither computers nor telephones, although they may run the same
- * operating systems.
- */
+/* Devices that are neither computers nor telephones, whatever system they run. */
 static const char *const appliance_words[] = {
 	"TV",       "Xbox",      "XBOX",    "PlayStation", "Playstation", "PLAYSTATION",
 	"Nintendo", "Roku",      "CrKey",   "BRAVIA",      "watchOS",     "Apple Watch",
@@ -113,10 +110,7 @@ bool device_class_is_appliance(const char *user_agent)
 	return has_any(user_agent, appliance_words) || is_appliance_model(user_agent);
 }
 
-/*
- * On Android, browsers send "Mobile" only on telephones. Programs that are not browsers never send
- * it.
- */
+/* On Android, browsers send "Mobile" on telephones only. Other programs never send it. */
 static bool is_android_tablet(const char *user_agent, const char *os)
 {
 	return strcmp(os, "Android") == 0 && strncmp(user_agent, "Mozilla/", 8) == 0 &&

@@ -1,6 +1,4 @@
-/*
- * Pure. Classifies the visitor's device into the few classes that statistics count.
- */
+/* Pure. Classifies the visitor's device into the few classes that statistics count. */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_DEVICE_CLASS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_DEVICE_CLASS_H
 

@@ -54,10 +54,7 @@ void enrich_caches_free(struct enrich_caches *caches)
 	free(caches);
 }
 
-/*
- * Values always fit, because their size was limited when they were read. snprintf was a measurable
- * cost here.
- */
+/* Values always fit: their size was limited when they were read. snprintf costs too much here. */
 static void copy_text(char *out, size_t size, const char *text)
 {
 	size_t len = strnlen(text, size - 1);

@@ -26,10 +26,7 @@ struct enrich_sources {
 struct enrich_caches *enrich_caches_new(void);
 void enrich_caches_free(struct enrich_caches *caches);
 
-/*
- * Fills out. The store decides event.is_unique and finds event.owner_id and event.tags; disposition
- * is VISIT_NEW.
- */
+/* Fills out but is_unique, owner_id and tags, which the store finds. disposition: VISIT_NEW. */
 void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click,
                   struct visit *out);
 

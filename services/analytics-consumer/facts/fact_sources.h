@@ -22,10 +22,7 @@ struct fact_sources_config {
 	const char *ua_regexes;
 	size_t user_agent_cache;
 	int64_t check_ms; /* interval between checks for changes */
-	/*
-	 * Use the GeoIP database of these sources, which reload and close it, instead of another
-	 * copy; or NULL.
-	 */
+	/* Use the database of these sources, which reload and close it, not a copy; or NULL. */
 	const struct fact_sources *share_geoip_with;
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */

@@ -43,10 +43,7 @@ enum err geoip_reload(struct geoip *geoip) MUST_CHECK;
 /* Grows with each reload: what was looked up before is outdated. */
 unsigned geoip_generation(const struct geoip *geoip);
 
-/*
- * network: "203.0.113.0/24", "2001:db8:1::/48" or an address. The place of anything else is
- * unknown.
- */
+/* network: "203.0.113.0/24", "2001:db8:1::/48" or an address. Other places are unknown. */
 void geoip_lookup(struct geoip *geoip, const char *network, struct geoip_place *out);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Pure. The visitor's preferred language, from Accept-Language (RFC 9110, section 12.5.4).
- */
+/* Pure. The visitor's preferred language, from Accept-Language (RFC 9110, section 12.5.4). */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_LANGUAGE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_LANGUAGE_H
 

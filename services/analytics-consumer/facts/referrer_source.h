@@ -1,6 +1,4 @@
-/*
- * Pure. The common name of the site or app behind a referrer's host.
- */
+/* Pure. The common name of the site or app behind a referrer's host. */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_REFERRER_SOURCE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_REFERRER_SOURCE_H
 

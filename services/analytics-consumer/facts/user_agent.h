@@ -24,10 +24,7 @@ struct user_agent {
 
 struct user_agent_parser;
 
-/*
- * path (borrowed): uap-core's regexes.yaml. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used
- * (logged).
- */
+/* path (borrowed): uap-core's regexes.yaml. ERR_NOT_FOUND, ERR_INVALID: unusable (logged). */
 enum err user_agent_parser_new(const char *path, size_t cache_capacity, const struct log *log,
                                struct user_agent_parser **out) MUST_CHECK;
 void user_agent_parser_free(struct user_agent_parser *parser);

@@ -32,10 +32,7 @@ static uint16_t trigram_bit(const char *text)
 
 /* --- the required literals of an expression --- */
 
-/*
- * Alternative literals: a match contains at least one of them. An empty list means that nothing is
- * known.
- */
+/* Alternative literals: a match contains at least one. An empty list: nothing is known. */
 struct literals {
 	size_t count;
 	char texts[LITERALS_MAX][LITERAL_SIZE];
@@ -133,10 +130,7 @@ static char take_character(struct parser *p)
 	}
 	if (c == '\\') {
 		c = p->at[1];
-		/*
-		 * \d and similar are handled elsewhere. Any other escaped letter or digit has a
-		 * special meaning.
-		 */
+		/* \d and the like are handled elsewhere. Other letters and digits are special. */
 		if (c == '\0' || isalnum((unsigned char)c)) {
 			p->failed = true;
 			return '\0';

@@ -40,16 +40,10 @@ void assignment_clear(struct assignment *a);
 /* For the kafka_consumer; the assignment is their ctx. */
 extern const struct kafka_consumer_events assignment_events;
 
-/*
- * Discards the batch being gathered. Its records are read again, by this worker or by another
- * owner.
- */
+/* Discards the batch being gathered. Its records are read again, here or by another owner. */
 void assignment_discard_batch(struct assignment *a);
 
-/*
- * Discards the batch and forgets the assigned partitions. Call it when the stored offsets are no
- * longer certain.
- */
+/* Discards the batch and forgets the partitions: the stored offsets are not certain. */
 void assignment_drop(struct assignment *a);
 
 /* Drops the assignment and rejoins the group. Reading starts again from the stored offsets. */
@@ -87,10 +81,7 @@ void assignment_record_halts(struct assignment *a);
 /* True while a partition may have no as_of in the store: its as_of was never known. */
 bool assignment_has_undated(const struct assignment *a);
 
-/*
- * Sets caught_up of each partition. Everything polled must have been stored. True if one has caught
- * up.
- */
+/* Sets caught_up of each partition; everything polled must be stored. True if one caught up. */
 bool assignment_find_caught_up(struct assignment *a);
 
 /*

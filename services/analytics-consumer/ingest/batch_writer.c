@@ -45,10 +45,7 @@ void batch_writer_free(struct batch_writer *w)
 	free(w);
 }
 
-/*
- * False when there must be no further attempt. The pause ends early when the loop's thread is asked
- * to end.
- */
+/* False: no further attempt. The pause ends early when the loop's thread is asked to end. */
 static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
 {
 	return !thread_wait_ms(w->config.thread, pause_ms) && !atomic_load(&w->retries_cancelled);
@@ -79,10 +76,7 @@ static bool is_transient(enum err err)
 	return err == ERR_UNAVAILABLE || err == ERR_LIMIT;
 }
 
-/*
- * Kafka may work and still refuse dead letters: their topic is missing, or the consumer may not
- * write to it.
- */
+/* Kafka may work and still refuse dead letters: no topic, or no right to write to it. */
 static void note_dead_letters(struct batch_writer *w)
 {
 	size_t overdue = dead_letter_list_overdue(w->batch.dead_letters);

@@ -83,10 +83,7 @@ const struct offsets *batch_writer_offsets(const struct batch_writer *writer);
  */
 enum err batch_writer_flush(struct batch_writer *writer) MUST_CHECK;
 
-/*
- * Safe from any thread. True while PostgreSQL refuses a batch for a reason that does not pass by
- * itself.
- */
+/* Safe from any thread. True while PostgreSQL refuses a batch for a reason that stays. */
 bool batch_writer_is_refused(const struct batch_writer *writer);
 /* Safe from any thread. True while a batch waits because Kafka does not accept its dead letters. */
 bool batch_writer_is_waiting_for_dead_letters(const struct batch_writer *writer);

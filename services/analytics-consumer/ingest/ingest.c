@@ -15,10 +15,7 @@
 #include "services/analytics-consumer/storage/visit_store.h"
 
 #define IDLE_POLL_MS 100
-/*
- * Longer than a fetch takes after an assignment. Before that, the known end of a partition may be
- * outdated.
- */
+/* Longer than a fetch takes after an assignment; before, a known end may be outdated. */
 #define MARK_INTERVAL_MS 1000
 /*
  * Fetches wait for up to half a second. A click may have reached Kafka since the last fetch, so
@@ -110,10 +107,7 @@ static void interrupt_write(struct ingest *in)
 
 /* --- events of the consumer, during a poll --- */
 
-/*
- * Tells lag monitors what the store has. After a restore of PostgreSQL that is less than what was
- * committed before.
- */
+/* Shows lag monitors what the store has: after a restore, less than was committed before. */
 static void commit_stored(const struct ingest *in)
 {
 	const struct offsets *offsets = &in->assignment.offsets;

@@ -19,9 +19,7 @@
 #define GATHER_US (200 * CLOCK_US_PER_MS)
 #define SLUGS_MAX 1000
 #define SLUGS_BYTES_MAX ((size_t)SLUGS_MAX * (SLUG_SIZE + 8) + 64)
-/*
- * Other records only advance the offset. It is stored rarely, because reading them again is cheap.
- */
+/* Other records only advance the offset, which is stored rarely: reading again is cheap. */
 #define RECORDS_MAX 50000
 #define STORE_OFFSET_US (30 * CLOCK_US_PER_S)
 #define SHOW_LAG_RECORDS 256

@@ -42,9 +42,7 @@ struct purge_consumer_config {
 enum err purge_consumer_start(const struct purge_consumer_config *config,
                               struct purge_consumer **out) MUST_CHECK;
 
-/*
- * Purges that were read and not applied are read again by the next consumer. consumer may be NULL.
- */
+/* Purges that were read and not applied are read again by the next owner. NULL is allowed. */
 void purge_consumer_stop(struct purge_consumer *consumer);
 
 #endif

@@ -28,10 +28,7 @@ struct workers_config {
 		facts; /* of each worker; the capacity of the cache is divided among them */
 };
 
-/*
- * ERR_INVALID, ERR_NOT_FOUND: as ingest_start and fact_sources_open (logged); ERR_INVALID also for
- * too many workers.
- */
+/* As ingest_start and fact_sources_open (logged). ERR_INVALID also: too many workers. */
 enum err workers_start(const struct workers_config *config, struct workers **out) MUST_CHECK;
 /* Stops all workers at the same time, each as ingest_stop does. workers may be NULL. */
 void workers_stop(struct workers *workers);

@@ -190,10 +190,7 @@ enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_produ
 			return OK;
 		if (is_late)
 			return ERR_UNAVAILABLE;
-		/*
-		 * Waiting for an empty queue could take for ever, because visits keep arriving in
-		 * it.
-		 */
+		/* An empty queue may never come, because visits keep arriving in it. */
 		poll(NULL, 0, ACK_PAUSE_MS);
 	}
 }

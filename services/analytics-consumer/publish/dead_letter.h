@@ -36,10 +36,7 @@
 
 struct dead_letter_list;
 
-/*
- * count_max: the most letters of one batch. bytes_max: the list is full at this size. Both topics
- * are borrowed.
- */
+/* count_max: letters of one batch. bytes_max: then the list is full. Topics are borrowed. */
 struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max, const char *topic,
                                               const char *dead_letter_topic);
 /* The producer must have been freed, or must have reported on every letter. */
@@ -59,15 +56,10 @@ size_t dead_letter_list_length(const struct dead_letter_list *letters);
 enum err dead_letter_list_send(struct dead_letter_list *letters, struct kafka_producer *producer,
                                int64_t timeout_ms) MUST_CHECK;
 
-/*
- * The number of letters that were not acknowledged when the last dead_letter_list_send timed out.
- */
+/* Letters that were not acknowledged when the last dead_letter_list_send timed out. */
 size_t dead_letter_list_overdue(const struct dead_letter_list *letters);
 
-/*
- * Empties the list after the batch was stored or discarded. Letters in flight are kept until the
- * producer reports.
- */
+/* Empties the list of a batch stored or discarded. Letters in flight stay until reported. */
 void dead_letter_list_reset(struct dead_letter_list *letters);
 
 #endif

@@ -9,10 +9,7 @@
 #include "lib/kafka/cloud_event.h"
 
 #define HEADER_MAX 64
-/*
- * A poison message may have a megabyte. This limit closes a batch before dead letters fill the
- * memory.
- */
+/* A poison message may have a megabyte: closes a batch before dead letters fill the memory. */
 #define DEAD_LETTER_BYTES_MAX_OF_BATCH ((size_t)8 * 1024 * 1024)
 
 void batch_init(struct batch *batch, size_t visits_max, const char *topic,
@@ -39,10 +36,7 @@ void batch_reset(struct batch *batch)
 	dead_letter_list_reset(batch->dead_letters);
 }
 
-/*
- * Rejects a record whose headers declare another type. A record without these headers is judged by
- * its bytes alone.
- */
+/* Rejects a record whose headers declare another type. Without them, its bytes decide. */
 static enum err check_headers(const struct kafka_message *message,
                               char reason[static REDIRECT_EVENT_REASON_SIZE])
 {

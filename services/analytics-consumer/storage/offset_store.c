@@ -23,9 +23,7 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 			"SELECT $1, wanted, 0 FROM unnest($2::integer[]) wanted ORDER BY wanted "
 			"ON CONFLICT DO NOTHING) "
 			"SELECT coalesce(o.next_offset, 0), coalesce(o.published_offset, o.next_offset, 0), "
-			/*
-		         * A fingerprint is valid only for the record directly before next_offset.
-		         */
+			/* A fingerprint is valid only for the record just before next_offset. */
 			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_fingerprint ELSE 0 END, "
 			"(o.halted_at IS NOT NULL)::integer, (o.as_of IS NOT NULL)::integer "
 			"FROM unnest($2::integer[]) WITH ORDINALITY AS wanted (partition, position) "

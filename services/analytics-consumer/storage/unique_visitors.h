@@ -38,10 +38,7 @@ void unique_visitors_commit(struct unique_visitors *visitors);
 /* The index rejected a visitor that was taken as new: look-ups start again. */
 void unique_visitors_resume_lookups(struct unique_visitors *visitors);
 
-/*
- * Clears the cache, because another owner or another server may have been active. Look-ups start
- * again.
- */
+/* Clears the cache, because another owner or server may have been active. Look-ups restart. */
 void unique_visitors_invalidate(struct unique_visitors *visitors);
 
 #endif

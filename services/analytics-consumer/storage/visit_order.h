@@ -30,10 +30,7 @@ void visit_order_sort(struct visit_order *order, struct visit *visits, size_t co
 /* Removes visits that have become VISIT_DUPLICATE since. */
 void visit_order_drop_duplicates(struct visit_order *order);
 
-/*
- * True when both visits are by one visitor to one link on one day. A visit without a visitor hash
- * equals no other.
- */
+/* True for two visits by one visitor to one link on one day. Without a hash: false. */
 bool visit_order_is_same_visitor(const struct visit *left, const struct visit *right);
 
 #endif

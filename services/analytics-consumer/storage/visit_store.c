@@ -11,10 +11,7 @@
 #include "services/analytics-consumer/storage/unique_visitors.h"
 #include "services/analytics-consumer/storage/visit_log_store.h"
 
-/*
- * After an insert that the log rejected, this many batches search it for duplicates before they
- * insert.
- */
+/* So many batches search the log for duplicates after it rejected an insert. */
 #define DUPLICATE_CHECK_BATCHES 100
 /* One without checks, one with them, one after a commit of another owner in between. */
 #define ATTEMPTS_MAX 3

@@ -37,9 +37,7 @@ struct visit_store_config {
 struct visit_store *visit_store_new(const struct visit_store_config *config);
 void visit_store_free(struct visit_store *store);
 
-/*
- * Forgets what earlier batches taught about visitors. Call it when partitions were assigned anew.
- */
+/* Forgets what earlier batches taught about visitors: partitions were assigned anew. */
 void visit_store_invalidate(struct visit_store *store);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * Pure. Decides whether a destination counts as dead, and when it is checked again.
- */
+/* Pure. Decides whether a destination counts as dead, and when it is checked again. */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_CHECK_POLICY_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_CHECK_POLICY_H
 

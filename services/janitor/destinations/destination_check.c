@@ -63,10 +63,7 @@ static enum err request(struct check *c, const struct fetch_url *url, bool is_he
 	return fetch_run(&request, out);
 }
 
-/*
- * A host without a readable robots.txt has no crawl delay. ERR_NOT_FOUND: the host must not be
- * requested.
- */
+/* Without a readable robots.txt there is no delay. ERR_NOT_FOUND: do not request the host. */
 static enum err read_robots(struct check *c, const struct fetch_url *url, int64_t *delay_ms)
 {
 	struct fetch_url robots;
@@ -113,9 +110,7 @@ static void complete(struct check *c, int status)
 	c->result = (struct destination_check){ .is_complete = true, .status = status };
 }
 
-/*
- * A host with a crawl delay gets one request per reservation, so GET, which every server supports.
- */
+/* A host with a crawl delay gets one request per reservation: GET, which all servers support. */
 static enum err request_page(struct check *c, const struct fetch_url *url, bool has_crawl_delay,
                              struct fetch_response *out)
 {
@@ -166,10 +161,7 @@ static enum err check_host(struct check *c, struct fetch_url *url, bool *is_redi
 		return OK;
 	}
 	if (reservation.status == HOST_STORE_WAIT) {
-		/*
-		 * A host that redirected to itself has answered. Any other host is tried again
-		 * later.
-		 */
+		/* A host that redirected to itself has answered. Another one is tried later. */
 		if (!was_requested(c, url->host))
 			c->result = (struct destination_check){ .wait_ms = reservation.wait_ms };
 		return OK;

@@ -11,10 +11,7 @@
 /* A run claims no more links after this time; the next run continues. */
 #define DESTINATIONS_RUN_S 30
 #define DESTINATIONS_BATCH 10
-/*
- * Longer than a batch takes. A link whose check crashed the janitor is not claimed again before
- * that.
- */
+/* Longer than a batch. A link whose check crashed the janitor is not claimed before that. */
 #define DESTINATIONS_LEASE_S 600
 
 /* *changed: links that were checked. */

@@ -96,9 +96,7 @@ static size_t keep_body(char *bytes, size_t one, size_t len, void *arg)
 	return len <= room ? len : 0;
 }
 
-/*
- * NULL for an IPv6 literal: libcurl does not look it up, and CURLOPT_RESOLVE has no syntax for it.
- */
+/* NULL for an IPv6 literal: libcurl does not look it up, and has no syntax for it. */
 static struct curl_slist *resolve_list(const struct fetch_url *url,
                                        const struct global_resolver_addresses *found)
 {

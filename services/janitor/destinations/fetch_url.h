@@ -24,10 +24,7 @@ struct fetch_url {
 	bool is_https;
 };
 
-/*
- * ERR_INVALID: not a URL that may be checked. ERR_LIMIT: a valid URL, but with a port that is not
- * allowed.
- */
+/* ERR_INVALID: not a URL that may be checked. ERR_LIMIT: its port is not allowed. */
 enum err fetch_url_parse(const char *url, struct fetch_url *out) MUST_CHECK;
 
 /* The same server with another path, such as "/robots.txt", and no query. Errors as above. */

@@ -13,10 +13,7 @@ static enum err reserve_now(struct pg_conn *conn, const char *host, int64_t *del
 		&params, delay_ms);
 }
 
-/*
- * Each caller gets a time of its own, so that a thousand links of one host do not all come back at
- * once.
- */
+/* Each caller gets a time of its own, so that a host's links do not all come back at once. */
 static enum err enqueue(struct pg_conn *conn, const char *host, int64_t *wait_ms)
 {
 	struct pg_params params = { 0 };

@@ -13,10 +13,7 @@
 
 /* How long a robots.txt stays valid (RFC 9309, 2.4). */
 #define HOST_STORE_ROBOTS_S 86400
-/*
- * Added to the crawl delay for each place in the queue, because a waiting check starts a little
- * late.
- */
+/* Added to the crawl delay for each place in the queue: a waiting check starts a little late. */
 #define HOST_STORE_SLACK_MS 2000
 
 enum host_store_status {

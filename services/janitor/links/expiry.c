@@ -6,9 +6,7 @@
 #define BATCH_TOO_LONG_US (30 * CLOCK_US_PER_MS)
 #define BATCH_SHORT_US (15 * CLOCK_US_PER_MS)
 #define ROWS_MIN 100
-/*
- * Limits the pause between two batches to 1/20 s, so that the task's lock cannot expire during it.
- */
+/* The pause between two batches is at most 1/20 s, so that the lock cannot expire during it. */
 #define BATCHES_PER_S_MIN 20
 
 static enum err mark_expired(const struct run *run, int64_t *changed)

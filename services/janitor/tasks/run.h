@@ -52,10 +52,7 @@ struct run {
  */
 enum err run_start(struct run *run) MUST_CHECK;
 
-/*
- * Releases the lock. An incomplete run releases it at once, so that another janitor can do the
- * rest.
- */
+/* Releases the lock; that of an incomplete run at once, so that another janitor goes on. */
 void run_end(struct run *run, bool is_complete);
 
 /* The work of one batch, inside its transaction. *changed receives the number of rows. */

@@ -1,6 +1,4 @@
-/*
- * Pure. A row of the schedule, and the rules that say when a task runs next.
- */
+/* Pure. A row of the schedule, and the rules that say when a task runs next. */
 #ifndef WAYMARK_SERVICES_JANITOR_TASKS_TASK_H
 #define WAYMARK_SERVICES_JANITOR_TASKS_TASK_H
 
@@ -30,10 +28,7 @@ int64_t task_at_least_s(const struct task_times *times);
 /* From program start to the first run; now_us is wall time. */
 int64_t task_first_delay_us(const struct task_times *times, int64_t now_us);
 
-/*
- * From the start of a run with that outcome to the next one. Short after a failure. Not for
- * TASK_SKIPPED.
- */
+/* From the start of a run with that outcome to the next one; short after a failure. */
 int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome);
 
 /*

@@ -174,10 +174,7 @@ static void finish_account(struct progress *p)
 		log_info(p->api->log, "account_deleted", LOG_INT("user_id", p->walk.owner_id));
 }
 
-/*
- * Passes over all links of the account. If the pass began after the grace period, no more links can
- * appear.
- */
+/* Passes over all links of the account. After the grace period, no more links can appear. */
 static void delete_links(struct account_deletion *deletion, struct progress *p)
 {
 	bool was_grace_over = true;

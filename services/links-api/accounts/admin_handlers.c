@@ -126,10 +126,7 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 	return audit_change(u->request, conn, u->id, &u->change);
 }
 
-/*
- * Administrators cannot block or demote themselves: otherwise the last one could lock everybody
- * out.
- */
+/* Administrators cannot block or demote themselves: the last one could lock everybody out. */
 static bool locks_out_caller(const struct update *u)
 {
 	const struct user_change *change = &u->change;

@@ -1,6 +1,4 @@
-/*
- * HTTP handlers for administrators: user accounts and the audit log; ctx is the struct request.
- */
+/* HTTP handlers for administrators: user accounts and the audit log; ctx is the struct request. */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_HANDLERS_H
 

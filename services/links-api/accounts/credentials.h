@@ -1,7 +1,4 @@
-/*
- * Parses the bodies of requests about one's own account. Register and login: {email, password,
- * name?}. Pure.
- */
+/* Parses bodies about one's own account. Register, login: {email, password, name?}. Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
 

@@ -7,10 +7,7 @@
 
 #include "lib/http/http_server.h"
 
-/*
- * POST /api/keys → 201 {key, secret}; the only response with the secret. 400, 409
- * (API_KEY_STORE_KEYS_MAX)
- */
+/* POST /api/keys → 201 {key, secret}, the only one with it. 400, 409 (API_KEY_STORE_KEYS_MAX) */
 enum http_progress key_handlers_create(void *ctx, struct http_exchange *x);
 
 /* GET /api/keys → 200 {keys} */

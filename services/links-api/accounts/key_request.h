@@ -1,6 +1,4 @@
-/*
- * Parses the request to create an API key: {name, scopes: ["links:read", …], expires_at?}. Pure.
- */
+/* Parses the request to create an API key: {name, scopes: ["links:read", …], expires_at?}. Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_KEY_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_KEY_REQUEST_H
 

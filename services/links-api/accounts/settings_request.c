@@ -20,10 +20,7 @@ static void read_name(const struct json *object, struct settings_change *out,
 	snprintf(out->name, sizeof(out->name), "%s", name);
 }
 
-/*
- * Returns the text of a member that may be null, "" for null. NULL: the member is missing, or
- * invalid and reported.
- */
+/* The text of a member that may be null, "" for null. NULL: missing, or invalid and reported. */
 static const char *text_or_null(const struct json *object, const char *name,
                                 struct http_problem_fields *wrong)
 {

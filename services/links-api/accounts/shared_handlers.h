@@ -1,7 +1,4 @@
-/*
- * HTTP handlers for readers of a share; ctx is the struct request. The statistics are in
- * stats_handlers.h.
- */
+/* HTTP handlers for readers of a share; ctx is the struct request. Statistics: stats_handlers.h. */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_SHARED_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_SHARED_HANDLERS_H
 

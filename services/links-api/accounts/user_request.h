@@ -1,7 +1,4 @@
-/*
- * Parses an administrator's change to an account: any of {blocked, role, links_per_day (null = the
- * default)}. Pure.
- */
+/* Parses a change to an account: {blocked?, role?, links_per_day? (null: the default)}. Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
 

@@ -1,6 +1,4 @@
-/*
- * The option --make-admin EMAIL: promotes an account to the first administrator. Not thread-safe.
- */
+/* The option --make-admin EMAIL: makes an account the first administrator. Not thread-safe. */
 #ifndef WAYMARK_SERVICES_LINKS_API_COMMANDS_MAKE_ADMIN_H
 #define WAYMARK_SERVICES_LINKS_API_COMMANDS_MAKE_ADMIN_H
 

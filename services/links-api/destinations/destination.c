@@ -20,10 +20,7 @@
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
 
-/*
- * ASCII characters that browsers escape in each part. Controls, spaces and non-ASCII bytes are
- * always escaped.
- */
+/* ASCII characters that browsers escape in each part, besides controls, spaces and non-ASCII. */
 static const char escaped_in_path[] = "\"#<>?^`{}";
 static const char escaped_in_query[] = "\"#<>'";
 static const char escaped_in_fragment[] = "\"<>`";

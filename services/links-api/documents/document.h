@@ -28,9 +28,7 @@ enum err document_find_problem(const char *kind, struct document *out) MUST_CHEC
 /* Finds the section of runbook.md with a title ("WaymarkNotReady"). ERR_NOT_FOUND: none. */
 enum err document_find_runbook(const char *title, struct document *out) MUST_CHECK;
 
-/*
- * True if the If-None-Match header is "*" or lists the document's ETag. NULL: the header is absent.
- */
+/* True if If-None-Match is "*" or lists the document's ETag. NULL: the header is absent. */
 bool document_matches_etag(const struct document *document, const char *if_none_match);
 
 #endif

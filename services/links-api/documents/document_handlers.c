@@ -5,9 +5,7 @@
 #include "services/links-api/documents/document.h"
 #include "services/links-api/http/response.h"
 
-/*
- * Public and cacheable, but revalidated each time: a new version of the program has new documents.
- */
+/* Public and cacheable, but revalidated: a new version of the program has new documents. */
 static enum http_progress send_document(struct request *r, const struct document *document)
 {
 	struct http_exchange *x = r->exchange;
@@ -34,10 +32,7 @@ enum http_progress document_handlers_description(void *ctx, struct http_exchange
 	return send_named(ctx, "openapi.json");
 }
 
-/*
- * The reader sets inline styles. Scripts are loaded from this origin only, and nothing from
- * elsewhere.
- */
+/* The reader sets inline styles. Scripts come from this origin only, nothing from elsewhere. */
 enum http_progress document_handlers_reader(void *ctx, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(

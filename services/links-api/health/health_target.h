@@ -28,10 +28,7 @@ enum err health_target_parse(const char *entry, struct health_target *out) MUST_
 /* Whether name is that of a service: redirector, links-api, analytics-consumer or janitor. */
 bool health_target_is_service(const char *name);
 
-/*
- * Parses the list. ERR_INVALID: an entry is malformed. ERR_LIMIT: there are more than
- * HEALTH_TARGETS_MAX.
- */
+/* Parses the list. ERR_INVALID: an entry is malformed. ERR_LIMIT: over HEALTH_TARGETS_MAX. */
 enum err health_target_parse_list(const char *list,
                                   struct health_target targets[static HEALTH_TARGETS_MAX],
                                   size_t *count) MUST_CHECK;

@@ -10,10 +10,7 @@
 #define ADDRESS_CHARACTERS "0123456789abcdef:."
 #define PORT_SIZE 6
 
-/*
- * Returns the position after the scheme and that scheme's default port, which browsers omit. NULL:
- * another scheme.
- */
+/* The position after the scheme, and its default port. NULL: another scheme. */
 static const char *skip_scheme(const char *origin, int64_t *default_port)
 {
 	static const struct {

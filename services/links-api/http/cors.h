@@ -25,10 +25,7 @@ enum err cors_init(struct cors *cors, const char *origins) MUST_CHECK;
 
 bool cors_allows(const struct cors *cors, const char *origin);
 
-/*
- * Adds the headers that let the page behind Origin read the response. Adds Vary whenever any origin
- * is configured.
- */
+/* Headers that let Origin's page read the response; Vary whenever any origin is configured. */
 void cors_add_headers(const struct cors *cors, struct http_exchange *x);
 
 /*

@@ -6,10 +6,7 @@
 
 #include "lib/http/http_accept.h"
 
-/*
- * How specifically a media range matches a type. The most specific range decides, whatever its
- * quality.
- */
+/* How closely a media range matches a type. The closest decides, whatever its quality. */
 enum specificity { SPECIFICITY_NONE, SPECIFICITY_ANY, SPECIFICITY_FAMILY, SPECIFICITY_TYPE };
 
 static enum specificity specificity_of(const struct http_accept_item *range, const char *type)

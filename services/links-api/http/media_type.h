@@ -1,7 +1,4 @@
-/*
- * Content negotiation: picks the representation that the client prefers (Accept, RFC 9110 section
- * 12.5.1). Pure.
- */
+/* Content negotiation (Accept, RFC 9110 section 12.5.1). Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_HTTP_MEDIA_TYPE_H
 #define WAYMARK_SERVICES_LINKS_API_HTTP_MEDIA_TYPE_H
 

@@ -69,10 +69,7 @@ int64_t request_now_us(const struct request *r);
  */
 struct pg_pool *request_pg(const struct request *r);
 
-/*
- * Sets for whom workers and memory are shared fairly: the client's network, or the account once it
- * is known.
- */
+/* Sets whose share of workers and memory this is: the network's, or the account's once known. */
 void request_set_flow(const struct request *r, int64_t user_id);
 
 /*
@@ -96,10 +93,7 @@ int64_t request_owner(const struct request *r);
 /* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
 int64_t request_path_id(const struct request *r);
 
-/*
- * Writes the client's network ("203.0.113.0/24"), or "unknown" if a trusted proxy did not forward
- * the address.
- */
+/* The client's network ("203.0.113.0/24"); "unknown": a trusted proxy sent no address. */
 void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE]);
 
 #endif

@@ -6,9 +6,7 @@
 
 #include "services/links-api/http/response.h"
 
-/*
- * Accepts parameters after the type. JSON is always UTF-8, so a charset parameter changes nothing.
- */
+/* Accepts parameters. JSON is always UTF-8, so a charset parameter changes nothing. */
 static bool is_json(const char *content_type)
 {
 	static const char json[] = "application/json";

@@ -1,6 +1,4 @@
-/*
- * Reads the JSON body of a request. Not thread-safe: one thread at a time per exchange.
- */
+/* Reads the JSON body of a request. Not thread-safe: one thread at a time per exchange. */
 #ifndef WAYMARK_SERVICES_LINKS_API_HTTP_REQUEST_BODY_H
 #define WAYMARK_SERVICES_LINKS_API_HTTP_REQUEST_BODY_H
 
@@ -16,9 +14,7 @@ struct request;
  */
 struct json *request_body_read(struct request *r);
 
-/*
- * True if there is no body, or its type is JSON. If false, the response is already complete (415).
- */
+/* True if there is no body, or its type is JSON. False: the response is complete (415). */
 bool request_body_check_type(struct request *r);
 
 #endif

@@ -64,10 +64,7 @@ enum http_progress response_link_not_found(struct request *r, bool is_deleted);
  */
 enum http_progress response_other_owner(struct request *r);
 
-/*
- * Adds RateLimit and RateLimit-Policy to the response that follows. Does nothing for an unlimited
- * rule.
- */
+/* Adds RateLimit and RateLimit-Policy to the response; nothing for an unlimited rule. */
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule,
                         const struct rate_limit_state *state);
 
@@ -85,10 +82,7 @@ void response_limit_detail(const struct rate_limit_rule *rule, int64_t reset_s,
 enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule,
                                          int64_t reset_s);
 
-/*
- * For a failed store: 503 with Retry-After, or 500. Logs the error with the request id. err is not
- * OK.
- */
+/* For a failed store: 503 with Retry-After, or 500. Logs err with the request id. */
 enum http_progress response_failure(struct request *r, enum err err);
 
 #endif

@@ -89,10 +89,7 @@ static int base64url_value(char c)
 	return at ? (int)(at - alphabet) : -1;
 }
 
-/*
- * True if text is not empty, has no padding and leaves no unused bits: each byte string has one
- * spelling.
- */
+/* True if text is not empty and canonical: no padding, no unused bits, one spelling. */
 static bool is_canonical_base64url(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

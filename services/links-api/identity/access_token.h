@@ -31,10 +31,7 @@ struct access_token_claims {
 	char id[ENTROPY_UUID_TEXT_SIZE];
 };
 
-/*
- * Issues a token that is valid for ACCESS_TOKEN_LIFETIME_S from now. ERR_INTERNAL: the secret is
- * too short.
- */
+/* Issues a token for ACCESS_TOKEN_LIFETIME_S from now. ERR_INTERNAL: the secret is too short. */
 enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
                             char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
 

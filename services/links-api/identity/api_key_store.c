@@ -34,10 +34,7 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	return err;
 }
 
-/*
- * The condition on the old time lets one of several concurrent requests write: a busy key costs one
- * write a minute.
- */
+/* The condition on the old time lets one of several requests write: once a minute. */
 static enum err mark_used(struct pg_conn *conn, const struct api_key *key, int64_t now_us)
 {
 	struct pg_params params = { 0 };

@@ -63,10 +63,7 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
 	"WHEN 'share' THEN (SELECT slug FROM links WHERE links.id = (details ->> 'link_id')::bigint) END " \
 	"FROM (%s) AS page ORDER BY page.id DESC"
 
-/*
- * Adds only the requested conditions. Each of them has an index, which one generic plan for all
- * would not use.
- */
+/* Only the requested conditions: each has an index, which one generic plan would not use. */
 static void add_number(struct strbuf *sql, struct pg_params *params, const char *condition,
                        int64_t value)
 {

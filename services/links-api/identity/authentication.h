@@ -30,10 +30,7 @@ enum err authentication_verify(struct request *r, enum request_auth *login) MUST
  */
 bool authentication_authorize(struct request *r, unsigned permission);
 
-/*
- * True if our own page sent the request (same_origin.h). If false, the response is complete: 403
- * "cross-site".
- */
+/* True: our own page sent it (same_origin.h). False: the response is 403 "cross-site". */
 bool authentication_is_same_origin(struct request *r);
 
 /* Sends the error response for a login that is not VALID: 401, or 403 "blocked" or "cross-site". */

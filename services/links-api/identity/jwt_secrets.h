@@ -21,10 +21,7 @@ struct jwt_secrets {
 	char text[JWT_SECRETS_BYTES_MAX + 1];
 };
 
-/*
- * Ignores empty entries. ERR_INVALID: no secret, one that is too short, or more than
- * JWT_SECRETS_MAX.
- */
+/* Ignores empty entries. ERR_INVALID: none, one too short, or more than JWT_SECRETS_MAX. */
 enum err jwt_secrets_parse(const char *text, struct jwt_secrets *out) MUST_CHECK;
 
 /*

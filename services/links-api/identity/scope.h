@@ -1,7 +1,4 @@
-/*
- * Scopes of API keys: "links:read", "links:write", "stats:read". An access token has all of them.
- * Pure.
- */
+/* Scopes of API keys: "links:read", "links:write", "stats:read". Tokens have all. Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_SCOPE_H
 #define WAYMARK_SERVICES_LINKS_API_IDENTITY_SCOPE_H
 

@@ -1,6 +1,4 @@
-/*
- * The role of an account: users manage their own links, administrators manage everything. Pure.
- */
+/* The role of an account: users manage their own links, administrators manage everything. Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_USER_ROLE_H
 #define WAYMARK_SERVICES_LINKS_API_IDENTITY_USER_ROLE_H
 

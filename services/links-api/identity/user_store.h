@@ -75,10 +75,7 @@ enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_p
 enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
                                   char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
-/*
- * Sets the password and invalidates all access tokens. ERR_NOT_FOUND also: old_hash is no longer
- * the stored hash.
- */
+/* Sets the password and invalidates all access tokens. ERR_NOT_FOUND also: old_hash is outdated. */
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash) MUST_CHECK;
 

@@ -43,10 +43,7 @@ struct bulk_write_item {
 	uint8_t claim_token_hash[DIGEST_SIZE];
 	struct link link;
 	struct slug_allocator_item creation;
-	/*
-	 * Of an item to create: the first item with the same slug or URL, which can be the item
-	 * itself.
-	 */
+	/* Of an item to create: the first item with the same slug or URL, perhaps itself. */
 	struct bulk_write_item *slug_first; /* NULL = no slug requested */
 	struct bulk_write_item *url_first;
 	/* Of the first item with a URL: */
@@ -76,16 +73,10 @@ static inline bool bulk_create_has_link(const struct bulk_write_item *item)
 /* Finds items with the same slug or URL. Call once all items are read. */
 void bulk_create_match(struct bulk_write *bulk);
 
-/*
- * Call before each statement, so that the transaction ends in time. ERR_UNAVAILABLE: the deadline
- * has passed.
- */
+/* Call before each statement. ERR_UNAVAILABLE: the transaction's deadline has passed. */
 enum err bulk_create_check_deadline(const struct bulk_write *bulk) MUST_CHECK;
 
-/*
- * Sets the outcome of each pending item. Call in the transaction, after the claims. Errors of
- * bulk_write_run.
- */
+/* Sets each pending item's outcome. In the transaction, after the claims. As bulk_write_run. */
 enum err bulk_create_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
 
 #endif

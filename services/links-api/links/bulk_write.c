@@ -16,10 +16,7 @@
 #include "services/links-api/links/link_notes_store.h"
 
 #define NO_LINK_ID INT64_C(-1)
-/*
- * From reading the request to the start of its last statement. The user's row can be locked
- * meanwhile.
- */
+/* From reading the request to its last statement. The user's row can be locked meanwhile. */
 #define TIME_LIMIT_US (8 * CLOCK_US_PER_S)
 
 static const struct {

@@ -21,9 +21,7 @@ enum bulk_write_kind {
 
 struct bulk_write;
 
-/*
- * Reads and validates all items of a JSON array. Does not keep items. Free it with bulk_write_free.
- */
+/* Reads and validates all items of a JSON array; keeps none. Free it with bulk_write_free. */
 struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind,
                                   const struct json *items);
 void bulk_write_free(struct bulk_write *bulk);
@@ -36,10 +34,7 @@ void bulk_write_free(struct bulk_write *bulk);
  */
 enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
 
-/*
- * True if bulk_write_run created or claimed a link. A repeat of other bulks needs no stored
- * response.
- */
+/* True if bulk_write_run created or claimed a link; else a repeat needs no stored response. */
 bool bulk_write_has_effect(const struct bulk_write *bulk);
 
 /* True if the quota refused an item. */

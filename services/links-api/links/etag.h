@@ -1,6 +1,4 @@
-/*
- * Pure. Entity tags of links: "v<version>" (RFC 9110, 8.8.3 and 13.1.1).
- */
+/* Pure. Entity tags of links: "v<version>" (RFC 9110, 8.8.3 and 13.1.1). */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_ETAG_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_ETAG_H
 

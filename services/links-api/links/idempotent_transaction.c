@@ -26,9 +26,7 @@ void idempotent_transaction_clear(struct idempotent_transaction *tx)
 	idempotency_store_clear(&tx->stored);
 }
 
-/*
- * On error, no connection is held. ERR_LIMIT of the pool would mean something else to the handlers.
- */
+/* On error, no connection is held. The pool's ERR_LIMIT would mislead the handlers. */
 static enum err begin(struct idempotent_transaction *tx)
 {
 	struct pg_pool *pool = tx->request->api->pg;

@@ -1,7 +1,4 @@
-/*
- * Pure. The rules for changing an existing link: what each change does to it, and how it is
- * recorded.
- */
+/* Pure. The rules for changing a link: what each change does to it, and how it is recorded. */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CHANGE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CHANGE_H
 

@@ -88,9 +88,7 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 	return err;
 }
 
-/*
- * ERR_INVALID: the requested slug is used (is_slug_used). Unlike ERR_CONFLICT, a retry cannot help.
- */
+/* ERR_INVALID: the requested slug is used. Unlike ERR_CONFLICT, a retry cannot help. */
 static enum err insert(struct creation *c, struct pg_conn *conn,
                        const struct link_store_new *new_link)
 {

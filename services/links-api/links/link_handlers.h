@@ -11,10 +11,7 @@
 /* GET /api/links/{id} → 200 {link} with ETag, 404 */
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x);
 
-/*
- * PATCH /api/links/{id} → 200 {link} with ETag, 400, 404, 409, 412. A change without effect keeps
- * the version.
- */
+/* PATCH /api/links/{id} → 200 {link} with ETag, 400, 404, 409, 412. No effect: same version. */
 enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * One thread at a time, as its request. The history of a link, for its owner and administrators.
- */
+/* One thread at a time, as its request. The history of a link, for its owner and administrators. */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
 

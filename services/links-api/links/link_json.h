@@ -17,9 +17,7 @@
 #include "lib/links/link_check_store.h"
 #include "services/links-api/destinations/public_base.h"
 
-/*
- * state is computed for now_us. notes: as of link_notes_store_get_bulk. The caller owns the result.
- */
+/* state is computed for now_us. notes: of link_notes_store_get_bulk. The caller owns it. */
 struct json *link_json_new(const struct link *link, const struct statistics *statistics,
                            const struct link_check *check, const char *notes,
                            const struct public_base *base, int64_t now_us);

@@ -1,6 +1,4 @@
-/*
- * Pure. What a request says about a tag: its name in the path, and the body {name?, color?}.
- */
+/* Pure. What a request says about a tag: its name in the path, and the body {name?, color?}. */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_TAG_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_TAG_REQUEST_H
 

@@ -202,10 +202,7 @@ static void format_query_key(struct link_list_params *out, const char *filter)
 	         out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
 }
 
-/*
- * A client can forge a cursor with a valid checksum. PostgreSQL must accept its values
- * nevertheless.
- */
+/* A client can forge a cursor with a valid checksum; PostgreSQL must accept its values. */
 static bool is_in_range(const struct link_list_params *params, const struct link_cursor *cursor)
 {
 	bool is_never =

@@ -1,7 +1,4 @@
-/*
- * Pure. The URL parameters of GET, PATCH and DELETE /api/links: which links, in which order,
- * starting where.
- */
+/* Pure. Parameters of GET, PATCH and DELETE /api/links: which links, in which order, from where. */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_PARAMS_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_PARAMS_H
 

@@ -229,10 +229,7 @@ void link_list_sql_ids(struct link_list_sql *sql, const struct link_list_params 
 	WRITE(sql, " LIMIT %zu", max);
 }
 
-/*
- * The sum id + 0 keeps PostgreSQL from scanning the ids of all users for the first matches in
- * order.
- */
+/* The sum id + 0 keeps PostgreSQL from scanning all ids for the first matches in order. */
 void link_list_sql_lock(struct link_list_sql *sql, const struct link_list_params *query, size_t max)
 {
 	WRITE(sql, "SELECT " LINK_ROW_COLUMNS);

@@ -15,10 +15,7 @@
 #include "services/links-api/lists/link_search.h"
 #include "services/links-api/lists/sql_texts.h"
 
-/*
- * Columns of the result after those of the link: the sort key, and the count of
- * link_list_sql_collect.
- */
+/* Columns after those of the link: the sort key, and the count of link_list_sql_collect. */
 #define LINK_LIST_SQL_KEY_COLUMN LINK_ROW_COLUMN_COUNT
 #define LINK_LIST_SQL_COUNT_COLUMN (LINK_LIST_SQL_KEY_COLUMN + 1)
 
@@ -32,10 +29,7 @@ struct link_list_sql {
 void link_list_sql_init(struct link_list_sql *sql, const struct link_search *search);
 void link_list_sql_clear(struct link_list_sql *sql);
 
-/*
- * Runs the statement. ERR_LIMIT: it is too long, or exceeds the statement timeout. Else as
- * pg_conn_query_once.
- */
+/* Runs the statement. ERR_LIMIT: too long, or statement timeout. Else as pg_conn_query_once. */
 enum err link_list_sql_run(struct link_list_sql *sql, struct pg_conn *conn,
                            struct pg_result **rows) MUST_CHECK;
 

@@ -207,10 +207,7 @@ static enum err read_factor(struct parser *p, uint8_t *place)
 	return err;
 }
 
-/*
- * An unescaped "+" in a URL arrives as a space. A space between two terms therefore also means
- * "and".
- */
+/* An unescaped "+" arrives as a space, so a space between two terms means "and". */
 static bool take_and(struct nql_lexer *lexer)
 {
 	bool is_apart = nql_lexer_skip_spaces(lexer);

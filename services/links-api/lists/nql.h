@@ -61,9 +61,7 @@ struct nql {
 	char texts[NQL_BYTES_MAX + NQL_VALUES_MAX];
 };
 
-/*
- * text: valid UTF-8. ERR_INVALID: reason says what is wrong, and at which character.
- */
+/* text: valid UTF-8. ERR_INVALID: reason says what is wrong, and at which character. */
 enum err nql_parse(const char *text, struct nql *out,
                    char reason[static NQL_REASON_SIZE]) MUST_CHECK;
 

@@ -1,6 +1,4 @@
-/*
- * Pure. Converts the text of a value to the type of its field.
- */
+/* Pure. Converts the text of a value to the type of its field. */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_NQL_VALUE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_NQL_VALUE_H
 

@@ -1,6 +1,4 @@
-/*
- * HTTP handler of the stream of visits; ctx is the struct request.
- */
+/* HTTP handler of the stream of visits; ctx is the struct request. */
 #ifndef WAYMARK_SERVICES_LINKS_API_LIVE_LIVE_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_LIVE_LIVE_HANDLERS_H
 

@@ -1,6 +1,4 @@
-/*
- * Encodes a text as a QR code (ISO/IEC 18004, libqrencode) with error correction level M. Pure.
- */
+/* Encodes a text as a QR code (ISO/IEC 18004, libqrencode) with error correction level M. Pure. */
 #ifndef WAYMARK_SERVICES_LINKS_API_QR_QR_CODE_H
 #define WAYMARK_SERVICES_LINKS_API_QR_QR_CODE_H
 

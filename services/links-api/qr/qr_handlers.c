@@ -17,10 +17,7 @@ static const char *const types[] = {
 	[QR_FORMAT_SVG] = "image/svg+xml", [QR_FORMAT_PNG] = "image/png"
 };
 
-/*
- * An explicit format wins over Accept. False: Accept excludes both formats, and the response is
- * complete.
- */
+/* An explicit format wins over Accept. False: neither is accepted, the response is complete. */
 static bool choose_format(struct request *r, enum qr_format *format)
 {
 	size_t chosen;

@@ -29,10 +29,7 @@ size_t qr_image_modules(const struct qr_code *code, const struct qr_image *image
 void qr_image_write_svg(const struct qr_code *code, const struct qr_image *image,
                         struct strbuf *out);
 
-/*
- * Appends to out; check strbuf_status. ERR_INVALID: size is below qr_image_modules. ERR_INTERNAL:
- * libpng failed.
- */
+/* Appends to out; check strbuf_status. ERR_INVALID: size is too small. ERR_INTERNAL: libpng. */
 enum err qr_image_write_png(const struct qr_code *code, const struct qr_image *image,
                             struct strbuf *out) MUST_CHECK;
 

@@ -16,9 +16,7 @@ struct qr_params {
 	struct qr_image image;
 };
 
-/*
- * query: undecoded. ERR_INVALID: wrong lists every parameter that is invalid, unknown or repeated.
- */
+/* query: undecoded. ERR_INVALID: wrong lists what is invalid, unknown or repeated. */
 enum err qr_params_parse(const char *query, struct qr_params *out,
                          struct http_problem_fields *wrong) MUST_CHECK;
 

@@ -6,10 +6,7 @@
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 
-/*
- * The minimum length of an interval. A local hour can be half an hour long, when clocks change by
- * that much.
- */
+/* The minimum length of an interval. When clocks change, a local hour can be half an hour. */
 static const int64_t interval_min_us[] = {
 	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR / 2,
 	[LOCAL_CALENDAR_DAY] = 22 * CLOCK_US_PER_HOUR,
@@ -166,10 +163,7 @@ static const char starts_sql[] =
 	"SELECT local_start(local, $3::text) FROM generate_series(date_trunc($4::text, $1::timestamptz AT TIME ZONE $3::text), "
 	"$2::timestamptz AT TIME ZONE $3::text, ('1 ' || $4::text)::interval) AS local";
 
-/*
- * Offsets change at quarter hours. An hour begins where the minutes are zero, or where the offset
- * has changed.
- */
+/* An hour begins where the minutes are zero, or where the offset changed (at a quarter hour). */
 static const char hour_starts_sql[] =
 	"SELECT quarter FROM (SELECT quarter, quarter AT TIME ZONE $3::text AS local, "
 	"(quarter - interval '15 minutes') AT TIME ZONE $3::text AS before FROM generate_series("

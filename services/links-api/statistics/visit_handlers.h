@@ -1,6 +1,4 @@
-/*
- * HTTP handler of the visit log of a link; ctx is the struct request.
- */
+/* HTTP handler of the visit log of a link; ctx is the struct request. */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATISTICS_VISIT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_STATISTICS_VISIT_HANDLERS_H
 

@@ -30,10 +30,7 @@ void visit_sql_clear(struct visit_sql *sql);
 void visit_sql_add(struct visit_sql *sql, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/*
- * Each adds a parameter and returns its number n for $n. Texts are borrowed until the statement has
- * run.
- */
+/* Each adds a parameter and returns its n for $n. Texts are borrowed until the statement ran. */
 int visit_sql_int(struct visit_sql *sql, int64_t value);
 int visit_sql_time(struct visit_sql *sql, int64_t time_us);
 int visit_sql_day(struct visit_sql *sql, int32_t day);

@@ -37,10 +37,7 @@ struct memory_cache;
 struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us);
 void memory_cache_free(struct memory_cache *cache);
 
-/*
- * Call it before anything else: from now on tracked entries are fresh while the feed is. Both are
- * borrowed.
- */
+/* Call it first: from now on tracked entries are fresh while the feed is. Both are borrowed. */
 void memory_cache_use_feed(struct memory_cache *cache, const struct watermark_tracker *watermark,
                            const struct recent_changes *changes);
 
@@ -48,10 +45,7 @@ void memory_cache_use_feed(struct memory_cache *cache, const struct watermark_tr
 void memory_cache_set_ttl(struct memory_cache *cache, int64_t ttl_us);
 int64_t memory_cache_ttl_us(const struct memory_cache *cache);
 
-/*
- * Times are steady. ERR_NOT_FOUND: no fresh entry. Copies only what the entry uses: the rest of out
- * is not set.
- */
+/* Times are steady. ERR_NOT_FOUND: no fresh entry. Sets only what the entry uses. */
 enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len,
                           int64_t now_us, struct link_entry *out) MUST_CHECK;
 
@@ -68,10 +62,7 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_
  */
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us);
 
-/*
- * Applies an event of the feed, after recent_changes_add. Replaces an older version that is held;
- * adds nothing.
- */
+/* An event of the feed, after recent_changes_add. Replaces an older version; adds nothing. */
 void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry);
 /* Removes a link whose event could not be decoded. */
 void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len);

@@ -165,10 +165,7 @@ static size_t used(const struct memory_shard *shard)
 	return shard->queues[SMALL].bytes + shard->queues[MAIN].bytes;
 }
 
-/*
- * Terminates: each step evicts a link, promotes one, or uses up one of its at most
- * MEMORY_LINK_HITS_MAX hits.
- */
+/* Terminates: each step evicts or promotes a link, or uses up one of its hits. */
 static void make_room(struct memory_shard *shard, size_t bytes)
 {
 	while (used(shard) > 0 && used(shard) + bytes > shard->limit) {

@@ -52,10 +52,7 @@ void watermark_tracker_init(struct watermark_tracker *tracker, const struct cloc
 
 /* --- the writer --- */
 
-/*
- * The feed reads this many partitions from now on. With more than WATERMARK_PARTITIONS_MAX it is
- * never fresh.
- */
+/* The feed reads so many partitions now. Over WATERMARK_PARTITIONS_MAX it is never fresh. */
 void watermark_tracker_set_partitions(struct watermark_tracker *tracker, int32_t partitions);
 /* The next record of this partition will have this offset or a larger one. */
 void watermark_tracker_set_position(struct watermark_tracker *tracker, int32_t partition,

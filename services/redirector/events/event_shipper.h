@@ -41,10 +41,7 @@ struct event_shipper_config {
 	struct metrics *metrics;
 };
 
-/*
- * Succeeds without the brokers and without the directory. ERR_INVALID: the Kafka settings are
- * rejected (logged).
- */
+/* Needs neither brokers nor the directory. ERR_INVALID: Kafka settings rejected (logged). */
 enum err event_shipper_new(const struct event_shipper_config *config,
                            struct event_shipper **out) MUST_CHECK;
 

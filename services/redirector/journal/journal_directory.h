@@ -1,7 +1,4 @@
-/*
- * One thread at a time. The directory of a journal: its lock, and the segments that an earlier
- * process left.
- */
+/* One thread at a time. A journal's directory: its lock, and segments of earlier processes. */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_DIRECTORY_H
 #define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_DIRECTORY_H
 
@@ -12,10 +9,7 @@
 #include "lib/base/log.h"
 #include "services/redirector/journal/journal_segment.h"
 
-/*
- * Creates the directory if it is missing; it survives a power cut. ERR_UNAVAILABLE: it cannot be
- * created (logged).
- */
+/* Creates the directory, durably, if it is missing. ERR_UNAVAILABLE: cannot (logged). */
 enum err journal_directory_make(const char *dir, const struct log *log) MUST_CHECK;
 
 /*
