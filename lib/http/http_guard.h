@@ -1,7 +1,9 @@
 /*
  * Pure. Private to the http_* files. The framing guard against request smuggling: libmicrohttpd
  * parses heads leniently and would run a second request that hides in the body of the first. The
- * guard runs before any handler and accepts only heads that have exactly one reading.
+ * guard runs before any handler and accepts only heads that have exactly one reading: not two
+ * Content-Lengths, Content-Length with Transfer-Encoding, unknown transfer codings,
+ * Transfer-Encoding in HTTP/1.0, white space before a colon, two Hosts, or no Host in 1.1.
  *
  * How it works: the library parses in place and overwrites the ends of names, values and lines with
  * NULs. In a plain head its parts therefore lie one after the other and cover each byte from the

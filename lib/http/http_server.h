@@ -11,10 +11,8 @@
  *
  * A request passes these checks before a handler sees it:
  *   - the connection limits (overall, and per peer address) and the deadline for headers and body;
- *   - the framing guard: if the end of the request is in doubt, the response is 400 and the
- *     connection closes, so no smuggled second request ever runs. In doubt are: two
- *     Content-Lengths, Content-Length with Transfer-Encoding, unknown transfer codings,
- *     Transfer-Encoding in HTTP/1.0, white space before a colon, two Hosts, no Host in 1.1;
+ *   - the framing guard (http_guard.h): if the end of the request is in doubt, the response is 400
+ *     and the connection closes, so no smuggled second request ever runs;
  *   - the size limits: 414 (target over target_bytes_max), 431 (headers over head_bytes_max, or
  *     more than 64), 413 (body).
  * Paths and queries stay raw: nothing is percent-decoded here.

@@ -3,27 +3,20 @@
  * waymark.visits.v1, at least once, after the commit that counts them.
  *
  * The process may die between that commit and the last acknowledgement. The next owner of the
- * partition must then know which visits are not published. Three designs were considered: an outbox
- * row per visit (a second write for every click), the batch's event ids beside the offset (200 kB
- * rewritten with every batch), and a second offset. The second offset won, because the topic of
- * redirects already is a log of what has to be published:
+ * partition learns from the topic of redirects which visits are not published:
  *
- *   - When a batch is committed, at most the visits of the batch before are not acknowledged yet.
- *     Its commit therefore also stores, at no extra cost, the offset up to which everything is
- *     published: consumer_offsets.published_offset. That is where this batch starts, or the batch
- *     before.
- *   - A new owner starts to read at published_offset. Records before next_offset are already
- *     counted. Their visits are loaded from visit_log as they were stored and published again, but
- *     not counted again.
- *   - An orderly shutdown and a consumer that has caught up set published_offset = next_offset.
+ *   - A commit also stores the offset up to which everything is published
+ *     (consumer_offsets.published_offset): where this batch starts, or the batch before, whose
+ *     visits may not be acknowledged yet.
+ *   - A new owner starts to read there. Visits of records before next_offset are loaded from
+ *     visit_log and published again, but not counted again.
+ *   - An orderly shutdown and a consumer that has caught up set it to next_offset.
  *
- * A visit is published again only after a crash, a lost partition or a rejected record, with the
- * same event_id and the same content. While Kafka does not accept visits, counting waits and the
- * lag grows on /metrics: a counted visit that integrations never see would be the worse failure. If
- * Kafka rejects visits permanently (for example a topic that allows only tiny messages), each batch
- * logs an error and reading restarts from published_offset. One gap remains: if retention removes
- * the redirects from published_offset on before a consumer is back, those visits stay unpublished.
- * This is logged as an error.
+ * So a visit is published again only after a crash, a lost partition or a rejected record, with the
+ * same event_id and content. While Kafka accepts no visits, counting waits and the lag grows. If it
+ * rejects them for good (a topic for tiny messages), each batch logs an error and reading restarts
+ * from published_offset. One gap remains, which is logged as an error: retention removes the
+ * redirects from published_offset on before a consumer is back.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_PUBLISH_VISIT_PUBLISHER_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_PUBLISH_VISIT_PUBLISHER_H

@@ -18,7 +18,7 @@ void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]
 void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
                            struct http_problem_fields *wrong);
 
-/* The string, borrowed from value. NULL: value is none, which is reported at pointer. */
+/* The string, borrowed from value. NULL: it is no string, which is reported at pointer. */
 const char *member_text(const struct json *value, const char *pointer,
                         struct http_problem_fields *wrong);
 

@@ -16,6 +16,7 @@
 #include "services/redirector/journal/journal_shard.h"
 
 #define SOURCE "/waymark/redirector"
+/* With 20 ms, a click of twelve partitions costs the broker nearly twice as much. */
 #define LINGER_MS 50
 /* One shard per slug keeps its events in order; several shards reduce lock contention. */
 #define SHARDS 4
