@@ -132,11 +132,12 @@ OF_JANITOR = [
     ({"DESTINATION_CHECKS": "yes"}, "DESTINATION_CHECKS", '"yes"'),
     ({"RETENTION_AFTER_MIDNIGHT_S": "86400"}, "RETENTION_AFTER_MIDNIGHT_S", "86400"),
 ]
+# What several programs share is read by the same code, so one of them shows it.
 TABLES = {
-    "redirector": EVERY + POOLED + OF_KAFKA + OF_SERVERS + OF_REDIRECTOR,
-    "links-api": EVERY + OF_KAFKA + OF_SERVERS + OF_LINKS_API,
-    "analytics-consumer": EVERY + POOLED + OF_KAFKA + OF_CONSUMER,
-    "janitor": EVERY + POOLED + OF_JANITOR,
+    "redirector": POOLED + OF_REDIRECTOR,
+    "links-api": OF_SERVERS + OF_LINKS_API,
+    "analytics-consumer": OF_KAFKA + OF_CONSUMER,
+    "janitor": EVERY + OF_JANITOR,
 }
 CASES = [(program, *case) for program, table in TABLES.items() for case in table]
 

@@ -1,9 +1,5 @@
-"""deploy/images copies enough to build and only what is needed to run, and pods become what their manifests say.
+"""deploy/images copies enough to build and only what is needed to run. tests/cluster runs the images."""
 
-No container runs here; tests/images/run runs them.
-"""
-
-import copy
 import hashlib
 import json
 import os
@@ -17,7 +13,6 @@ import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-import pods
 from manifestlib import description, rendering, tree
 
 BUILD = pathlib.Path(os.environ["WAYMARK_BUILD_DIR"]).resolve()
@@ -157,46 +152,3 @@ def test_pushed_digests_reach_every_pod_of_the_overlay(tmp_path):
     assert found == {f"r.example:5000/w/{name}:{tree.version()}@{digest}" for name, digest in digests.items()}
     assert list(description.check_versions(rendered)) == []
     assert yaml.safe_load((folder / "values.yaml").read_text()) == {"images": {"registry": "r.example:5000/w", "digests": digests}}
-
-
-@pytest.fixture(scope="module")
-def overlay():
-    if not tree.kustomize().exists():
-        pytest.skip("kustomize is missing: tools/setup test")
-    return rendering.render(ROOT / "tests/deploy/variants/e2e")
-
-
-def pod_of(overlay, tmp_path, break_it=lambda pod: None):
-    things = copy.deepcopy(overlay.things)
-    changed = rendering.Rendering("broken", things)
-    workload = next(each for each in changed.workloads if each.name == "redirector")
-    break_it(workload.pod)
-    return pods.Pod(changed, workload, str(tmp_path / "volumes"))
-
-
-def test_a_container_gets_what_its_manifest_says(overlay, tmp_path):
-    pod = pod_of(overlay, tmp_path)
-    arguments = pod.arguments(pod.workload.pod["containers"][0])
-    grace = pod.workload.pod["terminationGracePeriodSeconds"]
-    assert {"--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "65532:65532", f"--stop-timeout={grace}"} <= set(arguments)
-    assert {f"--memory={512 * 2**20}", f"--memory-swap={512 * 2**20}", "--cpu-shares=512"} <= set(arguments)
-    assert {"KAFKA_BROKERS=kafka:9092", "PG_URL_FILE=/run/secrets/waymark/pg-url"} <= set(arguments)
-    assert arguments[-1] == f"localhost/waymark/redirector:{tree.version()}"
-    assert f"{tmp_path}/volumes/secrets:/run/secrets/waymark:ro" in arguments
-
-
-UNKNOWN = [
-    ("a field of the container", lambda pod: pod["containers"][0].update(workingDir="/"), "workingDir"),
-    ("a field of the pod", lambda pod: pod.update(hostNetwork=True), "hostNetwork"),
-    ("a limit of CPU", lambda pod: pod["containers"][0]["resources"]["limits"].update(cpu="1"), "resources"),
-    ("a part of a volume", lambda pod: pod["containers"][0]["volumeMounts"][0].update(subPath="a"), "volumeMounts"),
-    ("another profile of system calls", lambda pod: pod["securityContext"].update(seccompProfile={"type": "Unconfined"}), "securityContext"),
-    ("a value from elsewhere", lambda pod: pod["containers"][0]["env"].append({"name": "A", "valueFrom": {}}), "A has no value"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("break_it, words", [pytest.param(*case[1:], id=case[0]) for case in UNKNOWN])
-def test_an_unknown_field_of_a_manifest_is_refused(overlay, tmp_path, break_it, words):
-    with pytest.raises(pods.Unknown, match=words):
-        pod = pod_of(overlay, tmp_path, break_it)
-        pod.arguments(pod.workload.pod["containers"][0])

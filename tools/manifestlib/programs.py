@@ -15,7 +15,7 @@ PROGRAMS = {name: name for name in (*SERVICES, "migrate")} | {"topics": "waymark
 # Read by libraries, not by the programs.
 OF_LIBRARIES = {"PGSSLMODE", "PGSSLROOTCERT"}
 # Files and folders of a pod that this machine may not have, by the variable that names them, and what
-# takes their place. A pod always has the country database, which tests/images read.
+# takes their place. A pod always has the country database.
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 RULES = "user_agent_parsers: []\nos_parsers: []\ndevice_parsers: []\n"
 # Sample values for the files of a Secret.
