@@ -1,25 +1,24 @@
 /*
  * Judges whether the redirectors of a history (history.h) were fresh. Prints the first violations
- * with the history of their links, and a line per fault (totals.h). Reads stream by and are judged
+ * and a line per fault (totals.h). Reads stream by and are judged
  * one by one; only changes are kept in memory. Exit status: 0 without a violation, 1 with
  * violations, 2 if the history cannot be read.
  */
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tests/chaos/freshness/case_report.h"
 #include "tests/chaos/freshness/totals.h"
 
 #define PATH_SIZE 4096
+#define PRINTED_MAX 10
 
 struct check {
 	const char *folder;
 	struct faults faults;
 	struct timeline *timeline;
 	struct totals *totals;
-	struct case_report *report;
 };
 
 static void take_change(void *ctx, const struct history_change *change)
@@ -27,6 +26,16 @@ static void take_change(void *ctx, const struct history_change *change)
 	struct check *c = ctx;
 	timeline_add(c->timeline, change);
 	totals_add_change(c->totals, change);
+}
+
+static void print_violation(const struct history_read *read, const struct judge_finding *finding,
+                            int64_t bound_us, const char *fault)
+{
+	printf("violation during %s: %s: link %" PRIu32 " at %" PRId64
+	       " us, redirector %u: status %u, destination %" PRIu32 ", replaced %" PRId64
+	       " us before, expired %" PRId64 " us before, bound %" PRId64 " us\n",
+	       fault, judge_name(finding->verdict), read->link, read->begin_us, read->redirector,
+	       read->status, read->destination, finding->stale_us, finding->overdue_us, bound_us);
 }
 
 static void take_read(void *ctx, const struct history_read *read)
@@ -37,14 +46,10 @@ static void take_read(void *ctx, const struct history_read *read)
 		faults_bound_us(&c->faults, read->begin_us, read->begin_us + read->lasted_us);
 	struct judge_finding finding = judge_read(link, read, bound_us);
 	judge_note(link, read, &finding);
-	if (totals_add_read(c->totals, read, &finding))
-		case_report_add(c->report, read, &finding, bound_us,
+	if (totals_add_read(c->totals, read, &finding) &&
+	    totals_violations(c->totals) <= PRINTED_MAX)
+		print_violation(read, &finding, bound_us,
 		                c->faults.faults[faults_at(&c->faults, read->begin_us)].name);
-}
-
-static void add_context(void *ctx, const struct history_read *read)
-{
-	case_report_add_context(((struct check *)ctx)->report, read);
 }
 
 /* Calls each for every file of the folder whose name begins with prefix. */
@@ -82,11 +87,6 @@ static bool take_reads(struct check *c, const char *path)
 	return history_each_read(path, take_read, c);
 }
 
-static bool add_contexts(struct check *c, const char *path)
-{
-	return history_each_read(path, add_context, c);
-}
-
 static bool run(struct check *c)
 {
 	if (!each_file(c, "changes-", take_changes))
@@ -96,9 +96,6 @@ static bool run(struct check *c)
 		return false;
 	for (size_t i = 0; i < timeline_links(c->timeline); i++)
 		totals_add_versions(c->totals, timeline_link(c->timeline, (uint32_t)i));
-	if (totals_violations(c->totals) > 0 && !each_file(c, "reads-", add_contexts))
-		return false;
-	case_report_print(c->report, c->timeline);
 	totals_print(c->totals);
 	return true;
 }
@@ -116,11 +113,9 @@ int main(int argc, char **argv)
 		return 2;
 	c.timeline = timeline_new();
 	c.totals = totals_new(&c.faults);
-	c.report = case_report_new();
 	bool is_read = run(&c);
 	uint64_t violations = totals_violations(c.totals);
 	timeline_free(c.timeline);
 	totals_free(c.totals);
-	case_report_free(c.report);
 	return is_read ? violations > 0 : 2;
 }

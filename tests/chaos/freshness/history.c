@@ -134,17 +134,3 @@ bool history_each_read(const char *path, history_read_seen seen, void *ctx)
 {
 	return each(path, HISTORY_READS, (void (*)(void))seen, ctx);
 }
-
-const char *history_act_name(enum history_act act)
-{
-	static const char *const names[] = {
-		"?", "create", "edit", "expire", "disable", "enable", "delete", "restore", "look",
-	};
-	return act <= HISTORY_LOOK ? names[act] : names[0];
-}
-
-const char *history_outcome_name(enum history_outcome outcome)
-{
-	static const char *const names[] = { "?", "acknowledged", "refused", "outcome unknown" };
-	return outcome <= HISTORY_UNKNOWN ? names[outcome] : names[0];
-}

@@ -83,8 +83,4 @@ typedef void (*history_read_seen)(void *ctx, const struct history_read *read);
 bool history_each_change(const char *path, history_change_seen seen, void *ctx);
 bool history_each_read(const char *path, history_read_seen seen, void *ctx);
 
-/* Names for a report. */
-const char *history_act_name(enum history_act act);
-const char *history_outcome_name(enum history_outcome outcome);
-
 #endif

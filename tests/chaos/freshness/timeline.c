@@ -164,12 +164,3 @@ size_t timeline_links(const struct timeline *timeline)
 {
 	return timeline->count;
 }
-
-const struct history_change *timeline_changes(const struct timeline *timeline, uint32_t link,
-                                              size_t *count)
-{
-	const struct link_record *record =
-		link < timeline->count ? &timeline->records[link] : &timeline->unknown_link;
-	*count = record->count;
-	return record->changes;
-}

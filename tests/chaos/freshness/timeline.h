@@ -22,7 +22,7 @@ struct timeline_version {
 	                       made */
 	int64_t expires_us; /* 0 = never */
 	uint32_t destination;
-	uint32_t change; /* place of its change in timeline_changes */
+	uint32_t change; /* place of its change among those of its link */
 	enum timeline_shown shown;
 	/* What readers saw. */
 	int64_t unseen_us; /* how long after its acknowledgement an older version was still shown */
@@ -52,9 +52,5 @@ void timeline_settle(struct timeline *timeline);
 /* A link without changes has version 0 alone. Needs a settled timeline. */
 struct timeline_link *timeline_link(struct timeline *timeline, uint32_t link);
 size_t timeline_links(const struct timeline *timeline);
-
-/* Returns all changes of a link in order. */
-const struct history_change *timeline_changes(const struct timeline *timeline, uint32_t link,
-                                              size_t *count);
 
 #endif
