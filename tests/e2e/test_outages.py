@@ -8,7 +8,7 @@ import subprocess
 
 import psycopg2
 import pytest
-from clients import Api, Visitor, ask, unique_email
+from clients import Visitor, ask
 from processes import popen
 from stacklib.ports import Ports
 from waiting import wait_until
@@ -160,24 +160,3 @@ def says(ops, word):
         return f'"{word}"' in ask(ops, "GET", "/readyz").body.decode()
     except OSError:
         return False
-
-
-def test_services_start_before_their_backends(stack, env):
-    services = {"redirector-1": "REDIRECTOR_OPS_URL", "links-api-1": "LINKS_API_OPS_URL",
-                "consumer-1": "CONSUMER_OPS_URL", "janitor-1": "JANITOR_OPS_URL"}  # fmt: skip
-    for name in [*services, "postgres", "redis", "kafka"]:
-        stack.run("stop", name)
-    for name in services:
-        stack.run("start", name)
-    for name, server in services.items():
-        wait_until(lambda server=server: ask(env[server], "GET", "/livez").status == 200, 120, f"{name} to live")
-        assert not is_ready(env, server), f"{name} says it is ready without its backends"
-    for name in ["postgres", "redis", "kafka"]:
-        stack.run("start", name)
-    for name, server in services.items():
-        wait_until(lambda server=server: is_ready(env, server), 180, f"{name} to become ready by itself")
-    api = Api(env["LINKS_API_URL"])
-    api.register_and_login(unique_email())
-    link = api.create()
-    assert Visitor(env["REDIRECTOR_URL"]).follow(link["slug"]).status == 302
-    api.wait_for_visits(link["id"], 1)
