@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import hashlib
 import subprocess
-import time
 
 import psycopg2
 import pytest

@@ -1,22 +1,12 @@
 """Blocked destination hosts and reserved slugs, configured by operators and administrators."""
 
 import os
-import subprocess
 
 import pytest
 from clients import Api
-from service import BASE, BUILD, SECRET
 from waiting import wait_until
 
 CHECK_MS = 100
-GOOD = {"PG_URL": "postgresql://localhost/x", "REDIS_URL": "redis://localhost", "KAFKA_BROKERS": "localhost:9092",
-        "PUBLIC_BASE_URL": BASE, "JWT_SECRET": SECRET}  # fmt: skip
-
-
-def check_config(**variables):
-    environment = GOOD | {name: str(value) for name, value in variables.items()}
-    run = subprocess.run([BUILD / "bin/links-api", "--check-config"], env=environment, capture_output=True, text=True)
-    return run.returncode, run.stderr + run.stdout
 
 
 def write(path, text):
@@ -121,25 +111,6 @@ def test_reserved_slugs_are_refused_in_any_case(user, expect):
     for slug in ("api", "r", "docs", "robots", "openapi", "problems", "API", "brand", "BRAND", "summer-sale"):
         expect(create(user, "https://fine.example/", slug=slug), 400, "/slug")
     assert create(user, "https://fine.example/", slug="brands").status == 201
-
-
-@pytest.mark.parametrize(
-    "name, text",
-    [("BLOCKED_HOSTS_FILE", "https://a.example/\n"), ("ALLOWED_HOSTS_FILE", "# empty\n"), ("ALLOWED_HOSTS_FILE", None)],
-)
-def test_check_config_reports_an_unusable_file(tmp_path, name, text):
-    path = tmp_path / "hosts"
-    if text is not None:
-        path.write_text(text)
-    status, output = check_config(**{name: path})
-    assert status != 0 and name in output, output
-
-
-def test_check_config_reports_invalid_lists():
-    assert check_config()[0] == 0
-    for name, value in (("OWN_HOSTS", "https://a.example"), ("RESERVED_SLUGS", "a b.c")):
-        status, output = check_config(**{name: value})
-        assert status != 0 and name in output, output
 
 
 # --- administrators ---

@@ -129,11 +129,6 @@ def test_a_cursor_belongs_to_its_query_and_its_user(user, bob, expect):
     expect(user.call("GET", path(cursor=cursor[:-1] + ("0" if cursor[-1] != "0" else "1"))), 400, "/cursor")
 
 
-def test_all_invalid_parameters_are_reported_at_once(user, expect):
-    answer = user.call("GET", path(page=0, limit=101, sort="x", order="x", q="", tag="", state="x", filter="x", owner="x", more="x"))
-    expect(answer, 400, "/page", "/limit", "/sort", "/order", "/q", "/tag", "/state", "/filter", "/owner", "/more")
-
-
 # --- order ---
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 import speed
-from clients import Api, ask, murmur2, unique_email
+from clients import Api, murmur2, unique_email
 from processes import popen
 from service import BUILD, PrivateRedis, is_active, metric
 from waiting import wait_until

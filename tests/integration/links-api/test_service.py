@@ -24,14 +24,6 @@ GOOD = {
 }  # fmt: skip
 
 
-def test_every_invalid_variable_is_named_and_the_status_is_64():
-    done = run(**{**GOOD, "PG_URL": "", "JWT_SECRET": "short", "PUBLIC_BASE_URL": "wm.example", "HTTP_PORT": "x"})
-    assert done.returncode == 64
-    for name in ("PG_URL", "JWT_SECRET", "PUBLIC_BASE_URL", "HTTP_PORT"):
-        assert f"\n{name}: " in done.stderr, done.stderr
-    assert "short" not in done.stderr, "secrets are not printed"
-
-
 def test_check_config_does_not_start_the_service():
     assert run("--check-config", **GOOD).returncode == 0
     assert run("--check-config", **{**GOOD, "JWT_SECRET": "x" * 31}).returncode == 64

@@ -351,18 +351,6 @@ def test_a_broken_list_is_an_error_and_the_service_goes_on(new_user, database, e
     database.run("DELETE FROM rollup_delta WHERE link_id = %s", link["id"])
 
 
-@pytest.mark.parametrize(
-    ("below", "query", "pointers"),
-    [
-        ("summary", "tag=&filter=colour:red&compare=week", ["/tag", "/filter", "/compare"]), ("summary", "interval=day", ["/interval"]),
-        ("summary", "tag=a&tag=b", ["/tag"]), ("timeseries", "from=1970-01-02&to=1970-01-10&compare=previous", ["/compare"]),
-        ("country", "owner=1", ["/owner"]), ("top", "tag=&country=DE&colour=red", ["/tag", "/colour"]), ("top", "compare=year", ["/compare"]),
-    ],
-)  # fmt: skip
-def test_all_invalid_parameters_are_reported(ann, expect, below, query, pointers):
-    expect(ann.call("GET", f"/api/stats/{below}?{query}"), 400, *pointers)
-
-
 def test_one_link_can_be_compared_too(owner, database):
     link = owner.links[0]["id"]
     start, to = BEGIN + datetime.timedelta(days=20), BEGIN + datetime.timedelta(days=25)
