@@ -58,7 +58,7 @@ static void assert_taken(struct janitor_fixture *f)
 
 /* --- AbstractLockProviderIntegrationTest --- */
 
-static void should_create_lock(void **state)
+TEST_CASE(should_create_lock)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS);
@@ -67,14 +67,14 @@ static void should_create_lock(void **state)
 	assert_true(is_free(f));
 }
 
-static void should_not_return_second_lock(void **state)
+TEST_CASE(should_not_return_second_lock)
 {
 	struct janitor_fixture *f = *state;
 	held(f, LONG_MS);
 	assert_taken(f);
 }
 
-static void should_create_two_independent_locks(void **state)
+TEST_CASE(should_create_two_independent_locks)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock one = held(f, LONG_MS), two;
@@ -84,7 +84,7 @@ static void should_create_two_independent_locks(void **state)
 	release(f, &two);
 }
 
-static void should_lock_twice_in_a_row(void **state)
+TEST_CASE(should_lock_twice_in_a_row)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS);
@@ -93,7 +93,7 @@ static void should_lock_twice_in_a_row(void **state)
 	release(f, &lock);
 }
 
-static void should_timeout(void **state)
+TEST_CASE(should_timeout)
 {
 	struct janitor_fixture *f = *state;
 	held(f, SHORT_MS);
@@ -101,7 +101,7 @@ static void should_timeout(void **state)
 	held(f, LONG_MS);
 }
 
-static void should_be_able_to_lock_right_after_unlock(void **state)
+TEST_CASE(should_be_able_to_lock_right_after_unlock)
 {
 	struct janitor_fixture *f = *state;
 	for (int i = 0; i < 10; i++) {
@@ -111,12 +111,12 @@ static void should_be_able_to_lock_right_after_unlock(void **state)
 	}
 }
 
-static void fuzz_test_should_pass(void **state)
+TEST_CASE(fuzz_test_should_pass)
 {
 	lock_contention_run(*state, LOCK_CONTENTION_PLAIN);
 }
 
-static void should_lock_at_least_for(void **state)
+TEST_CASE(should_lock_at_least_for)
 {
 	struct janitor_fixture *f = *state;
 	int64_t started_us = clock_steady_us(clock_system());
@@ -130,7 +130,7 @@ static void should_lock_at_least_for(void **state)
 
 /* --- AbstractExtensibleLockProviderIntegrationTest --- */
 
-static void should_be_able_to_extend_lock(void **state)
+TEST_CASE(should_be_able_to_extend_lock)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, 3000);
@@ -147,7 +147,7 @@ static void should_be_able_to_extend_lock(void **state)
 	assert_true(is_free(f));
 }
 
-static void should_not_be_able_to_extend_unlocked_lock(void **state)
+TEST_CASE(should_not_be_able_to_extend_unlocked_lock)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS), copy = lock;
@@ -157,7 +157,7 @@ static void should_not_be_able_to_extend_unlocked_lock(void **state)
 	assert_true(is_free(f));
 }
 
-static void should_not_be_able_to_extend_expired_lock(void **state)
+TEST_CASE(should_not_be_able_to_extend_expired_lock)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, 1);
@@ -166,7 +166,7 @@ static void should_not_be_able_to_extend_expired_lock(void **state)
 	assert_true(is_free(f));
 }
 
-static void should_be_able_to_extend_at_least(void **state)
+TEST_CASE(should_be_able_to_extend_at_least)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, 10000);
@@ -175,7 +175,7 @@ static void should_be_able_to_extend_at_least(void **state)
 	assert_taken(f);
 }
 
-static void lock_can_not_be_extended_twice(void **state)
+TEST_CASE(lock_can_not_be_extended_twice)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS), before = lock;
@@ -184,7 +184,7 @@ static void lock_can_not_be_extended_twice(void **state)
 	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
 }
 
-static void lock_can_not_be_unlocked_after_extending(void **state)
+TEST_CASE(lock_can_not_be_unlocked_after_extending)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS), before = lock;
@@ -198,7 +198,7 @@ static void lock_can_not_be_unlocked_after_extending(void **state)
 /* --- AbstractStorageBasedLockProviderIntegrationTest --- */
 
 /* A new process has no memory of the row and uses it as it is. */
-static void lock_should_survive_cache_clearing_in_the_middle(void **state)
+TEST_CASE(lock_should_survive_cache_clearing_in_the_middle)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS);
@@ -211,7 +211,7 @@ static void lock_should_survive_cache_clearing_in_the_middle(void **state)
 
 /* --- AbstractJdbcLockProviderIntegrationTest --- */
 
-static void should_create_lock_if_record_already_exists(void **state)
+TEST_CASE(should_create_lock_if_record_already_exists)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(
@@ -226,12 +226,12 @@ static void should_create_lock_if_record_already_exists(void **state)
 	assert_true(is_free(f));
 }
 
-static void fuzz_test_should_work_with_transaction(void **state)
+TEST_CASE(fuzz_test_should_work_with_transaction)
 {
 	lock_contention_run(*state, LOCK_CONTENTION_IN_A_TRANSACTION);
 }
 
-static void should_not_fail_if_key_name_too_long(void **state)
+TEST_CASE(should_not_fail_if_key_name_too_long)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock;
@@ -245,7 +245,7 @@ static void should_not_fail_if_key_name_too_long(void **state)
 
 /* --- AbstractJdbcTemplateStorageAccessorTest, with the database's clock --- */
 
-static void should_not_update_on_insert_if_previous_did_not_end(void **state)
+TEST_CASE(should_not_update_on_insert_if_previous_did_not_end)
 {
 	struct janitor_fixture *f = *state;
 	held(f, 10000);
@@ -257,7 +257,7 @@ static void should_not_update_on_insert_if_previous_did_not_end(void **state)
 		0);
 }
 
-static void should_not_update_other_lock_configurations(void **state)
+TEST_CASE(should_not_update_other_lock_configurations)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock other;
@@ -301,7 +301,7 @@ static struct run started(struct janitor_fixture *f, struct fenced_lock *lock)
 	return run;
 }
 
-static void should_schedule_keep_alive_task(void **state)
+TEST_CASE(should_schedule_keep_alive_task)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock;
@@ -316,7 +316,7 @@ static void should_schedule_keep_alive_task(void **state)
 	assert_true(is_free(f));
 }
 
-static void should_extend_multiple_times(void **state)
+TEST_CASE(should_extend_multiple_times)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock;
@@ -329,7 +329,7 @@ static void should_extend_multiple_times(void **state)
 	assert_true(is_free(f));
 }
 
-static void should_cancel_if_can_not_extend(void **state)
+TEST_CASE(should_cancel_if_can_not_extend)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock;
@@ -343,7 +343,7 @@ static void should_cancel_if_can_not_extend(void **state)
 	assert_int_equal(other.fence, 2);
 }
 
-static void should_fail_for_short_lock_at_most_for(void **state)
+TEST_CASE(should_fail_for_short_lock_at_most_for)
 {
 	struct janitor_fixture *f = *state;
 	struct run run = janitor_fixture_new_run(f, f->conn, &f->lock, RUN_AT_MOST_MS_MIN - 1);
@@ -352,14 +352,14 @@ static void should_fail_for_short_lock_at_most_for(void **state)
 
 /* --- KeepAliveLockProviderFuzzTest --- */
 
-static void keep_alive_fuzz_test_should_pass(void **state)
+TEST_CASE(keep_alive_fuzz_test_should_pass)
 {
 	lock_contention_run(*state, LOCK_CONTENTION_KEPT_ALIVE);
 }
 
 /* --- LockConfigurationTest --- */
 
-static void lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until(void **state)
+TEST_CASE(lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until)
 {
 	struct janitor_fixture *f = *state;
 	struct run run = janitor_fixture_new_run(f, f->conn, &f->lock, 5000);
@@ -370,7 +370,7 @@ static void lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until(
 	assert_int_equal(run_start(&run), OK);
 }
 
-static void lock_at_most_until_has_to_be_in_the_future(void **state)
+TEST_CASE(lock_at_most_until_has_to_be_in_the_future)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock;
@@ -381,9 +381,8 @@ static void lock_at_most_until_has_to_be_in_the_future(void **state)
 	assert_taken(f);
 }
 
-static void name_should_not_be_empty(void **state)
+TEST_CASE(name_should_not_be_empty)
 {
-	(void)state;
 	struct fenced_lock lock;
 	assert_int_equal(fenced_lock_init(&lock, "", "me"), ERR_INVALID);
 }
@@ -391,7 +390,7 @@ static void name_should_not_be_empty(void **state)
 /* --- PostgresJdbcTemplateLockProviderIntegrationTest --- */
 
 /* The row holds UTC, whatever the time zones of the sessions that read, write or compare it. */
-static void should_honor_timezone(void **state)
+TEST_CASE(should_honor_timezone)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db, "SET timezone TO 'America/Los_Angeles'");
@@ -412,7 +411,7 @@ static void should_honor_timezone(void **state)
 /* --- cases that ShedLock's JDBC provider fails: its unlock and extend compare only the holder ---
  */
 
-static void unlocking_after_expiry_should_change_nothing(void **state)
+TEST_CASE(unlocking_after_expiry_should_change_nothing)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock stale = held(f, SHORT_MS), copy = stale;
@@ -428,7 +427,7 @@ static void unlocking_after_expiry_should_change_nothing(void **state)
 	assert_taken(f);
 }
 
-static void extending_after_expiry_should_fail(void **state)
+TEST_CASE(extending_after_expiry_should_fail)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock stale = held(f, SHORT_MS);
@@ -452,46 +451,5 @@ static int reset(void **state)
 	return pg_conn_query(f->conn, "SET timezone TO 'UTC'", NULL, NULL) == OK ? 0 : -1;
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, reset)
-
-int main(void)
-{
-	const struct CMUnitTest cases[] = {
-		TEST(should_create_lock),
-		TEST(should_not_return_second_lock),
-		TEST(should_create_two_independent_locks),
-		TEST(should_lock_twice_in_a_row),
-		TEST(should_timeout),
-		TEST(should_be_able_to_lock_right_after_unlock),
-		TEST(fuzz_test_should_pass),
-		TEST(should_lock_at_least_for),
-		TEST(should_be_able_to_extend_lock),
-		TEST(should_not_be_able_to_extend_unlocked_lock),
-		TEST(should_not_be_able_to_extend_expired_lock),
-		TEST(should_be_able_to_extend_at_least),
-		TEST(lock_can_not_be_extended_twice),
-		TEST(lock_can_not_be_unlocked_after_extending),
-		TEST(lock_should_survive_cache_clearing_in_the_middle),
-		TEST(should_create_lock_if_record_already_exists),
-		TEST(fuzz_test_should_work_with_transaction),
-		TEST(should_not_fail_if_key_name_too_long),
-		TEST(should_not_update_on_insert_if_previous_did_not_end),
-		TEST(should_not_update_other_lock_configurations),
-		TEST(should_schedule_keep_alive_task),
-		TEST(should_extend_multiple_times),
-		TEST(should_cancel_if_can_not_extend),
-		TEST(should_fail_for_short_lock_at_most_for),
-		TEST(keep_alive_fuzz_test_should_pass),
-		TEST(lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until),
-		TEST(lock_at_most_until_has_to_be_in_the_future),
-		TEST(name_should_not_be_empty),
-		TEST(should_honor_timezone),
-		TEST(unlocking_after_expiry_should_change_nothing),
-		TEST(extending_after_expiry_should_fail),
-	};
-	const int count = sizeof(cases) / sizeof(cases[0]);
-	int failed =
-		cmocka_run_group_tests(cases, janitor_fixture_set_up, janitor_fixture_tear_down);
-	printf("ShedLock's cases: %d of %d pass\n", count - failed, count);
-	return failed;
-}
+TEST_MAIN(.group_set_up = janitor_fixture_set_up, .group_tear_down = janitor_fixture_tear_down,
+          .set_up = reset)

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "services/analytics-consumer/facts/user_agent_rules.h"
 #include "services/analytics-consumer/facts/yaml_records.h"
@@ -77,7 +76,7 @@ static void run_corpus(void **state, const char *what, enum user_agent_rules_lis
 	assert_true(corpus.misses * 10000 <= corpus.cases * MISSES_PER_10000_MAX);
 }
 
-static void finds_the_browsers_of_the_corpus(void **state)
+TEST_CASE(finds_the_browsers_of_the_corpus)
 {
 	static const char *const files[] = {
 		CORPUS "/tests/test_ua.yaml",
@@ -90,7 +89,7 @@ static void finds_the_browsers_of_the_corpus(void **state)
 	run_corpus(state, "browsers", USER_AGENT_RULES_BROWSER, files);
 }
 
-static void finds_the_systems_of_the_corpus(void **state)
+TEST_CASE(finds_the_systems_of_the_corpus)
 {
 	static const char *const files[] = { CORPUS "/tests/test_os.yaml",
 		                             CORPUS "/test_resources/additional_os_tests.yaml",
@@ -98,7 +97,7 @@ static void finds_the_systems_of_the_corpus(void **state)
 	run_corpus(state, "systems", USER_AGENT_RULES_OS, files);
 }
 
-static void finds_the_devices_of_the_corpus(void **state)
+TEST_CASE(finds_the_devices_of_the_corpus)
 {
 	static const char *const files[] = { CORPUS "/tests/test_device.yaml", NULL };
 	run_corpus(state, "devices", USER_AGENT_RULES_DEVICE, files);
@@ -123,16 +122,4 @@ static int free_rules(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	if (access(CORPUS "/tests/test_ua.yaml", R_OK) != 0) {
-		printf("skipped: the package uap-core with its tests is not installed\n");
-		return 0;
-	}
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_browsers_of_the_corpus),
-		cmocka_unit_test(finds_the_systems_of_the_corpus),
-		cmocka_unit_test(finds_the_devices_of_the_corpus),
-	};
-	return cmocka_run_group_tests(tests, load_rules, free_rules);
-}
+TEST_MAIN(.group_set_up = load_rules, .group_tear_down = free_rules)
