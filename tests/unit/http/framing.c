@@ -278,10 +278,10 @@ static void make(struct runner *r, unsigned variant)
 	for (size_t i = 0; i < rule->len; i++) {
 		char c = rule->text[i];
 		is_name = c == '\n' || (is_name && (isalnum((unsigned char)c) || c == '-'));
+		if (is_name && has_small_names)
+			c = (char)tolower((unsigned char)c);
 		if (c != '$')
-			strbuf_add_char(&r->bytes, is_name && has_small_names
-			                                   ? (char)tolower((unsigned char)c)
-			                                   : c);
+			strbuf_add_char(&r->bytes, c);
 		else if (rule->text[++i] == 'm')
 			strbuf_add_text(&r->bytes, r->method);
 		else if (rule->text[i] == 'v')
