@@ -48,9 +48,3 @@ otlp_install() {
 	pypi_install opentelemetry-proto tests/integration/links-api/traces/requirements.txt "OpenTelemetry's messages" \
 		"the test of spans will be skipped. Later: tools/setup"
 }
-
-# tests/contract/dashboards.py compares deploy/grafana with it.
-grafana_install() {
-	pypi_install grafana-sdk tests/contract/requirements.txt "Grafana's description of dashboards" \
-		"the schema of dashboards will not be checked. Later: tools/setup"
-}
