@@ -9,8 +9,10 @@
 /* PostgreSQL counts from 2000-01-01. */
 #define EPOCH_DAYS 10957
 
-/* array_recv: dimensions, flags (no NULL), type, then length and lower bound of the dimension. */
-enum { HEADER_WORDS = 5, HEADER_LENGTH_WORD = 3 };
+/* array_recv: dimensions, flags (1: NULL), type, then length and lower bound of the dimension. */
+enum { HEADER_WORDS = 5, HEADER_FLAGS_WORD = 1, HEADER_LENGTH_WORD = 3 };
+/* The length of NULL. */
+#define NULL_LENGTH UINT32_MAX
 
 static void write_header(struct sql_column *column)
 {
@@ -23,6 +25,7 @@ void sql_column_init(struct sql_column *column, enum sql_column_type type, size_
 {
 	column->type = type;
 	column->count = 0;
+	column->has_null = false;
 	strbuf_init(&column->bytes, bytes_max);
 	write_header(column);
 }
@@ -36,6 +39,7 @@ void sql_column_reset(struct sql_column *column)
 {
 	strbuf_reset(&column->bytes);
 	column->count = 0;
+	column->has_null = false;
 	write_header(column);
 }
 
@@ -56,7 +60,14 @@ void sql_column_add_int(struct sql_column *column, int64_t value)
 
 void sql_column_add_text(struct sql_column *column, const char *text)
 {
-	add(column, text, strlen(text));
+	if (text) {
+		add(column, text, strlen(text));
+		return;
+	}
+	uint32_t length = htonl(NULL_LENGTH);
+	strbuf_add(&column->bytes, &length, sizeof(length));
+	column->count++;
+	column->has_null = true;
 }
 
 void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len)
@@ -79,9 +90,11 @@ void sql_column_add_time(struct sql_column *column, int64_t time_us)
 enum err sql_column_param(struct sql_column *column, struct pg_params *params)
 {
 	uint32_t length = htonl(column->count);
+	uint32_t flags = htonl(column->has_null);
 	enum err err = strbuf_status(&column->bytes);
 	if (err != OK)
 		return err;
+	memcpy(column->bytes.data + HEADER_FLAGS_WORD * sizeof(flags), &flags, sizeof(flags));
 	memcpy(column->bytes.data + HEADER_LENGTH_WORD * sizeof(length), &length, sizeof(length));
 	pg_params_binary(params, column->bytes.data, column->bytes.len);
 	return OK;

@@ -7,6 +7,7 @@
 #ifndef WAYMARK_LIB_POSTGRES_SQL_COLUMN_H
 #define WAYMARK_LIB_POSTGRES_SQL_COLUMN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ enum sql_column_type {
 struct sql_column {
 	enum sql_column_type type;
 	uint32_t count;
+	bool has_null;
 	struct strbuf bytes;
 };
 
@@ -39,6 +41,7 @@ void sql_column_reset(struct sql_column *column);
 
 /* INT2, INT4, INT8 (the value must fit). */
 void sql_column_add_int(struct sql_column *column, int64_t value);
+/* TEXT; NULL: SQL NULL. */
 void sql_column_add_text(struct sql_column *column, const char *text);
 /* BYTES, and UUID (16 bytes). */
 void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len);

@@ -50,7 +50,7 @@ static const struct env_var vars[] = {
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
 	        "time after which a lock that is not extended expires, so that another janitor can take over"),
 	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
-	        "partitions, salts, retention and daily-rollups fail while this clock and PostgreSQL's differ by more; "
+	        "partitions, salts, retention and rollups fail while this clock and PostgreSQL's differ by more; "
 	        "0 = not checked"),
 	ENV_GROUP("Expiry and purge of links"),
 	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that expires and purges links"),
@@ -83,11 +83,7 @@ static const struct env_var vars[] = {
 	        1000000000000, "entries of the audit log to keep, the newest; 0 = no limit"),
 	ENV_GROUP("Roll-ups"),
 	TASK_TIMES("ROLLUPS", rollups, "20", "10", "5", SHORT_AT_MOST,
-	           "run that folds roll-ups into hours"),
-	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST,
-	           "daily roll-up run"),
-	SECONDS("DAILY_ROLLUPS_DELAY_S", daily_rollups_delay_s, "3600", 0,
-	        "how long after the end of a UTC day its roll-ups are made; later clicks cost more, but are counted"),
+	           "run that folds roll-ups into hours and days"),
 	ENV_INT("ROLLUP_HOURS_KEEP_DAYS", struct config, rollup_hours_keep_days, "90", 8, 36500,
 	        "days of roll-ups by hour to keep; roll-ups by day, and totals by quarter of an hour, are kept for ever"),
 	ENV_GROUP("Checks of destinations"),
@@ -138,8 +134,6 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->rollups, "ROLLUPS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->daily_rollups, "DAILY_ROLLUPS_LOCK_AT_LEAST_S",
-	                    problems);
 	wrong +=
 		check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",

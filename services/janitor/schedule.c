@@ -32,8 +32,7 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 		TASK("expiry", expiry, expiry_run),
 		TASK("retention", retention, retention_run),
 		TASK("lists", link_lists, link_lists_run),
-		TASK("rollups", rollups, rollups_fold),
-		TASK("daily-rollups", daily_rollups, rollups_finish),
+		TASK("rollups", rollups, rollups_run),
 		/* Last, because it is left out when DESTINATION_CHECKS is off. */
 		TASK("destinations", destinations, destinations_run),
 	};

@@ -50,32 +50,23 @@ def differs(wanted, stored, key, columns):
     )
 
 
-def finished(rows, predicate):
-    """Restricts rows to finished days. Only those have roll-ups by day."""
-    return f"SELECT r.* FROM ({rows}) r, rollup_progress p WHERE {predicate}"
-
-
-HAS_DAY = "rollup_has_day(p, link_id, day)"
-
-
-def rollup(view, key, bucket, predicate="true"):
+def rollup(view, key, bucket, owner="link_id", scope="link_id", where="true"):
     """Compares the entries of all lists. The list of quarters has the totals."""
     wanted = (
-        f"SELECT link_id, {bucket} AS {key}, dimension, value COLLATE \"C\" AS value, {SUMS} FROM visit_log"
-        f" CROSS JOIN LATERAL (VALUES {FACTS}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4"
+        f"SELECT {owner} AS {scope}, {bucket} AS {key}, dimension, value COLLATE \"C\" AS value, {SUMS} FROM visit_log"
+        f" CROSS JOIN LATERAL (VALUES {FACTS}) AS fact (dimension, value) WHERE value <> '' AND {where} GROUP BY 1, 2, 3, 4"
     )
     sums = ", ".join(f"sum({name})::bigint AS {name}" for name in ("humans", "bots", "uniques"))
-    stored = f"SELECT link_id, {key}, dimension, value, {sums} FROM {view} GROUP BY 1, 2, 3, 4"
-    key = f"link_id, {key}, dimension, value"
-    return differs(finished(wanted, predicate), finished(stored, predicate), key, ("humans", "bots", "uniques"))
+    stored = f"SELECT {scope}, {key}, dimension, value, {sums} FROM {view} GROUP BY 1, 2, 3, 4"
+    return differs(wanted, stored, f"{scope}, {key}, dimension, value", ("humans", "bots", "uniques"))
 
 
-def totals(rows, key, bucket, predicate="true"):
+def totals(rows, key, bucket):
     """Compares the totals that the rows have beside their lists."""
     sums = ", ".join(f"sum({name})::bigint AS {name}" for name in ("humans", "bots", "uniques"))
     return differs(
-        finished(f"SELECT link_id, {bucket} AS {key}, {SUMS} FROM visit_log GROUP BY 1, 2", predicate),
-        finished(f"SELECT link_id, {key}, {sums} FROM ({rows}) t GROUP BY 1, 2", predicate),
+        f"SELECT link_id, {bucket} AS {key}, {SUMS} FROM visit_log GROUP BY 1, 2",
+        f"SELECT link_id, {key}, {sums} FROM ({rows}) t GROUP BY 1, 2",
         f"link_id, {key}",
         ("humans", "bots", "uniques"),
     )
@@ -83,11 +74,11 @@ def totals(rows, key, bucket, predicate="true"):
 
 HOUR = "date_trunc('hour', occurred_at, 'UTC')"
 HOURS = (
-    "SELECT link_id, hour, humans, bots, uniques FROM rollup_hour WHERE link_id > 0"
+    "SELECT link_id, hour, humans, bots, uniques FROM rollup_hour"
     " UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta"
 )
 DAYS = (
-    "SELECT link_id, day, humans, bots, uniques FROM rollup_day WHERE link_id > 0"
+    "SELECT link_id, day, humans, bots, uniques FROM rollup_day"
     " UNION ALL SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta"
 )
 CLOSE = "abs(w.{0} - s.{0}) > 1e-9 * greatest(1, abs(w.{0}))"
@@ -126,10 +117,10 @@ MISTAKES = {
     ),
     "hours": rollup("rollup_hour_entries", "hour", HOUR),
     "totals of hours": totals(HOURS, "hour", HOUR),
-    "days": rollup("rollup_day_entries", "day", DAY, HAS_DAY),
-    "totals of days": totals(DAYS, "day", DAY, HAS_DAY),
-    "accounts": "SELECT coalesce(sum(rollup_account_differences(owner_id)), 0)::bigint FROM"
-    " (SELECT DISTINCT owner_id FROM rollup_account WHERE owner_id <> 0) AS account",
+    "days": rollup("rollup_day_entries", "day", DAY),
+    "totals of days": totals(DAYS, "day", DAY),
+    "hours of accounts": rollup("rollup_account_hour_entries", "hour", HOUR, "owner_id", "account_id", "owner_id <> 0"),
+    "days of accounts": rollup("rollup_account_day_entries", "day", DAY, "owner_id", "account_id", "owner_id <> 0"),
 }
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 # Everything that a batch may change. as_of and the published offset may move without a batch.
@@ -142,6 +133,8 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
             "SELECT * FROM rollup_delta",
             "SELECT * FROM rollup_hour",
             "SELECT * FROM rollup_day",
+            "SELECT * FROM rollup_account_hour",
+            "SELECT * FROM rollup_account_day",
             "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )

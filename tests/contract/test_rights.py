@@ -121,9 +121,12 @@ def rights_for(text):
 
 def rights_by_argument(definition, texts):
     """A macro of a statement may get the name of its table as an argument."""
-    if any(re.search("DELETE FROM  ", text) for text in texts):
-        return {("DELETE", name) for name in definition.literals & TABLES}
-    return set()
+    kinds = set()
+    for text in texts:
+        kinds |= {"DELETE", "SELECT"} if "DELETE FROM  " in text else set()
+        kinds |= {"INSERT", "SELECT"} if "INSERT INTO  " in text else set()
+        kinds |= {"UPDATE"} if "INSERT INTO  " in text and "DO UPDATE" in text else set()
+    return {(kind, name) for kind in kinds for name in definition.literals & TABLES}
 
 
 def rights_perhaps_used(name):

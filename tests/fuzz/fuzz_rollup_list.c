@@ -5,12 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/clicks/rollup_list.h"
 #include "services/links-api/statistics/rollup_points.h"
 #include "services/links-api/statistics/rollup_values.h"
 
 #define VALUES_MAX 1000
+#define LIST_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,6 +40,27 @@ static void add_up(const char *list, const struct statistics_sums *totals)
 	rollup_values_free(values);
 }
 
+/* The sum of a list and nothing is found again, and has no more entries. */
+static void sum_up(const char *list)
+{
+	struct rollup_list_sum sum = { 0 };
+	struct strbuf once, twice;
+	size_t entries = 0, again = 0;
+	strbuf_init(&once, LIST_BYTES_MAX);
+	strbuf_init(&twice, LIST_BYTES_MAX);
+	if (rollup_list_sum_add(&sum, list) == OK &&
+	    rollup_list_sum_write(&sum, &once, &entries) == OK) {
+		struct statistics_sums totals = sum.totals;
+		require(rollup_list_sum_add(&sum, once.data) == OK);
+		require(rollup_list_sum_write(&sum, &twice, &again) == OK);
+		require(entries == again && strcmp(once.data, twice.data) == 0);
+		require(memcmp(&totals, &sum.totals, sizeof(totals)) == 0);
+	}
+	rollup_list_sum_clear(&sum);
+	strbuf_clear(&once);
+	strbuf_clear(&twice);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const int64_t start_us = 0;
@@ -49,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (list[i] == '|')
 			list[i] = '\x1f';
 	}
+	sum_up(list);
 	add_up(list, &(struct statistics_sums){ 1000, 100, 10 });
 	rollup_points_init(&points, &start_us, 1, &sums);
 	rollup_points_begin(&points, (struct statistics_span){ 0, INT64_MAX });

@@ -8,8 +8,8 @@
 #include "tools/rebuild-stats/rebuild_difference.h"
 #include "tools/rebuild-stats/rebuild_repair.h"
 
-/* Links per comparison. */
-#define LINKS "200"
+/* Links or accounts per comparison. */
+#define PAGE "200"
 /* The session of a rebuild that has just ended may still hold the lock. */
 #define LOCK_TRIES 40
 #define LOCK_PAUSE_MS 50
@@ -19,7 +19,6 @@
  * Keeps the janitor from folding and from finishing days meanwhile. A step of the janitor that
  * holds the lock ends within a second.
  */
-#define LOCK_ROLLUPS_SQL "SELECT pg_advisory_lock(rollup_lock_key())"
 #define DAY_SIZE 32
 
 struct totals {
@@ -30,24 +29,32 @@ struct totals {
 
 static void add(struct rebuild_difference *sum, const struct rebuild_difference *part)
 {
-	for (int table = REBUILD_HOURS; table < REBUILD_TABLES; table++)
+	for (size_t table = 0; table < ROLLUP_TABLES; table++)
 		sum->rows[table] += part->rows[table];
+	sum->statistics += part->statistics;
 }
 
-static enum err find(struct pg_conn *conn, int64_t first, int64_t last,
-                     struct rebuild_difference *out)
+/* What is compared at once. */
+struct page {
+	enum rebuild_difference_scope scope;
+	int64_t first, last;
+};
+
+static const struct page platform = { REBUILD_DIFFERENCE_LINKS, REBUILD_DIFFERENCE_PLATFORM,
+	                              REBUILD_DIFFERENCE_PLATFORM };
+
+static enum err find(struct pg_conn *conn, const struct page *page, struct rebuild_difference *out)
 {
-	return last == REBUILD_DIFFERENCE_PLATFORM
+	return page->last == REBUILD_DIFFERENCE_PLATFORM
 	               ? rebuild_difference_find_platform(conn, out)
-	               : rebuild_difference_find(conn, first, last, out);
+	               : rebuild_difference_find(conn, page->scope, page->first, page->last, out);
 }
 
-/* Rebuilds the links from first to last, or the platform. */
-static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *options, int64_t first,
-                        int64_t last, struct totals *totals)
+static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *options,
+                        const struct page *page, struct totals *totals)
 {
 	struct rebuild_difference found = { 0 };
-	enum err err = find(conn, first, last, &found);
+	enum err err = find(conn, page, &found);
 	if (err != OK)
 		return err;
 	add(&totals->before, &found);
@@ -55,7 +62,7 @@ static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *opti
 		return OK;
 	err = rebuild_repair_add(conn);
 	if (err == OK)
-		err = find(conn, first, last, &found);
+		err = find(conn, page, &found);
 	if (err == OK)
 		add(&totals->after, &found);
 	return err;
@@ -70,87 +77,57 @@ static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_options *
 	                                 &totals->links);
 	if (err == OK && totals->links == 0)
 		return ERR_NOT_FOUND;
-	return err == OK ? rebuild(conn, options, options->link_id, options->link_id, totals) : err;
+	struct page page = { REBUILD_DIFFERENCE_LINKS, options->link_id, options->link_id };
+	return err == OK ? rebuild(conn, options, &page, totals) : err;
 }
 
-/* Finds the next group of links after reached: the id of the last one, and their number. */
-static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last, int64_t *count)
+/* Moves the page to the next links or accounts. *count: how many, 0 at the end. */
+static enum err turn(struct pg_conn *conn, struct page *page, int64_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, reached);
-	enum err err = pg_conn_query(conn,
-	                             "SELECT max(id), count(*) FROM "
-	                             "(SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT " LINKS
-	                             ") next",
-	                             &params, &rows);
+	pg_params_int(&params, page->last);
+	enum err err = pg_conn_query(
+		conn,
+		page->scope == REBUILD_DIFFERENCE_LINKS
+			? "SELECT max(id), count(*) FROM (SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT " PAGE
+			  ") AS next"
+			: "SELECT max(id), count(*) FROM (SELECT id FROM users WHERE id > $1 ORDER BY id LIMIT " PAGE
+			  ") AS next",
+		&params, &rows);
 	if (err == OK) {
-		*last = pg_result_int(rows, 0, 0);
+		page->first = page->last + 1;
+		page->last = pg_result_int(rows, 0, 0);
 		*count = pg_result_int(rows, 0, 1);
 	}
 	pg_result_free(rows);
 	return err;
 }
 
-/* --- accounts --- */
-
-static enum err rebuild_account(struct pg_conn *conn, const struct rebuild_options *options,
-                                int64_t account_id, struct totals *totals)
+static enum err rebuild_pages(struct pg_conn *conn, const struct rebuild_options *options,
+                              enum rebuild_difference_scope scope, struct totals *totals)
 {
-	struct rebuild_difference found = { 0 };
-	enum err err = rebuild_difference_find_account(conn, account_id, &found);
-	if (err != OK)
-		return err;
-	add(&totals->before, &found);
-	if (rebuild_difference_sum(&found) == 0 || options->check_only)
-		return OK;
-	err = rebuild_repair_account(conn, account_id);
-	if (err == OK)
-		err = rebuild_difference_find_account(conn, account_id, &found);
-	if (err == OK)
-		add(&totals->after, &found);
+	struct page page = { .scope = scope };
+	int64_t count = 0;
+	enum err err = turn(conn, &page, &count);
+	while (err == OK && count > 0) {
+		err = rebuild(conn, options, &page, totals);
+		if (scope == REBUILD_DIFFERENCE_LINKS)
+			totals->links += count;
+		if (err == OK)
+			err = turn(conn, &page, &count);
+	}
 	return err;
 }
-
-/* After the links, because the sums of their rows are what an account must have. */
-static enum err rebuild_accounts(struct pg_conn *conn, const struct rebuild_options *options,
-                                 struct totals *totals)
-{
-	struct pg_result *rows = NULL;
-	enum err err = options->check_only ? OK : rebuild_repair_move_links(conn);
-	if (err == OK)
-		err = pg_conn_query(conn,
-		                    "SELECT owner_id FROM rollup_account WHERE owner_id <> 0 UNION "
-		                    "SELECT -link_id FROM rollup_hour WHERE link_id < 0 UNION "
-		                    "SELECT -link_id FROM rollup_day WHERE link_id < 0 ORDER BY 1",
-		                    NULL, &rows);
-	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
-		err = rebuild_account(conn, options, pg_result_int(rows, i, 0), totals);
-	pg_result_free(rows);
-	return err;
-}
-
-/* --- everything --- */
 
 static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *options,
                             struct totals *totals)
 {
-	int64_t reached = 0;
-	int64_t last = 0;
-	int64_t count = 0;
-	enum err err;
-	while ((err = next_links(conn, reached, &last, &count)) == OK && count > 0) {
-		err = rebuild(conn, options, reached + 1, last, totals);
-		if (err != OK)
-			return err;
-		reached = last;
-		totals->links += count;
-	}
+	enum err err = rebuild_pages(conn, options, REBUILD_DIFFERENCE_LINKS, totals);
 	if (err == OK)
-		err = rebuild_accounts(conn, options, totals);
+		err = rebuild_pages(conn, options, REBUILD_DIFFERENCE_ACCOUNTS, totals);
 	if (err == OK)
-		err = rebuild(conn, options, REBUILD_DIFFERENCE_PLATFORM,
-		              REBUILD_DIFFERENCE_PLATFORM, totals);
+		err = rebuild(conn, options, &platform, totals);
 	if (err != ERR_NOT_FOUND)
 		return err;
 	printf("rebuild-stats: platform row skipped: it counts visits that the visit log no longer has\n");
@@ -159,10 +136,12 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *
 
 static void print_difference(const char *what, const struct rebuild_difference *difference)
 {
+	const int64_t *rows = difference->rows;
 	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64
 	       " entries of hours, %" PRId64 " of days, %" PRId64 " of accounts\n",
-	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_HOURS],
-	       difference->rows[REBUILD_DAYS], difference->rows[REBUILD_ACCOUNTS]);
+	       what, difference->statistics, rows[ROLLUP_TABLE_LINK_HOURS],
+	       rows[ROLLUP_TABLE_LINK_DAYS],
+	       rows[ROLLUP_TABLE_ACCOUNT_HOURS] + rows[ROLLUP_TABLE_ACCOUNT_DAYS]);
 }
 
 static enum err report(const struct rebuild_options *options, const struct totals *totals,
@@ -193,7 +172,7 @@ static enum err lock(struct pg_conn *conn)
 	}
 	if (err == OK && !is_locked)
 		return ERR_LIMIT;
-	return err == OK ? pg_conn_query(conn, LOCK_ROLLUPS_SQL, NULL, NULL) : err;
+	return err;
 }
 
 enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *options)

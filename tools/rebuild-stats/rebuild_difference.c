@@ -4,16 +4,18 @@
 
 #include "lib/base/array.h"
 
+/* table_id: enum rollup_table. id: of the link or the account. hour: when the row begins. */
+#define ENTRY                                                                                                       \
+	"(table_id integer, id bigint, hour timestamptz, dimension text, value text COLLATE \"C\", humans bigint, " \
+	"bots bigint, uniques bigint);"
 static const char tables_sql[] =
-	"CREATE TEMPORARY TABLE rebuild_rollup (table_id integer, link_id bigint, hour timestamptz, dimension text, "
-	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);"
-	"CREATE INDEX ON rebuild_rollup (table_id, link_id, hour);"
+	"CREATE TEMPORARY TABLE rebuild_rollup " ENTRY
+	"CREATE INDEX ON rebuild_rollup (table_id, id, hour);"
 	"CREATE TEMPORARY TABLE rebuild_statistics (link_id bigint, humans bigint, bots bigint, uniques bigint, "
 	"old_last timestamptz, new_last timestamptz, old_n bigint, old_mean float8, old_m2 float8, "
 	"new_n bigint, new_mean float8, new_m2 float8);"
 	"CREATE TEMPORARY TABLE rebuild_day (log_start date, detached date[]);"
-	"CREATE TEMPORARY TABLE rebuild_hour (link_id bigint, hour timestamptz, dimension text, "
-	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
+	"CREATE TEMPORARY TABLE rebuild_hour " ENTRY;
 
 /*
  * The janitor records in visit_log_reach when it drops a partition or deletes visits.
@@ -31,10 +33,16 @@ static const char days_of_log_sql[] =
 
 #define HAS_DAY(day) day " >= log_start AND " day " <> ALL (detached)"
 #define UTC_DAY(time) "(" time " AT TIME ZONE 'UTC')::date"
-#define LINKS "link_id BETWEEN $1 AND $2 AND EXISTS (SELECT FROM links WHERE links.id = link_id)"
+#define LINKS(id) id " BETWEEN $1 AND $2 AND EXISTS (SELECT FROM links WHERE links.id = " id ")"
+/* The first condition is that of the log's index. */
+#define ACCOUNTS(id)                                                                               \
+	id " <> 0 AND " id " BETWEEN $1 AND $2 AND EXISTS (SELECT FROM users WHERE users.id = " id \
+	   " AND deleted_at IS NULL)"
 #define SUMS                                                                                       \
 	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "   \
 	"count(*) FILTER (WHERE is_unique) AS uniques"
+#define ADD_UP                                                                                     \
+	"sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques"
 #define AMOUNTS                                                                                      \
 	"coalesce(w.humans, 0) - coalesce(s.humans, 0), coalesce(w.bots, 0) - coalesce(s.bots, 0), " \
 	"coalesce(w.uniques, 0) - coalesce(s.uniques, 0)"
@@ -43,64 +51,68 @@ static const char days_of_log_sql[] =
 	"(coalesce(w.humans, 0), coalesce(w.bots, 0), coalesce(w.uniques, 0)) <> "                 \
 	"(coalesce(s.humans, 0), coalesce(s.bots, 0), coalesce(s.uniques, 0))"
 
-static const char log_hours_sql[] =
-	"INSERT INTO rebuild_hour SELECT link_id, date_trunc('hour', occurred_at, 'UTC'), dimension, value, " SUMS
-	" "
-	"FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES "
-	"('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text), ('country', country), ('city', city), "
-	"('region', region), ('referrer_host', referrer_host), ('browser', browser), ('os', os), ('device', device), "
-	"('language', language), ('utm_source', utm_source), ('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) "
-	"AS fact (dimension, value) WHERE " LINKS
-	" AND " HAS_DAY("day") " AND value <> '' GROUP BY 1, 2, 3, 4";
+/* The entries of the log by hour. */
+#define LOG_HOURS(id, chosen)                                                                                      \
+	"INSERT INTO rebuild_hour SELECT 0, " id                                                                   \
+	", date_trunc('hour', occurred_at, 'UTC'), dimension, value, " SUMS                                        \
+	" FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES "                                                 \
+	"('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 % 96)::text), ('country', country), "  \
+	"('city', city), ('region', region), ('referrer_host', referrer_host), ('browser', browser), ('os', os), " \
+	"('device', device), ('language', language), ('utm_source', utm_source), ('utm_medium', utm_medium), "     \
+	"('utm_campaign', utm_campaign)) AS fact (dimension, value) WHERE " chosen(                                \
+		id) " AND " HAS_DAY("day") " AND value <> '' GROUP BY 2, 3, 4, 5"
 
 /*
- * Compares the entries of the log with the stored ones. A list with "(other)" has lost names, so
- * only its sum is compared.
+ * Compares the entries of the log with the stored ones: rows of id, key, dimension, value and
+ * counts. A list with "(other)" has lost names, so only its sum is compared.
  */
-#define COMPARE(table, time, key, log, stored)                                                                 \
-	"WITH stored AS MATERIALIZED (SELECT link_id, " key                                                    \
-	" AS key, dimension, value, sum(humans) AS humans, sum(bots) AS bots, "                                \
-	"sum(uniques) AS uniques FROM " stored " GROUP BY 1, 2, 3, 4), "                                       \
-	"cut AS (SELECT link_id, key, dimension FROM stored WHERE value = '(other)'), "                        \
-	"w AS (SELECT link_id, key, dimension, CASE WHEN cut.link_id IS NULL THEN value "                      \
-	"ELSE '(other)' END AS value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques FROM " \
-	"(SELECT *, " key " AS key FROM " log                                                                  \
-	") AS log LEFT JOIN cut USING (link_id, key, dimension) GROUP BY 1, 2, 3, 4), "                        \
-	"s AS (SELECT link_id, key, dimension, CASE WHEN cut.link_id IS NULL THEN value "                      \
-	"ELSE '(other)' END AS value, sum(humans) AS humans, sum(bots) AS bots, sum(uniques) AS uniques FROM " \
-	"stored LEFT JOIN cut USING (link_id, key, dimension) GROUP BY 1, 2, 3, 4) "                           \
-	"INSERT INTO rebuild_rollup SELECT " table ", link_id, " time                                          \
-	", dimension, value, " AMOUNTS                                                                         \
-	" FROM w FULL JOIN s USING (link_id, key, dimension, value) WHERE " DIFFERS
+#define NAMED "CASE WHEN cut.id IS NULL THEN value ELSE '(other)' END AS value, "
+#define COMPARE(table, start, log, stored)                                                         \
+	"WITH stored AS MATERIALIZED (SELECT id, key, dimension, value, " ADD_UP " FROM (" stored  \
+	") AS rows GROUP BY 1, 2, 3, 4), "                                                         \
+	"cut AS (SELECT id, key, dimension FROM stored WHERE value = '(other)'), "                 \
+	"w AS (SELECT id, key, dimension, " NAMED ADD_UP " FROM (" log                             \
+	") AS log LEFT JOIN cut USING (id, key, dimension) GROUP BY 1, 2, 3, 4), "                 \
+	"s AS (SELECT id, key, dimension, " NAMED ADD_UP                                           \
+	" FROM stored LEFT JOIN cut USING (id, key, dimension) GROUP BY 1, 2, 3, 4) "              \
+	"INSERT INTO rebuild_rollup SELECT " table ", id, " start ", dimension, value, " AMOUNTS   \
+	" FROM w FULL JOIN s USING (id, key, dimension, value) WHERE " DIFFERS
 
-#define HAS_HOUR HAS_DAY(UTC_DAY("hour")) " AND " UTC_DAY("hour") " >= hours_since"
-static const char hours_sql[] = COMPARE(
-	"1", "key", "hour",
-	"(SELECT rebuild_hour.* FROM rebuild_hour, rollup_progress WHERE " UTC_DAY(
-		"hour") " >= hours_since) AS kept",
-	"(SELECT e.* FROM rollup_hour_entries AS e, rebuild_day, rollup_progress WHERE " LINKS
-	" AND " HAS_HOUR ") AS kept");
-
-/* Days that are not finished are skipped, because finishing a day makes their rows. */
-static const char days_sql[] = COMPARE(
-	"2", "key::timestamp AT TIME ZONE 'UTC'", "day",
-	"(SELECT *, " UTC_DAY("hour") " AS day FROM rebuild_hour) AS of_day, rollup_progress AS p "
-				      "WHERE rollup_has_day(p, link_id, day)",
-	"rollup_day_entries, rebuild_day, rollup_progress AS p WHERE " LINKS
-	" AND " HAS_DAY("day") " AND rollup_has_day(p, link_id, day)");
+#define IS_KEPT UTC_DAY("hour") " >= (SELECT hours_since FROM rollup_progress)"
+#define COMPARE_HOURS(table, id, chosen, entries)                                                  \
+	COMPARE(table, "key", "SELECT *, hour AS key FROM rebuild_hour WHERE " IS_KEPT,            \
+	        "SELECT *, " id " AS id, hour AS key FROM " entries ", rebuild_day WHERE " chosen( \
+			id) " AND " HAS_DAY(UTC_DAY("hour")) " AND " IS_KEPT)
+#define MIDNIGHT(day) day "::timestamp AT TIME ZONE 'UTC'"
+#define COMPARE_DAYS(table, id, chosen, entries)                                                   \
+	COMPARE(table, MIDNIGHT("key"), "SELECT *, " UTC_DAY("hour") " AS key FROM rebuild_hour",  \
+	        "SELECT *, " id " AS id, day AS key FROM " entries                                 \
+	        ", rebuild_day WHERE " chosen(id) " AND " HAS_DAY("day"))
 
 /* Rows whose totals are not the sums of their quarters. A repair computes them again. */
-#define WRONG_TOTALS(table, time, source, key)                                                                                             \
-	"INSERT INTO rebuild_rollup SELECT " table ", link_id, " time                                                                      \
-	", 'quarters', '0', 0, 0, 0 FROM " source                                                                                          \
-	" AS t, rebuild_day, rollup_progress AS p WHERE " LINKS " AND " HAS_DAY(                                                           \
-		key) " AND (t.humans, t.bots, t.uniques) <> (SELECT coalesce(sum(split_part(entry, E'\\x1f', 1)::bigint), 0), "            \
-		     "coalesce(sum(split_part(entry, E'\\x1f', 2)::bigint), 0), coalesce(sum(split_part(entry, E'\\x1f', 3)::bigint), 0) " \
-		     "FROM string_to_table(t.quarters, E'\\x1e') AS entry)"
-static const char totals_of_hours_sql[] = WRONG_TOTALS("1", "hour", "rollup_hour", UTC_DAY("hour"));
-static const char totals_of_days_sql[] =
-	WRONG_TOTALS("2", "day::timestamp AT TIME ZONE 'UTC'", "rollup_day",
-                     "day") " AND rollup_has_day(p, link_id, day)";
+#define WRONG_TOTALS(table, start, source, id, chosen, day)                                        \
+	"INSERT INTO rebuild_rollup SELECT " table ", " id ", " start                              \
+	", 'quarters', '0', 0, 0, 0 FROM " source                                                  \
+	" AS t, rebuild_day WHERE " chosen(id) " AND " HAS_DAY(                                    \
+		day) " AND (t.humans, t.bots, t.uniques) <> (SELECT coalesce(sum(humans), 0), "    \
+		     "coalesce(sum(bots), 0), coalesce(sum(uniques), 0) "                          \
+		     "FROM rollup_entries(jsonb_build_object('quarters', t.quarters)))"
+
+/* What follows is in the order of enum rollup_table. */
+static const char *const links_sql[] = {
+	LOG_HOURS("link_id", LINKS),
+	COMPARE_HOURS("0", "link_id", LINKS, "rollup_hour_entries"),
+	COMPARE_DAYS("1", "link_id", LINKS, "rollup_day_entries"),
+	WRONG_TOTALS("0", "hour", "rollup_hour", "link_id", LINKS, UTC_DAY("hour")),
+	WRONG_TOTALS("1", MIDNIGHT("day"), "rollup_day", "link_id", LINKS, "day"),
+};
+static const char *const accounts_sql[] = {
+	LOG_HOURS("owner_id", ACCOUNTS),
+	COMPARE_HOURS("2", "account_id", ACCOUNTS, "rollup_account_hour_entries"),
+	COMPARE_DAYS("3", "account_id", ACCOUNTS, "rollup_account_day_entries"),
+	WRONG_TOTALS("2", "hour", "rollup_account_hour", "account_id", ACCOUNTS, UTC_DAY("hour")),
+	WRONG_TOTALS("3", MIDNIGHT("day"), "rollup_account_day", "account_id", ACCOUNTS, "day"),
+};
 
 #define LATENCY                                                                                    \
 	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                   \
@@ -125,30 +137,22 @@ static const char totals_of_days_sql[] =
 	" LEFT JOIN link_statistics ON link_id = id) "
 
 /* The roll-ups of days that the log does not have. */
-#define OLDER                                                                                          \
-	"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM ("    \
-	"SELECT link_id, humans, bots, day FROM rollup_day, rollup_progress AS p "                     \
-	"WHERE rollup_has_day(p, link_id, day) UNION ALL "                                             \
-	"SELECT link_id, humans, bots, " UTC_DAY(                                                      \
-		"hour") " FROM rollup_hour, rollup_progress AS p "                                     \
-			"WHERE NOT rollup_has_day(p, link_id, " UTC_DAY(                               \
-				"hour") ") UNION ALL "                                                 \
-					"SELECT link_id, humans, bots, " UTC_DAY(                      \
-						"hour") " FROM rollup_delta) AS counted, rebuild_day " \
-							"WHERE " LINKS " AND NOT (" HAS_DAY(           \
-								"day") ") GROUP BY 1), "
-/* What roll-ups lack of the log: of days where those are finished, else of hours. */
-#define AMISS                                                                                                  \
-	"amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup, rollup_progress AS p " \
-	"WHERE dimension = 'quarters' AND (table_id = 2) = rollup_has_day(p, link_id, " UTC_DAY(               \
-		"hour") ") GROUP BY 1), "
+#define OLDER                                                                                                        \
+	"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM "                   \
+	"(SELECT link_id, humans, bots, day FROM rollup_day UNION ALL "                                              \
+	"SELECT link_id, humans, bots, " UTC_DAY("hour") " FROM rollup_delta) AS counted, rebuild_day WHERE " LINKS( \
+		"link_id") " AND NOT (" HAS_DAY("day") ") GROUP BY 1), "
+/* What the days of roll-ups lack of the log. */
+#define AMISS                                                                                      \
+	"amiss AS (SELECT id AS link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup "     \
+	"WHERE dimension = 'quarters' AND table_id = 1 GROUP BY 1), "
 #define KNOWN                                                                                                             \
 	"known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= log_start OR log_start = '-infinity') " \
 	"AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_complete "              \
 	"FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
 #define LOG                                                                                        \
-	"log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS   \
-	" AND " HAS_DAY("day") " GROUP BY 1), "
+	"log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS(  \
+		"link_id") " AND " HAS_DAY("day") " GROUP BY 1), "
 
 static const char statistics_sql[] =
 	"WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED(
@@ -201,11 +205,14 @@ static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT count(*) FILTER (WHERE table_id = 1), count(*) FILTER (WHERE table_id = 2), "
+		"SELECT count(*) FILTER (WHERE table_id = 0), count(*) FILTER (WHERE table_id = 1), "
+		"count(*) FILTER (WHERE table_id = 2), count(*) FILTER (WHERE table_id = 3), "
 		"(SELECT count(*) FROM rebuild_statistics) FROM rebuild_rollup",
 		NULL, &rows);
-	for (int table = REBUILD_HOURS; err == OK && table <= REBUILD_STATISTICS; table++)
-		out->rows[table] = pg_result_int(rows, 0, table - 1);
+	for (int table = 0; err == OK && table < ROLLUP_TABLES; table++)
+		out->rows[table] = pg_result_int(rows, 0, table);
+	if (err == OK)
+		out->statistics = pg_result_int(rows, 0, ROLLUP_TABLES);
 	pg_result_free(rows);
 	return err;
 }
@@ -227,20 +234,19 @@ enum err rebuild_difference_log_start(struct pg_conn *conn, char *out, size_t si
 	return end(conn, err);
 }
 
-enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last,
-                                 struct rebuild_difference *out)
+enum err rebuild_difference_find(struct pg_conn *conn, enum rebuild_difference_scope scope,
+                                 int64_t first, int64_t last, struct rebuild_difference *out)
 {
-	static const char *const steps[] = {
-		log_hours_sql,       hours_sql,          days_sql,
-		totals_of_hours_sql, totals_of_days_sql, statistics_sql
-	};
+	bool is_links = scope == REBUILD_DIFFERENCE_LINKS;
 	struct pg_params params = { 0 };
 	struct rebuild_difference found = { 0 };
 	pg_params_int(&params, first);
 	pg_params_int(&params, last);
 	enum err err = begin(conn);
-	for (size_t i = 0; err == OK && i < ARRAY_SIZE(steps); i++)
-		err = pg_conn_query(conn, steps[i], &params, NULL);
+	for (size_t i = 0; err == OK && i < ARRAY_SIZE(links_sql); i++)
+		err = pg_conn_query(conn, is_links ? links_sql[i] : accounts_sql[i], &params, NULL);
+	if (err == OK && is_links)
+		err = pg_conn_query(conn, statistics_sql, &params, NULL);
 	if (err == OK)
 		err = count(conn, &found);
 	err = end(conn, err);
@@ -271,26 +277,10 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 	return err;
 }
 
-enum err rebuild_difference_find_account(struct pg_conn *conn, int64_t account_id,
-                                         struct rebuild_difference *out)
-{
-	struct pg_params params = { 0 };
-	struct rebuild_difference found = { 0 };
-	pg_params_int(&params, account_id);
-	enum err err = begin(conn);
-	if (err == OK)
-		err = pg_conn_query_int(conn, "SELECT rollup_account_differences($1)", &params,
-		                        &found.rows[REBUILD_ACCOUNTS]);
-	err = end(conn, err);
-	if (err == OK)
-		*out = found;
-	return err;
-}
-
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference)
 {
-	int64_t sum = 0;
-	for (int table = REBUILD_HOURS; table < REBUILD_TABLES; table++)
+	int64_t sum = difference->statistics;
+	for (size_t table = 0; table < ROLLUP_TABLES; table++)
 		sum += difference->rows[table];
 	return sum;
 }

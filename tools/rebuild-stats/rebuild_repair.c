@@ -4,10 +4,12 @@
 #include <stddef.h>
 
 #include "lib/base/array.h"
+#include "lib/clicks/rollup_table.h"
 #include "lib/postgres/pg_transaction.h"
 
 /* Rows per transaction. */
-#define STEP "2000"
+#define STEP "500"
+#define STEP_ROWS 500
 #define TRIES 20
 #define PAUSE_MS 50
 
@@ -15,53 +17,40 @@ static const char tables_sql[] =
 	"CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
 	"CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
 
+/* Links: table_id 0 and 1. */
+#define OF_LINKS "SELECT id AS link_id FROM rebuild_rollup_step WHERE table_id < 2"
+#define OF_STATISTICS "SELECT link_id FROM rebuild_statistics_step"
 /*
  * Keeps the links from being purged until the transaction ends. A purge would miss the added rows.
  */
-#define LOCK_LINKS(step)                                                                           \
-	"SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
-#define DROP_PURGED(step)                                                                          \
-	"DELETE FROM " step                                                                        \
-	" WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link_id)"
+#define LOCK_LINKS(ids) "SELECT FROM links WHERE id IN (" ids ") ORDER BY id FOR KEY SHARE"
+#define IS_PURGED(id) id " > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = " id ")"
 /*
  * The nightly sweep of purged links finds roll-ups through their row of link_statistics, so that
  * row must exist.
  */
-#define CREATE_STATISTICS(step)                                                                    \
-	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                 \
-	" ORDER BY link_id ON CONFLICT DO NOTHING"
-/* Nobody else writes to these tables: the rebuild holds their lock. */
-#define ADD(table, key, time, id)                                                                               \
-	"DO $$ BEGIN EXECUTE rollup_add_sql('" table "', '" key "', 'SELECT link_id, " time                     \
-	", dimension, value, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = " id               \
-	" UNION ALL SELECT -owner_id, " time ", dimension, value, humans, bots, uniques FROM "                  \
-	"rebuild_rollup_step JOIN rollup_account USING (link_id) WHERE owner_id <> 0 AND table_id = " id        \
-	"'); END $$",                                                                                           \
-		"DELETE FROM " table " AS t USING (SELECT DISTINCT link_id, " time                              \
-		" FROM rebuild_rollup_step WHERE table_id = " id                                                \
-		") AS step WHERE t.link_id = step.link_id AND t." key " = step." key                            \
-		" AND coalesce(quarters, country, city, region, referrer_host, browser, os, device, language, " \
-		"utm_source, utm_medium, utm_campaign) IS NULL"
-
-/* Links that were never folded. Their accounts get the rows later. */
-static const char note_new_links_sql[] =
-	"WITH added AS (INSERT INTO rollup_account (link_id, owner_id) SELECT DISTINCT link_id, 0 FROM rebuild_rollup_step "
-	"ON CONFLICT (link_id) DO NOTHING RETURNING link_id), "
-	"owned AS (SELECT link_id, rollup_owner(link_id) AS owner_id FROM added) "
-	"INSERT INTO rollup_move (owner_id, link_id) SELECT owner_id, link_id FROM owned WHERE owner_id <> 0";
+#define CREATE_STATISTICS(ids)                                                                     \
+	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM (" ids                 \
+	") AS step ORDER BY link_id ON CONFLICT DO NOTHING"
 
 static const char *const rollup_steps[] = {
 	"TRUNCATE rebuild_rollup_step",
-	"WITH taken AS (DELETE FROM rebuild_rollup WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_rollup "
-	"ORDER BY table_id, link_id, hour LIMIT " STEP ")) RETURNING *) "
-	"INSERT INTO rebuild_rollup_step SELECT * FROM taken",
-	LOCK_LINKS("rebuild_rollup_step"),
-	DROP_PURGED("rebuild_rollup_step"),
-	CREATE_STATISTICS("rebuild_rollup_step"),
-	note_new_links_sql,
-	ADD("rollup_hour", "hour", "hour", "1"),
-	ADD("rollup_day", "day", "timezone($q$UTC$q$, hour)::date AS day", "2"),
+	"WITH chosen AS (SELECT DISTINCT table_id, id, hour FROM rebuild_rollup ORDER BY 1, 2, 3 LIMIT " STEP
+	"), taken AS (DELETE FROM rebuild_rollup AS r USING chosen AS c WHERE (r.table_id, r.id, r.hour) = "
+	"(c.table_id, c.id, c.hour) RETURNING r.*) INSERT INTO rebuild_rollup_step SELECT * FROM taken",
+	LOCK_LINKS(OF_LINKS),
+	"DELETE FROM rebuild_rollup_step AS step WHERE table_id < 2 AND " IS_PURGED("step.id"),
+	CREATE_STATISTICS(OF_LINKS),
 };
+
+/* The columns of ROLLUP_TABLE_COLUMNS. */
+#define LIST(name)                                                                                 \
+	", string_agg(concat_ws(E'\\x1f', humans, bots, uniques, value), E'\\x1e') "               \
+	"FILTER (WHERE dimension = '" name "')"
+static const char changes_sql[] = "SELECT id, hour" LIST("quarters") LIST("country") LIST("city")
+	LIST("region") LIST("referrer_host") LIST("browser") LIST("os") LIST("device") LIST(
+		"language") LIST("utm_source") LIST("utm_medium")
+		LIST("utm_campaign") " FROM rebuild_rollup_step WHERE table_id = $1 GROUP BY 1, 2";
 
 /*
  * b: what was counted since the comparison, which is the row's latency minus its old latency
@@ -91,55 +80,77 @@ static const char *const statistics_steps[] = {
 	"WITH taken AS (DELETE FROM rebuild_statistics WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_statistics "
 	"ORDER BY link_id LIMIT " STEP
 	")) RETURNING *) INSERT INTO rebuild_statistics_step SELECT * FROM taken",
-	LOCK_LINKS("rebuild_statistics_step"),
-	DROP_PURGED("rebuild_statistics_step"),
-	CREATE_STATISTICS("rebuild_statistics_step"),
+	LOCK_LINKS(OF_STATISTICS),
+	"DELETE FROM rebuild_statistics_step AS step WHERE " IS_PURGED("step.link_id"),
+	CREATE_STATISTICS(OF_STATISTICS),
 	"SELECT FROM link_statistics WHERE link_id IN (SELECT link_id FROM rebuild_statistics_step) "
 	"ORDER BY link_id FOR UPDATE",
 	set_statistics_sql,
 };
 
-#define STEPS(array) (array), ARRAY_SIZE(array)
-
-struct step {
-	const char *const *statements;
-	size_t count;
-};
-
-static enum err run_statements(void *ctx, struct pg_conn *conn)
+static enum err add_to(struct pg_conn *conn, enum rollup_table table)
 {
-	const struct step *step = ctx;
-	enum err err = OK;
-	for (size_t i = 0; err == OK && i < step->count; i++)
-		err = pg_conn_query(conn, step->statements[i], NULL, NULL);
+	struct rollup_table_change changes[STEP_ROWS];
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	int64_t written = 0;
+	int64_t entries = 0;
+	pg_params_int(&params, table);
+	enum err err = pg_conn_query(conn, changes_sql, &params, &rows);
+	size_t count = pg_result_count(rows);
+	for (size_t i = 0; i < count && i < STEP_ROWS; i++) {
+		changes[i].id = pg_result_int(rows, i, 0);
+		changes[i].start_us = pg_result_time(rows, i, 1);
+		for (int list = 0; list < ROLLUP_TABLE_LISTS; list++)
+			changes[i].lists[list] = pg_result_text(rows, i, 2 + list);
+	}
+	if (err == OK)
+		err = rollup_table_add(conn, table, changes, count, &written, &entries);
+	pg_result_free(rows);
 	return err;
 }
 
-static enum err run_step(struct pg_conn *conn, const char *const *steps, size_t count)
+static enum err run_statements(struct pg_conn *conn, const char *const *statements, size_t count)
 {
-	struct step step = { steps, count };
-	return pg_transaction_on(conn, run_statements, &step);
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < count; i++)
+		err = pg_conn_query(conn, statements[i], NULL, NULL);
+	return err;
+}
+
+static enum err add_rollups(void *ctx, struct pg_conn *conn)
+{
+	(void)ctx;
+	enum err err = run_statements(conn, rollup_steps, ARRAY_SIZE(rollup_steps));
+	for (enum rollup_table table = 0; err == OK && table < ROLLUP_TABLES; table++)
+		err = add_to(conn, table);
+	return err;
+}
+
+static enum err add_statistics(void *ctx, struct pg_conn *conn)
+{
+	(void)ctx;
+	return run_statements(conn, statistics_steps, ARRAY_SIZE(statistics_steps));
 }
 
 /* A deadlock with a consumer rolls the whole step back, so that its rows are in the table again. */
-static enum err run_step_with_retries(struct pg_conn *conn, const char *const *steps, size_t count)
+static enum err run_step_with_retries(struct pg_conn *conn, pg_transaction_work step)
 {
-	enum err err = run_step(conn, steps, count);
+	enum err err = pg_transaction_on(conn, step, NULL);
 	for (int tries = 1; err == ERR_CONFLICT && tries < TRIES; tries++) {
 		poll(NULL, 0, PAUSE_MS);
-		err = run_step(conn, steps, count);
+		err = pg_transaction_on(conn, step, NULL);
 	}
 	return err;
 }
 
 /* Repeats the step until no rows are left. */
-static enum err add_all(struct pg_conn *conn, const char *left_sql, const char *const *steps,
-                        size_t count)
+static enum err add_all(struct pg_conn *conn, const char *left_sql, pg_transaction_work step)
 {
 	int64_t left = 0;
 	enum err err = pg_conn_query_int(conn, left_sql, NULL, &left);
 	while (err == OK && left > 0) {
-		err = run_step_with_retries(conn, steps, count);
+		err = run_step_with_retries(conn, step);
 		if (err == OK)
 			err = pg_conn_query_int(conn, left_sql, NULL, &left);
 	}
@@ -153,28 +164,10 @@ enum err rebuild_repair_prepare(struct pg_conn *conn)
 
 enum err rebuild_repair_add(struct pg_conn *conn)
 {
-	enum err err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_rollup)::integer",
-	                       STEPS(rollup_steps));
+	enum err err =
+		add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_rollup)::integer", add_rollups);
 	if (err == OK)
 		err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_statistics)::integer",
-		              STEPS(statistics_steps));
+		              add_statistics);
 	return err;
-}
-
-enum err rebuild_repair_move_links(struct pg_conn *conn)
-{
-	int64_t moved = 0;
-	enum err err;
-	do
-		err = pg_conn_query_int(conn, "SELECT rollup_move_some(" STEP ")", NULL, &moved);
-	while (err == OK && moved > 0);
-	return err;
-}
-
-enum err rebuild_repair_account(struct pg_conn *conn, int64_t account_id)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, account_id);
-	enum err err = pg_conn_query(conn, "SELECT rollup_account_reset($1)", &params, NULL);
-	return err == OK ? rebuild_repair_move_links(conn) : err;
 }

@@ -17,13 +17,4 @@ enum err rebuild_repair_prepare(struct pg_conn *conn) MUST_CHECK;
 /* Skips links that were purged since the comparison. ERR_CONFLICT: too many deadlocks in a row. */
 enum err rebuild_repair_add(struct pg_conn *conn) MUST_CHECK;
 
-/* Does what the janitor's moves would do: adds the rows of links to those of their accounts. */
-enum err rebuild_repair_move_links(struct pg_conn *conn) MUST_CHECK;
-
-/*
- * Makes the roll-ups of an account from those of its links. The caller keeps the janitor from
- * working on roll-ups.
- */
-enum err rebuild_repair_account(struct pg_conn *conn, int64_t account_id) MUST_CHECK;
-
 #endif

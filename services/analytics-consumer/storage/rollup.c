@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
+#include "lib/clicks/rollup_list.h"
 
 #define US_PER_QUARTER (CLOCK_US_PER_HOUR / 4)
 #define QUARTERS_OF_A_DAY 96
@@ -48,25 +49,6 @@ void rollup_free(struct rollup *rollup)
 	free(rollup->entries);
 	free(rollup->rows);
 	free(rollup);
-}
-
-const char *rollup_dimension_name(enum rollup_dimension dimension)
-{
-	static const char *const names[ROLLUP_DIMENSIONS] = {
-		[ROLLUP_QUARTERS] = "quarters",
-		[ROLLUP_COUNTRY] = "country",
-		[ROLLUP_CITY] = "city",
-		[ROLLUP_REGION] = "region",
-		[ROLLUP_REFERRER] = "referrer_host",
-		[ROLLUP_BROWSER] = "browser",
-		[ROLLUP_OS] = "os",
-		[ROLLUP_DEVICE] = "device",
-		[ROLLUP_LANGUAGE] = "language",
-		[ROLLUP_UTM_SOURCE] = "utm_source",
-		[ROLLUP_UTM_MEDIUM] = "utm_medium",
-		[ROLLUP_UTM_CAMPAIGN] = "utm_campaign",
-	};
-	return names[dimension];
 }
 
 static const char *value_of(const struct visit_event *event, enum rollup_dimension dimension)
@@ -138,6 +120,7 @@ static void add_visit(struct rollup *rollup, const struct visit_event *event)
 	int64_t at_us = event->occurred_at_us;
 	struct rollup_row row = {
 		.link_id = event->link_id,
+		.owner_id = event->owner_id,
 		.hour_us = at_us - at_us % CLOCK_US_PER_HOUR,
 		.value = rollup->quarters[at_us % CLOCK_US_PER_DAY / US_PER_QUARTER],
 		.dimension = ROLLUP_QUARTERS,
@@ -177,17 +160,17 @@ static int by_visits(const void *a, const void *b)
 /* Keeps the values of a list that count most. Returns the new number of rows. */
 static size_t cut_list(struct rollup_row *rows, size_t count)
 {
-	if (count <= ROLLUP_VALUES_MAX)
+	if (count <= ROLLUP_LIST_VALUES_MAX)
 		return count;
 	qsort(rows, count, sizeof(*rows), by_visits);
-	struct rollup_row *other = &rows[ROLLUP_VALUES_MAX];
-	other->value = ROLLUP_OTHER;
-	for (size_t i = ROLLUP_VALUES_MAX + 1; i < count; i++) {
+	struct rollup_row *other = &rows[ROLLUP_LIST_VALUES_MAX];
+	other->value = ROLLUP_LIST_OTHER;
+	for (size_t i = ROLLUP_LIST_VALUES_MAX + 1; i < count; i++) {
 		other->humans += rows[i].humans;
 		other->bots += rows[i].bots;
 		other->uniques += rows[i].uniques;
 	}
-	return ROLLUP_VALUES_MAX + 1;
+	return ROLLUP_LIST_VALUES_MAX + 1;
 }
 
 static void cut_lists(struct rollup *rollup)

@@ -10,12 +10,7 @@
 
 #include "services/analytics-consumer/facts/visit.h"
 
-/* Of one link, hour and dimension. More would let anybody who sends random values fill the disk. */
-#define ROLLUP_VALUES_MAX 1000
-/* Counts what is beyond. A visitor's own value of this name is counted with it. */
-#define ROLLUP_OTHER "(other)"
-
-/* In the order of the columns of rollup_delta. */
+/* In the order of ROLLUP_TABLE_COLUMNS. */
 enum rollup_dimension {
 	ROLLUP_QUARTERS, /* totals; the value is the quarter of an hour of the UTC day, "0" to "95" */
 	ROLLUP_COUNTRY,
@@ -34,6 +29,8 @@ enum rollup_dimension {
 
 struct rollup_row {
 	int64_t link_id;
+	/* 0 = none. All visits of a link in a batch have the same. */
+	int64_t owner_id;
 	int64_t hour_us;   /* its start */
 	const char *value; /* borrowed; never "", because unknown values have no row */
 	enum rollup_dimension dimension;
@@ -52,13 +49,10 @@ struct rollup;
 struct rollup *rollup_new(size_t visits_max);
 void rollup_free(struct rollup *rollup);
 
-/* The name in SQL: "quarters", "country", "utm_source". */
-const char *rollup_dimension_name(enum rollup_dimension dimension);
-
 /*
  * Aggregates the new visits. Each key occurs once, in the order of (link_id, hour, dimension). Of a
- * dimension with more values than ROLLUP_VALUES_MAX, those that count most are kept, and
- * ROLLUP_OTHER follows as one more. The result is borrowed until the next call, and no longer than
+ * dimension with more values than ROLLUP_LIST_VALUES_MAX, those that count most are kept, and
+ * "(other)" follows as one more. The result is borrowed until the next call, and no longer than
  * visits.
  */
 struct rollup_rows rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);

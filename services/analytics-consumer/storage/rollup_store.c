@@ -5,6 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
+#include "lib/clicks/rollup_table.h"
 #include "lib/postgres/sql_copy.h"
 
 #define VALUE_BYTES_MAX 300
@@ -18,13 +19,10 @@
 #define FIELD_SEPARATOR '\x1f'
 #define ENTRY_SEPARATOR '\x1e'
 
-#define TABLE "rollup_delta"
 /* Columns in the order of add_row. */
-static const char insert_sql[] =
-	"COPY " TABLE
-	" (link_id, hour, quarters, country, city, region, referrer_host, browser, os, device, "
-	"language, utm_source, utm_medium, utm_campaign, entries, humans, bots, uniques) FROM STDIN (FORMAT binary)";
-#define COLUMNS (2 + ROLLUP_DIMENSIONS + 4)
+static const char insert_sql[] = "COPY rollup_delta (link_id, owner_id, hour, " ROLLUP_TABLE_COLUMNS
+				 ", entries, humans, bots, uniques) FROM STDIN (FORMAT binary)";
+#define COLUMNS (3 + ROLLUP_DIMENSIONS + 4)
 /* Of everything but the lists. */
 #define ROW_BYTES_MAX 160
 
@@ -105,6 +103,7 @@ static void add_row(struct rollup_store *store, const struct rollup_row *rows, s
 	}
 	sql_copy_begin_row(&store->copy, COLUMNS);
 	sql_copy_add_int8(&store->copy, rows->link_id);
+	sql_copy_add_int8(&store->copy, rows->owner_id);
 	sql_copy_add_time(&store->copy, rows->hour_us);
 	for (enum rollup_dimension d = 0; d < ROLLUP_DIMENSIONS; d++)
 		added += add_list(store, d, rows + added, count - added);

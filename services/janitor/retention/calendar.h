@@ -1,6 +1,6 @@
 /*
  * One thread at a time. The current UTC day for the tasks that create and delete by the day: salts,
- * partitions, retention and daily roll-ups.
+ * partitions, retention and roll-ups.
  *
  * The day comes from the janitor's own clock, just as the redirectors' clocks date the clicks.
  * PostgreSQL's clock is only a safeguard: a janitor whose clock is far off must not delete a year

@@ -1,66 +1,78 @@
 #include "services/janitor/retention/rollups.h"
 
 #include "services/janitor/retention/calendar.h"
+#include "services/janitor/retention/rollup_fold.h"
 
 static enum err fold_some(const struct run *run, int64_t *changed)
 {
-	struct pg_params params = { 0 };
-	pg_params_time(&params, clock_now_us(run->clock));
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return pg_conn_query_int(run->conn, "SELECT rollup_fold($1, $2::integer)", &params,
-	                         changed);
+	return rollup_fold_step(run->ctx, run->conn, clock_now_us(run->clock),
+	                        ROLLUP_FOLD_DELTAS_MAX, changed);
 }
 
-/* Ends when all links were looked at. A step that folds nothing may have more after it. */
+/* Ends when all deltas were looked at. A step that folds nothing may have more after it. */
 static enum err fold(struct run *run, int64_t *changed)
 {
-	int64_t next_link = 0;
-	enum err err;
-	do {
+	struct rollup_fold fold = { 0 };
+	enum err err = OK;
+	while (err == OK && !fold.is_over) {
 		if (shutdown_requested(run->shutdown)) {
 			run->is_interrupted = true;
 			return OK;
 		}
-		int64_t before = next_link;
-		int64_t folded = *changed;
-		err = run_batch(run, fold_some, changed);
-		if (err == OK)
-			err = pg_conn_query_int(run->conn, "SELECT fold_link FROM rollup_progress",
-			                        NULL, &next_link);
-		/* A rebuild lets no step go on. */
-		if (next_link == before && folded == *changed)
-			next_link = 0;
-	} while (err == OK && next_link > 0);
+		err = run_batch_with_ctx(run, fold_some, &fold, changed);
+	}
 	return err;
 }
 
-static enum err move_some(const struct run *run, int64_t *changed)
+static enum err move_first_hour(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return pg_conn_query_int(run->conn, "SELECT rollup_move_some($1::integer)", &params,
-	                         changed);
+	pg_params_day(&params, calendar_today(run) - (int32_t)run->config->rollup_hours_keep_days);
+	*changed = 0;
+	return pg_conn_query(
+		run->conn,
+		"UPDATE rollup_progress SET hours_since = $1::date WHERE hours_since < $1::date",
+		&params, NULL);
 }
 
-enum err rollups_fold(struct run *run, int64_t *changed)
-{
-	enum err err = run_until_unchanged(run, move_some, changed);
-	return err == OK && !run->is_interrupted ? fold(run, changed) : err;
-}
+/* One day later than hours_since says, because a reader may still rely on the previous one. */
+#define DELETE_SQL(table)                                                                              \
+	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table                        \
+	" WHERE hour < (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress) " \
+	"ORDER BY hour LIMIT $1::bigint))"
 
-static enum err finish_some(const struct run *run, int64_t *changed)
+static enum err delete_some(const struct run *run, const char *sql, int64_t *changed)
 {
 	struct pg_params params = { 0 };
-	pg_params_day(&params, calendar_day_ago(run, run->config->daily_rollups_delay_s) - 1);
-	pg_params_int(&params, run->config->rollup_hours_keep_days);
+	struct pg_result *rows = NULL;
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return pg_conn_query_int(run->conn,
-	                         "SELECT rollup_finish_day($1, $2::integer, $3::integer)", &params,
-	                         changed);
+	enum err err = pg_conn_query(run->conn, sql, &params, &rows);
+	if (err == OK)
+		*changed = pg_result_changed(rows);
+	pg_result_free(rows);
+	return err;
 }
 
-enum err rollups_finish(struct run *run, int64_t *changed)
+static enum err delete_hours(const struct run *run, int64_t *changed)
 {
-	enum err err = calendar_check_skew(run);
-	return err == OK ? run_until_unchanged(run, finish_some, changed) : err;
+	return delete_some(run, DELETE_SQL("rollup_hour"), changed);
+}
+
+static enum err delete_account_hours(const struct run *run, int64_t *changed)
+{
+	return delete_some(run, DELETE_SQL("rollup_account_hour"), changed);
+}
+
+enum err rollups_run(struct run *run, int64_t *changed)
+{
+	enum err err = fold(run, changed);
+	if (err == OK && !run->is_interrupted)
+		err = calendar_check_skew(run);
+	if (err == OK && !run->is_interrupted)
+		err = run_batch(run, move_first_hour, changed);
+	if (err == OK && !run->is_interrupted)
+		err = run_batches(run, delete_hours, changed);
+	if (err == OK && !run->is_interrupted)
+		err = run_batches(run, delete_account_hours, changed);
+	return err;
 }

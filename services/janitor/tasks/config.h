@@ -35,7 +35,6 @@ struct config {
 	struct task_times retention;
 	struct task_times link_lists;
 	struct task_times rollups;
-	struct task_times daily_rollups;
 	struct task_times destinations;
 
 	int64_t expiry_links_per_s; /* 0 = no limit */
@@ -45,7 +44,6 @@ struct config {
 	int64_t visit_log_keep_days;
 	int64_t audit_log_entries_max; /* 0 = no limit */
 	int64_t audit_log_keep_days;   /* 0 = forever */
-	int64_t daily_rollups_delay_s; /* after the end of the day */
 	int64_t rollup_hours_keep_days;
 	int64_t clock_skew_max_s; /* 0 = not checked */
 

@@ -8,6 +8,7 @@
 #include "lib/links/link_cache_validity.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/accounts/account_figures_store.h"
 #include "services/links-api/identity/api_key_store.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/session_store.h"
@@ -27,6 +28,8 @@ struct progress {
 	struct link_deletion_cursor walk;
 	struct link_deletion_batch step;
 	bool is_grace_over;
+	/* Rows of its figures that the last step deleted. */
+	int64_t figures;
 };
 
 /* One entry for all links of the step. */
@@ -158,19 +161,28 @@ struct account_deletion {
 	struct thread *thread;
 };
 
+/* Deletes some of the account's figures; closes it when there are none. */
 static enum err finish_on(void *ctx, struct pg_conn *conn)
 {
-	const struct progress *p = ctx;
+	struct progress *p = ctx;
 	int64_t id = 0;
 	bool is_grace_over = false;
 	enum err err = user_store_lock_deleting(conn, p->walk.owner_id - 1, 0,
 	                                        ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
-	return err == OK && id == p->walk.owner_id ? user_store_set_closed(conn, id) : err;
+	if (err == OK && id != p->walk.owner_id)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = account_figures_store_delete_some(conn, id, &p->figures);
+	return err == OK && p->figures == 0 ? user_store_set_closed(conn, id) : err;
 }
 
-static void finish_account(struct progress *p)
+static void finish_account(struct account_deletion *deletion, struct progress *p)
 {
-	if (pg_transaction_run(p->api->pg, finish_on, p) == OK)
+	enum err err;
+	do
+		err = pg_transaction_run(p->api->pg, finish_on, p);
+	while (err == OK && p->figures > 0 && !thread_is_stopping(deletion->thread));
+	if (err == OK && p->figures == 0)
 		log_info(p->api->log, "account_deleted", LOG_INT("user_id", p->walk.owner_id));
 }
 
@@ -186,7 +198,7 @@ static void delete_links(struct account_deletion *deletion, struct progress *p)
 			wait_until_cached(p);
 	}
 	if (err == OK && p->walk.is_over && was_grace_over)
-		finish_account(p);
+		finish_account(deletion, p);
 }
 
 /* id: in, an account id; out, the next account that is being deleted, by its request no more. */

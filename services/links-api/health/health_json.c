@@ -32,7 +32,6 @@ static const struct {
 	const char *lock;
 	int64_t late_us;
 } tasks[] = {
-	{ "waymark-daily-rollups", 3 * CLOCK_US_PER_HOUR },
 	{ "waymark-expiry", CLOCK_US_PER_HOUR },
 	{ "waymark-lists", CLOCK_US_PER_HOUR },
 	{ "waymark-partitions", 3 * CLOCK_US_PER_HOUR },
@@ -126,10 +125,6 @@ static struct json *rollups_json(const struct health_backlog *b)
 	struct json *rollups = json_new_object();
 	json_set_int(rollups, "deltas", b->deltas);
 	set_time_or_null(rollups, "oldest_hour", b->oldest_delta_hour_us);
-	if (*b->next_day)
-		json_set_text(rollups, "next_day", b->next_day);
-	else
-		json_set_null(rollups, "next_day");
 	return rollups;
 }
 

@@ -64,7 +64,6 @@ static enum err read_backlog(struct pg_conn *conn, struct health_backlog *out)
 		conn,
 		"SELECT clock_timestamp(), (SELECT count(*) FROM consumer_offsets), "
 		"deltas.n, deltas.oldest, "
-		"(SELECT next_day::text FROM rollup_progress), "
 		"(SELECT count(*) FROM (SELECT FROM links WHERE state = 'ACTIVE' "
 		"AND expires_at < clock_timestamp() LIMIT $1) AS expired), "
 		"(SELECT count(*) FROM (SELECT FROM links WHERE state IN ('EXPIRED', 'DELETED') "
@@ -80,11 +79,10 @@ static enum err read_backlog(struct pg_conn *conn, struct health_backlog *out)
 		out->partitions = pg_result_int(rows, 0, 1);
 		out->deltas = pg_result_int(rows, 0, 2);
 		out->oldest_delta_hour_us = time_or_zero(rows, 3);
-		snprintf(out->next_day, sizeof(out->next_day), "%s", pg_result_text(rows, 0, 4));
-		out->overdue_expiries = pg_result_int(rows, 0, 5);
-		out->to_purge = pg_result_int(rows, 0, 6);
-		out->oldest_to_purge_us = time_or_zero(rows, 7);
-		out->schema_version = pg_result_int(rows, 0, 8);
+		out->overdue_expiries = pg_result_int(rows, 0, 4);
+		out->to_purge = pg_result_int(rows, 0, 5);
+		out->oldest_to_purge_us = time_or_zero(rows, 6);
+		out->schema_version = pg_result_int(rows, 0, 7);
 	}
 	pg_result_free(rows);
 	return err;

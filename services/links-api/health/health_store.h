@@ -40,7 +40,6 @@ struct health_backlog {
 	struct outbox_lag outbox;
 	int64_t deltas; /* of roll-ups, not folded yet */
 	int64_t oldest_delta_hour_us;
-	char next_day[11];        /* the first UTC day that is not rolled up, "2026-11-20" */
 	int64_t overdue_expiries; /* expired links that are not marked yet */
 	int64_t to_purge;         /* expired and deleted links */
 	int64_t oldest_to_purge_us;

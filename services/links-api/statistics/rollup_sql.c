@@ -4,8 +4,8 @@
 
 #include "lib/base/clock.h"
 
-/* The conditions on link_id and on key, which is "hour" or "day". */
-static void add_where(struct visit_sql *sql, const char *link, const char *key,
+/* Adds a condition, and one on key, which is "hour" or "day". */
+static void add_where(struct visit_sql *sql, const char *condition, const char *key,
                       struct statistics_span span)
 {
 	bool is_day = strcmp(key, "day") == 0;
@@ -14,8 +14,8 @@ static void add_where(struct visit_sql *sql, const char *link, const char *key,
 	int to = is_day ? visit_sql_day(sql, clock_utc_day(span.to_us))
 	                : visit_sql_time(sql, span.to_us);
 	const char *type = is_day ? "date" : "timestamptz";
-	visit_sql_add(sql, " WHERE link_id = %s AND %s >= $%d::%s AND %s < $%d::%s", link, key,
-	              from, type, key, to, type);
+	visit_sql_add(sql, " WHERE %s AND %s >= $%d::%s AND %s < $%d::%s", condition, key, from,
+	              type, key, to, type);
 }
 
 /* Whether the rows of a source are by day. Besides them, deltas have what is not folded yet. */
@@ -24,15 +24,16 @@ static bool is_by_day(enum statistics_source source)
 	return source == STATISTICS_DAYS || source == STATISTICS_QUARTERS_OF_DAYS;
 }
 
-void rollup_sql_add_totals(struct visit_sql *sql, const char *columns, const char *link,
+void rollup_sql_add_totals(struct visit_sql *sql, const char *columns,
+                           const struct rollup_sql_scope *scope,
                            const struct statistics_piece *piece)
 {
 	bool is_day = is_by_day(piece->source);
 	visit_sql_add(sql, "SELECT %shumans, bots, uniques FROM %s", columns,
-	              is_day ? "rollup_day" : "rollup_hour");
-	add_where(sql, link, is_day ? "day" : "hour", piece->span);
+	              is_day ? scope->days : scope->hours);
+	add_where(sql, scope->rows, is_day ? "day" : "hour", piece->span);
 	visit_sql_add(sql, " UNION ALL SELECT %shumans, bots, uniques FROM rollup_delta", columns);
-	add_where(sql, link, "hour", piece->span);
+	add_where(sql, scope->deltas, "hour", piece->span);
 }
 
 /* --- quarters, taken apart in SQL: at most one day per link --- */
@@ -52,7 +53,8 @@ static struct statistics_span widened(struct statistics_span span, int64_t bucke
 #define QUARTER "split_part(entry, E'\\x1f', 4)::integer"
 #define QUARTER_START(midnight) midnight " + " QUARTER " * interval '15 minutes' AS bucket, "
 
-void rollup_sql_add_quarters(struct visit_sql *sql, const char *columns, const char *link,
+void rollup_sql_add_quarters(struct visit_sql *sql, const char *columns,
+                             const struct rollup_sql_scope *scope,
                              const struct statistics_piece *piece)
 {
 	static const char by_hour[] =
@@ -64,15 +66,15 @@ void rollup_sql_add_quarters(struct visit_sql *sql, const char *columns, const c
 	struct statistics_span hours = widened(piece->span, CLOCK_US_PER_HOUR);
 	visit_sql_add(sql, "SELECT %shumans, bots, uniques FROM (", columns);
 	if (is_by_day(piece->source)) {
-		visit_sql_add(sql, by_day, "rollup_day");
-		add_where(sql, link, "day", widened(piece->span, CLOCK_US_PER_DAY));
+		visit_sql_add(sql, by_day, scope->days);
+		add_where(sql, scope->rows, "day", widened(piece->span, CLOCK_US_PER_DAY));
 	} else {
-		visit_sql_add(sql, by_hour, "rollup_hour");
-		add_where(sql, link, "hour", hours);
+		visit_sql_add(sql, by_hour, scope->hours);
+		add_where(sql, scope->rows, "hour", hours);
 	}
 	visit_sql_add(sql, " UNION ALL ");
 	visit_sql_add(sql, by_hour, "rollup_delta");
-	add_where(sql, link, "hour", hours);
+	add_where(sql, scope->deltas, "hour", hours);
 	int from = visit_sql_time(sql, piece->span.from_us);
 	int to = visit_sql_time(sql, piece->span.to_us);
 	visit_sql_add(
@@ -83,18 +85,18 @@ void rollup_sql_add_quarters(struct visit_sql *sql, const char *columns, const c
 /* --- values --- */
 
 void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension,
-                           const struct rollup_sql_links *links,
+                           const struct rollup_sql_scope *scope,
                            const struct statistics_piece *piece)
 {
 	static const char select[] =
 		"SELECT humans::bigint, bots::bigint, uniques::bigint, NULL::text AS value, %s AS list FROM %s";
 	const char *list = visit_dimension_name(dimension);
 	bool is_day = is_by_day(piece->source);
-	visit_sql_add(sql, select, list, is_day ? "rollup_day" : "rollup_hour");
-	add_where(sql, links->folded, is_day ? "day" : "hour", piece->span);
+	visit_sql_add(sql, select, list, is_day ? scope->days : scope->hours);
+	add_where(sql, scope->rows, is_day ? "day" : "hour", piece->span);
 	visit_sql_add(sql, " UNION ALL ");
 	visit_sql_add(sql, select, list, "rollup_delta");
-	add_where(sql, links->unfolded, "hour", piece->span);
+	add_where(sql, scope->deltas, "hour", piece->span);
 }
 
 /* --- series --- */
@@ -150,7 +152,7 @@ static void find_cuts(struct buckets *buckets, const struct rollup_sql_points *p
 }
 
 /* A series of one point needs no sums by bucket. */
-static void add_sums(struct visit_sql *sql, const char *link, const struct buckets *buckets,
+static void add_sums(struct visit_sql *sql, const char *condition, const struct buckets *buckets,
                      const struct rollup_sql_points *points, int cut)
 {
 	visit_sql_add(sql, "SELECT ");
@@ -163,7 +165,7 @@ static void add_sums(struct visit_sql *sql, const char *link, const struct bucke
 		sql,
 		", sum(humans)::bigint, sum(bots)::bigint, sum(uniques)::bigint, NULL::text FROM %s",
 		buckets->table);
-	add_where(sql, link, buckets->key, buckets->span);
+	add_where(sql, condition, buckets->key, buckets->span);
 	if (cut > 0)
 		visit_sql_add(sql, " AND %s <> ALL ($%d::%s[])", buckets->key, cut, buckets->type);
 	if (points->count > 1)
@@ -171,28 +173,28 @@ static void add_sums(struct visit_sql *sql, const char *link, const struct bucke
 }
 
 /* The totals of buckets within one point are added up here, and the others' lists by the caller. */
-static void add_buckets(struct visit_sql *sql, const char *link, const struct buckets *buckets,
+static void add_buckets(struct visit_sql *sql, const char *condition, const struct buckets *buckets,
                         const struct rollup_sql_points *points)
 {
 	int64_t count = (buckets->span.to_us - buckets->span.from_us) / buckets->us;
 	bool has_whole = buckets->cut->count < count;
 	int cut = has_whole && buckets->cut->count > 0 ? visit_sql_column(sql, buckets->cut) : 0;
 	if (has_whole)
-		add_sums(sql, link, buckets, points, cut);
+		add_sums(sql, condition, buckets, points, cut);
 	if (buckets->cut->count == 0)
 		return;
 	visit_sql_add(sql, "%sSELECT %s, 0::bigint, 0::bigint, 0::bigint, quarters FROM %s",
 	              has_whole ? " UNION ALL " : "", buckets->seconds, buckets->table);
-	add_where(sql, link, buckets->key, buckets->span);
+	add_where(sql, condition, buckets->key, buckets->span);
 	if (cut > 0)
 		visit_sql_add(sql, " AND %s = ANY ($%d::%s[])", buckets->key, cut, buckets->type);
 }
 
-void rollup_sql_add_series(struct visit_sql *sql, const struct rollup_sql_links *links,
+void rollup_sql_add_series(struct visit_sql *sql, const struct rollup_sql_scope *scope,
                            const struct statistics_piece *piece,
                            const struct rollup_sql_points *points, struct rollup_sql_cuts *cuts)
 {
-	struct buckets days = { .table = "rollup_day",
+	struct buckets days = { .table = scope->days,
 		                .key = "day",
 		                .type = "date",
 		                .seconds = "(day - date '1970-01-01') * 86400::bigint",
@@ -200,7 +202,7 @@ void rollup_sql_add_series(struct visit_sql *sql, const struct rollup_sql_links 
 		                .from_us = piece->span.from_us,
 		                .span = widened(piece->span, CLOCK_US_PER_DAY),
 		                .cut = &cuts->days };
-	struct buckets hours = { .table = "rollup_hour",
+	struct buckets hours = { .table = scope->hours,
 		                 .key = "hour",
 		                 .type = "timestamptz",
 		                 .seconds = "extract(epoch FROM hour)::bigint",
@@ -212,8 +214,8 @@ void rollup_sql_add_series(struct visit_sql *sql, const struct rollup_sql_links 
 	find_cuts(&hours, points, piece->span);
 	if (is_day)
 		find_cuts(&days, points, piece->span);
-	add_buckets(sql, links->folded, is_day ? &days : &hours, points);
+	add_buckets(sql, scope->rows, is_day ? &days : &hours, points);
 	hours.table = "rollup_delta";
 	visit_sql_add(sql, " UNION ALL ");
-	add_buckets(sql, links->unfolded, &hours, points);
+	add_buckets(sql, scope->deltas, &hours, points);
 }

@@ -119,8 +119,7 @@ static enum err shrink(struct rollup_values *values)
 {
 	struct ranked *ranked = rank(values, VISIT_FILTER_ALL);
 	size_t count = HASH_COUNT(values->by_text);
-	struct value *other =
-		find_or_insert(values, ROLLUP_VALUES_OTHER, strlen(ROLLUP_VALUES_OTHER));
+	struct value *other = find_or_insert(values, ROLLUP_LIST_OTHER, strlen(ROLLUP_LIST_OTHER));
 	size_t kept_bytes = 0;
 	enum err err = OK;
 	for (size_t i = 0; i < count && err == OK; i++) {

@@ -18,7 +18,6 @@
 
 #define ROLLUP_VALUES_MAX 100000
 #define ROLLUP_VALUES_TEXT_MAX ((size_t)8 * 1024 * 1024)
-#define ROLLUP_VALUES_OTHER "(other)"
 
 struct rollup_values;
 

@@ -65,25 +65,11 @@ static struct statistics_piece visits(struct statistics_span span, int64_t bucke
 		                                              span.to_us) } };
 }
 
-/* Points may begin within a day or an hour, so all rows are taken apart. */
-static struct statistics_piece series_piece(struct statistics_span span,
-                                            const struct statistics_reach *reach)
-{
-	struct statistics_piece piece;
-	if (span.from_us < reach->finished_us)
-		piece = whole(STATISTICS_QUARTERS_OF_DAYS, QUARTER,
-		              (struct statistics_span){ span.from_us,
-		                                        min(span.to_us, reach->finished_us) });
-	else
-		piece = whole(STATISTICS_QUARTERS_OF_HOURS, QUARTER, span);
-	return statistics_range_is_empty(&piece.span) ? visits(span, QUARTER) : piece;
-}
-
-/* Hours end where a whole finished day begins. */
-static int64_t end_of_hours(struct statistics_span span, const struct statistics_reach *reach)
+/* Hours end where a whole day begins. */
+static int64_t end_of_hours(struct statistics_span span)
 {
 	int64_t day_us = next_start(span.from_us, DAY);
-	return day_us < reach->finished_us && day_us + DAY <= span.to_us ? day_us : span.to_us;
+	return day_us + DAY <= span.to_us ? day_us : span.to_us;
 }
 
 static struct statistics_piece first_piece(struct statistics_span span, enum statistics_unit unit,
@@ -93,14 +79,17 @@ static struct statistics_piece first_piece(struct statistics_span span, enum sta
 		                          min(span.to_us, next_start(span.from_us, DAY)) };
 	struct statistics_span of_hour = { span.from_us,
 		                           min(span.to_us, next_start(span.from_us, HOUR)) };
-	struct statistics_span finished = { span.from_us, min(span.to_us, reach->finished_us) };
 	bool has_hours = span.from_us >= reach->hours_since_us;
-	if (unit == STATISTICS_SERIES)
-		return series_piece(span, reach);
-	struct statistics_piece piece = whole(STATISTICS_DAYS, DAY, finished);
+	struct statistics_piece piece;
+	/* Points may begin within a day, so all of its quarters are taken apart. */
+	if (unit == STATISTICS_SERIES) {
+		piece = whole(STATISTICS_QUARTERS_OF_DAYS, QUARTER, span);
+		return statistics_range_is_empty(&piece.span) ? visits(span, QUARTER) : piece;
+	}
+	piece = whole(STATISTICS_DAYS, DAY, span);
 	if (statistics_range_is_empty(&piece.span) && has_hours)
 		piece = whole(STATISTICS_HOURS, HOUR,
-		              (struct statistics_span){ span.from_us, end_of_hours(span, reach) });
+		              (struct statistics_span){ span.from_us, end_of_hours(span) });
 	if (!statistics_range_is_empty(&piece.span))
 		return piece;
 	if (unit == STATISTICS_VALUES)

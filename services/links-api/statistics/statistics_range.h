@@ -1,5 +1,5 @@
 /*
- * Splits a time range into the stored pieces that make it up: whole finished days, whole hours,
+ * Splits a time range into the stored pieces that make it up: whole days, whole hours,
  * quarters of an hour for totals, and single visits of the log at the edges. Times are in
  * microseconds since 1970-01-01T00:00:00Z; ends are exclusive. Pure.
  */
@@ -21,8 +21,7 @@ struct statistics_span {
 /* How far the stored data reach. */
 struct statistics_reach {
 	int64_t log_since_us;   /* visit_log has everything from here on; 0: it is complete */
-	int64_t hours_since_us; /* rollup_hour has; a midnight (UTC), no later than finished_us */
-	int64_t finished_us;    /* rollup_day has all days before this midnight (UTC) */
+	int64_t hours_since_us; /* so have roll-ups by hour; a midnight (UTC) */
 };
 
 enum statistics_unit {

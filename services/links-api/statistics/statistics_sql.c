@@ -35,7 +35,8 @@ struct top {
 };
 
 /* Reads all links at once, because their rows share pages, which are then read only once. */
-#define ANY_OWNED_LINK "ANY (ARRAY(SELECT id FROM owned))"
+#define OWNED "link_id = ANY (ARRAY(SELECT id FROM owned))"
+static const struct rollup_sql_scope owned = { "rollup_hour", "rollup_day", OWNED, OWNED, OWNED };
 
 static const char column[] = "link_id, ";
 
@@ -48,12 +49,12 @@ static void add_everything(struct visit_sql *sql, const struct statistics_statem
 		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", statistics_statement_union(&is_first));
 		if (piece->source == STATISTICS_LOG)
-			statistics_statement_add_visits(sql, column, ANY_OWNED_LINK, statement,
+			statistics_statement_add_visits(sql, column, &owned, statement,
 			                                piece->span);
 		else if (piece->source == STATISTICS_HOURS || piece->source == STATISTICS_DAYS)
-			rollup_sql_add_totals(sql, column, ANY_OWNED_LINK, piece);
+			rollup_sql_add_totals(sql, column, &owned, piece);
 		else
-			rollup_sql_add_quarters(sql, column, ANY_OWNED_LINK, piece);
+			rollup_sql_add_quarters(sql, column, &owned, piece);
 	}
 }
 
@@ -75,8 +76,7 @@ static void write_top(struct visit_sql *sql, const struct statistics_statement *
 		query->link_ids ? "id = ANY ((SELECT " : "owner_id = ", links,
 		query->link_ids ? "::bigint[])::bigint[])" : "::bigint", from);
 	if (statement->needs_log)
-		statistics_statement_add_visits(sql, column, ANY_OWNED_LINK, statement,
-		                                query->counted);
+		statistics_statement_add_visits(sql, column, &owned, statement, query->counted);
 	else
 		add_everything(sql, statement);
 	int limit = visit_sql_int(sql, (int64_t)top->limit);

@@ -1,9 +1,9 @@
 /*
- * Visit counts of a link, or of several together, over a time range, exact for any range. Finished
- * days come from rollup_day, other whole hours and quarters of an hour from rollup_hour, and the
- * edges of the range from visit_log. What is not folded yet comes from rollup_delta. Counts with
- * a filter, and counts by a dimension that is not rolled up, come from visit_log alone. Each
- * result is one statement, so it is a consistent snapshot.
+ * Visit counts of a link, of several together, or of an account, over a time range, exact for any
+ * range. Whole days come from rows by day, other whole hours and quarters of an hour from rows by
+ * hour, and the edges of the range from visit_log. What is not folded yet comes from rollup_delta.
+ * Counts with a filter, and counts by a dimension that is not rolled up, come from visit_log alone.
+ * Each result is one statement, so it is a consistent snapshot.
  *
  * Where visit_log no longer reaches back, the ends of the range move down to what is stored
  * (statistics_range.h). counted returns the range that was really counted.
@@ -35,8 +35,12 @@
 struct statistics_query {
 	/* One of these. Several links are counted together. */
 	int64_t link_id;
-	struct sql_column *link_ids;      /* SQL_COLUMN_INT8, or NULL */
-	int64_t account_id;               /* all its links that are not deleted; 0 = none of them */
+	struct sql_column *link_ids; /* SQL_COLUMN_INT8, or NULL */
+	/*
+	 * What was counted for the account, whatever has become of the links since; 0 = none of
+	 * them. statistics_sql_top: its links that are not deleted.
+	 */
+	int64_t account_id;
 	struct statistics_span requested; /* from_us < to_us */
 	/*
 	 * Its terms select what is counted; its traffic decides what is listed and in which order.

@@ -16,14 +16,13 @@ struct series {
 
 /* Rows have a time in seconds, the sums, and a list of quarters or NULL. */
 static void write_piece(struct visit_sql *sql, const struct statistics_statement *statement,
-                        const struct statistics_piece *piece, struct rollup_sql_cuts *cuts)
+                        const struct rollup_sql_scope *scope, const struct statistics_piece *piece,
+                        struct rollup_sql_cuts *cuts)
 {
 	const struct series *series = statement->ctx;
-	const char *link = statistics_statement_links(statement->query);
-	struct rollup_sql_links rollups = statistics_statement_rollups(statement);
 	struct rollup_sql_points points = { series->points.starts, series->points.count };
 	if (piece->source != STATISTICS_LOG) {
-		rollup_sql_add_series(sql, &rollups, piece, &points, cuts);
+		rollup_sql_add_series(sql, scope, piece, &points, cuts);
 		return;
 	}
 	char column[96] =
@@ -32,7 +31,7 @@ static void write_piece(struct visit_sql *sql, const struct statistics_statement
 		snprintf(column, sizeof(column), "$%d::bigint AS quarter, ",
 		         visit_sql_int(sql, piece->span.from_us / CLOCK_US_PER_S));
 	visit_sql_add(sql, "SELECT quarter, " STATISTICS_STATEMENT_SUMS ", NULL::text FROM (");
-	statistics_statement_add_visits(sql, column, link, statement, piece->span);
+	statistics_statement_add_visits(sql, column, scope, statement, piece->span);
 	visit_sql_add(sql, ") AS visits GROUP BY quarter");
 }
 
@@ -48,14 +47,12 @@ static void write_series(struct visit_sql *sql, const struct statistics_statemen
 {
 	struct series *series = statement->ctx;
 	struct statistics_pieces pieces = pieces_of(statement);
-	bool is_first;
-	statistics_statement_begin(
-		sql, statement,
-		"NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text", &is_first);
+	const struct rollup_sql_scope *scope = statistics_statement_begin(sql, statement->query);
+	bool is_first = true;
 	for (size_t i = 0; i < pieces.count; i++) {
 		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", statistics_statement_union(&is_first));
-		write_piece(sql, statement, piece, &series->cuts[i]);
+		write_piece(sql, statement, scope, piece, &series->cuts[i]);
 	}
 }
 

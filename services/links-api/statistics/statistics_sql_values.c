@@ -36,25 +36,21 @@ static void begin(const struct statistics_statement *statement)
 static void write_rolled(struct visit_sql *sql, const struct statistics_statement *statement)
 {
 	const struct question *question = statement->ctx;
-	const char *link = statistics_statement_links(statement->query);
-	struct rollup_sql_links rollups = statistics_statement_rollups(statement);
 	const char *name = visit_dimension_name(question->dimension);
 	struct statistics_pieces pieces = statistics_statement_pieces(statement);
 	char column[64];
 	snprintf(column, sizeof(column), "%s AS value, ", name);
-	bool is_first;
-	statistics_statement_begin(
-		sql, statement, "NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text",
-		&is_first);
+	const struct rollup_sql_scope *scope = statistics_statement_begin(sql, statement->query);
+	bool is_first = true;
 	for (size_t i = 0; i < pieces.count; i++) {
 		visit_sql_add(sql, "%s", statistics_statement_union(&is_first));
 		if (pieces.of[i].source != STATISTICS_LOG) {
-			rollup_sql_add_values(sql, question->dimension, &rollups, &pieces.of[i]);
+			rollup_sql_add_values(sql, question->dimension, scope, &pieces.of[i]);
 			continue;
 		}
 		visit_sql_add(sql,
 		              "SELECT " STATISTICS_STATEMENT_SUMS ", value, NULL::text FROM (");
-		statistics_statement_add_visits(sql, column, link, statement, pieces.of[i].span);
+		statistics_statement_add_visits(sql, column, scope, statement, pieces.of[i].span);
 		visit_sql_add(sql, ") AS visits GROUP BY value");
 	}
 }
@@ -80,14 +76,12 @@ static void write_visits(struct visit_sql *sql, const struct statistics_statemen
 	char column[64];
 	snprintf(column, sizeof(column), "%s AS value, ",
 	         visit_dimension_name(question->dimension));
-	bool is_first;
-	statistics_statement_begin(sql, statement, "", &is_first);
+	const struct rollup_sql_scope *scope = statistics_statement_begin(sql, statement->query);
 	visit_sql_add(
 		sql,
 		"WITH sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " STATISTICS_STATEMENT_SUMS
 		" FROM (");
-	statistics_statement_add_visits(sql, column, statistics_statement_links(statement->query),
-	                                statement, statement->query->counted);
+	statistics_statement_add_visits(sql, column, scope, statement, statement->query->counted);
 	visit_sql_add(
 		sql,
 		") AS visits GROUP BY 1) "

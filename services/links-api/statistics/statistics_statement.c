@@ -5,87 +5,51 @@
  */
 #define ATTEMPTS_MAX 3
 
+#define OF_LINKS(condition)                                                                        \
+	{                                                                                          \
+		"rollup_hour", "rollup_day", condition, condition, condition                       \
+	}
+static const struct rollup_sql_scope one_link = OF_LINKS("link_id = $1::bigint");
 /*
  * The planner would compare each element of an array with its statistics, but not those of a
  * subquery's.
  */
-#define ONE_LINK "$1::bigint"
-#define SOME_LINKS "ANY ((SELECT $1::bigint[])::bigint[])"
+static const struct rollup_sql_scope some_links =
+	OF_LINKS("link_id = ANY ((SELECT $1::bigint[])::bigint[])");
+static const struct rollup_sql_scope account = {
+	.hours = "rollup_account_hour",
+	.days = "rollup_account_day",
+	.rows = "account_id = $1::bigint",
+	.deltas = "owner_id = $1::bigint",
+	.visits = "owner_id = $1::bigint AND owner_id <> 0", /* as its index */
+};
 
-/* Those of an account. */
-#define OWN_LINKS                                                                                  \
-	"ANY (ARRAY(SELECT id FROM links WHERE owner_id = $1::bigint AND state <> 'DELETED'))"
-
-const char *statistics_statement_links(const struct statistics_query *query)
+const struct rollup_sql_scope *statistics_statement_begin(struct visit_sql *sql,
+                                                          const struct statistics_query *query)
 {
-	if (query->account_id != 0)
-		return OWN_LINKS;
-	return query->link_ids ? SOME_LINKS : ONE_LINK;
-}
-
-/* --- roll-ups of accounts --- */
-
-/* More links than this that are to be added or subtracted are not worth it. */
-#define MOVES_MAX "64"
-
-/*
- * Links of the account whose rows may have to move: whose rows contain them (counted_for), and
- * whose should (owner).
- */
-static const char noted_sql[] =
-	"WITH noted AS MATERIALIZED (SELECT link_id, a.owner_id AS counted_for, rollup_owner(link_id) AS owner FROM "
-	"(SELECT DISTINCT link_id FROM rollup_move WHERE owner_id = $1::bigint LIMIT " MOVES_MAX
-	" + 1) AS move JOIN rollup_account AS a USING (link_id)) ";
-
-/* The account's own rows, and those of links that are not part of them yet. */
-#define ACCOUNT_FOLDED                                                                             \
-	"ANY (ARRAY(SELECT -$1::bigint UNION ALL "                                                 \
-	"SELECT link_id FROM noted WHERE owner = $1 AND counted_for <> $1))"
-#define ACCOUNT_UNFOLDED                                                                           \
-	"ANY (ARRAY(SELECT link_id FROM (SELECT DISTINCT link_id FROM rollup_delta) AS delta "     \
-	"JOIN links ON id = link_id WHERE owner_id = $1 AND state <> 'DELETED'))"
-
-struct rollup_sql_links statistics_statement_rollups(const struct statistics_statement *statement)
-{
-	const char *links = statistics_statement_links(statement->query);
-	return statement->reads_account
-	               ? (struct rollup_sql_links){ ACCOUNT_FOLDED, ACCOUNT_UNFOLDED }
-	               : (struct rollup_sql_links){ links, links };
-}
-
-void statistics_statement_begin(struct visit_sql *sql, const struct statistics_statement *statement,
-                                const char *row_of_nulls, bool *is_first)
-{
-	const struct statistics_query *query = statement->query;
-	if (query->link_ids)
+	if (query->link_ids) {
 		visit_sql_column(sql, query->link_ids);
-	else
-		visit_sql_int(sql, query->account_id != 0 ? query->account_id : query->link_id);
-	*is_first = !statement->reads_account;
-	if (statement->reads_account)
-		visit_sql_add(sql,
-		              "%sSELECT %s WHERE EXISTS "
-		              "(SELECT FROM noted WHERE owner <> $1 AND counted_for = $1) "
-		              "OR (SELECT count(*) FROM noted) > " MOVES_MAX,
-		              noted_sql, row_of_nulls);
+		return &some_links;
+	}
+	visit_sql_int(sql, query->account_id != 0 ? query->account_id : query->link_id);
+	return query->account_id != 0 ? &account : &one_link;
 }
 
 /* --- running it --- */
 
-/* The days of rollup_progress only move forward. A later statement finds what this one reports. */
+/* The day of rollup_progress only moves forward. A later statement finds what this one reports. */
 static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT since::timestamp AT TIME ZONE 'UTC', nullif(hours_since, '-infinity')::timestamp AT TIME ZONE 'UTC', "
-		"next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, rollup_progress",
+		"SELECT since::timestamp AT TIME ZONE 'UTC', nullif(hours_since, '-infinity')::timestamp AT TIME ZONE 'UTC' "
+		"FROM visit_log_reach, rollup_progress",
 		NULL, &rows);
 	if (err == OK)
 		query->reach = (struct statistics_reach){
 			.log_since_us = pg_result_time(rows, 0, 0),
 			.hours_since_us = pg_result_time(rows, 0, 1),
-			.finished_us = pg_result_time(rows, 0, 2),
 		};
 	pg_result_free(rows);
 	return err;
@@ -95,8 +59,6 @@ static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
 static enum err add_row(void *ctx, const struct pg_result *row)
 {
 	const struct statistics_statement *statement = ctx;
-	if (statement->reads_account && pg_result_is_null(row, 0, 0))
-		return ERR_CONFLICT;
 	enum err err = statement->on_row(statement->ctx, row);
 	return err == ERR_INVALID ? ERR_INTERNAL : err;
 }
@@ -118,8 +80,6 @@ enum err statistics_statement_run(struct pg_conn *conn,
                                   const struct statistics_statement *statement)
 {
 	struct statistics_query *query = statement->query;
-	struct statistics_statement tried = *statement;
-	tried.reads_account = query->account_id != 0 && !statement->needs_log;
 	enum err err = read_reach(conn, query);
 	for (int i = 0; err == OK && i < ATTEMPTS_MAX; i++) {
 		if (statement->needs_log && query->requested.from_us < query->reach.log_since_us)
@@ -130,12 +90,7 @@ enum err statistics_statement_run(struct pg_conn *conn,
 		if (statistics_range_is_empty(&query->counted))
 			return OK;
 		bool reads_log = false;
-		err = run_once(conn, &tried, &reads_log);
-		if (err == ERR_CONFLICT && tried.reads_account) {
-			tried.reads_account = false;
-			err = OK;
-			continue;
-		}
+		err = run_once(conn, statement, &reads_log);
 		int64_t since_us = query->reach.log_since_us;
 		if (err == OK && reads_log)
 			err = statistics_sql_log_since(conn, &since_us);
@@ -161,12 +116,13 @@ struct statistics_pieces statistics_statement_pieces(const struct statistics_sta
 	                              &statement->query->reach);
 }
 
-void statistics_statement_add_visits(struct visit_sql *sql, const char *columns, const char *link,
+void statistics_statement_add_visits(struct visit_sql *sql, const char *columns,
+                                     const struct rollup_sql_scope *scope,
                                      const struct statistics_statement *statement,
                                      struct statistics_span span)
 {
 	visit_sql_add(sql, "SELECT %s" STATISTICS_STATEMENT_VISIT, columns);
-	visit_sql_add_log(sql, link, span, statement->query->filter);
+	visit_sql_add_log(sql, scope->visits, span, statement->query->filter);
 }
 
 const char *statistics_statement_rank(enum visit_filter_traffic traffic)

@@ -31,39 +31,27 @@ struct statistics_statement {
 	/* Forgets all rows: the statement runs, maybe again, or nothing is left of the range. */
 	void (*begin)(const struct statistics_statement *statement);
 	pg_conn_row_fn on_row;
-	void *ctx;          /* of on_row */
-	bool reads_account; /* the roll-ups of query->account_id, and not those of its links */
+	/* Of on_row. */
+	void *ctx;
 };
 
 /*
  * Runs the statement until the reach of the visit log is the same before and after it. A statement
  * that reads the log waits for a running drop of partitions and then finds fewer visits. If nothing
  * is left of the range because both ends moved down to the start of one bucket, there is no row.
- *
- * Reads the roll-ups of an account if there is no filter. If those have visits of links that were
- * deleted a moment ago, it adds up the links instead.
  */
 enum err statistics_statement_run(struct pg_conn *conn,
                                   const struct statistics_statement *statement) MUST_CHECK;
 
-/*
- * Begins the SQL: adds the parameter of the links, which is the first one. If the roll-ups of an
- * account are read, also adds a SELECT with five columns: row_of_nulls is theirs, with types. It
- * has a row if the account's roll-ups have visits of a link that is no longer one of the account's.
- */
-void statistics_statement_begin(struct visit_sql *sql, const struct statistics_statement *statement,
-                                const char *row_of_nulls, bool *is_first);
-
-/* The SQL expression that link_id of a visit is compared with: "$1::bigint", or "ANY (…)". */
-const char *statistics_statement_links(const struct statistics_query *query);
-
-/* The same for link_id of roll-ups. */
-struct rollup_sql_links statistics_statement_rollups(const struct statistics_statement *statement);
+/* Adds the first parameter: the links or the account. Returns whose visits the SQL counts. */
+const struct rollup_sql_scope *statistics_statement_begin(struct visit_sql *sql,
+                                                          const struct statistics_query *query);
 
 struct statistics_pieces statistics_statement_pieces(const struct statistics_statement *statement);
 
 /* Adds a SELECT of visits, one row each. columns: leading columns with a trailing comma, or "". */
-void statistics_statement_add_visits(struct visit_sql *sql, const char *columns, const char *link,
+void statistics_statement_add_visits(struct visit_sql *sql, const char *columns,
+                                     const struct rollup_sql_scope *scope,
                                      const struct statistics_statement *statement,
                                      struct statistics_span span);
 

@@ -62,9 +62,10 @@ static enum err read_span(struct pg_conn *conn, const struct visit_page_query *q
 	visit_sql_init(&sql);
 	for (size_t i = 0; i < VISIT_PAGE_COLUMNS; i++)
 		visit_sql_add(&sql, "%s%s", i == 0 ? "SELECT " : ", ", visit_page_columns[i].sql);
-	char link[32];
-	snprintf(link, sizeof(link), "$%d::bigint", visit_sql_int(&sql, query->link_id));
-	visit_sql_add_log(&sql, link, span, query->filter);
+	char condition[64];
+	snprintf(condition, sizeof(condition), "link_id = $%d::bigint",
+	         visit_sql_int(&sql, query->link_id));
+	visit_sql_add_log(&sql, condition, span, query->filter);
 	add_traffic(&sql, query->filter->traffic);
 	add_cursor(&sql, &query->after);
 	int limit = visit_sql_int(&sql, (int64_t)query->limit);

@@ -90,7 +90,7 @@ static void add_terms(struct visit_sql *sql, const struct visit_filter *filter)
 	}
 }
 
-void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistics_span span,
+void visit_sql_add_log(struct visit_sql *sql, const char *condition, struct statistics_span span,
                        const struct visit_filter *filter)
 {
 	sql->reads_log = true;
@@ -101,9 +101,9 @@ void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistic
 	int last_day = visit_sql_day(sql, clock_utc_day(span.to_us - 1));
 	visit_sql_add(
 		sql,
-		" FROM visit_log WHERE link_id = %s AND occurred_at >= $%d::timestamptz "
+		" FROM visit_log WHERE %s AND occurred_at >= $%d::timestamptz "
 		"AND occurred_at < $%d::timestamptz AND day >= $%d::date AND day <= $%d::date",
-		link, from, to, first_day, last_day);
+		condition, from, to, first_day, last_day);
 	add_terms(sql, filter);
 }
 

@@ -38,11 +38,10 @@ int visit_sql_text(struct visit_sql *sql, const char *text);
 int visit_sql_column(struct visit_sql *sql, struct sql_column *column);
 
 /*
- * Adds "FROM visit_log WHERE …": the visits of the link in span that match the terms of the filter,
- * humans and bots alike. link is an SQL expression, "$1::bigint" or "ANY (…)". The caller may add
- * conditions.
+ * Adds "FROM visit_log WHERE …": the visits in span that match the condition, "link_id = …" or the
+ * like, and the terms of the filter, humans and bots alike. The caller may add conditions.
  */
-void visit_sql_add_log(struct visit_sql *sql, const char *link, struct statistics_span span,
+void visit_sql_add_log(struct visit_sql *sql, const char *condition, struct statistics_span span,
                        const struct visit_filter *filter);
 
 /* Errors as pg_conn_query. ERR_LIMIT also: a column is larger than its bound. */

@@ -91,7 +91,8 @@ int consumer_fixture_reset(void **state)
 	struct consumer_fixture *fixture = *state;
 	test_database_run(
 		fixture->database,
-		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move, consumer_offsets");
+		"TRUNCATE visit_log, link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account_hour, "
+		"rollup_account_day, consumer_offsets");
 	return 0;
 }
 

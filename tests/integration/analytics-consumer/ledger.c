@@ -34,25 +34,35 @@ static const char hours_sql[] =
 static const char hour_totals_sql[] = COUNT_DIFFERENCES(
 	"SELECT link_id, " HOUR " AS hour, " SUMS "GROUP BY 1, 2",
 	"SELECT link_id, hour, " STORED_SUMS
-	"FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour WHERE link_id > 0 "
+	"FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour "
 	"UNION ALL SELECT link_id, hour, humans, bots, uniques FROM rollup_delta) AS rows GROUP BY 1, 2",
 	"link_id, hour");
-
-/* Only of finished days. */
-#define FINISHED ", rollup_progress AS p WHERE rollup_has_day(p, link_id, day) "
 static const char days_sql[] = COUNT_DIFFERENCES(
-	"SELECT v.* FROM (SELECT link_id, dimension, day, value, " SUMS ENTRIES_OF_A_VISIT
-	"GROUP BY 1, 2, 3, 4) AS v" FINISHED,
-	"SELECT link_id, dimension, day, value, " STORED_SUMS "FROM rollup_day_entries" FINISHED
-	"GROUP BY 1, 2, 3, 4",
+	"SELECT link_id, dimension, day, value, " SUMS ENTRIES_OF_A_VISIT "GROUP BY 1, 2, 3, 4",
+	"SELECT link_id, dimension, day, value, " STORED_SUMS
+	"FROM rollup_day_entries GROUP BY 1, 2, 3, 4",
 	"link_id, dimension, day, value");
 static const char day_totals_sql[] = COUNT_DIFFERENCES(
-	"SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) AS v" FINISHED,
+	"SELECT link_id, day, " SUMS "GROUP BY 1, 2",
 	"SELECT link_id, day, " STORED_SUMS
-	"FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day WHERE link_id > 0 UNION ALL "
-	"SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta) AS rows" FINISHED
+	"FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day UNION ALL "
+	"SELECT link_id, (hour AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rollup_delta) AS rows "
 	"GROUP BY 1, 2",
 	"link_id, day");
+
+/* Of accounts, by the owner that a visit was counted for. */
+static const char account_hours_sql[] = COUNT_DIFFERENCES(
+	"SELECT owner_id AS account_id, dimension, " HOUR
+	" AS hour, value, " SUMS ENTRIES_OF_A_VISIT "AND owner_id <> 0 GROUP BY 1, 2, 3, 4",
+	"SELECT account_id, dimension, hour, value, " STORED_SUMS
+	"FROM rollup_account_hour_entries GROUP BY 1, 2, 3, 4",
+	"account_id, dimension, hour, value");
+static const char account_days_sql[] = COUNT_DIFFERENCES(
+	"SELECT owner_id AS account_id, dimension, day, value, " SUMS ENTRIES_OF_A_VISIT
+	"AND owner_id <> 0 GROUP BY 1, 2, 3, 4",
+	"SELECT account_id, dimension, day, value, " STORED_SUMS
+	"FROM rollup_account_day_entries GROUP BY 1, 2, 3, 4",
+	"account_id, dimension, day, value");
 
 void ledger_assert_equal(struct test_database *db)
 {
@@ -61,4 +71,11 @@ void ledger_assert_equal(struct test_database *db)
 	assert_int_equal(test_database_ask(db, hour_totals_sql), 0);
 	assert_int_equal(test_database_ask(db, days_sql), 0);
 	assert_int_equal(test_database_ask(db, day_totals_sql), 0);
+	ledger_assert_accounts_equal(db);
+}
+
+void ledger_assert_accounts_equal(struct test_database *db)
+{
+	assert_int_equal(test_database_ask(db, account_hours_sql), 0);
+	assert_int_equal(test_database_ask(db, account_days_sql), 0);
 }

@@ -12,5 +12,7 @@
  * different.
  */
 void ledger_assert_equal(struct test_database *db);
+/* The same for the roll-ups of accounts alone. */
+void ledger_assert_accounts_equal(struct test_database *db);
 
 #endif

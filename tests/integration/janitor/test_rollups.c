@@ -3,45 +3,55 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "services/janitor/retention/rollup_fold.h"
 #include "services/janitor/retention/rollups.h"
 #include "tests/integration/analytics-consumer/ledger.h"
 #include "tests/integration/janitor/time_fixture.h"
 #include "tests/support/test.h"
 
 #define AWAIT_MS TEST_DEADLINE_MS
-#define A_DAY_AND_AN_HOUR (CLOCK_US_PER_DAY + CLOCK_US_PER_HOUR)
 #define KEEP_DAYS 10
 
-/* Starts at midnight, with no clicks counted and no day finished. */
+/* Links 1 and 2 belong to one account, link 3 to another, and links 4 and 5 to none. */
+static int set_up(void **state)
+{
+	int failed = time_fixture_set_up(state);
+	struct time_fixture *t = *state;
+	test_database_run(t->world->database,
+	                  "INSERT INTO users (email, password_hash) "
+	                  "SELECT n || '@example.com', 'none' FROM generate_series(1, 2) AS n");
+	return failed;
+}
+
+/* Starts at midnight, with no clicks counted. */
 static int start_a_day(void **state)
 {
 	struct time_fixture *t = *state;
-	char sql[200];
 	assert_int_equal(consumer_fixture_reset((void **)&t->world), 0);
 	partition_owner_close(&t->owner);
 	partition_owner_open(&t->owner, t->world, 0);
 	t->offset = t->clicks = t->in_batch = 0;
-	t->config.daily_rollups_delay_s = 3600;
 	t->config.rollup_hours_keep_days = KEEP_DAYS;
 	time_fixture_advance(t,
 	                     CLOCK_US_PER_DAY - clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY);
-	snprintf(
-		sql, sizeof(sql),
-		"UPDATE rollup_progress SET next_day = date '1970-01-01' + %d, next_link = DEFAULT, "
-		"hours_since = '-infinity', fold_link = 0",
-		time_fixture_today(t));
-	test_database_run(t->world->database, sql);
+	test_database_run(t->world->database,
+	                  "UPDATE rollup_progress SET hours_since = '-infinity'");
+	test_database_run(
+		t->world->database,
+		"UPDATE users SET deleted_at = NULL, email = id || '@example.com', password_hash = 'none'");
+	test_database_run(
+		t->world->database,
+		"INSERT INTO links (id, slug, link_type, original_url, expires_at) OVERRIDING SYSTEM VALUE "
+		"SELECT i, 'link-' || i, 'TEMPORARY', 'https://example.com/', now() "
+		"FROM generate_series(1, 5) AS i ON CONFLICT DO NOTHING");
+	test_database_run(
+		t->world->database,
+		"UPDATE links SET state = 'ACTIVE', state_before_deletion = NULL, "
+		"link_type = CASE WHEN id < 4 THEN 'PERMANENT' ELSE 'TEMPORARY' END, "
+		"owner_id = CASE WHEN id < 4 THEN (SELECT min(id) FROM users) + id / 3 END");
 	return 0;
-}
-
-/* The number of past days that are not finished. */
-static int64_t days_behind(struct time_fixture *t)
-{
-	char sql[128];
-	snprintf(sql, sizeof(sql), "SELECT date '1970-01-01' + %d - next_day FROM rollup_progress",
-	         time_fixture_today(t));
-	return time_fixture_ask(t, sql);
 }
 
 static void count_clicks(struct time_fixture *t, int32_t day, int clicks)
@@ -57,66 +67,48 @@ static void assert_consistent(struct time_fixture *t)
 	ledger_assert_equal(t->world->database);
 }
 
+static void fold_all(struct time_fixture *t)
+{
+	time_fixture_advance(t, CLOCK_US_PER_HOUR);
+	(void)time_fixture_run(t, rollups_run);
+	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_delta"), 0);
+}
+
 #define HUMANS_BY_DAY "SELECT coalesce(sum(humans), 0)::bigint FROM rollup_day"
+#define HUMANS_OF_ACCOUNTS "SELECT coalesce(sum(humans), 0)::bigint FROM rollup_account_day"
 #define DELTAS "SELECT count(*) FROM rollup_delta"
 
-TEST_CASE(finishes_a_day_after_the_configured_delay)
+TEST_CASE(folds_an_hour_that_is_over_into_hours_and_days_of_links_and_accounts)
 {
 	struct time_fixture *t = *state;
-	int32_t day = time_fixture_today(t);
-	count_clicks(t, day, 100);
-	assert_int_equal(time_fixture_run(t, rollups_fold), 0);
-	time_fixture_advance(t, A_DAY_AND_AN_HOUR - 1);
-	assert_int_equal(time_fixture_run(t, rollups_fold), 5);
-	assert_int_equal(time_fixture_ask(t, DELTAS), 0);
-	assert_int_equal(time_fixture_run(t, rollups_finish), 0);
+	count_clicks(t, time_fixture_today(t), 100);
+	time_fixture_advance(t, CLOCK_US_PER_HOUR - 1);
+	assert_int_equal(time_fixture_run(t, rollups_run), 0);
 	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 0);
-	assert_int_equal(days_behind(t), 1);
+	assert_consistent(t);
 	time_fixture_advance(t, 1);
-	assert_int_equal(time_fixture_run(t, rollups_finish), 6); /* once for the accounts */
-	assert_int_equal(days_behind(t), 0);
-	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 100);
-	assert_consistent(t);
-}
-
-TEST_CASE(adds_late_clicks_to_hours_and_to_days_that_are_finished)
-{
-	struct time_fixture *t = *state;
-	int32_t day = time_fixture_today(t);
-	count_clicks(t, day, 20);
-	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
-	/* The day is finished before its clicks are folded. */
-	time_fixture_run(t, rollups_finish);
-	assert_int_equal(days_behind(t), 0);
-	assert_consistent(t);
-	time_fixture_run(t, rollups_fold);
-	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 20);
-	count_clicks(t, day, 30);
-	count_clicks(t, day - 5, 7);
-	count_clicks(t, day + 1, 11);
-	assert_consistent(t);
-	time_fixture_run(t, rollups_fold);
-	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 57);
-	assert_consistent(t);
-	time_fixture_advance(t, CLOCK_US_PER_DAY);
-	time_fixture_run(t, rollups_fold);
-	time_fixture_run(t, rollups_finish);
-	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 68);
+	assert_int_equal(time_fixture_run(t, rollups_run), 5);
 	assert_int_equal(time_fixture_ask(t, DELTAS), 0);
+	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_hour"), 5);
+	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_account_hour"), 2);
+	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 100);
+	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 60);
 	assert_consistent(t);
 }
 
-TEST_CASE(catches_up_after_days_without_a_janitor)
+TEST_CASE(adds_late_clicks_of_any_day)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
 	for (int i = 0; i < 5; i++)
-		count_clicks(t, day + i, 10);
-	time_fixture_advance(t, 6 * CLOCK_US_PER_DAY + CLOCK_US_PER_HOUR);
-	time_fixture_run(t, rollups_fold);
-	time_fixture_run(t, rollups_finish);
-	assert_int_equal(days_behind(t), 0);
-	assert_int_equal(time_fixture_ask(t, "SELECT count(DISTINCT day) FROM rollup_day"), 5);
+		count_clicks(t, day + i - 4, 10 + i);
+	fold_all(t);
+	count_clicks(t, day, 30);
+	count_clicks(t, day - 5, 7);
+	assert_consistent(t);
+	fold_all(t);
+	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), t->clicks);
+	assert_int_equal(time_fixture_ask(t, "SELECT count(DISTINCT day) FROM rollup_day"), 6);
 	assert_consistent(t);
 }
 
@@ -124,12 +116,12 @@ TEST_CASE(waits_for_many_rows_before_it_folds_an_hour_that_is_not_over)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
-	for (int i = 0; i < 31; i++)
+	for (int i = 0; i < ROLLUP_FOLD_DELTAS_MIN - 1; i++)
 		count_clicks(t, day, 5);
-	assert_int_equal(time_fixture_run(t, rollups_fold), 0);
+	assert_int_equal(time_fixture_run(t, rollups_run), 0);
 	count_clicks(t, day, 3);
-	assert_int_equal(time_fixture_run(t, rollups_fold), 3 * 32);
-	assert_int_equal(time_fixture_ask(t, DELTAS), 2 * 31);
+	assert_int_equal(time_fixture_run(t, rollups_run), 3 * ROLLUP_FOLD_DELTAS_MIN);
+	assert_int_equal(time_fixture_ask(t, DELTAS), 2 * (ROLLUP_FOLD_DELTAS_MIN - 1));
 	assert_consistent(t);
 }
 
@@ -141,41 +133,36 @@ TEST_CASE(deletes_old_hours_and_keeps_their_counts)
 		count_clicks(t, day + i, 10);
 		time_fixture_advance(t, CLOCK_US_PER_DAY);
 	}
-	time_fixture_advance(t, CLOCK_US_PER_HOUR);
-	time_fixture_run(t, rollups_fold);
-	time_fixture_run(t, rollups_finish);
-	assert_int_equal(days_behind(t), 0);
+	fold_all(t);
 	char sql[200];
 	snprintf(sql, sizeof(sql),
 	         "SELECT hours_since - date '1970-01-01' - %d FROM rollup_progress", day);
-	assert_int_equal(time_fixture_ask(t, sql), 4);
+	assert_int_equal(time_fixture_ask(t, sql), 5);
 	snprintf(sql, sizeof(sql),
-	         "SELECT extract(epoch FROM min(hour))::bigint / 86400 - %d FROM rollup_hour", day);
-	/* Days before hours_since: one that readers may still rely on. */
-	assert_int_equal(time_fixture_ask(t, sql), 2);
+	         "SELECT extract(epoch FROM least((SELECT min(hour) FROM rollup_hour), "
+	         "(SELECT min(hour) FROM rollup_account_hour)))::bigint / 86400 - %d",
+	         day);
+	/* Readers may still rely on the day before hours_since. */
+	assert_int_equal(time_fixture_ask(t, sql), 4);
 	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), t->clicks);
 	/* A click that is so late counts in its day alone. */
 	count_clicks(t, day, 5);
-	time_fixture_run(t, rollups_fold);
-	assert_int_equal(time_fixture_ask(t, sql), 2);
+	fold_all(t);
+	assert_int_equal(time_fixture_ask(t, sql), 4);
 	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), t->clicks);
-	assert_int_equal(
-		time_fixture_ask(
-			t,
-			"SELECT sum(humans)::bigint FROM rollup_day_entries WHERE dimension = 'quarters'"),
-		t->clicks);
 }
 
-/* --- bounded values --- */
+/* --- bounded values and steps --- */
 
 /* Counts nothing in the log: deltas with so many values of a city, each once. */
 static void add_values(struct time_fixture *t, const char *prefix, int values)
 {
-	char sql[512];
+	char sql[640];
 	snprintf(
 		sql, sizeof(sql),
-		"INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques, quarters, city) "
-		"SELECT 3, timestamptz 'epoch' + %lld * interval '1 hour', n, n, 0, 0, concat_ws(E'\\x1f', n, 0, 0, 0), list "
+		"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters, city) "
+		"SELECT 3, (SELECT max(id) FROM users), timestamptz 'epoch' + %lld * interval '1 hour', n, n, 0, 0, "
+		"concat_ws(E'\\x1f', n, 0, 0, 0), list "
 		"FROM (SELECT count(*) AS n, string_agg(concat_ws(E'\\x1f', 1, 0, 0, '%s' || i), E'\\x1e') AS list "
 		"FROM generate_series(1, %d) AS i) AS made",
 		(long long)(clock_now_us(&t->clock.clock) / CLOCK_US_PER_HOUR), prefix, values);
@@ -192,8 +179,7 @@ TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 	add_values(t, "often-", 400);
 	for (int i = 0; i < 5; i++)
 		add_values(t, i % 2 ? "odd-" : "once-", 900);
-	time_fixture_advance(t, CLOCK_US_PER_HOUR);
-	time_fixture_run(t, rollups_fold);
+	fold_all(t);
 	assert_int_equal(time_fixture_ask(t, CITIES("count(*)", "")), 1001);
 	assert_int_equal(time_fixture_ask(t, CITIES("sum(humans)", "")), 5300);
 	assert_int_equal(time_fixture_ask(t, CITIES("count(*)", " AND value LIKE 'once-%'")), 900);
@@ -201,23 +187,18 @@ TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 	                 5300 - 3 * 900 - 100 * 2);
 	/* What is "(other)" stays so, and the day has no more values than an hour. */
 	add_values(t, "later-", 900);
-	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
-	time_fixture_run(t, rollups_fold);
-	test_database_run(
-		t->world->database,
-		"INSERT INTO link_statistics (link_id, last_visited_at) VALUES (3, now())");
-	time_fixture_run(t, rollups_finish);
+	fold_all(t);
 	assert_int_equal(time_fixture_ask(t, CITIES("sum(humans)", "")), 6200);
 	assert_int_equal(
 		time_fixture_ask(
-			t, "SELECT count(*) FROM rollup_day_entries WHERE dimension = 'city'"),
+			t,
+			"SELECT count(*) FROM rollup_account_day_entries WHERE dimension = 'city'"),
 		1001);
 	assert_int_equal(
 		time_fixture_ask(
 			t,
-			"SELECT sum(humans)::bigint FROM rollup_day_entries WHERE dimension = 'city'"),
+			"SELECT sum(humans)::bigint FROM rollup_account_day_entries WHERE dimension = 'city'"),
 		6200);
-	test_database_run(t->world->database, "DELETE FROM link_statistics WHERE link_id = 3");
 }
 
 /* Questions about many links read thousands of lists. One in another page takes twice as long. */
@@ -225,8 +206,7 @@ TEST_CASE(stores_long_lists_in_the_page_of_their_row)
 {
 	struct time_fixture *t = *state;
 	add_values(t, "city-", 600);
-	time_fixture_advance(t, CLOCK_US_PER_HOUR);
-	time_fixture_run(t, rollups_fold);
+	fold_all(t);
 	assert_int_equal(time_fixture_ask(t, CITIES("count(*)", "")), 600);
 	assert_in_range(time_fixture_ask(t, "SELECT max(pg_column_size(city)) FROM rollup_hour"),
 	                2100, 8000);
@@ -242,38 +222,111 @@ TEST_CASE(stores_long_lists_in_the_page_of_their_row)
 		0);
 }
 
-/* --- concurrency --- */
+/* One step as the janitor makes it. */
+static int64_t fold_step(struct pg_conn *conn, struct rollup_fold *fold, int64_t deltas_max)
+{
+	int64_t folded = 0;
+	assert_int_equal(rollup_fold_step(fold, conn, INT64_MAX / 2, deltas_max, &folded), OK);
+	return folded;
+}
 
-TEST_CASE(does_nothing_during_a_rebuild)
+TEST_CASE(a_step_ends_when_its_lists_are_long_whatever_the_backlog)
+{
+	enum { DELTAS_COUNT = 2 * ROLLUP_FOLD_ENTRIES_MAX / 900 };
+	struct time_fixture *t = *state;
+	struct rollup_fold fold = { 0 };
+	int64_t most = 0;
+	for (int i = 0; i < DELTAS_COUNT; i++) {
+		add_values(t, "city-", 900);
+		time_fixture_advance(t, CLOCK_US_PER_HOUR);
+	}
+	while (!fold.is_over) {
+		int64_t before = fold.entries_written;
+		(void)fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX);
+		if (fold.entries_written - before > most)
+			most = fold.entries_written - before;
+	}
+	assert_int_equal(fold.deltas, DELTAS_COUNT);
+	assert_in_range(most, ROLLUP_FOLD_ENTRIES_MAX / 4, 4 * ROLLUP_FOLD_ENTRIES_MAX);
+}
+
+/* --- accounts --- */
+
+/* A year of an account in a minute: what happens to a link moves no visit of the past. */
+TEST_CASE(an_account_keeps_its_past_whatever_happens_to_its_links)
+{
+	enum { STEPS = 400 };
+	struct time_fixture *t = *state;
+	struct rollup_fold fold = { 0 };
+	int64_t of_accounts = 0;
+	srandom(7);
+	for (int i = 0; i < STEPS; i++) {
+		char sql[320];
+		int link = (int)(1 + random() % 5);
+		switch (random() % 6) {
+		case 0:
+			snprintf(
+				sql, sizeof(sql),
+				"UPDATE links SET state = CASE state WHEN 'DELETED' THEN 'ACTIVE' ELSE 'DELETED' END, "
+				"state_before_deletion = CASE state WHEN 'DELETED' THEN NULL ELSE 'ACTIVE' END "
+				"WHERE id = %d",
+				link);
+			break;
+		case 1:
+			snprintf(
+				sql, sizeof(sql),
+				"UPDATE links SET link_type = 'PERMANENT', owner_id = (SELECT min(id) FROM users) + %ld "
+				"WHERE id = %d",
+				random() % 2, link);
+			break;
+		case 2:
+			snprintf(sql, sizeof(sql), "DELETE FROM links WHERE id = %d AND %d = 0",
+			         link, i % 4);
+			break;
+		default:
+			count_clicks(t, time_fixture_today(t) - (int32_t)(random() % 4), 3);
+			snprintf(sql, sizeof(sql), "SELECT 1");
+		}
+		int64_t before =
+			time_fixture_ask(t, "SELECT count(*) FROM visit_log WHERE owner_id <> 0");
+		assert_true(before >= of_accounts);
+		of_accounts = before;
+		test_database_run(t->world->database, sql);
+		while (time_fixture_ask(
+			       t, "SELECT statistics_delete_links(ARRAY[1, 2, 3, 4, 5], 3)") > 0)
+			;
+		if (fold.is_over)
+			fold = (struct rollup_fold){ 0 };
+		(void)fold_step(t->reader, &fold, 1 + random() % 5);
+		if (i % 20 == 0)
+			ledger_assert_accounts_equal(t->world->database);
+	}
+	while (!fold.is_over)
+		(void)fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX);
+	ledger_assert_accounts_equal(t->world->database);
+}
+
+TEST_CASE(counts_nothing_more_for_an_account_that_was_deleted)
 {
 	struct time_fixture *t = *state;
 	count_clicks(t, time_fixture_today(t), 10);
-	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
-	assert_int_equal(
-		pg_conn_query(t->reader, "SELECT pg_advisory_lock(rollup_lock_key())", NULL, NULL),
-		OK);
-	assert_int_equal(time_fixture_run(t, rollups_fold), 0);
-	assert_int_equal(time_fixture_run(t, rollups_finish), 0);
-	assert_int_equal(days_behind(t), 1);
-	assert_int_equal(pg_conn_query(t->reader, "SELECT pg_advisory_unlock(rollup_lock_key())",
-	                               NULL, NULL),
-	                 OK);
-	assert_int_equal(time_fixture_run(t, rollups_fold), 5);
-	time_fixture_run(t, rollups_finish);
-	assert_int_equal(days_behind(t), 0);
-	assert_consistent(t);
+	test_database_run(t->world->database,
+	                  "UPDATE users SET deleted_at = now(), email = NULL, password_hash = NULL "
+	                  "WHERE id = (SELECT min(id) FROM users)");
+	fold_all(t);
+	assert_int_equal(time_fixture_ask(t, HUMANS_BY_DAY), 10);
+	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 2);
 }
+
+/* --- concurrency --- */
 
 TEST_CASE(a_fold_that_is_cut_off_changes_nothing)
 {
 	struct time_fixture *t = *state;
+	struct rollup_fold fold = { 0 };
 	count_clicks(t, time_fixture_today(t), 10);
-	int64_t folded = 0;
 	assert_int_equal(pg_conn_begin(t->reader), OK);
-	assert_int_equal(
-		pg_conn_query_int(t->reader, "SELECT rollup_fold('infinity', 1000)", NULL, &folded),
-		OK);
-	assert_int_equal(folded, 5);
+	assert_int_equal(fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX), 5);
 	assert_consistent(t);
 	/* Consumers do not wait for it. */
 	count_clicks(t, time_fixture_today(t), 10);
@@ -296,23 +349,24 @@ static void *purge(void *arg)
 	return NULL;
 }
 
-TEST_CASE(a_purge_finds_what_a_fold_has_just_moved)
+static void add_delta_of_purged_link(struct time_fixture *t)
 {
-	struct time_fixture *t = *state;
 	test_database_run(
 		t->world->database,
 		"INSERT INTO link_statistics (link_id, last_visited_at) VALUES (77, now())");
 	test_database_run(
 		t->world->database,
-		"INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques, quarters) "
-		"VALUES (77, '2023-01-01T00:00:00Z', 1, 1, 0, 0, concat_ws(E'\\x1f', 1, 0, 0, 0))");
-	test_database_run(t->world->database, "UPDATE rollup_progress SET next_day = '2020-01-01'");
-	int64_t folded = 0;
+		"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters) "
+		"SELECT 77, min(id), '2023-01-01T00:00:00Z', 1, 1, 0, 0, concat_ws(E'\\x1f', 1, 0, 0, 0) FROM users");
+}
+
+TEST_CASE(a_purge_finds_what_a_fold_has_just_moved)
+{
+	struct time_fixture *t = *state;
+	struct rollup_fold fold = { 0 };
+	add_delta_of_purged_link(t);
 	assert_int_equal(pg_conn_begin(t->reader), OK);
-	assert_int_equal(
-		pg_conn_query_int(t->reader, "SELECT rollup_fold('infinity', 1000)", NULL, &folded),
-		OK);
-	assert_int_equal(folded, 1);
+	assert_int_equal(fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX), 1);
 	struct purger purger = { .conn = test_database_connect(t->world->database, NULL) };
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, purge, &purger), 0);
@@ -325,56 +379,59 @@ TEST_CASE(a_purge_finds_what_a_fold_has_just_moved)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	pg_conn_close(purger.conn);
 	assert_int_equal(purger.err, OK);
-	assert_int_equal(purger.rows, 2);
+	assert_int_equal(purger.rows, 3); /* the hour, the day and the totals */
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_hour"), 0);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM link_statistics"), 0);
+	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 1);
+}
+
+TEST_CASE(a_fold_leaves_what_a_purge_has_locked)
+{
+	struct time_fixture *t = *state;
+	struct rollup_fold fold = { 0 };
+	struct purger purger = { .conn = t->reader };
+	add_delta_of_purged_link(t);
+	assert_int_equal(pg_conn_begin(t->reader), OK);
+	(void)purge(&purger);
+	assert_int_equal(purger.err, OK);
+	assert_int_equal(fold_step(t->conn, &fold, ROLLUP_FOLD_DELTAS_MAX), 0);
+	assert_true(fold.is_over);
+	assert_int_equal(pg_conn_commit(t->reader), OK);
+	fold = (struct rollup_fold){ 0 };
+	assert_int_equal(fold_step(t->conn, &fold, ROLLUP_FOLD_DELTAS_MAX), 1);
+	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_day"), 0);
+	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 1);
 }
 
 struct roller {
 	struct time_fixture *t;
-	int32_t last_day;
 	_Atomic bool is_stopped;
 	int64_t folded;
 	int64_t wrong;
 };
 
-/* Two janitors in the smallest steps: one folds, the other finishes days. */
+/* In the smallest steps, with the janitor's rights. */
 static void *fold_deltas(void *arg)
 {
 	struct roller *r = arg;
 	struct pg_conn *conn = test_database_connect(r->t->world->database, "waymark_janitor");
+	struct rollup_fold fold = { 0 };
 	while (!atomic_load(&r->is_stopped)) {
-		int64_t done = 0;
-		assert_int_equal(
-			pg_conn_query_int(conn, "SELECT rollup_fold('infinity', 7)", NULL, &done),
-			OK);
-		r->folded += done;
+		assert_int_equal(pg_conn_begin(conn), OK);
+		r->folded += fold_step(conn, &fold, 7);
+		assert_int_equal(pg_conn_commit(conn), OK);
+		if (fold.is_over)
+			fold = (struct rollup_fold){ 0 };
 	}
 	pg_conn_close(conn);
 	return NULL;
 }
 
-static void *finish_days(void *arg)
-{
-	struct roller *r = arg;
-	struct pg_conn *conn = test_database_connect(r->t->world->database, "waymark_janitor");
-	char sql[128];
-	snprintf(sql, sizeof(sql), "SELECT rollup_finish_day(date '1970-01-01' + %d, 90, 1)",
-	         r->last_day);
-	while (!atomic_load(&r->is_stopped)) {
-		int64_t done = 0;
-		assert_int_equal(pg_conn_query_int(conn, sql, NULL, &done), OK);
-	}
-	pg_conn_close(conn);
-	return NULL;
-}
-
-/* As links-api counts: finished days, other hours, and deltas, in one statement. */
+/* As links-api counts: hours or days, and deltas, in one statement. */
 static const char count_wrong[] =
-	"SELECT ((SELECT sum(visit_count) FROM link_statistics WHERE link_id > 0) <> "
-	"(SELECT sum(humans) FROM (SELECT humans FROM rollup_delta UNION ALL "
-	"SELECT humans FROM rollup_day, rollup_progress WHERE day < next_day UNION ALL "
-	"SELECT humans FROM rollup_hour, rollup_progress WHERE (hour AT TIME ZONE 'UTC')::date >= next_day) AS parts))::integer";
+	"SELECT ((SELECT sum(visit_count) FROM link_statistics WHERE link_id > 0) <> ALL (ARRAY["
+	"(SELECT sum(humans) FROM (SELECT humans FROM rollup_delta UNION ALL SELECT humans FROM rollup_day) AS days), "
+	"(SELECT sum(humans) FROM (SELECT humans FROM rollup_delta UNION ALL SELECT humans FROM rollup_hour) AS hours)]))::integer";
 
 static void *read_counts(void *arg)
 {
@@ -396,23 +453,18 @@ TEST_CASE(counts_every_click_once_while_it_is_folded_and_read)
 	int32_t day = time_fixture_today(t);
 	for (int i = 0; i < DAYS; i++)
 		count_clicks(t, day + i, 60);
-	struct roller roller = { .t = t, .last_day = day + DAYS - 1 };
-	pthread_t threads[3];
+	struct roller roller = { .t = t };
+	pthread_t threads[2];
 	assert_int_equal(pthread_create(&threads[0], NULL, fold_deltas, &roller), 0);
-	assert_int_equal(pthread_create(&threads[1], NULL, finish_days, &roller), 0);
-	assert_int_equal(pthread_create(&threads[2], NULL, read_counts, &roller), 0);
+	assert_int_equal(pthread_create(&threads[1], NULL, read_counts, &roller), 0);
 	for (int i = 0; i < BATCHES; i++) {
 		for (int j = 0; j < DAYS; j++)
 			(void)time_fixture_click(t, day + (i + j) % DAYS);
 		time_fixture_store(t);
 	}
-	char sql[128];
-	snprintf(sql, sizeof(sql),
-	         "SELECT (next_day - date '1970-01-01' - %d)::integer FROM rollup_progress", day);
-	test_database_await(t->world->database, sql, DAYS, AWAIT_MS);
 	test_database_await(t->world->database, DELTAS, 0, AWAIT_MS);
 	atomic_store(&roller.is_stopped, true);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	print_message("%lld rows folded while %d batches were counted\n", (long long)roller.folded,
 	              BATCHES);
@@ -421,5 +473,5 @@ TEST_CASE(counts_every_click_once_while_it_is_folded_and_read)
 	assert_consistent(t);
 }
 
-TEST_MAIN(.group_set_up = time_fixture_set_up, .group_tear_down = time_fixture_tear_down,
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = time_fixture_tear_down,
           .set_up = start_a_day)

@@ -334,8 +334,10 @@ def test_links_of_a_large_account_and_late_links_are_deleted_in_the_background(n
     database.run(insert, f"late{user_id}-", user_id, 1)
     wait_until(lambda: database.value(left, user_id) == 0, 60, "the late link to be deleted")
     assert database.value("SELECT is_closing FROM users WHERE id = %s", user_id)
+    database.run("INSERT INTO rollup_account_day (account_id, day, humans, bots, uniques) SELECT %s, current_date - n, 1, 0, 0 FROM generate_series(1, 1200) AS n", user_id)
     database.run("UPDATE users SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
     wait_until(lambda: not database.value("SELECT is_closing FROM users WHERE id = %s", user_id), 60, "the deletion to finish")
+    assert database.value("SELECT count(*) FROM rollup_account_day WHERE account_id = %s", user_id) == 0
     entries = database.run("SELECT subject_id, (details->>'links')::int FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id)  # fmt: skip
     assert {subject for subject, _ in entries} == {user_id} and sum(count for _, count in entries) == 1701
     assert len(entries) <= 6, "one entry for each step of 500"

@@ -1,6 +1,9 @@
 """Inserts visits into the visit log by SQL, with the matching roll-ups."""
 
+import datetime
 import itertools
+import os
+import subprocess
 
 DIMENSIONS = {
     "country": "country", "city": "city", "region": "region", "referrer_host": "referrer_host", "browser": "browser", "os": "os",
@@ -34,7 +37,10 @@ VISITORS = 150
 
 
 def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
-    """Adds count visits at random times in [first, last), every tenth one at a full quarter of an hour. Visitor hashes change daily."""
+    """Adds count visits at random times in [first, last), every tenth one at a full quarter of an hour. Visitor hashes change daily.
+
+    They count for the account that owns the link now.
+    """
     columns, choices = [], []
     for column, values in VALUES.items():
         columns.append(column)
@@ -43,15 +49,15 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
         choices.append(f"CASE WHEN bot THEN {chosen} ELSE '' END" if column == "bot_reason" else chosen)
     database.run("SELECT setseed(%s)", seed)
     database.run(
-        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, visitor_hash,
+        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, visitor_hash,
                                    {", ".join(columns)})
-            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, 'slug', 302, 1500, bot,
+            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, coalesce((SELECT owner_id FROM links WHERE id = %s), 0), 'slug', 302, 1500, bot,
                    decode(md5(concat((t AT TIME ZONE 'UTC')::date, bot, floor(random() * {VISITORS}))), 'hex'), {", ".join(choices)}
             FROM (SELECT CASE WHEN n %% 10 = 0 THEN greatest(date_bin('15 minutes', moment, 'epoch'), %s) ELSE moment END AS t, bot
                   FROM (SELECT n, %s::timestamptz + random() * (%s::timestamptz - %s::timestamptz) AS moment, random() < %s AS bot
                         FROM generate_series(1, %s) AS n) AS drawn
                  ) AS made""",
-        link_id, first, first, last, first, bots, count,
+        link_id, link_id, first, first, last, first, bots, count,
     )  # fmt: skip
     mark_uniques(database, link_id)
 
@@ -74,11 +80,8 @@ HOURS_KEEP_DAYS = 30
 
 def roll_up(database, dimensions=True):
     """Stores what the consumer would store in three batches. Nothing is folded yet; finish() does that."""
-    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move")
-    database.run(
-        """UPDATE rollup_progress SET next_day = first, next_link = DEFAULT, hours_since = '-infinity', fold_link = 0
-           FROM (SELECT min(day) AS first FROM visit_log) AS log"""
-    )
+    database.run("TRUNCATE rollup_delta, rollup_hour, rollup_day, rollup_account_hour, rollup_account_day")
+    database.run("UPDATE rollup_progress SET hours_since = '-infinity'")
     rolled_up = [name for name in DIMENSIONS if dimensions and name not in NOT_ROLLED_UP]
     facts = ", ".join(["('quarters', (floor(extract(epoch FROM occurred_at))::bigint / 900 %% 96)::text)"] + [f"('{name}', {name})" for name in rolled_up])
     columns = ["quarters", *rolled_up]
@@ -87,13 +90,13 @@ def roll_up(database, dimensions=True):
     )
     totals = ", ".join(f"sum({name}) FILTER (WHERE dimension = 'quarters')" for name in ("humans", "bots", "uniques"))
     database.run(
-        f"""INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques, {", ".join(columns)})
-            SELECT link_id, hour, count(*), {totals}, {lists} FROM (
-                SELECT link_id, date_trunc('hour', occurred_at, 'UTC') AS hour, get_byte(uuid_send(event_id), 0) %% 3 AS batch, dimension, value,
+        f"""INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, {", ".join(columns)})
+            SELECT link_id, owner_id, hour, count(*), {totals}, {lists} FROM (
+                SELECT link_id, owner_id, date_trunc('hour', occurred_at, 'UTC') AS hour, get_byte(uuid_send(event_id), 0) %% 3 AS batch, dimension, value,
                        count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,
                        count(*) FILTER (WHERE is_unique) AS uniques
-                FROM visit_log CROSS JOIN LATERAL (VALUES {facts}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4, 5) AS sums
-            GROUP BY link_id, hour, batch"""
+                FROM visit_log CROSS JOIN LATERAL (VALUES {facts}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4, 5, 6) AS sums
+            GROUP BY link_id, owner_id, hour, batch"""
     )
     database.run("TRUNCATE link_statistics")
     database.run(
@@ -103,16 +106,24 @@ def roll_up(database, dimensions=True):
     )
 
 
+FOLD = os.path.join(os.environ["WAYMARK_BUILD_DIR"], "bin/fold_rollups")
+
+
+def fold(database, before, *bounds):
+    """Folds what was counted before that day, as the janitor does. bounds: the most deltas of a step, the most steps."""
+    seconds = int(datetime.datetime.combine(before, datetime.time(), datetime.timezone.utc).timestamp())
+    subprocess.run([FOLD, database.url(), str(seconds), *map(str, bounds)], check=True, capture_output=True)
+
+
 def finish(database, before):
-    """Folds and finishes all days before that one, and runs three minimal steps of the janitor on it."""
-    database.run("SET synchronous_commit = off")
-    database.value("SELECT rollup_fold(%s::date::timestamptz, 1000)", before)
-    while database.value("SELECT fold_link FROM rollup_progress") > 0:
-        database.value("SELECT rollup_fold(%s::date::timestamptz, 1000)", before)
-    while database.value("SELECT next_day FROM rollup_progress") < before:
-        database.value("SELECT rollup_finish_day(%s::date - 1, %s, 1000)", before, HOURS_KEEP_DAYS)
-    for _ in range(3):
-        database.value("SELECT rollup_finish_day(%s, %s, 1)", before, HOURS_KEEP_DAYS)
+    """Folds all days before that one and a few rows of it, and deletes the hours that are too old then, as the janitor does."""
+    if database.value("SELECT hours_since = %s::date - %s FROM rollup_progress", before, HOURS_KEEP_DAYS):
+        return
+    fold(database, before)
+    fold(database, before + datetime.timedelta(days=1), 7, 3)
+    database.run("UPDATE rollup_progress SET hours_since = %s::date - %s", before, HOURS_KEEP_DAYS)
+    for table in ("rollup_hour", "rollup_account_hour"):
+        database.run(f"DELETE FROM {table} WHERE hour < (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress)")
 
 
 def filters_sql(filters):

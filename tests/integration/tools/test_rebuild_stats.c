@@ -7,39 +7,41 @@
 #include <stdint.h>
 
 #include "lib/base/mem.h"
+#include "services/janitor/retention/rollup_fold.h"
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 #include "tools/rebuild-stats/rebuild.h"
 
 #define VISITS 600
 
-/* Three days of visits to twenty links, with a value in every rolled-up dimension. */
+/*
+ * Three days of visits to twenty links, with a value in every rolled-up dimension. They were
+ * counted for two accounts and for none, whoever owns the link now.
+ */
 static const char visits_sql[] =
 	"INSERT INTO users (email, password_hash) SELECT n || '@example.com', 'none' FROM generate_series(1, 2) AS n;"
 	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at, owner_id) "
 	"SELECT 'rebuild-' || n, CASE WHEN n % 3 = 0 THEN 'TEMPORARY' ELSE 'PERMANENT' END, 'https://example.com/', "
 	"now() + interval '8 hours', now() - interval '9 days', nullif(n % 3, 0) FROM generate_series(1, 20) n;"
 	"SELECT visit_log_make_partition((now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 2) n;"
-	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, country, city, "
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, is_unique, country, city, "
 	"region, referrer_host, browser, os, device, language, utm_source, utm_medium, utm_campaign) "
-	"SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, (SELECT min(id) FROM links) + n % 20, 'rebuild', 302, "
+	"SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, (SELECT min(id) FROM links) + n % 20, (n + n / 20) % 3, 'rebuild', 302, "
 	"100 + n * 7 % 5000, n % 5 = 0, n % 5 > 0 AND n % 3 = 0, (ARRAY['DE', 'FR', ''])[1 + n % 3], "
 	"(ARRAY['Berlin', ''])[1 + n % 2], (ARRAY['DE-BE', ''])[1 + n % 2], (ARRAY['', 'news.example.com'])[1 + n % 2], "
 	"(ARRAY['Chrome', 'Firefox', 'Safari'])[1 + n % 3], (ARRAY['Linux', 'Windows'])[1 + n % 2], 'desktop', 'de', "
 	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2] "
 	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
-	"FROM generate_series(1, 600) n) visit;"
-	/* Marks even today as finished, so that new visits count as late. */
-	"UPDATE rollup_progress SET next_day = current_date + 1;";
+	"FROM generate_series(1, 600) n) visit;";
 
 /* Counts a visit as the consumer does: one transaction for the log and all aggregate tables. */
 static const char count_visit_sql[] =
 	"CREATE FUNCTION count_visit(link bigint, microseconds integer) RETURNS integer LANGUAGE plpgsql AS $$ "
 	"DECLARE at timestamptz := clock_timestamp(); BEGIN "
-	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "
-	"VALUES ((at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, link, 'rebuild', 302, microseconds, false, true, 'Chrome'); "
-	"INSERT INTO rollup_delta (link_id, hour, entries, humans, bots, uniques, quarters, browser) "
-	"VALUES (link, date_trunc('hour', at, 'UTC'), 2, 1, 0, 1, "
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, is_unique, browser) "
+	"VALUES ((at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, link, link % 3, 'rebuild', 302, microseconds, false, true, 'Chrome'); "
+	"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters, browser) "
+	"VALUES (link, link % 3, date_trunc('hour', at, 'UTC'), 2, 1, 0, 1, "
 	"concat_ws(E'\\x1f', 1, 0, 1, floor(extract(epoch FROM at))::bigint / 900 % 96), concat_ws(E'\\x1f', 1, 0, 1, 'Chrome')); "
 	"INSERT INTO link_statistics AS old (link_id, visit_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms) "
 	"SELECT id, 1, 1, at, 1, microseconds / 1000.0::float8 FROM unnest(ARRAY[0, link]) id ORDER BY id "
@@ -61,9 +63,11 @@ static const char *const damage_sql[] = {
 	"UPDATE rollup_day SET os = replace(os, 'Linux', 'Plan 9'), bots = 0, uniques = 7 WHERE link_id % 5 = 0",
 	("UPDATE rollup_day SET city = concat_ws(E'\\x1e', city, concat_ws(E'\\x1f', 3, 0, 0, 'Atlantis')) "
 	 "WHERE link_id = (SELECT min(id) FROM links)"),
-	("INSERT INTO rollup_day (link_id, day, humans, bots, uniques, quarters) SELECT min(id), current_date - 5, 1, 0, 1, "
+	("INSERT INTO rollup_day (link_id, day, entries, humans, bots, uniques, quarters) SELECT min(id), current_date - 5, 1, 1, 0, 1, "
 	 "concat_ws(E'\\x1f', 1, 0, 1, 7) FROM links ON CONFLICT DO NOTHING"),
 	"DELETE FROM rollup_day WHERE link_id % 7 < 3",
+	"UPDATE rollup_account_hour SET browser = NULL, uniques = 3 WHERE extract(hour FROM hour) < 9",
+	"DELETE FROM rollup_account_day WHERE account_id = 1 AND day < current_date",
 	"UPDATE link_statistics SET visit_count = visit_count - 1, latency_m2 = 0 WHERE link_id > 0 AND link_id % 2 = 0",
 	"DELETE FROM link_statistics WHERE link_id = (SELECT max(id) FROM links)",
 	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
@@ -78,8 +82,13 @@ static const char aggregates_hash_sql[] =
 	"sum(uniques) FROM rollup_hour_entries GROUP BY 1, 2, 3, 4) h),"
 	"(SELECT string_agg(d::text, ';' ORDER BY d::text) FROM (SELECT link_id, day, dimension, value, sum(humans), sum(bots), "
 	"sum(uniques) FROM rollup_day_entries GROUP BY 1, 2, 3, 4) d),"
-	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour) t),"
-	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day) t)), 0)";
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT account_id, hour, dimension, value, sum(humans), "
+	"sum(bots), sum(uniques) FROM rollup_account_hour_entries GROUP BY 1, 2, 3, 4) t),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT account_id, day, humans, bots, uniques FROM rollup_account_day) t),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, hour, humans, bots, uniques FROM rollup_hour "
+	"WHERE entries > 0) t),"
+	"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM (SELECT link_id, day, humans, bots, uniques FROM rollup_day "
+	"WHERE entries > 0) t)), 0)";
 
 static int make_visits(void **state)
 {
@@ -131,7 +140,7 @@ static int64_t some_link(struct test_database *db)
 static int reset(void **state)
 {
 	run(*state,
-	    "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account, rollup_move;"
+	    "TRUNCATE link_statistics, rollup_delta, rollup_hour, rollup_day, rollup_account_hour, rollup_account_day;"
 	    "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
@@ -160,16 +169,16 @@ static void fills_empty_aggregates_from_the_log(void **state)
 		"SELECT count(*) FROM (SELECT link_id, day, count(*) FILTER (WHERE NOT is_bot), "
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log GROUP BY 1, 2 "
 		"EXCEPT SELECT link_id, day, humans, bots, uniques FROM rollup_day) x",
-		"SELECT count(*) FROM (SELECT -owner_id, day, count(*) FILTER (WHERE NOT is_bot), "
-		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log JOIN links ON id = link_id "
-		"WHERE owner_id > 0 GROUP BY 1, 2 EXCEPT SELECT link_id, day, humans, bots, uniques FROM rollup_day) x",
+		"SELECT count(*) FROM (SELECT owner_id, day, count(*) FILTER (WHERE NOT is_bot), "
+		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log "
+		"WHERE owner_id > 0 GROUP BY 1, 2 EXCEPT SELECT account_id, day, humans, bots, uniques FROM rollup_account_day) x",
+		"SELECT count(*) - 2 FROM (SELECT DISTINCT account_id FROM rollup_account_hour) x",
 		"SELECT count(*) FROM rollup_hour WHERE extract(minute FROM hour) <> 0",
 	};
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
 		assert_int_equal(test_database_ask(db, zeroes[i]), 0);
 	assert_int_equal(
-		test_database_ask(
-			db, "SELECT sum(humans + bots)::bigint FROM rollup_hour WHERE link_id > 0"),
+		test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM rollup_hour"),
 		VISITS);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
@@ -199,24 +208,6 @@ static void repairs_a_single_link(void **state)
 	assert_int_equal(rebuild(db, some_link(db), true), OK);
 	assert_int_equal(rebuild(db, some_link(db) + 1, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 4711, false), ERR_NOT_FOUND);
-}
-
-/* Today is being finished: the janitor has reached the tenth link. */
-#define HALF_FINISHED                                                                              \
-	"UPDATE rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links)"
-
-static void compares_only_days_with_roll_ups(void **state)
-{
-	struct test_database *db = *state;
-	run(db, HALF_FINISHED);
-	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT link_id) FROM rollup_day "
-	                                       "WHERE day = current_date AND link_id > 0"),
-	                 10);
-	run(db,
-	    "UPDATE rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
-	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
-	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = DEFAULT");
 }
 
 /* Hours that were deleted are not made again, but their days are compared. */
@@ -251,21 +242,6 @@ static void compares_the_sums_of_lists_that_were_cut(void **state)
 	assert_int_equal(rebuild(db, 0, false), OK);
 }
 
-/* A day finished meanwhile would be made from hours that are not repaired yet. */
-static void keeps_days_from_being_finished(void **state)
-{
-	struct test_database *db = *state;
-	struct pg_conn *other = test_database_connect(db, NULL);
-	const struct rebuild_options options = { .link_id = some_link(db) };
-	assert_int_equal(rebuild_run(other, &options), OK);
-	int64_t done = test_database_ask(db, "SELECT rollup_finish_day(current_date + 1, 90, 100)");
-	pg_conn_close(other);
-	assert_int_equal(done, 0);
-	test_database_await(db, "SELECT (rollup_finish_day(current_date + 1, 90, 100) > 0)::int", 1,
-	                    5000);
-	run(db, "UPDATE rollup_progress SET next_day = current_date + 1, next_link = DEFAULT");
-}
-
 struct counter {
 	struct test_database *db;
 	int64_t first_link;
@@ -292,13 +268,40 @@ static void *count_visits(void *arg)
 	return NULL;
 }
 
-static void is_exact_while_consumers_count(void **state)
+struct folder {
+	struct test_database *db;
+	_Atomic bool is_over;
+	int64_t folded;
+};
+
+/* As the janitor, in small steps. */
+static void *fold(void *arg)
+{
+	struct folder *folder = arg;
+	struct rollup_fold pass = { 0 };
+	struct pg_conn *conn = test_database_connect(folder->db, "waymark_janitor");
+	while (!atomic_load(&folder->is_over)) {
+		int64_t folded = 0;
+		assert_int_equal(pg_conn_begin(conn), OK);
+		assert_int_equal(rollup_fold_step(&pass, conn, INT64_MAX / 2, 20, &folded), OK);
+		assert_int_equal(pg_conn_commit(conn), OK);
+		folder->folded += folded;
+		if (pass.is_over)
+			pass = (struct rollup_fold){ 0 };
+	}
+	pg_conn_close(conn);
+	return NULL;
+}
+
+static void is_exact_while_consumers_count_and_the_janitor_folds(void **state)
 {
 	enum { COUNTERS = 2, ROUNDS = 4 };
 	struct test_database *db = *state;
 	struct counter counters[COUNTERS];
-	pthread_t threads[COUNTERS];
+	pthread_t threads[COUNTERS + 1];
+	struct folder folder = { .db = db };
 	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(pthread_create(&threads[COUNTERS], NULL, fold, &folder), 0);
 	for (int i = 0; i < COUNTERS; i++) {
 		counters[i] = (struct counter){ .db = db, .first_link = some_link(db) };
 		assert_int_equal(pthread_create(&threads[i], NULL, count_visits, &counters[i]), 0);
@@ -313,8 +316,11 @@ static void is_exact_while_consumers_count(void **state)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		counted += counters[i].counted;
 	}
-	print_message("%d rebuilds while %lld visits were counted\n", ROUNDS, (long long)counted);
-	assert_true(counted > ROUNDS);
+	atomic_store(&folder.is_over, true);
+	assert_int_equal(pthread_join(threads[COUNTERS], NULL), 0);
+	print_message("%d rebuilds while %lld visits were counted and %lld rows folded\n", ROUNDS,
+	              (long long)counted, (long long)folder.folded);
+	assert_true(counted > ROUNDS && folder.folded > ROUNDS);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	assert_int_equal(
 		test_database_ask(
@@ -402,10 +408,8 @@ static void does_not_restore_purged_links(void **state)
 	                                   "AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 	                 0);
 	assert_int_equal(
-		test_database_ask(
-			db,
-			"SELECT count(*) FROM rollup_hour "
-			"WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+		test_database_ask(db, "SELECT count(*) FROM rollup_hour "
+	                              "WHERE NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
 		0);
 	assert_int_equal(test_database_ask(
 				 db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"),
@@ -433,11 +437,9 @@ int main(void)
 		AFTER_RESET(fills_empty_aggregates_from_the_log),
 		AFTER_RESET(repairs_any_damage),
 		AFTER_RESET(repairs_a_single_link),
-		AFTER_RESET(compares_only_days_with_roll_ups),
 		AFTER_RESET(compares_only_hours_that_are_kept),
 		AFTER_RESET(compares_the_sums_of_lists_that_were_cut),
-		AFTER_RESET(keeps_days_from_being_finished),
-		AFTER_RESET(is_exact_while_consumers_count),
+		AFTER_RESET(is_exact_while_consumers_count_and_the_janitor_folds),
 		AFTER_RESET(refuses_a_second_rebuild_at_the_same_time),
 		AFTER_RESET(keeps_counts_of_deleted_late_visits),
 		AFTER_RESET(keeps_a_day_whose_partition_was_detached),

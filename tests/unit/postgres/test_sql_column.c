@@ -51,6 +51,12 @@ TEST_CASE(writes_texts_and_bytes)
 	sql_column_add_text(&c, "ab");
 	sql_column_add_text(&c, "");
 	assert_bytes(&c, HEADER("\0\0\0\x19", "\2") "\0\0\0\2ab\0\0\0\0", 30);
+	sql_column_init(&c, SQL_COLUMN_TEXT, 100);
+	sql_column_add_text(&c, NULL);
+	assert_bytes(&c,
+	             "\0\0\0\1\0\0\0\1\0\0\0\x19\0\0\0\1\0\0\0\1"
+	             "\xff\xff\xff\xff",
+	             24);
 	sql_column_init(&c, SQL_COLUMN_BYTES, 100);
 	sql_column_add_bytes(&c, "\0\1", 2);
 	assert_bytes(&c, HEADER("\0\0\0\x11", "\1") "\0\0\0\2\0\1", 26);

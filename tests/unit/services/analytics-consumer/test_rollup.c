@@ -5,6 +5,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/clicks/rollup_list.h"
 #include "services/analytics-consumer/storage/rollup.h"
 #include "tests/support/test.h"
 
@@ -29,8 +30,8 @@ static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_
 		    row->dimension == dimension && strcmp(row->value, value) == 0)
 			return row;
 	}
-	fail_msg("no row of link %lld with %s %s", (long long)link_id,
-	         rollup_dimension_name(dimension), value);
+	fail_msg("no row of link %lld with '%s' in list %d", (long long)link_id, value,
+	         (int)dimension);
 	return NULL;
 }
 
@@ -84,7 +85,7 @@ TEST_CASE(sums_values_per_hour)
 
 TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 {
-	enum { VISITS = ROLLUP_VALUES_MAX + 300 };
+	enum { VISITS = ROLLUP_LIST_VALUES_MAX + 300 };
 	struct visit *visits = mem_array(VISITS, sizeof(*visits));
 	for (int i = 0; i < VISITS; i++) {
 		visits[i] = visit_at(1, EVENING, "");
@@ -95,9 +96,9 @@ TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 	visits[VISITS - 1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(VISITS);
 	struct rollup_rows rows = rollup_sum(rollup, visits, VISITS);
-	assert_int_equal(rows.count, 1 + ROLLUP_VALUES_MAX + 1);
+	assert_int_equal(rows.count, 1 + ROLLUP_LIST_VALUES_MAX + 1);
 	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, "city-1200"), 99, 1, 0);
-	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, ROLLUP_OTHER), 201, 0, 0);
+	assert_counts(find(&rows, 1, EVENING, ROLLUP_CITY, ROLLUP_LIST_OTHER), 201, 0, 0);
 	rollup_free(rollup);
 	free(visits);
 }

@@ -197,7 +197,7 @@ TEST_CASE(a_hundred_thousand_values_are_exact)
 	assert_string_equal(items[1].value, "value 11999");
 	assert_int_equal(items[2].sums.humans, 2000);
 	assert_sums(rollup_values_of(values, "value 0"), 2, 0, 0);
-	assert_sums(rollup_values_of(values, ROLLUP_VALUES_OTHER), 0, 0, 0);
+	assert_sums(rollup_values_of(values, ROLLUP_LIST_OTHER), 0, 0, 0);
 	rollup_values_free(values);
 }
 
@@ -216,7 +216,7 @@ TEST_CASE(beyond_the_limit_the_rarest_values_are_counted_together)
 	for (size_t i = 0; i < count; i++)
 		sum += items[i].sums.humans;
 	assert_int_equal(sum, all + 2);
-	assert_string_equal(items[0].value, ROLLUP_VALUES_OTHER);
+	assert_string_equal(items[0].value, ROLLUP_LIST_OTHER);
 	assert_string_equal(items[1].value, "often");
 	assert_int_equal(items[1].sums.humans, 1000001);
 	free(items);
@@ -233,7 +233,7 @@ TEST_CASE(the_text_of_long_values_is_bounded)
 	}
 	assert_int_equal(rollup_values_finish(values), OK);
 	assert_int_equal(rollup_values_of(values, value).humans, 1);
-	assert_true(rollup_values_of(values, ROLLUP_VALUES_OTHER).humans > 0);
+	assert_true(rollup_values_of(values, ROLLUP_LIST_OTHER).humans > 0);
 	rollup_values_free(values);
 }
 

@@ -11,8 +11,7 @@
 #define QUARTER STATISTICS_RANGE_QUARTER_US
 #define NOW (20000 * DAY)
 
-static const struct statistics_reach all_finished = { .finished_us = INT64_MAX };
-static const struct statistics_reach none_finished = { 0 };
+static const struct statistics_reach everything = { 0 };
 
 struct expected {
 	enum statistics_source source;
@@ -40,21 +39,21 @@ static void expect(struct statistics_span span, enum statistics_unit unit,
 	expect(span, unit, reach, (const struct expected[]){ __VA_ARGS__ },                        \
 	       ARRAY_SIZE(((const struct expected[]){ __VA_ARGS__ })))
 
-TEST_CASE(whole_days_that_are_finished_need_nothing_else)
+TEST_CASE(whole_days_need_nothing_else)
 {
 	struct statistics_span span = { NOW, NOW + 3 * DAY };
-	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_DAYS, span.to_us });
-	EXPECT(span, STATISTICS_TOTALS, &all_finished, { STATISTICS_DAYS, span.to_us });
+	EXPECT(span, STATISTICS_VALUES, &everything, { STATISTICS_DAYS, span.to_us });
+	EXPECT(span, STATISTICS_TOTALS, &everything, { STATISTICS_DAYS, span.to_us });
 }
 
 TEST_CASE(a_range_consists_of_edges_hours_and_days)
 {
 	struct statistics_span span = { NOW + 5 * HOUR + 7, NOW + 3 * DAY + 2 * HOUR + 9 };
-	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_LOG, NOW + 6 * HOUR },
+	EXPECT(span, STATISTICS_VALUES, &everything, { STATISTICS_LOG, NOW + 6 * HOUR },
 	       { STATISTICS_HOURS, NOW + DAY }, { STATISTICS_DAYS, NOW + 3 * DAY },
 	       { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR }, { STATISTICS_LOG, span.to_us });
 	span.to_us += QUARTER;
-	EXPECT(span, STATISTICS_TOTALS, &all_finished, { STATISTICS_LOG, NOW + 5 * HOUR + QUARTER },
+	EXPECT(span, STATISTICS_TOTALS, &everything, { STATISTICS_LOG, NOW + 5 * HOUR + QUARTER },
 	       { STATISTICS_QUARTERS_OF_HOURS, NOW + 6 * HOUR }, { STATISTICS_HOURS, NOW + DAY },
 	       { STATISTICS_DAYS, NOW + 3 * DAY }, { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
 	       { STATISTICS_QUARTERS_OF_HOURS, NOW + 3 * DAY + 2 * HOUR + QUARTER },
@@ -64,33 +63,22 @@ TEST_CASE(a_range_consists_of_edges_hours_and_days)
 TEST_CASE(a_range_without_a_whole_bucket_comes_from_the_log_alone)
 {
 	struct statistics_span span = { NOW + 1, NOW + 2 * HOUR - 1 };
-	EXPECT(span, STATISTICS_VALUES, &all_finished, { STATISTICS_LOG, span.to_us });
+	EXPECT(span, STATISTICS_VALUES, &everything, { STATISTICS_LOG, span.to_us });
 	span = (struct statistics_span){ NOW + 1, NOW + QUARTER - 1 };
-	EXPECT(span, STATISTICS_TOTALS, &none_finished, { STATISTICS_LOG, span.to_us });
+	EXPECT(span, STATISTICS_TOTALS, &everything, { STATISTICS_LOG, span.to_us });
 }
 
-TEST_CASE(days_that_are_not_finished_consist_of_hours)
-{
-	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
-	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
-	EXPECT(span, STATISTICS_VALUES, &reach, { STATISTICS_HOURS, NOW + DAY },
-	       { STATISTICS_DAYS, NOW + 3 * DAY }, { STATISTICS_HOURS, span.to_us });
-	EXPECT(span, STATISTICS_VALUES, &none_finished, { STATISTICS_HOURS, span.to_us });
-}
-
-TEST_CASE(a_series_takes_quarters_of_days_and_of_hours_that_are_not_finished)
+TEST_CASE(a_series_takes_quarters_of_days)
 {
 	struct statistics_span span = { NOW + 5 * QUARTER, NOW + 4 * DAY + 2 * QUARTER + 1 };
-	struct statistics_reach reach = { .finished_us = NOW + 3 * DAY };
-	EXPECT(span, STATISTICS_SERIES, &reach, { STATISTICS_QUARTERS_OF_DAYS, NOW + 3 * DAY },
-	       { STATISTICS_QUARTERS_OF_HOURS, span.to_us - 1 }, { STATISTICS_LOG, span.to_us });
+	EXPECT(span, STATISTICS_SERIES, &everything,
+	       { STATISTICS_QUARTERS_OF_DAYS, span.to_us - 1 }, { STATISTICS_LOG, span.to_us });
 }
 
 TEST_CASE(where_hours_are_deleted_days_and_the_log_take_their_place)
 {
 	struct statistics_span span = { NOW + 5 * HOUR, NOW + 4 * DAY + 2 * HOUR };
-	struct statistics_reach reach = { .hours_since_us = NOW + 2 * DAY,
-		                          .finished_us = NOW + 9 * DAY };
+	struct statistics_reach reach = { .hours_since_us = NOW + 2 * DAY };
 	EXPECT(span, STATISTICS_VALUES, &reach, { STATISTICS_LOG, NOW + DAY },
 	       { STATISTICS_DAYS, NOW + 4 * DAY }, { STATISTICS_HOURS, span.to_us });
 	EXPECT(span, STATISTICS_TOTALS, &reach, { STATISTICS_QUARTERS_OF_DAYS, NOW + DAY },
@@ -117,9 +105,6 @@ static void assert_covers(struct statistics_span span, enum statistics_unit unit
 		                 0);
 		if (piece->source == STATISTICS_LOG)
 			assert_true(at_us - piece->span.from_us < 2 * DAY);
-		if (piece->source == STATISTICS_DAYS ||
-		    piece->source == STATISTICS_QUARTERS_OF_DAYS)
-			assert_true(at_us <= reach->finished_us);
 		if (piece->source == STATISTICS_HOURS ||
 		    piece->source == STATISTICS_QUARTERS_OF_HOURS)
 			assert_true(piece->span.from_us >= reach->hours_since_us);
@@ -133,8 +118,7 @@ TEST_CASE(every_moment_is_counted_exactly_once)
 	for (int i = 0; i < 100000; i++) {
 		struct statistics_span span = { NOW + random() % (4 * DAY), 0 };
 		span.to_us = span.from_us + 1 + random() % (i % 2 ? 4 * DAY : 2 * HOUR);
-		struct statistics_reach reach = { .finished_us = NOW + random() % 9 * DAY };
-		reach.hours_since_us = reach.finished_us - random() % 9 * DAY;
+		struct statistics_reach reach = { .hours_since_us = NOW + random() % 9 * DAY };
 		for (enum statistics_unit unit = STATISTICS_VALUES; unit <= STATISTICS_SERIES;
 		     unit++)
 			assert_covers(span, unit, &reach);

@@ -49,7 +49,7 @@ function Tile({ label, count, before }: { label: string; count: number; before: 
 }
 
 /** The counts of the range and, if they are compared, how they changed. What they are compared with stands below. */
-function Tiles({ source, totals, bots }: { source: Source; totals: Totals; bots: Bots }) {
+function Tiles({ totals, bots }: { totals: Totals; bots: Bots }) {
   const { compared } = totals; // null: not kept
   const range = `${formatSpan(totals.from, totals.to)} (${currentZone()})`;
   return (
@@ -60,7 +60,7 @@ function Tiles({ source, totals, bots }: { source: Source; totals: Totals; bots:
         {bots !== "only" && <Tile label={t("bots")} count={totals.bots} before={compared?.bots} />}
       </dl>
       <p class="hint">
-        {bots !== "only" && t("unique.hint")} {!source.name.startsWith("link-") && t("totals.hint")}{" "}
+        {bots !== "only" && t("unique.hint")}{" "}
         <a href="/docs/privacy.md" target="_blank" rel="noreferrer">
           {t("privacy")}
         </a>
@@ -182,7 +182,7 @@ export function Statistics({ source }: { source: Source }) {
       <section class="card" aria-label={t("chart.label")}>
         {data ? (
           <>
-            <Tiles source={source} totals={data.totals} bots={bots} />
+            <Tiles totals={data.totals} bots={bots} />
             <Chart interval={data.series.interval} points={data.series.points} to={data.series.to} previous={data.series.compared?.points} bots={bots} />
             <SeriesTable series={data.series} bots={bots} name={fileName("visits", [source.name, ...conditions(filters, bots)].join("-"), range)} />
           </>

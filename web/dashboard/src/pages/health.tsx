@@ -3,7 +3,7 @@ import { api, type ApiError, asApiError, type Schemas, unwrap } from "../api/cli
 import { useQuery } from "../api/use_query";
 import { ErrorBox, Skeleton } from "../components/feedback";
 import { currentLocale, type Key, t, tn } from "../i18n";
-import { formatClock, formatCount, formatDate, formatRelative, formatTime } from "../lib/format";
+import { formatClock, formatCount, formatRelative, formatTime } from "../lib/format";
 
 const POLL_MS = 5_000;
 /** Counts of the server stop here. */
@@ -132,7 +132,6 @@ function Backlogs({ health: { services, counting, outbox, rollups, purge, schema
       </Facts>
       <Facts title={t("health.rollups")}>
         <Fact name={t("health.deltas")} value={upTo(rollups.deltas)} note={rollups.oldest_hour ? t("health.since", { time: formatTime(rollups.oldest_hour) }) : undefined} />
-        <Fact name={t("health.next_day")} value={rollups.next_day ? formatDate(`${rollups.next_day}T12:00:00Z`) : "–"} />
       </Facts>
       <Facts title={t("health.purge")}>
         <Fact name={t("health.overdue")} value={upTo(purge.overdue_expiries)} />

@@ -1,0 +1,199 @@
+#include "services/janitor/retention/rollup_fold.h"
+
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/strbuf.h"
+#include "lib/clicks/rollup_table.h"
+
+/* Deltas that a step looks at; most of them may have to wait. */
+#define PAGE "2000"
+#define TEXT_OF(number) TEXT_OF_VALUE(number)
+#define TEXT_OF_VALUE(number) #number
+/* Of a tid in an array literal: "(4294967295,65535)", */
+#define TID_BYTES_MAX 24
+
+#define FROM_POSITION                                                                                      \
+	" FROM rollup_delta WHERE (owner_id, hour, link_id) >= ($1::bigint, $2::timestamptz, $3::bigint) " \
+	"ORDER BY owner_id, hour, link_id"
+/* Deltas that are due, with the numbers of entries of their rows. */
+static const char find_sql[] =
+	"SELECT d.*, "
+	"(SELECT entries FROM rollup_hour AS t WHERE t.link_id = d.link_id AND t.hour = d.hour), "
+	"(SELECT entries FROM rollup_day AS t WHERE t.link_id = d.link_id "
+	"AND t.day = (d.hour AT TIME ZONE 'UTC')::date), "
+	"(SELECT entries FROM rollup_account_hour AS t WHERE t.account_id = d.owner_id AND t.hour = d.hour), "
+	"(SELECT entries FROM rollup_account_day AS t WHERE t.account_id = d.owner_id "
+	"AND t.day = (d.hour AT TIME ZONE 'UTC')::date) "
+	"FROM (SELECT *, count(*) OVER (PARTITION BY owner_id, hour, link_id) AS n FROM "
+	"(SELECT owner_id, hour, link_id, ctid, entries" FROM_POSITION " LIMIT " PAGE
+	") AS page) AS d "
+	"WHERE n >= " TEXT_OF(
+		ROLLUP_FOLD_DELTAS_MIN) " OR hour + interval '1 hour' <= $4::timestamptz "
+					"ORDER BY owner_id, hour, link_id LIMIT $5::bigint";
+enum {
+	OWNER,
+	HOUR,
+	LINK,
+	TID,
+	ENTRIES,
+	COUNT,
+	OF_LINK_HOUR,
+	OF_LINK_DAY,
+	OF_ACCOUNT_HOUR,
+	OF_ACCOUNT_DAY
+};
+
+static const char find_next_page_sql[] =
+	"SELECT owner_id, hour, link_id" FROM_POSITION " OFFSET " PAGE " LIMIT 1";
+
+static const char take_sql[] =
+	"DELETE FROM rollup_delta AS d WHERE ctid = ANY (ARRAY("
+	"SELECT ctid FROM rollup_delta WHERE ctid = ANY ($1::tid[]) FOR UPDATE SKIP LOCKED)) "
+	"RETURNING link_id, CASE WHEN EXISTS (SELECT FROM users WHERE id = d.owner_id AND deleted_at IS NULL) "
+	"THEN owner_id ELSE 0 END, hour, "
+	"hour >= (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress), " ROLLUP_TABLE_COLUMNS;
+enum { TAKEN_LINK, TAKEN_ACCOUNT, TAKEN_HOUR, TAKEN_HOUR_IS_KEPT, TAKEN_LISTS };
+
+static void add_position(struct pg_params *params, const struct rollup_fold *fold)
+{
+	pg_params_int(params, fold->owner_id);
+	pg_params_time(params, fold->hour_us);
+	pg_params_int(params, fold->link_id);
+}
+
+static void move_to(struct rollup_fold *fold, const struct pg_result *rows, size_t row)
+{
+	fold->owner_id = pg_result_int(rows, row, OWNER);
+	fold->hour_us = pg_result_time(rows, row, HOUR);
+	fold->link_id = pg_result_int(rows, row, LINK);
+}
+
+/* How many of the due deltas are taken: the last one may exceed the bound. */
+static size_t choose(const struct pg_result *due, int64_t deltas_max)
+{
+	int64_t entries = 0;
+	size_t count = 0;
+	for (; count < pg_result_count(due) && (int64_t)count < deltas_max &&
+	       entries < ROLLUP_FOLD_ENTRIES_MAX;
+	     count++) {
+		bool is_first = count == 0;
+		bool is_other_hour =
+			is_first ||
+			pg_result_int(due, count, OWNER) != pg_result_int(due, count - 1, OWNER) ||
+			pg_result_time(due, count, HOUR) != pg_result_time(due, count - 1, HOUR);
+		bool is_other_link = is_other_hour || pg_result_int(due, count, LINK) !=
+		                                              pg_result_int(due, count - 1, LINK);
+		entries += pg_result_int(due, count, ENTRIES);
+		if (is_other_link)
+			entries += pg_result_int(due, count, OF_LINK_HOUR) +
+			           pg_result_int(due, count, OF_LINK_DAY);
+		if (is_other_hour)
+			entries += pg_result_int(due, count, OF_ACCOUNT_HOUR) +
+			           pg_result_int(due, count, OF_ACCOUNT_DAY);
+	}
+	return count;
+}
+
+static enum err take(struct pg_conn *conn, const struct pg_result *due, size_t count,
+                     struct pg_result **taken)
+{
+	struct strbuf tids;
+	struct pg_params params = { 0 };
+	strbuf_init(&tids, 2 + count * TID_BYTES_MAX);
+	for (size_t i = 0; i < count; i++)
+		strbuf_add_format(&tids, "%c\"%s\"", i == 0 ? '{' : ',',
+		                  pg_result_text(due, i, TID));
+	strbuf_add_char(&tids, '}');
+	pg_params_text(&params, tids.data);
+	enum err err = strbuf_status(&tids);
+	if (err == OK)
+		err = pg_conn_query(conn, take_sql, &params, taken);
+	strbuf_clear(&tids);
+	return err;
+}
+
+/* Where a delta counts. id 0: nowhere. */
+static struct rollup_table_change change_of(const struct pg_result *taken, size_t row,
+                                            enum rollup_table table)
+{
+	bool is_day = table == ROLLUP_TABLE_LINK_DAYS || table == ROLLUP_TABLE_ACCOUNT_DAYS;
+	bool is_link = table == ROLLUP_TABLE_LINK_HOURS || table == ROLLUP_TABLE_LINK_DAYS;
+	int64_t hour_us = pg_result_time(taken, row, TAKEN_HOUR);
+	struct rollup_table_change change = {
+		.id = is_day || pg_result_bool(taken, row, TAKEN_HOUR_IS_KEPT)
+		              ? pg_result_int(taken, row, is_link ? TAKEN_LINK : TAKEN_ACCOUNT)
+		              : 0,
+		.start_us = is_day ? hour_us - hour_us % CLOCK_US_PER_DAY : hour_us,
+	};
+	for (int list = 0; list < ROLLUP_TABLE_LISTS; list++)
+		change.lists[list] = pg_result_text(taken, row, TAKEN_LISTS + list);
+	return change;
+}
+
+static enum err add(struct rollup_fold *fold, struct pg_conn *conn, const struct pg_result *taken)
+{
+	struct rollup_table_change *changes = mem_array(pg_result_count(taken), sizeof(*changes));
+	enum err err = OK;
+	for (enum rollup_table table = 0; err == OK && table < ROLLUP_TABLES; table++) {
+		size_t count = 0;
+		for (size_t row = 0; row < pg_result_count(taken); row++) {
+			changes[count] = change_of(taken, row, table);
+			count += changes[count].id != 0;
+		}
+		err = rollup_table_add(conn, table, changes, count, &fold->rows_written,
+		                       &fold->entries_written);
+	}
+	free(changes);
+	return err;
+}
+
+/* A link whose deltas are on both sides of the end of a page is looked at again as a whole. */
+static enum err find_next_page(struct rollup_fold *fold, struct pg_conn *conn,
+                               const struct pg_params *position)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query_once(conn, find_next_page_sql, position, &rows);
+	if (err == OK && pg_result_count(rows) > 0)
+		move_to(fold, rows, 0);
+	else
+		fold->is_over = err == OK;
+	pg_result_free(rows);
+	return err;
+}
+
+enum err rollup_fold_step(struct rollup_fold *fold, struct pg_conn *conn, int64_t now_us,
+                          int64_t deltas_max, int64_t *folded)
+{
+	struct rollup_fold next = *fold;
+	struct pg_params position = { 0 };
+	struct pg_params params = { 0 };
+	struct pg_result *due = NULL;
+	struct pg_result *taken = NULL;
+	add_position(&position, fold);
+	add_position(&params, fold);
+	pg_params_time(&params, now_us);
+	pg_params_int(&params, deltas_max + 1);
+	enum err err = pg_conn_query_once(conn, find_sql, &params, &due);
+	size_t count = err == OK ? choose(due, deltas_max) : 0;
+	if (err == OK && count < pg_result_count(due))
+		move_to(&next, due, count);
+	else if (err == OK)
+		err = find_next_page(&next, conn, &position);
+	if (err == OK && count > 0)
+		err = take(conn, due, count, &taken);
+	if (err == OK && pg_result_count(taken) > 0)
+		err = add(&next, conn, taken);
+	if (err == OK) {
+		*folded = (int64_t)pg_result_count(taken);
+		next.deltas += *folded;
+		/* All deltas of a page are of one link and locked by a purge. */
+		next.is_over |= *folded == 0 && next.owner_id == fold->owner_id &&
+		                next.hour_us == fold->hour_us && next.link_id == fold->link_id;
+		*fold = next;
+	}
+	pg_result_free(due);
+	pg_result_free(taken);
+	return err;
+}
