@@ -109,25 +109,6 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
 	return link_row_query(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
 }
 
-enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url,
-                                const char *slug, struct link *out)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
-	pg_params_text(&params, original_url);
-	pg_params_text(&params, slug);
-	/* Forces the index on destinations. The order alone would scan all links of the owner. */
-	return link_row_query(
-		conn,
-		"WITH same AS MATERIALIZED (SELECT * FROM links WHERE owner_id = $1 AND state = 'ACTIVE' "
-		"AND hashtextextended(original_url, 0) = hashtextextended($2, 0) AND original_url = $2 "
-		"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
-		"AND (starts_at IS NULL OR starts_at <= clock_timestamp()) "
-		"AND ($3::text IS NULL OR slug = $3)) "
-		"SELECT " LINK_ROW_COLUMNS " FROM same ORDER BY created_at DESC, id DESC LIMIT 1",
-		&params, out);
-}
-
 static enum err update(struct pg_conn *conn, const struct link *link, struct link *out)
 {
 	char tags[LINK_ROW_TAGS_SIZE];

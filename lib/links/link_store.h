@@ -64,13 +64,6 @@ enum err link_store_update(struct pg_conn *conn, struct link *link,
                            enum link_change change) MUST_CHECK;
 
 /*
- * Finds the owner's newest link to a destination (in normal form) that is ACTIVE now. slug NULL =
- * any slug. A SCHEDULED link is not. ERR_NOT_FOUND: none.
- */
-enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url,
-                                const char *slug, struct link *out) MUST_CHECK;
-
-/*
  * Purges a link from link_store_lock at once, whatever its state; otherwise as
  * link_store_purge_batch. *link is DELETED then, at the version of its last event. ERR_CONFLICT:
  * the link is at another version, so it was not locked.

@@ -18,7 +18,7 @@
 /* {id, name, scopes, hint, expires_at, last_used_at, created_at}. The caller owns the result. */
 static struct json *key_json(const struct api_key *key)
 {
-	char hint[API_KEY_HINT_SIZE + sizeof(ELLIPSIS)];
+	char hint[API_KEY_HINT_LENGTH + sizeof(ELLIPSIS)];
 	struct json *scopes = json_new_array();
 	for (unsigned i = 0; i < SCOPE_COUNT; i++)
 		if (key->scopes & (1U << i))
@@ -52,7 +52,7 @@ static enum err audit_creation(const struct request *r, struct pg_conn *conn,
 struct creation {
 	const struct request *request;
 	struct api_key wanted, created;
-	struct api_key_secret secret;
+	struct secret secret;
 };
 
 /* Locks the account, so that two concurrent requests cannot exceed the limit of keys. */
@@ -87,7 +87,7 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
 	creation.wanted.user_id = r->user_id;
-	api_key_generate(&creation.secret);
+	secret_generate(SECRET_API_KEY, &creation.secret);
 	err = pg_transaction_run(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
 		return response_conflict(
@@ -120,12 +120,7 @@ enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
 	for (size_t i = 0; i < count; i++)
 		json_append(array, key_json(&keys[i]));
 	free(keys);
-	struct json *response = json_new_object();
-	json_set(response, "keys", array);
-	if (err == OK)
-		return response_json(r, 200, response);
-	json_free(response);
-	return response_failure(r, err);
+	return response_list(r, err, "keys", array);
 }
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
@@ -142,7 +137,5 @@ enum http_progress key_handlers_delete(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	enum err err = pg_transaction_run(r->api->pg, delete_on, r);
-	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
-	return err == OK ? response_no_content(r) : response_failure(r, err);
+	return response_deleted(r, err);
 }

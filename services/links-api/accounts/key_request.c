@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "lib/base/timestamp.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/identity/scope.h"
 
@@ -47,23 +46,6 @@ static void read_scopes(const struct json *object, struct api_key *out,
 			read_scope(json_at(scopes, i), i, out, wrong);
 }
 
-static void read_expires_at(const struct json *object, int64_t now_us, struct api_key *out,
-                            struct http_problem_fields *wrong)
-{
-	const struct json *value = json_get(object, "expires_at");
-	const char *text = NULL;
-	if (value && json_type(value) != JSON_NULL)
-		text = member_text(value, "/expires_at", wrong);
-	if (!text)
-		return;
-	if (timestamp_parse(text, &out->expires_at_us) != OK)
-		http_problem_add_field(
-			wrong, "/expires_at", "time",
-			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
-	else if (out->expires_at_us <= now_us)
-		http_problem_add_field(wrong, "/expires_at", "past", "must be in the future");
-}
-
 enum err key_request_read(const struct json *object, int64_t now_us, struct api_key *out,
                           struct http_problem_fields *wrong)
 {
@@ -72,7 +54,7 @@ enum err key_request_read(const struct json *object, int64_t now_us, struct api_
 	member_reject_unknown(object, names, 3, wrong);
 	read_name(object, &read, wrong);
 	read_scopes(object, &read, wrong);
-	read_expires_at(object, now_us, &read, wrong);
+	member_future_time_of(object, "expires_at", now_us, &read.expires_at_us, wrong);
 	if (wrong->count > 0)
 		return ERR_INVALID;
 	*out = read;

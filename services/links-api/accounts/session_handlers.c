@@ -15,7 +15,7 @@
 struct start {
 	struct request *request;
 	const struct user *user;
-	struct session_secret secret;
+	struct secret secret;
 	struct session session;
 };
 
@@ -44,7 +44,7 @@ enum err session_handlers_start(struct request *r, const struct user *user)
 	if (agent)
 		utf8_copy_clean(agent, strnlen(agent, SESSION_USER_AGENT_BYTES_MAX),
 		                s.session.user_agent, sizeof(s.session.user_agent));
-	session_cookie_generate(&s.secret);
+	secret_generate(SECRET_SESSION, &s.secret);
 	enum err err = pg_transaction_run(r->api->pg, start_on, &s);
 	if (err == OK)
 		err = session_cookie_set(r, &s.secret);
@@ -89,12 +89,7 @@ enum http_progress session_handlers_list(void *ctx, struct http_exchange *x)
 	for (size_t i = 0; i < count; i++)
 		json_append(array, session_json(r, &sessions[i]));
 	free(sessions);
-	struct json *response = json_new_object();
-	json_set(response, "sessions", array);
-	if (err == OK)
-		return response_json(r, 200, response);
-	json_free(response);
-	return response_failure(r, err);
+	return response_list(r, err, "sessions", array);
 }
 
 struct end {
@@ -115,13 +110,9 @@ static enum http_progress end_session(struct request *r, int64_t id)
 {
 	struct end end = { r, id };
 	enum err err = pg_transaction_run(r->api->pg, end_on, &end);
-	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
-	if (err != OK)
-		return response_failure(r, err);
-	if (id == r->session_id)
+	if (err == OK && id == r->session_id)
 		session_cookie_clear(r);
-	return response_no_content(r);
+	return response_deleted(r, err);
 }
 
 enum http_progress session_handlers_delete(void *ctx, struct http_exchange *x)

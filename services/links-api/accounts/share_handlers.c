@@ -17,7 +17,7 @@
 #include "services/links-api/identity/user_store.h"
 
 #define PAGE "/app/shared#"
-#define URL_SIZE (sizeof(PAGE) + SHARE_TOKEN_SIZE)
+#define URL_SIZE (sizeof(PAGE) + SECRET_SIZE)
 
 /* --- create --- */
 
@@ -26,7 +26,7 @@ struct creation {
 	struct share wanted, created;
 	char password[PASSWORD_SIZE]; /* "" = none */
 	char password_hash[PASSWORD_HASH_SIZE];
-	struct share_token token;
+	struct secret token;
 	bool has_no_link; /* unknown, deleted, or owned by another user */
 };
 
@@ -48,7 +48,7 @@ static struct creation *creation_new(struct request *r)
 	enum err err = share_request_read(body, request_now_us(r), &c->wanted, c->password, &wrong);
 	json_free(body);
 	c->wanted.owner_id = r->user_id;
-	share_token_generate(&c->token);
+	secret_generate(SECRET_SHARE, &c->token);
 	if (err == OK)
 		return c;
 	response_invalid_fields(r, &wrong);
@@ -180,12 +180,7 @@ enum http_progress share_handlers_list(void *ctx, struct http_exchange *x)
 	for (size_t i = 0; i < count; i++)
 		json_append(array, share_json_new(&shares[i], r->api->base));
 	free(shares);
-	struct json *response = json_new_object();
-	json_set(response, "shares", array);
-	if (err == OK)
-		return response_json(r, 200, response);
-	json_free(response);
-	return response_failure(r, err);
+	return response_list(r, err, "shares", array);
 }
 
 /* --- revoke --- */
@@ -211,7 +206,5 @@ enum http_progress share_handlers_delete(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	enum err err = pg_transaction_run(r->api->pg, delete_on, r);
-	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
-	return err == OK ? response_no_content(r) : response_failure(r, err);
+	return response_deleted(r, err);
 }

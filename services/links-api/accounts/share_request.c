@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/timestamp.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/http/member.h"
 
@@ -44,21 +43,6 @@ static void read_title(const struct json *object, struct share *out,
 		snprintf(out->title, sizeof(out->title), "%s", title);
 }
 
-static void read_expires_at(const struct json *object, int64_t now_us, struct share *out,
-                            struct http_problem_fields *wrong)
-{
-	const struct json *value = member_or_null(object, "expires_at");
-	const char *text = value ? member_text(value, "/expires_at", wrong) : NULL;
-	if (!text)
-		return;
-	if (timestamp_parse(text, &out->expires_at_us) != OK)
-		http_problem_add_field(
-			wrong, "/expires_at", "time",
-			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
-	else if (out->expires_at_us <= now_us)
-		http_problem_add_field(wrong, "/expires_at", "past", "must be in the future");
-}
-
 enum err share_request_read(const struct json *object, int64_t now_us, struct share *out,
                             char password[static PASSWORD_SIZE], struct http_problem_fields *wrong)
 {
@@ -67,7 +51,7 @@ enum err share_request_read(const struct json *object, int64_t now_us, struct sh
 	member_reject_unknown(object, names, 5, wrong);
 	read_subject(object, &read, wrong);
 	read_title(object, &read, wrong);
-	read_expires_at(object, now_us, &read, wrong);
+	member_future_time_of(object, "expires_at", now_us, &read.expires_at_us, wrong);
 	password[0] = '\0';
 	if (member_or_null(object, "password"))
 		credentials_read_new_password(object, "password", password, wrong);
@@ -86,7 +70,7 @@ enum err share_request_read_access(const struct json *object,
 	member_reject_unknown(object, names, 2, wrong);
 	const char *token = member_text_of(object, "token", true, wrong);
 	if (token)
-		share_token_hash(token, token_hash);
+		secret_hash(token, token_hash);
 	const struct json *value = member_or_null(object, "password");
 	const char *given = value ? member_text(value, "/password", wrong) : NULL;
 	snprintf(password, PASSWORD_SIZE, "%s", given ? given : "");

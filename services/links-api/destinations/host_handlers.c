@@ -32,12 +32,7 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 	if (err == OK)
 		err = blocked_host_store_list(conn, append_host, hosts);
 	pg_pool_release(r->api->pg, conn);
-	struct json *response = json_new_object();
-	json_set(response, "hosts", hosts);
-	if (err == OK)
-		return response_json(r, 200, response);
-	json_free(response);
-	return response_failure(r, err);
+	return response_list(r, err, "hosts", hosts);
 }
 
 struct host_change {
@@ -122,7 +117,5 @@ enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct blocked_host host = { .id = request_path_id(r) };
 	enum err err = change(r, delete_on, &host);
-	if (err == ERR_NOT_FOUND)
-		return response_not_found(r);
-	return err == OK ? response_no_content(r) : response_failure(r, err);
+	return response_deleted(r, err);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
 
 #define ESCAPED_BYTES_MAX 4
@@ -69,6 +70,25 @@ const char *member_text_of(const struct json *object, const char *name, bool req
 	if (required)
 		http_problem_add_field(wrong, pointer, "required", "is required");
 	return NULL;
+}
+
+void member_future_time_of(const struct json *object, const char *name, int64_t now_us,
+                           int64_t *time_us, struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	member_pointer(name, pointer);
+	const struct json *value = json_get(object, name);
+	const char *text = NULL;
+	if (value && json_type(value) != JSON_NULL)
+		text = member_text(value, pointer, wrong);
+	if (!text)
+		return;
+	if (timestamp_parse(text, time_us) != OK)
+		http_problem_add_field(
+			wrong, pointer, "time",
+			"must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
+	else if (*time_us <= now_us)
+		http_problem_add_field(wrong, pointer, "past", "must be in the future");
 }
 
 /* allowed: control characters that are. */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
@@ -28,6 +29,13 @@ const char *member_text(const struct json *value, const char *pointer,
  */
 const char *member_text_of(const struct json *object, const char *name, bool required,
                            struct http_problem_fields *wrong);
+
+/*
+ * Reads an optional RFC 3339 time after now_us. Leaves *time_us unchanged if the member is missing or
+ * null.
+ */
+void member_future_time_of(const struct json *object, const char *name, int64_t now_us,
+                           int64_t *time_us, struct http_problem_fields *wrong);
 
 /* True if text has min to max characters and no control character; otherwise reports it. */
 bool member_is_line(const char *text, size_t min, size_t max, const char *pointer,

@@ -64,6 +64,24 @@ enum http_progress response_no_content(struct request *r)
 	return HTTP_COMPLETE;
 }
 
+enum http_progress response_deleted(struct request *r, enum err err)
+{
+	if (err == ERR_NOT_FOUND)
+		return response_not_found(r);
+	return err == OK ? response_no_content(r) : response_failure(r, err);
+}
+
+enum http_progress response_list(struct request *r, enum err err, const char *name,
+                                 struct json *array)
+{
+	struct json *response = json_new_object();
+	json_set(response, name, array);
+	if (err == OK)
+		return response_json(r, 200, response);
+	json_free(response);
+	return response_failure(r, err);
+}
+
 enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
                                     const char *detail)
 {

@@ -16,6 +16,13 @@
 enum http_progress response_json(struct request *r, unsigned status, struct json *body);
 
 /* 204 No Content. */
+/* 204; 404 for ERR_NOT_FOUND, or what response_failure says. */
+enum http_progress response_deleted(struct request *r, enum err err);
+
+/* 200 {name: array}, or what response_failure says. Takes array. */
+enum http_progress response_list(struct request *r, enum err err, const char *name,
+                                 struct json *array);
+
 enum http_progress response_no_content(struct request *r);
 
 /* True if Accept allows application/json. If false, the response is already complete (406). */

@@ -65,9 +65,9 @@ enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGES
 }
 
 enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted,
-                              const struct api_key_secret *secret, struct api_key *out)
+                              const struct secret *secret, struct api_key *out)
 {
-	char scopes[SCOPE_LIST_SIZE];
+	char scopes[SCOPE_LIST_SIZE], hint[API_KEY_HINT_LENGTH + 1];
 	int64_t count = 0;
 	struct pg_params owner = { 0 };
 	pg_params_int(&owner, wanted->user_id);
@@ -79,10 +79,11 @@ enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted
 		return ERR_INVALID;
 	struct pg_params params = { 0 };
 	scope_join(wanted->scopes, scopes);
+	snprintf(hint, sizeof(hint), "%.*s", API_KEY_HINT_LENGTH, secret->text);
 	pg_params_int(&params, wanted->user_id);
 	pg_params_text(&params, wanted->name);
 	pg_params_text(&params, scopes);
-	pg_params_text(&params, secret->hint);
+	pg_params_text(&params, hint);
 	pg_params_bytes(&params, secret->hash, DIGEST_SIZE);
 	pg_params_time_or_null(&params, wanted->expires_at_us);
 	return query_one(

@@ -9,18 +9,20 @@
 
 #include "lib/base/err.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/identity/api_key.h"
+#include "services/links-api/identity/secret.h"
 
 #define API_KEY_STORE_KEYS_MAX 100 /* per user */
 #define API_KEY_NAME_CHARS_MAX 100
 #define API_KEY_NAME_SIZE (API_KEY_NAME_CHARS_MAX * 4 + 1)
+#define API_KEY_HINT_LENGTH 7
 
 struct api_key {
 	int64_t id;
 	int64_t user_id;
 	unsigned scopes; /* SCOPE_… */
 	char name[API_KEY_NAME_SIZE];
-	char hint[API_KEY_HINT_SIZE];
+	/* The first characters of the secret. */
+	char hint[API_KEY_HINT_LENGTH + 1];
 	int64_t expires_at_us;   /* 0 = never */
 	int64_t last_used_at_us; /* to the minute; 0 = never */
 	int64_t created_at_us;
@@ -38,7 +40,7 @@ enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGES
  * and expires_at_us of wanted. ERR_INVALID: the account already has API_KEY_STORE_KEYS_MAX keys.
  */
 enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted,
-                              const struct api_key_secret *secret, struct api_key *out) MUST_CHECK;
+                              const struct secret *secret, struct api_key *out) MUST_CHECK;
 
 /* Newest first. keys has room for API_KEY_STORE_KEYS_MAX. */
 enum err api_key_store_list(struct pg_conn *conn, int64_t user_id, struct api_key *keys,

@@ -34,7 +34,10 @@ static const char *bearer_token(const char *header)
 static enum request_auth read_key(struct request *r, const char *text)
 {
 	r->credentials.kind = REQUEST_API_KEY;
-	return api_key_hash(text, r->credentials.hash) ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
+	if (!secret_is_well_formed(text, SECRET_API_KEY))
+		return REQUEST_AUTH_INVALID;
+	secret_hash(text, r->credentials.hash);
+	return REQUEST_AUTH_VALID;
 }
 
 static enum request_auth read_token(struct request *r, const char *text)
@@ -102,7 +105,8 @@ enum request_auth authentication_read(struct request *r)
 		return read_share_token(r);
 	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
 	if (text)
-		return api_key_has_prefix(text) ? read_key(r, text) : read_token(r, text);
+		return secret_has_prefix(text, SECRET_API_KEY) ? read_key(r, text)
+		                                               : read_token(r, text);
 	text = http_exchange_joined_header(r->exchange, "X-Api-Key");
 	return text ? read_key(r, text) : read_session(r);
 }

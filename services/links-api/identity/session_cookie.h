@@ -1,5 +1,5 @@
 /*
- * The cookie of a session: "wms_" and 256 random bits. Scripts cannot read it, and browsers do not
+ * The cookie of a session, a secret (secret.h). Scripts cannot read it, and browsers do not
  * send it with requests of other sites.
  *
  *   https   __Host-waymark=wms_…; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure
@@ -13,26 +13,15 @@
 
 #include <stdint.h>
 
-#include "lib/base/digest.h"
 #include "lib/base/err.h"
 #include "services/links-api/http/request.h"
-
-#define SESSION_COOKIE_PREFIX "wms_"
-#define SESSION_COOKIE_RANDOM_LENGTH 43 /* drawn from 62 characters: 256 bits */
-#define SESSION_COOKIE_SECRET_SIZE (sizeof(SESSION_COOKIE_PREFIX) + SESSION_COOKIE_RANDOM_LENGTH)
-
-struct session_secret {
-	char text[SESSION_COOKIE_SECRET_SIZE];
-	uint8_t hash[DIGEST_SIZE]; /* SHA-256 of text */
-};
-
-void session_cookie_generate(struct session_secret *out);
+#include "services/links-api/identity/secret.h"
 
 /* ERR_NOT_FOUND: the request has no such cookie. ERR_INVALID: it is malformed, or sent twice. */
 enum err session_cookie_read(const struct request *r, uint8_t hash[static DIGEST_SIZE]) MUST_CHECK;
 
 /* ERR_LIMIT: the response has no room for the header. */
-enum err session_cookie_set(struct request *r, const struct session_secret *secret) MUST_CHECK;
+enum err session_cookie_set(struct request *r, const struct secret *secret) MUST_CHECK;
 
 /* Makes the browser forget the cookie. Best effort. */
 void session_cookie_clear(struct request *r);

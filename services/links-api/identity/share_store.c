@@ -51,8 +51,8 @@ static enum err query_by_id(struct pg_conn *conn, const char *sql, int64_t id, s
 	return query_one(conn, sql, &params, out, password_hash);
 }
 
-static enum err insert(struct pg_conn *conn, const struct share *wanted,
-                       const struct share_token *token, const char *password_hash, int64_t *id)
+static enum err insert(struct pg_conn *conn, const struct share *wanted, const struct secret *token,
+                       const char *password_hash, int64_t *id)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, wanted->owner_id);
@@ -74,7 +74,7 @@ static enum err insert(struct pg_conn *conn, const struct share *wanted,
 }
 
 enum err share_store_create(struct pg_conn *conn, const struct share *wanted,
-                            const struct share_token *token, const char *password_hash,
+                            const struct secret *token, const char *password_hash,
                             struct share *out)
 {
 	int64_t count = 0, id = 0;

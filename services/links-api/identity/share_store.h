@@ -13,7 +13,7 @@
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/identity/password.h"
-#include "services/links-api/identity/share_token.h"
+#include "services/links-api/identity/secret.h"
 
 #define SHARE_STORE_SHARES_MAX 100 /* per account */
 #define SHARE_TITLE_CHARS_MAX 200
@@ -41,7 +41,7 @@ struct share {
  * ERR_INVALID: the account already has SHARE_STORE_SHARES_MAX shares.
  */
 enum err share_store_create(struct pg_conn *conn, const struct share *wanted,
-                            const struct share_token *token, const char *password_hash,
+                            const struct secret *token, const char *password_hash,
                             struct share *out) MUST_CHECK;
 
 /* Newest first, also those that are not active. shares has room for SHARE_STORE_SHARES_MAX. */

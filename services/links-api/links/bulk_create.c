@@ -8,62 +8,38 @@
 
 /* --- items with the same slug or URL --- */
 
-static int compare_positions(const struct bulk_write_item *a, const struct bulk_write_item *b)
+static bool is_creation(const struct bulk_write_item *item)
 {
-	return (a > b) - (a < b);
+	return item->outcome != BULK_INVALID && !item->is_claim;
 }
 
-static int compare_urls(const void *a, const void *b)
+static struct bulk_write_item *first_with_url(struct bulk_write *bulk, const char *url)
 {
-	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a,
-				     *y = *(struct bulk_write_item *const *)b;
-	int order = strcmp(x->input.original_url, y->input.original_url);
-	return order != 0 ? order : compare_positions(x, y);
+	struct bulk_write_item *item = bulk->items;
+	while (!is_creation(item) || strcmp(item->input.original_url, url) != 0)
+		item++;
+	return item;
 }
 
-static int compare_slugs(const void *a, const void *b)
+static struct bulk_write_item *first_with_slug(struct bulk_write *bulk, const char *slug)
 {
-	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a,
-				     *y = *(struct bulk_write_item *const *)b;
-	int order = strcmp(x->creation.requested.slug, y->creation.requested.slug);
-	return order != 0 ? order : compare_positions(x, y);
-}
-
-static void match_urls(struct bulk_write_item **items, size_t count)
-{
-	qsort(items, count, sizeof(struct bulk_write_item *), compare_urls);
-	for (size_t i = 0; i < count; i++) {
-		bool is_same = i > 0 && strcmp(items[i - 1]->input.original_url,
-		                               items[i]->input.original_url) == 0;
-		items[i]->url_first = is_same ? items[i - 1]->url_first : items[i];
-	}
-}
-
-static void match_slugs(struct bulk_write_item **items, size_t count)
-{
-	qsort(items, count, sizeof(struct bulk_write_item *), compare_slugs);
-	for (size_t i = 0; i < count; i++) {
-		bool is_same = i > 0 && strcmp(items[i - 1]->creation.requested.slug,
-		                               items[i]->creation.requested.slug) == 0;
-		items[i]->slug_first = is_same ? items[i - 1]->slug_first : items[i];
-	}
+	struct bulk_write_item *item = bulk->items;
+	while (!is_creation(item) || !item->creation.requested.slug ||
+	       strcmp(item->creation.requested.slug, slug) != 0)
+		item++;
+	return item;
 }
 
 void bulk_create_match(struct bulk_write *bulk)
 {
-	struct bulk_write_item **items = mem_array(bulk->count, sizeof(struct bulk_write_item *));
-	size_t count = 0, with_slug = 0;
 	for (size_t i = 0; i < bulk->count; i++) {
-		if (bulk->items[i].outcome != BULK_INVALID && !bulk->items[i].is_claim)
-			items[count++] = &bulk->items[i];
+		struct bulk_write_item *item = &bulk->items[i];
+		if (!is_creation(item))
+			continue;
+		item->url_first = first_with_url(bulk, item->input.original_url);
+		if (item->creation.requested.slug)
+			item->slug_first = first_with_slug(bulk, item->creation.requested.slug);
 	}
-	match_urls(items, count);
-	for (size_t i = 0; i < count; i++) {
-		if (items[i]->creation.requested.slug)
-			items[with_slug++] = items[i];
-	}
-	match_slugs(items, with_slug);
-	free(items);
 }
 
 /* --- in the transaction --- */
@@ -116,35 +92,6 @@ static enum err find_reusable(struct bulk_write *bulk, struct pg_conn *conn)
 static bool is_limited(const struct bulk_write *bulk)
 {
 	return bulk->quota.rule.max > 0 && bulk->quota.state.left < (int64_t)bulk->count;
-}
-
-/*
- * Needed if the quota is smaller than the bulk: a round is no larger than the remaining quota, so
- * that used slugs would cause many rounds.
- */
-static enum err find_used_slugs(struct bulk_write *bulk, struct pg_conn *conn)
-{
-	const char **slugs = mem_array(bulk->count, sizeof(*slugs));
-	struct bulk_write_item **candidates =
-		mem_array(bulk->count, sizeof(struct bulk_write_item *));
-	bool *is_used = mem_array(bulk->count, sizeof(*is_used));
-	size_t count = 0;
-	for (size_t i = 0; i < bulk->count; i++) {
-		struct bulk_write_item *item = &bulk->items[i];
-		if (item->outcome != BULK_PENDING || item->slug_first != item)
-			continue;
-		slugs[count] = item->creation.requested.slug;
-		candidates[count++] = item;
-	}
-	enum err err = link_reuse_store_find_used(conn, slugs, count, is_used);
-	for (size_t i = 0; err == OK && i < count; i++) {
-		if (is_used[i])
-			candidates[i]->outcome = BULK_SLUG_USED;
-	}
-	free(slugs);
-	free(candidates);
-	free(is_used);
-	return err;
 }
 
 /* Others cannot reuse its link. */
@@ -239,8 +186,6 @@ enum err bulk_create_run(struct bulk_write *bulk, struct pg_conn *conn)
 {
 	size_t chosen = 0;
 	enum err err = find_reusable(bulk, conn);
-	if (err == OK && is_limited(bulk) && bulk->quota.state.left > 0)
-		err = find_used_slugs(bulk, conn);
 	while (err == OK && (chosen = choose_round(bulk)) > 0) {
 		err = bulk_create_check_deadline(bulk);
 		if (err == OK)

@@ -8,8 +8,8 @@
 #include "lib/links/link_store.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/secret.h"
 #include "services/links-api/links/bulk_create.h"
-#include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
@@ -61,7 +61,7 @@ static void read_claim(const struct json *object, struct bulk_write_item *item,
 		return;
 	item->is_claim = true;
 	snprintf(item->input.slug, sizeof(item->input.slug), "%s", slug);
-	claim_token_hash(token, item->claim_token_hash);
+	secret_hash(token, item->claim_token_hash);
 }
 
 static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind,

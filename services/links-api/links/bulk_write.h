@@ -29,7 +29,7 @@ void bulk_write_free(struct bulk_write *bulk);
 /*
  * Executes all items in the caller's transaction and sets their outcomes. After a rollback, it can
  * be called again. The number of statements does not depend on the number of links to create, or on
- * slugs and URLs that items share. Errors of link_quota_read and link_bulk_store_create.
+ * slugs and URLs that items share, unless the quota is smaller than the bulk. Errors of link_quota_read and link_bulk_store_create.
  * ERR_UNAVAILABLE also: the time limit has passed.
  */
 enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;

@@ -41,9 +41,8 @@ static enum err begin(struct idempotent_transaction *tx)
 	return err;
 }
 
-enum err idempotent_transaction_begin(struct idempotent_transaction *tx)
+static enum err begin_and_look_up(struct idempotent_transaction *tx)
 {
-	tx->tries++;
 	tx->conn = NULL;
 	idempotency_store_clear(&tx->stored);
 	enum err err = begin(tx);
@@ -60,7 +59,8 @@ enum err idempotent_transaction_save(struct idempotent_transaction *tx, char (*s
 	return idempotency_save(&tx->key, tx->conn, &tx->response, slugs, slug_count);
 }
 
-enum err idempotent_transaction_end(struct idempotent_transaction *tx, enum err err)
+/* Commits if err is OK, rolls back otherwise, and returns the connection to the pool. */
+static enum err end(struct idempotent_transaction *tx, enum err err)
 {
 	if (!tx->conn)
 		return err;
@@ -73,9 +73,17 @@ enum err idempotent_transaction_end(struct idempotent_transaction *tx, enum err 
 	return err;
 }
 
-bool idempotent_transaction_must_retry(const struct idempotent_transaction *tx, enum err err)
+enum err idempotent_transaction_run(struct idempotent_transaction *tx,
+                                    idempotent_transaction_work execute, void *ctx)
 {
-	return err == ERR_CONFLICT && tx->tries < TRIES_MAX;
+	enum err err = ERR_CONFLICT;
+	for (int i = 0; err == ERR_CONFLICT && i < TRIES_MAX; i++) {
+		err = begin_and_look_up(tx);
+		if (err == OK && tx->state == IDEMPOTENCY_NEW)
+			err = execute(ctx, tx);
+		err = end(tx, err);
+	}
+	return err;
 }
 
 /* --- requests that were executed before --- */

@@ -41,8 +41,9 @@ static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind
 	return bulk;
 }
 
-static enum err execute(struct bulk_write *bulk, struct idempotent_transaction *tx)
+static enum err execute(void *ctx, struct idempotent_transaction *tx)
 {
+	struct bulk_write *bulk = ctx;
 	enum err err = bulk_write_run(bulk, tx->conn);
 	if (err != OK)
 		return err;
@@ -81,16 +82,9 @@ static enum http_progress run(struct request *r, struct bulk_write *bulk)
 {
 	struct idempotent_transaction tx;
 	enum http_progress progress;
-	enum err err;
 	if (idempotent_transaction_init(&tx, r) != OK)
 		return HTTP_COMPLETE;
-	do {
-		err = idempotent_transaction_begin(&tx);
-		if (err == OK && tx.state == IDEMPOTENCY_NEW)
-			err = execute(bulk, &tx);
-		err = idempotent_transaction_end(&tx, err);
-	} while (idempotent_transaction_must_retry(&tx, err));
-
+	enum err err = idempotent_transaction_run(&tx, execute, bulk);
 	if (err != OK) {
 		progress = answer_error(r, err);
 	} else if (tx.state != IDEMPOTENCY_NEW) {

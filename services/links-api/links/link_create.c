@@ -8,7 +8,7 @@
 #include "services/links-api/http/limits.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/links/claim_token.h"
+#include "services/links-api/identity/secret.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/idempotent_transaction.h"
 #include "services/links-api/links/link_audit.h"
@@ -18,6 +18,7 @@
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
+#include "services/links-api/links/link_reuse_store.h"
 #include "services/links-api/links/slug_allocator.h"
 
 /* One POST that creates a link. Each try of the transaction sets the fields from claim_token on. */
@@ -26,7 +27,7 @@ struct creation {
 	bool is_invalid; /* see invalid_fields; only a stored response can still succeed */
 	struct http_problem_fields invalid_fields;
 	struct link_request input;
-	struct claim_token claim_token; /* of a link without an owner */
+	struct secret claim_token; /* of a link without an owner */
 	struct link link;
 	struct statistics statistics;
 	struct link_check check;
@@ -76,8 +77,10 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 {
 	const struct link_request *input = &c->input;
 	const char *slug = input->members & LINK_REQUEST_SLUG ? input->slug : NULL;
-	enum err err = link_store_find_active(conn, c->request->user_id, input->original_url, slug,
-	                                      &c->link);
+	struct link_reuse_store_lookup wanted = { input->original_url, slug, &c->link, false };
+	enum err err = link_reuse_store_find(conn, c->request->user_id, &wanted, 1);
+	if (err == OK && !wanted.is_found)
+		err = ERR_NOT_FOUND;
 	if (err == OK)
 		err = statistics_store_get(conn, c->link.entry.id, &c->statistics);
 	if (err == OK)
@@ -166,7 +169,7 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 	enum err err = rate_limit_take(limits, &c->quota.rule, network, 1, &c->quota.state);
 	if (err != OK)
 		return err;
-	claim_token_make(&c->claim_token);
+	secret_generate(SECRET_CLAIM, &c->claim_token);
 	new_link.expires_at_us = request_now_us(c->request) + LINK_TEMPORARY_LIFETIME_US;
 	new_link.claim_token_hash = c->claim_token.hash;
 	err = insert(c, conn, &new_link);
@@ -176,8 +179,9 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 }
 
 /* The place in Redis must be reserved before the commit. */
-static enum err execute(struct creation *c, struct idempotent_transaction *tx)
+static enum err execute(void *ctx, struct idempotent_transaction *tx)
 {
+	struct creation *c = ctx;
 	c->is_reused = c->is_slug_used = false;
 	free(c->notes);
 	c->notes = NULL;
@@ -220,16 +224,9 @@ static enum http_progress run(struct creation *c)
 	struct request *r = c->request;
 	struct idempotent_transaction tx;
 	enum http_progress progress;
-	enum err err;
 	if (idempotent_transaction_init(&tx, r) != OK)
 		return HTTP_COMPLETE;
-	do {
-		err = idempotent_transaction_begin(&tx);
-		if (err == OK && tx.state == IDEMPOTENCY_NEW)
-			err = execute(c, &tx);
-		err = idempotent_transaction_end(&tx, err);
-	} while (idempotent_transaction_must_retry(&tx, err));
-
+	enum err err = idempotent_transaction_run(&tx, execute, c);
 	if (err != OK) {
 		progress = answer_error(c, err);
 	} else if (tx.state != IDEMPOTENCY_NEW) {

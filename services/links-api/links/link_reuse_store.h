@@ -1,7 +1,6 @@
 /*
- * One thread at a time per connection. Finds existing links for the items of a bulk request: links
- * to reuse, and slugs that are already used. Each function is one statement on the table links,
- * however many items there are. Errors of pg_conn_query pass through.
+ * One thread at a time per connection. Finds links to reuse, in one statement however many are
+ * wanted. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REUSE_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REUSE_STORE_H
@@ -23,18 +22,11 @@ struct link_reuse_store_lookup {
 };
 
 /*
- * Finds for each lookup the owner's newest link to the destination that is ACTIVE now, as
- * link_store_find_active does for one. Pass at most one lookup without a slug per destination: each
+ * Finds for each lookup the owner's newest link to the destination that is ACTIVE now; a SCHEDULED
+ * link is not. Pass at most one lookup without a slug per destination: each
  * reads all links to it. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
  */
 enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
                                struct link_reuse_store_lookup *lookups, size_t count) MUST_CHECK;
-
-/*
- * Sets is_used[i] if slugs[i] belongs to a link, or to a purged one. A used slug stays used; an
- * unused one can be taken at any moment. ERR_LIMIT: count exceeds LINK_REUSE_STORE_MAX.
- */
-enum err link_reuse_store_find_used(struct pg_conn *conn, const char *const *slugs, size_t count,
-                                    bool *is_used) MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "services/links-api/links/link_bulk_store.h"
+#include "services/links-api/links/link_reuse_store.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
@@ -207,6 +208,34 @@ TEST_CASE(reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try)
 	assert_false(rival.bulk->is_made[1]);
 	pg_conn_close(rival.conn);
 	free(rival.bulk);
+}
+
+/* --- links to reuse --- */
+
+static enum err find(struct link_fixture *f, int64_t owner, const char *url, const char *slug)
+{
+	struct link_reuse_store_lookup wanted = { url, slug, &f->other, false };
+	enum err err = link_reuse_store_find(f->api, owner, &wanted, 1);
+	return err == OK && !wanted.is_found ? ERR_NOT_FOUND : err;
+}
+
+TEST_CASE(finds_the_newest_active_link_to_a_destination)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "older");
+	link_fixture_make(f, "newer");
+	assert_int_equal(find(f, 1, "https://example.com/", NULL), OK);
+	assert_string_equal(f->other.entry.slug, "newer");
+	assert_int_equal(find(f, 1, "https://example.com/", "older"), OK);
+	assert_string_equal(f->other.entry.slug, "older");
+	assert_int_equal(find(f, 1, "https://example.com/x", NULL), ERR_NOT_FOUND);
+	assert_int_equal(find(f, 2, "https://example.com/", NULL), ERR_NOT_FOUND);
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	assert_int_equal(find(f, 1, "https://example.com/", NULL), OK);
+	assert_string_equal(f->other.entry.slug, "older");
+	test_database_run(f->db,
+	                  "UPDATE links SET expires_at = clock_timestamp() WHERE slug = 'older'");
+	assert_int_equal(find(f, 1, "https://example.com/", NULL), ERR_NOT_FOUND);
 }
 
 TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,

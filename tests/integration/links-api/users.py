@@ -78,16 +78,20 @@ class Browser(Api):
         return answer
 
 
+def invent_secret(prefix):
+    return prefix + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(43))
+
+
 def insert_session(database, user_id):
     """Inserts a session: its secret."""
-    secret = "wms_" + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(43))
+    secret = invent_secret("wms_")
     database.run("INSERT INTO sessions (user_id, secret_hash) VALUES (%s, %s)", user_id, hashlib.sha256(secret.encode()).digest())
     return secret
 
 
 def insert_api_key(database, user_id, scopes, expires="1 hour"):
     """Inserts an API key directly into the database, so that it may already be expired."""
-    secret = "wm_" + secrets.token_urlsafe(32)
+    secret = invent_secret("wm_")
     database.run(
         "INSERT INTO api_keys (user_id, name, scopes, hint, secret_hash, expires_at) "
         "VALUES (%s, 'k', %s, %s, %s, clock_timestamp() + %s::interval)",

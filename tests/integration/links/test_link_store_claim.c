@@ -66,33 +66,7 @@ TEST_CASE(finds_no_link_by_another_token_or_without_one)
 	                 ERR_NOT_FOUND);
 }
 
-/* --- links by destination, and immediate purges --- */
-
-TEST_CASE(finds_the_newest_active_link_to_a_destination)
-{
-	struct link_fixture *f = *state;
-	link_fixture_make(f, "older");
-	link_fixture_make(f, "newer");
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other),
-	                 OK);
-	assert_string_equal(f->other.entry.slug, "newer");
-	assert_int_equal(
-		link_store_find_active(f->api, 1, "https://example.com/", "older", &f->other), OK);
-	assert_string_equal(f->other.entry.slug, "older");
-	assert_int_equal(
-		link_store_find_active(f->api, 1, "https://example.com/x", NULL, &f->other),
-		ERR_NOT_FOUND);
-	assert_int_equal(link_store_find_active(f->api, 2, "https://example.com/", NULL, &f->other),
-	                 ERR_NOT_FOUND);
-	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other),
-	                 OK);
-	assert_string_equal(f->other.entry.slug, "older");
-	test_database_run(f->db,
-	                  "UPDATE links SET expires_at = clock_timestamp() WHERE slug = 'older'");
-	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other),
-	                 ERR_NOT_FOUND);
-}
+/* --- immediate purges --- */
 
 TEST_CASE(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event)
 {
