@@ -1,5 +1,6 @@
 #include "services/links-api/lists/link_list_params.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +9,11 @@
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "lib/base/utf8.h"
 #include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
 
-#define NAME_SIZE 64
-#define VALUE_SIZE (NQL_BYTES_MAX + 1)
 #define DIGITS_MAX 19
 /* 18 digits, the maximum in docs/api/openapi.yaml. */
 #define OWNER_MAX INT64_C(999999999999999999)
@@ -25,15 +23,15 @@
 struct reading {
 	struct link_list_params *out;
 	struct http_problem_fields *wrong;
+	struct query_pair pair;
 	const char *value;
-	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	char cursor[LINK_CURSOR_SIZE];
-	char filter[VALUE_SIZE];
+	char filter[NQL_BYTES_MAX + 1];
 	bool has_page, has_cursor;
 };
 
 #define WRONG(reading, ...)                                                                        \
-	http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
+	http_problem_add_field((reading)->wrong, (reading)->pair.pointer, __VA_ARGS__)
 
 /* --- one parameter each --- */
 
@@ -97,7 +95,7 @@ static void read_host_of_q(struct link_list_params *out)
 
 static void read_q(struct reading *reading)
 {
-	if (!member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pointer,
+	if (!member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pair.pointer,
 	                    reading->wrong))
 		return;
 	snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
@@ -106,7 +104,8 @@ static void read_q(struct reading *reading)
 
 static void read_tag(struct reading *reading)
 {
-	if (member_is_line(reading->value, 1, LINK_TAG_CHARS_MAX, reading->pointer, reading->wrong))
+	if (member_is_line(reading->value, 1, LINK_TAG_CHARS_MAX, reading->pair.pointer,
+	                   reading->wrong))
 		snprintf(reading->out->tag, sizeof(reading->out->tag), "%s", reading->value);
 }
 
@@ -133,6 +132,8 @@ static void read_owner(struct reading *reading)
 		WRONG(reading, "id", "must be a user id or all");
 }
 
+static_assert(QUERY_PARAMS_VALUE_SIZE > NQL_BYTES_MAX, "a filter fits");
+
 #define LIST (1u << LINK_LIST_PARAMS_LIST)
 #define CHANGE (1u << LINK_LIST_PARAMS_CHANGE)
 
@@ -157,41 +158,18 @@ static const struct parameter {
 /* --- all of them --- */
 
 /* Rejects unknown parameters: the caller could rely on one of them as a filter. */
-static void read_pair(struct reading *reading, const char *name, enum err err, unsigned kind,
-                      bool seen[static PARAMETER_COUNT])
+static void read_pair(struct reading *reading, unsigned kind, bool seen[static PARAMETER_COUNT])
 {
+	const struct query_pair *pair = &reading->pair;
 	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
-		if (strcmp(name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
+		if (strcmp(pair->name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
 			continue;
-		if (seen[i])
-			WRONG(reading, "duplicate", "is given twice");
-		else if (err != OK)
-			query_params_refuse_value(err, reading->pointer, VALUE_SIZE,
-			                          reading->wrong);
-		else
+		if (query_params_accept(pair, &seen[i], reading->wrong))
 			parameters[i].read(reading);
-		seen[i] = true;
 		reading->out->has_filter |= parameters[i].read == read_filter;
 		return;
 	}
-	WRONG(reading, "unknown", "unknown query parameter");
-}
-
-static void read_pairs(const char *query, struct reading *reading, unsigned kind)
-{
-	char name[NAME_SIZE], value[VALUE_SIZE];
-	bool seen[PARAMETER_COUNT] = { false };
-	reading->value = value;
-	for (;;) {
-		const char *raw = query + strspn(query, "&");
-		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
-		if (err == ERR_NOT_FOUND)
-			return;
-		if (name[0] == '\0')
-			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
-		member_pointer(name, reading->pointer);
-		read_pair(reading, name, err, kind, seen);
-	}
+	query_params_refuse_unknown(pair, reading->wrong);
 }
 
 static void format_query_key(struct link_list_params *out, const char *filter)
@@ -215,7 +193,7 @@ static bool is_in_range(const struct link_list_params *params, const struct link
 static void apply_cursor(struct reading *reading)
 {
 	struct link_list_params *out = reading->out;
-	member_pointer("cursor", reading->pointer);
+	member_pointer("cursor", reading->pair.pointer);
 	if (reading->has_page)
 		WRONG(reading, "exclusive", "use page or cursor, not both");
 	else if (link_cursor_parse(reading->cursor, out->query_key, &out->after) != OK ||
@@ -229,13 +207,16 @@ enum err link_list_params_read(const char *query, enum link_list_params_kind kin
                                int64_t caller_id, struct link_list_params *out,
                                struct http_problem_fields *wrong)
 {
+	bool seen[PARAMETER_COUNT] = { false };
 	struct reading *reading = mem_zero(sizeof(*reading));
 	reading->out = out;
 	reading->wrong = wrong;
+	reading->value = reading->pair.value;
 	*out = (struct link_list_params){ .page = 1,
 		                          .limit = LINK_LIST_PARAMS_LIMIT_DEFAULT,
 		                          .owner_id = caller_id };
-	read_pairs(query, reading, 1u << kind);
+	while (query_params_next(&query, &reading->pair))
+		read_pair(reading, 1u << kind, seen);
 	format_query_key(out, reading->filter);
 	if (reading->has_cursor)
 		apply_cursor(reading);

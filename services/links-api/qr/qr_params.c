@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "lib/base/number.h"
-#include "lib/http/http_query.h"
-#include "services/links-api/http/member.h"
+#include "services/links-api/http/query_params.h"
 
-#define NAME_SIZE 64
-#define VALUE_SIZE 24
 #define SIZE_DEFAULT 256
 #define MARGIN_DEFAULT 4
 
@@ -65,36 +62,19 @@ static enum parameter parameter_of(const char *name)
 	return (enum parameter)i;
 }
 
-/* A value that cannot be decoded is reported under its parameter's name. */
-static void read_pair(enum err err, const char *name, const char *value, unsigned *seen,
-                      struct qr_params *out, struct http_problem_fields *wrong)
-{
-	char pointer[HTTP_PROBLEM_POINTER_SIZE];
-	enum parameter parameter = parameter_of(name);
-	member_pointer(name, pointer);
-	if (parameter == PARAMETERS)
-		http_problem_add_field(wrong, pointer, "unknown", "unknown query parameter");
-	else if (*seen & 1U << parameter)
-		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
-	else
-		read_value(parameter, err == OK ? value : "", out, wrong);
-	if (parameter != PARAMETERS)
-		*seen |= 1U << parameter;
-}
-
 enum err qr_params_parse(const char *query, struct qr_params *out,
                          struct http_problem_fields *wrong)
 {
 	struct qr_params read = { .format = QR_FORMAT_ANY,
 		                  .image = { SIZE_DEFAULT, MARGIN_DEFAULT } };
-	unsigned seen = 0;
-	for (;;) {
-		char name[NAME_SIZE] = "";
-		char value[VALUE_SIZE] = "";
-		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
-		if (err == ERR_NOT_FOUND)
-			break;
-		read_pair(err, name, value, &seen, &read, wrong);
+	bool seen[PARAMETERS] = { false };
+	struct query_pair pair;
+	while (query_params_next(&query, &pair)) {
+		enum parameter parameter = parameter_of(pair.name);
+		if (parameter == PARAMETERS)
+			query_params_refuse_unknown(&pair, wrong);
+		else if (query_params_accept(&pair, &seen[parameter], wrong))
+			read_value(parameter, pair.value, &read, wrong);
 	}
 	if (wrong->count > 0)
 		return ERR_INVALID;

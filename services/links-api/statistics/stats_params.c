@@ -8,25 +8,20 @@
 #include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
-#include "lib/base/utf8.h"
-#include "lib/http/http_query.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/statistics/visit_cursor.h"
-
-#define NAME_SIZE 64
-#define VALUE_SIZE (NQL_BYTES_MAX + 1)
 
 struct reading {
 	const struct stats_params_terms *terms;
 	struct stats_params *out;
 	struct http_problem_fields *wrong;
+	struct query_pair pair;
 	const char *value;
-	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 };
 
 #define WRONG(reading, ...)                                                                        \
-	http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
+	http_problem_add_field((reading)->wrong, (reading)->pair.pointer, __VA_ARGS__)
 
 /* --- one parameter each --- */
 
@@ -147,7 +142,8 @@ static void read_compare(struct reading *reading)
 
 static void read_tag(struct reading *reading)
 {
-	if (member_is_line(reading->value, 1, LINK_TAG_CHARS_MAX, reading->pointer, reading->wrong))
+	if (member_is_line(reading->value, 1, LINK_TAG_CHARS_MAX, reading->pair.pointer,
+	                   reading->wrong))
 		snprintf(reading->out->tag, sizeof(reading->out->tag), "%s", reading->value);
 }
 
@@ -213,64 +209,49 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 }
 
 /* False: the name is not a filter that this endpoint accepts. */
-static bool read_filter(struct reading *reading, const char *name, enum err err)
+static bool read_filter(struct reading *reading)
 {
+	const char *name = reading->pair.name;
+	bool is_given_before = false; /* filters may occur several times */
 	static const char not_prefix[] = "not_";
 	enum visit_dimension dimension;
 	bool is_not = strncmp(name, not_prefix, strlen(not_prefix)) == 0;
 	if (!(reading->terms->parts & STATS_PARAMS_FILTERS) ||
 	    visit_dimension_parse(is_not ? name + strlen(not_prefix) : name, &dimension) != OK)
 		return false;
-	if (err == OK)
+	if (query_params_accept(&reading->pair, &is_given_before, reading->wrong))
 		read_term(reading, dimension, is_not);
-	else
-		query_params_refuse_value(err, reading->pointer, VALUE_SIZE, reading->wrong);
 	return true;
 }
 
-static void read_pair(struct reading *reading, const char *name, enum err err,
-                      bool seen[static PARAMETER_COUNT])
+static void read_pair(struct reading *reading, bool seen[static PARAMETER_COUNT])
 {
 	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
 		const struct parameter *parameter = &parameters[i];
-		if (strcmp(name, parameter->name) != 0)
+		if (strcmp(reading->pair.name, parameter->name) != 0)
 			continue;
 		if (parameter->part != 0 && !(reading->terms->parts & parameter->part))
 			break;
-		if (seen[i])
-			WRONG(reading, "duplicate", "is given twice");
-		else if (err != OK)
-			query_params_refuse_value(err, reading->pointer, VALUE_SIZE,
-			                          reading->wrong);
-		else
+		if (query_params_accept(&reading->pair, &seen[i], reading->wrong))
 			parameter->read(reading);
-		seen[i] = true;
 		return;
 	}
-	if (!read_filter(reading, name, err))
-		WRONG(reading, "unknown", "unknown query parameter");
+	if (!read_filter(reading))
+		query_params_refuse_unknown(&reading->pair, reading->wrong);
 }
 
 enum err stats_params_read(const char *query, const struct stats_params_terms *terms,
                            struct stats_params *out, struct http_problem_fields *wrong)
 {
-	char name[NAME_SIZE], value[VALUE_SIZE];
 	bool seen[PARAMETER_COUNT] = { false };
 	*out = (struct stats_params){ .zone = "UTC",
 		                      .interval = terms->parts & STATS_PARAMS_LAST_DAY
 		                                          ? LOCAL_CALENDAR_HOUR
 		                                          : LOCAL_CALENDAR_DAY,
 		                      .limit = terms->limit_default };
-	struct reading reading = { .terms = terms, .out = out, .wrong = wrong, .value = value };
-	for (;;) {
-		const char *raw = query + strspn(query, "&");
-		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
-		if (err == ERR_NOT_FOUND)
-			break;
-		if (name[0] == '\0')
-			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
-		member_pointer(name, reading.pointer);
-		read_pair(&reading, name, err, seen);
-	}
+	struct reading reading = { .terms = terms, .out = out, .wrong = wrong };
+	reading.value = reading.pair.value;
+	while (query_params_next(&query, &reading.pair))
+		read_pair(&reading, seen);
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }

@@ -44,7 +44,7 @@ TEST_CASE(reports_each_invalid_parameter)
 		{ "format", "/format" },
 		{ "colour=red", "/colour" },
 		{ "format=PNG", "/format" },
-		{ "%00=1", "/" },
+		{ "%00=1", "/%00" },
 		{ "size=99999999999999999999", "/size" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
