@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "services/analytics-consumer/facts/bot_shape.h"
+#include "services/analytics-consumer/facts/words.h"
 
 /* All words are in lower case: the header is converted to lower case before the search. */
 
@@ -161,24 +162,6 @@ static const char *const browsers[] = {
 	"netsurf/", "opera",  "ucweb/", "w3m/",   NULL,
 };
 
-static bool has_any(const char *text, const char *const *words)
-{
-	for (size_t i = 0; words[i]; i++) {
-		if (strstr(text, words[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool begins_with_any(const char *text, const char *const *beginnings)
-{
-	for (size_t i = 0; beginnings[i]; i++) {
-		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* "SomeBot/1.0" and "robots", but neither "botany" nor a telephone ("Cubot", "M bot 60"). */
 static bool contains_bot(const char *text)
 {
@@ -206,11 +189,11 @@ static bool ends_in_agent(const char *text)
 
 static bool is_crawler(const char *text, enum device_class device, bool is_appliance)
 {
-	if (has_any(text, crawler_words) || contains_bot(text) || bot_shape_has_site(text) ||
+	if (words_any(text, crawler_words) || contains_bot(text) || bot_shape_has_site(text) ||
 	    bot_shape_has_mail_address(text) || ends_in_agent(text))
 		return true;
 	bool is_handheld = device == DEVICE_CLASS_MOBILE || device == DEVICE_CLASS_TABLET;
-	if (!is_handheld && has_any(text, scanner_words))
+	if (!is_handheld && words_any(text, scanner_words))
 		return true;
 	if (device == DEVICE_CLASS_DESKTOP && bot_shape_has_foreign_part(text))
 		return true;
@@ -224,7 +207,7 @@ static bool is_crawler(const char *text, enum device_class device, bool is_appli
 static bool names_no_system(const char *text, enum device_class device, bool is_appliance)
 {
 	return !is_appliance && device == DEVICE_CLASS_OTHER && text[0] != '\0' &&
-	       !begins_with_any(text, browsers);
+	       !words_begin(text, browsers);
 }
 
 static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGENT_MAX + 1])
@@ -239,11 +222,11 @@ const char *bot_agent_reason(const char *user_agent, enum device_class device)
 {
 	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
 	make_lower(user_agent, text);
-	if (has_any(text, preview_agents))
+	if (words_any(text, preview_agents))
 		return "link_preview";
 	if (device == DEVICE_CLASS_BOT)
 		return "crawler";
-	if (begins_with_any(text, libraries))
+	if (words_begin(text, libraries))
 		return "http_library";
 	bool is_appliance = device_class_is_appliance(user_agent);
 	if (is_crawler(text, device, is_appliance))

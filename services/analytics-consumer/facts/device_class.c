@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "services/analytics-consumer/facts/words.h"
+
 /* uap-core's device family for crawlers. */
 static const char spider[] = "Spider";
 
@@ -41,24 +43,6 @@ static const char *const desktop_systems[] = {
 	"Mageia",  "Chrome OS", "FreeBSD",   "OpenBSD",   "NetBSD",      "DragonFly",
 	"Solaris", NULL
 };
-
-static bool has_any(const char *text, const char *const *words)
-{
-	for (size_t i = 0; words[i]; i++) {
-		if (strstr(text, words[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool begins_with_any(const char *text, const char *const *beginnings)
-{
-	for (size_t i = 0; beginnings[i]; i++) {
-		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	}
-	return false;
-}
 
 /* The name of an Android device: what follows "Android 9;" up to " Build/" or ")". */
 static size_t android_model(const char *user_agent, const char **model)
@@ -107,7 +91,7 @@ static bool is_appliance_model(const char *user_agent)
 
 bool device_class_is_appliance(const char *user_agent)
 {
-	return has_any(user_agent, appliance_words) || is_appliance_model(user_agent);
+	return words_any(user_agent, appliance_words) || is_appliance_model(user_agent);
 }
 
 /* On Android, browsers send "Mobile" on telephones only. Other programs never send it. */
@@ -123,11 +107,11 @@ enum device_class device_class_of(const char *user_agent, const char *os, const 
 		return DEVICE_CLASS_BOT;
 	if (device_class_is_appliance(user_agent))
 		return DEVICE_CLASS_OTHER;
-	if (has_any(user_agent, tablet_words) || is_android_tablet(user_agent, os))
+	if (words_any(user_agent, tablet_words) || is_android_tablet(user_agent, os))
 		return DEVICE_CLASS_TABLET;
-	if (begins_with_any(os, mobile_systems) || has_any(user_agent, mobile_words))
+	if (words_begin(os, mobile_systems) || words_any(user_agent, mobile_words))
 		return DEVICE_CLASS_MOBILE;
-	return begins_with_any(os, desktop_systems) ? DEVICE_CLASS_DESKTOP : DEVICE_CLASS_OTHER;
+	return words_begin(os, desktop_systems) ? DEVICE_CLASS_DESKTOP : DEVICE_CLASS_OTHER;
 }
 
 const char *device_class_name(enum device_class device)

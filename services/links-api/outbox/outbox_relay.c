@@ -111,11 +111,11 @@ static void run_periodic_work(struct outbox_relay *relay)
 {
 	outbox_session_maintain_generation(&relay->session);
 	int64_t now_us = steady_us(relay);
-	if (!relay->session.conn || now_us - relay->lag_read_steady_us < POLL_MS * CLOCK_US_PER_MS)
+	if (!outbox_session_is_open(&relay->session) ||
+	    now_us - relay->lag_read_steady_us < POLL_MS * CLOCK_US_PER_MS)
 		return;
 	relay->lag_read_steady_us = now_us;
-	if (pg_conn_is_usable(relay->session.conn))
-		read_lag(relay);
+	read_lag(relay);
 }
 
 static int64_t wait_ms(const struct outbox_relay *relay)

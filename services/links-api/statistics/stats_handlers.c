@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
@@ -14,24 +15,32 @@
 
 /* Whose visits an endpoint counts. */
 enum subject {
-	ONE_LINK,     /* that of the path */
-	CHOSEN_LINKS, /* the caller's that match tag= and filter= */
-	SHARED_LINKS, /* those of the share */
+	/* That of the path. */
+	ONE_LINK,
+	/* The caller's that match tag= and filter=. */
+	CHOSEN_LINKS,
+	/* Those of the share, which alone says which: tag= and filter= are unknown. */
+	SHARED_LINKS,
 };
 
 /* One endpoint. load fills its own result, and render turns that into JSON. */
 struct endpoint {
 	struct stats_params_terms terms;
-	enum subject subject;
 	bool needs_log; /* even without a filter */
 	enum err (*load)(struct stats_request *stats, struct pg_conn *conn, void *result);
 	struct json *(*render)(const struct stats_request *stats, const void *result);
 };
 
-static enum err find_subject(struct stats_request *stats, struct pg_conn *conn,
-                             enum subject subject)
+static enum subject subject_of(const struct request *r)
 {
-	switch (subject) {
+	if (r->share)
+		return SHARED_LINKS;
+	return strstr(r->match.route->pattern, "{id}") ? ONE_LINK : CHOSEN_LINKS;
+}
+
+static enum err find_subject(struct stats_request *stats, struct pg_conn *conn)
+{
+	switch (subject_of(stats->request)) {
 	case ONE_LINK:
 		return stats_request_find_link(stats, conn);
 	case CHOSEN_LINKS:
@@ -47,7 +56,7 @@ static enum err load_with(struct stats_request *stats, struct pg_conn *conn,
                           const struct endpoint *endpoint, void *result)
 {
 	stats->needs_log = stats->needs_log || endpoint->needs_log;
-	enum err err = find_subject(stats, conn, endpoint->subject);
+	enum err err = find_subject(stats, conn);
 	if (err == OK)
 		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
@@ -59,7 +68,10 @@ static enum err load(struct stats_request *stats, struct request *r,
                      const struct endpoint *endpoint, void *result)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = stats_request_read(stats, r, &endpoint->terms);
+	struct stats_params_terms terms = endpoint->terms;
+	if (subject_of(r) == CHOSEN_LINKS)
+		terms.parts |= STATS_PARAMS_LINKS;
+	enum err err = stats_request_read(stats, r, &terms);
 	if (err == OK)
 		err = pg_pool_acquire(request_pg(r), &conn);
 	if (err == OK)
@@ -149,34 +161,16 @@ static struct json *render_totals(const struct stats_request *stats, const void 
 	               : stats_json_of_link(&totals->statistics, &stats->freshness);
 }
 
-static enum http_progress run_summary(struct request *r, enum subject subject, unsigned more_parts)
+enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
 {
-	const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE | more_parts },
-		.subject = subject,
+	static const struct endpoint endpoint = {
+		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE },
 		.load = load_totals,
 		.render = render_totals,
 	};
+	(void)x;
 	struct totals totals = { 0 };
-	return run(r, &endpoint, &totals);
-}
-
-enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	return run_summary(ctx, ONE_LINK, 0);
-}
-
-enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	return run_summary(ctx, CHOSEN_LINKS, STATS_PARAMS_LINKS);
-}
-
-enum http_progress stats_handlers_shared_summary(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	return run_summary(ctx, SHARED_LINKS, 0);
+	return run(ctx, &endpoint, &totals);
 }
 
 /* --- time series --- */
@@ -233,37 +227,18 @@ static struct json *render_series(const struct stats_request *stats, const void 
 	                            &stats->freshness);
 }
 
-static enum http_progress run_series(struct request *r, enum subject subject, unsigned more_parts)
+enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
 {
-	const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE |
-		           more_parts },
-		.subject = subject,
+	static const struct endpoint endpoint = {
+		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE },
 		.load = load_series,
 		.render = render_series,
 	};
+	(void)x;
 	struct series *series = mem_zero(sizeof(*series));
-	enum http_progress progress = run(r, &endpoint, series);
+	enum http_progress progress = run(ctx, &endpoint, series);
 	free(series);
 	return progress;
-}
-
-enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	return run_series(ctx, ONE_LINK, 0);
-}
-
-enum http_progress stats_handlers_series_of_links(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	return run_series(ctx, CHOSEN_LINKS, STATS_PARAMS_LINKS);
-}
-
-enum http_progress stats_handlers_shared_series(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	return run_series(ctx, SHARED_LINKS, 0);
 }
 
 /* --- values of a dimension --- */
@@ -316,45 +291,25 @@ static enum http_progress answer_unknown_dimension(struct request *r)
 	return response_problem(r, 404, NULL, detail);
 }
 
-static enum http_progress run_dimension(struct request *r, const char *name, enum subject subject,
-                                        unsigned more_parts)
+enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
 	struct endpoint endpoint = {
 		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
-		          STATS_PARAMS_COMPARE | more_parts,
+		          STATS_PARAMS_COMPARE,
 		  VALUES_DEFAULT, STATISTICS_SQL_VALUES_MAX },
-		.subject = subject,
 		.load = load_values,
 		.render = render_values,
 	};
+	(void)x;
+	struct request *r = ctx;
 	struct values *values = mem_zero(sizeof(*values));
+	const char *name = r->match.params[subject_of(r) == ONE_LINK ? 1 : 0];
 	bool is_there = visit_dimension_parse(name, &values->dimension) == OK;
 	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
 	enum http_progress progress =
 		is_there ? run(r, &endpoint, values) : answer_unknown_dimension(r);
 	free(values);
 	return progress;
-}
-
-enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	struct request *r = ctx;
-	return run_dimension(r, r->match.params[1], ONE_LINK, 0);
-}
-
-enum http_progress stats_handlers_dimension_of_links(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	struct request *r = ctx;
-	return run_dimension(r, r->match.params[0], CHOSEN_LINKS, STATS_PARAMS_LINKS);
-}
-
-enum http_progress stats_handlers_shared_dimension(void *ctx, struct http_exchange *x)
-{
-	(void)x;
-	struct request *r = ctx;
-	return run_dimension(r, r->match.params[0], SHARED_LINKS, 0);
 }
 
 /* --- the most visited links --- */
@@ -382,9 +337,8 @@ enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
 		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
-		          STATS_PARAMS_LINKS | STATS_PARAMS_LAST_DAY,
+		          STATS_PARAMS_LAST_DAY,
 		  TOP_DEFAULT, STATISTICS_SQL_TOP_MAX },
-		.subject = CHOSEN_LINKS,
 		.load = load_top,
 		.render = render_top,
 	};
