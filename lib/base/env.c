@@ -83,6 +83,8 @@ static char *read_file(const struct env_var *var, const char *file_name, const c
 static struct value find_value(const struct env_var *var, struct strbuf *problems)
 {
 	char file_name[NAME_MAX_SIZE];
+	if (!var->name)
+		return (struct value){ mem_text(var->fallback), true };
 	snprintf(file_name, sizeof(file_name), "%s" FILE_SUFFIX, var->name);
 	const char *direct = get_nonempty(var->name);
 	const char *path = get_nonempty(file_name);
@@ -214,7 +216,8 @@ static int column_width(const struct env_var *vars, size_t count, bool of_names)
 	size_t width = strlen("required");
 	for (size_t i = 0; i < count; i++) {
 		const char *text = of_names ? vars[i].name : vars[i].fallback;
-		size_t len = text && vars[i].type != ENV_TYPE_GROUP ? strlen(text) : 0;
+		bool is_shown = vars[i].name && vars[i].type != ENV_TYPE_GROUP;
+		size_t len = text && is_shown ? strlen(text) : 0;
 		if (len > width)
 			width = len;
 	}
@@ -226,6 +229,8 @@ void env_print_help(const struct env_var *vars, size_t count, FILE *out)
 	int name_width = column_width(vars, count, true);
 	int fallback_width = column_width(vars, count, false);
 	for (size_t i = 0; i < count; i++) {
+		if (!vars[i].name)
+			continue;
 		if (vars[i].type == ENV_TYPE_GROUP) {
 			fprintf(out, "%s%s:\n", i > 0 ? "\n" : "", vars[i].name);
 			continue;

@@ -35,6 +35,7 @@ enum env_type {
 };
 
 struct env_var {
+	/* NULL: a constant, which is the fallback. */
 	const char *name;
 	enum env_type type;
 	const char *fallback;
@@ -58,6 +59,13 @@ struct env_var {
 		.max = sizeof(((type_ *)0)->member) - 1, ENV_MEMBER(type_, member),                \
 		.help = (help_)                                                                    \
 	}
+/* A member that no variable sets. Tests set the member itself. */
+#define ENV_CONSTANT_INT(type_, member, value_)                                                    \
+	{                                                                                          \
+		.type = ENV_TYPE_INT, .fallback = (value_), .min = INT64_MIN, .max = INT64_MAX,    \
+		ENV_MEMBER(type_, member)                                                          \
+	}
+#define ENV_CONSTANT_TEXT(type_, member, value_) ENV_TEXT(NULL, type_, member, value_, NULL)
 /* A heading in --help for the rows that follow: "HTTP". */
 #define ENV_GROUP(name_)                                                                           \
 	{                                                                                          \

@@ -70,3 +70,16 @@ enum err host_list_check(const char *path, enum host_policy_kind kind,
 	strbuf_clear(&text);
 	return err;
 }
+
+static size_t check_file(const char *path, const char *name, enum host_policy_kind kind,
+                         struct strbuf *problems)
+{
+	char reason[HOST_LIST_REASON_SIZE] = "";
+	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
+}
+
+size_t host_list_check_files(const char *blocked, const char *allowed, struct strbuf *problems)
+{
+	return check_file(blocked, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCKLIST, problems) +
+	       check_file(allowed, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOWLIST, problems);
+}

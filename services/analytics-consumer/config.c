@@ -4,6 +4,8 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env_check.h"
+#include "lib/http/http_config.h"
+#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/analytics-consumer/facts/geoip.h"
 #include "services/analytics-consumer/facts/user_agent_rules.h"
@@ -12,19 +14,11 @@
 
 static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
-	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
-	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
-	        "port of /livez, /readyz and /metrics"),
+	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
 	ENV_GROUP("PostgreSQL"),
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "libpq connection string of a user with the rights of waymark_consumer"),
-	ENV_BOOL(
-		"PG_POOLED", struct config, pg_pooled, "false",
-		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "10000", 100,
-	        600000,
-	        "statement timeout; a consumer frozen in a transaction holds its locks for twice as long"),
+	/* A consumer that is frozen in a transaction holds its locks for twice as long. */
+	PG_CONFIG_VARS(struct config, "10000", "a login with the rights of waymark_consumer"),
+	PG_CONFIG_POOLED_VAR(struct config),
 	ENV_GROUP("Kafka"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT(
@@ -44,8 +38,8 @@ static const struct env_var vars[] = {
 	         "country or city database in MaxMind's format; empty = no places"),
 	ENV_TEXT("UA_REGEXES", struct config, ua_regexes, "/usr/share/uap-core/regexes.yaml",
 	         "uap-core's regexes.yaml with the rules for user agents"),
-	ENV_INT("USER_AGENT_CACHE", struct config, user_agent_cache, "20000", 1, 10000000,
-	        "capacity of the cache of user agents; each entry takes about 0.7 kB of memory"),
+	/* Each takes about 0.7 kB of memory. */
+	ENV_CONSTANT_INT(struct config, user_agent_cache, "20000"),
 	ENV_INT("FACTS_CHECK_MS", struct config, facts_check_ms, "10000", 10, 86400000,
 	        "interval at which GEOIP_DB and UA_REGEXES are checked for changes and reloaded"),
 	ENV_GROUP("Logging"),

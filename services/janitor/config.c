@@ -2,6 +2,8 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env_check.h"
+#include "lib/http/http_config.h"
+#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
 
@@ -17,64 +19,64 @@
 		.offset = offsetof(struct config, task) + offsetof(struct task_times, time),       \
 		.size = sizeof(int64_t), .help = (help_)                                           \
 	}
-#define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                       \
-	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1,                                  \
-	             "seconds from the start of one " what " to the next"),                        \
-		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,           \
-	                     "seconds from program start to the first " what),                     \
-		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,              \
-	                     "overrides LOCK_AT_LEAST_S for this task; -1 = no override"),         \
-		TASK_SECONDS(name "_LOCK_AT_MOST_S", task, at_most_s, at_most, 0,                  \
-	                     "overrides LOCK_AT_MOST_S for this task; 0 = no override")
+#define PERIOD(name, task, fallback, what)                                                         \
+	TASK_SECONDS(name "_PERIOD_S", task, period_s, fallback, 1,                                \
+	             "seconds from the start of one " what " to the next")
+#define FIRST_DELAY(name, task, fallback, what)                                                    \
+	TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, fallback, 0,                      \
+	             "seconds from program start to the first " what)
+#define TASK_CONSTANT(task, time, value) ENV_CONSTANT_INT(struct config, task.time, value)
 /* For tasks that take milliseconds: another janitor can take over soon. */
 #define SHORT_AT_LEAST "10"
 #define SHORT_AT_MOST "60"
 
 static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
-	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
-	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
-	        "port of /livez, /readyz and /metrics"),
+	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
 	ENV_GROUP("PostgreSQL"),
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "libpq connection string; the login needs the rights of waymark_janitor"),
-	ENV_BOOL(
-		"PG_POOLED", struct config, pg_pooled, "false",
-		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100,
-	        600000, "longest time that one statement may take"),
+	PG_CONFIG_VARS(struct config, "30000", "a login with the rights of waymark_janitor"),
+	PG_CONFIG_POOLED_VAR(struct config),
 	ENV_GROUP("Locks"),
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
-	        "how long no other janitor repeats a task; at most two thirds of its period"),
+	        "how long no other janitor repeats the run that expires links; at most two thirds of its period"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
-	        "time after which a lock that is not extended expires, so that another janitor can take over"),
+	        "time after which the lock of such a run expires if it is not extended, so that another janitor can take over"),
 	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
 	        "partitions, salts, retention and rollups fail while this clock and PostgreSQL's differ by more; "
 	        "0 = not checked"),
 	ENV_GROUP("Expiry and purge of links"),
-	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that expires and purges links"),
+	PERIOD("EXPIRY", expiry, "900", "run that expires and purges links"),
+	FIRST_DELAY("EXPIRY", expiry, "60", "run that expires and purges links"),
+	TASK_CONSTANT(expiry, at_least_s, "-1"),
+	TASK_CONSTANT(expiry, at_most_s, "0"),
 	ENV_INT("EXPIRY_LINKS_PER_S", struct config, expiry_links_per_s, "25000", 0, 1000000,
 	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "2592000", 0,
 	        "how long a link that has ended is kept with its statistics; must exceed the longest request"),
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "604800", 0,
 	        "how long a deleted link can be restored"),
-	ENV_GROUP("Lists"),
-	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST,
-	           "update of the sort order of link lists"),
+	TASK_CONSTANT(link_lists, period_s, "5"),
+	TASK_CONSTANT(link_lists, first_delay_s, "5"),
+	TASK_CONSTANT(link_lists, at_least_s, "3"),
+	TASK_CONSTANT(link_lists, at_most_s, SHORT_AT_MOST),
 	ENV_GROUP("Partitions, salts and retention"),
-	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
-	           "check for missing partitions"),
-	TASK_TIMES("SALTS", salts, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
-	           "check for missing and old salts"),
+	TASK_CONSTANT(partitions, period_s, "3600"),
+	FIRST_DELAY("PARTITIONS", partitions, "0", "check for missing partitions"),
+	TASK_CONSTANT(partitions, at_least_s, SHORT_AT_LEAST),
+	TASK_CONSTANT(partitions, at_most_s, SHORT_AT_MOST),
+	TASK_CONSTANT(salts, period_s, "3600"),
+	FIRST_DELAY("SALTS", salts, "0", "check for missing and old salts"),
+	TASK_CONSTANT(salts, at_least_s, SHORT_AT_LEAST),
+	TASK_CONSTANT(salts, at_most_s, SHORT_AT_MOST),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
 	        "how long a salt is kept after its UTC day; must exceed the skew of any two clocks"),
-	TASK_TIMES("RETENTION", retention, "86400", "300", SHORT_AT_LEAST, SHORT_AT_MOST,
-	           "retention run"),
+	TASK_CONSTANT(retention, period_s, "86400"),
+	TASK_CONSTANT(retention, first_delay_s, "300"),
+	TASK_CONSTANT(retention, at_least_s, SHORT_AT_LEAST),
+	TASK_CONSTANT(retention, at_most_s, SHORT_AT_MOST),
 	TASK_SECONDS(
 		"RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
-		"the first retention run starts at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
+		"the first retention run starts at this second of a UTC day; 0 = after 5 minutes"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log to keep; must exceed Kafka's retention of clicks. Statistics are kept"),
 	ENV_INT("AUDIT_LOG_KEEP_DAYS", struct config, audit_log_keep_days, "400", 0, 36500,
@@ -82,15 +84,19 @@ static const struct env_var vars[] = {
 	ENV_INT("AUDIT_LOG_ENTRIES_MAX", struct config, audit_log_entries_max, "10000000", 0,
 	        1000000000000, "entries of the audit log to keep, the newest; 0 = no limit"),
 	ENV_GROUP("Roll-ups"),
-	TASK_TIMES("ROLLUPS", rollups, "20", "10", "5", SHORT_AT_MOST,
-	           "run that folds roll-ups into hours and days"),
+	TASK_CONSTANT(rollups, period_s, "20"),
+	TASK_CONSTANT(rollups, first_delay_s, "10"),
+	TASK_CONSTANT(rollups, at_least_s, "5"),
+	TASK_CONSTANT(rollups, at_most_s, SHORT_AT_MOST),
 	ENV_INT("ROLLUP_HOURS_KEEP_DAYS", struct config, rollup_hours_keep_days, "90", 8, 36500,
 	        "days of roll-ups by hour to keep; roll-ups by day, and totals by quarter of an hour, are kept for ever"),
 	ENV_GROUP("Checks of destinations"),
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
 	         "true = request the destinations of links to find dead ones"),
-	TASK_TIMES("DESTINATIONS", destinations, "10", "10", SHORT_AT_LEAST, SHORT_AT_MOST,
-	           "run of destination checks (at most 30 s long)"),
+	PERIOD("DESTINATIONS", destinations, "10", "run of destination checks (at most 30 s long)"),
+	FIRST_DELAY("DESTINATIONS", destinations, "10", "run of destination checks"),
+	TASK_CONSTANT(destinations, at_least_s, SHORT_AT_LEAST),
+	TASK_CONSTANT(destinations, at_most_s, SHORT_AT_MOST),
 	ENV_INT("DESTINATION_REQUESTS_PER_S", struct config, destinations_per_s, "5", 1, 1000,
 	        "requests per second to all hosts together"),
 	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1,
@@ -114,28 +120,10 @@ struct task_times config_times(const struct config *config, const struct task_ti
 	return times;
 }
 
-/* A task that overrides neither time is covered by the check of LOCK_AT_LEAST_S. */
-static size_t check_lock(const struct config *config, const struct task_times *own,
-                         const char *name, struct strbuf *problems)
-{
-	struct task_times times = config_times(config, own);
-	bool is_valid =
-		times.at_least_s <= times.at_most_s || (own->at_least_s < 0 && own->at_most_s == 0);
-	return env_expect(is_valid, name, "must not exceed the task's LOCK_AT_MOST_S", problems);
-}
-
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	size_t wrong = 0;
-	wrong += check_lock(config, &config->expiry, "EXPIRY_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->partitions, "PARTITIONS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->rollups, "ROLLUPS_LOCK_AT_LEAST_S", problems);
-	wrong +=
-		check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += pg_conn_url_check(config->pg_url, problems);

@@ -5,9 +5,12 @@
 #include "lib/base/array.h"
 #include "lib/base/client_ip.h"
 #include "lib/base/env_check.h"
+#include "lib/http/http_config.h"
 #include "lib/links/host_list.h"
 #include "lib/links/slug.h"
+#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_config.h"
 #include "lib/redis/redis_url.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_target.h"
@@ -19,22 +22,11 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Service"),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "URL prefix of short links; links may not point at its host"),
-	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
-	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
-	        "connection; longer than the health-check interval of the load balancer"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long running requests may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
-	ENV_TEXT("HTTP_ADDRESS", struct config, http_address, "",
-	         "address that HTTP_PORT listens on; empty = all, IPv4 and IPv6"),
-	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535,
-	        "port of the API; 0 = any free port"),
-	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
-	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
-	ENV_INT("OPS_PORT", struct config, ops_port, "9081", 0, 65535,
-	        "port of /livez, /readyz and /metrics; 0 = any free port"),
-	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64,
-	        "I/O threads, each with its own event loop"),
+	HTTP_CONFIG_VARS(struct config, "8081", "1", "1024", "128"),
+	HTTP_CONFIG_OPS_VARS(struct config, "9081"),
 	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256,
 	        "worker threads that query PostgreSQL and Redis; at most half of them for one account"),
 	ENV_INT("HTTP_HEAVY_WORKERS", struct config, http_heavy_workers, "4", 1, 256,
@@ -44,16 +36,10 @@ static const struct env_var vars[] = {
 	        "requests that may wait for each kind of worker; beyond, the account that waits with most gets 503"),
 	ENV_INT("HTTP_WORKER_WAIT_MS", struct config, http_worker_wait_ms, "10000", 100, 600000,
 	        "how long a request may wait for a worker; beyond, it gets 503"),
-	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536,
-	        "largest number of open connections; beyond it, an idle or slow one is closed for a new one"),
-	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "128", 0, 65536,
-	        "largest number of open connections of one address (IPv6: /64), trusted proxies excepted; 0 = no limit"),
 	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "50331648", 4194304,
 	        68719476736,
 	        "memory for request bodies over 16 KiB, all requests together, a quarter of it for one account; "
 	        "further ones get 503"),
-	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
-	         "networks of proxies whose X-Forwarded-For is trusted; empty = none"),
 	ENV_TEXT(
 		"CORS_ORIGINS", struct config, cors_origins, "",
 		"origins of web pages that may call the API, like https://app.example; empty = none"),
@@ -75,25 +61,18 @@ static const struct env_var vars[] = {
 	        PASSWORD_COST_MIN, PASSWORD_COST_MAX,
 	        "cost of bcrypt for new passwords; each step doubles the time of a login, and values below 10 are for tests only"),
 	ENV_GROUP("PostgreSQL"),
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "PostgreSQL connection string in libpq syntax"),
+	PG_CONFIG_VARS(struct config, "3000", "a login with the rights of waymark_api"),
 	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000,
 	        "largest number of connections to PostgreSQL"),
-	ENV_INT("PG_WAIT_MS", struct config, pg_wait_ms, "2000", 100, 600000,
-	        "how long a request waits for a free connection, and a new connection for the server"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100,
-	        600000, "timeout of one statement"),
+	PG_CONFIG_WAIT_VAR(struct config),
 	ENV_INT("PG_HEAVY_CONNECTIONS", struct config, pg_heavy_connections, "4", 1, 1000,
 	        "largest number of further connections, for statistics, searches and exports"),
 	ENV_INT("PG_HEAVY_STATEMENT_TIMEOUT_MS", struct config, pg_heavy_statement_timeout_ms,
 	        "2000", 100, 600000, "timeout of one statement on these connections"),
 	ENV_GROUP("Redis"),
-	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
-	           "Redis, redis://[user:password@]host:port[/db]"),
+	REDIS_CONFIG_VARS(struct config, "100"),
 	ENV_INT("REDIS_CONNECTIONS", struct config, redis_connections, "8", 1, 1000,
 	        "largest number of connections to Redis"),
-	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "100", 1, 60000,
-	        "timeout of one Redis command"),
 	ENV_GROUP("Kafka"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_INT("OUTBOX_LOW_PRIORITY_PER_SECOND", struct config, outbox_low_priority_per_second,
@@ -135,14 +114,7 @@ static const struct env_var vars[] = {
 		"more hosts of this service that links may not point at: example.com, .example.com, …"),
 	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
 	         "slugs that users may not choose, in addition to the built-in list"),
-	ENV_TEXT(
-		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-		"file of blocked destination hosts, one per line (example.com or .example.com), in addition to those "
-		"that administrators block"),
-	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
-	         "file of the only allowed destination hosts; empty = all hosts"),
-	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
-	        "how often the host files and the table of blocked hosts are reloaded"),
+	HOST_LIST_VARS(struct config),
 	ENV_GROUP("Traces"),
 	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
@@ -155,13 +127,6 @@ static size_t check_public_base_url(const struct config *config, struct strbuf *
 	const char *reason = NULL;
 	bool right = public_base_init(&base, config->public_base_url, &reason) == OK;
 	return env_expect(right, "PUBLIC_BASE_URL", reason, problems);
-}
-
-static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind,
-                          struct strbuf *problems)
-{
-	char reason[HOST_LIST_REASON_SIZE] = "";
-	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
 }
 
 static bool is_host(const char *entry)
@@ -252,10 +217,8 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += jwt_secrets_check(config->jwt_secret, problems);
 	wrong += check_lists(config, problems);
-	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",
-	                     HOST_POLICY_BLOCKLIST, problems);
-	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
-	                     HOST_POLICY_ALLOWLIST, problems);
+	wrong += host_list_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
+	                               problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += check_health_urls(config->health_urls, problems);
 	wrong += check_live_streams(config, problems);

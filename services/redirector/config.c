@@ -6,10 +6,13 @@
 #include "lib/base/array.h"
 #include "lib/base/env_check.h"
 #include "lib/base/utf8.h"
+#include "lib/http/http_config.h"
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
+#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_config.h"
 #include "lib/redis/redis_url.h"
 #include "services/redirector/page_texts.h"
 
@@ -19,30 +22,11 @@ static const struct env_var vars[] = {
 	         "URL prefix of short links: https://sho.rt"),
 	ENV_TEXT("REGION", struct config, region, "",
 	         "region name that is written into each event"),
-	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
-	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
-	        "connection; longer than the health-check interval of the load balancer"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "25000", 5000, 3600000,
 	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
-	ENV_TEXT("HTTP_ADDRESS", struct config, http_address, "",
-	         "address that HTTP_PORT listens on; empty = all, IPv4 and IPv6"),
-	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535,
-	        "port for visitors; 0 = any free port"),
-	ENV_TEXT("OPS_ADDRESS", struct config, ops_address, "",
-	         "address that OPS_PORT listens on; empty = all, IPv4 and IPv6"),
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
-	        "port of /livez, /readyz and /metrics; 0 = any free port"),
-	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64,
-	        "I/O threads, each with its own event loop; at most one per free core"),
-	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "10000", 10, 1000000,
-	        "largest number of open connections; beyond it, an idle or slow one is closed for a new one"),
-	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "1000", 0,
-	        1000000,
-	        "largest number of open connections of one address (IPv6: /64), trusted proxies excepted; 0 = no limit"),
-	ENV_TEXT(
-		"TRUSTED_PROXIES", struct config, trusted_proxies, "",
-		"networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, fd00::/8; empty = none"),
+	HTTP_CONFIG_VARS(struct config, "8080", "2", "10000", "1000"),
+	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
 	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control,
 	         "private, no-store",
 	         "Cache-Control of redirects; visits that a cache answers are not counted"),
@@ -59,30 +43,20 @@ static const struct env_var vars[] = {
 		"PAGES_FILE", struct config, pages_file, "",
 		"file with texts of pages in more languages (docs/operations.md); empty = English and German"),
 	ENV_GROUP("PostgreSQL"),
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "libpq connection string; the login needs SELECT on links and salts"),
-	ENV_BOOL(
-		"PG_POOLED", struct config, pg_pooled, "false",
-		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
+	PG_CONFIG_VARS(struct config, "2000", "a login with SELECT on links and salts"),
+	PG_CONFIG_POOLED_VAR(struct config),
 	/* On a busy day, a wait of two seconds is better than a 503. */
-	ENV_INT("PG_WAIT_MS", struct config, pg_wait_ms, "2000", 100, 600000,
-	        "how long a lookup waits for a free connection; a new connection may take half of it"),
-	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "2000", 100,
-	        600000, "timeout of one statement"),
+	PG_CONFIG_WAIT_VAR(struct config),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
 	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
 	ENV_GROUP("Redis"),
-	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1,
-	           "redis://[user:password@]host:port[/db]"),
-	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "30", 1, 60000,
-	        "timeout of one Redis command; a lookup then goes on to PostgreSQL"),
+	REDIS_CONFIG_VARS(struct config, "30"),
 	ENV_GROUP("Kafka"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
 	         "Kafka topic of link events; " CONFIG_NO_TOPIC
 	         " = no feed, memory entries live for MEMORY_TTL_MS"),
-	ENV_TEXT("LINK_WATERMARK_TOPIC", struct config, link_watermark_topic, WATERMARK_TOPIC,
-	         "Kafka topic that says how current the topic of link events is"),
+	ENV_CONSTANT_TEXT(struct config, link_watermark_topic, WATERMARK_TOPIC),
 	ENV_GROUP("Links in memory"),
 	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576,
 	        INT64_C(1) << 40,
@@ -111,13 +85,7 @@ static const struct env_var vars[] = {
 	        1000000,
 	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
 	ENV_GROUP("Destinations"),
-	ENV_TEXT(
-		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-		"file of blocked destination hosts, one per line: example.com or .example.com; extends the administrators' list"),
-	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
-	         "file of the only allowed destination hosts; empty = all hosts"),
-	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
-	        "how often the host files and the table of blocked hosts are reloaded"),
+	HOST_LIST_VARS(struct config),
 	ENV_GROUP("Traces"),
 	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
@@ -131,13 +99,6 @@ static bool is_header_value(const char *text)
 			return false;
 	}
 	return true;
-}
-
-static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind,
-                          struct strbuf *problems)
-{
-	char reason[HOST_LIST_REASON_SIZE] = "";
-	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
 }
 
 static bool is_mail_address(const char *text)
@@ -192,8 +153,6 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += redis_url_check(config->redis_url, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += kafka_config_check_name(config->link_feed_topic, "LINK_FEED_TOPIC", problems);
-	wrong += kafka_config_check_name(config->link_watermark_topic, "LINK_WATERMARK_TOPIC",
-	                                 problems);
 	wrong += env_check_directory(config->journal_dir, "JOURNAL_DIR", problems);
 	wrong += check_addresses(config, problems);
 	wrong += env_expect(is_header_value(config->redirect_cache_control),
@@ -201,10 +160,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    "must be printable ASCII, as an HTTP header value", problems);
 	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION",
 	                    "must be valid UTF-8", problems);
-	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE",
-	                     HOST_POLICY_BLOCKLIST, problems);
-	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE",
-	                     HOST_POLICY_ALLOWLIST, problems);
+	wrong += host_list_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
+	                               problems);
 	wrong += check_pages(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;

@@ -60,7 +60,7 @@ struct config {
 
 extern const struct program config_program;
 
-/* A task's times. LOCK_AT_LEAST_S and LOCK_AT_MOST_S fill in what the task does not set itself. */
+/* A task's times. LOCK_AT_LEAST_S and LOCK_AT_MOST_S are those of expiry. */
 struct task_times config_times(const struct config *config, const struct task_times *own);
 
 #endif

@@ -319,4 +319,19 @@ TEST_CASE(reports_failed_expectations_in_the_same_form)
 	assert_string_equal(f->problems.data, "TEST_URL: leads nowhere: 100%\n");
 }
 
+TEST_CASE(a_constant_has_its_value_and_no_variable)
+{
+	const struct env_var constants[] = { ENV_CONSTANT_INT(struct config, port, "7") };
+	struct config config = { 0 };
+	struct strbuf problems;
+	strbuf_init(&problems, 1000);
+	assert_int_equal(env_read(constants, 1, &config, &problems), 0);
+	assert_int_equal(config.port, 7);
+	FILE *out = tmpfile();
+	env_print_help(constants, 1, out);
+	assert_int_equal(ftell(out), 0);
+	fclose(out);
+	strbuf_clear(&problems);
+}
+
 TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

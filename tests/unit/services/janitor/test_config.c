@@ -1,5 +1,4 @@
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,37 +54,18 @@ TEST_CASE(has_the_documented_defaults)
 	assert_int_equal(config.log_level, LOG_INFO);
 }
 
-TEST_CASE(accepts_one_second_for_every_time_of_every_task)
-{
-	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS", "RETENTION" };
-	const char *const times[] = { "PERIOD_S", "FIRST_DELAY_S", "LOCK_AT_LEAST_S",
-		                      "LOCK_AT_MOST_S" };
-	char name[64];
-	struct config config;
-	for (size_t i = 0; i < 16; i++) {
-		snprintf(name, sizeof(name), "%s_%s", tasks[i / 4], times[i % 4]);
-		setenv(name, "1", 1);
-	}
-	assert_int_equal(start(&config), PROGRAM_RUN);
-	assert_times(config_times(&config, &config.expiry), 1, 1, 1, 1);
-	assert_times(config_times(&config, &config.partitions), 1, 1, 1, 1);
-	assert_times(config_times(&config, &config.salts), 1, 1, 1, 1);
-	assert_times(config_times(&config, &config.retention), 1, 1, 1, 1);
-	setenv("EXPIRY_PERIOD_S", "0", 1);
-	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
-}
-
-TEST_CASE(uses_the_common_lock_times_for_a_task_without_its_own)
+TEST_CASE(the_times_of_expiry_can_be_set)
 {
 	struct config config;
+	setenv("EXPIRY_PERIOD_S", "1", 1);
+	setenv("EXPIRY_FIRST_DELAY_S", "2", 1);
 	setenv("LOCK_AT_LEAST_S", "0", 1);
 	setenv("LOCK_AT_MOST_S", "3", 1);
-	setenv("SALTS_LOCK_AT_LEAST_S", "-1", 1);
-	setenv("SALTS_LOCK_AT_MOST_S", "0", 1);
 	assert_int_equal(start(&config), PROGRAM_RUN);
-	assert_times(config_times(&config, &config.expiry), 900, 60, 0, 3);
-	assert_times(config_times(&config, &config.salts), 3600, 0, 0, 3);
+	assert_times(config_times(&config, &config.expiry), 1, 2, 0, 3);
 	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
+	setenv("EXPIRY_PERIOD_S", "0", 1);
+	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
 }
 
 TEST_CASE(requires_a_valid_postgresql_url)
@@ -113,10 +93,6 @@ TEST_CASE(names_invalid_and_contradictory_variables)
 {
 	assert_refused("LOCK_AT_MOST_S", "599",
 	               "LOCK_AT_LEAST_S: must not exceed LOCK_AT_MOST_S\n");
-	assert_refused("SALTS_LOCK_AT_MOST_S", "9",
-	               "SALTS_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
-	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
-	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused(
 		"DESTINATION_RESOLVERS", "dns.example",
 		"DESTINATION_RESOLVERS: \"dns.example\" is not the IP address of a DNS server, or its port is not "
