@@ -1,5 +1,6 @@
 #include "lib/base/aead.h"
 
+#include <assert.h>
 #include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #define NONCE_SIZE 12
 #define TAG_SIZE 16
 
-_Static_assert(NONCE_SIZE + TAG_SIZE == AEAD_OVERHEAD, "AEAD_OVERHEAD is nonce and tag");
+static_assert(NONCE_SIZE + TAG_SIZE == AEAD_OVERHEAD, "AEAD_OVERHEAD is nonce and tag");
 
 static bool encrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const void *bytes, size_t len,
                     uint8_t *nonce)

@@ -6,6 +6,7 @@
 
 #include "lib/base/digest.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -27,8 +28,8 @@ void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size
 		abort();
 }
 
-_Static_assert(sizeof(SHA256_CTX) <= sizeof(((struct digest_hmac_key *)0)->inner),
-               "digest_hmac_key must hold a SHA256_CTX");
+static_assert(sizeof(SHA256_CTX) <= sizeof(((struct digest_hmac_key *)0)->inner),
+              "digest_hmac_key must hold a SHA256_CTX");
 
 /* The hash state after one block: the key, padded with zeros and XORed with pad. */
 static SHA256_CTX hash_after_pad(const void *key, size_t key_len, uint8_t pad)

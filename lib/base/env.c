@@ -141,10 +141,10 @@ static bool reject(const struct env_var *var, const char *text, const char *reas
 static bool store_int(const struct env_var *var, const char *text, int64_t *member,
                       struct strbuf *problems)
 {
-	enum err e = number_parse(text, var->min, var->max, member);
-	if (e == OK)
+	enum err err = number_parse(text, var->min, var->max, member);
+	if (err == OK)
 		return true;
-	if (e != ERR_LIMIT)
+	if (err != ERR_LIMIT)
 		return reject(var, text, "is not a whole number", problems);
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));

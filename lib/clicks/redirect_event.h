@@ -13,6 +13,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
+#include "lib/links/slug.h"
 
 #define REDIRECT_EVENT_TOPIC "waymark.redirects.v1"
 #define REDIRECT_EVENT_DEAD_LETTER_TOPIC "waymark.redirects.dlq.v1"
@@ -46,7 +47,7 @@ struct redirect_event {
 	bool prefetch;
 	bool has_visitor_hash;
 	uint8_t visitor_hash[DIGEST_SIZE];
-	char slug[33];
+	char slug[SLUG_SIZE];
 	char client_network[50];
 	char user_agent[REDIRECT_EVENT_USER_AGENT_MAX + 1];
 	char referrer[REDIRECT_EVENT_REFERRER_MAX + 1];

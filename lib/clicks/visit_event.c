@@ -1,5 +1,6 @@
 #include "lib/clicks/visit_event.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "lib/base/array.h"
@@ -42,10 +43,10 @@ enum field {
 	TAGS = 26,
 };
 
-_Static_assert(sizeof(struct visit_event) + LINK_TAGS_MAX * LINK_TAG_SIZE +
-                               (TAGS + LINK_TAGS_MAX) * PROTOBUF_HEAD_BYTES_MAX <=
-                       VISIT_EVENT_BYTES_MAX,
-               "every visit fits");
+static_assert(sizeof(struct visit_event) + LINK_TAGS_MAX * LINK_TAG_SIZE +
+                              (TAGS + LINK_TAGS_MAX) * PROTOBUF_HEAD_BYTES_MAX <=
+                      VISIT_EVENT_BYTES_MAX,
+              "every visit fits");
 
 static uint8_t *put_text(uint8_t *at, enum field field, const char *text)
 {

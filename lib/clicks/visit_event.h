@@ -11,6 +11,7 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/strbuf.h"
+#include "lib/links/slug.h"
 
 #define VISIT_EVENT_TOPIC "waymark.visits.v1"
 #define VISIT_EVENT_TYPE "waymark.visit.v1"
@@ -23,7 +24,7 @@ struct visit_event {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;
 	int64_t link_id;
-	char slug[33];
+	char slug[SLUG_SIZE];
 	char country[3];
 	char region[8];
 	char city[64];

@@ -1,6 +1,7 @@
 #include "lib/http/http_listener.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,8 +13,8 @@
 
 #define BACKLOG 1024
 
-_Static_assert(offsetof(struct sockaddr_in6, sin6_port) == offsetof(struct sockaddr_in, sin_port),
-               "port_of");
+static_assert(offsetof(struct sockaddr_in6, sin6_port) == offsetof(struct sockaddr_in, sin_port),
+              "port_of");
 
 struct endpoint {
 	struct sockaddr_storage address;

@@ -1,5 +1,7 @@
 #include "lib/kafka/cloud_event.h"
 
+#include <assert.h>
+
 #include "lib/base/array.h"
 
 void cloud_event_headers(struct cloud_event *event,
@@ -18,7 +20,7 @@ void cloud_event_headers(struct cloud_event *event,
 		{ "ce_subject", subject },
 		{ "content-type", CLOUD_EVENT_PROTOBUF },
 	};
-	_Static_assert(sizeof(headers) < sizeof(record->headers), "the headers fit");
+	static_assert(sizeof(headers) < sizeof(record->headers), "the headers fit");
 	memcpy(record->headers, headers, sizeof(headers));
 	record->header_count = ARRAY_SIZE(headers);
 	if (record->value)

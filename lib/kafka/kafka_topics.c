@@ -147,10 +147,10 @@ static enum err check_created_topics(const struct admin *a, rd_kafka_event_t *ev
 	for (size_t i = 0; i < count; i++) {
 		rd_kafka_resp_err_t code = rd_kafka_topic_result_error(topics[i]);
 		const char *text = rd_kafka_topic_result_error_string(topics[i]);
-		enum err e = check_created_topic(a, rd_kafka_topic_result_name(topics[i]), code,
-		                                 text ? text : rd_kafka_err2str(code));
-		if (e != OK && worst != ERR_INVALID)
-			worst = e;
+		enum err err = check_created_topic(a, rd_kafka_topic_result_name(topics[i]), code,
+		                                   text ? text : rd_kafka_err2str(code));
+		if (err != OK && worst != ERR_INVALID)
+			worst = err;
 	}
 	return worst;
 }
@@ -345,9 +345,9 @@ enum err kafka_topics_ensure(const struct kafka_topics_config *config,
 	if (result == OK)
 		result = compare_partitions(&a, topics, count);
 	for (size_t i = 0; i < count && (result == OK || result == ERR_CONFLICT); i++) {
-		enum err e = compare_settings(&a, &topics[i]);
-		if (e != OK)
-			result = e;
+		enum err err = compare_settings(&a, &topics[i]);
+		if (err != OK)
+			result = err;
 	}
 	admin_close(&a);
 	return result;

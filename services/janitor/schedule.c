@@ -1,5 +1,6 @@
 #include "services/janitor/schedule.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 		TASK("destinations", destinations, destinations_run),
 	};
 	const size_t count = ARRAY_SIZE(table);
-	_Static_assert(ARRAY_SIZE(table) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
+	static_assert(ARRAY_SIZE(table) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
 	for (size_t i = 0; i < count; i++)
 		out[i] = table[i];
 	return c->destination_checks ? count : count - 1;

@@ -30,17 +30,17 @@ int main(int argc, char **argv)
 	struct metrics *metrics = metrics_new();
 	process_metrics_register(metrics);
 	struct redirector *redirector = NULL;
-	enum err e = redirector_new(&config, clock_system(), log, metrics, &redirector);
-	status = e == OK ? EXIT_SUCCESS : PROGRAM_EXIT_USAGE;
+	enum err err = redirector_new(&config, clock_system(), log, metrics, &redirector);
+	status = err == OK ? EXIT_SUCCESS : PROGRAM_EXIT_USAGE;
 
 	/* serve */
-	if (e == OK) {
-		e = redirector_serve(redirector);
-		status = e == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (err == OK) {
+		err = redirector_serve(redirector);
+		status = err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 
 	/* wait for SIGTERM */
-	if (e == OK) {
+	if (err == OK) {
 		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION));
 		shutdown_wait(shutdown);
 		log_info(log, "stopping");
@@ -48,8 +48,8 @@ int main(int argc, char **argv)
 
 	/* drain, free in reverse order */
 	if (redirector)
-		e = redirector_drain(redirector);
-	log_info(log, "stopped", LOG_TEXT("flush", err_name(e)));
+		err = redirector_drain(redirector);
+	log_info(log, "stopped", LOG_TEXT("flush", err_name(err)));
 	redirector_free(redirector);
 	metrics_free(metrics);
 	log_free(log);

@@ -248,9 +248,9 @@ static bool send_page(const struct pages *pages, struct http_exchange *x, size_t
 	const char *wanted = http_exchange_joined_header(x, "Accept-Language");
 	size_t language = page_texts_choose(pages->config.texts, wanted);
 	const struct page *rendered = &pages->rendered[language * (STATUSES + 1) + page];
-	enum err e = http_exchange_add_header(x, "Content-Language",
-	                                      page_texts_language(pages->config.texts, language));
-	(void)e; /* a language has no control bytes */
+	enum err err = http_exchange_add_header(x, "Content-Language",
+	                                        page_texts_language(pages->config.texts, language));
+	(void)err; /* a language has no control bytes */
 	http_exchange_add_fixed_header(x, "Content-Security-Policy", CONTENT_SECURITY_POLICY);
 	http_exchange_set_fixed_body(x, "text/html; charset=utf-8", rendered->html, rendered->len);
 	return true;

@@ -1,6 +1,5 @@
 #include "services/redirector/redirect.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,8 +92,6 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 	return (struct redirect_decision){ .status = 404 };
 }
 
-static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "a slug fits into its event");
-
 /* A host that is longer than any valid one stays out of the event. */
 static void copy_host(const char *url, char out[static REDIRECT_EVENT_DESTINATION_HOST_MAX + 1])
 {
@@ -160,15 +157,15 @@ static enum http_progress respond_rate_limited(struct redirect *redirect, struct
                                                int64_t wait_s)
 {
 	char text[64];
-	enum err e = OK;
+	enum err err = OK;
 	snprintf(text, sizeof(text), "%lld", (long long)wait_s);
-	e = e == OK ? http_exchange_add_header(x, "Retry-After", text) : e;
+	err = err == OK ? http_exchange_add_header(x, "Retry-After", text) : err;
 	snprintf(text, sizeof(text), "\"unknown-slugs\";r=0;t=%lld", (long long)wait_s);
-	e = e == OK ? http_exchange_add_header(x, "RateLimit", text) : e;
+	err = err == OK ? http_exchange_add_header(x, "RateLimit", text) : err;
 	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60",
 	         (long long)redirect->config.unknown_per_minute);
-	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
-	(void)e; /* our own digits contain no control bytes */
+	err = err == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : err;
+	(void)err; /* our own digits contain no control bytes */
 	return pages_respond_error(
 		redirect->config.pages, x, 429,
 		"This address has requested too many unknown links. Retry after the time in Retry-After.");

@@ -73,7 +73,7 @@ static enum err create_stores(struct redirector *r)
 		.log = r->log,
 		.metrics = r->metrics,
 	});
-	enum err e = redis_pool_new(
+	enum err err = redis_pool_new(
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
 			.max = 2 * workers + 1, /* queries, fills, and the validity check */
@@ -83,13 +83,13 @@ static enum err create_stores(struct redirector *r)
 			.metrics = r->metrics,
 		},
 		&r->redis);
-	if (e == OK)
+	if (err == OK)
 		r->link_cache =
 			link_cache_new(&(struct link_cache_config){ .redis = r->redis,
 		                                                    .clock = r->clock,
 		                                                    .log = r->log,
 		                                                    .metrics = r->metrics });
-	return e;
+	return err;
 }
 
 static double memory_bytes(void *ctx)
@@ -141,7 +141,7 @@ static enum err create_feed(struct redirector *r)
 	r->feed_kafka = r->config->kafka;
 	snprintf(r->feed_kafka.client_id, sizeof(r->feed_kafka.client_id),
 	         "waymark-redirector-feed");
-	enum err e = link_feed_start(
+	enum err err = link_feed_start(
 		&(struct link_feed_config){
 			.kafka = &r->feed_kafka,
 			.topic = r->config->link_feed_topic,
@@ -160,7 +160,7 @@ static enum err create_feed(struct redirector *r)
 			.metrics = r->metrics,
 		},
 		&r->feed);
-	if (e == OK)
+	if (err == OK)
 		r->loader = bloom_filter_loader_start(&(struct bloom_filter_loader_config){
 			.filter = r->filter,
 			.limiter = r->limiter,
@@ -169,7 +169,7 @@ static enum err create_feed(struct redirector *r)
 			.log = r->log,
 			.metrics = r->metrics,
 		});
-	return e;
+	return err;
 }
 
 static enum err create_events(struct redirector *r)
@@ -211,8 +211,8 @@ static enum err create_pages(struct redirector *r)
 	const struct config *c = r->config;
 	struct strbuf problems;
 	strbuf_init(&problems, 4096);
-	enum err e = page_texts_read(c->pages_file, &problems, &r->texts);
-	if (e == OK)
+	enum err err = page_texts_read(c->pages_file, &problems, &r->texts);
+	if (err == OK)
 		r->pages = pages_new(&(struct pages_config){
 			.texts = r->texts,
 			.public_base_url = c->public_base_url,
@@ -223,7 +223,7 @@ static enum err create_pages(struct redirector *r)
 	else
 		log_error(r->log, "pages_file_rejected", LOG_TEXT("reason", problems.data));
 	strbuf_clear(&problems);
-	return e;
+	return err;
 }
 
 static void create_handler(struct redirector *r)
@@ -263,25 +263,25 @@ enum err redirector_new(const struct config *config, const struct clock *clock,
 	watermark_tracker_init(&r->watermark, r->clock,
 	                       config->feed_fresh_us ? config->feed_fresh_us
 	                                             : WATERMARK_TRACKER_FRESH_US);
-	enum err e = create_stores(r);
-	if (e != OK)
+	enum err err = create_stores(r);
+	if (err != OK)
 		goto out;
 	create_lookup(r);
-	e = create_feed(r);
-	if (e == OK)
-		e = create_events(r);
-	if (e == OK)
-		e = create_host_guard(r);
-	if (e == OK)
-		e = create_pages(r);
-	if (e != OK)
+	err = create_feed(r);
+	if (err == OK)
+		err = create_events(r);
+	if (err == OK)
+		err = create_host_guard(r);
+	if (err == OK)
+		err = create_pages(r);
+	if (err != OK)
 		goto out;
 	create_handler(r);
 	*out = r;
 	return OK;
 out:
 	redirector_free(r);
-	return e;
+	return err;
 }
 
 static bool can_redirect(void *ctx)
@@ -375,8 +375,8 @@ static enum err serve_visitors(struct redirector *r)
 enum err redirector_serve(struct redirector *r)
 {
 	/* The public port opens first: /readyz must not succeed before it accepts connections. */
-	enum err e = serve_visitors(r);
-	return e == OK ? serve_operators(r) : e;
+	enum err err = serve_visitors(r);
+	return err == OK ? serve_operators(r) : err;
 }
 
 uint16_t redirector_http_port(const struct redirector *r)
@@ -403,11 +403,11 @@ enum err redirector_drain(struct redirector *r)
 		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);
 	r->http = NULL;
 	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
-	enum err e = event_shipper_flush(r->events, left_ms > 0 ? left_ms : 0);
+	enum err err = event_shipper_flush(r->events, left_ms > 0 ? left_ms : 0);
 	if (r->ops)
 		ops_server_stop(r->ops);
 	r->ops = NULL;
-	return e;
+	return err;
 }
 
 /* Closing the limiter completes held lookups, so that link_lookup_free can return. */

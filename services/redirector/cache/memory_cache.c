@@ -125,11 +125,11 @@ enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t s
 	pthread_mutex_t *lock;
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	enum err e = link && is_usable(cache, link, now_us) ? OK : ERR_NOT_FOUND;
-	if (e == OK)
+	enum err err = link && is_usable(cache, link, now_us) ? OK : ERR_NOT_FOUND;
+	if (err == OK)
 		copy_out(link, out);
 	pthread_mutex_unlock(lock);
-	return e;
+	return err;
 }
 
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
@@ -139,11 +139,11 @@ enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, si
 	pthread_mutex_t *lock;
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	enum err e = link && is_of_this_epoch(cache, link) ? OK : ERR_NOT_FOUND;
-	if (e == OK)
+	enum err err = link && is_of_this_epoch(cache, link) ? OK : ERR_NOT_FOUND;
+	if (err == OK)
 		copy_out(link, out);
 	pthread_mutex_unlock(lock);
-	return e;
+	return err;
 }
 
 int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len)

@@ -208,14 +208,14 @@ static void maintain(struct event_shipper *shipper)
 static bool send_with_retry(struct event_shipper *shipper, size_t shard,
                             const struct journal_shard_record *found)
 {
-	enum err e;
-	while ((e = send(shipper, shard, found)) == ERR_LIMIT) {
+	enum err err;
+	while ((err = send(shipper, shard, found)) == ERR_LIMIT) {
 		if (atomic_load(&shipper->is_stopping))
 			return false;
 		maintain(shipper);
 		usleep(IDLE_US);
 	}
-	if (e != OK)
+	if (err != OK)
 		on_delivery(shipper, pack(shard, found->ack_id), ERR_INVALID);
 	return true;
 }
@@ -258,8 +258,8 @@ static size_t segment_bytes_of(size_t shard_bytes)
 static void create_shards(struct event_shipper *shipper, const struct event_shipper_config *config)
 {
 	shipper->shard_bytes_max = config->bytes_max / SHARDS;
-	enum err e = journal_directory_make(config->journal_dir, config->log);
-	(void)e; /* logged; the journals below refuse appends then */
+	enum err err = journal_directory_make(config->journal_dir, config->log);
+	(void)err; /* logged; the journals below refuse appends then */
 	for (size_t i = 0; i < SHARDS; i++) {
 		char dir[600];
 		snprintf(dir, sizeof(dir), "%s/shard-%zu", config->journal_dir, i);
@@ -323,11 +323,11 @@ void event_shipper_append(struct event_shipper *shipper, struct redirect_event *
                           const char *traceparent)
 {
 	size_t shard = XXH3_64bits(event->slug, strlen(event->slug)) % SHARDS;
-	enum err e = journal_shard_append(shipper->shards[shard], event, traceparent);
-	if (e == OK)
+	enum err err = journal_shard_append(shipper->shards[shard], event, traceparent);
+	if (err == OK)
 		return;
 	atomic_fetch_add(&shipper->dropped, 1);
-	note_loss(shipper, e);
+	note_loss(shipper, err);
 }
 
 bool event_shipper_is_healthy(void *arg)

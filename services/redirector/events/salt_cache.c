@@ -44,12 +44,12 @@ static enum err read_salts(struct salt_cache *cache, int32_t today, struct salt 
                            size_t *count)
 {
 	struct pg_conn *conn = NULL;
-	enum err e = pg_pool_acquire(cache->postgres, &conn);
-	if (e != OK)
-		return e;
-	e = salt_store_read(conn, today - 1, today + 1, salts, count);
+	enum err err = pg_pool_acquire(cache->postgres, &conn);
+	if (err != OK)
+		return err;
+	err = salt_store_read(conn, today - 1, today + 1, salts, count);
 	pg_pool_release(cache->postgres, conn);
-	return e;
+	return err;
 }
 
 static void log_change(struct salt_cache *cache, bool is_missing)

@@ -46,8 +46,8 @@ static void repair_redis(void *arg)
 {
 	struct repair *repair = arg;
 	/* Best effort: link_cache logs errors, and a newer version in Redis is as good. */
-	enum err e = link_cache_set(repair->feed->config.link_cache, &repair->entry);
-	metrics_add(repair->feed->repairs, e == OK);
+	enum err err = link_cache_set(repair->feed->config.link_cache, &repair->entry);
+	metrics_add(repair->feed->repairs, err == OK);
 	free(repair);
 }
 
@@ -189,8 +189,8 @@ static void reopen_kafka(struct link_feed *feed)
 	metrics_add(feed->resets, 1);
 	kafka_topic_reader_free(feed->kafka);
 	feed->kafka = NULL;
-	enum err e = open_kafka(feed);
-	(void)e; /* logged; the next pass of follow retries */
+	enum err err = open_kafka(feed);
+	(void)err; /* logged; the next pass of follow retries */
 }
 
 /* Adjusts the time to live and advances held lookups. True: more lookups are due at once. */
@@ -215,15 +215,15 @@ static void *follow(void *arg)
 	scheduling_lower_priority();
 	while (!atomic_load(&feed->is_stopping)) {
 		struct kafka_message message;
-		enum err e = ERR_INTERNAL;
+		enum err err = ERR_INTERNAL;
 		int64_t poll_ms = is_busy ? POLL_BUSY_MS : POLL_MS;
 		for (int i = 0; i < BATCH_MAX && feed->kafka; i++) {
-			e = kafka_topic_reader_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
-			if (e != OK)
+			err = kafka_topic_reader_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
+			if (err != OK)
 				break;
 			handle_record(feed, &message);
 		}
-		if (e == ERR_INTERNAL)
+		if (err == ERR_INTERNAL)
 			reopen_kafka(feed);
 		is_busy = run_housekeeping(feed);
 	}

@@ -342,8 +342,8 @@ static void sync_all(struct journal *j)
 	enum err err = sync_names(j);
 	for (struct journal_segment *s = atomic_load(&j->sentinel.next); s != NULL; s = next) {
 		next = atomic_load_explicit(&s->next, memory_order_acquire);
-		enum err e = journal_segment_sync(s, next != NULL, j->config.log);
-		err = err == OK ? e : err;
+		enum err synced = journal_segment_sync(s, next != NULL, j->config.log);
+		err = err == OK ? synced : err;
 	}
 	atomic_store(&j->is_sync_failing, err != OK);
 }

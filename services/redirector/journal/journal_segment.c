@@ -1,5 +1,6 @@
 #include "services/redirector/journal/journal_segment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -23,9 +24,9 @@ struct record {
 	uint64_t checksum;
 };
 
-_Static_assert(sizeof(struct header) == JOURNAL_SEGMENT_HEADER_BYTES,
-               "the header's layout is part of the format");
-_Static_assert(sizeof(struct record) == 16, "the record's layout is part of the format");
+static_assert(sizeof(struct header) == JOURNAL_SEGMENT_HEADER_BYTES,
+              "the header's layout is part of the format");
+static_assert(sizeof(struct record) == 16, "the record's layout is part of the format");
 
 static const char magic[8] = { 'W', 'M', 'J', 'R', 'N', 'L', '0', '1' };
 

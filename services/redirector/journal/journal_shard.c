@@ -1,28 +1,44 @@
 #include "services/redirector/journal/journal_shard.h"
 
+#include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "lib/base/mem.h"
 #include "services/redirector/journal/journal_segment.h"
-#include "services/redirector/journal/journal_shares.h"
+
+/*
+ * An event is stored while its link and its network each hold fewer bytes than are free. So one
+ * that sends most of the clicks stops at half of the journal, two at a third each, and the rest
+ * stays for all others. Bytes are counted by keyed hashes, so nobody can choose a link that counts
+ * with another one; index 0 is not counted.
+ */
+#define HOLDERS 8192
+
+struct shares {
+	uint16_t holders[2];
+};
 
 /* Precedes the message: what the shipper needs for the key and headers of the Kafka record. */
 struct head {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;
-	char slug[33];
+	char slug[SLUG_SIZE];
 	bool has_trace; /* TRACE_CONTEXT_SIZE bytes of traceparent follow, before the message */
-	struct journal_share share; /* for the process that wrote the record */
+	/* Where its bytes are counted; for the process that wrote the record. */
+	struct shares shares;
 	uint8_t zero[2];
 };
 /* A journal may be read by a later version of the program. */
-_Static_assert(sizeof(struct head) == 64, "the size of the head is part of the format");
+static_assert(sizeof(struct head) == 64, "the size of the head is part of the format");
 
 struct journal_shard {
 	struct journal *journal;
 	size_t bytes_max;
-	struct journal_shares shares;
+	uint64_t holder_key;
+	_Atomic uint64_t held[HOLDERS];
 	_Atomic uint64_t over_share;
 	uint8_t instance[ENTROPY_UUID_SIZE];
 	pthread_mutex_t append_lock; /* keeps the sequence in the order of the journal */
@@ -31,11 +47,27 @@ struct journal_shard {
 	struct strbuf bytes;
 };
 
+static uint16_t holder_of(const struct journal_shard *shard, const char *text, uint64_t kind)
+{
+	if (text[0] == '\0')
+		return 0;
+	uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), shard->holder_key ^ kind);
+	return (uint16_t)(1 + hash % (HOLDERS - 1));
+}
+
+/* Adds bytes that came, or takes off those that left. */
+static void count_held(struct journal_shard *shard, struct shares shares, int64_t bytes)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (shares.holders[i] != 0)
+			atomic_fetch_add_explicit(&shard->held[shares.holders[i]], (uint64_t)bytes,
+			                          memory_order_relaxed);
+}
+
 static void on_released(void *ctx, const void *bytes, size_t len)
 {
-	struct journal_shard *shard = ctx;
 	const struct head *head = bytes;
-	journal_shares_remove(&shard->shares, head->share, journal_segment_record_bytes(len));
+	count_held(ctx, head->shares, -(int64_t)journal_segment_record_bytes(len));
 }
 
 struct journal_shard *journal_shard_new(const struct journal_config *config)
@@ -45,7 +77,7 @@ struct journal_shard *journal_shard_new(const struct journal_config *config)
 	own.on_released = on_released;
 	own.ctx = shard;
 	shard->bytes_max = config->bytes_max;
-	journal_shares_init(&shard->shares);
+	entropy_fill(&shard->holder_key, sizeof(shard->holder_key));
 	shard->journal = journal_new(&own);
 	entropy_uuid4(shard->instance);
 	pthread_mutex_init(&shard->append_lock, NULL);
@@ -65,24 +97,28 @@ void journal_shard_free(struct journal_shard *shard)
 }
 
 /* Counted first: the record may be released before journal_append returns. */
-static enum err append_bytes(struct journal_shard *shard, struct journal_share share)
+static enum err append_bytes(struct journal_shard *shard, struct shares shares)
 {
-	size_t bytes = journal_segment_record_bytes(shard->bytes.len);
-	journal_shares_add(&shard->shares, share, bytes);
-	enum err e = journal_append(shard->journal, shard->bytes.data, shard->bytes.len);
-	if (e != OK)
-		journal_shares_remove(&shard->shares, share, bytes);
-	return e;
+	int64_t bytes = (int64_t)journal_segment_record_bytes(shard->bytes.len);
+	count_held(shard, shares, bytes);
+	enum err err = journal_append(shard->journal, shard->bytes.data, shard->bytes.len);
+	if (err != OK)
+		count_held(shard, shares, -bytes);
+	return err;
 }
 
-static bool has_share(struct journal_shard *shard, struct journal_share share)
+static bool has_room(struct journal_shard *shard, struct shares shares)
 {
 	uint64_t held = journal_count(shard->journal).held;
 	uint64_t free_bytes = held < shard->bytes_max ? shard->bytes_max - held : 0;
-	bool is_admitted = journal_shares_admit(&shard->shares, share, free_bytes);
-	if (!is_admitted)
+	for (size_t i = 0; i < 2; i++) {
+		if (atomic_load_explicit(&shard->held[shares.holders[i]], memory_order_relaxed) <
+		    free_bytes)
+			continue;
 		atomic_fetch_add(&shard->over_share, 1);
-	return is_admitted;
+		return false;
+	}
+	return true;
 }
 
 static enum err append(struct journal_shard *shard, struct redirect_event *event,
@@ -90,9 +126,9 @@ static enum err append(struct journal_shard *shard, struct redirect_event *event
 {
 	struct head head = { .occurred_at_us = event->occurred_at_us,
 		             .has_trace = traceparent[0] != '\0',
-		             .share = journal_shares_find(&shard->shares, event->slug,
-		                                          event->client_network) };
-	if (!has_share(shard, head.share))
+		             .shares = { { holder_of(shard, event->slug, 0),
+		                           holder_of(shard, event->client_network, 1) } } };
+	if (!has_room(shard, head.shares))
 		return ERR_LIMIT;
 	memcpy(event->instance, shard->instance, sizeof(event->instance));
 	event->sequence = shard->sequence + 1;
@@ -104,21 +140,21 @@ static enum err append(struct journal_shard *shard, struct redirect_event *event
 	if (head.has_trace)
 		strbuf_add(&shard->bytes, traceparent, TRACE_CONTEXT_SIZE);
 	redirect_event_encode(event, &shard->bytes);
-	enum err e = strbuf_status(&shard->bytes);
-	if (e == OK)
-		e = append_bytes(shard, head.share);
-	if (e == OK)
+	enum err err = strbuf_status(&shard->bytes);
+	if (err == OK)
+		err = append_bytes(shard, head.shares);
+	if (err == OK)
 		shard->sequence++;
-	return e;
+	return err;
 }
 
 enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
                               const char *traceparent)
 {
 	pthread_mutex_lock(&shard->append_lock);
-	enum err e = append(shard, event, traceparent);
+	enum err err = append(shard, event, traceparent);
 	pthread_mutex_unlock(&shard->append_lock);
-	return e;
+	return err;
 }
 
 bool journal_shard_next(struct journal_shard *shard, struct journal_shard_record *record)

@@ -30,7 +30,7 @@ void journal_shard_free(struct journal_shard *shard);
 /*
  * Safe from any thread. Sets the event's id, instance and sequence. traceparent may be "".
  * ERR_LIMIT: the journal is full or cannot be written, or the event's link or network already holds
- * more of it than is free (journal_shares.h); the event was not stored.
+ * more of it than is free; the event was not stored.
  */
 enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
                               const char *traceparent) MUST_CHECK;
@@ -42,7 +42,7 @@ uint64_t journal_shard_over_share(const struct journal_shard *shard);
 struct journal_shard_record {
 	const uint8_t *event_id;
 	int64_t occurred_at_us;
-	char slug[33];
+	char slug[SLUG_SIZE];
 	char traceparent[TRACE_CONTEXT_SIZE];
 	const void *bytes; /* a waymark.v1.RedirectEvent */
 	size_t len;

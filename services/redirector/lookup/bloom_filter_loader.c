@@ -42,43 +42,43 @@ enum page_kind { PAGE_FIRST, PAGE_NEXT, PAGE_NEW };
 static enum err load_page(struct bloom_filter_loader *loader, enum page_kind kind)
 {
 	struct pg_conn *conn = NULL;
-	enum err e = pg_pool_acquire(loader->config.postgres, &conn);
-	if (e != OK)
-		return e;
+	enum err err = pg_pool_acquire(loader->config.postgres, &conn);
+	if (err != OK)
+		return err;
 	if (kind == PAGE_FIRST)
-		e = link_store_newest_id(conn, &loader->newest_id);
-	if (e == OK && kind == PAGE_NEW)
-		e = link_store_new_slugs(conn, &loader->newest_id, loader->page);
-	else if (e == OK)
-		e = link_store_next_slugs(conn, loader->page);
+		err = link_store_newest_id(conn, &loader->newest_id);
+	if (err == OK && kind == PAGE_NEW)
+		err = link_store_new_slugs(conn, &loader->newest_id, loader->page);
+	else if (err == OK)
+		err = link_store_next_slugs(conn, loader->page);
 	pg_pool_release(loader->config.postgres, conn);
-	if (e == OK)
+	if (err == OK)
 		add_page(loader);
-	return e;
+	return err;
 }
 
 /* ERR_LIMIT: there are more slugs than the filter's capacity. */
 static enum err load_all(struct bloom_filter_loader *loader)
 {
 	loader->page->last[0] = '\0';
-	enum err e = load_page(loader, PAGE_FIRST);
-	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX) {
+	enum err err = load_page(loader, PAGE_FIRST);
+	while (err == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX) {
 		if (slug_bloom_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
-		e = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE
-		                                       : load_page(loader, PAGE_NEXT);
+		err = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE
+		                                         : load_page(loader, PAGE_NEXT);
 	}
-	return e == OK && slug_bloom_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
+	return err == OK && slug_bloom_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : err;
 }
 
 /* Re-reads the last RECENT_IDS ids as well: ids are assigned before their rows are committed. */
 static void load_new(struct bloom_filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
-	enum err e = load_page(loader, PAGE_NEW);
-	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX &&
+	enum err err = load_page(loader, PAGE_NEW);
+	while (err == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX &&
 	       !thread_wait_ms(loader->thread, 0))
-		e = load_page(loader, PAGE_NEW);
+		err = load_page(loader, PAGE_NEW);
 }
 
 static void warn_overfull(struct bloom_filter_loader *loader)

@@ -125,11 +125,11 @@ void link_lookup_free(struct link_lookup *lookup)
 enum err link_lookup_in_memory(struct link_lookup *lookup, const char *slug, size_t slug_len,
                                struct link_entry *out)
 {
-	enum err e = memory_cache_get(lookup->memory, slug, slug_len,
-	                              clock_steady_us(lookup->clock), out);
-	if (e == OK)
+	enum err err = memory_cache_get(lookup->memory, slug, slug_len,
+	                                clock_steady_us(lookup->clock), out);
+	if (err == OK)
 		metrics_add(lookup->from_memory, 1);
-	return e;
+	return err;
 }
 
 /* --- used by several steps --- */
@@ -274,9 +274,9 @@ static enum step use_limiter_decision(struct leader *leader, enum err decision)
 static enum step fill_unknown(struct leader *leader)
 {
 	struct link_lookup *lookup = leader->lookup;
-	enum err e =
+	enum err err =
 		link_cache_fill_unknown(lookup->redis, &leader->reservation, leader->pending->slug);
-	(void)e; /* best effort */
+	(void)err; /* best effort */
 	return end_not_found(leader, lookup->from_filter);
 }
 
@@ -286,17 +286,17 @@ static enum step fill_unknown(struct leader *leader)
 static enum err find_in_postgres(struct link_lookup *lookup, const char *slug,
                                  struct link_entry *out)
 {
-	enum err e = ERR_UNAVAILABLE;
+	enum err err = ERR_UNAVAILABLE;
 	bool should_try = true;
 	for (int attempts = 0; attempts < 2 && should_try; attempts++) {
 		struct pg_conn *conn = NULL;
 		if (pg_pool_acquire(lookup->postgres, &conn) != OK)
 			return ERR_UNAVAILABLE;
-		e = link_store_find_entry(conn, slug, out);
-		should_try = e == ERR_UNAVAILABLE && !pg_conn_timed_out(conn);
+		err = link_store_find_entry(conn, slug, out);
+		should_try = err == ERR_UNAVAILABLE && !pg_conn_timed_out(conn);
 		pg_pool_release(lookup->postgres, conn);
 	}
-	return e == OK || e == ERR_NOT_FOUND ? e : ERR_UNAVAILABLE;
+	return err == OK || err == ERR_NOT_FOUND ? err : ERR_UNAVAILABLE;
 }
 
 static void fill_redis(struct link_lookup *lookup, const char *slug,
@@ -308,12 +308,12 @@ static void fill_redis(struct link_lookup *lookup, const char *slug,
 	                               clock_steady_us(lookup->clock)))
 		return;
 	/* Best effort: link_cache logs errors, and a newer version in Redis is as good. */
-	enum err e = OK;
+	enum err err = OK;
 	if (found == OK)
-		e = link_cache_fill(lookup->redis, reservation, entry);
+		err = link_cache_fill(lookup->redis, reservation, entry);
 	else
-		e = link_cache_fill_unknown(lookup->redis, reservation, slug);
-	(void)e;
+		err = link_cache_fill_unknown(lookup->redis, reservation, slug);
+	(void)err;
 }
 
 /* Memory knows the link and PostgreSQL does not: it was purged. Late copies must not be served. */
@@ -387,13 +387,13 @@ static enum step check_stale_memory(struct leader *leader, struct link_entry *en
 {
 	struct link_lookup *lookup = leader->lookup;
 	const char *slug = leader->pending->slug;
-	enum err e = ERR_NOT_FOUND;
+	enum err err = ERR_NOT_FOUND;
 	bool is_down = pg_pool_is_down(lookup->postgres, leader->down_check_ms);
 	start_query(leader, clock_steady_us(lookup->clock));
 	if (is_down)
-		e = memory_cache_get_stale(lookup->memory, slug, strlen(slug), entry);
-	metrics_add(e == OK ? lookup->from_stale_memory : lookup->from_nowhere, 1);
-	leader->result = e == OK ? OK : ERR_UNAVAILABLE;
+		err = memory_cache_get_stale(lookup->memory, slug, strlen(slug), entry);
+	metrics_add(err == OK ? lookup->from_stale_memory : lookup->from_nowhere, 1);
+	leader->result = err == OK ? OK : ERR_UNAVAILABLE;
 	return STEP_DONE;
 }
 

@@ -148,8 +148,8 @@ int fixture_tear_down(void **state)
 	struct fixture *f = *state;
 	if (f->redirector) {
 		/* The flush fails in tests whose Kafka is unreachable. */
-		enum err e = redirector_drain(f->redirector);
-		(void)e;
+		enum err err = redirector_drain(f->redirector);
+		(void)err;
 		redirector_free(f->redirector);
 		f->redirector = NULL;
 	}

@@ -56,8 +56,8 @@ static void write_watermark(struct feed_fixture *s)
 		                             .value = bytes,
 		                             .value_len = watermark_encode(&mark, bytes) };
 	/* A full queue skips a watermark. */
-	enum err e = kafka_producer_send(s->producer, &record);
-	(void)e;
+	enum err err = kafka_producer_send(s->producer, &record);
+	(void)err;
 }
 
 static void *write_watermarks(void *arg)

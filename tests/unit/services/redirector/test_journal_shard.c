@@ -83,7 +83,7 @@ static int fill(struct fixture *f, bool is_one_link)
 	return count;
 }
 
-/* One in 4,095 shares a bucket with the greedy one. */
+/* Some of 8,191 holders share a counter with the greedy one. */
 static void expect_room_for_others(struct fixture *f)
 {
 	int refused = 0;

@@ -14,18 +14,18 @@ static enum err read_content(const char *content, struct strbuf *problems, struc
 	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
 	close(fd);
 	strbuf_init(problems, 4096);
-	enum err e = page_texts_read(path, problems, out);
+	enum err err = page_texts_read(path, problems, out);
 	unlink(path);
-	return e;
+	return err;
 }
 
 static struct page_texts *read_valid(const char *content)
 {
 	struct strbuf problems;
 	struct page_texts *texts = NULL;
-	enum err e = read_content(content, &problems, &texts);
+	enum err err = read_content(content, &problems, &texts);
 	assert_string_equal(problems.data, "");
-	assert_int_equal(e, OK);
+	assert_int_equal(err, OK);
 	strbuf_clear(&problems);
 	return texts;
 }
