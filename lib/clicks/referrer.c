@@ -4,20 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/base/url.h"
 #include "lib/base/utf8.h"
-
-/* The text after "scheme://", or NULL when there is no scheme. */
-static const char *authority_of(const char *referrer)
-{
-	const char *colon = strstr(referrer, "://");
-	if (!colon || colon == referrer || !isalpha((unsigned char)referrer[0]))
-		return NULL;
-	for (const char *c = referrer; c < colon; c++) {
-		if (!isalnum((unsigned char)*c) && *c != '+' && *c != '-' && *c != '.')
-			return NULL;
-	}
-	return colon + 3;
-}
 
 /* Bytes beyond ASCII are accepted, because some clients send international names unescaped. */
 static bool is_host_byte(unsigned char c)
@@ -30,58 +18,35 @@ static bool is_ipv6_byte(unsigned char c)
 	return isxdigit(c) || c == ':' || c == '.' || c == '[' || c == ']';
 }
 
-/* Moves *host past user info and returns the length of the host with its port. */
-static size_t host_and_port_length(const char **host)
-{
-	size_t len = strcspn(*host, "/?#\\");
-	const char *at = memrchr(*host, '@', len);
-	if (!at)
-		return len;
-	len -= (size_t)(at + 1 - *host);
-	*host = at + 1;
-	return len;
-}
-
-/* Moves *host past user info and returns the length of the host without its port. */
-static size_t host_length(const char **host)
-{
-	size_t len = host_and_port_length(host);
-	const char *bracket = (*host)[0] == '[' ? memchr(*host, ']', len) : NULL;
-	if (bracket)
-		return (size_t)(bracket + 1 - *host);
-	const char *port = memchr(*host, ':', len);
-	if (port)
-		len = (size_t)(port - *host);
-	while (len > 0 && (*host)[len - 1] == '.')
-		len--;
-	return len;
-}
-
 void referrer_page(const char *referrer, char *out, size_t size)
 {
+	struct url url;
 	out[0] = '\0';
-	const char *host = authority_of(referrer);
-	if (!host)
+	if (url_split(referrer, strlen(referrer), &url) != OK)
 		return;
-	size_t scheme_len = (size_t)(host - referrer);
-	size_t host_len = host_and_port_length(&host);
+	size_t scheme_len = url.scheme.len + strlen("://");
+	const char *host = url.host.text;
+	size_t host_len = (size_t)(url.path.text - host);
 	if (host_len == 0 || scheme_len + host_len >= size)
 		return;
-	size_t path_len = strcspn(host + host_len, "?#;\\");
+	size_t path_len = strcspn(url.path.text, "?#;\\");
 	utf8_copy_clean(referrer, scheme_len, out, size);
 	utf8_copy_clean(host, host_len + path_len, out + scheme_len, size - scheme_len);
 }
 
 void referrer_host(const char *referrer, char *out, size_t size)
 {
+	struct url url;
 	out[0] = '\0';
-	const char *host = authority_of(referrer);
-	if (!host)
+	if (url_split(referrer, strlen(referrer), &url) != OK)
 		return;
-	size_t len = host_length(&host);
+	const char *host = url.host.text;
+	size_t len = url.host.len;
+	while (len > 0 && host[len - 1] == '.')
+		len--;
 	if (len == 0 || len >= size)
 		return;
-	bool ipv6 = host[0] == '[' && host[len - 1] == ']';
+	bool ipv6 = host[0] == '[';
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)host[i];
 		if (ipv6 ? !is_ipv6_byte(c) : !is_host_byte(c)) {

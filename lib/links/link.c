@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/url.h"
 
 struct name {
 	int value;
@@ -131,12 +132,10 @@ enum err link_type_parse_stored(const char *stored, enum link_type *type)
 
 size_t link_url_host(const char *url, const char **host)
 {
-	const char *begin = strstr(url, "://");
-	*host = begin ? begin + 3 : "";
-	size_t len = strcspn(*host, "/?#");
-	const char *bracket = **host == '[' ? memchr(*host, ']', len) : NULL;
-	const char *colon = bracket ? NULL : memchr(*host, ':', len);
-	if (bracket)
-		return (size_t)(bracket - *host) + 1;
-	return colon ? (size_t)(colon - *host) : len;
+	struct url parts;
+	*host = "";
+	if (url_split(url, strlen(url), &parts) != OK)
+		return 0;
+	*host = parts.host.text;
+	return parts.host.len;
 }

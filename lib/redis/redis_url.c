@@ -2,13 +2,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/base/number.h"
 #include "lib/base/percent.h"
+#include "lib/base/url.h"
 
 #define SCHEME "redis://"
 #define DEFAULT_PORT 6379
 #define DB_MAX 1023
+#define URL_SIZE 512
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 #define ADDRESS_CHARACTERS HOST_CHARACTERS ":%"
 
@@ -37,71 +41,57 @@ static enum err parse_user(const char *text, size_t len, struct redis_url *url)
 	return err == OK && url->password[0] ? OK : ERR_INVALID;
 }
 
-static enum err parse_number(const char *text, size_t len, int64_t min, int64_t max, uint16_t *out)
+static enum err parse_host(struct url_part host, struct redis_url *url)
 {
-	char digits[8];
-	int64_t value = 0;
-	if (len == 0 || len >= sizeof(digits))
+	bool bracket = host.len > 0 && host.text[0] == '[';
+	if (bracket)
+		host = (struct url_part){ host.text + 1, host.len - 2 };
+	if (host.len == 0 || host.len >= sizeof(url->host) ||
+	    strspn(host.text, bracket ? ADDRESS_CHARACTERS : HOST_CHARACTERS) < host.len)
 		return ERR_INVALID;
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	if (number_parse(digits, min, max, &value) != OK)
-		return ERR_INVALID;
-	*out = (uint16_t)value;
+	memcpy(url->host, host.text, host.len);
+	url->host[host.len] = '\0';
 	return OK;
 }
 
-static enum err parse_host(const char *text, size_t len, struct redis_url *url)
+/* "", "/" or "/15"; it is the end of the URL. */
+static enum err parse_db(const char *path, struct redis_url *url)
 {
-	bool bracket = len > 0 && text[0] == '[';
-	const char *host = bracket ? text + 1 : text;
-	const char *end = text + len;
-	const char *stop = memchr(host, bracket ? ']' : ':', (size_t)(end - host));
-	if (bracket && !stop)
+	int64_t db = 0;
+	if (*path != '\0' && *path != '/')
 		return ERR_INVALID;
-	size_t host_len = (size_t)((stop ? stop : end) - host);
-	if (host_len == 0 || host_len >= sizeof(url->host) ||
-	    strspn(host, bracket ? ADDRESS_CHARACTERS : HOST_CHARACTERS) < host_len)
+	if (*path == '/' && path[1] != '\0' && number_parse(path + 1, 0, DB_MAX, &db) != OK)
 		return ERR_INVALID;
-	memcpy(url->host, host, host_len);
-	url->host[host_len] = '\0';
-	const char *rest = host + host_len + bracket;
-	if (rest == end)
-		return OK;
-	if (*rest != ':')
-		return ERR_INVALID;
-	return parse_number(rest + 1, (size_t)(end - rest - 1), 1, UINT16_MAX, &url->port);
+	url->db = (uint16_t)db;
+	return OK;
 }
 
-/* part is set to the part that is wrong. */
+/* part is set to the part that is wrong. A password may have any character but "/". */
 static enum err parse(const char *text, struct redis_url *out, const char **part)
 {
+	struct url parts;
 	struct redis_url url = { .port = DEFAULT_PORT };
+	char without_user[URL_SIZE];
 	*part = "the scheme";
 	if (strncmp(text, SCHEME, sizeof(SCHEME) - 1) != 0)
 		return ERR_INVALID;
 	text += sizeof(SCHEME) - 1;
-	size_t authority = strcspn(text, "/");
-	const char *db = text + authority;
-	enum err err = OK;
-	const char *at = memrchr(text, '@', authority);
 	*part = "the user or the password";
-	if (at) {
-		err = parse_user(text, (size_t)(at - text), &url);
-		authority -= (size_t)(at + 1 - text);
-		text = at + 1;
-	}
-	if (err == OK) {
-		*part = "the host or the port";
-		err = parse_host(text, authority, &url);
-	}
-	if (err == OK && db[0] == '/' && db[1] != '\0') {
-		*part = "the database number";
-		err = parse_number(db + 1, strlen(db + 1), 0, DB_MAX, &url.db);
-	}
-	if (err == OK)
-		*out = url;
-	return err;
+	const char *at = memrchr(text, '@', strcspn(text, "/"));
+	if (at && parse_user(text, (size_t)(at - text), &url) != OK)
+		return ERR_INVALID;
+	*part = "the host or the port";
+	int len = snprintf(without_user, sizeof(without_user), SCHEME "%s", at ? at + 1 : text);
+	if (len >= (int)sizeof(without_user) ||
+	    url_split(without_user, (size_t)len, &parts) != OK ||
+	    parse_host(parts.host, &url) != OK ||
+	    (parts.port.text && url_port(parts.port, &url.port) != OK))
+		return ERR_INVALID;
+	*part = "the database number";
+	if (parse_db(parts.path.text, &url) != OK)
+		return ERR_INVALID;
+	*out = url;
+	return OK;
 }
 
 enum err redis_url_parse(const char *text, struct redis_url *out)

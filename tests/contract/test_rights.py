@@ -176,7 +176,7 @@ def kafka_rights_of(text):
         if name in TOPICS:
             is_read = is_reader or member == "topic" and not is_record
             yield ("read" if is_read else "write", "topic", TOPICS[name])
-    for name in re.findall(r'ENV_TEXT\(\s*"\w+_TOPIC"[^"]*?(\w+_TOPIC)\b', text):
+    for name in re.findall(r'ENV_(?:CONSTANT_)?TEXT\([^"]*?(?:"\w+_TOPIC"[^"]*?)?\b(\w+_TOPIC)\b', text):
         yield ("read", "topic", TOPICS[name])
 
 

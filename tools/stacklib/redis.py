@@ -14,7 +14,7 @@ STUNNEL = "stunnel4"
 # The same ACL as in docs/stores.md.
 SERVICE_ACL = (
     "~link:* ~link_cache:generation ~limit:* resetchannels"
-    " +get +set +del +decr +pexpire +pttl +zadd +zcard +zrem +zremrangebyscore"
+    " +get +set +del +pexpire +pttl +zadd +zcard +zrem +zremrangebyscore"
     " +time +eval +evalsha +script|load +ping +select +info"
 )
 

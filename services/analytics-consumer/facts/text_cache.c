@@ -14,6 +14,7 @@ struct entry {
 };
 
 struct text_cache {
+	uint64_t seed;
 	size_t capacity, text_max, value_size;
 	/* From the least to the most recently used one. */
 	struct entry *entries;
@@ -22,7 +23,7 @@ struct text_cache {
 struct text_cache *text_cache_new(size_t capacity, size_t text_max, size_t value_size)
 {
 	struct text_cache *cache = mem_zero(sizeof(*cache));
-	*cache = (struct text_cache){ capacity, text_max, value_size, NULL };
+	*cache = (struct text_cache){ hash_table_seed(), capacity, text_max, value_size, NULL };
 	return cache;
 }
 
@@ -47,15 +48,21 @@ void text_cache_free(struct text_cache *cache)
 	free(cache);
 }
 
+static unsigned hash_of(const struct text_cache *cache, const char *text, size_t len)
+{
+	return (unsigned)hash_table_hash(cache->seed, text, len);
+}
+
 const void *text_cache_get(struct text_cache *cache, const char *text)
 {
 	struct entry *e;
-	HASH_FIND_STR(cache->entries, text, e);
+	size_t len = strlen(text);
+	unsigned hash = hash_of(cache, text, len);
+	HASH_FIND_BYHASHVALUE(hh, cache->entries, text, len, hash, e);
 	if (!e)
 		return NULL;
 	bool is_newest = !e->hh.next;
 	if (!is_newest) {
-		unsigned hash = e->hh.hashv;
 		HASH_DEL(cache->entries, e);
 		HASH_ADD_KEYPTR_BYHASHVALUE(hh, cache->entries, e->content + cache->value_size,
 		                            e->hh.keylen, hash, e);
@@ -73,5 +80,6 @@ void text_cache_put(struct text_cache *cache, const char *text, const void *valu
 	struct entry *e = mem_zero(sizeof(*e) + cache->value_size + len + 1);
 	memcpy(e->content, value, cache->value_size);
 	memcpy(e->content + cache->value_size, text, len + 1);
-	HASH_ADD_KEYPTR(hh, cache->entries, e->content + cache->value_size, len, e);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, cache->entries, e->content + cache->value_size, len,
+	                            hash_of(cache, text, len), e);
 }

@@ -15,6 +15,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/url.h"
 #include "lib/base/utf8.h"
 
 #define HTTP_PORT 80
@@ -24,17 +25,6 @@
 static const char escaped_in_path[] = "\"#<>?^`{}";
 static const char escaped_in_query[] = "\"#<>'";
 static const char escaped_in_fragment[] = "\"<>`";
-
-struct slice {
-	const char *text;
-	size_t len;
-};
-
-struct parts {
-	bool is_https;
-	struct slice host, port, path, query,
-		fragment; /* query and fragment include "?" and "#"; text NULL = absent */
-};
 
 static enum err reject(const char **reason, const char *because)
 {
@@ -57,69 +47,35 @@ static const char *find_forbidden(const char *text, size_t len)
 	return NULL;
 }
 
-static struct slice take_until(struct slice *rest, const char *stops)
+static enum err split(const char *text, size_t len, struct url *url, const char **reason)
 {
-	struct slice taken = { rest->text, 0 };
-	while (taken.len < rest->len && !strchr(stops, rest->text[taken.len]))
-		taken.len++;
+	if ((len < 8 || strncasecmp(text, "https://", 8) != 0) &&
+	    (len < 7 || strncasecmp(text, "http://", 7) != 0))
+		return reject(reason, "must begin with http:// or https://");
+	enum err err = url_split(text, len, url);
+	if (err == OK && url->user.text)
+		return reject(reason, "must not contain a username or password");
+	return err == OK ? OK : reject(reason, "has a malformed host or port");
+}
+
+static bool is_https(const struct url *url)
+{
+	return url_part_is(url->scheme, "https");
+}
+
+static bool read_port(const struct url *url, uint16_t *port)
+{
+	*port = is_https(url) ? HTTPS_PORT : HTTP_PORT;
+	return url->port.len == 0 || url_port(url->port, port) == OK;
+}
+
+static struct url_part take_segment(struct url_part *rest)
+{
+	const char *slash = memchr(rest->text, '/', rest->len);
+	struct url_part taken = { rest->text, slash ? (size_t)(slash - rest->text) : rest->len };
 	rest->text += taken.len;
 	rest->len -= taken.len;
 	return taken;
-}
-
-static bool split_authority(struct slice authority, struct parts *parts)
-{
-	parts->host = authority;
-	size_t colon = authority.len;
-	while (colon > 0 && authority.text[colon - 1] != ':' && authority.text[colon - 1] != ']')
-		colon--;
-	if (colon == 0 || authority.text[colon - 1] == ']')
-		return true;
-	parts->port = (struct slice){ authority.text + colon, authority.len - colon };
-	parts->host.len = colon - 1;
-	/* False for an IPv6 address without brackets, and for "a:1:2". */
-	return authority.text[0] == '[' || !memchr(authority.text, ':', parts->host.len);
-}
-
-static enum err split(const char *text, size_t len, struct parts *parts, const char **reason)
-{
-	*parts = (struct parts){ 0 };
-	size_t scheme_len = strlen("http://");
-	if (len >= strlen("https://") && strncasecmp(text, "https://", strlen("https://")) == 0) {
-		parts->is_https = true;
-		scheme_len++;
-	} else if (len < scheme_len || strncasecmp(text, "http://", scheme_len) != 0) {
-		return reject(reason, "must begin with http:// or https://");
-	}
-	struct slice rest = { text + scheme_len, len - scheme_len };
-	struct slice authority = take_until(&rest, "/?#");
-	if (memchr(authority.text, '@', authority.len))
-		return reject(reason, "must not contain a username or password");
-	if (!split_authority(authority, parts))
-		return reject(reason, "has a malformed host or port");
-	parts->path = take_until(&rest, "?#");
-	if (rest.len > 0 && rest.text[0] == '?')
-		parts->query = take_until(&rest, "#");
-	if (rest.len > 0)
-		parts->fragment = rest;
-	return OK;
-}
-
-static bool read_port(const struct parts *parts, uint16_t *port)
-{
-	*port = parts->is_https ? HTTPS_PORT : HTTP_PORT;
-	if (parts->port.len == 0)
-		return true;
-	uint32_t value = 0;
-	for (size_t i = 0; i < parts->port.len; i++) {
-		if (!isdigit((unsigned char)parts->port.text[i]))
-			return false;
-		value = value * 10 + (uint32_t)(parts->port.text[i] - '0');
-		if (value > UINT16_MAX)
-			return false;
-	}
-	*port = (uint16_t)value;
-	return value > 0;
 }
 
 static bool is_unreserved(unsigned char c)
@@ -127,7 +83,7 @@ static bool is_unreserved(unsigned char c)
 	return isalnum(c) || (c && strchr("-._~", c));
 }
 
-static bool is_escape(struct slice slice, size_t at)
+static bool is_escape(struct url_part slice, size_t at)
 {
 	return slice.text[at] == '%' && at + 2 < slice.len &&
 	       isxdigit((unsigned char)slice.text[at + 1]) &&
@@ -138,7 +94,7 @@ static bool is_escape(struct slice slice, size_t at)
  * Normalizes escapes (RFC 3986, 6.2.2.1 and 6.2.2.2) and adds those that browsers add. A "%" that
  * begins no escape becomes "%25": browsers send it as it is, and servers decode both to "%".
  */
-static void add_normalized(struct strbuf *out, struct slice slice, const char *escaped)
+static void add_normalized(struct strbuf *out, struct url_part slice, const char *escaped)
 {
 	for (size_t i = 0; i < slice.len; i++) {
 		unsigned char c = (unsigned char)slice.text[i];
@@ -168,7 +124,7 @@ static void drop_last_segment(struct strbuf *out, size_t path)
 }
 
 /* Removes dot segments (RFC 3986, 5.2.4) after unescaping, because "%2e%2e" is one too. */
-static void add_path(struct strbuf *out, struct slice rest)
+static void add_path(struct strbuf *out, struct url_part rest)
 {
 	size_t path = out->len;
 	if (rest.len == 0)
@@ -176,7 +132,7 @@ static void add_path(struct strbuf *out, struct slice rest)
 	while (rest.len > 0) {
 		rest.text++;
 		rest.len--;
-		struct slice raw = take_until(&rest, "/");
+		struct url_part raw = take_segment(&rest);
 		size_t begin = out->len;
 		strbuf_add_char(out, '/');
 		add_normalized(out, raw, escaped_in_path);
@@ -193,22 +149,23 @@ static void add_path(struct strbuf *out, struct slice rest)
 	}
 }
 
-static void write_normal_form(const struct parts *parts, const struct destination *d,
+static void write_normal_form(const struct url *url, const struct destination *d,
                               struct strbuf *out, size_t *query, size_t *fragment, size_t *path)
 {
-	strbuf_add_format(out, "%s://%s", parts->is_https ? "https" : "http", d->host.text);
-	if (d->port != (parts->is_https ? HTTPS_PORT : HTTP_PORT))
+	strbuf_add_format(out, "%s://%s", is_https(url) ? "https" : "http", d->host.text);
+	if (d->port != (is_https(url) ? HTTPS_PORT : HTTP_PORT))
 		strbuf_add_format(out, ":%u", (unsigned)d->port);
 	*path = out->len;
-	add_path(out, parts->path);
+	add_path(out, url->path);
 	*query = out->len;
-	add_normalized(out, parts->query, escaped_in_query);
+	if (url->query.text) {
+		strbuf_add_char(out, '?');
+		add_normalized(out, url->query, escaped_in_query);
+	}
 	*fragment = out->len;
-	if (parts->fragment.text) {
+	if (url->fragment.text) {
 		strbuf_add_char(out, '#');
-		add_normalized(out,
-		               (struct slice){ parts->fragment.text + 1, parts->fragment.len - 1 },
-		               escaped_in_fragment);
+		add_normalized(out, url->fragment, escaped_in_fragment);
 	}
 }
 
@@ -253,23 +210,23 @@ static enum err finish(const struct strbuf *normal, struct destination *d, const
 enum err destination_parse(const char *text, size_t len, struct destination *out,
                            const char **reason)
 {
-	struct parts parts;
+	struct url url;
 	struct destination d = { 0 };
 	const char *forbidden = find_forbidden(text, len);
 	if (forbidden)
 		return reject(reason, forbidden);
-	enum err err = split(text, len, &parts, reason);
+	enum err err = split(text, len, &url, reason);
 	if (err != OK)
 		return err;
-	if (!read_port(&parts, &d.port))
+	if (!read_port(&url, &d.port))
 		return reject(reason, "port must be 1 to 65535");
-	err = destination_host_parse(parts.host.text, parts.host.len, &d.host, reason);
+	err = destination_host_parse(url.host.text, url.host.len, &d.host, reason);
 	if (err != OK)
 		return err;
 
 	struct strbuf normal;
 	strbuf_init(&normal, 3 * len + sizeof(d.host.text) + 16);
-	write_normal_form(&parts, &d, &normal, &d.query, &d.fragment, &d.path);
+	write_normal_form(&url, &d, &normal, &d.query, &d.fragment, &d.path);
 	err = finish(&normal, &d, reason);
 	if (err == OK)
 		*out = d;

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/array.h"
-#include "lib/base/env_check.h"
+#include "lib/base/url.h"
 
 #define SEPARATORS ", \t\r\n"
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
@@ -47,21 +47,20 @@ static bool take_host(const char *text, size_t len, struct health_target *out)
 
 enum err health_target_parse(const char *entry, struct health_target *out)
 {
-	static const char scheme[] = "=http://";
 	struct health_target read;
+	struct url url;
+	uint16_t port;
 	size_t name_len = strcspn(entry, "=");
-	const char *host = entry + name_len + sizeof(scheme) - 1;
-	if (strncmp(entry + name_len, scheme, sizeof(scheme) - 1) != 0 ||
-	    !take(entry, name_len, LOWER DIGITS "-", read.name, sizeof(read.name)))
+	const char *text = entry + name_len + (entry[name_len] == '=');
+	if (!take(entry, name_len, LOWER DIGITS "-", read.name, sizeof(read.name)) ||
+	    strncmp(text, "http://", 7) != 0 || url_split(text, strlen(text), &url) != OK ||
+	    url.user.text || !take_host(url.host.text, url.host.len, &read) ||
+	    url_port(url.port, &port) != OK ||
+	    !take(url.port.text, url.port.len, DIGITS, read.port, sizeof(read.port)))
 		return ERR_INVALID;
-	const char *colon = strrchr(host, ':');
-	if (!colon || !take_host(host, (size_t)(colon - host), &read))
-		return ERR_INVALID;
-	const char *port = colon + 1;
-	size_t port_len = strcspn(port, "/");
-	bool has_path = port[port_len] && port[port_len + 1];
-	if (has_path || !env_check_is_port(port, port_len) ||
-	    !take(port, port_len, DIGITS, read.port, sizeof(read.port)))
+	bool has_path =
+		url.path.text[0] == '/' ? url.path.text[1] != '\0' : url.path.text[0] != '\0';
+	if (has_path)
 		return ERR_INVALID;
 	*out = read;
 	return OK;
