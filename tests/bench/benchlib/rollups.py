@@ -98,6 +98,7 @@ class Bench:
         self.rows.append([
             name, f"{folded['deltas']:,}", f"{folded['rows']:,}", f"{folded['entries']:,}", f"{folded['took_ms'] / 1000:.1f} s",
             f"{folded['longest_ms']:.0f} ms" + judge(f"roll-ups, {name}: longest transaction", folded["longest_ms"], STEP_MS_MAX, "ms"),
+            f"{folded['most_cpu_ms']:.0f} ms",
             f"{cpu_us / 1e6:.1f} s, {cpu_us / folded['deltas']:.0f} µs a delta, {cpu_us / rows:.1f} µs a row, {cpu_us / folded['entries']:.2f} µs an entry",
             f"{cpu_us / allowed:.2f}" + judge(f"roll-ups, {name}: CPU of what {ROW_US_MAX} µs a row and {ENTRY_US_MAX} µs an entry allow", cpu_us / allowed, 1),
         ])  # fmt: skip
@@ -202,5 +203,5 @@ def measure(stage, options):
     backlog(bench, options.events)
     away(bench)
     sentences = [changes(bench), proved(bench)]
-    head = ["folded", "deltas", "rows written", "their entries", "time", "longest transaction", "CPU of janitor and PostgreSQL", "share of what is allowed"]
+    head = ["folded", "deltas", "rows written", "their entries", "time", "longest transaction", "most CPU of one", "CPU of janitor and PostgreSQL", "share of what is allowed"]
     return f"an account of {LINKS:,} links.\n\n" + table(head, bench.rows) + "\n\n" + "\n".join(sentences)
