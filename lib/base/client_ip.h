@@ -18,12 +18,14 @@
 
 struct client_ip {
 	uint8_t bytes[16];
-	bool known; /* false: all zeroes, no address */
+	/* False: all zeroes, no address. */
+	bool known;
 };
 
 struct client_ip_range {
 	uint8_t bytes[16];
-	uint8_t prefix; /* 0 to 128 */
+	/* 0 to 128. */
+	uint8_t prefix;
 };
 
 struct client_ip_ranges {

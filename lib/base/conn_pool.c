@@ -24,20 +24,29 @@ struct waiter {
 struct conn_pool {
 	struct conn_pool_config config;
 	pthread_mutex_t mutex;
-	struct waiter *waiters; /* the first is served next */
+	/* The first is served next. */
+	struct waiter *waiters;
 	size_t waiter_count;
-	pthread_cond_t check_soon; /* the health check should not wait */
+	/* The health check should not wait. */
+	pthread_cond_t check_soon;
 	pthread_t health_check;
-	struct idle_conn *
-		idle; /* a stack: the last is used next, so the first are those that idle longest */
+	/* A stack: the last is used next, so the first are those that idle longest. */
+	struct idle_conn *idle;
 	size_t idle_count;
-	size_t open_count;       /* idle, in use and being opened */
-	bool reachable;          /* the last attempt to reach the server succeeded */
-	bool failing;            /* the last attempt failed; both are false before the first */
-	bool check_now;          /* a connection broke: probe at once */
-	uint64_t breaks;         /* connections that broke so far */
-	uint64_t checked_breaks; /* breaks before the last probe started */
-	bool is_down;            /* the last probe failed */
+	/* Idle, in use and being opened. */
+	size_t open_count;
+	/* The last attempt to reach the server succeeded. */
+	bool reachable;
+	/* The last attempt failed; both are false before the first. */
+	bool failing;
+	/* A connection broke: probe at once. */
+	bool check_now;
+	/* Connections that broke so far. */
+	uint64_t breaks;
+	/* Breaks before the last probe started. */
+	uint64_t checked_breaks;
+	/* The last probe failed. */
+	bool is_down;
 	pthread_cond_t probed;
 	bool closing;
 	struct metric *busy;

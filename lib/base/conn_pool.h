@@ -26,7 +26,8 @@ struct conn_pool;
 struct conn_pool_kind {
 	/* quiet: the outage was logged within a minute. for_health_check: only probe uses it. */
 	enum err (*open)(void *ctx, bool quiet, bool for_health_check, void **conn);
-	void (*close)(void *conn); /* must not wait for the server */
+	/* Must not wait for the server. */
+	void (*close)(void *conn);
 	/* Whether an idle connection is still open. Must not wait. */
 	bool (*is_alive)(void *conn);
 	/* Runs a cheap request. */
@@ -36,9 +37,12 @@ struct conn_pool_kind {
 	/* Whether it failed because the server did not respond in time. */
 	bool (*timed_out)(const void *conn);
 
-	const char *thread_name;       /* of the health check, at most 15 bytes */
-	const char *event_reachable;   /* logged when the server is reachable again */
-	const char *event_unreachable; /* logged by open, with log_limited.h */
+	/* Of the health check, at most 15 bytes. */
+	const char *thread_name;
+	/* Logged when the server is reachable again. */
+	const char *event_reachable;
+	/* Logged by open, with log_limited.h. */
+	const char *event_unreachable;
 	const char *busy_metric;
 	const char *max_metric;
 	const char *reachable_metric;
@@ -47,20 +51,26 @@ struct conn_pool_kind {
 };
 
 struct conn_pool_config {
-	const struct conn_pool_kind *kind; /* borrowed */
+	/* Borrowed. */
+	const struct conn_pool_kind *kind;
 	void *ctx;
 	size_t max;
-	size_t min;      /* kept open; the health check opens them ahead of use. 0: none */
-	int64_t idle_ms; /* connections beyond min close after being idle for so long; 0: never */
-	size_t waiters_max; /* callers beyond it fail at once; 0: no ceiling */
-	int64_t wait_ms;    /* how long a caller waits for a free connection */
+	/* Kept open; the health check opens them ahead of use. 0: none. */
+	size_t min;
+	/* Connections beyond min close after being idle for so long; 0: never. */
+	int64_t idle_ms;
+	/* Callers beyond it fail at once; 0: no ceiling. */
+	size_t waiters_max;
+	/* How long a caller waits for a free connection. */
+	int64_t wait_ms;
 	int64_t connect_timeout_ms;
-	int64_t check_ms; /* between two probes while the server is reachable, and while it is not
-	                   */
+	/* Between two probes while the server is reachable, and while it is not. */
+	int64_t check_ms;
 	int64_t check_failing_ms;
 	const struct clock *clock;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 struct conn_pool *conn_pool_new(const struct conn_pool_config *config);

@@ -15,7 +15,8 @@
 #define SHOWN_SIZE 65
 
 struct value {
-	char *text; /* owned; NULL if not found: the problem has been reported */
+	/* Owned; NULL if not found: the problem has been reported. */
+	char *text;
 	bool is_fallback;
 };
 

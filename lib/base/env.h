@@ -39,9 +39,12 @@ struct env_var {
 	const char *name;
 	enum env_type type;
 	const char *fallback;
-	int64_t min, max; /* bounds of a number, or of the length of a text in bytes */
-	size_t offset;    /* into the configuration struct */
-	size_t size;      /* of the member; must hold a text with its NUL */
+	/* Bounds of a number, or of the length of a text in bytes. */
+	int64_t min, max;
+	/* Into the configuration struct. */
+	size_t offset;
+	/* Of the member; must hold a text with its NUL. */
+	size_t size;
 	const char *help;
 };
 

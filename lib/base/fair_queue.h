@@ -20,10 +20,11 @@ struct fair_queue;
 
 struct fair_queue_job {
 	uint64_t flow;
-	bool is_first; /* before all jobs of the flow that are not */
+	/* Before all jobs of the flow that are not. */
+	bool is_first;
 	void (*run)(void *arg);
-	void (*reject)(
-		void *arg); /* runs instead of run if the job is replaced; NULL: it never is */
+	/* Runs instead of run if the job is replaced; NULL: it never is. */
+	void (*reject)(void *arg);
 	void *arg;
 };
 

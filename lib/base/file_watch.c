@@ -18,8 +18,10 @@ struct stamp {
 
 struct watched {
 	struct file_watch_file file;
-	struct stamp loaded; /* of the content that was read last */
-	struct stamp seen;   /* at the last poll */
+	/* Of the content that was read last. */
+	struct stamp loaded;
+	/* At the last poll. */
+	struct stamp seen;
 	bool broken;
 };
 

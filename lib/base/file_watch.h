@@ -27,16 +27,19 @@ struct file_watch;
  * the previous content.
  */
 struct file_watch_file {
-	const char *path; /* "" = no file */
+	/* "" = no file. */
+	const char *path;
 	enum err (*reread)(void *ctx);
 	void *ctx;
 };
 
 struct file_watch_config {
 	const struct file_watch_file *files;
-	size_t count; /* at most FILE_WATCH_FILES_MAX */
+	/* At most FILE_WATCH_FILES_MAX. */
+	size_t count;
 	int64_t interval_ms;
-	struct metric *broken; /* gauge: files whose current content cannot be used; may be NULL */
+	/* Gauge: files whose current content cannot be used; may be NULL. */
+	struct metric *broken;
 };
 
 /* Changes after this call are noticed. So the order is: new, read the files, start. */

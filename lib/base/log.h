@@ -26,9 +26,11 @@ struct log; /* opaque; borrowed by every module that logs */
 enum log_field_type { LOG_FIELD_TEXT, LOG_FIELD_INT, LOG_FIELD_DOUBLE, LOG_FIELD_BOOL };
 
 struct log_field {
-	const char *name; /* NULL: the field is omitted */
+	/* NULL: the field is omitted. */
+	const char *name;
 	enum log_field_type type;
-	const char *text; /* NULL is logged as "" */
+	/* NULL is logged as "". */
+	const char *text;
 	int64_t integer;
 	double number;
 };

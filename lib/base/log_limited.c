@@ -14,7 +14,8 @@
 #define FNV_PRIME UINT64_C(1099511628211)
 
 struct line {
-	uint64_t hash; /* 0: unused */
+	/* 0: unused. */
+	uint64_t hash;
 	uint64_t event;
 	int64_t written_us;
 	int64_t repeated;

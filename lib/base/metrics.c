@@ -17,14 +17,16 @@ struct metric {
 	enum kind kind;
 	const char *name;
 	const char *help;
-	const char *labels; /* "" if there are none */
+	/* "" if there are none. */
+	const char *labels;
 	struct metric *next;
 	_Atomic int64_t value;
 	double (*callback)(void *ctx);
 	void *ctx;
 	const double *bounds;
 	size_t bound_count;
-	_Atomic uint64_t *bucket_counts; /* per bucket, not cumulative; the last one is +Inf */
+	/* Per bucket, not cumulative; the last one is +Inf. */
+	_Atomic uint64_t *bucket_counts;
 	_Atomic double sum;
 };
 

@@ -13,13 +13,16 @@
 #define PROGRAM_EXIT_USAGE 64 /* EX_USAGE: invalid arguments or environment */
 
 struct program {
-	const char *name;    /* "redirector" */
-	const char *summary; /* one sentence */
+	/* "redirector". */
+	const char *name;
+	/* One sentence. */
+	const char *summary;
 	const struct env_var *vars;
 	size_t var_count;
-	size_t config_size;  /* of the structure that the variables fill */
-	const char *options; /* further options that the program parses itself, "--once"; NULL if
-	                        none */
+	/* Of the structure that the variables fill. */
+	size_t config_size;
+	/* Further options that the program parses itself, "--once"; NULL if none. */
+	const char *options;
 	/*
 	 * Checks that involve several variables or need parsing. Appends one line per invalid
 	 * variable and returns their number. May be NULL.

@@ -15,11 +15,13 @@
 /* struct sched_attr of sched_setattr(2), whose kernel header conflicts with that of glibc. */
 struct sched_attributes {
 	uint32_t size;
-	uint32_t policy; /* 0 = SCHED_OTHER */
+	/* 0 = SCHED_OTHER. */
+	uint32_t policy;
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t runtime; /* slice of SCHED_OTHER, in ns */
+	/* Slice of SCHED_OTHER, in ns. */
+	uint64_t runtime;
 	uint64_t deadline;
 	uint64_t period;
 };

@@ -22,11 +22,16 @@
 #include "lib/base/err.h"
 
 struct strbuf {
-	char *data;          /* never NULL between init and clear */
-	size_t len;          /* bytes in use */
-	size_t capacity;     /* bytes allocated */
-	size_t limit;        /* maximum of len */
-	bool has_overflowed; /* an append did not fit */
+	/* Never NULL between init and clear. */
+	char *data;
+	/* Bytes in use. */
+	size_t len;
+	/* Bytes allocated. */
+	size_t capacity;
+	/* Maximum of len. */
+	size_t limit;
+	/* An append did not fit. */
+	bool has_overflowed;
 };
 
 void strbuf_init(struct strbuf *b, size_t limit);

@@ -8,12 +8,14 @@
 
 struct thread {
 	pthread_t handle;
-	bool is_running; /* until it is joined */
+	/* Until it is joined. */
+	bool is_running;
 	void (*run)(void *ctx);
 	void *ctx;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	bool is_stopping; /* guarded by mutex */
+	/* Guarded by mutex. */
+	bool is_stopping;
 };
 
 void thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg)

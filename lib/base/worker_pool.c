@@ -12,7 +12,8 @@
 struct worker_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct fair_queue *queue; /* guarded by lock, like is_stopping */
+	/* Guarded by lock, like is_stopping. */
+	struct fair_queue *queue;
 	bool is_stopping;
 	struct metric *queued;
 	pthread_t *threads;

@@ -20,10 +20,12 @@
 
 struct statistics {
 	int64_t link_id;
-	int64_t visit_count; /* humans */
+	/* Humans. */
+	int64_t visit_count;
 	int64_t bot_count;
 	int64_t unique_visitors;
-	int64_t last_visited_at_us; /* 0 = never */
+	/* 0 = never. */
+	int64_t last_visited_at_us;
 	struct welford latency_ms;
 };
 

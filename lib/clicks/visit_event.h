@@ -32,7 +32,8 @@ struct visit_event {
 	char browser_version[32];
 	char os[64];
 	char os_version[32];
-	char device[16]; /* desktop, mobile, tablet, bot, other */
+	/* Desktop, mobile, tablet, bot, other. */
+	char device[16];
 	char language[16];
 	char referrer_host[256];
 	char referrer_source[32];
@@ -45,7 +46,8 @@ struct visit_event {
 	uint32_t status;
 	uint32_t latency_us;
 	char destination_host[254];
-	int64_t owner_id; /* 0 = no owner */
+	/* 0 = no owner. */
+	int64_t owner_id;
 	/* Joined by VISIT_EVENT_TAG_SEPARATOR; NULL = none. Borrowed. */
 	const char *tags;
 };

@@ -16,10 +16,11 @@
 #define HTTP_ACCEPT_WEIGHT_INVALID (-1)
 
 struct http_accept_item {
-	const char *name; /* borrowed from the list; without parameters and outer white space */
+	/* Borrowed from the list; without parameters and outer white space. */
+	const char *name;
 	size_t len;
-	int weight; /* in thousandths; 1000 without q, HTTP_ACCEPT_WEIGHT_INVALID if q is malformed
-	             */
+	/* In thousandths; 1000 without q, HTTP_ACCEPT_WEIGHT_INVALID if q is malformed. */
+	int weight;
 };
 
 /* Reads the next item that is not empty and moves *list past it. False: there is none. */

@@ -16,7 +16,8 @@ struct share {
 struct http_body_budget {
 	size_t bytes_max;
 	pthread_mutex_t lock;
-	size_t bytes; /* guarded by lock, like the following */
+	/* Guarded by lock, like the following. */
+	size_t bytes;
 	struct share *shares;
 	size_t count, room;
 };

@@ -225,7 +225,7 @@ const char *http_exchange_joined_header(struct http_exchange *x, const char *nam
 
 struct cookie_search {
 	const char *name;
-	struct strbuf *value; /* of the first cookie found */
+	struct strbuf *value;
 	unsigned count;
 };
 

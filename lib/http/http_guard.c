@@ -16,8 +16,10 @@
 static const char no_cookies[] = MHD_HTTP_HEADER_COOKIE;
 
 struct walk {
-	const char *next;    /* where the next header name must begin */
-	const char *problem; /* NULL: none so far */
+	/* Where the next header name must begin. */
+	const char *next;
+	/* NULL: none so far. */
+	const char *problem;
 	size_t count;
 	unsigned hosts, lengths, codings, traces;
 	struct http_guard_result result;

@@ -24,20 +24,30 @@
 #define HTTP_GUARD_MEANINGLESS_BODY_MAX 1024
 
 struct http_guard_head {
-	const char *method, *target, *version; /* as the library passes them */
-	size_t target_len;                     /* before the library cut it at "?" */
-	const char *query; /* raw: in its own copy the library has turned "+" into spaces */
-	size_t head_len;   /* from the method's first byte to the end of the empty line */
+	/* As the library passes them. */
+	const char *method, *target, *version;
+	/* Before the library cut it at "?". */
+	size_t target_len;
+	/* Raw: in its own copy the library has turned "+" into spaces. */
+	const char *query;
+	/* From the method's first byte to the end of the empty line. */
+	size_t head_len;
 	size_t head_bytes_max;
 };
 
 struct http_guard_result {
-	unsigned status;         /* 0: accepted; else 400 or 431 */
-	const char *detail;      /* a sentence for people */
-	uint64_t content_length; /* 0: none */
-	bool is_chunked;         /* the body is chunked */
-	const char *request_id;  /* the first X-Request-Id; NULL: none. Only with status 0 */
-	const char *traceparent; /* the only one; NULL: none or several. Only with status 0 */
+	/* 0: accepted; else 400 or 431. */
+	unsigned status;
+	/* A sentence for people. */
+	const char *detail;
+	/* 0: none. */
+	uint64_t content_length;
+	/* The body is chunked. */
+	bool is_chunked;
+	/* The first X-Request-Id; NULL: none. Only with status 0. */
+	const char *request_id;
+	/* The only one; NULL: none or several. Only with status 0. */
+	const char *traceparent;
 };
 
 /*

@@ -63,35 +63,51 @@ struct http_response_header {
  */
 struct http_exchange {
 	struct http_loop *loop;
-	void *mhd; /* the library's connection */
+	/* The library's connection. */
+	void *mhd;
 	struct client_ip peer;
 
-	bool is_begun;    /* the request line has arrived */
-	bool is_checked;  /* the guard has checked the head */
-	bool is_rejected; /* answered on the socket, past the library; nothing more may be sent */
-	bool is_queued;   /* the library has the response */
-	bool closes;      /* the connection ends with this response */
+	/* The request line has arrived. */
+	bool is_begun;
+	/* The guard has checked the head. */
+	bool is_checked;
+	/* Answered on the socket, past the library; nothing more may be sent. */
+	bool is_rejected;
+	/* The library has the response. */
+	bool is_queued;
+	/* The connection ends with this response. */
+	bool closes;
 	bool on_worker;
-	bool is_asking;        /* admission decides about the body */
-	bool is_admitted;      /* its decision */
-	bool is_polled;        /* counted in the loop's polled_count */
-	size_t body_bytes_max; /* of this request */
+	/* Admission decides about the body. */
+	bool is_asking;
+	/* Its decision. */
+	bool is_admitted;
+	/* Counted in the loop's polled_count. */
+	bool is_polled;
+	/* Of this request. */
+	size_t body_bytes_max;
 	_Atomic int phase;
 	int64_t arrived_steady_us, arrived_us;
 
 	enum http_method method;
-	const char *method_name, *path; /* the library's memory, valid until the exchange ends */
+	/* The library's memory, valid until the exchange ends. */
+	const char *method_name, *path;
 	const char *target;
 	size_t target_len;
 	struct strbuf query;
 	struct strbuf joined;
 	struct strbuf body;
 	uint64_t flow;
-	struct worker_pool *workers; /* that run the handler and the body reader */
-	unsigned worker_turns;       /* how often a handler has asked for a worker */
-	int64_t queued_us;           /* steady time at which it began to wait for a worker */
-	int64_t waited_us;           /* for workers, in all turns so far */
-	size_t body_reserved;        /* bytes reserved in the server's body budget, for body_flow */
+	/* That run the handler and the body reader. */
+	struct worker_pool *workers;
+	/* How often a handler has asked for a worker. */
+	unsigned worker_turns;
+	/* Steady time at which it began to wait for a worker. */
+	int64_t queued_us;
+	/* For workers, in all turns so far. */
+	int64_t waited_us;
+	/* Bytes reserved in the server's body budget, for body_flow. */
+	size_t body_reserved;
 	uint64_t body_flow;
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
 	char traceparent[TRACE_CONTEXT_SIZE];
@@ -104,18 +120,25 @@ struct http_exchange {
 	struct http_response_header headers[HTTP_EXCHANGE_HEADERS_MAX];
 	size_t header_count;
 	struct strbuf header_bytes;
-	bool is_broken; /* a part of the response did not fit; it cannot be sent as intended */
+	/* A part of the response did not fit; it cannot be sent as intended. */
+	bool is_broken;
 	char content_type[HTTP_EXCHANGE_CONTENT_TYPE_SIZE];
-	const char *fixed_body; /* NULL: response_body */
+	/* NULL: response_body. */
+	const char *fixed_body;
 	size_t fixed_body_len;
 	struct strbuf response_body;
-	http_body_reader body_reader; /* NULL: the body is complete */
+	/* NULL: the body is complete. */
+	http_body_reader body_reader;
 	void *body_reader_arg;
-	bool is_pushed;        /* the loop runs the body_reader */
-	enum http_chunk chunk; /* with a body_reader: what response_body holds */
+	/* The loop runs the body_reader. */
+	bool is_pushed;
+	/* With a body_reader: what response_body holds. */
+	enum http_chunk chunk;
 	size_t chunk_sent;
-	int64_t chunk_ready_us; /* steady time at which the chunk began to be sent */
-	int64_t taking_us;      /* the client's, for all chunks before */
+	/* Steady time at which the chunk began to be sent. */
+	int64_t chunk_ready_us;
+	/* The client's, for all chunks before. */
+	int64_t taking_us;
 };
 
 void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max);
@@ -166,15 +189,19 @@ struct http_connection_list {
 struct http_connection {
 	struct http_connection *previous, *next;
 	struct http_connection_list *list;
-	int64_t since_us; /* steady time at which it entered its list */
+	/* Steady time at which it entered its list. */
+	int64_t since_us;
 	int fd;
-	bool lingers; /* the peer may still be sending when this connection ends; see http_linger.h
-	               */
-	_Atomic bool is_half_closed; /* the peer has sent FIN; see http_half_close.h */
-	bool is_measured;            /* acked_bytes belongs to the response that is being sent */
-	uint64_t acked_bytes;        /* at the last check of the reader */
-	_Atomic int ref_count;       /* of an abandoned connection: the loop and the caller that
-	                                must resume the exchange */
+	/* The peer may still be sending when this connection ends; see http_linger.h. */
+	bool lingers;
+	/* The peer has sent FIN; see http_half_close.h. */
+	_Atomic bool is_half_closed;
+	/* acked_bytes belongs to the response that is being sent. */
+	bool is_measured;
+	/* At the last check of the reader. */
+	uint64_t acked_bytes;
+	/* Of an abandoned connection: the loop and the caller that must resume the exchange. */
+	_Atomic int ref_count;
 	struct http_exchange exchange;
 };
 
@@ -223,14 +250,19 @@ struct http_metrics {
 struct http_shared {
 	struct http_server_config config;
 	struct http_connection_limit *limit;
-	struct worker_pool *workers;       /* NULL: no handler may block */
-	struct worker_pool *heavy_workers; /* may be NULL */
+	/* NULL: no handler may block. */
+	struct worker_pool *workers;
+	/* May be NULL. */
+	struct worker_pool *heavy_workers;
 	struct http_metrics metrics;
-	struct http_body_budget *bodies; /* memory of all bodies */
-	_Atomic bool is_lame_duck;       /* each response ends its connection */
+	/* Memory of all bodies. */
+	struct http_body_budget *bodies;
+	/* Each response ends its connection. */
+	_Atomic bool is_lame_duck;
 	_Atomic bool is_draining;
 	_Atomic int64_t drain_ms;
-	_Atomic bool drain_expired; /* jobs that still wait for a worker are not started */
+	/* Jobs that still wait for a worker are not started. */
+	_Atomic bool drain_expired;
 };
 
 /*
@@ -248,20 +280,26 @@ struct http_loop {
 	size_t index;
 	pthread_t thread;
 	void *daemon;
-	int listen_fd; /* the daemon owns it until it is quiesced */
+	/* The daemon owns it until it is quiesced. */
+	int listen_fd;
 	int wake_fd;
-	_Atomic bool is_woken; /* wake_fd has been written since the loop last read it */
-	int64_t now_us;        /* steady time of this turn */
+	/* wake_fd has been written since the loop last read it. */
+	_Atomic bool is_woken;
+	/* Steady time of this turn. */
+	int64_t now_us;
 	struct http_connection_list receiving, idle, busy, sending, streaming;
-	int half_close_fd;             /* an epoll instance; see http_half_close.h */
-	struct http_connection *spare; /* unused records, linked by next */
+	/* An epoll instance; see http_half_close.h. */
+	int half_close_fd;
+	/* Unused records, linked by next. */
+	struct http_connection *spare;
 	size_t open;
-	size_t polled_count; /* exchanges that wait without being suspended (HTTP_PENDING_ON_LOOP)
-	                      */
+	/* Exchanges that wait without being suspended (HTTP_PENDING_ON_LOOP). */
+	size_t polled_count;
 	void *hook_state;
 	struct http_linger linger;
 	struct http_request_id_source ids;
-	_Atomic unsigned resumers; /* threads inside http_exchange_resume */
+	/* Threads inside http_exchange_resume. */
+	_Atomic unsigned resumers;
 	bool is_draining;
 	int64_t drain_until_us;
 };

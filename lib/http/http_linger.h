@@ -17,7 +17,8 @@
 struct http_linger {
 	size_t count;
 	int fds[HTTP_LINGER_MAX];
-	int64_t until_us[HTTP_LINGER_MAX]; /* steady */
+	/* Steady. */
+	int64_t until_us[HTTP_LINGER_MAX];
 };
 
 /* Keeps a duplicate of fd, shut for writing, unless HTTP_LINGER_MAX sockets linger already. */

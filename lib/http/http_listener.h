@@ -9,11 +9,14 @@
 #include "lib/base/log.h"
 
 struct http_listener_config {
-	const char *address; /* NULL: all, IPv4 and IPv6 */
-	uint16_t port;       /* 0: any free port */
-	size_t count;        /* number of sockets */
-	int64_t stalled_ms;  /* the kernel drops a peer that does not read for so long
-	                        (TCP_USER_TIMEOUT) */
+	/* NULL: all, IPv4 and IPv6. */
+	const char *address;
+	/* 0: any free port. */
+	uint16_t port;
+	/* Number of sockets. */
+	size_t count;
+	/* The kernel drops a peer that does not read for so long (TCP_USER_TIMEOUT). */
+	int64_t stalled_ms;
 	const struct log *log;
 };
 

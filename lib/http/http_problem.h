@@ -21,8 +21,10 @@
 struct http_problem_fields {
 	size_t count;
 	struct {
-		char pointer[HTTP_PROBLEM_POINTER_SIZE]; /* RFC 6901 */
-		const char *code;                        /* what is wrong, for programs; borrowed */
+		/* RFC 6901. */
+		char pointer[HTTP_PROBLEM_POINTER_SIZE];
+		/* What is wrong, for programs; borrowed. */
+		const char *code;
 		char detail[HTTP_PROBLEM_DETAIL_SIZE];
 	} field[HTTP_PROBLEM_FIELDS_MAX];
 };

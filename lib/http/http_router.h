@@ -25,16 +25,19 @@ struct http_route {
 	enum http_method method;
 	const char *pattern;
 	http_handler handler;
-	unsigned right; /* the permission that the caller needs; the service defines the values */
+	/* The permission that the caller needs; the service defines the values. */
+	unsigned right;
 	enum http_router_work work;
-	bool queries; /* the handler reads the query; the service decides what other routes do with
-	                 one */
+	/* The handler reads the query; the service decides what other routes do with one. */
+	bool queries;
 };
 
 struct http_match {
 	const struct http_route *route;
-	char params[HTTP_ROUTER_PARAMS_MAX][HTTP_ROUTER_PARAM_SIZE]; /* in pattern order */
-	char allow[HTTP_ROUTER_ALLOW_SIZE]; /* "GET, HEAD, PATCH", set with ERR_CONFLICT */
+	/* In pattern order. */
+	char params[HTTP_ROUTER_PARAMS_MAX][HTTP_ROUTER_PARAM_SIZE];
+	/* "GET, HEAD, PATCH", set with ERR_CONFLICT. */
+	char allow[HTTP_ROUTER_ALLOW_SIZE];
 };
 
 /*

@@ -108,9 +108,10 @@ typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned
  */
 struct http_loop_hook {
 	void *(*start)(void *ctx);
-	int (*descriptor)(void *state, short *events); /* for poll; -1: none */
-	int64_t (*deadline_us)(
-		void *state); /* steady: the latest time of the next turn; INT64_MAX: any */
+	/* For poll; -1: none. */
+	int (*descriptor)(void *state, short *events);
+	/* Steady: the latest time of the next turn; INT64_MAX: any. */
+	int64_t (*deadline_us)(void *state);
 	void (*before_requests)(void *state, bool is_readable);
 	void (*after_requests)(void *state);
 	void (*stop)(void *state);
@@ -118,40 +119,66 @@ struct http_loop_hook {
 };
 
 struct http_server_config {
-	const char *name;     /* for thread names and the log: "public", "ops" */
-	const char *address;  /* to listen on; NULL or "": all, IPv4 and IPv6 */
-	uint16_t port;        /* 0: any free one, see http_server_port */
-	size_t loops;         /* loop threads, at least 1 */
-	size_t workers;       /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
-	size_t heavy_workers; /* threads for HTTP_NEEDS_HEAVY_WORKER; may be 0 */
-	size_t worker_queue; /* requests that may wait for each kind of worker; beyond, those of the
-	                         flow that waits with most get 503 with Retry-After: 1 */
-	int64_t worker_wait_ms;    /* a request that waits longer for workers gets 503 as soon
-	                           as one is free; 0: no bound */
-	size_t connections;        /* ceiling overall; beyond it, an idle or slow one is evicted */
-	size_t connections_per_ip; /* 0: no ceiling; addresses in trusted are never limited */
-	size_t head_bytes_max;   /* request line and headers; 0: 8192. A connection takes twice that
-	                            plus 2.5 KiB */
-	size_t target_bytes_max; /* raw path and query; 0: 4096. Must be less than head_bytes_max */
-	size_t body_bytes_max;   /* GET and HEAD: at most 1 KiB */
-	size_t bodies_bytes_max; /* memory of all bodies over 16 KiB together, a quarter of it for
-	                            each flow; beyond: 503. 0: no ceiling */
-	bool needs_length;       /* 411 for chunked bodies, so that none is read */
-	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and
-	                               body */
-	int64_t idle_ms; /* keep-alive connections without a request, and peers that stop reading */
-	int64_t send_check_ms; /* how often the reader of a response is checked; 0: 20 s */
-	size_t send_bytes_min; /* that a reader takes between two checks; 0: 10,000, so 500 bytes/s
-	                        */
-	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
+	/* For thread names and the log: "public", "ops". */
+	const char *name;
+	/* To listen on; NULL or "": all, IPv4 and IPv6. */
+	const char *address;
+	/* 0: any free one, see http_server_port. */
+	uint16_t port;
+	/* Loop threads, at least 1. */
+	size_t loops;
+	/* Threads for HTTP_NEEDS_WORKER; 0: no handler blocks. */
+	size_t workers;
+	/* Threads for HTTP_NEEDS_HEAVY_WORKER; may be 0. */
+	size_t heavy_workers;
+	/*
+	 * Requests that may wait for each kind of worker; beyond, those of the flow that waits with
+	 * most get 503 with Retry-After: 1.
+	 */
+	size_t worker_queue;
+	/* A request that waits longer for workers gets 503 as soon as one is free; 0: no bound. */
+	int64_t worker_wait_ms;
+	/* Ceiling overall; beyond it, an idle or slow one is evicted. */
+	size_t connections;
+	/* 0: no ceiling; addresses in trusted are never limited. */
+	size_t connections_per_ip;
+	/* Request line and headers; 0: 8192. A connection takes twice that plus 2.5 KiB. */
+	size_t head_bytes_max;
+	/* Raw path and query; 0: 4096. Must be less than head_bytes_max. */
+	size_t target_bytes_max;
+	/* GET and HEAD: at most 1 KiB. */
+	size_t body_bytes_max;
+	/*
+	 * Memory of all bodies over 16 KiB together, a quarter of it for each flow; beyond: 503. 0:
+	 * no ceiling.
+	 */
+	size_t bodies_bytes_max;
+	/* 411 for chunked bodies, so that none is read. */
+	bool needs_length;
+	/* From the first byte (or the accept) to the end of headers and body. */
+	int64_t header_deadline_ms;
+	/* Keep-alive connections without a request, and peers that stop reading. */
+	int64_t idle_ms;
+	/* How often the reader of a response is checked; 0: 20 s. */
+	int64_t send_check_ms;
+	/* That a reader takes between two checks; 0: 10,000, so 500 bytes/s. */
+	size_t send_bytes_min;
+	/* Proxies; may be NULL. */
+	const struct client_ip_ranges *trusted;
 	http_handler handler;
-	http_body_limit body_limit; /* NULL: body_bytes_max for all */
-	http_admission admission;   /* NULL: all; needs workers */
+	/* NULL: body_bytes_max for all. */
+	http_body_limit body_limit;
+	/* NULL: all; needs workers. */
+	http_admission admission;
 	http_error_response error_response;
-	http_observer observer;                 /* may be NULL */
-	http_begin_span begin_span;             /* NULL: no spans */
-	void *tracer;                           /* for begin_span */
-	const struct http_loop_hook *loop_hook; /* borrowed; may be NULL */
+	/* May be NULL. */
+	http_observer observer;
+	/* NULL: no spans. */
+	http_begin_span begin_span;
+	/* For begin_span. */
+	void *tracer;
+	/* Borrowed; may be NULL. */
+	const struct http_loop_hook *loop_hook;
 	void *ctx;
 	const struct clock *clock;
 	const struct log *log;

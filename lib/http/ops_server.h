@@ -22,7 +22,8 @@ struct ops_server;
 
 /* The functions run in the server's thread and must not block: they read a stored state. */
 struct ops_server_check {
-	const char *name; /* "postgres" */
+	/* "postgres". */
+	const char *name;
 	bool (*ready)(void *ctx);
 	void *ctx;
 	/*
@@ -34,17 +35,21 @@ struct ops_server_check {
 
 /* A number that /readyz also says. The function runs in the server's thread and must not block. */
 struct ops_server_count {
-	const char *name; /* "events_queued" */
+	/* "events_queued". */
+	const char *name;
 	int64_t (*value)(void *ctx);
 	void *ctx;
 };
 
 struct ops_server_config {
-	const char *address; /* to listen on; NULL or "": all */
+	/* To listen on; NULL or "": all. */
+	const char *address;
 	uint16_t port;
-	const struct ops_server_check *checks; /* borrowed */
+	/* Borrowed. */
+	const struct ops_server_check *checks;
 	size_t check_count;
-	const struct ops_server_count *counts; /* borrowed */
+	/* Borrowed. */
+	const struct ops_server_count *counts;
 	size_t count_count;
 	struct metrics *metrics;
 	const struct clock *clock;

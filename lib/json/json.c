@@ -42,8 +42,10 @@ static void check_result(int result)
 }
 
 struct shape {
-	size_t depth;  /* the deepest nesting; jansson's own limit is 2,048 levels */
-	size_t values; /* an upper bound: one begins the text or follows a bracket or a comma */
+	/* The deepest nesting; jansson's own limit is 2,048 levels. */
+	size_t depth;
+	/* An upper bound: one begins the text or follows a bracket or a comma. */
+	size_t values;
 };
 
 /* Counts before anything is built: an empty object of 3 bytes takes more than 200 of memory. */

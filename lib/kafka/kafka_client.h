@@ -23,14 +23,20 @@ struct rd_kafka_topic_s;
 /* librdkafka's opaque pointer points at this struct. It is the first member of its owner. */
 struct kafka_client {
 	const struct log *log;
-	_Atomic bool reachable; /* a broker is connected and responds; updated once a second */
-	_Atomic bool overdue; /* a response is overdue for 1.5 s, so offsets may be old; likewise */
-	struct metric *reachable_gauge; /* may be NULL */
-	_Atomic bool outage_logged;     /* no broker is reachable, and that is logged */
-	_Atomic int login_error_logged; /* librdkafka's code of the login failure logged last */
-	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only
-	                                              after it */
-	char last_error[256]; /* librdkafka's last error of a connection; the poll's thread */
+	/* A broker is connected and responds; updated once a second. */
+	_Atomic bool reachable;
+	/* A response is overdue for 1.5 s, so offsets may be old; likewise. */
+	_Atomic bool overdue;
+	/* May be NULL. */
+	struct metric *reachable_gauge;
+	/* No broker is reachable, and that is logged. */
+	_Atomic bool outage_logged;
+	/* Librdkafka's code of the login failure logged last. */
+	_Atomic int login_error_logged;
+	/* Steady; a missing right is logged again only after it. */
+	_Atomic int64_t next_authorization_log_us;
+	/* Librdkafka's last error of a connection; the poll's thread. */
+	char last_error[256];
 	/* Called in the owner's poll after an error that ends this instance. May be NULL. */
 	void (*on_fatal)(struct kafka_client *client);
 };

@@ -13,7 +13,8 @@
 
 struct kafka_config {
 	char brokers[512];
-	char security_protocol[32]; /* "" (plaintext), ssl, sasl_plaintext or sasl_ssl */
+	/* "" (plaintext), ssl, sasl_plaintext or sasl_ssl. */
+	char security_protocol[32];
 	char sasl_mechanism[32];
 	char sasl_username[128];
 	char sasl_password[256];

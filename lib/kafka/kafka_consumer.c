@@ -24,22 +24,28 @@
 
 struct position {
 	int32_t partition;
-	int64_t next; /* offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING, or
-	                 KAFKA_CONSUMER_HALTED */
+	/*
+	 * Offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING, or KAFKA_CONSUMER_HALTED.
+	 */
+	int64_t next;
 };
 
 struct kafka_consumer {
-	struct kafka_client client; /* first: it is librdkafka's opaque */
+	/* First: it is librdkafka's opaque. */
+	struct kafka_client client;
 	struct kafka_consumer_config config;
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *topic;
 	rd_kafka_message_t *borrowed;
 	bool failed;
-	_Atomic bool unauthorized; /* our user may not use the group or the topic */
-	rd_kafka_topic_partition_list_t
-		*pending;           /* assigned, but the start offsets are not known yet */
-	int64_t retry_us;           /* steady; when to query them again */
-	struct position *positions; /* of the partitions that are read, in assignment order */
+	/* Our user may not use the group or the topic. */
+	_Atomic bool unauthorized;
+	/* Assigned, but the start offsets are not known yet. */
+	rd_kafka_topic_partition_list_t *pending;
+	/* Steady; when to query them again. */
+	int64_t retry_us;
+	/* Of the partitions that are read, in assignment order. */
+	struct position *positions;
 	size_t position_count;
 	struct metric *messages;
 };

@@ -55,7 +55,8 @@ struct kafka_consumer_config {
 	struct kafka_consumer_events events;
 	void *ctx;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 /* Needs no reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged). */

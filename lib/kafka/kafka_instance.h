@@ -25,10 +25,14 @@ struct kafka_instance {
 };
 
 struct kafka_instance_config {
-	struct kafka_client *client;                /* librdkafka's opaque */
-	const struct kafka_config *kafka;           /* borrowed for the call */
-	const struct kafka_producer_config *limits; /* borrowed for the call */
-	size_t batch_bytes; /* a larger record is sent in a batch of its own */
+	/* Librdkafka's opaque. */
+	struct kafka_client *client;
+	/* Borrowed for the call. */
+	const struct kafka_config *kafka;
+	/* Borrowed for the call. */
+	const struct kafka_producer_config *limits;
+	/* A larger record is sent in a batch of its own. */
+	size_t batch_bytes;
 	void (*on_report)(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque);
 };
 

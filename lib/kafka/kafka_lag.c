@@ -13,7 +13,8 @@
 #define ERROR_TEXT_SIZE 512
 
 struct kafka_lag {
-	struct kafka_client client; /* first: it is librdkafka's opaque */
+	/* First: it is librdkafka's opaque. */
+	struct kafka_client client;
 	struct kafka_lag_config config;
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *topic;

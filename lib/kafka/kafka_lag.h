@@ -19,7 +19,8 @@ struct kafka_lag_config {
 	const struct kafka_config *kafka;
 	const char *group;
 	const char *topic;
-	struct metric *gauge; /* keeps its value while no broker responds */
+	/* Keeps its value while no broker responds. */
+	struct metric *gauge;
 	const struct log *log;
 };
 

@@ -11,15 +11,19 @@ struct rd_kafka_message_s;
 
 /* Borrowed from the consumer or reader until its next call. */
 struct kafka_message {
-	int topic; /* of a kafka_topic_reader: the index in its topics; else 0 */
+	/* Of a kafka_topic_reader: the index in its topics; else 0. */
+	int topic;
 	int32_t partition;
 	int64_t offset;
-	int64_t timestamp_ms; /* set by the broker or the producer; -1: none */
+	/* Set by the broker or the producer; -1: none. */
+	int64_t timestamp_ms;
 	const void *key;
 	size_t key_len;
-	const void *value; /* NULL: a tombstone */
+	/* NULL: a tombstone. */
+	const void *value;
 	size_t value_len;
-	const struct rd_kafka_message_s *record; /* for kafka_message_header; NULL: no headers */
+	/* For kafka_message_header; NULL: no headers. */
+	const struct rd_kafka_message_s *record;
 };
 
 /*
@@ -36,7 +40,8 @@ enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *na
 struct kafka_message_head {
 	int64_t timestamp_ms;
 	size_t key_len;
-	int64_t value_len; /* -1: a tombstone */
+	/* -1: a tombstone. */
+	int64_t value_len;
 	uint8_t key[KAFKA_MESSAGE_HEAD_BYTES];
 	uint8_t value[KAFKA_MESSAGE_HEAD_BYTES];
 };

@@ -35,25 +35,32 @@
 #define LARGER_BATCH_US (60 * CLOCK_US_PER_S)
 
 struct kafka_producer {
-	struct kafka_client client; /* first: it is librdkafka's opaque */
+	/* First: it is librdkafka's opaque. */
+	struct kafka_client client;
 	struct kafka_producer_config config;
 	struct kafka_config kafka;
 	pthread_t thread;
-	_Atomic size_t queued; /* outside the mutex, so that reports do not wait for senders */
+	/* Outside the mutex, so that reports do not wait for senders. */
+	_Atomic size_t queued;
 	_Atomic size_t queued_bytes;
 	_Atomic bool has_ended_linger;
-	pthread_mutex_t mutex;          /* protects everything below */
-	pthread_cond_t queue_empty;     /* queued has become 0 */
-	struct kafka_instance instance; /* only the thread replaces it */
-	size_t batch_bytes;             /* of the next instance */
-	int64_t larger_batch_us;        /* steady; when larger batches are tried again */
-	bool broken;                    /* the instance must be replaced */
-	int64_t restart_after_us;       /* steady; the earliest time of a restart */
-	bool uses_backlog;              /* new entries go to the backlog */
+	/* Protects everything below. */
+	pthread_mutex_t mutex;
+	pthread_cond_t queue_empty;
+	/* Only the thread replaces it. */
+	struct kafka_instance instance;
+	size_t batch_bytes;
+	/* Steady; when larger batches are tried again. */
+	int64_t larger_batch_us;
+	bool broken;
+	/* Steady; the earliest time of a restart. */
+	int64_t restart_after_us;
+	bool uses_backlog;
 	bool closing;
 	uint64_t sequence;
-	struct kafka_queue backlog;  /* to be sent when an instance works */
-	struct kafka_queue returned; /* entries that rk failed, to be sent again */
+	struct kafka_queue backlog;
+	/* Entries that rk failed, to be sent again. */
+	struct kafka_queue returned;
 	struct metric *restarts;
 	struct metric *undelivered;
 };

@@ -30,7 +30,8 @@
 struct kafka_producer;
 
 struct kafka_header {
-	const char *name; /* a literal, or lives as long as the producer */
+	/* A literal, or lives as long as the producer. */
+	const char *name;
 	const char *value;
 };
 
@@ -38,14 +39,18 @@ struct kafka_record {
 	const char *topic;
 	const void *key;
 	size_t key_len;
-	const void *value; /* NULL: a tombstone */
+	/* NULL: a tombstone. */
+	const void *value;
 	size_t value_len;
-	bool value_is_borrowed; /* not copied: the caller keeps value until delivered runs */
+	/* Not copied: the caller keeps value until delivered runs. */
+	bool value_is_borrowed;
 	struct kafka_header headers[KAFKA_HEADERS_MAX];
 	size_t header_count;
-	bool has_partition; /* false: the key determines it */
+	/* False: the key determines it. */
+	bool has_partition;
 	int32_t partition;
-	void *opaque; /* passed to delivered */
+	/* Passed to delivered. */
+	void *opaque;
 };
 
 /*
@@ -67,15 +72,20 @@ struct kafka_producer_config {
 	 * record to any other topic waits up to a second for that.
 	 */
 	const char *topics[KAFKA_PRODUCER_TOPICS_MAX];
-	size_t queue_max; /* ceiling of records accepted but not acked */
+	/* Ceiling of records accepted but not acked. */
+	size_t queue_max;
 	size_t queue_bytes_max;
 	int64_t linger_ms;
-	int64_t message_timeout_ms; /* 0: a record never times out */
-	kafka_delivered delivered;  /* may be NULL */
-	kafka_acked acked;          /* may be NULL */
+	/* 0: a record never times out. */
+	int64_t message_timeout_ms;
+	/* May be NULL. */
+	kafka_delivered delivered;
+	/* May be NULL. */
+	kafka_acked acked;
 	void *ctx;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 /* Needs no reachable brokers. ERR_INVALID: librdkafka rejects the configuration (logged). */

@@ -11,13 +11,19 @@
 
 struct kafka_queue_entry {
 	struct kafka_queue_entry *next;
-	uint64_t sequence;                     /* order of acceptance */
-	int64_t accepted_us;                   /* steady */
-	size_t bytes;                          /* its share of queue_bytes_max */
-	enum err result;                       /* to report if it is dropped from the queue */
-	size_t header_lens[KAFKA_HEADERS_MAX]; /* of the values */
+	/* Order of acceptance. */
+	uint64_t sequence;
+	/* Steady. */
+	int64_t accepted_us;
+	/* Its share of queue_bytes_max. */
+	size_t bytes;
+	/* To report if it is dropped from the queue. */
+	enum err result;
+	/* Of the values. */
+	size_t header_lens[KAFKA_HEADERS_MAX];
 	struct kafka_record record;
-	char block[]; /* the bytes that record points at */
+	/* The bytes that record points at. */
+	char block[];
 };
 
 /* Entries ordered by sequence. */

@@ -18,14 +18,19 @@
 #define METADATA_TIMEOUT_MS 250
 
 struct topic {
-	rd_kafka_topic_t *handle; /* NULL: there is no such topic in the configuration */
-	int32_t partitions;       /* number of partitions that are read */
-	bool has_found;           /* all partitions of the first look are read */
-	int64_t refresh_us;       /* steady */
+	/* NULL: there is no such topic in the configuration. */
+	rd_kafka_topic_t *handle;
+	/* Number of partitions that are read. */
+	int32_t partitions;
+	/* All partitions of the first look are read. */
+	bool has_found;
+	/* Steady. */
+	int64_t refresh_us;
 };
 
 struct kafka_topic_reader {
-	struct kafka_client client; /* first: it is librdkafka's opaque */
+	/* First: it is librdkafka's opaque. */
+	struct kafka_client client;
 	struct kafka_topic_reader_config config;
 	rd_kafka_t *rk;
 	struct topic topics[KAFKA_TOPIC_READER_TOPICS_MAX];

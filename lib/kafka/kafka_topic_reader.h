@@ -37,9 +37,12 @@ struct kafka_topic_reader_events {
 };
 
 struct kafka_topic_reader_config {
-	const struct kafka_config *kafka; /* borrowed while kafka_topic_reader_new runs */
-	const char *topics[KAFKA_TOPIC_READER_TOPICS_MAX]; /* borrowed; at least one */
-	int64_t tail; /* how many records before the end of each partition are read first */
+	/* Borrowed while kafka_topic_reader_new runs. */
+	const struct kafka_config *kafka;
+	/* Borrowed; at least one. */
+	const char *topics[KAFKA_TOPIC_READER_TOPICS_MAX];
+	/* How many records before the end of each partition are read first. */
+	int64_t tail;
 	struct kafka_topic_reader_events events;
 	void *ctx;
 	const struct log *log;

@@ -17,7 +17,8 @@
 #define BATCH_SETTING "max.message.bytes"
 
 struct admin {
-	struct kafka_client common; /* first: it is librdkafka's opaque */
+	/* First: it is librdkafka's opaque. */
+	struct kafka_client common;
 	const struct kafka_topics_config *config;
 	rd_kafka_t *client;
 	rd_kafka_queue_t *results;

@@ -16,7 +16,8 @@
 #define KAFKA_TOPIC_SETTINGS_MAX 8
 
 struct kafka_topic_setting {
-	char name[64]; /* "retention.ms" */
+	/* "retention.ms". */
+	char name[64];
 	char value[64];
 };
 
@@ -29,7 +30,8 @@ struct kafka_topic {
 
 struct kafka_topics_config {
 	const struct kafka_config *kafka;
-	int replication; /* copies of each partition; -1: the brokers' default */
+	/* Copies of each partition; -1: the brokers' default. */
+	int replication;
 	int64_t timeout_ms;
 	const struct log *log;
 };

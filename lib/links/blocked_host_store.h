@@ -22,7 +22,8 @@
 
 struct blocked_host {
 	int64_t id;
-	char host[HOST_POLICY_NAME_MAX + 1]; /* normal form, no trailing dot */
+	/* Normal form, no trailing dot. */
+	char host[HOST_POLICY_NAME_MAX + 1];
 	bool with_subdomains;
 	char reason[BLOCKED_HOST_REASON_CHARS_MAX * 4 + 1];
 	int64_t created_at_us;

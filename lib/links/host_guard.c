@@ -24,13 +24,17 @@ struct host_guard {
 
 	/* Guards lists and version; held while a policy is built from them. */
 	pthread_mutex_t build_lock;
-	struct strbuf lists[SOURCES];  /* last content of each source */
-	int64_t version;               /* of the table, or VERSION_UNKNOWN */
-	_Atomic int64_t checked_at_us; /* steady; last successful check of the table */
+	/* Last content of each source. */
+	struct strbuf lists[SOURCES];
+	/* Of the table, or VERSION_UNKNOWN. */
+	int64_t version;
+	/* Steady; last successful check of the table. */
+	_Atomic int64_t checked_at_us;
 
 	/* Most installations have no rules. Then a check is only this load. */
 	_Atomic bool has_rules;
-	pthread_rwlock_t lock; /* guards the pointer; held for reading during a check */
+	/* Guards the pointer; held for reading during a check. */
+	pthread_rwlock_t lock;
 	struct host_policy *policy;
 };
 

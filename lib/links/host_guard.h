@@ -28,9 +28,11 @@
 struct host_guard;
 
 struct host_guard_config {
-	const char *blocked_file; /* "" = none; borrowed */
+	/* "" = none; borrowed. */
+	const char *blocked_file;
 	const char *allowed_file;
-	struct pg_pool *postgres; /* borrowed; uses one connection at a time */
+	/* Borrowed; uses one connection at a time. */
+	struct pg_pool *postgres;
 	int64_t interval_ms;
 	const struct clock *clock;
 	const struct log *log;

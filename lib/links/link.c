@@ -7,8 +7,10 @@
 
 struct name {
 	int value;
-	const char *text;   /* in the API */
-	const char *stored; /* in the database */
+	/* In the API. */
+	const char *text;
+	/* In the database. */
+	const char *stored;
 };
 
 static const struct name states[] = {

@@ -52,11 +52,13 @@ struct link_entry {
 	int64_t version;
 	int64_t starts_at_us;
 	int64_t expires_at_us;
-	enum link_state state; /* as stored; see link_state_at */
+	/* As stored; see link_state_at. */
+	enum link_state state;
 	uint16_t redirect_status;
 	char slug[SLUG_SIZE];
 	char original_url[LINK_URL_SIZE];
-	char expired_url[LINK_URL_SIZE]; /* "" = none */
+	/* "" = none. */
+	char expired_url[LINK_URL_SIZE];
 };
 
 struct link_tags {
@@ -71,14 +73,16 @@ size_t link_tags_find(const struct link_tags *tags, const char *name);
 struct link {
 	struct link_entry entry;
 	enum link_type type;
-	int64_t owner_id; /* 0 = no owner */
+	/* 0 = no owner. */
+	int64_t owner_id;
 	/* Of a DELETED link: the state that restoring brings back; 0 = unknown. Not in events. */
 	enum link_state state_before_deletion;
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
 	int64_t created_at_us;
 	int64_t updated_at_us;
-	int64_t deleted_at_us; /* 0 = not deleted. Not in events. */
+	/* 0 = not deleted. Not in events. */
+	int64_t deleted_at_us;
 };
 
 /*

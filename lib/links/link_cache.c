@@ -158,7 +158,8 @@ struct link_cache {
 	struct redis_pool *redis;
 	struct link_cache_validity *validity;
 	const struct log *log;
-	_Atomic int64_t next_log_us; /* steady */
+	/* Steady. */
+	_Atomic int64_t next_log_us;
 };
 
 struct link_cache *link_cache_new(const struct link_cache_config *config)

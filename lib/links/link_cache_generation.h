@@ -16,8 +16,10 @@
 
 struct link_cache_generation {
 	int64_t number;
-	uint64_t server;   /* the run of Redis that it was announced for (redis_conn_run_id) */
-	int64_t heartbeat; /* differs with each announcement */
+	/* The run of Redis that it was announced for (redis_conn_run_id). */
+	uint64_t server;
+	/* Differs with each announcement. */
+	int64_t heartbeat;
 };
 
 /*
@@ -36,8 +38,10 @@ enum link_cache_generation_status {
 struct link_cache_generation_reply {
 	enum link_cache_generation_status status;
 	int64_t number;
-	int64_t now_us;  /* by the clock of Redis */
-	uint64_t server; /* the server that answered */
+	/* By the clock of Redis. */
+	int64_t now_us;
+	/* The server that answered. */
+	uint64_t server;
 };
 
 /*

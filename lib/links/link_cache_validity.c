@@ -31,16 +31,22 @@ struct link_cache_validity {
 	_Atomic uint64_t sequence;
 	_Atomic uint64_t server;
 	_Atomic int64_t generation;
-	_Atomic int64_t valid_until_us[LINK_CACHE_VALIDITY_LAST_RESORT + 1]; /* steady */
+	/* Steady. */
+	_Atomic int64_t valid_until_us[LINK_CACHE_VALIDITY_LAST_RESORT + 1];
 
 	/* Used only by the thread. */
-	int64_t answered_us; /* start of the last successful poll; all times here are steady */
-	int64_t highest;     /* generation */
+	/* Start of the last successful poll; all times here are steady. */
+	int64_t answered_us;
+	/* Generation. */
+	int64_t highest;
 	int64_t heartbeat;
-	int64_t heartbeat_us; /* start of the poll that first saw it */
-	int64_t renewed_us;   /* when the connections were last renewed */
+	/* Start of the poll that first saw it. */
+	int64_t heartbeat_us;
+	/* When the connections were last renewed. */
+	int64_t renewed_us;
 	bool is_invalid;
-	int64_t first_heartbeat; /* first one seen since it became invalid, or NO_HEARTBEAT */
+	/* First one seen since it became invalid, or NO_HEARTBEAT. */
+	int64_t first_heartbeat;
 };
 
 /* --- published state --- */

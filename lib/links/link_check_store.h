@@ -19,7 +19,8 @@
 #define LINK_CHECK_NEVER (-1)
 
 struct link_check {
-	int status; /* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NEVER */
+	/* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NEVER. */
+	int status;
 	int64_t last_checked_at_us;
 };
 
@@ -31,7 +32,8 @@ enum err link_check_store_get_bulk(struct pg_conn *conn, const int64_t *ids, siz
 
 struct link_check_due {
 	int64_t link_id;
-	int64_t failures; /* consecutive */
+	/* Consecutive. */
+	int64_t failures;
 	char url[LINK_URL_SIZE];
 };
 

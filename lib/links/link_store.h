@@ -25,14 +25,18 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *slug,
 struct link_store_new {
 	const char *slug;
 	const char *original_url;
-	const char *expired_url; /* NULL = none */
+	/* NULL = none. */
+	const char *expired_url;
 	const char *title;
-	const struct link_tags *tags; /* NULL = none */
+	/* NULL = none. */
+	const struct link_tags *tags;
 	uint16_t redirect_status;
 	int64_t starts_at_us;
 	int64_t expires_at_us;
-	int64_t owner_id;                /* 0: a TEMPORARY link */
-	const uint8_t *claim_token_hash; /* SHA-256, for TEMPORARY links; NULL = none */
+	/* 0: a TEMPORARY link. */
+	int64_t owner_id;
+	/* SHA-256, for TEMPORARY links; NULL = none. */
+	const uint8_t *claim_token_hash;
 };
 
 /*
@@ -92,8 +96,10 @@ enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner
 /* One of a series of statements, each in its own transaction. Initialise with { .limit = … }. */
 struct link_store_batch {
 	int64_t limit;
-	int64_t from_us; /* where the next batch begins; skipped rows are left to the next run */
-	int64_t changed; /* rows; fewer than limit: no more are due */
+	/* Where the next batch begins; skipped rows are left to the next run. */
+	int64_t from_us;
+	/* Rows; fewer than limit: no more are due. */
+	int64_t changed;
 };
 
 /* ACTIVE links with expires_at <= now (of the database) become EXPIRED. Skips locked rows. */
@@ -118,8 +124,10 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
 
 /* About 165 KB: keep it on the heap. */
 struct link_store_slug_page {
-	char last[SLUG_SIZE]; /* the page begins after it; "" = the first page */
-	size_t count;         /* fewer than LINK_STORE_SLUG_PAGE_MAX: this is the last page */
+	/* The page begins after it; "" = the first page. */
+	char last[SLUG_SIZE];
+	/* Fewer than LINK_STORE_SLUG_PAGE_MAX: this is the last page. */
+	size_t count;
 	char slugs[LINK_STORE_SLUG_PAGE_MAX][SLUG_SIZE];
 };
 

@@ -41,7 +41,8 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event) MUST_C
 /* Events of many links, added by one statement; otherwise as outbox_add. */
 struct outbox_bulk {
 	enum outbox_priority priority;
-	bool is_cached; /* Redis needs none of them; false from outbox_bulk_init */
+	/* Redis needs none of them; false from outbox_bulk_init. */
+	bool is_cached;
 	struct sql_column slugs;
 	struct sql_column payloads;
 };
@@ -57,10 +58,12 @@ struct outbox_row {
 	int64_t id;
 	char slug[SLUG_SIZE];
 	int64_t created_at_us;
-	void *payload; /* owned by the row */
+	/* Owned by the row. */
+	void *payload;
 	size_t payload_len;
 	bool is_low_priority;
-	bool cached; /* Redis has this version or a newer one; the reader sets it */
+	/* Redis has this version or a newer one; the reader sets it. */
+	bool cached;
 };
 
 struct outbox_batch {
@@ -106,9 +109,12 @@ enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_
 enum err outbox_skip_uncached(struct pg_conn *conn, size_t limit, int64_t *count) MUST_CHECK;
 
 struct outbox_lag {
-	int64_t unpublished; /* rows that wait for Kafka, without those of low priority */
-	int64_t uncached;    /* rows that wait for Redis; a row may wait for both */
-	int64_t oldest_us;   /* age of the oldest unpublished row; 0 if there is none */
+	/* Rows that wait for Kafka, without those of low priority. */
+	int64_t unpublished;
+	/* Rows that wait for Redis; a row may wait for both. */
+	int64_t uncached;
+	/* Age of the oldest unpublished row; 0 if there is none. */
+	int64_t oldest_us;
 	/* Upper bound of low-priority rows that wait for Kafka: a count takes too long. */
 	int64_t low_priority;
 };

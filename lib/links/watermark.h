@@ -24,15 +24,20 @@
 #define WATERMARK_BYTES_MAX (64 + 32 * WATERMARK_PARTITIONS_MAX)
 
 struct watermark_partition {
-	int64_t end;        /* the offset after the last record */
-	int64_t lowest_end; /* since the last watermark that Kafka acknowledged */
+	/* The offset after the last record. */
+	int64_t end;
+	/* Since the last watermark that Kafka acknowledged. */
+	int64_t lowest_end;
 };
 
 struct watermark {
-	int64_t as_of_us;   /* by the clock of PostgreSQL */
-	int64_t generation; /* of the content of Redis */
+	/* By the clock of PostgreSQL. */
+	int64_t as_of_us;
+	/* Of the content of Redis. */
+	int64_t generation;
 	int32_t partitions;
-	int64_t version_base; /* versions up to it are of earlier epochs and may be lost */
+	/* Versions up to it are of earlier epochs and may be lost. */
+	int64_t version_base;
 	struct watermark_partition partition[WATERMARK_PARTITIONS_MAX];
 };
 

@@ -28,7 +28,8 @@
 struct fenced_lock {
 	char name[FENCED_LOCK_NAME_MAX + 1];
 	char holder[FENCED_LOCK_HOLDER_MAX + 1];
-	int64_t fence; /* the fencing token; 0: not held */
+	/* The fencing token; 0: not held. */
+	int64_t fence;
 };
 
 /* holder must be unique per process start. ERR_INVALID: name or holder is empty or too long. */
@@ -67,8 +68,10 @@ enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
 enum err fenced_lock_confirm(const struct fenced_lock *lock, struct pg_conn *conn) MUST_CHECK;
 
 struct fenced_lock_state {
-	int64_t left_ms;  /* until it expires; zero or less: it has expired */
-	int64_t since_ms; /* since it was acquired */
+	/* Until it expires; zero or less: it has expired. */
+	int64_t left_ms;
+	/* Since it was acquired. */
+	int64_t since_ms;
 };
 
 /* The state of the lock of that name, for any holder. ERR_NOT_FOUND: it was never acquired. */

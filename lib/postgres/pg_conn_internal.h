@@ -15,11 +15,12 @@ struct pg_conn {
 	bool broken;
 	bool timed_out;
 	bool in_transaction;
-	bool waited_in_vain; /* a statement ended with ERR_LIMIT; see pg_conn_frozen_terminate */
+	/* A statement ended with ERR_LIMIT; see pg_conn_frozen_terminate. */
+	bool waited_in_vain;
 	bool is_pooled;
 	size_t prepared_count;
-	const char
-		*prepared[PG_CONN_PREPARED_MAX]; /* prepared[i] is the text of statement "s<i>" */
+	/* prepared[i] is the text of statement "s<i>". */
+	const char *prepared[PG_CONN_PREPARED_MAX];
 	char constraint[64];
 	char message[256];
 };

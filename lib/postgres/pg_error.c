@@ -5,7 +5,8 @@
 #include "lib/base/array.h"
 
 struct pg_error_rule {
-	const char *prefix; /* of the SQLSTATE; the first match applies */
+	/* Of the SQLSTATE; the first match applies. */
+	const char *prefix;
 	enum err err;
 	bool breaks_connection;
 };

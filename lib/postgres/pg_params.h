@@ -13,12 +13,13 @@
 #define PG_PARAMS_MAX 40
 
 struct pg_params {
-	int count; /* PG_PARAMS_MAX + 1: too many were added, and the statement fails with
-	              ERR_INTERNAL */
+	/* PG_PARAMS_MAX + 1: too many were added, and the statement fails with ERR_INTERNAL. */
+	int count;
 	const char *values[PG_PARAMS_MAX];
 	int lengths[PG_PARAMS_MAX];
 	int formats[PG_PARAMS_MAX];
-	unsigned types[PG_PARAMS_MAX]; /* oids; 0: PostgreSQL finds it in the statement */
+	/* Oids; 0: PostgreSQL finds it in the statement. */
+	unsigned types[PG_PARAMS_MAX];
 	char numbers[PG_PARAMS_MAX][40];
 };
 

@@ -26,13 +26,16 @@ struct pg_pool_config {
 	const char *url;
 	const char *application_name;
 	size_t max;
-	size_t min; /* min, idle_ms and waiters_max: see conn_pool.h */
+	/* Min, idle_ms and waiters_max: see conn_pool.h. */
+	size_t min;
 	int64_t idle_ms;
 	size_t waiters_max;
-	int64_t wait_ms; /* how long a caller waits for a free connection */
+	/* How long a caller waits for a free connection. */
+	int64_t wait_ms;
 	int64_t connect_timeout_ms;
 	int64_t statement_timeout_ms;
-	bool is_pooled; /* url names a pooler in transaction mode: pg_conn_open_pooled */
+	/* Url names a pooler in transaction mode: pg_conn_open_pooled. */
+	bool is_pooled;
 	/*
 	 * The oldest migration that the service supports (a version in schema_migrations); 0: any.
 	 * While the database is older, the server counts as unreachable. Schemas only grow, so new
@@ -41,7 +44,8 @@ struct pg_pool_config {
 	int64_t schema_version;
 	const struct clock *clock;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 struct pg_pool *pg_pool_new(const struct pg_pool_config *config);

@@ -40,10 +40,13 @@ struct protobuf_wire {
 };
 
 struct protobuf_field {
-	uint32_t number; /* at least 1 */
+	/* At least 1. */
+	uint32_t number;
 	enum protobuf_wire_type type;
-	uint64_t value;    /* of a VARINT; else 0 */
-	const char *bytes; /* of a LENGTH, borrowed from the message; else NULL */
+	/* Of a VARINT; else 0. */
+	uint64_t value;
+	/* Of a LENGTH, borrowed from the message; else NULL. */
+	const char *bytes;
 	size_t len;
 };
 

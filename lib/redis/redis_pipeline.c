@@ -22,19 +22,25 @@ struct call {
 struct redis_pipeline {
 	struct redis_pipeline_config config;
 	struct redis_url url;
-	struct redis_conn *conn; /* NULL: the connector has been asked for one */
-	struct call *calls;      /* a ring buffer of open calls, oldest at first */
+	/* NULL: the connector has been asked for one. */
+	struct redis_conn *conn;
+	/* A ring buffer of open calls, oldest at first. */
+	struct call *calls;
 	size_t first;
 	size_t count;
 	bool has_unsent;
-	bool must_reconnect; /* it leads to the wrong server */
+	/* It leads to the wrong server. */
+	bool must_reconnect;
 
 	pthread_t connector;
 	pthread_mutex_t mutex;
 	pthread_cond_t request;
-	bool is_requested;                /* under the mutex: the loop needs a connection */
-	bool stopping;                    /* under the mutex */
-	struct redis_conn *_Atomic ready; /* a new connection for the loop */
+	/* Under the mutex: the loop needs a connection. */
+	bool is_requested;
+	/* Under the mutex. */
+	bool stopping;
+	/* A new connection for the loop. */
+	struct redis_conn *_Atomic ready;
 };
 
 /* --- the connector's thread --- */

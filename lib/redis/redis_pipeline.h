@@ -25,8 +25,10 @@ struct redis_pipeline;
 
 struct redis_pipeline_config {
 	const char *url;
-	int64_t timeout_ms;   /* from the call to its reply; for connecting as well */
-	size_t in_flight_max; /* calls without a reply */
+	/* From the call to its reply; for connecting as well. */
+	int64_t timeout_ms;
+	/* Calls without a reply. */
+	size_t in_flight_max;
 	const struct clock *clock;
 	const struct log *log;
 };

@@ -22,12 +22,15 @@ struct redis_pool {
 	struct redis_pool_config config;
 	struct redis_url url;
 	struct conn_pool *conns;
-	pthread_mutex_t mutex; /* protects scripts and reconnects */
+	/* Protects scripts and reconnects. */
+	pthread_mutex_t mutex;
 	size_t script_count;
 	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
-	_Atomic int64_t error_logged_us; /* steady */
+	/* Steady. */
+	_Atomic int64_t error_logged_us;
 	uint64_t reconnects;
-	_Atomic uint64_t run_id; /* of the server that the newest connection leads to */
+	/* Of the server that the newest connection leads to. */
+	_Atomic uint64_t run_id;
 };
 
 static uint64_t count_reconnects(struct redis_pool *pool)

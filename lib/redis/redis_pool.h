@@ -23,12 +23,15 @@
 struct redis_pool;
 
 struct redis_pool_config {
-	const char *url; /* see redis_url.h */
+	/* See redis_url.h. */
+	const char *url;
 	size_t max;
-	int64_t timeout_ms; /* each: to get a connection, to connect, to run a call */
+	/* Each: to get a connection, to connect, to run a call. */
+	int64_t timeout_ms;
 	const struct clock *clock;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 /* Succeeds without a reachable server. ERR_INVALID: url is malformed. */

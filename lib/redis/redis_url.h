@@ -13,7 +13,8 @@
 
 struct redis_url {
 	char host[256];
-	uint16_t port; /* default 6379 */
+	/* Default 6379. */
+	uint16_t port;
 	char user[128];
 	char password[256];
 	uint16_t db;

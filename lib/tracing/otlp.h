@@ -8,8 +8,10 @@
 #include "lib/tracing/span.h"
 
 struct otlp_resource {
-	const char *service;  /* service.name */
-	const char *instance; /* service.instance.id */
+	/* service.name. */
+	const char *service;
+	/* service.instance.id. */
+	const char *instance;
 };
 
 /* An ExportTraceServiceRequest with these spans. Release it with free(). */

@@ -14,10 +14,13 @@ struct span {
 	uint8_t id[SPAN_ID_BYTES];
 	uint8_t parent_id[SPAN_ID_BYTES];
 	bool has_parent;
-	char method[SPAN_METHOD_SIZE]; /* "_OTHER" for one that HTTP does not define */
-	const char *route; /* "/api/links/{id}"; lives as long as the program. "": no route */
+	/* "_OTHER" for one that HTTP does not define. */
+	char method[SPAN_METHOD_SIZE];
+	/* "/api/links/{id}"; lives as long as the program. "": no route. */
+	const char *route;
 	unsigned status;
-	int64_t began_us; /* wall time */
+	/* Wall time. */
+	int64_t began_us;
 	int64_t duration_us;
 };
 

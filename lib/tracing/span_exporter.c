@@ -31,7 +31,8 @@ struct span_exporter {
 	struct metric *dropped;
 	const struct log *log;
 
-	pthread_mutex_t lock; /* guards waiting and waiting_count; held for a copy only */
+	/* Guards waiting and waiting_count; held for a copy only. */
+	pthread_mutex_t lock;
 	struct span *waiting;
 	size_t waiting_count;
 
@@ -41,8 +42,10 @@ struct span_exporter {
 	CURL *curl;
 	struct curl_slist *headers;
 	struct strbuf response;
-	bool is_away;     /* the last batch was not accepted */
-	int64_t until_us; /* steady: when the last request has to end; 0: not stopping */
+	/* The last batch was not accepted. */
+	bool is_away;
+	/* Steady: when the last request has to end; 0: not stopping. */
+	int64_t until_us;
 };
 
 static size_t keep_response(char *bytes, size_t one, size_t len, void *arg)

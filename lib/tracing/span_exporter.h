@@ -19,8 +19,10 @@
 struct span_exporter;
 
 struct span_exporter_config {
-	const char *endpoint; /* "http://collector:4318"; "/v1/traces" is added */
-	const char *service;  /* service.name */
+	/* "http://collector:4318"; "/v1/traces" is added. */
+	const char *endpoint;
+	/* service.name. */
+	const char *service;
 	struct metric *sent;
 	struct metric *dropped;
 	const struct log *log;

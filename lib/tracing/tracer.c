@@ -17,7 +17,8 @@
 struct tracer {
 	struct span_exporter *exporter;
 	uint64_t seed[3];
-	_Atomic uint64_t count; /* of ids made from each seed */
+	/* Of ids made from each seed. */
+	_Atomic uint64_t count;
 	uint64_t threshold;
 };
 

@@ -24,7 +24,8 @@
 struct tracer;
 
 struct tracer_config {
-	char endpoint[512]; /* "": no spans */
+	/* "": no spans. */
+	char endpoint[512];
 	char sampler_arg[32];
 };
 

@@ -14,10 +14,12 @@
 #include "lib/kafka/kafka_config.h"
 
 struct config {
-	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	/* "": all. */
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
 	char pg_url[1024];
-	bool pg_pooled; /* through a pooler in transaction mode */
+	/* Through a pooler in transaction mode. */
+	bool pg_pooled;
 	int64_t pg_statement_timeout_ms;
 	struct kafka_config kafka;
 	char consumer_group[128];
@@ -25,7 +27,8 @@ struct config {
 	int64_t batch_events;
 	int64_t batch_ms;
 	int64_t workers;
-	char geoip_db[512]; /* "" = no GeoIP look-ups */
+	/* "" = no GeoIP look-ups. */
+	char geoip_db[512];
 	char ua_regexes[512];
 	int64_t user_agent_cache;
 	int64_t facts_check_ms;

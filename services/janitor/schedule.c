@@ -58,7 +58,8 @@ struct scheduled_task {
 	const struct task *task;
 	struct fenced_lock lock;
 	struct task_metrics metrics;
-	int64_t due_us; /* steady */
+	/* Steady. */
+	int64_t due_us;
 	enum task_outcome last_outcome;
 };
 

@@ -21,12 +21,15 @@
 #define CONFIG_NO_TOPIC "none"
 
 struct config {
-	char http_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	/* "": all. */
+	char http_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t http_port;
-	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	/* "": all. */
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
 	char pg_url[1024];
-	bool pg_pooled; /* through a pooler in transaction mode */
+	/* Through a pooler in transaction mode. */
+	bool pg_pooled;
 	int64_t pg_wait_ms;
 	int64_t pg_statement_timeout_ms;
 	char redis_url[512];
@@ -34,35 +37,46 @@ struct config {
 	struct kafka_config kafka;
 
 	char public_base_url[LINK_URL_SIZE];
-	char root_url[LINK_URL_SIZE];      /* "": a page at "/" */
-	char dashboard_url[LINK_URL_SIZE]; /* "": not linked from that page */
-	char operator_name[101];           /* on pages; "": not named */
-	char operator_contact[256];        /* a mail address or a URL; "": none */
-	char pages_file[1024];             /* "": the built-in texts */
+	/* "": a page at "/". */
+	char root_url[LINK_URL_SIZE];
+	/* "": not linked from that page. */
+	char dashboard_url[LINK_URL_SIZE];
+	/* On pages; "": not named. */
+	char operator_name[101];
+	/* A mail address or a URL; "": none. */
+	char operator_contact[256];
+	/* "": the built-in texts. */
+	char pages_file[1024];
 	char redirect_cache_control[128];
 	char trusted_proxies[2048];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
-	char blocked_hosts_file[1024]; /* "": none */
+	/* "": none. */
+	char blocked_hosts_file[1024];
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;
-	int64_t unknown_slugs_per_minute; /* 0: no limit */
+	/* 0: no limit. */
+	int64_t unknown_slugs_per_minute;
 
 	int64_t http_loops;
 	int64_t http_connections;
-	int64_t http_connections_per_ip; /* 0: no limit */
+	/* 0: no limit. */
+	int64_t http_connections_per_ip;
 	int64_t workers;
 	int64_t memory_cache_bytes;
 	int64_t memory_ttl_ms;
-	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: no feed */
+	/* Or CONFIG_NO_TOPIC: no feed. */
+	char link_feed_topic[250];
 	char link_watermark_topic[250];
-	int64_t feed_fresh_us; /* no variable; 0: WATERMARK_TRACKER_FRESH_US */
+	/* No variable; 0: WATERMARK_TRACKER_FRESH_US. */
+	int64_t feed_fresh_us;
 	int64_t slug_bloom_filter_slugs;
-	int64_t unknown_queries_per_second; /* to PostgreSQL, for slugs missing from the Bloom
-	                                       filter */
+	/* To PostgreSQL, for slugs missing from the Bloom filter. */
+	int64_t unknown_queries_per_second;
 
 	char journal_dir[200];
 	int64_t journal_max_bytes;
-	int64_t journal_fsync_ms; /* 0: the kernel decides */
+	/* 0: the kernel decides. */
+	int64_t journal_fsync_ms;
 	int64_t drain_notice_ms;
 	int64_t drain_ms;
 	struct tracer_config tracing;

@@ -20,7 +20,8 @@
 
 struct language {
 	char name[PAGE_TEXTS_LANGUAGE_SIZE];
-	char *values[KEYS]; /* owned; NULL: English */
+	/* Owned; NULL: English. */
+	char *values[KEYS];
 };
 
 struct page_texts {
@@ -81,8 +82,10 @@ void page_texts_free(struct page_texts *texts)
 
 struct parser {
 	struct page_texts *texts;
-	struct language *language; /* NULL: before the first one, or a wrong one */
-	bool is_language_wrong;    /* already reported */
+	/* NULL: before the first one, or a wrong one. */
+	struct language *language;
+	/* Already reported. */
+	bool is_language_wrong;
 	size_t line;
 	struct strbuf *problems;
 	bool has_failed;

@@ -58,7 +58,8 @@ struct page {
 
 struct pages {
 	struct pages_config config;
-	struct page *rendered; /* STATUSES + 1 for each language */
+	/* STATUSES + 1 for each language. */
+	struct page *rendered;
 };
 
 static void add_escaped_char(struct strbuf *b, char c)

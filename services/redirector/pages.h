@@ -16,10 +16,14 @@ struct pages;
 /* Everything is borrowed. */
 struct pages_config {
 	const struct page_texts *texts;
-	const char *public_base_url;  /* of short links: "https://sho.rt" */
-	const char *dashboard_url;    /* linked from the start page; "": no link */
-	const char *operator_name;    /* "": not named */
-	const char *operator_contact; /* a mail address or a URL; "": none */
+	/* Of short links: "https://sho.rt". */
+	const char *public_base_url;
+	/* Linked from the start page; "": no link. */
+	const char *dashboard_url;
+	/* "": not named. */
+	const char *operator_name;
+	/* A mail address or a URL; "": none. */
+	const char *operator_contact;
 };
 
 /* Renders all pages in all languages. */

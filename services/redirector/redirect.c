@@ -31,7 +31,8 @@ static const struct {
 
 struct redirect {
 	struct redirect_config config;
-	struct metric *responses[STATUSES + 1]; /* the last one: any other status */
+	/* The last one: any other status. */
+	struct metric *responses[STATUSES + 1];
 	struct metric *without_salt;
 };
 

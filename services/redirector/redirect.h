@@ -47,9 +47,11 @@ struct redirect_config {
 	const struct pages *pages;
 	const char *root_url;
 	const char *cache_control;
-	const char *region; /* at most REDIRECT_EVENT_REGION_MAX bytes */
+	/* At most REDIRECT_EVENT_REGION_MAX bytes. */
+	const char *region;
 	int64_t unknown_per_minute;
-	struct tracer *tracer; /* NULL: no spans */
+	/* NULL: no spans. */
+	struct tracer *tracer;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
@@ -69,7 +71,8 @@ void redirect_respond_error(void *ctx, struct http_exchange *x, unsigned status,
 
 struct redirect_decision {
 	unsigned status;
-	const char *location; /* borrowed from the entry; NULL: no redirect */
+	/* Borrowed from the entry; NULL: no redirect. */
+	const char *location;
 };
 
 /*

@@ -22,7 +22,8 @@
 struct redirector {
 	const struct config *config;
 	struct corrected_clock corrected;
-	const struct clock *clock; /* the corrected one, for all parts */
+	/* The corrected one, for all parts. */
+	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
 	struct client_ip_ranges trusted;

@@ -10,7 +10,8 @@ struct click_log {
 	uint64_t *latencies;
 	size_t count;
 	size_t room;
-	uint64_t by_class[10]; /* 0: no answer */
+	/* 0: no answer. */
+	uint64_t by_class[10];
 };
 
 struct click_log *click_log_new(const char *path)

@@ -33,8 +33,10 @@ struct options {
 	struct kafka_config kafka;
 	const char *truth;
 	uint64_t clicks;
-	uint64_t resend_every; /* clicks; 0 = nothing is sent again */
-	uint64_t poison_every; /* clicks; 0 = no poison is sent */
+	/* Clicks; 0 = nothing is sent again. */
+	uint64_t resend_every;
+	/* Clicks; 0 = no poison is sent. */
+	uint64_t poison_every;
 	struct click_source source;
 };
 
@@ -51,7 +53,8 @@ struct work {
 	struct sent last[RESEND_COUNT];
 	struct strbuf poison;
 	uint64_t rate;
-	bool is_over; /* standard input has ended */
+	/* Standard input has ended. */
+	bool is_over;
 	uint64_t clicks, repeats, poisoned;
 };
 

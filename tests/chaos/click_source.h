@@ -15,7 +15,8 @@
 #define CLICK_SOURCE_LARGE ((size_t)999000)
 
 struct click_source {
-	uint64_t random; /* the seed, to begin with */
+	/* The seed, to begin with. */
+	uint64_t random;
 	int64_t first_link;
 	uint64_t links;
 	uint64_t visitors;

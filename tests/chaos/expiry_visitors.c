@@ -40,12 +40,14 @@
 struct options {
 	uint16_t ports[PORTS_MAX];
 	size_t port_count;
-	size_t connections; /* to each of them */
+	/* To each of them. */
+	size_t connections;
 	int64_t first_us;
 	int64_t every_us;
 	int64_t links;
 	int64_t window_us;
-	int64_t after_us; /* longest time after its window that a link is requested */
+	/* Longest time after its window that a link is requested. */
+	int64_t after_us;
 	int64_t requests;
 	double rate;
 };
@@ -59,11 +61,14 @@ struct load {
 	struct options options;
 	int epoll;
 	struct visitor *visitors;
-	struct question *questions; /* one per visitor */
+	/* One per visitor. */
+	struct question *questions;
 	size_t count;
 	size_t cursor;
-	int64_t *denied_us; /* per port and link, when its first 404 was there; 0 = not yet */
-	int64_t now_us;     /* wall clock */
+	/* Per port and link, when its first 404 was there; 0 = not yet. */
+	int64_t *denied_us;
+	/* Wall clock. */
+	int64_t now_us;
 	int64_t due_us;
 	int64_t asked;
 	int64_t answered;

@@ -33,7 +33,8 @@ struct options {
 	int64_t first_id;
 	unsigned links;
 	int64_t owner_id;
-	int64_t rate; /* transactions a second, all writers together */
+	/* Transactions a second, all writers together. */
+	int64_t rate;
 };
 
 struct writer {

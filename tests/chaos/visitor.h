@@ -20,11 +20,16 @@ enum visitor_state {
 struct visitor {
 	enum visitor_state state;
 	int fd;
-	int64_t since_us; /* when the connection was opened or closed */
-	uint64_t number;  /* of the request */
-	int64_t due_us;   /* when the request was due */
-	int64_t asked_us; /* when it was sent */
-	unsigned status;  /* of the answer */
+	/* When the connection was opened or closed. */
+	int64_t since_us;
+	/* Of the request. */
+	uint64_t number;
+	/* When the request was due. */
+	int64_t due_us;
+	/* When it was sent. */
+	int64_t asked_us;
+	/* Of the answer. */
+	unsigned status;
 	size_t body_left;
 	bool closes;
 	bool head_is_over;

@@ -37,8 +37,10 @@ struct options {
 	size_t connections;
 	double rate;
 	const char *slug;
-	uint64_t slugs;    /* 0: slug itself; else slug-0, slug-1, ... */
-	uint64_t requests; /* of follow; 0: until the end of standard input */
+	/* 0: slug itself; else slug-0, slug-1, ... */
+	uint64_t slugs;
+	/* Of follow; 0: until the end of standard input. */
+	uint64_t requests;
 	const char *run;
 	const char *log;
 	const char *mode;
@@ -50,18 +52,23 @@ struct load {
 	struct visitor *visitors;
 	struct click_log *log;
 	size_t connecting;
-	size_t open; /* VISITOR_IDLE or VISITOR_WAITING */
+	/* VISITOR_IDLE or VISITOR_WAITING. */
+	size_t open;
 	size_t waiting;
-	size_t cursor; /* the next visitor to try */
+	/* The next visitor to try. */
+	size_t cursor;
 	uint64_t asked;
 	int64_t now_us;
-	int64_t due_us; /* when the next request is due */
+	/* When the next request is due. */
+	int64_t due_us;
 	int64_t ticked_us;
 	bool reconnects;
-	bool logs_closed; /* the log has a row per connection that the server closed, not per
-	                     request */
-	bool has_input;   /* a line came, or the end of standard input */
-	bool is_over;     /* standard input has ended */
+	/* The log has a row per connection that the server closed, not per request. */
+	bool logs_closed;
+	/* A line came, or the end of standard input. */
+	bool has_input;
+	/* Standard input has ended. */
+	bool is_over;
 };
 
 static void read_clock(struct load *c)

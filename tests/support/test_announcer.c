@@ -13,7 +13,8 @@
 struct test_announcer {
 	struct redis_pool *redis;
 	struct thread *thread;
-	pthread_mutex_t mutex; /* guards everything below; held during an announcement */
+	/* Guards everything below; held during an announcement. */
+	pthread_mutex_t mutex;
 	bool is_paused;
 	int64_t generation;
 	uint64_t server;

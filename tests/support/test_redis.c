@@ -30,7 +30,8 @@
 
 struct test_redis {
 	uint16_t port;
-	int reservation; /* of the port, against other tests and stacks (tools/stacklib/ports.py) */
+	/* Of the port, against other tests and stacks (tools/stacklib/ports.py). */
+	int reservation;
 	pid_t pid;
 	char folder[TEST_FOLDER_SIZE];
 };

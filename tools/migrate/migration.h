@@ -19,9 +19,12 @@
 
 /* The record of an applied migration. */
 struct migration {
-	int64_t version;                    /* NNNN, 1 to 9999 */
-	char name[MIGRATION_NAME_SIZE];     /* "links" */
-	char sha256[MIGRATION_SHA256_SIZE]; /* of the file's bytes */
+	/* NNNN, 1 to 9999. */
+	int64_t version;
+	/* "links". */
+	char name[MIGRATION_NAME_SIZE];
+	/* Of the file's bytes. */
+	char sha256[MIGRATION_SHA256_SIZE];
 };
 
 struct migration_file {
@@ -54,8 +57,10 @@ void migration_folder_free(struct migration_folder *folder);
 
 /* What the recorded migrations of a database mean for a folder. */
 struct migration_state {
-	size_t next;  /* the files from this index on are pending */
-	size_t newer; /* records that are newer than every file; with any, no file is pending */
+	/* The files from this index on are pending. */
+	size_t next;
+	/* Records that are newer than every file; with any, no file is pending. */
+	size_t newer;
 };
 
 /*

@@ -11,7 +11,8 @@
 
 struct migration_ledger {
 	size_t count;
-	struct migration recorded[MIGRATIONS_MAX]; /* ordered by version */
+	/* Ordered by version. */
+	struct migration recorded[MIGRATIONS_MAX];
 };
 
 /*

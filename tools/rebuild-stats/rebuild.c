@@ -22,8 +22,10 @@
 #define DAY_SIZE 32
 
 struct totals {
-	struct rebuild_difference before; /* found first, and repaired unless check_only */
-	struct rebuild_difference after;  /* found by the second comparison */
+	/* Found first, and repaired unless check_only. */
+	struct rebuild_difference before;
+	/* Found by the second comparison. */
+	struct rebuild_difference after;
 	int64_t links;
 };
 

@@ -13,7 +13,8 @@
 #include "lib/postgres/pg_conn.h"
 
 struct rebuild_options {
-	int64_t link_id; /* 0 = all links and the platform */
+	/* 0 = all links and the platform. */
+	int64_t link_id;
 	bool check_only;
 };
 

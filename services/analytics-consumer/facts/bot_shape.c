@@ -46,7 +46,8 @@ static bool is_label_byte(char c)
 /* A host name that begins at text. */
 struct host {
 	size_t len, labels;
-	const char *first, *last; /* labels */
+	/* Labels. */
+	const char *first, *last;
 	size_t first_len, last_len;
 };
 

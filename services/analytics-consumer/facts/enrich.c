@@ -18,15 +18,19 @@
 
 /* Where a visitor came from. */
 struct source {
-	const char *name; /* a literal */
+	/* A literal. */
+	const char *name;
 	char host[sizeof(((struct visit_event *)NULL)->referrer_host)];
 };
 
 struct enrich_caches {
-	struct text_cache *places; /* of struct geoip_place, by network */
+	/* Of struct geoip_place, by network. */
+	struct text_cache *places;
 	unsigned places_generation;
-	struct text_cache *sources;   /* of struct source, by referrer */
-	struct text_cache *languages; /* of visit_event.language, by Accept-Language */
+	/* Of struct source, by referrer. */
+	struct text_cache *sources;
+	/* Of visit_event.language, by Accept-Language. */
+	struct text_cache *languages;
 	/* The last ones that were not cached. */
 	struct geoip_place place;
 	struct source source;

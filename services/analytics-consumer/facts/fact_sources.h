@@ -18,14 +18,17 @@ struct fact_sources;
 
 /* Borrowed, including the texts. */
 struct fact_sources_config {
-	const char *geoip_db; /* "" = none */
+	/* "" = none. */
+	const char *geoip_db;
 	const char *ua_regexes;
 	size_t user_agent_cache;
-	int64_t check_ms; /* interval between checks for changes */
+	/* Interval between checks for changes. */
+	int64_t check_ms;
 	/* Use the database of these sources, which reload and close it, not a copy; or NULL. */
 	const struct fact_sources *share_geoip_with;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 /* ERR_NOT_FOUND, ERR_INVALID: a file cannot be used (logged). */

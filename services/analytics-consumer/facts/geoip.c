@@ -23,8 +23,10 @@
 struct geoip {
 	const char *path;
 	const struct log *log;
-	pthread_rwlock_t lock; /* protects the pointer; held for reading during a look-up */
-	MMDB_s *database;      /* NULL = none */
+	/* Protects the pointer; held for reading during a look-up. */
+	pthread_rwlock_t lock;
+	/* NULL = none. */
+	MMDB_s *database;
 	_Atomic unsigned generation;
 };
 

@@ -21,10 +21,12 @@
 struct geoip;
 
 struct geoip_place {
-	char country[GEOIP_COUNTRY_SIZE]; /* ISO 3166-1 alpha-2; "" = unknown */
-	char region[GEOIP_REGION_SIZE];   /* ISO 3166-2, "DE-BY", the largest subdivision; "" =
-	                                     unknown */
-	char city[GEOIP_CITY_SIZE];       /* English name, cut at a character; "" = unknown */
+	/* ISO 3166-1 alpha-2; "" = unknown. */
+	char country[GEOIP_COUNTRY_SIZE];
+	/* ISO 3166-2, "DE-BY", the largest subdivision; "" = unknown. */
+	char region[GEOIP_REGION_SIZE];
+	/* English name, cut at a character; "" = unknown. */
+	char city[GEOIP_CITY_SIZE];
 };
 
 /*

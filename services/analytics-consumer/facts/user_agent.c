@@ -14,8 +14,10 @@ struct user_agent_parser {
 	const char *path;
 	const struct log *log;
 	struct user_agent_rules *rules;
-	struct user_agent_rules *_Atomic reloaded; /* waiting for the next parse; or NULL */
-	struct text_cache *cache;                  /* of struct user_agent */
+	/* Waiting for the next parse; or NULL. */
+	struct user_agent_rules *_Atomic reloaded;
+	/* Of struct user_agent. */
+	struct text_cache *cache;
 };
 
 static enum err load(const char *path, const struct log *log, struct user_agent_rules **out)

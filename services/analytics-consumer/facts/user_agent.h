@@ -13,13 +13,15 @@
 #include "services/analytics-consumer/facts/device_class.h"
 
 struct user_agent {
-	char browser[64];         /* family: "Mobile Safari"; "Other" = unknown */
-	char browser_version[32]; /* "17.5.1"; "" = unknown */
+	/* Family: "Mobile Safari"; "Other" = unknown. */
+	char browser[64];
+	/* "17.5.1"; "" = unknown. */
+	char browser_version[32];
 	char os[64];
 	char os_version[32];
 	enum device_class device;
-	const char
-		*bot_reason; /* "crawler" and others (bot.h); "" = not known as a bot; a literal */
+	/* "crawler" and others (bot.h); "" = not known as a bot; a literal. */
+	const char *bot_reason;
 };
 
 struct user_agent_parser;

@@ -13,7 +13,8 @@
 
 struct literal {
 	uint8_t count;
-	uint16_t trigrams[LITERAL_SIZE - TRIGRAM]; /* hashed to bits */
+	/* Hashed to bits. */
+	uint16_t trigrams[LITERAL_SIZE - TRIGRAM];
 };
 
 struct user_agent_prefilter {

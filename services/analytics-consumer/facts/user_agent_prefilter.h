@@ -31,8 +31,8 @@ void user_agent_prefilter_free(struct user_agent_prefilter *filter);
 
 /* The trigrams of a text. */
 struct user_agent_prefilter_text {
-	bool is_ascii; /* otherwise a letter beyond ASCII may equal an ASCII letter when case is
-	                  ignored */
+	/* Otherwise a letter beyond ASCII may equal an ASCII letter when case is ignored. */
+	bool is_ascii;
 	uint64_t bits[USER_AGENT_PREFILTER_BITS / 64];
 };
 

@@ -19,8 +19,8 @@
 struct rule {
 	struct user_agent_prefilter *filter;
 	pcre2_code *code;
-	char *replacements[USER_AGENT_RULES_FIELDS_MAX]; /* NULL = the default group of shape.fields
-	                                                  */
+	/* NULL = the default group of shape.fields. */
+	char *replacements[USER_AGENT_RULES_FIELDS_MAX];
 };
 
 struct list {
@@ -40,7 +40,8 @@ static const struct shape {
 	const char *name;
 	struct {
 		const char *replacement;
-		int group; /* gives the field when there is no replacement; 0 = none */
+		/* Gives the field when there is no replacement; 0 = none. */
+		int group;
 	} fields[USER_AGENT_RULES_FIELDS_MAX];
 } shapes[USER_AGENT_RULES_LISTS] = {
 	[USER_AGENT_RULES_BROWSER] = { "user_agent_parsers",

@@ -27,12 +27,15 @@ enum visit_disposition {
 struct visit {
 	struct visit_event event;
 	enum visit_disposition disposition;
-	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click has no trace */
-	int32_t day; /* UTC day of event.occurred_at_us, since 1970-01-01 */
+	/* "": the click has no trace. */
+	char traceparent[TRACE_CONTEXT_SIZE];
+	/* UTC day of event.occurred_at_us, since 1970-01-01. */
+	int32_t day;
 	bool has_visitor_hash;
 	uint8_t visitor_hash[VISIT_VISITOR_HASH_SIZE];
 	char client_network[CLIENT_IP_NETWORK_SIZE];
-	char served_from[REDIRECT_EVENT_REGION_MAX + 1]; /* REGION of the redirector */
+	/* REGION of the redirector. */
+	char served_from[REDIRECT_EVENT_REGION_MAX + 1];
 };
 
 #endif

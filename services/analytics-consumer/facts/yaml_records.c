@@ -14,7 +14,8 @@ struct reader {
 	yaml_parser_t parser;
 	enum state state;
 	char *list;
-	char *name; /* of the field whose value comes next, or NULL */
+	/* Of the field whose value comes next, or NULL. */
+	char *name;
 	struct yaml_record record;
 	yaml_records_visit visit;
 	void *ctx;

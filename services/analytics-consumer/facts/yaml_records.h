@@ -17,12 +17,14 @@
 
 /* The texts are borrowed until the callback returns. */
 struct yaml_record {
-	const char *list; /* "device_parsers" */
+	/* "device_parsers". */
+	const char *list;
 	size_t line;
 	size_t count;
 	struct {
 		char *name;
-		char *value; /* "" for an empty one */
+		/* "" for an empty one. */
+		char *value;
 	} fields[YAML_RECORDS_FIELDS_MAX];
 };
 

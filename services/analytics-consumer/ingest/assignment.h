@@ -31,7 +31,8 @@ struct assignment {
 	const struct log *log;
 
 	struct offsets offsets;
-	int64_t changed_us; /* steady; the last assignment or rejoin */
+	/* Steady; the last assignment or rejoin. */
+	int64_t changed_us;
 	_Atomic size_t halted_count;
 };
 

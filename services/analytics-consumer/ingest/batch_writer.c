@@ -16,11 +16,14 @@
 struct batch_writer {
 	struct batch_writer_config config;
 	struct batch batch;
-	struct offsets
-		offsets; /* of the batch: where its partitions start and where it takes them */
-	struct offsets unacked; /* of the last batch whose visits were handed to Kafka */
-	struct thread *thread;  /* NULL when no batch is being written */
-	enum err result;        /* owned by the thread until is_over */
+	/* Of the batch: where its partitions start and where it takes them. */
+	struct offsets offsets;
+	/* Of the last batch whose visits were handed to Kafka. */
+	struct offsets unacked;
+	/* NULL when no batch is being written. */
+	struct thread *thread;
+	/* Owned by the thread until is_over. */
+	enum err result;
 	_Atomic bool is_over;
 	_Atomic bool retries_cancelled;
 	_Atomic bool is_refused;

@@ -37,7 +37,8 @@ struct batch_writer_config {
 	const char *dead_letter_topic;
 	struct visit_store *store;
 	struct visit_publisher *publisher;
-	struct thread *thread; /* the ingest loop's thread: once it is to end, nothing is retried */
+	/* The ingest loop's thread: once it is to end, nothing is retried. */
+	struct thread *thread;
 	const struct ingest_metrics *metrics;
 	const struct clock *clock;
 	const struct log *log;

@@ -53,10 +53,12 @@ struct ingest {
 	struct batch batch;
 	struct assignment assignment;
 	struct batch_writer *writer;
-	bool is_writing;      /* a batch was started and its result was not taken yet */
-	int64_t marked_us;    /* steady; the last STATE_MARK_CAUGHT_UP that was due */
-	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated
-	                       */
+	/* A batch was started and its result was not taken yet. */
+	bool is_writing;
+	/* Steady; the last STATE_MARK_CAUGHT_UP that was due. */
+	int64_t marked_us;
+	/* assignment.changed_us when the store's caches were last invalidated. */
+	int64_t validated_us;
 	/* By the consumer, as of its last poll: a long write keeps the thread from polling. */
 	_Atomic bool kafka_reachable;
 

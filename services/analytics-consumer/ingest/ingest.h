@@ -46,12 +46,14 @@ struct ingest_config {
 	const char *visits_topic;
 	int64_t session_timeout_ms;
 	size_t batch_events;
-	int64_t batch_ms; /* the longest time from a batch's first click until it is closed */
+	/* The longest time from a batch's first click until it is closed. */
+	int64_t batch_ms;
 	struct pg_pool *pool;
 	struct enrich_sources sources;
 	const struct clock *clock;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 /* Needs no running server. ERR_INVALID: librdkafka rejects the configuration (logged). */

@@ -32,9 +32,10 @@ struct purge_consumer {
 	struct kafka_consumer *consumer;
 	struct offsets offsets;
 	struct sql_column slugs;
-	size_t records;   /* read since the offset was stored */
-	int64_t since_us; /* steady; when the first of slugs was read, or when the offset was stored
-	                   */
+	/* Read since the offset was stored. */
+	size_t records;
+	/* Steady; when the first of slugs was read, or when the offset was stored. */
+	int64_t since_us;
 	struct metric *rows;
 	struct metric *lag;
 

@@ -28,14 +28,16 @@ struct purge_consumer;
 /* Everything is borrowed. */
 struct purge_consumer_config {
 	const struct kafka_config *kafka;
-	const char
-		*group; /* of the workers that count; this consumer's group is "<group>-purges" */
+	/* Of the workers that count; this consumer's group is "<group>-purges". */
+	const char *group;
 	const char *topic;
 	int64_t session_timeout_ms;
-	struct pg_pool *pool; /* at most one connection is in use at a time */
+	/* At most one connection is in use at a time. */
+	struct pg_pool *pool;
 	const struct clock *clock;
 	const struct log *log;
-	struct metrics *metrics; /* may be NULL */
+	/* May be NULL. */
+	struct metrics *metrics;
 };
 
 /* Needs no running server. ERR_INVALID: librdkafka rejects the configuration (logged). */

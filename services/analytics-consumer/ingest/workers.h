@@ -22,10 +22,12 @@ struct workers;
 
 /* Borrowed. */
 struct workers_config {
-	size_t count;                /* at most WORKERS_MAX; the pool needs a connection for each */
-	struct ingest_config ingest; /* of each worker; workers_start sets its sources */
-	struct fact_sources_config
-		facts; /* of each worker; the capacity of the cache is divided among them */
+	/* At most WORKERS_MAX; the pool needs a connection for each. */
+	size_t count;
+	/* Of each worker; workers_start sets its sources. */
+	struct ingest_config ingest;
+	/* Of each worker; the capacity of the cache is divided among them. */
+	struct fact_sources_config facts;
 };
 
 /* As ingest_start and fact_sources_open (logged). ERR_INVALID also: too many workers. */

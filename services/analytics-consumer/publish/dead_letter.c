@@ -13,13 +13,15 @@
 #define ACK_PAUSE_MS 2
 
 struct letter {
-	struct delivery *delivery; /* outlives the letter while it is in flight */
+	/* Outlives the letter while it is in flight. */
+	struct delivery *delivery;
 	int32_t partition;
 	int64_t offset;
 	size_t original_len;
 	size_t len;
 	size_t key_len;
-	char *bytes; /* the value, followed by the key */
+	/* The value, followed by the key. */
+	char *bytes;
 	bool has_value;
 	char reason[REDIRECT_EVENT_REASON_SIZE];
 };
@@ -36,7 +38,8 @@ struct dead_letter_list {
 	size_t count, bytes;
 	size_t overdue;
 	struct letter *letters;
-	struct discarded *discarded; /* deliveries of letters that may still be in flight */
+	/* Deliveries of letters that may still be in flight. */
+	struct discarded *discarded;
 };
 
 struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max, const char *topic,

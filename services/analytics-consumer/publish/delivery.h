@@ -15,7 +15,8 @@
 struct delivery {
 	_Atomic size_t pending;
 	_Atomic size_t acked;
-	_Atomic size_t failed; /* given up by the producer, or rejected by Kafka */
+	/* Given up by the producer, or rejected by Kafka. */
+	_Atomic size_t failed;
 };
 
 /* The callback of a producer (kafka_delivered). opaque is the delivery. */

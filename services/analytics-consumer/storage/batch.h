@@ -17,11 +17,14 @@
 
 struct batch {
 	size_t visits_max;
-	size_t records; /* added so far, poison messages included */
+	/* Added so far, poison messages included. */
+	size_t records;
 	size_t count;
-	struct visit *visits; /* in order of arrival */
+	/* In order of arrival. */
+	struct visit *visits;
 	struct dead_letter_list *dead_letters;
-	bool in_doubt; /* a COMMIT was sent and not answered: the batch may be stored */
+	/* A COMMIT was sent and not answered: the batch may be stored. */
+	bool in_doubt;
 };
 
 /* topic and dead_letter_topic are borrowed. */

@@ -55,7 +55,8 @@ struct steps {
 	struct sql_column to;
 	struct sql_column published;
 	struct sql_column as_of;
-	struct sql_column fingerprint; /* of the record before `to` */
+	/* Of the record before `to` */
+	struct sql_column fingerprint;
 };
 
 static void steps_init(struct steps *steps)

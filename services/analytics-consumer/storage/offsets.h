@@ -39,33 +39,47 @@ enum offsets_halt_reason {
 
 struct offsets_partition {
 	int32_t partition;
-	int64_t stored;           /* the next offset to count */
-	int64_t fingerprint;      /* of the record before stored; 0 = unknown */
-	int64_t published;        /* the visits of all records before it were handed to Kafka */
-	int64_t first;            /* the batch's first offset; -1 = the batch has none */
-	int64_t next_stored;      /* what stored becomes when the batch is stored */
-	int64_t next_fingerprint; /* what fingerprint becomes then; set when the batch ends */
-	int64_t next_published;   /* what published becomes then; may lag behind stored */
-	int64_t unacked;  /* offsets before the batch whose visits Kafka has not acknowledged yet */
-	int64_t as_of_us; /* the batch's newest click; 0 = none */
-	bool caught_up;   /* at the last look nothing was waiting, neither in Kafka nor in the batch
-	                 */
-	bool is_dated;    /* as_of is in the store, or the partition was marked since its assignment
-	                */
-	bool is_unverified;    /* the record before stored has not been seen since the partition was
-	                          assigned */
-	bool is_out_of_range;  /* Kafka lacks the offset to read next; assignment_check_ranges
-	                          decides */
-	bool is_halt_recorded; /* in the store */
+	/* The next offset to count. */
+	int64_t stored;
+	/* Of the record before stored; 0 = unknown. */
+	int64_t fingerprint;
+	/* The visits of all records before it were handed to Kafka. */
+	int64_t published;
+	/* The batch's first offset; -1 = the batch has none. */
+	int64_t first;
+	/* What stored becomes when the batch is stored. */
+	int64_t next_stored;
+	/* What fingerprint becomes then; set when the batch ends. */
+	int64_t next_fingerprint;
+	/* What published becomes then; may lag behind stored. */
+	int64_t next_published;
+	/* Offsets before the batch whose visits Kafka has not acknowledged yet. */
+	int64_t unacked;
+	/* The batch's newest click; 0 = none. */
+	int64_t as_of_us;
+	/* At the last look nothing was waiting, neither in Kafka nor in the batch. */
+	bool caught_up;
+	/* as_of is in the store, or the partition was marked since its assignment. */
+	bool is_dated;
+	/* The record before stored has not been seen since the partition was assigned. */
+	bool is_unverified;
+	/* Kafka lacks the offset to read next; assignment_check_ranges decides. */
+	bool is_out_of_range;
+	/* In the store. */
+	bool is_halt_recorded;
 	enum offsets_halt_reason halt_reason;
-	bool has_last;                  /* the batch has a record that moves next_stored */
-	struct kafka_message_head last; /* the last such record */
+	/* The batch has a record that moves next_stored. */
+	bool has_last;
+	/* The last such record. */
+	struct kafka_message_head last;
 };
 
 struct offsets {
 	size_t count;
-	struct offsets_partition *partitions; /* in ascending order of partition */
-	size_t last_found; /* Kafka returns long runs of records of one partition */
+	/* In ascending order of partition. */
+	struct offsets_partition *partitions;
+	/* Kafka returns long runs of records of one partition. */
+	size_t last_found;
 };
 
 /*

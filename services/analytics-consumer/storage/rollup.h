@@ -31,12 +31,15 @@ struct rollup_row {
 	int64_t link_id;
 	/* 0 = none. All visits of a link in a batch have the same. */
 	int64_t owner_id;
-	int64_t hour_us;   /* its start */
-	const char *value; /* borrowed; never "", because unknown values have no row */
+	/* Its start. */
+	int64_t hour_us;
+	/* Borrowed; never "", because unknown values have no row. */
+	const char *value;
 	enum rollup_dimension dimension;
 	int32_t humans;
 	int32_t bots;
-	int32_t uniques; /* unique visits (unique_visitors.h) */
+	/* Unique visits (unique_visitors.h). */
+	int32_t uniques;
 };
 
 struct rollup_rows {

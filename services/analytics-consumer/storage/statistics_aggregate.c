@@ -7,7 +7,8 @@
 
 struct statistics_aggregate {
 	const struct visit **sorted;
-	struct statistics *rows; /* one for the platform and one per link */
+	/* One for the platform and one per link. */
+	struct statistics *rows;
 };
 
 struct statistics_aggregate *statistics_aggregate_new(size_t visits_max)

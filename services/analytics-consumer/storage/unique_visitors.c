@@ -12,10 +12,11 @@
 struct unique_visitors {
 	struct visitor_cache *cache;
 	unsigned lookup_batches_left;
-	struct visit **firsts; /* the first visit of each visitor in the batch, in the order of the
-	                          visits */
+	/* The first visit of each visitor in the batch, in the order of the visits. */
+	struct visit **firsts;
 	size_t firsts_count;
-	struct visit **unknown; /* those that the cache does not have */
+	/* Those that the cache does not have. */
+	struct visit **unknown;
 	bool *seen;
 };
 

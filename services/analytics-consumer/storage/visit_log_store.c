@@ -36,7 +36,8 @@ static const char reload_sql[] =
 #define ROW_BYTES_MAX (sizeof(struct visit) + 4 * COLUMNS + 2)
 
 struct visit_log_store {
-	struct visit **sorted; /* the already counted visits, by (day, event_id) */
+	/* The already counted visits, by (day, event_id). */
+	struct visit **sorted;
 	size_t sorted_count;
 	bool *found;
 	struct sql_copy rows;

@@ -12,7 +12,8 @@
  */
 struct visit_sort_key {
 	int64_t link_id;
-	uint64_t visitor; /* the first eight bytes of the hash */
+	/* The first eight bytes of the hash. */
+	uint64_t visitor;
 	struct visit *visit;
 	int32_t day;
 };

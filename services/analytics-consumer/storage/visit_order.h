@@ -13,7 +13,8 @@
 #include "services/analytics-consumer/facts/visit.h"
 
 struct visit_order {
-	struct visit **visits; /* count pointers into the batch */
+	/* Count pointers into the batch. */
+	struct visit **visits;
 	size_t count;
 	struct visit_sort_key *keys;
 };

@@ -27,7 +27,8 @@ struct visit_store {
 	struct rollup *rollup;
 	struct rollup_store *rollups;
 	struct statistics_aggregate *aggregate;
-	unsigned duplicate_checks_left; /* batches */
+	/* Batches. */
+	unsigned duplicate_checks_left;
 };
 
 struct visit_store *visit_store_new(const struct visit_store_config *config)

@@ -28,7 +28,8 @@ struct visit_store;
 
 struct visit_store_config {
 	struct pg_pool *pool;
-	struct kafka_producer *producer; /* for dead letters */
+	/* For dead letters. */
+	struct kafka_producer *producer;
 	const char *topic;
 	size_t visits_max;
 	const struct log *log;

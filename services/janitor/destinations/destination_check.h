@@ -17,13 +17,17 @@
 
 /* Limits the rate of requests to all hosts together. */
 struct destination_check_pacer {
-	int64_t next_us; /* steady; the earliest time of the next request */
+	/* Steady; the earliest time of the next request. */
+	int64_t next_us;
 };
 
 struct destination_check {
-	bool is_complete; /* false: no result yet; check again after wait_ms */
-	int status;       /* as in link_check_store.h; of the last host that was requested */
-	int64_t wait_ms;  /* if not complete */
+	/* False: no result yet; check again after wait_ms. */
+	bool is_complete;
+	/* As in link_check_store.h; of the last host that was requested. */
+	int status;
+	/* If not complete. */
+	int64_t wait_ms;
 };
 
 /*

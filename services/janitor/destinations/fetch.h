@@ -29,16 +29,19 @@
 #define FETCH_AGENT "Waymark"
 
 struct fetch_request {
-	const char *resolvers; /* as in global_resolver.h */
+	/* As in global_resolver.h. */
+	const char *resolvers;
 	const struct fetch_url *url;
 	bool is_head;
-	struct strbuf
-		*body; /* of FETCH_BYTES_MAX; NULL: close the connection when the body begins */
+	/* Of FETCH_BYTES_MAX; NULL: close the connection when the body begins. */
+	struct strbuf *body;
 };
 
 struct fetch_response {
-	int status;                    /* 200 to 999 */
-	char location[FETCH_URL_SIZE]; /* of a redirect, absolute; "" = none, or too long */
+	/* 200 to 999. */
+	int status;
+	/* Of a redirect, absolute; "" = none, or too long. */
+	char location[FETCH_URL_SIZE];
 };
 
 /* Initialises and releases libcurl: before the first request, after the last. */

@@ -17,7 +17,8 @@
 #define FETCH_URL_HOST_SIZE 256
 
 struct fetch_url {
-	char url[FETCH_URL_SIZE]; /* without fragment */
+	/* Without fragment. */
+	char url[FETCH_URL_SIZE];
 	/* "example.com", "192.0.2.1", "2001:db8::1": lower case, no brackets, no dot at the end */
 	char host[FETCH_URL_HOST_SIZE];
 	uint16_t port;

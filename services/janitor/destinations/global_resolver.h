@@ -20,7 +20,8 @@
 
 struct global_resolver_addresses {
 	size_t count;
-	struct sockaddr_storage addresses[GLOBAL_RESOLVER_ADDRESSES_MAX]; /* without port */
+	/* Without port. */
+	struct sockaddr_storage addresses[GLOBAL_RESOLVER_ADDRESSES_MAX];
 };
 
 /*

@@ -24,7 +24,8 @@ enum host_store_status {
 
 struct host_store_reservation {
 	enum host_store_status status;
-	int64_t delay_ms; /* the host's crawl delay, if RESERVED */
+	/* The host's crawl delay, if RESERVED. */
+	int64_t delay_ms;
 	int64_t wait_ms;
 };
 

@@ -12,9 +12,11 @@ struct span {
 
 struct groups {
 	const char *agent;
-	bool in_rules; /* the next User-agent line starts a new group */
+	/* The next User-agent line starts a new group. */
+	bool in_rules;
 	bool is_ours, is_wildcard;
-	bool has_ours; /* a group named the agent */
+	/* A group named the agent. */
+	bool has_ours;
 	int64_t ours_ms, wildcard_ms;
 };
 

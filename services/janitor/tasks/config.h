@@ -14,19 +14,24 @@
 
 /* When a task runs, and how long its lock lasts. schedule.c has one such row per task. */
 struct task_times {
-	int64_t period_s; /* from the start of a run to the start of the next */
+	/* From the start of a run to the start of the next. */
+	int64_t period_s;
 	int64_t first_delay_s;
-	int64_t after_midnight_s; /* first run at this second of a UTC day, 86400 = midnight; 0 =
-	                             use first_delay_s */
-	int64_t at_least_s; /* how long a complete run keeps the lock, counted from its start */
-	int64_t at_most_s;  /* when the lock of a crashed janitor expires */
+	/* First run at this second of a UTC day, 86400 = midnight; 0 = use first_delay_s. */
+	int64_t after_midnight_s;
+	/* How long a complete run keeps the lock, counted from its start. */
+	int64_t at_least_s;
+	/* When the lock of a crashed janitor expires. */
+	int64_t at_most_s;
 };
 
 struct config {
-	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	/* "": all. */
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
 	char pg_url[1024];
-	bool pg_pooled; /* through a pooler in transaction mode */
+	/* Through a pooler in transaction mode. */
+	bool pg_pooled;
 	int64_t pg_statement_timeout_ms;
 
 	struct task_times expiry;
@@ -37,21 +42,29 @@ struct config {
 	struct task_times rollups;
 	struct task_times destinations;
 
-	int64_t expiry_links_per_s; /* 0 = no limit */
-	int64_t expired_grace_s;    /* from marking a link EXPIRED to purging it */
+	/* 0 = no limit. */
+	int64_t expiry_links_per_s;
+	/* From marking a link EXPIRED to purging it. */
+	int64_t expired_grace_s;
 	int64_t deleted_grace_s;
-	int64_t salts_keep_s; /* after the end of the salt's day */
+	/* After the end of the salt's day. */
+	int64_t salts_keep_s;
 	int64_t visit_log_keep_days;
-	int64_t audit_log_entries_max; /* 0 = no limit */
-	int64_t audit_log_keep_days;   /* 0 = forever */
+	/* 0 = no limit. */
+	int64_t audit_log_entries_max;
+	/* 0 = forever. */
+	int64_t audit_log_keep_days;
 	int64_t rollup_hours_keep_days;
-	int64_t clock_skew_max_s; /* 0 = not checked */
+	/* 0 = not checked. */
+	int64_t clock_skew_max_s;
 
 	bool destination_checks;
-	int64_t destinations_per_s; /* requests */
+	/* Requests. */
+	int64_t destinations_per_s;
 	int64_t destination_recheck_s;
 	int64_t destination_retry_s;
-	char destination_resolvers[256]; /* "" = the system's resolvers */
+	/* "" = the system's resolvers. */
+	char destination_resolvers[256];
 
 	int64_t lock_at_least_s;
 	int64_t lock_at_most_s;

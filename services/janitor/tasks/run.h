@@ -36,12 +36,16 @@ struct run {
 	const struct log *log;
 	struct pg_conn *conn;
 	struct fenced_lock *lock;
-	int64_t at_least_ms; /* a complete run keeps the lock this long after its start, however
-	                        short it was */
-	int64_t at_most_ms; /* the lock expires after this time; extended when half of it is over */
-	int64_t extend_at_us; /* steady; set by run_start */
-	bool is_interrupted;  /* a shutdown was requested before the work was done */
-	void *ctx;            /* for the batch function; set by run_batch_with_ctx */
+	/* A complete run keeps the lock this long after its start, however short it was. */
+	int64_t at_least_ms;
+	/* The lock expires after this time; extended when half of it is over. */
+	int64_t at_most_ms;
+	/* Steady; set by run_start. */
+	int64_t extend_at_us;
+	/* A shutdown was requested before the work was done. */
+	bool is_interrupted;
+	/* For the batch function; set by run_batch_with_ctx. */
+	void *ctx;
 	/* Of retention_run: entries deleted because of AUDIT_LOG_ENTRIES_MAX. NULL: not counted. */
 	struct metric *audit_log_dropped;
 };

@@ -6,8 +6,10 @@
 
 struct task {
 	const char *name;
-	const char *lock;   /* its row in the table shedlock */
-	const char *labels; /* of its metrics */
+	/* Its row in the table shedlock. */
+	const char *lock;
+	/* Of its metrics. */
+	const char *labels;
 	struct task_times times;
 	enum err (*run)(struct run *run, int64_t *changed);
 };

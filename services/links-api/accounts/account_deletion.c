@@ -24,7 +24,8 @@
 /* Progress within one account. A batch takes 4 KB. */
 struct progress {
 	const struct api *api;
-	const char *request_id; /* NULL in the background thread */
+	/* NULL in the background thread. */
+	const char *request_id;
 	struct link_deletion_cursor walk;
 	struct link_deletion_batch step;
 	bool is_grace_over;

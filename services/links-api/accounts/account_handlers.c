@@ -26,7 +26,8 @@ struct password_check {
 	struct user user;
 	char hash[PASSWORD_HASH_SIZE];
 	char password[PASSWORD_SIZE];
-	char new_password[PASSWORD_SIZE]; /* "" = delete the account */
+	/* "" = delete the account. */
+	char new_password[PASSWORD_SIZE];
 	char new_hash[PASSWORD_HASH_SIZE];
 };
 
@@ -167,7 +168,8 @@ enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 struct update {
 	const struct request *request;
 	struct settings_change change;
-	struct user user; /* after the change */
+	/* After the change. */
+	struct user user;
 	bool has_unknown_zone;
 };
 

@@ -99,8 +99,10 @@ struct update {
 	const struct request *request;
 	int64_t id;
 	struct user_change change;
-	struct user user;        /* after the change */
-	bool caller_was_demoted; /* the caller lost the administrator role meanwhile */
+	/* After the change. */
+	struct user user;
+	/* The caller lost the administrator role meanwhile. */
+	bool caller_was_demoted;
 };
 
 static bool is_same(const struct user *a, const struct user *b)

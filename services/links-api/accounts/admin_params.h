@@ -15,9 +15,12 @@
 
 /* ?q=&page=&cursor=&limit= */
 struct admin_params_users {
-	char q[QUERY_PARAMS_TEXT_SIZE]; /* "" = all */
-	int64_t page;                   /* 0 = after is given instead */
-	int64_t after; /* the id of the last account of the previous page; 0 = page is given */
+	/* "" = all. */
+	char q[QUERY_PARAMS_TEXT_SIZE];
+	/* 0 = after is given instead. */
+	int64_t page;
+	/* The id of the last account of the previous page; 0 = page is given. */
+	int64_t after;
 	int64_t limit;
 };
 

@@ -24,9 +24,12 @@
 struct attempt {
 	struct request *request;
 	struct credentials credentials;
-	char hash[PASSWORD_HASH_SIZE]; /* at login: the stored hash; "" = no such account */
-	struct login_attempt limit;    /* at login */
-	bool wants_session;            /* at login: a session, not an access token */
+	/* At login: the stored hash; "" = no such account. */
+	char hash[PASSWORD_HASH_SIZE];
+	/* At login. */
+	struct login_attempt limit;
+	/* At login: a session, not an access token. */
+	bool wants_session;
 	struct user user;
 };
 

@@ -25,7 +25,8 @@ struct creation {
 	int64_t id;
 	uint8_t token_hash[DIGEST_SIZE];
 	int64_t expires_at_us;
-	bool caller_was_demoted; /* the caller lost the administrator role meanwhile */
+	/* The caller lost the administrator role meanwhile. */
+	bool caller_was_demoted;
 };
 
 static void make_token(char out[static TOKEN_SIZE])

@@ -14,7 +14,8 @@
 struct settings_change {
 	bool has_name, has_tz, has_locale, has_theme;
 	char name[USER_NAME_SIZE];
-	struct user_settings settings; /* tz has the length of a zone, but may be unknown */
+	/* Tz has the length of a zone, but may be unknown. */
+	struct user_settings settings;
 };
 
 /*

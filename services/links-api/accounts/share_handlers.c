@@ -24,10 +24,12 @@
 struct creation {
 	struct request *request;
 	struct share wanted, created;
-	char password[PASSWORD_SIZE]; /* "" = none */
+	/* "" = none. */
+	char password[PASSWORD_SIZE];
 	char password_hash[PASSWORD_HASH_SIZE];
 	struct secret token;
-	bool has_no_link; /* unknown, deleted, or owned by another user */
+	/* Unknown, deleted, or owned by another user. */
+	bool has_no_link;
 };
 
 static void creation_free(struct creation *c)

@@ -24,7 +24,8 @@ struct opening {
 	struct share share;
 	uint8_t token_hash[DIGEST_SIZE];
 	char password[PASSWORD_SIZE];
-	char password_hash[PASSWORD_HASH_SIZE]; /* "" = the share has no password */
+	/* "" = the share has no password. */
+	char password_hash[PASSWORD_HASH_SIZE];
 	struct login_attempt limit;
 };
 

@@ -18,9 +18,12 @@
 
 /* Initialise with 0. */
 struct link_republish_cursor {
-	int64_t link_id;   /* the next batch begins after this link */
-	int64_t outbox_id; /* the newest row of the outbox when the last batch was added */
-	size_t count;      /* links of the last batch; 0: there are no more */
+	/* The next batch begins after this link. */
+	int64_t link_id;
+	/* The newest row of the outbox when the last batch was added. */
+	int64_t outbox_id;
+	/* Links of the last batch; 0: there are no more. */
+	size_t count;
 };
 
 /*

@@ -29,7 +29,8 @@ static enum err audit(struct pg_conn *conn, int64_t id)
 
 struct promotion {
 	const char *email;
-	struct user user; /* after the promotion */
+	/* After the promotion. */
+	struct user user;
 };
 
 static enum err make_admin_on(void *ctx, struct pg_conn *conn)

@@ -15,7 +15,8 @@
 
 struct republication {
 	struct link_republish_cursor cursor;
-	int64_t sent; /* links that Kafka has */
+	/* Links that Kafka has. */
+	int64_t sent;
 	int64_t report_at_us;
 };
 

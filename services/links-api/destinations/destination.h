@@ -28,11 +28,15 @@
 /* A parsed normal form. The offsets point into url. */
 struct destination {
 	char url[LINK_URL_SIZE];
-	size_t path;     /* start of "/…" */
-	size_t query;    /* start of "?…", or where it would be */
-	size_t fragment; /* start of "#…", or the end */
+	/* Start of "/…". */
+	size_t path;
+	/* Start of "?…", or where it would be. */
+	size_t query;
+	/* Start of "#…", or the end. */
+	size_t fragment;
 	struct destination_host host;
-	uint16_t port; /* explicit or default port */
+	/* Explicit or default port. */
+	uint16_t port;
 };
 
 /*

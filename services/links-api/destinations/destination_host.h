@@ -16,7 +16,8 @@
 #define DESTINATION_HOST_INPUT_MAX 1024
 
 struct destination_host {
-	char text[DESTINATION_HOST_MAX + 1]; /* "example.com", "127.0.0.1", "[::1]" */
+	/* "example.com", "127.0.0.1", "[::1]". */
+	char text[DESTINATION_HOST_MAX + 1];
 	bool is_address;
 };
 

@@ -37,7 +37,8 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 
 struct host_change {
 	const struct request *request;
-	struct blocked_host *host; /* input: the host to block, or the id; output: the stored row */
+	/* Input: the host to block, or the id; output: the stored row. */
+	struct blocked_host *host;
 };
 
 /* Refreshes this process's host guard before responding. */

@@ -20,13 +20,16 @@ struct host_policy;
 struct reserved_slugs;
 
 struct public_base {
-	char url[PUBLIC_BASE_URL_MAX + 1]; /* normal form without a trailing slash */
+	/* Normal form without a trailing slash. */
+	char url[PUBLIC_BASE_URL_MAX + 1];
 	struct destination_host host;
 	uint16_t port;
-	const struct host_policy
-		*aliases;         /* our other hosts, as a block list; borrowed; NULL = none */
-	struct host_guard *hosts; /* allowed destination hosts; borrowed; NULL = any */
-	const struct reserved_slugs *reserved; /* extra reserved slugs; borrowed; NULL = none */
+	/* Our other hosts, as a block list; borrowed; NULL = none. */
+	const struct host_policy *aliases;
+	/* Allowed destination hosts; borrowed; NULL = any. */
+	struct host_guard *hosts;
+	/* Extra reserved slugs; borrowed; NULL = none. */
+	const struct reserved_slugs *reserved;
 };
 
 /*

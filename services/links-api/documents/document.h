@@ -12,11 +12,14 @@
 #include "lib/base/err.h"
 
 struct document {
-	const char *name; /* "openapi.json" */
+	/* "openapi.json". */
+	const char *name;
 	const char *content_type;
-	const char *bytes; /* static storage */
+	/* Static storage. */
+	const char *bytes;
 	size_t len;
-	const char *etag; /* including the quotes */
+	/* Including the quotes. */
+	const char *etag;
 };
 
 /* ERR_NOT_FOUND: no such document, or the program was built without it. */

@@ -19,13 +19,15 @@ enum web_coding {
 };
 
 struct web_form {
-	const char *bytes; /* NULL = not smaller than the file, so not embedded */
+	/* NULL = not smaller than the file, so not embedded. */
+	const char *bytes;
 	size_t len;
 	const char *etag;
 };
 
 struct web_file {
-	const char *path; /* "assets/index-1a2b3c4d.js" */
+	/* "assets/index-1a2b3c4d.js". */
+	const char *path;
 	const char *content_type;
 	struct web_form forms[WEB_CODINGS];
 };
@@ -40,8 +42,10 @@ extern const struct web_files web_files_dashboard;
 
 struct web_response {
 	struct document document;
-	const char *coding; /* for Content-Encoding; NULL = none */
-	bool is_immutable;  /* its path changes with its content */
+	/* For Content-Encoding; NULL = none. */
+	const char *coding;
+	/* Its path changes with its content. */
+	bool is_immutable;
 };
 
 /*

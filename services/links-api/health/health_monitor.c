@@ -19,9 +19,12 @@ struct health_monitor {
 	pthread_mutex_t mutex;
 	pthread_cond_t is_wanted_cond, is_done_cond;
 	bool is_wanted, is_stopping;
-	int64_t done_at_us;          /* steady; of report */
-	struct health_report report; /* the last complete one */
-	struct health_report next;   /* of the thread alone */
+	/* Steady; of report. */
+	int64_t done_at_us;
+	/* The last complete one. */
+	struct health_report report;
+	/* Of the thread alone. */
+	struct health_report next;
 };
 
 static void *run(void *arg)

@@ -47,7 +47,8 @@ struct health_process {
 };
 
 struct health_report {
-	int64_t checked_at_us; /* when it was complete; 0 = never */
+	/* When it was complete; 0 = never. */
+	int64_t checked_at_us;
 	size_t count;
 	struct health_process processes[HEALTH_PROBE_PROCESSES_MAX];
 };

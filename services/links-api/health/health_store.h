@@ -34,14 +34,19 @@ struct health_lock {
 
 /* Times are 0 if there is no such row. */
 struct health_backlog {
-	int64_t now_us; /* of the database */
+	/* Of the database. */
+	int64_t now_us;
 	int64_t as_of_us;
-	int64_t partitions; /* that a consumer has owned */
+	/* That a consumer has owned. */
+	int64_t partitions;
 	struct outbox_lag outbox;
-	int64_t deltas; /* of roll-ups, not folded yet */
+	/* Of roll-ups, not folded yet. */
+	int64_t deltas;
 	int64_t oldest_delta_hour_us;
-	int64_t overdue_expiries; /* expired links that are not marked yet */
-	int64_t to_purge;         /* expired and deleted links */
+	/* Expired links that are not marked yet. */
+	int64_t overdue_expiries;
+	/* Expired and deleted links. */
+	int64_t to_purge;
 	int64_t oldest_to_purge_us;
 	int64_t schema_version;
 	size_t halted_count;

@@ -17,8 +17,10 @@
 #define HEALTH_TARGET_NAME_SIZE 33
 
 struct health_target {
-	char name[HEALTH_TARGET_NAME_SIZE]; /* a to z, digits and dashes */
-	char host[254];                     /* a name or an address, IPv6 without brackets */
+	/* A to z, digits and dashes. */
+	char name[HEALTH_TARGET_NAME_SIZE];
+	/* A name or an address, IPv6 without brackets. */
+	char host[254];
 	char port[6];
 };
 

@@ -15,9 +15,11 @@
 #include "lib/tracing/tracer.h"
 
 struct config {
-	char http_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	/* "": all. */
+	char http_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t http_port;
-	char ops_address[HTTP_SERVER_ADDRESS_SIZE]; /* "": all */
+	/* "": all. */
+	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
 	int64_t http_loops;
 	int64_t http_workers;
@@ -25,14 +27,17 @@ struct config {
 	int64_t http_worker_queue;
 	int64_t http_worker_wait_ms;
 	int64_t http_connections;
-	int64_t http_connections_per_ip; /* 0: no limit */
+	/* 0: no limit. */
+	int64_t http_connections_per_ip;
 	int64_t http_bodies_max_bytes;
-	char health_urls[4096]; /* syntax: see health_target.h */
+	/* Syntax: see health_target.h. */
+	char health_urls[4096];
 	int64_t drain_notice_ms;
 	int64_t drain_ms;
 	char pg_url[1024];
 	int64_t pg_connections;
-	int64_t pg_wait_ms; /* for a connection that is free, or new */
+	/* For a connection that is free, or new. */
+	int64_t pg_wait_ms;
 	int64_t pg_statement_timeout_ms;
 	int64_t pg_heavy_connections;
 	int64_t pg_heavy_statement_timeout_ms;
@@ -45,25 +50,39 @@ struct config {
 	/* One or more: see jwt_secrets.h. */
 	char jwt_secret[4097];
 	char trusted_proxies[2048];
-	char cors_origins[4096]; /* syntax: see cors_init */
+	/* Syntax: see cors_init. */
+	char cors_origins[4096];
 	int64_t password_threads;
 	int64_t password_queue;
-	int64_t password_hash_cost;    /* of bcrypt */
-	int64_t links_per_day;         /* links that a user may create in 24 hours; 0 = no limit */
-	int64_t requests_per_minute;   /* per account; 0 = no limit */
-	int64_t bulk_links_per_minute; /* per account; 0 = no limit */
-	int64_t idempotency_bytes_per_day; /* per account; 0 = no limit */
-	int64_t anonymous_links_per_hour;  /* per network; 0 = no limit */
+	/* Of bcrypt. */
+	int64_t password_hash_cost;
+	/* Links that a user may create in 24 hours; 0 = no limit. */
+	int64_t links_per_day;
+	/* Per account; 0 = no limit. */
+	int64_t requests_per_minute;
+	/* Per account; 0 = no limit. */
+	int64_t bulk_links_per_minute;
+	/* Per account; 0 = no limit. */
+	int64_t idempotency_bytes_per_day;
+	/* Per network; 0 = no limit. */
+	int64_t anonymous_links_per_hour;
 	int64_t live_streams, live_streams_per_account, live_stream_s;
-	int64_t accounts_per_hour;          /* per network; 0 = no limit */
-	int64_t login_failures;             /* per account, network and 15 minutes; 0 = no limit */
-	int64_t login_failures_per_account; /* per 15 minutes; 0 = no limit */
-	int64_t login_failures_per_network; /* per hour; 0 = no limit */
+	/* Per network; 0 = no limit. */
+	int64_t accounts_per_hour;
+	/* Per account, network and 15 minutes; 0 = no limit. */
+	int64_t login_failures;
+	/* Per 15 minutes; 0 = no limit. */
+	int64_t login_failures_per_account;
+	/* Per hour; 0 = no limit. */
+	int64_t login_failures_per_network;
 	struct tracer_config tracing;
 	enum log_level log_level;
-	char own_hosts[4096];          /* in addition to the host of PUBLIC_BASE_URL */
-	char reserved_slugs[65536];    /* in addition to those in slug.h */
-	char blocked_hosts_file[1024]; /* "" = none */
+	/* In addition to the host of PUBLIC_BASE_URL. */
+	char own_hosts[4096];
+	/* In addition to those in slug.h. */
+	char reserved_slugs[65536];
+	/* "" = none. */
+	char blocked_hosts_file[1024];
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;
 };

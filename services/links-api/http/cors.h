@@ -13,7 +13,8 @@
 #include "lib/http/http_server.h"
 
 struct cors {
-	const char *origins; /* "https://a.example, http://localhost:3000"; "" = none */
+	/* "https://a.example, http://localhost:3000"; "" = none. */
+	const char *origins;
 };
 
 /*

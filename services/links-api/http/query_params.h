@@ -48,11 +48,13 @@ void query_params_refuse_unknown(const struct query_pair *pair, struct http_prob
 
 /* The destination of one parameter: a number from 1 to max, or a text. */
 struct query_param {
-	const char *name; /* a "cursor" that is no number is an invalid cursor */
+	/* A "cursor" that is no number is an invalid cursor. */
+	const char *name;
 	int64_t *number;
 	int64_t max;
 	char *text;
-	size_t text_size; /* up to QUERY_PARAMS_TEXT_SIZE */
+	/* Up to QUERY_PARAMS_TEXT_SIZE. */
+	size_t text_size;
 	bool seen;
 };
 

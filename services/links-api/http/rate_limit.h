@@ -26,9 +26,12 @@
 struct rate_limit;
 
 struct rate_limit_rule {
-	const char *name;   /* "login": used in keys and in the RateLimit headers */
-	const char *detail; /* shown in the 429 response */
-	int64_t max;        /* 0 = no limit */
+	/* "login": used in keys and in the RateLimit headers. */
+	const char *name;
+	/* Shown in the 429 response. */
+	const char *detail;
+	/* 0 = no limit. */
+	int64_t max;
 	int64_t window_s;
 };
 
@@ -64,8 +67,10 @@ void rate_limit_refund(struct rate_limit *limits, const struct rate_limit_rule *
 #define RATE_LIMIT_ID_MAX 32
 struct rate_limit_reservation {
 	char id[RATE_LIMIT_ID_MAX + 1];
-	bool is_local;  /* counted by this process and not by Redis */
-	int64_t others; /* events that were already running */
+	/* Counted by this process and not by Redis. */
+	bool is_local;
+	/* Events that were already running. */
+	int64_t others;
 };
 
 /*

@@ -35,26 +35,40 @@ enum request_credentials_kind {
 /* The credentials that a request carries, before the database confirms them. */
 struct request_credentials {
 	enum request_credentials_kind kind;
-	int64_t user_id, generation;           /* of an access token */
-	int64_t share_id;                      /* of the access token of a share */
-	char token_id[ENTROPY_UUID_TEXT_SIZE]; /* "" = an API key */
-	uint8_t hash[DIGEST_SIZE];             /* of an API key or of a session */
+	/* Of an access token. */
+	int64_t user_id, generation;
+	/* Of the access token of a share. */
+	int64_t share_id;
+	/* "" = an API key. */
+	char token_id[ENTROPY_UUID_TEXT_SIZE];
+	/* Of an API key or of a session. */
+	uint8_t hash[DIGEST_SIZE];
 };
 
 struct request {
 	const struct api *api;
 	struct http_exchange *exchange;
-	struct http_match match; /* route is NULL if no route matched */
-	int64_t user_id;         /* 0 = anonymous, or not authenticated yet */
-	int64_t key_id;          /* the API key that was used; 0 = an access token or a session */
-	int64_t session_id;      /* 0 = an access token or an API key */
-	bool has_admin_role;     /* user_id */
-	unsigned scopes;         /* SCOPE_…; access tokens and sessions have all of them */
-	struct share *share;     /* what the reader of a share may see; NULL = no share */
+	/* Route is NULL if no route matched. */
+	struct http_match match;
+	/* 0 = anonymous, or not authenticated yet. */
+	int64_t user_id;
+	/* The API key that was used; 0 = an access token or a session. */
+	int64_t key_id;
+	/* 0 = an access token or an API key. */
+	int64_t session_id;
+	/* user_id. */
+	bool has_admin_role;
+	/* SCOPE_…; access tokens and sessions have all of them. */
+	unsigned scopes;
+	/* What the reader of a share may see; NULL = no share. */
+	struct share *share;
 	struct request_credentials credentials;
-	bool is_authorized;  /* the database has confirmed the credentials and the permission */
-	bool is_heavy;       /* runs on a heavy worker */
-	void *handler_state; /* owned by the handler until the exchange ends; NULL = none */
+	/* The database has confirmed the credentials and the permission. */
+	bool is_authorized;
+	/* Runs on a heavy worker. */
+	bool is_heavy;
+	/* Owned by the handler until the exchange ends; NULL = none. */
+	void *handler_state;
 	void (*release_handler_state)(void *handler_state);
 };
 

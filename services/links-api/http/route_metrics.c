@@ -20,7 +20,8 @@ struct row {
 struct route_metrics {
 	const struct http_route *table;
 	size_t count;
-	struct row rows[]; /* the last row counts requests that matched no route */
+	/* The last row counts requests that matched no route. */
+	struct row rows[];
 };
 
 static void set_labels(struct row *row, const char *method, const char *pattern)

@@ -25,7 +25,8 @@
 
 struct access_token_claims {
 	int64_t user_id;
-	int64_t issued_at_s; /* seconds since 1970-01-01T00:00:00Z */
+	/* Seconds since 1970-01-01T00:00:00Z. */
+	int64_t issued_at_s;
 	int64_t expires_at_s;
 	int64_t generation;
 	char id[ENTROPY_UUID_TEXT_SIZE];

@@ -19,12 +19,15 @@
 struct api_key {
 	int64_t id;
 	int64_t user_id;
-	unsigned scopes; /* SCOPE_… */
+	/* SCOPE_… */
+	unsigned scopes;
 	char name[API_KEY_NAME_SIZE];
 	/* The first characters of the secret. */
 	char hint[API_KEY_HINT_LENGTH + 1];
-	int64_t expires_at_us;   /* 0 = never */
-	int64_t last_used_at_us; /* to the minute; 0 = never */
+	/* 0 = never. */
+	int64_t expires_at_us;
+	/* To the minute; 0 = never. */
+	int64_t last_used_at_us;
 	int64_t created_at_us;
 };
 

@@ -25,13 +25,19 @@
 struct request;
 
 struct audit_entry {
-	int64_t actor_id;         /* a user; 0 = an anonymous caller or the operator */
-	int64_t key_id;           /* the API key that was used; 0 = an access token or a session */
-	const char *action;       /* "link.create" */
-	const char *subject_type; /* "link" */
+	/* A user; 0 = an anonymous caller or the operator. */
+	int64_t actor_id;
+	/* The API key that was used; 0 = an access token or a session. */
+	int64_t key_id;
+	/* "link.create". */
+	const char *action;
+	/* "link". */
+	const char *subject_type;
 	int64_t subject_id;
-	const char *request_id;     /* NULL = none */
-	const struct json *details; /* an object; NULL = {} */
+	/* NULL = none. */
+	const char *request_id;
+	/* An object; NULL = {} */
+	const struct json *details;
 };
 
 /* ERR_LIMIT: details exceed AUDIT_STORE_DETAILS_BYTES_MAX. */
@@ -47,8 +53,10 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
 
 /* Filter and page; 0 and "" match everything. */
 struct audit_query {
-	int64_t before; /* only entries with lower ids */
-	int64_t limit;  /* 1 to AUDIT_QUERY_LIMIT_MAX */
+	/* Only entries with lower ids. */
+	int64_t before;
+	/* 1 to AUDIT_QUERY_LIMIT_MAX. */
+	int64_t limit;
 	int64_t actor_id;
 	char action[AUDIT_QUERY_TEXT_SIZE];
 	char subject_type[AUDIT_QUERY_TEXT_SIZE];

@@ -15,7 +15,8 @@
 #include <stdbool.h>
 
 struct same_origin_headers {
-	const char *fetch_site; /* NULL = absent, as below */
+	/* NULL = absent, as below. */
+	const char *fetch_site;
 	const char *origin;
 	const char *host;
 };

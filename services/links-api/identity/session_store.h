@@ -25,9 +25,12 @@ struct session {
 	int64_t user_id;
 	char user_agent[SESSION_USER_AGENT_SIZE];
 	int64_t created_at_us;
-	int64_t last_used_at_us; /* to the minute */
-	int64_t expires_at_us;   /* if it is not used any more */
-	bool is_use_due;         /* last_used_at_us is a minute old */
+	/* To the minute. */
+	int64_t last_used_at_us;
+	/* If it is not used any more. */
+	int64_t expires_at_us;
+	/* last_used_at_us is a minute old. */
+	bool is_use_due;
 };
 
 /*

@@ -23,15 +23,20 @@
 struct share {
 	int64_t id;
 	int64_t owner_id;
-	int64_t link_id;         /* 0 = a tag is shared */
-	char tag[LINK_TAG_SIZE]; /* "" = a link is shared */
+	/* 0 = a tag is shared. */
+	int64_t link_id;
+	/* "" = a link is shared. */
+	char tag[LINK_TAG_SIZE];
 	char title[SHARE_TITLE_SIZE];
 	bool has_password;
 	bool is_active;
-	int64_t expires_at_us;   /* 0 = never */
-	int64_t last_used_at_us; /* to the minute; 0 = never */
+	/* 0 = never. */
+	int64_t expires_at_us;
+	/* To the minute; 0 = never. */
+	int64_t last_used_at_us;
 	int64_t created_at_us;
-	char slug[SLUG_SIZE]; /* of the link */
+	/* Of the link. */
+	char slug[SLUG_SIZE];
 	char link_title[LINK_TITLE_SIZE];
 };
 

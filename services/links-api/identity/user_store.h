@@ -28,7 +28,8 @@
 struct user_settings {
 	char tz[USER_TZ_SIZE];
 	char locale[USER_LOCALE_SIZE];
-	char theme[USER_THEME_SIZE]; /* "system", "light" or "dark" */
+	/* "system", "light" or "dark". */
+	char theme[USER_THEME_SIZE];
 };
 
 struct user {
@@ -38,7 +39,8 @@ struct user {
 	enum user_role role;
 	bool blocked;
 	bool has_links_per_day;
-	int64_t links_per_day; /* 0 = no limit */
+	/* 0 = no limit. */
+	int64_t links_per_day;
 	int64_t token_generation;
 	int64_t created_at_us;
 	struct user_settings settings;
@@ -48,7 +50,8 @@ struct user {
 struct user_status {
 	enum user_role role;
 	bool blocked;
-	int64_t token_generation; /* tokens of other generations are invalid */
+	/* Tokens of other generations are invalid. */
+	int64_t token_generation;
 };
 
 /* ERR_CONFLICT: an account has this address. */
@@ -132,10 +135,14 @@ enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_
 #define USER_STORE_LIMIT_MAX 100
 
 struct user_page {
-	const char *q; /* substring of the address or the name, case-insensitive; "" = all */
-	int64_t page;  /* from 1; 0 = those after an id */
-	int64_t after; /* 0 = by page */
-	int64_t limit; /* 1 to USER_STORE_LIMIT_MAX */
+	/* Substring of the address or the name, case-insensitive; "" = all. */
+	const char *q;
+	/* From 1; 0 = those after an id. */
+	int64_t page;
+	/* 0 = by page. */
+	int64_t after;
+	/* 1 to USER_STORE_LIMIT_MAX. */
+	int64_t limit;
 };
 
 /* Accounts that are not deleted, oldest first. users has room for limit. total: over all pages. */
@@ -146,7 +153,8 @@ struct user_change {
 	bool has_blocked, has_role, has_links_per_day;
 	bool blocked;
 	enum user_role role;
-	int64_t links_per_day; /* -1 = the service's default */
+	/* -1 = the service's default. */
+	int64_t links_per_day;
 };
 
 enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,

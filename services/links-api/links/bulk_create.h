@@ -37,19 +37,23 @@ enum bulk_write_outcome {
 
 struct bulk_write_item {
 	enum bulk_write_outcome outcome;
-	struct json *problem; /* of an invalid item; owned */
+	/* Of an invalid item; owned. */
+	struct json *problem;
 	bool is_claim;
-	struct link_request input; /* of a claim: only the slug */
+	/* Of a claim: only the slug. */
+	struct link_request input;
 	uint8_t claim_token_hash[DIGEST_SIZE];
 	struct link link;
 	struct slug_allocator_item creation;
 	/* Of an item to create: the first item with the same slug or URL, perhaps itself. */
-	struct bulk_write_item *slug_first; /* NULL = no slug requested */
+	/* NULL = no slug requested. */
+	struct bulk_write_item *slug_first;
 	struct bulk_write_item *url_first;
 	/* Of the first item with a URL: */
-	const struct bulk_write_item
-		*reusable; /* an item with this URL that has a link; NULL = none yet */
-	bool is_tried;     /* one with this URL is already looked up, or part of this round */
+	/* An item with this URL that has a link; NULL = none yet. */
+	const struct bulk_write_item *reusable;
+	/* One with this URL is already looked up, or part of this round. */
+	bool is_tried;
 };
 
 struct bulk_write {
@@ -57,11 +61,14 @@ struct bulk_write {
 	struct bulk_write_item *items;
 	size_t count;
 	struct link_quota quota;
-	struct slug_allocator_item **round; /* the items of the current round; room for all */
+	/* The items of the current round; room for all. */
+	struct slug_allocator_item **round;
 	struct statistics *statistics;
 	struct link_check *checks;
-	char **notes;        /* of the links in the response */
-	int64_t deadline_us; /* of the steady clock */
+	/* Of the links in the response. */
+	char **notes;
+	/* Of the steady clock. */
+	int64_t deadline_us;
 };
 
 static inline bool bulk_create_has_link(const struct bulk_write_item *item)

@@ -14,7 +14,8 @@ enum column { ID, VERSION, STATE, ORIGINAL_URL, EXPIRES_AT, TAGS, COLUMNS };
 
 static const struct {
 	enum sql_column_type type;
-	size_t bytes_max; /* of one value */
+	/* Of one value. */
+	size_t bytes_max;
 } columns[COLUMNS] = {
 	[ID] = { SQL_COLUMN_INT8, 8 },
 	[VERSION] = { SQL_COLUMN_INT8, 8 },

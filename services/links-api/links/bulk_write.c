@@ -21,7 +21,8 @@
 
 static const struct {
 	unsigned status;
-	const char *kind, *pointer, *detail; /* of the problem */
+	/* Of the problem. */
+	const char *kind, *pointer, *detail;
 } outcomes[BULK_OUTCOMES] = {
 	[BULK_INVALID] = { 400, NULL, NULL, NULL }, /* has a problem of its own */
 	[BULK_CREATED] = { 201, NULL, NULL, NULL },

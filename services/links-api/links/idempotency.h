@@ -30,15 +30,18 @@
 #define IDEMPOTENCY_KEY_MAX 255
 
 struct idempotency {
-	bool has_key;    /* the request has an Idempotency-Key */
-	int64_t user_id; /* 0 = without a login */
+	/* The request has an Idempotency-Key. */
+	bool has_key;
+	/* 0 = without a login. */
+	int64_t user_id;
 	int64_t now_us;
-	struct rate_limit_rule rule; /* of the bytes that may be stored; max 0 = no limit */
+	/* Of the bytes that may be stored; max 0 = no limit. */
+	struct rate_limit_rule rule;
 	struct rate_limit_state state;
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
-	uint8_t response_key[AEAD_KEY_SIZE]; /* encrypts the response; cannot be derived from stored
-	                                        data */
+	/* Encrypts the response; cannot be derived from stored data. */
+	uint8_t response_key[AEAD_KEY_SIZE];
 };
 
 /* Reads the header. ERR_INVALID: the key is malformed. Without the header: OK, has_key is false. */

@@ -21,9 +21,11 @@
 
 struct idempotency_row {
 	uint8_t request_hash[DIGEST_SIZE];
-	void *response; /* owned; encrypted */
+	/* Owned; encrypted. */
+	void *response;
 	size_t response_len;
-	char (*slugs)[SLUG_SIZE]; /* owned: the links that the response describes */
+	/* Owned: the links that the response describes. */
+	char (*slugs)[SLUG_SIZE];
 	size_t slug_count;
 };
 

@@ -24,7 +24,8 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 /* The links of a bulk request with the same change. Begin with { 0 }. */
 struct link_audit_bulk {
 	int64_t count;
-	int64_t ids[LINK_AUDIT_IDS_MAX]; /* of the first ones */
+	/* Of the first ones. */
+	int64_t ids[LINK_AUDIT_IDS_MAX];
 };
 
 void link_audit_bulk_include(struct link_audit_bulk *bulk, int64_t link_id);

@@ -26,7 +26,8 @@ enum column {
 
 static const struct {
 	enum sql_column_type type;
-	size_t bytes_max; /* of one value */
+	/* Of one value. */
+	size_t bytes_max;
 } columns[COLUMNS] = {
 	[SLUG] = { SQL_COLUMN_TEXT, SLUG_SIZE },
 	[REDIRECT_STATUS] = { SQL_COLUMN_INT2, 2 },

@@ -18,9 +18,12 @@
  * *conflict says why.
  */
 struct link_change_conflict {
-	const char *pointer; /* JSON pointer of the field */
-	const char *code;    /* what is wrong, for programs */
-	const char *detail;  /* completes a sentence about that field */
+	/* JSON pointer of the field. */
+	const char *pointer;
+	/* What is wrong, for programs. */
+	const char *code;
+	/* Completes a sentence about that field. */
+	const char *detail;
 };
 typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct link *link,
                                      enum link_change *change,

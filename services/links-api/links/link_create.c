@@ -24,18 +24,25 @@
 /* One POST that creates a link. Each try of the transaction sets the fields from claim_token on. */
 struct creation {
 	struct request *request;
-	bool is_invalid; /* see invalid_fields; only a stored response can still succeed */
+	/* See invalid_fields; only a stored response can still succeed. */
+	bool is_invalid;
 	struct http_problem_fields invalid_fields;
 	struct link_request input;
-	struct secret claim_token; /* of a link without an owner */
+	/* Of a link without an owner. */
+	struct secret claim_token;
 	struct link link;
 	struct statistics statistics;
 	struct link_check check;
-	char *notes;                         /* as the response shows them; owned */
-	bool is_reused;                      /* the link existed before */
-	bool is_slug_used;                   /* the requested slug belongs to another link */
-	struct link_cache_reservation place; /* in Redis, reserved before the commit */
-	struct link_quota quota;             /* of the user or of the network */
+	/* As the response shows them; owned. */
+	char *notes;
+	/* The link existed before. */
+	bool is_reused;
+	/* The requested slug belongs to another link. */
+	bool is_slug_used;
+	/* In Redis, reserved before the commit. */
+	struct link_cache_reservation place;
+	/* Of the user or of the network. */
+	struct link_quota quota;
 };
 
 /* NULL: the body is not JSON, and the request has been answered. */

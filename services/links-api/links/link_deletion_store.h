@@ -20,7 +20,8 @@
 /* Initialise with { .owner_id = … }. */
 struct link_deletion_cursor {
 	int64_t owner_id;
-	int64_t created_at_us, id; /* the next batch begins after this link */
+	/* The next batch begins after this link. */
+	int64_t created_at_us, id;
 	bool is_over;
 };
 
@@ -28,7 +29,8 @@ struct link_deletion_cursor {
 struct link_deletion_batch {
 	size_t count;
 	int64_t ids[LINK_DELETION_STORE_BATCH_MAX];
-	char last_slug[SLUG_SIZE]; /* of the last event in the outbox; "" if none was deleted */
+	/* Of the last event in the outbox; "" if none was deleted. */
+	char last_slug[SLUG_SIZE];
 };
 
 /*

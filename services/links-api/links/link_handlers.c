@@ -26,11 +26,15 @@ struct handled_link {
 	struct link link;
 	struct statistics statistics;
 	struct link_check check;
-	char *notes; /* owned; NULL = not for this reader */
+	/* Owned; NULL = not for this reader. */
+	char *notes;
 	struct link_change_conflict conflict;
-	bool is_stale;                       /* If-Match names another version */
-	bool is_cached;                      /* Redis has this version, or is known to be invalid */
-	struct link_cache_reservation place; /* in Redis, reserved before the commit */
+	/* If-Match names another version. */
+	bool is_stale;
+	/* Redis has this version, or is known to be invalid. */
+	bool is_cached;
+	/* In Redis, reserved before the commit. */
+	struct link_cache_reservation place;
 };
 
 static enum err add_etag(struct request *r, const struct handled_link *s)
@@ -157,10 +161,13 @@ static enum err write_change(const struct request *r, struct pg_conn *conn, enum
 struct change_context {
 	const struct request *request;
 	link_change_rule rule;
-	const void *arg;   /* of rule */
-	const char *notes; /* the new ones; NULL = they stay */
+	/* Of rule. */
+	const void *arg;
+	/* The new ones; NULL = they stay. */
+	const char *notes;
 	struct handled_link *link;
-	bool needs_owner; /* the owner must not be deleted at the same time */
+	/* The owner must not be deleted at the same time. */
+	bool needs_owner;
 };
 
 /*

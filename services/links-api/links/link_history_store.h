@@ -21,8 +21,10 @@ enum err link_history_store_set_actor(struct pg_conn *conn, int64_t actor_id,
 
 struct link_history_query {
 	int64_t link_id;
-	int64_t owner_id; /* of the link */
-	int64_t before;   /* only changes to lower versions; INT64_MAX = from the newest */
+	/* Of the link. */
+	int64_t owner_id;
+	/* Only changes to lower versions; INT64_MAX = from the newest. */
+	int64_t before;
 	int64_t limit;
 };
 

@@ -14,7 +14,8 @@
 #include "services/links-api/http/request.h"
 
 struct link_quota {
-	struct rate_limit_rule rule; /* max 0 = no limit */
+	/* Max 0 = no limit. */
+	struct rate_limit_rule rule;
 	struct rate_limit_state state;
 };
 

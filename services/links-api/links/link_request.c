@@ -203,9 +203,11 @@ static void read_reuse(const struct reading *r, const struct json *value, const 
 static const struct {
 	const char *name;
 	enum link_request_member member;
-	unsigned kinds; /* request kinds that allow it */
+	/* Request kinds that allow it. */
+	unsigned kinds;
 	void (*read)(const struct reading *r, const struct json *value, const char *pointer);
-	const char *detail; /* the error for other kinds */
+	/* The error for other kinds. */
+	const char *detail;
 } members[] = {
 	{ "original_url", LINK_REQUEST_ORIGINAL_URL, CREATE | CHANGE, read_original_url, NULL },
 	{ "slug", LINK_REQUEST_SLUG, CREATE, read_slug, "cannot be changed" },

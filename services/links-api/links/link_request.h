@@ -44,19 +44,28 @@ enum link_request_member {
 };
 
 struct link_request {
-	unsigned members; /* bits of enum link_request_member */
+	/* Bits of enum link_request_member. */
+	unsigned members;
 	char original_url[LINK_URL_SIZE];
 	char slug[SLUG_SIZE];
 	uint16_t redirect_status;
-	int64_t starts_at_us;            /* 0 = null */
-	int64_t expires_at_us;           /* 0 = null */
-	char expired_url[LINK_URL_SIZE]; /* "" = null */
+	/* 0 = null. */
+	int64_t starts_at_us;
+	/* 0 = null. */
+	int64_t expires_at_us;
+	/* "" = null. */
+	char expired_url[LINK_URL_SIZE];
 	char title[LINK_TITLE_SIZE];
-	struct link_tags tags;          /* all; with LINK_REQUEST_ADD_TAGS those to add */
-	struct link_tags *removed_tags; /* owned; NULL = none */
-	char *notes;                    /* owned; NULL = none */
-	enum link_state state;          /* ACTIVE or DISABLED */
-	bool reuse; /* return the caller's ACTIVE link to the same destination, if there is one */
+	/* All; with LINK_REQUEST_ADD_TAGS those to add. */
+	struct link_tags tags;
+	/* Owned; NULL = none. */
+	struct link_tags *removed_tags;
+	/* Owned; NULL = none. */
+	char *notes;
+	/* ACTIVE or DISABLED. */
+	enum link_state state;
+	/* Return the caller's ACTIVE link to the same destination, if there is one. */
+	bool reuse;
 };
 
 /*

@@ -15,9 +15,12 @@
 #define LINK_REUSE_STORE_MAX 1000
 
 struct link_reuse_store_lookup {
-	const char *original_url; /* normalized */
-	const char *slug;         /* NULL = any slug */
-	struct link *link;        /* receives the link */
+	/* Normalized. */
+	const char *original_url;
+	/* NULL = any slug. */
+	const char *slug;
+	/* Receives the link. */
+	struct link *link;
 	bool is_found;
 };
 

@@ -12,7 +12,8 @@
 typedef char word[SLUG_SIZE];
 
 struct reserved_slugs {
-	word *words; /* sorted */
+	/* Sorted. */
+	word *words;
 	size_t count;
 };
 

@@ -29,13 +29,19 @@ enum err slug_allocator_create(struct pg_conn *conn, const struct link_store_new
 
 /* One link of a bulk creation. */
 struct slug_allocator_item {
-	struct link_store_new requested; /* slug NULL = a random one */
-	int tries;                       /* random slugs that were already used; starts as 0 */
-	char slug[SLUG_SIZE];            /* the slug of the latest round */
-	bool is_duplicate;               /* another item of this round has the same slug */
-	bool is_done; /* err is final: OK, or an error as of slug_allocator_create */
+	/* Slug NULL = a random one. */
+	struct link_store_new requested;
+	/* Random slugs that were already used; starts as 0. */
+	int tries;
+	/* The slug of the latest round. */
+	char slug[SLUG_SIZE];
+	/* Another item of this round has the same slug. */
+	bool is_duplicate;
+	/* Err is final: OK, or an error as of slug_allocator_create. */
+	bool is_done;
 	enum err err;
-	struct link *link; /* receives the link */
+	/* Receives the link. */
+	struct link *link;
 };
 
 /*

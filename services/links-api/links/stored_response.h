@@ -21,9 +21,11 @@
 
 struct stored_response {
 	unsigned status;
-	char location[STORED_RESPONSE_LOCATION_SIZE]; /* "" = no header; the same for etag */
+	/* "" = no header; the same for etag. */
+	char location[STORED_RESPONSE_LOCATION_SIZE];
 	char etag[ETAG_SIZE];
-	struct strbuf body; /* JSON */
+	/* JSON. */
+	struct strbuf body;
 };
 
 void stored_response_init(struct stored_response *response);

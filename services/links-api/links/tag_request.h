@@ -14,7 +14,8 @@
 struct tag_request {
 	bool has_name, has_color;
 	char name[LINK_TAG_SIZE];
-	char color[TAG_COLOR_SIZE]; /* lower case; "" = null */
+	/* Lower case; "" = null. */
+	char color[TAG_COLOR_SIZE];
 };
 
 /*

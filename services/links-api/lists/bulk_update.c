@@ -20,13 +20,17 @@
 struct bulk_update {
 	struct request *request;
 	struct link_list_params params;
-	link_change_rule rule;    /* what is done to each link */
-	struct link_request edit; /* of link_change_edit */
-	struct link *links;       /* that the filter matches */
+	/* What is done to each link. */
+	link_change_rule rule;
+	/* Of link_change_edit. */
+	struct link_request edit;
+	/* That the filter matches. */
+	struct link *links;
 	size_t matched;
 	struct bulk_update_store_change *changes;
 	size_t changed;
-	bool is_rate_limited; /* the request has been answered */
+	/* The request has been answered. */
+	bool is_rate_limited;
 };
 
 static struct bulk_update *bulk_update_new(struct request *r, link_change_rule rule)

@@ -15,7 +15,8 @@
 #define LINK_CURSOR_SIZE 49
 
 struct link_cursor {
-	int64_t key; /* the value of the sort column: a time in µs, or a count */
+	/* The value of the sort column: a time in µs, or a count. */
+	int64_t key;
 	int64_t id;
 };
 

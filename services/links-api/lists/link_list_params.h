@@ -28,18 +28,25 @@ enum link_list_params_sort {
 
 /* About 14 KB: keep it on the heap. */
 struct link_list_params {
-	int64_t page; /* from 1; 0 = after a cursor */
+	/* From 1; 0 = after a cursor. */
+	int64_t page;
 	int64_t limit;
-	struct link_cursor after; /* if page is 0 */
+	/* If page is 0. */
+	struct link_cursor after;
 	enum link_list_params_sort sort;
 	bool is_ascending;
-	bool has_owner;   /* owner= is present */
-	int64_t owner_id; /* the caller by default; LINK_STORE_ANY_OWNER = all users */
-	char q[LINK_LIST_PARAMS_Q_SIZE]; /* "" = no search */
+	/* owner= is present. */
+	bool has_owner;
+	/* The caller by default; LINK_STORE_ANY_OWNER = all users. */
+	int64_t owner_id;
+	/* "" = no search. */
+	char q[LINK_LIST_PARAMS_Q_SIZE];
 	/* The ASCII form of q if q is an international host, or "". */
 	char q_host[HOST_IDNA_ASCII_MAX + 1];
-	char tag[LINK_TAG_SIZE]; /* "" = any tag */
-	enum link_state state;   /* 0 = all but DELETED */
+	/* "" = any tag. */
+	char tag[LINK_TAG_SIZE];
+	/* 0 = all but DELETED. */
+	enum link_state state;
 	bool has_filter;
 	struct nql filter;
 	/* For cursors: text of every parameter that selects or orders links. */

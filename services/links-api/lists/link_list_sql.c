@@ -106,7 +106,8 @@ static void write_links(struct link_list_sql *sql, const struct link_list_params
 
 struct order {
 	const char *key, *id, *owner;
-	bool is_ranking; /* columns of link_ranking */
+	/* Columns of link_ranking. */
+	bool is_ranking;
 	bool is_time;
 };
 

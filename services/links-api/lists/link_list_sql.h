@@ -20,7 +20,8 @@
 #define LINK_LIST_SQL_COUNT_COLUMN (LINK_LIST_SQL_KEY_COLUMN + 1)
 
 struct link_list_sql {
-	const struct link_search *search; /* borrowed; NULL = do not use the trigram index */
+	/* Borrowed; NULL = do not use the trigram index. */
+	const struct link_search *search;
 	struct strbuf text;
 	struct pg_params params;
 	struct sql_texts texts;

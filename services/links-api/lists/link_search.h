@@ -27,16 +27,21 @@
 #define LINK_SEARCH_USED_MAX 6
 
 struct link_search_trigram {
-	size_t at; /* offset in the text */
-	char name[LINK_SEARCH_TRIGRAM_BYTES +
-	          1];  /* as pg_trgm stores it: lower case, a space for a word boundary */
-	int64_t links; /* that contain it; 0 = few, or unknown */
-	bool is_used;  /* the index looks it up */
+	/* Offset in the text. */
+	size_t at;
+	/* As pg_trgm stores it: lower case, a space for a word boundary. */
+	char name[LINK_SEARCH_TRIGRAM_BYTES + 1];
+	/* That contain it; 0 = few, or unknown. */
+	int64_t links;
+	/* The index looks it up. */
+	bool is_used;
 };
 
 struct link_search {
-	const char *text; /* borrowed */
-	bool is_counted;  /* the link counts of the trigrams are known */
+	/* Borrowed. */
+	const char *text;
+	/* The link counts of the trigrams are known. */
+	bool is_counted;
 	size_t count;
 	struct link_search_trigram trigrams[LINK_SEARCH_TRIGRAMS_MAX];
 };

@@ -34,17 +34,19 @@ enum nql_operator {
 };
 
 struct nql_value {
-	uint16_t text; /* offset in texts of struct nql */
+	/* Offset in texts of struct nql. */
+	uint16_t text;
 	bool is_null;
-	int64_t number; /* NQL_FIELD_NUMBER: the value; NQL_FIELD_TIME: µs since 1970, truncated to
-	                   ms */
+	/* NQL_FIELD_NUMBER: the value; NQL_FIELD_TIME: µs since 1970, truncated to ms. */
+	int64_t number;
 };
 
 enum nql_kind { NQL_TERM, NQL_AND, NQL_OR };
 
 struct nql_node {
 	enum nql_kind kind;
-	uint8_t left, right; /* of AND and OR: indexes of earlier nodes */
+	/* Of AND and OR: indexes of earlier nodes. */
+	uint8_t left, right;
 	/* Terms only: */
 	const struct nql_field *field;
 	enum nql_operator op;
@@ -53,7 +55,8 @@ struct nql_node {
 };
 
 struct nql {
-	uint8_t node_count; /* the last one is the root */
+	/* The last one is the root. */
+	uint8_t node_count;
 	uint8_t term_count;
 	uint8_t value_count;
 	struct nql_node nodes[NQL_NODES_MAX];

@@ -21,9 +21,12 @@ struct nql_field {
 	const char *name;
 	enum nql_field_type type;
 	bool is_nullable;
-	bool needs_ranking; /* a column of link_ranking, joined to links */
-	bool is_searched;   /* part of the text in links_search_idx */
-	const char *sql;    /* an expression over a row of links (and link_ranking) */
+	/* A column of link_ranking, joined to links. */
+	bool needs_ranking;
+	/* Part of the text in links_search_idx. */
+	bool is_searched;
+	/* An expression over a row of links (and link_ranking). */
+	const char *sql;
 };
 
 /* NULL = unknown field. */

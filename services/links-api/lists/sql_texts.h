@@ -12,7 +12,8 @@
 
 struct sql_texts {
 	size_t count;
-	char *text[PG_PARAMS_MAX]; /* owned */
+	/* Owned. */
+	char *text[PG_PARAMS_MAX];
 };
 
 /*

@@ -28,30 +28,40 @@ struct live_stream {
 	struct live_stream *previous, *next;
 	struct http_exchange *exchange;
 	int64_t owner_id;
-	int64_t began_us, ends_us, heartbeat_us; /* steady */
-	uint64_t cursor;                         /* the number of the next visit to look at */
+	/* Steady. */
+	int64_t began_us, ends_us, heartbeat_us;
+	/* The number of the next visit to look at. */
+	uint64_t cursor;
 	struct live_position position;
-	uint64_t generation; /* of the feed that cursor belongs to; 0 = not placed yet */
+	/* Of the feed that cursor belongs to; 0 = not placed yet. */
+	uint64_t generation;
 	bool has_begun;
-	bool has_news;   /* visits of owner_id at or after cursor */
-	bool is_waiting; /* the connection is suspended, or about to be */
+	/* Visits of owner_id at or after cursor. */
+	bool has_news;
+	/* The connection is suspended, or about to be. */
+	bool is_waiting;
 };
 
 struct live_feed {
 	struct live_feed_config config;
 	struct thread *thread;
-	struct kafka_topic_reader *kafka; /* the thread's; NULL = nobody listens */
+	/* The thread's; NULL = nobody listens. */
+	struct kafka_topic_reader *kafka;
 	pthread_mutex_t lock;
 	/* Everything below belongs to the lock. */
 	struct live_stream *streams;
 	size_t stream_count;
 	bool is_ending;
-	int64_t needed_us; /* steady: the last time that somebody listened */
+	/* Steady: the last time that somebody listened. */
+	int64_t needed_us;
 	struct live_visits *visits;
-	struct live_position position; /* the next offset of each partition that is read */
-	struct live_position begin;    /* the first one */
+	/* The next offset of each partition that is read. */
+	struct live_position position;
+	/* The first one. */
+	struct live_position begin;
 	int32_t partitions, partitions_at_end;
-	uint64_t generation; /* rises when visits may be missing */
+	/* Rises when visits may be missing. */
+	uint64_t generation;
 	struct metric *open_streams, *resets;
 };
 

@@ -30,7 +30,8 @@ struct live_feed_config {
 	const struct kafka_config *kafka;
 	size_t streams_max;
 	size_t streams_per_account;
-	int64_t stream_us; /* a stream then ends, so that credentials are checked again */
+	/* A stream then ends, so that credentials are checked again. */
+	int64_t stream_us;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

@@ -14,7 +14,8 @@
 #define LIVE_POSITION_PARTITIONS_MAX 64
 
 struct live_position {
-	int64_t next[LIVE_POSITION_PARTITIONS_MAX]; /* -1 = not known */
+	/* -1 = not known. */
+	int64_t next[LIVE_POSITION_PARTITIONS_MAX];
 };
 
 void live_position_clear(struct live_position *position);

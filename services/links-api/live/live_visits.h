@@ -18,9 +18,11 @@ struct live_visit {
 	int64_t owner_id;
 	int32_t partition;
 	int64_t offset;
-	char *json; /* made when it is first sent; NULL = not yet */
+	/* Made when it is first sent; NULL = not yet. */
+	char *json;
 	size_t len;
-	uint8_t event[]; /* a VisitEvent */
+	/* A VisitEvent. */
+	uint8_t event[];
 };
 
 struct live_visits;

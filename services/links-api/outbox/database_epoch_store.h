@@ -13,8 +13,10 @@
 #include "lib/postgres/pg_conn.h"
 
 struct database_epoch {
-	int64_t number;            /* from 1 */
-	int64_t link_version_base; /* below every version of a link that this epoch issues */
+	/* From 1. */
+	int64_t number;
+	/* Below every version of a link that this epoch issues. */
+	int64_t link_version_base;
 };
 
 /*

@@ -38,17 +38,22 @@ enum outbox_generation_reason {
 };
 
 struct outbox_generation {
-	struct outbox_cache_updater
-		*updater;         /* borrowed; this module sets its generation and server */
-	struct redis_pool *redis; /* borrowed, like the pointers below */
+	/* Borrowed; this module sets its generation and server. */
+	struct outbox_cache_updater *updater;
+	/* Borrowed, like the pointers below. */
+	struct redis_pool *redis;
 	const struct clock *clock;
 	const struct log *log;
 	struct metric *raises[OUTBOX_GENERATION_REASONS];
 
-	int64_t maintained_us; /* last run; steady clock, as all times here */
-	int64_t behind_us;     /* since when rows could not be applied; 0 = none waits */
-	bool is_raised;        /* and not announced to Redis yet */
-	int64_t offset_us;     /* Redis' clock minus our steady clock */
+	/* Last run; steady clock, as all times here. */
+	int64_t maintained_us;
+	/* Since when rows could not be applied; 0 = none waits. */
+	int64_t behind_us;
+	/* And not announced to Redis yet. */
+	bool is_raised;
+	/* Redis' clock minus our steady clock. */
+	int64_t offset_us;
 };
 
 void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater,

@@ -22,9 +22,12 @@ struct outbox_publisher {
 	struct kafka_config kafka;
 	const struct log *log;
 	struct kafka_producer *producer;
-	_Atomic size_t undelivered;     /* events since the last flush */
-	_Atomic bool is_watermark_lost; /* the last one was not delivered */
-	struct topic_ends ends; /* the producer's thread changes it while events are in flight */
+	/* Events since the last flush. */
+	_Atomic size_t undelivered;
+	/* The last one was not delivered. */
+	_Atomic bool is_watermark_lost;
+	/* The producer's thread changes it while events are in flight. */
+	struct topic_ends ends;
 };
 
 /* Events have an opaque pointer, watermarks do not. */

@@ -37,10 +37,13 @@ struct outbox_relay;
 
 struct outbox_relay_config {
 	const char *pg_url;
-	int64_t schema_version; /* works once the database has it, as pg_pool.h */
+	/* Works once the database has it, as pg_pool.h. */
+	int64_t schema_version;
 	const struct kafka_config *kafka;
-	struct link_cache *cache; /* borrowed */
-	struct redis_pool *redis; /* borrowed; holds the cache */
+	/* Borrowed. */
+	struct link_cache *cache;
+	/* Borrowed; holds the cache. */
+	struct redis_pool *redis;
 	int64_t low_priority_per_second;
 	const struct clock *clock;
 	const struct log *log;

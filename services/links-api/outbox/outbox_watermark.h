@@ -32,12 +32,16 @@
 #define OUTBOX_WATERMARK_INTERVAL_MS 100
 
 struct outbox_watermark {
-	struct outbox_publisher *publisher; /* borrowed */
+	/* Borrowed. */
+	struct outbox_publisher *publisher;
 	struct metric *published;
 	int64_t due_steady_us;
-	int64_t as_of_us;        /* database time of the running pass; 0 = no watermark is due */
-	bool has_settled;        /* no change of an earlier relay can stand beyond the ends */
-	int64_t query_steady_us; /* the ends are not queried before */
+	/* Database time of the running pass; 0 = no watermark is due. */
+	int64_t as_of_us;
+	/* No change of an earlier relay can stand beyond the ends. */
+	bool has_settled;
+	/* The ends are not queried before. */
+	int64_t query_steady_us;
 };
 
 void outbox_watermark_init(struct outbox_watermark *watermark, struct outbox_publisher *publisher,

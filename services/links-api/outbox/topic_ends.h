@@ -21,7 +21,8 @@ struct topic_ends {
 	bool are_known;
 	int32_t partitions;
 	struct watermark_partition partition[WATERMARK_PARTITIONS_MAX];
-	int64_t lowest_sent[WATERMARK_PARTITIONS_MAX]; /* in the watermark that is in flight */
+	/* In the watermark that is in flight. */
+	int64_t lowest_sent[WATERMARK_PARTITIONS_MAX];
 };
 
 /* Forgets everything: other relays may have written meanwhile. */

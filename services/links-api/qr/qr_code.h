@@ -12,8 +12,10 @@
 #define QR_CODE_TEXT_MAX 2331 /* bytes */
 
 struct qr_code {
-	size_t width;     /* modules per side */
-	uint8_t *modules; /* rows from top to bottom; 1 = dark */
+	/* Modules per side. */
+	size_t width;
+	/* Rows from top to bottom; 1 = dark. */
+	uint8_t *modules;
 };
 
 /* text: 1 to QR_CODE_TEXT_MAX bytes, otherwise ERR_INVALID. */

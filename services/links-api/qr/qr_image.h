@@ -18,8 +18,10 @@
 #define QR_IMAGE_MARGIN_MAX 16
 
 struct qr_image {
-	size_t size;   /* pixels per side */
-	size_t margin; /* modules */
+	/* Pixels per side. */
+	size_t size;
+	/* Modules. */
+	size_t margin;
 };
 
 /* Modules per side, including margins: the smallest size of a PNG in pixels. */

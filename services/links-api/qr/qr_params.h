@@ -12,7 +12,8 @@
 enum qr_format { QR_FORMAT_SVG, QR_FORMAT_PNG, QR_FORMAT_ANY };
 
 struct qr_params {
-	enum qr_format format; /* QR_FORMAT_ANY: not given */
+	/* QR_FORMAT_ANY: not given. */
+	enum qr_format format;
 	struct qr_image image;
 };
 

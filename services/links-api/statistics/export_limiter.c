@@ -10,7 +10,8 @@
 
 struct export_limiter {
 	pthread_mutex_t lock;
-	int64_t users[EXPORT_LIMITER_MAX]; /* of each running export; 0 = free */
+	/* Of each running export; 0 = free. */
+	int64_t users[EXPORT_LIMITER_MAX];
 };
 
 struct export_limiter *export_limiter_new(void)

@@ -16,13 +16,17 @@
 #define ROLLUP_POINTS_QUARTERS 96
 
 struct rollup_points {
-	const int64_t *starts; /* of the points, ascending; borrowed */
+	/* Of the points, ascending; borrowed. */
+	const int64_t *starts;
 	size_t count;
-	struct statistics_sums *sums; /* borrowed */
-	struct statistics_span span;  /* quarters outside of it are not counted */
+	/* Borrowed. */
+	struct statistics_sums *sums;
+	/* Quarters outside of it are not counted. */
+	struct statistics_span span;
 
 	/* Where the quarters of this day belong; count: to no point. */
-	int64_t day_us; /* -1: of no day */
+	/* -1: of no day. */
+	int64_t day_us;
 	size_t point_of[ROLLUP_POINTS_QUARTERS];
 };
 

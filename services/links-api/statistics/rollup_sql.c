@@ -119,11 +119,15 @@ struct buckets {
 	const char *table;
 	const char *key;
 	const char *type;
-	const char *seconds; /* since 1970 */
+	/* Since 1970. */
+	const char *seconds;
 	int64_t us;
-	int64_t from_us;             /* a time of the piece */
-	struct statistics_span span; /* whole ones */
-	struct sql_column *cut; /* those that are not within one point, or not within the range */
+	/* A time of the piece. */
+	int64_t from_us;
+	/* Whole ones. */
+	struct statistics_span span;
+	/* Those that are not within one point, or not within the range. */
+	struct sql_column *cut;
 };
 
 /* Adds the bucket of a time if it is cut there. Times come in order. */

@@ -46,8 +46,10 @@ void rollup_sql_add_values(struct visit_sql *sql, enum visit_dimension dimension
                            const struct statistics_piece *piece);
 
 struct rollup_sql_points {
-	const int64_t *starts; /* ascending */
-	size_t count;          /* at most STATISTICS_RANGE_POINTS_MAX */
+	/* Ascending. */
+	const int64_t *starts;
+	/* At most STATISTICS_RANGE_POINTS_MAX. */
+	size_t count;
 };
 
 /* Parameters of rollup_sql_add_series, for one piece. They live until the statement has run. */

@@ -47,7 +47,8 @@ enum err rollup_values_finish(struct rollup_values *values) MUST_CHECK;
 struct statistics_sums rollup_values_of(const struct rollup_values *values, const char *value);
 
 struct rollup_values_item {
-	const char *value; /* borrowed from values */
+	/* Borrowed from values. */
+	const char *value;
 	struct statistics_sums sums;
 };
 

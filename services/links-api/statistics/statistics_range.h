@@ -15,13 +15,16 @@
 #define STATISTICS_RANGE_POINTS_MAX 2000 /* of a series */
 
 struct statistics_span {
-	int64_t from_us, to_us; /* from_us >= to_us: empty */
+	/* from_us >= to_us: empty. */
+	int64_t from_us, to_us;
 };
 
 /* How far the stored data reach. */
 struct statistics_reach {
-	int64_t log_since_us;   /* visit_log has everything from here on; 0: it is complete */
-	int64_t hours_since_us; /* so have roll-ups by hour; a midnight (UTC) */
+	/* visit_log has everything from here on; 0: it is complete. */
+	int64_t log_since_us;
+	/* So have roll-ups by hour; a midnight (UTC). */
+	int64_t hours_since_us;
 };
 
 enum statistics_unit {
@@ -40,7 +43,8 @@ enum statistics_source {
 
 struct statistics_piece {
 	enum statistics_source source;
-	struct statistics_span span; /* not empty */
+	/* Not empty. */
+	struct statistics_span span;
 };
 
 /* In the order of time, without gaps. */

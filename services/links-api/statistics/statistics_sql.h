@@ -35,13 +35,15 @@
 struct statistics_query {
 	/* One of these. Several links are counted together. */
 	int64_t link_id;
-	struct sql_column *link_ids; /* SQL_COLUMN_INT8, or NULL */
+	/* SQL_COLUMN_INT8, or NULL. */
+	struct sql_column *link_ids;
 	/*
 	 * What was counted for the account, whatever has become of the links since; 0 = none of
 	 * them. statistics_sql_top: its links that are not deleted.
 	 */
 	int64_t account_id;
-	struct statistics_span requested; /* from_us < to_us */
+	/* from_us < to_us. */
+	struct statistics_span requested;
 	/*
 	 * Its terms select what is counted; its traffic decides what is listed and in which order.
 	 */

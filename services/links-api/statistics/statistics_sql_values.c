@@ -13,7 +13,8 @@ struct question {
 	size_t limit;
 	const struct statistics_value *named;
 	size_t named_count;
-	struct sql_column names; /* SQL_COLUMN_TEXT: the named values as a parameter */
+	/* SQL_COLUMN_TEXT: the named values as a parameter. */
+	struct sql_column names;
 
 	/* Results. */
 	struct rollup_values *values;

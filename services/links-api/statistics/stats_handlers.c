@@ -26,7 +26,8 @@ enum subject {
 /* One endpoint. load fills its own result, and render turns that into JSON. */
 struct endpoint {
 	struct stats_params_terms terms;
-	bool needs_log; /* even without a filter */
+	/* Even without a filter. */
+	bool needs_log;
 	enum err (*load)(struct stats_request *stats, struct pg_conn *conn, void *result);
 	struct json *(*render)(const struct stats_request *stats, const void *result);
 };
@@ -249,7 +250,8 @@ struct values {
 	bool is_earlier_counted;
 	struct statistics_sums total, earlier_total;
 	struct statistics_value values[STATISTICS_SQL_VALUES_MAX];
-	struct statistics_sums earlier[STATISTICS_SQL_VALUES_MAX]; /* of the same values */
+	/* Of the same values. */
+	struct statistics_sums earlier[STATISTICS_SQL_VALUES_MAX];
 };
 
 static enum err load_values(struct stats_request *stats, struct pg_conn *conn, void *result)

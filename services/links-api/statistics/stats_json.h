@@ -43,9 +43,12 @@ struct json *stats_json_of_platform(int64_t total_links, const struct statistics
  */
 struct stats_json_earlier {
 	const struct statistics_query *question;
-	const struct statistics_sums *sums; /* of the range, the points or the listed values */
-	const int64_t *starts;              /* of the points */
-	size_t count;                       /* of points */
+	/* Of the range, the points or the listed values. */
+	const struct statistics_sums *sums;
+	/* Of the points. */
+	const int64_t *starts;
+	/* Of points. */
+	size_t count;
 	const struct statistics_sums *total;
 };
 

@@ -157,7 +157,8 @@ static void read_links_filter(struct reading *reading)
 
 static const struct parameter {
 	const char *name;
-	unsigned part; /* 0 = all endpoints accept it */
+	/* 0 = all endpoints accept it. */
+	unsigned part;
 	void (*read)(struct reading *reading);
 } parameters[] = {
 	{ "from", 0, read_from },

@@ -53,24 +53,29 @@ struct stats_params_terms {
 /* One end of a range: a time, a date in the time zone, or nothing. */
 struct stats_params_end {
 	bool is_given;
-	int64_t time_us;                     /* if date is "" */
-	char date[LOCAL_CALENDAR_DATE_SIZE]; /* "" = time_us counts */
+	/* If date is "". */
+	int64_t time_us;
+	/* "" = time_us counts. */
+	char date[LOCAL_CALENDAR_DATE_SIZE];
 };
 
 /* About 9 KB: keep it on the heap. */
 struct stats_params {
 	struct stats_params_end from, to;
-	char zone[LOCAL_CALENDAR_ZONE_SIZE]; /* "UTC" by default; may be unknown: see zone_names.h
-	                                      */
+	/* "UTC" by default; may be unknown: see zone_names.h. */
+	char zone[LOCAL_CALENDAR_ZONE_SIZE];
 	enum local_calendar_interval interval;
 	bool has_interval;
 	int64_t limit;
 	bool has_limit;
-	struct visit_filter filter;     /* countries are in upper case */
-	struct visit_page_cursor after; /* all zero = from the start */
+	/* Countries are in upper case. */
+	struct visit_filter filter;
+	/* All zero = from the start. */
+	struct visit_page_cursor after;
 	enum stats_params_format format;
 	enum stats_params_compare compare;
-	char tag[LINK_TAG_SIZE]; /* "" = any tag */
+	/* "" = any tag. */
+	char tag[LINK_TAG_SIZE];
 	bool has_links_filter;
 	struct nql links_filter;
 };

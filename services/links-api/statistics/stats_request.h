@@ -28,17 +28,24 @@
 struct stats_request {
 	struct request *request;
 	struct stats_params params;
-	struct statistics_query question; /* filter points into params */
-	struct statistics_query earlier;  /* with compare=; the same for the earlier period */
-	struct sql_column link_ids;       /* of stats_request_find_links and _shared_links */
-	int64_t link_count;               /* the same */
+	/* Filter points into params. */
+	struct statistics_query question;
+	/* With compare=; the same for the earlier period. */
+	struct statistics_query earlier;
+	/* Of stats_request_find_links and _shared_links. */
+	struct sql_column link_ids;
+	/* The same. */
+	int64_t link_count;
 	struct stats_json_freshness freshness;
 	struct http_problem_fields wrong;
-	bool has_no_link; /* unknown, deleted, or owned by another user */
+	/* Unknown, deleted, or owned by another user. */
+	bool has_no_link;
 	bool is_link_deleted;
 	bool has_too_many_links;
-	bool needs_log; /* the counts need the visit log, not only roll-ups */
-	bool is_ready;  /* all input is valid; a later error comes from the query itself */
+	/* The counts need the visit log, not only roll-ups. */
+	bool needs_log;
+	/* All input is valid; a later error comes from the query itself. */
+	bool is_ready;
 };
 
 /* Reads the URL parameters. ERR_INVALID: wrong lists the invalid ones. */

@@ -16,11 +16,14 @@ struct visit_export {
 	int64_t user_id;
 	enum visit_export_format format;
 	struct visit_filter filter;
-	struct visit_page_query question; /* of the next page: its cursor and limit change */
+	/* Of the next page: its cursor and limit change. */
+	struct visit_page_query question;
 	bool is_limited;
-	size_t left; /* visits to send, if is_limited */
+	/* Visits to send, if is_limited. */
+	size_t left;
 	bool has_begun;
-	size_t bytes; /* of all chunks so far */
+	/* Of all chunks so far. */
+	size_t bytes;
 };
 
 enum err visit_export_new(const struct request *r, enum visit_export_format format,

@@ -18,8 +18,10 @@ enum visit_filter_traffic { VISIT_FILTER_HUMANS, VISIT_FILTER_ALL, VISIT_FILTER_
 
 struct visit_filter_term {
 	enum visit_dimension dimension;
-	bool is_not;                         /* matches everything except value */
-	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
+	/* Matches everything except value. */
+	bool is_not;
+	/* "": unknown. */
+	char value[VISIT_FILTER_VALUE_SIZE];
 };
 
 struct visit_filter {

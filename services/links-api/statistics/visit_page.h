@@ -40,7 +40,8 @@ extern const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS];
 /* A position after the visit with this time and ID. */
 struct visit_page_cursor {
 	int64_t occurred_at_us;
-	char event_id[VISIT_PAGE_ID_SIZE]; /* "": at the start */
+	/* "": at the start. */
+	char event_id[VISIT_PAGE_ID_SIZE];
 };
 
 struct visit_page_query {

@@ -20,7 +20,8 @@ struct visit_sql {
 	struct strbuf text;
 	struct pg_params params;
 	bool reads_log;
-	enum err err; /* the first error of building the statement */
+	/* The first error of building the statement. */
+	enum err err;
 };
 
 /* The struct points into itself and must not be copied. */

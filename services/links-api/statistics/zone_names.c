@@ -11,7 +11,8 @@ typedef char zone_name[LOCAL_CALENDAR_ZONE_SIZE];
 
 struct zone_names {
 	pthread_mutex_t lock;
-	size_t count; /* 0 = not read yet */
+	/* 0 = not read yet. */
+	size_t count;
 	zone_name *names;
 };
 

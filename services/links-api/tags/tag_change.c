@@ -24,13 +24,16 @@
 /* One request: its input and its results. About 450 KB. */
 struct tag_change {
 	struct request *request;
-	char name[LINK_TAG_SIZE]; /* of the path */
+	/* Of the path. */
+	char name[LINK_TAG_SIZE];
 	struct tag_request edit;
 	bool is_removal;
 
-	int64_t ids[TAG_CHANGE_LINKS_MAX + 1]; /* of the links that have the tag */
+	/* Of the links that have the tag. */
+	int64_t ids[TAG_CHANGE_LINKS_MAX + 1];
 	size_t count;
-	struct bulk_update_store_change *changes; /* of one part */
+	/* Of one part. */
+	struct bulk_update_store_change *changes;
 	char slugs[TAG_CHANGE_LINKS_MAX][SLUG_SIZE];
 	struct link_audit_bulk audit;
 	size_t changed;

@@ -15,9 +15,12 @@
 
 struct tag_count {
 	char name[LINK_TAG_SIZE];
-	char color[TAG_COLOR_SIZE]; /* "" = none */
-	int64_t links;              /* that are not DELETED */
-	int64_t humans, bots;       /* visits of these links, of all time */
+	/* "" = none. */
+	char color[TAG_COLOR_SIZE];
+	/* That are not DELETED. */
+	int64_t links;
+	/* Visits of these links, of all time. */
+	int64_t humans, bots;
 };
 
 /* The tags of the most links, at most max, in byte order. tags has room for max. */

@@ -20,10 +20,13 @@ struct locked_shard {
 struct memory_cache {
 	struct slug_hash_key key;
 	_Atomic int64_t ttl_us;
-	_Atomic int64_t above; /* entries of this version or an older one do not answer */
-	const struct watermark_tracker *watermark; /* NULL: no feed */
+	/* Entries of this version or an older one do not answer. */
+	_Atomic int64_t above;
+	/* NULL: no feed. */
+	const struct watermark_tracker *watermark;
 	const struct recent_changes *changes;
-	size_t shard_count; /* a power of two */
+	/* A power of two. */
+	size_t shard_count;
 	struct locked_shard *shards;
 };
 

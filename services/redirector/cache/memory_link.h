@@ -13,10 +13,13 @@
 #define MEMORY_LINK_HITS_MAX 3
 
 struct memory_link {
-	struct memory_link *chain; /* the next in its bucket */
-	struct memory_link *older; /* its neighbours in its queue */
+	/* The next in its bucket. */
+	struct memory_link *chain;
+	/* Its neighbours in its queue. */
+	struct memory_link *older;
 	struct memory_link *newer;
-	int64_t read_at_us; /* steady; when it was read from a store */
+	/* Steady; when it was read from a store. */
+	int64_t read_at_us;
 	int64_t id;
 	int64_t version;
 	int64_t expires_at_us;
@@ -25,12 +28,14 @@ struct memory_link {
 	uint16_t redirect_status;
 	uint8_t state;
 	uint8_t slug_len;
-	uint8_t hits : 2; /* since the queue last considered it; at most MEMORY_LINK_HITS_MAX */
+	/* Since the queue last considered it; at most MEMORY_LINK_HITS_MAX. */
+	uint8_t hits : 2;
 	uint8_t queue : 1;
-	uint8_t is_tracked : 1; /* the feed cannot have missed an event of it since read_at_us
-	                           (memory_cache.h) */
+	/* The feed cannot have missed an event of it since read_at_us (memory_cache.h). */
+	uint8_t is_tracked : 1;
 	uint8_t has_start : 1;
-	char text[]; /* slug, original_url, expired_url, without NULs; the bytes of a start */
+	/* Slug, original_url, expired_url, without NULs; the bytes of a start. */
+	char text[];
 };
 
 /* Release it with free(). */

@@ -23,13 +23,15 @@ struct queue {
 struct memory_shard {
 	const struct slug_hash_key *key;
 	struct queue queues[QUEUES];
-	size_t limit; /* of the bytes in both queues */
+	/* Of the bytes in both queues. */
+	size_t limit;
 	size_t table_bytes;
 	size_t entries;
 	uint64_t evictions;
 	uint64_t mask;
 	struct memory_link **buckets;
-	uint32_t *ghosts; /* fingerprints of links that recently left the small queue */
+	/* Fingerprints of links that recently left the small queue. */
+	uint32_t *ghosts;
 };
 
 struct memory_shard *memory_shard_new(size_t bytes, const struct slug_hash_key *key)

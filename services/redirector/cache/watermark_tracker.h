@@ -30,19 +30,30 @@
 
 struct watermark_tracker {
 	const struct clock *clock;
-	int64_t fresh_us;                    /* constant */
-	_Atomic int64_t fresh_until_us;      /* steady */
-	_Atomic int64_t continuous_since_us; /* steady; or WATERMARK_TRACKER_NOT_CONTINUOUS */
-	_Atomic int64_t watermark_us;        /* wall; 0: unknown */
-	_Atomic int64_t generation; /* of Redis' content: the largest that a watermark named */
-	int64_t started_us;         /* wall */
+	/* Constant. */
+	int64_t fresh_us;
+	/* Steady. */
+	_Atomic int64_t fresh_until_us;
+	/* Steady; or WATERMARK_TRACKER_NOT_CONTINUOUS. */
+	_Atomic int64_t continuous_since_us;
+	/* Wall; 0: unknown. */
+	_Atomic int64_t watermark_us;
+	/* Of Redis' content: the largest that a watermark named. */
+	_Atomic int64_t generation;
+	/* Wall. */
+	int64_t started_us;
 
 	/* The writer's. */
-	int32_t partitions;                         /* that the feed reads */
-	int64_t position[WATERMARK_PARTITIONS_MAX]; /* next offset to read; -1: unknown */
-	int64_t end[WATERMARK_PARTITIONS_MAX];      /* in the newest watermark; 0: none */
-	int64_t newest_us;                          /* that watermark; wall */
-	struct watermark waiting[WATERMARK_TRACKER_WAITING_MAX]; /* oldest first */
+	/* That the feed reads. */
+	int32_t partitions;
+	/* Next offset to read; -1: unknown. */
+	int64_t position[WATERMARK_PARTITIONS_MAX];
+	/* In the newest watermark; 0: none. */
+	int64_t end[WATERMARK_PARTITIONS_MAX];
+	/* That watermark; wall. */
+	int64_t newest_us;
+	/* Oldest first. */
+	struct watermark waiting[WATERMARK_TRACKER_WAITING_MAX];
 	size_t waiting_count;
 };
 

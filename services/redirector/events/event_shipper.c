@@ -40,11 +40,13 @@ struct event_shipper {
 	_Atomic bool is_dropping;
 	const struct clock *clock;
 	pthread_mutex_t losses_lock;
-	int64_t last_loss_us; /* steady; 0: none yet */
+	/* Steady; 0: none yet. */
+	int64_t last_loss_us;
 	int64_t recent_losses;
-	atomic_uint_fast64_t
-		rejected; /* by Kafka for good: acked in the journal, counted as dropped */
-	atomic_uint_fast64_t dropped; /* never stored in a journal */
+	/* By Kafka for good: acked in the journal, counted as dropped. */
+	atomic_uint_fast64_t rejected;
+	/* Never stored in a journal. */
+	atomic_uint_fast64_t dropped;
 	struct metric *accepted_total;
 	struct metric *acked_total;
 	struct metric *queued;

@@ -33,9 +33,12 @@ struct event_shipper;
 
 struct event_shipper_config {
 	const struct kafka_config *kafka;
-	const char *journal_dir; /* created if missing; its parent must exist */
-	size_t bytes_max;        /* of all journal shards together */
-	int64_t fsync_ms;        /* 0: the kernel decides */
+	/* Created if missing; its parent must exist. */
+	const char *journal_dir;
+	/* Of all journal shards together. */
+	size_t bytes_max;
+	/* 0: the kernel decides. */
+	int64_t fsync_ms;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

@@ -17,8 +17,10 @@ struct salt_cache {
 	const struct clock *clock;
 	const struct log *log;
 	struct thread *thread;
-	pthread_mutex_t lock; /* protects the fields below */
-	bool is_missing;      /* today's salt, as last logged */
+	/* Protects the fields below. */
+	pthread_mutex_t lock;
+	/* Today's salt, as last logged. */
+	bool is_missing;
 	size_t count;
 	struct cached_salt {
 		int32_t day;

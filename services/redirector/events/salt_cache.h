@@ -21,7 +21,8 @@
 struct salt_cache;
 
 struct salt_cache_config {
-	struct pg_pool *postgres; /* borrowed */
+	/* Borrowed. */
+	struct pg_pool *postgres;
 	const struct clock *clock;
 	const struct log *log;
 };

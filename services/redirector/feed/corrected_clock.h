@@ -30,15 +30,20 @@
 #define CORRECTED_CLOCK_WINDOW_US (10 * CLOCK_US_PER_S)
 
 struct corrected_clock {
-	struct clock clock; /* pass its address to others; must be the first member */
+	/* Pass its address to others; must be the first member. */
+	struct clock clock;
 	const struct clock *machine;
 	const struct log *log;
-	_Atomic int64_t
-		lead_us; /* PostgreSQL's time minus steady time, at least; INT64_MIN: unknown */
-	int64_t window_end_us; /* the writer's from here on; steady */
-	int64_t current_us;    /* the largest lead of this window */
-	int64_t previous_us;   /* and of the one before; INT64_MIN: none */
-	bool is_logged;        /* that the offset is too large */
+	/* PostgreSQL's time minus steady time, at least; INT64_MIN: unknown. */
+	_Atomic int64_t lead_us;
+	/* The writer's from here on; steady. */
+	int64_t window_end_us;
+	/* The largest lead of this window. */
+	int64_t current_us;
+	/* And of the one before; INT64_MIN: none. */
+	int64_t previous_us;
+	/* That the offset is too large. */
+	bool is_logged;
 };
 
 /* machine and log are borrowed. */

@@ -30,8 +30,8 @@ struct link_feed {
 	struct worker_pool *repairers;
 	pthread_t thread;
 	_Atomic bool is_stopping;
-	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis
-	                            reachable */
+	/* The thread's: the last time that the feed was fresh or Redis reachable. */
+	int64_t connected_at_us;
 	struct metric *events;
 	struct metric *resets;
 	struct metric *repairs;

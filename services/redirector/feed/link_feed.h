@@ -40,14 +40,18 @@ struct link_feed_config {
 	const char *topic;
 	const char *watermark_topic;
 	struct watermark_tracker *watermark;
-	struct corrected_clock *corrected; /* learns from each watermark */
+	/* Learns from each watermark. */
+	struct corrected_clock *corrected;
 	struct recent_changes *changes;
 	struct memory_cache *memory;
 	int64_t memory_ttl_ms;
 	struct link_cache *link_cache;
-	struct redis_pool *redis;             /* to see whether Redis can be reached */
-	struct slug_bloom_filter *filter;     /* receives every slug that the feed names */
-	struct unknown_slug_limiter *limiter; /* advanced after each batch of events */
+	/* To see whether Redis can be reached. */
+	struct redis_pool *redis;
+	/* Receives every slug that the feed names. */
+	struct slug_bloom_filter *filter;
+	/* Advanced after each batch of events. */
+	struct unknown_slug_limiter *limiter;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

@@ -23,15 +23,20 @@ struct journal {
 	struct journal_config config;
 	char dir[256];
 	int lock_fd;
-	int64_t retry_at_us; /* the shipper's: next try to open the directory or create a segment */
-	int64_t synced_at_us;         /* the shipper's */
-	_Atomic uint64_t next_number; /* of the next segment */
-	_Atomic bool is_open;         /* the directory is locked and recovery is done */
+	/* The shipper's: next try to open the directory or create a segment. */
+	int64_t retry_at_us;
+	/* The shipper's. */
+	int64_t synced_at_us;
+	/* Of the next segment. */
+	_Atomic uint64_t next_number;
+	/* The directory is locked and recovery is done. */
+	_Atomic bool is_open;
 	_Atomic bool accepts_appends;
-	_Atomic bool is_broken; /* the last segment could not be created, for a reason other than
-	                           bytes_max */
+	/* The last segment could not be created, for a reason other than bytes_max. */
+	_Atomic bool is_broken;
 	_Atomic bool is_sync_failing;
-	_Atomic bool has_new_names; /* the directory is to be synced */
+	/* The directory is to be synced. */
+	_Atomic bool has_new_names;
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t held;
 
@@ -41,18 +46,23 @@ struct journal {
 	 * being empty.
 	 */
 	struct journal_segment sentinel;
-	struct journal_segment *last; /* the appender's, once recovery is done */
+	/* The appender's, once recovery is done. */
+	struct journal_segment *last;
 	/* The shipper creates it, the appender uses it. The lock keeps numbers rising. */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
-	struct journal_segment
-		*spare; /* the shipper's: released, for the next standby; may be NULL */
-	struct journal_segment *reading; /* the shipper's; the sentinel: nothing read yet */
-	uint64_t first_own_number;       /* segments below it were recovered */
+	/* The shipper's: released, for the next standby; may be NULL. */
+	struct journal_segment *spare;
+	/* The shipper's; the sentinel: nothing read yet. */
+	struct journal_segment *reading;
+	/* Segments below it were recovered. */
+	uint64_t first_own_number;
 
 	struct in_flight *window;
-	uint64_t next_ack_id;    /* the shipper's */
-	uint64_t release_ack_id; /* the shipper's: the oldest that is not released yet */
+	/* The shipper's. */
+	uint64_t next_ack_id;
+	/* The shipper's: the oldest that is not released yet. */
+	uint64_t release_ack_id;
 
 	_Atomic uint64_t appended;
 	_Atomic uint64_t acked;

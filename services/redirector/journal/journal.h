@@ -34,11 +34,16 @@
 struct journal;
 
 struct journal_config {
-	const char *dir;      /* created if missing; locked (flock) while it is open */
-	size_t segment_bytes; /* at least 64 KiB */
-	size_t bytes_max;     /* of all segments; at least two segments */
-	size_t in_flight_max; /* records read but not acked */
-	int64_t fsync_ms;     /* 0: never */
+	/* Created if missing; locked (flock) while it is open. */
+	const char *dir;
+	/* At least 64 KiB. */
+	size_t segment_bytes;
+	/* Of all segments; at least two segments. */
+	size_t bytes_max;
+	/* Records read but not acked. */
+	size_t in_flight_max;
+	/* 0: never. */
+	int64_t fsync_ms;
 	/*
 	 * Called by journal_maintain for each record of this process that is acked and leaves the
 	 * journal. May be NULL.
@@ -62,9 +67,11 @@ void journal_free(struct journal *j);
 enum err journal_append(struct journal *j, const void *bytes, size_t len) MUST_CHECK;
 
 struct journal_record {
-	const void *bytes; /* borrowed until the record is acked */
+	/* Borrowed until the record is acked. */
+	const void *bytes;
 	size_t len;
-	uint64_t ack_id; /* for journal_ack */
+	/* For journal_ack. */
+	uint64_t ack_id;
 };
 
 /* The next record in order. False: none yet, or in_flight_max records wait for their acks. */
@@ -86,10 +93,13 @@ bool journal_accepts_appends(const struct journal *j);
 bool journal_is_healthy(const struct journal *j);
 
 struct journal_counts {
-	uint64_t appended; /* by this process, plus those recovered at the start */
+	/* By this process, plus those recovered at the start. */
+	uint64_t appended;
 	uint64_t acked;
-	uint64_t bytes; /* of segment files */
-	uint64_t held;  /* bytes of records that are not released; a part of bytes */
+	/* Of segment files. */
+	uint64_t bytes;
+	/* Bytes of records that are not released; a part of bytes. */
+	uint64_t held;
 };
 
 /* acked is read first, so appended - acked is never negative. */

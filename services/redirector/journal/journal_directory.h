@@ -27,10 +27,12 @@ enum err journal_directory_sync(const char *dir, const struct log *log) MUST_CHE
 
 struct journal_directory {
 	size_t count;
-	struct journal_segment *
-		*segments;    /* in the order in which they were written; the caller frees them */
-	uint64_t *records;    /* unreleased whole records of each segment */
-	uint64_t next_number; /* above the number of every file, opened or not */
+	/* In the order in which they were written; the caller frees them. */
+	struct journal_segment **segments;
+	/* Unreleased whole records of each segment. */
+	uint64_t *records;
+	/* Above the number of every file, opened or not. */
+	uint64_t next_number;
 };
 
 /* Opens every segment that is intact enough. The others are logged and left in place. */

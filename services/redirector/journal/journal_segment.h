@@ -30,13 +30,19 @@
 #define JOURNAL_SEGMENT_PATH_SIZE 320
 
 struct journal_segment {
-	struct journal_segment *_Atomic next; /* in its journal */
+	/* In its journal. */
+	struct journal_segment *_Atomic next;
 	uint8_t *map;
-	size_t size;      /* of the file and of its mapping */
-	uint64_t number;  /* rises with each file of a journal */
-	size_t append_at; /* the appender's */
-	size_t read_at;   /* the reader's */
-	bool is_synced;   /* the reader's: complete, and the disk has all of it */
+	/* Of the file and of its mapping. */
+	size_t size;
+	/* Rises with each file of a journal. */
+	uint64_t number;
+	/* The appender's. */
+	size_t append_at;
+	/* The reader's. */
+	size_t read_at;
+	/* The reader's: complete, and the disk has all of it. */
+	bool is_synced;
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
 };
 

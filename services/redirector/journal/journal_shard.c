@@ -26,7 +26,8 @@ struct head {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;
 	char slug[SLUG_SIZE];
-	bool has_trace; /* TRACE_CONTEXT_SIZE bytes of traceparent follow, before the message */
+	/* TRACE_CONTEXT_SIZE bytes of traceparent follow, before the message. */
+	bool has_trace;
 	/* Where its bytes are counted; for the process that wrote the record. */
 	struct shares shares;
 	uint8_t zero[2];
@@ -41,7 +42,8 @@ struct journal_shard {
 	_Atomic uint64_t held[HOLDERS];
 	_Atomic uint64_t over_share;
 	uint8_t instance[ENTROPY_UUID_SIZE];
-	pthread_mutex_t append_lock; /* keeps the sequence in the order of the journal */
+	/* Keeps the sequence in the order of the journal. */
+	pthread_mutex_t append_lock;
 	uint64_t sequence;
 	struct entropy_pool entropy;
 	struct strbuf bytes;

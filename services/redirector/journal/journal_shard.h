@@ -44,9 +44,11 @@ struct journal_shard_record {
 	int64_t occurred_at_us;
 	char slug[SLUG_SIZE];
 	char traceparent[TRACE_CONTEXT_SIZE];
-	const void *bytes; /* a waymark.v1.RedirectEvent */
+	/* A waymark.v1.RedirectEvent. */
+	const void *bytes;
 	size_t len;
-	uint64_t ack_id; /* for journal_ack */
+	/* For journal_ack. */
+	uint64_t ack_id;
 };
 
 /* See journal_next. */

@@ -20,7 +20,8 @@ struct bloom_filter_loader {
 	bool has_warned_overfull;
 	struct link_store_slug_page *page;
 	int64_t newest_id;
-	int64_t polled_us; /* steady; last look for new links */
+	/* Steady; last look for new links. */
+	int64_t polled_us;
 };
 
 static int64_t continuous_since(const struct bloom_filter_loader *loader)

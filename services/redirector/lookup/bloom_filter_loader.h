@@ -27,7 +27,8 @@ struct bloom_filter_loader_config {
 	struct slug_bloom_filter *filter;
 	struct unknown_slug_limiter *limiter;
 	const struct watermark_tracker *watermark;
-	struct pg_pool *postgres; /* at most one connection at a time */
+	/* At most one connection at a time. */
+	struct pg_pool *postgres;
 	const struct log *log;
 	struct metrics *metrics;
 };

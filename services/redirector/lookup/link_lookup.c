@@ -60,17 +60,19 @@ struct link_lookup {
 struct leader {
 	struct link_lookup *lookup;
 	struct pending_lookup *pending;
-	enum step step;        /* for the worker that runs next */
-	enum err result;       /* of the lookup */
-	int64_t read_at_us;    /* steady; right before Redis was queried */
-	int64_t seen_version;  /* that memory held then; 0: none */
-	int64_t down_check_ms; /* how long this thread may block to learn whether PostgreSQL is down
-	                        */
+	enum step step;
+	enum err result;
+	/* Steady; right before Redis was queried. */
+	int64_t read_at_us;
+	/* That memory held then; 0: none. */
+	int64_t seen_version;
+	/* How long this thread may block to learn whether PostgreSQL is down. */
+	int64_t down_check_ms;
 	bool is_redis_down;
-	bool is_redis_stale; /* Redis returned an older version than seen_version */
-	struct link_cache_reservation reservation; /* for "unknown"; all zero: none */
-	struct link_lookup_waiter
-		loop_waiter; /* the first waiter, while its loop runs the lookup; else zero */
+	bool is_redis_stale;
+	struct link_cache_reservation reservation;
+	/* The first waiter, while its loop runs the lookup; else zero. */
+	struct link_lookup_waiter loop_waiter;
 };
 
 static double count_pending(void *ctx)

@@ -44,13 +44,16 @@
 struct link_lookup;
 
 struct link_lookup_config {
-	struct memory_cache *memory; /* these five are borrowed */
+	/* These five are borrowed. */
+	struct memory_cache *memory;
 	struct link_cache *redis;
 	struct pg_pool *postgres;
 	struct recent_changes *changes;
 	struct unknown_slug_limiter *limiter;
-	size_t workers;     /* threads for PostgreSQL, and as many for Redis without a pipeline */
-	size_t lookups_max; /* that may wait for a thread; beyond: ERR_UNAVAILABLE */
+	/* Threads for PostgreSQL, and as many for Redis without a pipeline. */
+	size_t workers;
+	/* That may wait for a thread; beyond: ERR_UNAVAILABLE. */
+	size_t lookups_max;
 	const struct clock *clock;
 	struct metrics *metrics;
 };

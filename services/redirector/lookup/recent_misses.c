@@ -12,8 +12,8 @@
 
 struct recent_misses {
 	struct slug_hash_key key;
-	_Atomic uint64_t
-		slots[SLOTS]; /* upper half of the hash, and the second of the miss; 0: empty */
+	/* Upper half of the hash, and the second of the miss; 0: empty. */
+	_Atomic uint64_t slots[SLOTS];
 };
 
 struct recent_misses *recent_misses_new(void)

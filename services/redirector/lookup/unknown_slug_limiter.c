@@ -12,14 +12,17 @@ struct waiter {
 	const char *slug;
 	unknown_slug_limiter_callback on_done;
 	void *ctx;
-	int64_t awaited_watermark_us; /* wall */
-	int64_t deadline_us;          /* steady */
+	/* Wall. */
+	int64_t awaited_watermark_us;
+	/* Steady. */
+	int64_t deadline_us;
 };
 
 struct unknown_slug_limiter {
 	struct unknown_slug_limiter_config config;
 	pthread_mutex_t lock;
-	struct waiter *first; /* the oldest */
+	/* The oldest. */
+	struct waiter *first;
 	struct waiter *last;
 	size_t count;
 	bool is_closed;

@@ -35,9 +35,11 @@
 struct unknown_slug_limiter;
 
 struct unknown_slug_limiter_config {
-	const struct slug_bloom_filter *filter; /* borrowed, like watermark */
+	/* Borrowed, like watermark. */
+	const struct slug_bloom_filter *filter;
 	const struct watermark_tracker *watermark;
-	int64_t queries_per_second; /* the budget for PostgreSQL */
+	/* The budget for PostgreSQL. */
+	int64_t queries_per_second;
 	size_t waiting_max;
 	const struct clock *clock;
 	struct metrics *metrics;

@@ -16,7 +16,8 @@
 
 struct api_client {
 	uint16_t port;
-	int fd; /* -1 without a connection */
+	/* -1 without a connection. */
+	int fd;
 	char token[1024];
 };
 

@@ -27,17 +27,23 @@ enum api_client_outcome {
 struct api_client_request {
 	const char *method;
 	const char *path;
-	const char *body;  /* JSON; NULL = none */
-	int64_t if_match;  /* version; 0 = none */
-	bool is_anonymous; /* without the token */
+	/* JSON; NULL = none. */
+	const char *body;
+	/* Version; 0 = none. */
+	int64_t if_match;
+	/* Without the token. */
+	bool is_anonymous;
 };
 
 struct api_client_answer {
 	unsigned status;
-	int64_t begin_us; /* before the request left */
-	int64_t end_us;   /* after the answer was complete */
+	/* Before the request left. */
+	int64_t begin_us;
+	/* After the answer was complete. */
+	int64_t end_us;
 	size_t body_len;
-	char body[API_CLIENT_BODY_SIZE]; /* cut if longer */
+	/* Cut if longer. */
+	char body[API_CLIENT_BODY_SIZE];
 };
 
 enum api_client_outcome api_client_call(struct api_client *client,

@@ -11,15 +11,21 @@
 enum draft_state { DRAFT_NONE, DRAFT_ACTIVE, DRAFT_DISABLED, DRAFT_DELETED };
 
 struct draft {
-	enum draft_state state; /* NONE: not made, or in an unknown state */
+	/* NONE: not made, or in an unknown state. */
+	enum draft_state state;
 	uint32_t link;
 	int64_t id;
 	int64_t version;
-	int64_t expires_us;        /* steady; 0 = never */
-	uint32_t destination;      /* in force */
-	uint32_t drawn;            /* the highest destination that was ever requested */
-	bool is_in_doubt;          /* the next request must be a LOOK */
-	enum history_act in_doubt; /* the change that may have been made */
+	/* Steady; 0 = never. */
+	int64_t expires_us;
+	/* In force. */
+	uint32_t destination;
+	/* The highest destination that was ever requested. */
+	uint32_t drawn;
+	/* The next request must be a LOOK. */
+	bool is_in_doubt;
+	/* The change that may have been made. */
+	enum history_act in_doubt;
 	char slug[HISTORY_SLUG_SIZE];
 };
 

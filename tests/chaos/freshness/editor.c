@@ -22,7 +22,8 @@ struct editor {
 	struct api_client *client;
 	struct history_log *log;
 	uint64_t random;
-	size_t next; /* place of the draft that the next new link replaces */
+	/* Place of the draft that the next new link replaces. */
+	size_t next;
 	struct draft drafts[DRAFTS];
 };
 

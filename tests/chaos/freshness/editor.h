@@ -11,11 +11,15 @@
 #include "tests/chaos/freshness/link_pool.h"
 
 struct editor_config {
-	uint16_t port; /* of links-api */
+	/* Of links-api. */
+	uint16_t port;
 	const char *token;
-	const char *log; /* path of the history */
-	double rate;     /* changes a second at most */
-	uint64_t seed;   /* not 0 */
+	/* Path of the history. */
+	const char *log;
+	/* Changes a second at most. */
+	double rate;
+	/* Not 0. */
+	uint64_t seed;
 	struct link_pool *pool;
 	const _Atomic bool *is_over;
 };

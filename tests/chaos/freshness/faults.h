@@ -38,7 +38,8 @@ struct faults {
 	size_t stores_away_count;
 	struct faults_span settled[FAULTS_MAX];
 	size_t settled_count;
-	int64_t bound_factor; /* at least 1 */
+	/* At least 1. */
+	int64_t bound_factor;
 };
 
 /*

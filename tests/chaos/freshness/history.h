@@ -42,12 +42,16 @@ enum history_outcome {
  */
 struct history_change {
 	int64_t begin_us;
-	int64_t end_us;     /* when the answer came, or the waiting ended */
-	int64_t expires_us; /* 0 = never */
+	/* When the answer came, or the waiting ended. */
+	int64_t end_us;
+	/* 0 = never. */
+	int64_t expires_us;
 	uint32_t link;
 	uint32_t destination;
-	uint32_t version; /* of the link after the change; 0 = unknown */
-	uint16_t status;  /* of the answer; 0 = no answer */
+	/* Of the link after the change; 0 = unknown. */
+	uint32_t version;
+	/* Of the answer; 0 = no answer. */
+	uint16_t status;
 	uint8_t act;
 	uint8_t outcome;
 	bool is_deleted;
@@ -58,9 +62,12 @@ struct history_read {
 	int64_t begin_us;
 	uint32_t lasted_us;
 	uint32_t link;
-	uint32_t destination; /* in Location; 0 = none of this history */
-	uint16_t status;      /* 0 = no answer */
-	uint16_t redirector;  /* from 1 */
+	/* In Location; 0 = none of this history. */
+	uint32_t destination;
+	/* 0 = no answer. */
+	uint16_t status;
+	/* From 1. */
+	uint16_t redirector;
 };
 
 struct history_log;

@@ -28,10 +28,10 @@ enum judge_verdict {
 
 struct judge_finding {
 	enum judge_verdict verdict;
-	int64_t stale_us;   /* time from the replacement of the shown version to the request; 0 = it
-	                       was current */
-	int64_t overdue_us; /* time from the version's expiry to the request; 0 = before it, or no
-	                       redirect */
+	/* Time from the replacement of the shown version to the request; 0 = it was current. */
+	int64_t stale_us;
+	/* Time from the version's expiry to the request; 0 = before it, or no redirect. */
+	int64_t overdue_us;
 };
 
 struct judge_finding judge_read(const struct timeline_link *link, const struct history_read *read,

@@ -24,7 +24,8 @@ struct reader {
 	struct history_log *log;
 	uint64_t random;
 	uint64_t asked;
-	double allowed; /* requests that may be sent now */
+	/* Requests that may be sent now. */
+	double allowed;
 	int64_t ticked_us;
 	int epoll;
 	struct visitor *visitors;

@@ -11,13 +11,18 @@
 
 struct reader_config {
 	uint16_t port;
-	uint16_t redirector; /* its number in the history, from 1 */
-	const char *log;     /* path of the history */
+	/* Its number in the history, from 1. */
+	uint16_t redirector;
+	/* Path of the history. */
+	const char *log;
 	size_t visitors;
-	double rate;   /* requests a second at most; 0 = no limit */
-	uint64_t seed; /* not 0 */
+	/* Requests a second at most; 0 = no limit. */
+	double rate;
+	/* Not 0. */
+	uint64_t seed;
 	const struct link_pool *pool;
-	const _Atomic bool *is_paused; /* while true no request is sent */
+	/* While true no request is sent. */
+	const _Atomic bool *is_paused;
 	const _Atomic bool *is_over;
 };
 

@@ -13,7 +13,8 @@ struct link_record {
 };
 
 struct timeline {
-	struct link_record *records; /* by the link's number */
+	/* By the link's number. */
+	struct link_record *records;
 	size_t count;
 	struct link_record unknown_link;
 };

@@ -17,20 +17,26 @@ enum timeline_shown {
 };
 
 struct timeline_version {
-	int64_t begin_us;   /* of the change */
-	int64_t end_us;     /* of its acknowledgement; HISTORY_NEVER_US: it may or may not have been
-	                       made */
-	int64_t expires_us; /* 0 = never */
+	/* Of the change. */
+	int64_t begin_us;
+	/* Of its acknowledgement; HISTORY_NEVER_US: it may or may not have been made. */
+	int64_t end_us;
+	/* 0 = never. */
+	int64_t expires_us;
 	uint32_t destination;
-	uint32_t change; /* place of its change among those of its link */
+	/* Place of its change among those of its link. */
+	uint32_t change;
 	enum timeline_shown shown;
 	/* What readers saw. */
-	int64_t unseen_us; /* how long after its acknowledgement an older version was still shown */
-	bool was_read;     /* a reader requested the link after its acknowledgement */
+	/* How long after its acknowledgement an older version was still shown. */
+	int64_t unseen_us;
+	/* A reader requested the link after its acknowledgement. */
+	bool was_read;
 };
 
 struct timeline_link {
-	struct timeline_version *versions; /* the first is version 0 */
+	/* The first is version 0. */
+	struct timeline_version *versions;
 	size_t count;
 	char slug[HISTORY_SLUG_SIZE];
 };

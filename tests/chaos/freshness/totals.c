@@ -14,15 +14,16 @@ struct sum {
 	uint64_t violations;
 	int64_t worst_us;
 	int64_t overdue_us;
-	int64_t *unseen_us; /* one per version */
+	/* One per version. */
+	int64_t *unseen_us;
 	size_t versions;
 	size_t room;
 };
 
 struct totals {
 	const struct faults *faults;
-	size_t place[FAULTS_MAX]; /* per fault, the place of its sum: that of the first fault with
-	                             its name */
+	/* Per fault, the place of its sum: that of the first fault with its name. */
+	size_t place[FAULTS_MAX];
 	struct sum sums[FAULTS_MAX];
 	struct sum all;
 };

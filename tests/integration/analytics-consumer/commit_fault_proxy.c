@@ -26,7 +26,8 @@ struct commit_fault_proxy {
 	pthread_t thread;
 	_Atomic bool closing;
 	_Atomic int commits, lost_requests, lost_replies;
-	_Atomic int connections; /* open ones, each with its own thread */
+	/* Open ones, each with its own thread. */
+	_Atomic int connections;
 };
 
 struct connection {

@@ -27,9 +27,12 @@
 struct consumer_fixture_record {
 	char key[64];
 	size_t len;
-	uint8_t bytes[4096]; /* of the value, at most */
-	char id[64];         /* header ce_id */
-	char reason[128];    /* this and the following: headers of a dead letter */
+	/* Of the value, at most. */
+	uint8_t bytes[4096];
+	/* Header ce_id. */
+	char id[64];
+	/* This and the following: headers of a dead letter. */
+	char reason[128];
 	char topic[80];
 	char partition[16];
 	char offset[24];
@@ -37,25 +40,31 @@ struct consumer_fixture_record {
 };
 
 struct consumer_fixture {
-	struct backend_fixture *backend; /* its log is the log of the consumers */
+	/* Its log is the log of the consumers. */
+	struct backend_fixture *backend;
 	struct test_database *database;
-	char pg_url[TEST_DATABASE_URL_SIZE]; /* with the consumer's rights; a test may route it
-	                                        through a proxy */
+	/* With the consumer's rights; a test may route it through a proxy. */
+	char pg_url[TEST_DATABASE_URL_SIZE];
 	char redirects[80];
 	char dead_letters[80];
 	char visits[80];
 	char zombie_group[80];
-	const char *visits_bytes_max; /* max.message.bytes of the topic of visits, set before
-	                                 consumer_fixture_create_topics; NULL = the broker's */
+	/*
+	 * max.message.bytes of the topic of visits, set before consumer_fixture_create_topics; NULL
+	 * = the broker's.
+	 */
+	const char *visits_bytes_max;
 	struct kafka_producer *producer;
-	struct enrich_sources sources; /* for struct partition_owner */
+	/* For struct partition_owner. */
+	struct enrich_sources sources;
 	struct user_agent_parser *parsers[CONSUMER_FIXTURE_INGESTS_MAX];
 	struct enrich_caches *caches[CONSUMER_FIXTURE_INGESTS_MAX];
 	struct pg_pool *pool;
-	struct ingest_config config; /* a test may change it before consumer_fixture_start */
+	/* A test may change it before consumer_fixture_start. */
+	struct ingest_config config;
 	struct ingest *ingests[CONSUMER_FIXTURE_INGESTS_MAX];
-	struct consumer_fixture_record *records; /* the result of consumer_fixture_read; capacity
-	                                            CONSUMER_FIXTURE_RECORDS_MAX */
+	/* The result of consumer_fixture_read; capacity CONSUMER_FIXTURE_RECORDS_MAX. */
+	struct consumer_fixture_record *records;
 };
 
 /*

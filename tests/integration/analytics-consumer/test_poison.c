@@ -15,7 +15,8 @@
 struct poison {
 	const char *name;
 	struct strbuf bytes;
-	const char *reason; /* prefix of the expected reason */
+	/* Prefix of the expected reason. */
+	const char *reason;
 };
 
 static void encode(const struct redirect_event *click, struct strbuf *out)

@@ -18,7 +18,8 @@
 struct backend_fixture {
 	struct log *log;
 	int log_fd;
-	char unique[48]; /* a name that no other test or run has: "t4711_123456789" */
+	/* A name that no other test or run has: "t4711_123456789". */
+	char unique[48];
 	char pg_url[512];
 	char redis_url[256];
 	struct kafka_config kafka;

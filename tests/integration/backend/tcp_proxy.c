@@ -24,10 +24,13 @@ struct tcp_proxy {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t applied;
-	enum tcp_proxy_mode mode; /* requested */
-	bool cut;                 /* requested */
+	/* Requested. */
+	enum tcp_proxy_mode mode;
+	/* Requested. */
+	bool cut;
 	bool closing;
-	uint64_t requested, done; /* commands */
+	/* Commands. */
+	uint64_t requested, done;
 	_Atomic uint16_t server_port;
 	uint16_t port;
 	int listener;

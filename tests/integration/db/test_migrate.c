@@ -17,7 +17,8 @@
 struct migrate_fixture {
 	struct backend_fixture *net;
 	struct pg_conn *admin;
-	char url[512]; /* of the test's database */
+	/* Of the test's database. */
+	char url[512];
 	char folder[64];
 };
 

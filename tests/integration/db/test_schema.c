@@ -203,7 +203,8 @@ struct writer {
 	pthread_barrier_t *start;
 	struct pg_conn *conn;
 	int32_t day;
-	enum err err; /* the first failure */
+	/* The first failure. */
+	enum err err;
 };
 
 static void *write_visits(void *arg)

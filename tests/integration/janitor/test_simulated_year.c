@@ -26,9 +26,11 @@
 
 struct year {
 	struct time_fixture *t;
-	int64_t *clicks; /* per day, from FIRST_DAY on */
+	/* Per day, from FIRST_DAY on. */
+	int64_t *clicks;
 	struct redirect_event last;
-	struct redirect_event stray; /* the last click without a partition */
+	/* The last click without a partition. */
+	struct redirect_event stray;
 	int64_t repeats;
 };
 

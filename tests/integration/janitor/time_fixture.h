@@ -20,13 +20,18 @@ struct time_fixture {
 	struct clock_fake clock;
 	struct config config;
 	struct shutdown *shutdown;
-	struct pg_conn *conn;   /* with the janitor's rights */
-	struct pg_conn *reader; /* with the rights of the database's owner */
+	/* With the janitor's rights. */
+	struct pg_conn *conn;
+	/* With the rights of the database's owner. */
+	struct pg_conn *reader;
 	struct fenced_lock lock;
 	struct run run;
-	int64_t offset;   /* of the next click */
-	int64_t clicks;   /* that must be counted */
-	int64_t in_batch; /* of those, in the current batch */
+	/* Of the next click. */
+	int64_t offset;
+	/* That must be counted. */
+	int64_t clicks;
+	/* Of those, in the current batch. */
+	int64_t in_batch;
 };
 
 /* For cmocka; *state is the fixture. */

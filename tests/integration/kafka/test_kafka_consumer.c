@@ -14,15 +14,19 @@
 /* A consumer, its start offsets, and what its callbacks recorded. */
 struct member {
 	struct kafka_consumer *consumer;
-	int64_t start[PARTITIONS_MAX]; /* the offsets that assigned returns */
-	int failures;                  /* how often assigned fails first */
+	/* The offsets that assigned returns. */
+	int64_t start[PARTITIONS_MAX];
+	/* How often assigned fails first. */
+	int failures;
 	int asked, revoked, lost;
 	bool has[PARTITIONS_MAX];
 	int32_t failed_partition;
 	int64_t failed_offset;
 	int out_of_range;
-	int received[PARTITIONS_MAX]; /* records polled of each partition */
-	int64_t last[PARTITIONS_MAX]; /* the offset of the last record */
+	/* Records polled of each partition. */
+	int received[PARTITIONS_MAX];
+	/* The offset of the last record. */
+	int64_t last[PARTITIONS_MAX];
 };
 
 static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)

@@ -17,7 +17,8 @@ struct reports {
 	_Atomic int ok;
 	_Atomic int unavailable;
 	_Atomic int other;
-	_Atomic int by_record[RECORDS_MAX]; /* opaque is the record's number + 1 */
+	/* Opaque is the record's number + 1. */
+	_Atomic int by_record[RECORDS_MAX];
 };
 
 static void count_report(void *ctx, void *opaque, enum err result)

@@ -18,7 +18,8 @@ struct recorder {
 	int received;
 	int last_topic;
 	int received_of[PARTITIONS_MAX];
-	int received_with_value; /* the probes have none */
+	/* The probes have none. */
+	int received_with_value;
 	char last_key[64];
 	char last_value[64];
 	char last_header[64];

@@ -11,8 +11,10 @@
 
 struct link_fixture {
 	struct test_database *db;
-	struct pg_conn *api;     /* with the rights of links-api */
-	struct pg_conn *janitor; /* with the rights of the janitor */
+	/* With the rights of links-api. */
+	struct pg_conn *api;
+	/* With the rights of the janitor. */
+	struct pg_conn *janitor;
 	struct link link;
 	struct link other;
 };

@@ -18,7 +18,8 @@ struct fixture {
 	struct test_announcer *announcer;
 	struct redis_pool *redis;
 	struct link_cache *cache;
-	char slug[SLUG_SIZE]; /* unique to the test */
+	/* Unique to the test. */
+	char slug[SLUG_SIZE];
 	char key[64];
 };
 

@@ -79,7 +79,8 @@ TEST_CASE(reads_missing_cells_as_null)
 
 struct streamed {
 	int64_t count, sum;
-	int64_t stop_at; /* fails at this number */
+	/* Fails at this number. */
+	int64_t stop_at;
 };
 
 static enum err add_streamed(void *ctx, const struct pg_result *row)

@@ -218,7 +218,8 @@ TEST_CASE(rejects_a_waiter_beyond_the_maximum_at_once)
 
 struct user {
 	struct pg_pool *pool;
-	enum err err; /* the first error */
+	/* The first error. */
+	enum err err;
 };
 
 static void *use_repeatedly(void *arg)
@@ -346,7 +347,8 @@ TEST_CASE(survives_a_restart_of_the_server)
 
 struct caller {
 	struct pg_pool *pool;
-	int64_t waited_ms; /* sum over all calls */
+	/* Sum over all calls. */
+	int64_t waited_ms;
 	int succeeded;
 };
 

@@ -31,7 +31,8 @@ static struct pg_conn *acquire(struct pg_pool *pool)
 
 struct insert_work {
 	int times;
-	enum err end; /* what the work returns */
+	/* What the work returns. */
+	enum err end;
 };
 
 static enum err insert(void *ctx, struct pg_conn *conn)

@@ -36,7 +36,8 @@
 struct fixture_clock {
 	struct clock clock;
 	_Atomic int64_t shift_us;
-	int64_t slowness; /* 1: real time */
+	/* 1: real time. */
+	int64_t slowness;
 };
 
 struct fixture {
@@ -46,14 +47,19 @@ struct fixture {
 	struct test_redis *redis_server;
 	char own_redis_url[TEST_REDIS_URL_SIZE];
 	struct test_announcer *announcer;
-	struct redis_pool *redis;        /* the test's own connection to Redis */
-	struct link_cache *link_cache;   /* the test's own; a slow clock keeps it valid */
-	struct config config;            /* change it before fixture_start */
-	struct fixture_clock clock;      /* of the redirector */
-	struct fixture_clock slow_clock; /* of link_cache */
+	/* The test's own connection to Redis. */
+	struct redis_pool *redis;
+	/* The test's own; a slow clock keeps it valid. */
+	struct link_cache *link_cache;
+	/* Change it before fixture_start. */
+	struct config config;
+	/* Of the redirector. */
+	struct fixture_clock clock;
+	/* Of link_cache. */
+	struct fixture_clock slow_clock;
 	struct redirector *redirector;
-	struct http_fixture
-		server; /* for the client functions of http_fixture.h; only the port is set */
+	/* For the client functions of http_fixture.h; only the port is set. */
+	struct http_fixture server;
 	struct http_fixture_response answer;
 	char prefix[9];
 	char journal_dir[TEST_FOLDER_SIZE];

@@ -32,12 +32,14 @@
 struct feed_fixture {
 	struct fixture *fixture;
 	struct backend_fixture *net;
-	struct backend_fixture watermarks; /* names the topic */
+	/* Names the topic. */
+	struct backend_fixture watermarks;
 	struct kafka_producer *producer;
 	pthread_t watermark_thread;
 	_Atomic bool is_stopping;
 	_Atomic bool is_paused;
-	_Atomic bool shows_a_new_topic; /* in the next watermark */
+	/* In the next watermark. */
+	_Atomic bool shows_a_new_topic;
 };
 
 /* Everything that the test published before this reading of the clock stands below the ends. */

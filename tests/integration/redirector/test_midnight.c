@@ -26,7 +26,8 @@ static void set_clock(struct fixture *instance, int64_t now_us)
 /* The redirectors share one database. */
 struct midnight {
 	struct fixture instances[REDIRECTORS];
-	struct salt salts[3]; /* of the day before midnight, the day after it and the next */
+	/* Of the day before midnight, the day after it and the next. */
+	struct salt salts[3];
 	int64_t at_us;
 	size_t requested;
 	struct redirect_event events[EVENTS_MAX];

@@ -264,7 +264,8 @@ TEST_CASE(survives_a_restart_of_redis)
 
 struct caller {
 	struct redis_pool *pool;
-	int64_t waited_ms; /* sum over all calls */
+	/* Sum over all calls. */
+	int64_t waited_ms;
 	int succeeded;
 };
 

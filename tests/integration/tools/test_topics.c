@@ -13,7 +13,8 @@ struct fixture {
 	struct kafka_config kafka;
 	struct kafka_topics_config config;
 	struct log *log;
-	FILE *logged; /* the log's output */
+	/* The log's output. */
+	FILE *logged;
 };
 
 static int set_up(void **state)

@@ -32,7 +32,8 @@ static const struct env_var vars[] = {
 struct fixture {
 	struct config config;
 	struct strbuf problems;
-	char path[32]; /* of a file for NAME_FILE variables */
+	/* Of a file for NAME_FILE variables. */
+	char path[32];
 };
 
 static int set_up(void **state)

@@ -19,7 +19,8 @@ struct fixture {
 	char path[TEST_FOLDER_SIZE + 16];
 	char other[TEST_FOLDER_SIZE + 16];
 	_Atomic int read;
-	_Atomic int size; /* of the file when it was last read */
+	/* Of the file when it was last read. */
+	_Atomic int size;
 	_Atomic bool fails;
 	struct file_watch *watch;
 };

@@ -11,7 +11,8 @@
 struct config {
 	char url[32];
 	int64_t low, high;
-	int64_t tuning; /* no variable */
+	/* No variable. */
+	int64_t tuning;
 };
 
 static const struct env_var vars[] = {

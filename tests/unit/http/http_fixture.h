@@ -18,8 +18,10 @@ struct http_fixture {
 	struct http_server *server;
 	struct log *log;
 	uint16_t port;
-	_Atomic unsigned calls;    /* of the handler */
-	_Atomic unsigned observed; /* responses reported to the observer */
+	/* Of the handler. */
+	_Atomic unsigned calls;
+	/* Responses reported to the observer. */
+	_Atomic unsigned observed;
 	_Atomic unsigned last_status;
 	http_handler handler;
 };
@@ -46,8 +48,10 @@ bool http_fixture_send(int fd, const char *bytes, size_t len);
 bool http_fixture_send_text(int fd, const char *text);
 
 struct http_fixture_response {
-	unsigned status; /* 0: no response */
-	bool closed;     /* the connection ended after it */
+	/* 0: no response. */
+	unsigned status;
+	/* The connection ended after it. */
+	bool closed;
 	char head[8192];
 	char body[65536];
 	size_t body_len;

@@ -286,7 +286,8 @@ TEST_CASE(evicts_a_slow_reader_for_a_new_connection)
 }
 
 struct pending_fixture {
-	struct http_fixture f; /* first: the handler's ctx */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
 	struct http_exchange *pending[PLACES];
 };
 

@@ -21,19 +21,24 @@
  * it.
  */
 struct hook_fixture {
-	struct http_fixture f; /* first: the handler's ctx */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
 	struct http_loop_hook hook;
 	struct http_exchange *waiting[WAITING_MAX];
 	unsigned count;
-	int event_fd;                   /* an eventfd that wakes the hook */
-	_Atomic bool is_paused;         /* the hook completes nothing */
-	_Atomic unsigned waiting_count; /* exchanges in waiting */
+	/* An eventfd that wakes the hook. */
+	int event_fd;
+	/* The hook completes nothing. */
+	_Atomic bool is_paused;
+	/* Exchanges in waiting. */
+	_Atomic unsigned waiting_count;
 	_Atomic unsigned completed;
 	_Atomic unsigned abandoned;
 	_Atomic unsigned released;
 	_Atomic unsigned turns;
 	bool uses_other_thread;
-	struct http_exchange *_Atomic handed_over; /* for the other thread */
+	/* For the other thread. */
+	struct http_exchange *_Atomic handed_over;
 	_Atomic bool is_stopping;
 };
 

@@ -11,7 +11,8 @@
 
 /* A fixture whose handlers block until the test sets open. */
 struct blocking_fixture {
-	struct http_fixture f; /* first: the handler's ctx */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
 	_Atomic unsigned working;
 	_Atomic unsigned open;
 	_Atomic unsigned released;

@@ -12,8 +12,10 @@
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 struct slow_fixture {
-	struct http_fixture f; /* first: the handler's ctx */
-	_Atomic unsigned open; /* the worker may finish */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
+	/* The worker may finish. */
+	_Atomic unsigned open;
 };
 
 static enum http_progress work_until_open(void *ctx, struct http_exchange *x)
@@ -166,7 +168,8 @@ TEST_CASE(serves_requests_in_lame_duck_mode_and_closes_each_connection)
  * server stops.
  */
 struct batch_fixture {
-	struct http_fixture f; /* first: the handler's ctx */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
 	pthread_mutex_t lock;
 	unsigned count;
 	struct http_exchange *waiting[64];

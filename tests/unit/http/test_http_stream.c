@@ -17,14 +17,20 @@
 
 /* What the body reader of a handler returns. */
 struct stream_fixture {
-	struct http_fixture f; /* first: the handler's ctx */
-	int chunks;            /* after the first, which the handler sets */
-	size_t chunk_bytes;    /* 0: "<n>\n", and every third chunk is empty */
-	bool fails;            /* instead of the last chunk */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
+	/* After the first, which the handler sets. */
+	int chunks;
+	/* 0: "<n>\n", and every third chunk is empty. */
+	size_t chunk_bytes;
+	/* Instead of the last chunk. */
+	bool fails;
 	bool starts_on_worker;
-	_Atomic bool is_blocked; /* the body reader waits while this is true */
+	/* The body reader waits while this is true. */
+	_Atomic bool is_blocked;
 	_Atomic unsigned made, started, ended;
-	struct clock_fake *clock; /* the body reader takes 10 s of it; may be NULL */
+	/* The body reader takes 10 s of it; may be NULL. */
+	struct clock_fake *clock;
 	_Atomic int64_t taking_us;
 };
 
@@ -352,10 +358,13 @@ TEST_CASE(draining_cuts_bodies_that_take_too_long)
 
 /* What a push reader shares with the thread that brings its chunks. */
 struct push_fixture {
-	struct http_fixture f;       /* first: the handler's ctx */
-	struct http_exchange *waits; /* suspended, or about to be; NULL: not */
+	/* First: the handler's ctx. */
+	struct http_fixture f;
+	/* Suspended, or about to be; NULL: not. */
+	struct http_exchange *waits;
 	pthread_mutex_t lock;
-	int brought, last; /* chunks; the last one ends the body */
+	/* Chunks; the last one ends the body. */
+	int brought, last;
 	_Atomic unsigned reads, ended;
 };
 

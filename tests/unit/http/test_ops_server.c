@@ -7,7 +7,8 @@
 
 struct ops {
 	struct ops_server *server;
-	struct http_fixture client; /* only its port is used */
+	/* Only its port is used. */
+	struct http_fixture client;
 	struct metrics *metrics;
 	_Atomic unsigned postgres, redis, links_in_memory;
 	struct ops_server_check checks[2];

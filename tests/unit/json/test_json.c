@@ -87,7 +87,8 @@ TEST_CASE(bounds_the_memory_of_a_document)
 {
 	static const struct {
 		const char *begin, *part, *end;
-		size_t each; /* values that a part counts as */
+		/* Values that a part counts as. */
+		size_t each;
 	} worst[] = {
 		{ "{\"links\":[", "{},", "]}", 2 },
 		{ "{\"links\":[", "[],", "]}", 2 },

@@ -14,7 +14,8 @@ struct fixture {
 	struct enrich_sources sources;
 	struct batch batch;
 	struct offsets offsets;
-	struct offsets_partition *partition; /* stored up to 100 */
+	/* Stored up to 100. */
+	struct offsets_partition *partition;
 	struct strbuf encoded;
 };
 

@@ -24,7 +24,8 @@ struct databases {
 	char folder[TEST_FOLDER_SIZE];
 	char de[PATH_SIZE];
 	char at[PATH_SIZE];
-	char networks[PATH_SIZE]; /* knows the network, but no place */
+	/* Knows the network, but no place. */
+	char networks[PATH_SIZE];
 };
 
 struct fixture {
@@ -34,7 +35,8 @@ struct fixture {
 	char rules[PATH_SIZE];
 	struct metrics *metrics;
 	struct fact_sources *sources;
-	struct visit visit; /* the last enriched visit */
+	/* The last enriched visit. */
+	struct visit visit;
 };
 
 static void write_file(const char *path, const char *text)

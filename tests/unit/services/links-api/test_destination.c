@@ -8,7 +8,8 @@
 
 struct example {
 	const char *input;
-	const char *normal; /* NULL: rejected */
+	/* NULL: rejected. */
+	const char *normal;
 };
 
 static void check(const struct example *examples, size_t count)

@@ -15,7 +15,8 @@ static const struct statistics_reach everything = { 0 };
 
 struct expected {
 	enum statistics_source source;
-	int64_t to_us; /* from where the previous piece ends */
+	/* From where the previous piece ends. */
+	int64_t to_us;
 };
 
 static void expect(struct statistics_span span, enum statistics_unit unit,

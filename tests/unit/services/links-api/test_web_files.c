@@ -18,7 +18,8 @@ static const struct web_files files = { table, ARRAY_SIZE(table) };
 TEST_CASE(finds_files_and_shows_the_index_for_pages)
 {
 	static const struct {
-		const char *path, *found; /* NULL = not found */
+		/* NULL = not found. */
+		const char *path, *found;
 	} cases[] = {
 		{ "", "index.html" },
 		{ "index.html", "index.html" },
@@ -52,7 +53,8 @@ TEST_CASE(finds_files_and_shows_the_index_for_pages)
 TEST_CASE(sends_the_coding_that_the_client_prefers)
 {
 	static const struct {
-		const char *accept, *coding; /* NULL = none */
+		/* NULL = none. */
+		const char *accept, *coding;
 	} cases[] = {
 		{ NULL, NULL },
 		{ "", NULL },

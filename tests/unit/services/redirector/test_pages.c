@@ -81,7 +81,8 @@ struct fixture {
 	struct http_fixture_response answer;
 	struct page_texts *texts;
 	struct pages *plain;
-	struct pages *named; /* or NULL; the server may still be sending one of its pages */
+	/* Or NULL; the server may still be sending one of its pages. */
+	struct pages *named;
 };
 
 static void get_status_page(struct fixture *f, unsigned status, const char *accept)

@@ -16,8 +16,8 @@ struct fixture {
 	struct slug_bloom_filter *filter;
 	struct metrics *metrics;
 	struct unknown_slug_limiter *limiter;
-	enum err result[WAITING_MAX +
-	                1]; /* outlives the test: closing the limiter completes the rest */
+	/* Outlives the test: closing the limiter completes the rest. */
+	enum err result[WAITING_MAX + 1];
 };
 
 static void set_watermark(struct fixture *f, int64_t as_of_us)
