@@ -8,9 +8,6 @@
 
 #include "services/analytics-consumer/facts/words.h"
 
-/* uap-core's device family for crawlers. */
-static const char spider[] = "Spider";
-
 /* Devices that are neither computers nor telephones, whatever system they run. */
 static const char *const appliance_words[] = {
 	"TV",       "Xbox",      "XBOX",    "PlayStation", "Playstation", "PLAYSTATION",
@@ -101,9 +98,9 @@ static bool is_android_tablet(const char *user_agent, const char *os)
 	       !strstr(user_agent, "Mobi");
 }
 
-enum device_class device_class_of(const char *user_agent, const char *os, const char *device)
+enum device_class device_class_of(const char *user_agent, const char *os, bool is_spider)
 {
-	if (strcmp(device, spider) == 0)
+	if (is_spider)
 		return DEVICE_CLASS_BOT;
 	if (device_class_is_appliance(user_agent))
 		return DEVICE_CLASS_OTHER;

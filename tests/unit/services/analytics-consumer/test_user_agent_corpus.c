@@ -1,6 +1,6 @@
 /*
  * Runs uap-core's own tests against our implementation of its rules. At least 99.9 % of the
- * browsers, systems and devices must match. Prints the first misses.
+ * browsers, systems and spiders must match. Prints the first misses.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,10 +21,9 @@ struct corpus {
 	size_t misses;
 };
 
-static const char *const field_names[USER_AGENT_RULES_LISTS][USER_AGENT_RULES_FIELDS_MAX] = {
+static const char *const field_names[USER_AGENT_RULES_DEVICE][USER_AGENT_RULES_FIELDS_MAX] = {
 	{ "family", "major", "minor", "patch" },
 	{ "family", "major", "minor", "patch", "patch_minor" },
-	{ "family", "brand", "model" },
 };
 
 static void print_miss(const char *user_agent, const char *field, const char *expected,
@@ -53,11 +52,26 @@ static enum err try_case(void *ctx, const struct yaml_record *record)
 	return OK;
 }
 
+static enum err try_device(void *ctx, const struct yaml_record *record)
+{
+	struct corpus *corpus = ctx;
+	const char *user_agent = yaml_records_value(record, "user_agent_string");
+	const char *family = yaml_records_value(record, "family");
+	bool is_spider = strcmp(family, "Spider") == 0;
+	corpus->cases++;
+	if (user_agent_rules_is_spider(corpus->rules, user_agent, strlen(user_agent)) !=
+	            is_spider &&
+	    corpus->misses++ < MISSES_PRINTED_MAX)
+		print_miss(user_agent, "family", family, is_spider ? "no spider" : "Spider");
+	return OK;
+}
+
 static void try_file(struct corpus *corpus, const char *path)
 {
 	struct strbuf problem;
 	strbuf_init(&problem, 1000);
-	enum err err = yaml_records_read(path, try_case, corpus, &problem);
+	yaml_records_visit visit = corpus->list == USER_AGENT_RULES_DEVICE ? try_device : try_case;
+	enum err err = yaml_records_read(path, visit, corpus, &problem);
 	if (err != OK)
 		printf("%s: %s\n", path, problem.data);
 	assert_int_equal(err, OK);
@@ -97,7 +111,7 @@ TEST_CASE(finds_the_systems_of_the_corpus)
 	run_corpus(state, "systems", USER_AGENT_RULES_OS, files);
 }
 
-TEST_CASE(finds_the_devices_of_the_corpus)
+TEST_CASE(tells_the_spiders_of_the_corpus_from_devices)
 {
 	static const char *const files[] = { CORPUS "/tests/test_device.yaml", NULL };
 	run_corpus(state, "devices", USER_AGENT_RULES_DEVICE, files);

@@ -90,6 +90,18 @@ TEST_CASE(is_case_sensitive_without_the_flag_i)
 	              "ABC", "");
 }
 
+TEST_CASE(a_rule_for_devices_before_the_one_for_spiders_wins)
+{
+	struct user_agent_rules *rules =
+		rules_of("user_agent_parsers:\n  - regex: 'none'\nos_parsers:\n  - regex: 'none'\n"
+	                 "device_parsers:\n  - regex: 'phone'\n"
+	                 "  - regex: 'bot'\n    device_replacement: 'Spider'\n");
+	assert_true(user_agent_rules_is_spider(rules, "a bot", 5));
+	assert_false(user_agent_rules_is_spider(rules, "a phone", 7));
+	assert_false(user_agent_rules_is_spider(rules, "a phone bot", 11));
+	user_agent_rules_free(rules);
+}
+
 TEST_CASE(cuts_a_long_field_at_a_character)
 {
 	char text[600];
