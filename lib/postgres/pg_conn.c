@@ -8,6 +8,9 @@
 #include "lib/postgres/pg_error.h"
 #include "lib/postgres/pg_libpq.h"
 
+/* How much of a COPY is put into libpq's buffer before it is sent. */
+#define PART_BYTES ((size_t)64 * 1024)
+
 void pg_conn_close(struct pg_conn *conn)
 {
 	if (!conn)
@@ -128,7 +131,8 @@ static enum err pg_conn_check_sent(struct pg_conn *conn, int sent)
 	return sent ? OK : pg_conn_set_broken(conn, "postgres_connection_lost");
 }
 
-enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params)
+/* Clears the last failure. ERR_UNAVAILABLE: the connection is broken, nothing can be sent. */
+static enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params)
 {
 	conn->constraint[0] = '\0';
 	conn->message[0] = '\0';
@@ -214,6 +218,106 @@ enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct 
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
+static enum err pg_conn_stream_send(struct pg_conn *conn, const char *sql,
+                                    const struct pg_params *p)
+{
+	enum err err = pg_conn_prepare_send(conn, p);
+	if (err != OK)
+		return err;
+	return pg_conn_check_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, p->types,
+	                                                  p->values, p->lengths, p->formats, 0) &&
+	                                        PQsetSingleRowMode(conn->wire));
+}
+
+static enum err pg_conn_stream_row(struct pg_conn *conn, const char *sql,
+                                   const struct pg_result *row, pg_conn_row_fn on_row, void *ctx)
+{
+	enum err err = on_row(ctx, row);
+	if (err != OK)
+		log_error(conn->log, "postgres_row_rejected", LOG_TEXT("error", err_name(err)),
+		          LOG_TEXT("statement", sql));
+	return err;
+}
+
+enum err pg_conn_stream(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                        pg_conn_row_fn on_row, void *ctx)
+{
+	static const struct pg_params none;
+	int64_t deadline_us = pg_conn_wait_deadline(conn);
+	enum err err = pg_conn_stream_send(conn, sql, params ? params : &none);
+	if (err != OK)
+		return err;
+	/* The rows after an error are read as well, because the connection is used again. */
+	for (bool has_begun = false;; has_begun = true) {
+		struct pg_result *next = NULL;
+		enum err own = pg_conn_wait_next_result(conn, deadline_us, &next);
+		if (own != OK)
+			return own;
+		if (!next && !has_begun)
+			return pg_conn_set_broken(conn, "postgres_connection_lost");
+		if (!next)
+			return err;
+		bool is_row = PQresultStatus((PGresult *)next) == PGRES_SINGLE_TUPLE;
+		if (!is_row)
+			own = pg_conn_check_result(conn, sql, next);
+		else if (err == OK)
+			own = pg_conn_stream_row(conn, sql, next, on_row, ctx);
+		if (err == OK)
+			err = own;
+		pg_result_free(next);
+	}
+}
+
+static enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql, int64_t deadline_us)
+{
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
+	if (err == OK)
+		err = pg_conn_wait_result(conn, deadline_us, &result);
+	if (err == OK && PQresultStatus((PGresult *)result) != PGRES_COPY_IN) {
+		err = pg_conn_check_result(conn, sql, result);
+		if (err == OK)
+			err = ERR_INTERNAL; /* not a COPY */
+	}
+	pg_result_free(result);
+	return err;
+}
+
+/* A server that rejects a row reads the rest first, so the error arrives after the end. */
+static enum err pg_conn_copy_send(struct pg_conn *conn, const char *bytes, size_t len,
+                                  int64_t deadline_us)
+{
+	while (len > 0) {
+		size_t part = len < PART_BYTES ? len : PART_BYTES;
+		enum err err =
+			pg_conn_check_sent(conn, PQputCopyData(conn->wire, bytes, (int)part) == 1);
+		if (err == OK)
+			err = pg_conn_wait_flushed(conn, deadline_us);
+		if (err != OK)
+			return err;
+		bytes += part;
+		len -= part;
+	}
+	return pg_conn_check_sent(conn, PQputCopyEnd(conn->wire, NULL) == 1);
+}
+
+enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, size_t len)
+{
+	int64_t deadline_us = pg_conn_wait_deadline(conn);
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_prepare_send(conn, NULL);
+	if (err == OK)
+		err = pg_conn_copy_begin(conn, sql, deadline_us);
+	if (err == OK)
+		err = pg_conn_copy_send(conn, bytes, len, deadline_us);
+	if (err == OK)
+		err = pg_conn_wait_result(conn, deadline_us, &result);
+	if (err == OK)
+		err = pg_conn_check_result(conn, sql, result);
+	pg_result_free(result);
+	return err;
+}
+
 /* The simple protocol: any number of statements, no parameters. */
 static enum err pg_conn_simple(struct pg_conn *conn, const char *sql, struct pg_result **rows)
 {
@@ -269,4 +373,31 @@ void pg_conn_rollback(struct pg_conn *conn)
 			conn->broken = true;
 	}
 	conn->in_transaction = false;
+}
+
+/*
+ * A server process is active and waits for its client (ClientRead) only if a part of the statement
+ * is missing. application_name: not an operator's COPY with the login of a service. pg_has_role:
+ * PostgreSQL refuses to terminate connections of other users, and SET ROLE makes ours another one.
+ */
+#define FROZEN                                                                                        \
+	"usename = session_user AND pg_has_role(usesysid, 'USAGE') AND datname = current_database() " \
+	"AND application_name = current_setting('application_name') AND state = 'active' "            \
+	"AND wait_event = 'ClientRead' "                                                              \
+	"AND query_start < clock_timestamp() - $1::bigint * interval '2 milliseconds'"
+
+void pg_conn_frozen_terminate(struct pg_conn *conn)
+{
+	if (!conn->waited_in_vain || conn->broken || conn->statement_timeout_ms == 0)
+		return;
+	conn->waited_in_vain = false;
+	struct pg_params params = { 0 };
+	pg_params_int(&params, conn->statement_timeout_ms);
+	int64_t count = 0;
+	enum err err = pg_conn_query_int(conn,
+	                                 "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) "
+	                                 "FROM pg_stat_activity WHERE " FROZEN,
+	                                 &params, &count);
+	if (err == OK && count > 0)
+		log_warning(conn->log, "frozen_connections_terminated", LOG_INT("count", count));
 }

@@ -53,9 +53,6 @@ enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us,
 /* Marks the connection as broken and logs libpq's message. Always ERR_UNAVAILABLE. */
 enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
 
-/* Clears the last failure. ERR_UNAVAILABLE: the connection is broken, nothing can be sent. */
-enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params) MUST_CHECK;
-
 /* Maps a result to an error; stores and logs the server's message. Borrows the result. */
 enum err pg_conn_check_result(struct pg_conn *conn, const char *sql,
                               const struct pg_result *result) MUST_CHECK;
