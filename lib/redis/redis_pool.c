@@ -11,23 +11,15 @@
 
 #define CHECK_MS 1000
 #define CHECK_FAILING_MS 100
-#define SHA1_TEXT_SIZE 41
-
-struct script {
-	const char *text;
-	char sha1[SHA1_TEXT_SIZE];
-};
 
 struct redis_pool {
 	struct redis_pool_config config;
 	struct redis_url url;
 	struct conn_pool *conns;
-	/* Protects scripts and reconnects. */
-	pthread_mutex_t mutex;
-	size_t script_count;
-	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
 	/* Steady. */
 	_Atomic int64_t error_logged_us;
+	/* Protects reconnects. */
+	pthread_mutex_t mutex;
 	uint64_t reconnects;
 	/* Of the server that the newest connection leads to. */
 	_Atomic uint64_t run_id;
@@ -253,104 +245,21 @@ enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, 
 	return redis_pool_call_with_run_id(pool, args, count, reply, &run_id);
 }
 
-static bool find_script(struct redis_pool *pool, const char *script,
-                        char sha1[static SHA1_TEXT_SIZE])
-{
-	bool found = false;
-	pthread_mutex_lock(&pool->mutex);
-	for (size_t i = 0; i < pool->script_count && !found; i++) {
-		found = pool->scripts[i].text == script;
-		if (found)
-			memcpy(sha1, pool->scripts[i].sha1, SHA1_TEXT_SIZE);
-	}
-	pthread_mutex_unlock(&pool->mutex);
-	return found;
-}
-
-static enum err store_script(struct redis_pool *pool, const char *script,
-                             const char sha1[static SHA1_TEXT_SIZE])
-{
-	enum err err = OK;
-	pthread_mutex_lock(&pool->mutex);
-	size_t i = 0;
-	while (i < pool->script_count && pool->scripts[i].text != script)
-		i++;
-	if (i == REDIS_POOL_SCRIPTS_MAX) {
-		err = ERR_LIMIT;
-	} else if (i == pool->script_count) {
-		pool->scripts[i].text = script;
-		memcpy(pool->scripts[i].sha1, sha1, SHA1_TEXT_SIZE);
-		pool->script_count++;
-	}
-	pthread_mutex_unlock(&pool->mutex);
-	return err;
-}
-
-/* Loads the script into Redis, which returns its hash. */
-static enum err load_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
-                            char sha1[static SHA1_TEXT_SIZE])
-{
-	const struct redis_arg args[] = { REDIS_TEXT("SCRIPT"), REDIS_TEXT("LOAD"),
-		                          REDIS_TEXT(script) };
-	struct redis_reply *got = NULL;
-	enum err err = exchange(pool, conn, args, 3, &got);
-	if (err == OK)
-		err = finish(pool, got, &got);
-	if (err != OK)
-		return err;
-	size_t len = 0;
-	const char *text = redis_reply_bytes(got, &len);
-	if (!text || len != SHA1_TEXT_SIZE - 1)
-		err = ERR_INTERNAL;
-	if (err == OK) {
-		memcpy(sha1, text, SHA1_TEXT_SIZE);
-		err = store_script(pool, script, sha1);
-	}
-	redis_reply_free(got);
-	return err;
-}
-
-/* Fills in the first two arguments of command. */
-static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
-                           struct redis_arg *command, size_t count, struct redis_reply **got)
-{
-	char sha1[SHA1_TEXT_SIZE];
-	enum err err = find_script(pool, script, sha1) ? OK : load_script(pool, conn, script, sha1);
-	if (err != OK)
-		return err;
-	command[0] = REDIS_TEXT("EVALSHA");
-	command[1] = REDIS_TEXT(sha1);
-	err = exchange(pool, conn, command, count, got);
-	const char *error = err == OK ? redis_reply_error(*got) : NULL;
-	if (!error || !has_code(error, "NOSCRIPT"))
-		return err;
-	redis_reply_free(*got);
-	*got = NULL;
-	command[0] = REDIS_TEXT("EVAL");
-	command[1] = REDIS_TEXT(script);
-	return exchange(pool, conn, command, count, got);
-}
-
 enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script,
                                        size_t key_count, const struct redis_arg *args, size_t count,
                                        struct redis_reply **reply, uint64_t *run_id)
 {
-	void *conn = NULL;
-	enum err err = conn_pool_acquire(pool->conns, &conn);
-	if (err != OK)
-		return err;
 	struct redis_arg *command = mem_array(count + 3, sizeof(*command));
 	char keys[24];
 	snprintf(keys, sizeof(keys), "%zu", key_count);
+	command[0] = REDIS_TEXT("EVAL");
+	command[1] = REDIS_TEXT(script);
 	command[2] = REDIS_TEXT(keys);
 	for (size_t i = 0; i < count; i++)
 		command[i + 3] = args[i];
-	struct redis_reply *got = NULL;
-	err = run_script(pool, conn, script, command, count + 3, &got);
-	*run_id = redis_conn_run_id(conn);
-	conn_pool_release(pool->conns, conn);
+	enum err err = redis_pool_call_with_run_id(pool, command, count + 3, reply, run_id);
 	free(command);
-	return err == OK ? finish(pool, got, reply) : err;
+	return err;
 }
 
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,

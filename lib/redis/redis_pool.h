@@ -18,8 +18,6 @@
 #include "lib/redis/redis_conn.h"
 #include "lib/redis/redis_reply.h"
 
-#define REDIS_POOL_SCRIPTS_MAX 16
-
 struct redis_pool;
 
 struct redis_pool_config {
@@ -51,11 +49,7 @@ enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis
                                      size_t count, struct redis_reply **reply,
                                      uint64_t *run_id) MUST_CHECK;
 
-/*
- * Runs a Lua script by its hash, and loads it first where the server does not know it. args: the
- * keys, then the values. Errors as in redis_pool_call. script must be a literal or live as long as
- * the pool. A pool holds REDIS_POOL_SCRIPTS_MAX scripts; another one is ERR_LIMIT.
- */
+/* Runs a Lua script. args: the keys, then the values. Errors as in redis_pool_call. */
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
                            const struct redis_arg *args, size_t count,
                            struct redis_reply **reply) MUST_CHECK;

@@ -15,7 +15,7 @@ STUNNEL = "stunnel4"
 SERVICE_ACL = (
     "~link:* ~link_cache:generation ~limit:* resetchannels"
     " +get +set +del +pexpire +pttl +zadd +zcard +zrem +zremrangebyscore"
-    " +time +eval +evalsha +script|load +ping +select +info"
+    " +time +eval +ping +select +info"
 )
 
 

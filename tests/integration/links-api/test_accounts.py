@@ -178,7 +178,7 @@ def weak_redis(request, database):
     if request.param == "no server":
         return "redis://127.0.0.1:1"
     database.redis.client.execute_command(
-        *"ACL SETUSER weak reset on >pw ~link:* ~limit:* +get +set +eval +evalsha +script|load +ping +info +select".split())  # fmt: skip
+        *"ACL SETUSER weak reset on >pw ~link:* ~limit:* +get +set +eval +ping +info +select".split())  # fmt: skip
     return database.redis.url.replace("//", "//weak:pw@")
 
 
