@@ -1,7 +1,6 @@
 /*
- * Safe from any thread. What all librdkafka instances of this room share: the settings that reach
- * the brokers, librdkafka's log lines (forwarded to our log), and whether a broker is connected.
- * Used by kafka_producer, kafka_consumer, kafka_lag, kafka_topic_reader and kafka_topics.
+ * Safe from any thread. What all librdkafka instances share: the settings that reach the
+ * brokers, librdkafka's log lines (forwarded to our log), and whether a broker is connected.
  */
 #ifndef WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
 #define WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H

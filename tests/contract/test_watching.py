@@ -189,7 +189,7 @@ def test_the_runbook_names_existing_metrics_and_events():
     histograms = {name.removesuffix("_bucket") for name in METRICS if name.endswith("_bucket")}
     assert metrics <= set(METRICS) | histograms | RECORDED
     sources = "".join(
-        path.read_text() for room in ("lib", "services") for path in sorted((ROOT / room).rglob("*.[ch]"))
+        path.read_text() for room in ("lib", "services", "tools") for path in sorted((ROOT / room).rglob("*.[ch]"))
     )
     events = {quote for quote in in_quotes if re.fullmatch(r"[a-z]+(_[a-z]+)+", quote) and not quote.startswith("waymark_")}
     unknown = {event for event in events if f'"{event}"' not in sources} - {"max_connections", "pg_stat_activity", "pg_stat_statements"}

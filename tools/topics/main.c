@@ -9,7 +9,7 @@
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
 #include "lib/kafka/kafka_config.h"
-#include "lib/kafka/kafka_topics.h"
+#include "tools/topics/kafka_topics.h"
 #include "tools/topics/topic_file.h"
 
 #define PROBLEMS_MAX (16 * 1024)
@@ -36,24 +36,17 @@ static const struct env_var vars[] = {
 	        "how long to wait for the brokers"),
 };
 
-/* 0 and -1 leave the brokers' default. */
-static enum err set_min_insync(const struct config *config, struct topic_file *file,
-                               struct strbuf *problems)
-{
-	if (config->min_insync < 1)
-		return OK;
-	enum err result = topic_file_set(file, "min.insync.replicas", config->min_insync);
-	if (result != OK)
-		strbuf_add_text(problems,
-		                "a topic has too many settings to add min.insync.replicas\n");
-	return result;
-}
-
 static enum err read_topics(const struct config *config, struct topic_file *file,
                             struct strbuf *problems)
 {
 	enum err err = topic_file_read(config->topics_file, file, problems);
-	return err == OK ? set_min_insync(config, file, problems) : err;
+	/* 0 and -1 leave the brokers' default. */
+	if (err == OK && config->min_insync > 0)
+		err = topic_file_set(file, "min.insync.replicas", config->min_insync);
+	if (err == ERR_LIMIT)
+		strbuf_add_text(problems,
+		                "a topic has too many settings to add min.insync.replicas\n");
+	return err;
 }
 
 /* Each line of what is wrong with the file under the name of its variable. */
@@ -104,13 +97,6 @@ static const struct program program = {
 	.check = check,
 };
 
-static int exit_status(enum err result)
-{
-	return result == OK                ? EXIT_SUCCESS
-	       : result == ERR_UNAVAILABLE ? EXIT_TEMPORARY
-	                                   : EXIT_FAILURE;
-}
-
 static int ensure(const struct config *config, const struct topic_file *file)
 {
 	struct log *log = log_new(program.name, LOG_INFO, 2);
@@ -125,7 +111,9 @@ static int ensure(const struct config *config, const struct topic_file *file)
 	if (result == OK)
 		printf("%s: all %zu topics of %s exist\n", program.name, file->count,
 		       config->topics_file);
-	return exit_status(result);
+	return result == OK                ? EXIT_SUCCESS
+	       : result == ERR_UNAVAILABLE ? EXIT_TEMPORARY
+	                                   : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)

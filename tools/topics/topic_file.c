@@ -148,14 +148,11 @@ static bool has_setting(const struct kafka_topic *topic, const char *name)
 enum err topic_file_set(struct topic_file *file, const char *name, int64_t value)
 {
 	for (size_t i = 0; i < file->count; i++) {
-		const struct kafka_topic *topic = &file->topics[i];
-		if (!has_setting(topic, name) && topic->setting_count == KAFKA_TOPIC_SETTINGS_MAX)
-			return ERR_LIMIT;
-	}
-	for (size_t i = 0; i < file->count; i++) {
 		struct kafka_topic *topic = &file->topics[i];
 		if (has_setting(topic, name))
 			continue;
+		if (topic->setting_count == KAFKA_TOPIC_SETTINGS_MAX)
+			return ERR_LIMIT;
 		struct kafka_topic_setting *setting = &topic->settings[topic->setting_count++];
 		snprintf(setting->name, sizeof(setting->name), "%s", name);
 		snprintf(setting->value, sizeof(setting->value), "%" PRId64, value);

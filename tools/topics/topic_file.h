@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
-#include "lib/kafka/kafka_topics.h"
+#include "tools/topics/kafka_topics.h"
 
 #define TOPIC_FILE_TOPICS_MAX 64
 
@@ -30,10 +30,7 @@ enum err topic_file_parse(const char *text, struct topic_file *out,
 enum err topic_file_read(const char *path, struct topic_file *out,
                          struct strbuf *problems) MUST_CHECK;
 
-/*
- * Adds the setting to each topic that does not set it. ERR_LIMIT: a topic has no room for it; no
- * topic was changed.
- */
+/* Adds the setting to each topic that does not set it. ERR_LIMIT: a topic has no room for it. */
 enum err topic_file_set(struct topic_file *file, const char *name, int64_t value) MUST_CHECK;
 
 #endif

@@ -7,10 +7,10 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/kafka/kafka_topics.h"
 #include "tests/integration/analytics-consumer/ledger.h"
 #include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/support/test.h"
+#include "tools/topics/kafka_topics.h"
 
 #define QUIET_MS 500
 #define RULES "/usr/share/uap-core/regexes.yaml"

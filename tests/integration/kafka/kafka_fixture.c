@@ -3,8 +3,8 @@
 #include <librdkafka/rdkafka.h>
 #include <stdint.h>
 
-#include "lib/kafka/kafka_topics.h"
 #include "tests/support/test.h"
+#include "tools/topics/kafka_topics.h"
 
 #define TIMEOUT_MS TEST_DEADLINE_MS
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "lib/kafka/kafka_topics.h"
 #include "tests/support/test.h"
+#include "tools/topics/kafka_topics.h"
 
 struct fixture {
 	struct kafka_config kafka;

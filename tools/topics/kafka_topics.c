@@ -1,10 +1,9 @@
-#include "lib/kafka/kafka_topics.h"
+#include "tools/topics/kafka_topics.h"
 
+#include <librdkafka/rdkafka.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <librdkafka/rdkafka.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
@@ -74,12 +73,6 @@ static enum err admin_open(struct admin *a, const struct kafka_topics_config *co
 	}
 	a->results = rd_kafka_queue_new(a->client);
 	return OK;
-}
-
-static void admin_close(struct admin *a)
-{
-	rd_kafka_queue_destroy(a->results);
-	rd_kafka_destroy(a->client);
 }
 
 /* The options of one request, which may use the remaining time. */
@@ -169,34 +162,17 @@ static enum err create_once(const struct admin *a, rd_kafka_NewTopic_t **wanted,
 
 static enum err create(const struct admin *a, const struct kafka_topic *topics, size_t count)
 {
-	enum err result = OK;
+	enum err result = ERR_INVALID;
 	rd_kafka_NewTopic_t **wanted = mem_array(count, sizeof(*wanted));
-	size_t created = 0;
-	for (; created < count && result == OK; created++) {
-		wanted[created] = new_topic(a, &topics[created]);
-		if (!wanted[created])
-			result = ERR_INVALID;
-	}
-	if (result == OK) {
-		while ((result = create_once(a, wanted, count)) == ERR_UNAVAILABLE &&
-		       !is_past_deadline(a))
-			wait_between_requests(a);
-	}
-	for (size_t i = 0; i < created; i++) {
-		if (wanted[i])
-			rd_kafka_NewTopic_destroy(wanted[i]);
-	}
+	size_t made = 0;
+	while (made < count && (wanted[made] = new_topic(a, &topics[made])) != NULL)
+		made++;
+	while (made == count && (result = create_once(a, wanted, count)) == ERR_UNAVAILABLE &&
+	       !is_past_deadline(a))
+		wait_between_requests(a);
+	rd_kafka_NewTopic_destroy_array(wanted, made);
 	free(wanted);
 	return result;
-}
-
-static bool has_leaders(const rd_kafka_metadata_topic_t *topic)
-{
-	for (int i = 0; i < topic->partition_cnt; i++) {
-		if (topic->partitions[i].leader < 0)
-			return false;
-	}
-	return topic->err == RD_KAFKA_RESP_ERR_NO_ERROR && topic->partition_cnt > 0;
 }
 
 static const rd_kafka_metadata_topic_t *find(const rd_kafka_metadata_t *metadata, const char *name)
@@ -213,8 +189,11 @@ static bool all_have_leaders(const rd_kafka_metadata_t *metadata, const struct k
 {
 	for (size_t i = 0; i < count; i++) {
 		const rd_kafka_metadata_topic_t *found = find(metadata, topics[i].name);
-		if (!found || !has_leaders(found))
+		if (!found || found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->partition_cnt == 0)
 			return false;
+		for (int p = 0; p < found->partition_cnt; p++)
+			if (found->partitions[p].leader < 0)
+				return false;
 	}
 	return true;
 }
@@ -350,6 +329,7 @@ enum err kafka_topics_ensure(const struct kafka_topics_config *config,
 		if (err != OK)
 			result = err;
 	}
-	admin_close(&a);
+	rd_kafka_queue_destroy(a.results);
+	rd_kafka_destroy(a.client);
 	return result;
 }

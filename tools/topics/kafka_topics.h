@@ -2,8 +2,8 @@
  * One thread at a time. Creates Kafka topics explicitly, because the brokers have
  * auto.create.topics.enable=false, and compares existing topics with their configuration.
  */
-#ifndef WAYMARK_LIB_KAFKA_KAFKA_TOPICS_H
-#define WAYMARK_LIB_KAFKA_KAFKA_TOPICS_H
+#ifndef WAYMARK_TOOLS_TOPICS_KAFKA_TOPICS_H
+#define WAYMARK_TOOLS_TOPICS_KAFKA_TOPICS_H
 
 #include <stddef.h>
 #include <stdint.h>
