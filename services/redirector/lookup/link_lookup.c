@@ -17,7 +17,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
 #include "lib/links/link_store.h"
-#include "services/redirector/lookup/recent_misses.h"
 
 /*
  * How long a worker may wait to learn whether PostgreSQL is down or only slow. A refused connection
@@ -28,9 +27,7 @@
 enum step {
 	STEP_MEMORY,       /* Redis worker: an earlier lookup may have filled it just now */
 	STEP_REDIS,        /* Redis worker, or the loop through its pipeline */
-	STEP_RESERVE,      /* Redis worker: reserves a place in Redis for "unknown" */
 	STEP_BLOOM_FILTER, /* any thread */
-	STEP_FILL_UNKNOWN, /* Redis worker: writes "unknown" into the reserved place */
 	STEP_POSTGRES,     /* PostgreSQL worker */
 	STEP_STALE_MEMORY, /* any thread */
 	STEP_DONE,         /* any thread */
@@ -43,7 +40,6 @@ struct link_lookup {
 	struct pg_pool *postgres;
 	struct recent_changes *changes;
 	struct unknown_slug_limiter *limiter;
-	struct recent_misses *misses;
 	const struct clock *clock;
 	struct pending_lookups *pending;
 	struct worker_pool *redis_workers;
@@ -70,7 +66,6 @@ struct leader {
 	int64_t down_check_ms;
 	bool is_redis_down;
 	bool is_redis_stale;
-	struct link_cache_reservation reservation;
 	/* The first waiter, while its loop runs the lookup; else zero. */
 	struct link_lookup_waiter loop_waiter;
 };
@@ -95,7 +90,6 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->changes = config->changes;
 	lookup->limiter = config->limiter;
 	lookup->clock = config->clock;
-	lookup->misses = recent_misses_new();
 	lookup->pending = pending_lookups_new();
 	lookup->redis_workers =
 		worker_pool_new("query-redis", config->workers, config->lookups_max);
@@ -120,7 +114,6 @@ void link_lookup_free(struct link_lookup *lookup)
 	pending_lookups_free(lookup->pending);
 	worker_pool_free(lookup->redis_workers);
 	worker_pool_free(lookup->postgres_workers);
-	recent_misses_free(lookup->misses);
 	free(lookup);
 }
 
@@ -211,7 +204,6 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_result 
                                   struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
-	const char *slug = leader->pending->slug;
 	if (result == LINK_CACHE_ENTRY && entry->version >= leader->seen_version)
 		return end_found(leader, entry, leader->read_at_us, lookup->from_redis);
 	if (result == LINK_CACHE_UNKNOWN && leader->seen_version == 0)
@@ -223,12 +215,6 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_result 
 	/* Memory knows the slug, so it was issued, and the Bloom filter cannot answer. */
 	if (leader->is_redis_stale || leader->seen_version > 0)
 		return continue_with_postgres(leader);
-	/* A repeated miss: next time Redis answers 404 without any wait. */
-	if (!leader->is_redis_down &&
-	    recent_misses_has(lookup->misses, slug, strlen(slug), clock_steady_us(lookup->clock)))
-		return hand_over(leader, lookup->redis_workers, STEP_RESERVE)
-		               ? STEP_WAIT
-		               : continue_with_postgres(leader);
 	return STEP_BLOOM_FILTER;
 }
 
@@ -240,13 +226,6 @@ static enum step query_redis(struct leader *leader, struct link_entry *entry)
 }
 
 /* --- the Bloom filter --- */
-
-/* Reserved before the filter is queried: "unknown" cannot hide a link that is created meanwhile. */
-static enum step reserve_unknown(struct leader *leader)
-{
-	link_cache_reserve(leader->lookup->redis, leader->pending->slug, &leader->reservation);
-	return STEP_BLOOM_FILTER;
-}
 
 static void on_limiter_decision(void *ctx, enum err decision);
 
@@ -262,24 +241,8 @@ static enum step check_bloom_filter(struct leader *leader)
 
 static enum step use_limiter_decision(struct leader *leader, enum err decision)
 {
-	struct link_lookup *lookup = leader->lookup;
-	const char *slug = leader->pending->slug;
-	if (decision != ERR_NOT_FOUND)
-		return continue_with_postgres(leader);
-	recent_misses_add(lookup->misses, slug, strlen(slug), clock_steady_us(lookup->clock));
-	bool is_reserved = leader->reservation.generation != 0;
-	if (is_reserved && hand_over(leader, lookup->redis_workers, STEP_FILL_UNKNOWN))
-		return STEP_WAIT;
-	return end_not_found(leader, lookup->from_filter);
-}
-
-static enum step fill_unknown(struct leader *leader)
-{
-	struct link_lookup *lookup = leader->lookup;
-	enum err err =
-		link_cache_fill_unknown(lookup->redis, &leader->reservation, leader->pending->slug);
-	(void)err; /* best effort */
-	return end_not_found(leader, lookup->from_filter);
+	return decision == ERR_NOT_FOUND ? end_not_found(leader, leader->lookup->from_filter)
+	                                 : continue_with_postgres(leader);
 }
 
 /* --- PostgreSQL --- */
@@ -429,14 +392,8 @@ static void run_steps(struct leader *leader, enum step step, struct link_entry *
 		case STEP_REDIS:
 			step = query_redis(leader, entry);
 			break;
-		case STEP_RESERVE:
-			step = reserve_unknown(leader);
-			break;
 		case STEP_BLOOM_FILTER:
 			step = check_bloom_filter(leader);
-			break;
-		case STEP_FILL_UNKNOWN:
-			step = fill_unknown(leader);
 			break;
 		case STEP_POSTGRES:
 			step = query_postgres(leader, entry);

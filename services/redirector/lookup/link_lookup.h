@@ -6,8 +6,7 @@
  *                 Holds for a day what links-api and the redirectors put there. Skipped while its
  *                 content is not valid (lib/links/link_cache_validity.h).
  *   Bloom filter  answers 404 for invented slugs (unknown_slug_limiter.h) when neither memory nor
- *                 Redis knows the slug. A slug that misses again within a minute is written to
- *                 Redis as unknown.
+ *                 Redis knows the slug
  *   PostgreSQL    queried by threads of its own, so a hung PostgreSQL does not delay requests that
  *                 Redis can answer
  *

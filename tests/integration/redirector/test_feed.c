@@ -311,30 +311,6 @@ TEST_CASE(a_limited_address_costs_no_lookup_of_slugs_that_the_filter_lacks)
 	assert_int_equal(fixture_get_link(s->fixture, "cold", visitor), 302);
 }
 
-TEST_CASE(redis_remembers_a_repeated_miss_until_the_link_is_created)
-{
-	struct feed_fixture *s = *state;
-	s->fixture->config.unknown_queries_per_second = 0;
-	fixture_slow_clock(s->fixture);
-	fixture_start(s->fixture);
-	await(s->fixture, FILTER_COMPLETE, 1);
-	await(s->fixture, "waymark_link_cache_valid", 1);
-	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
-	while (fixture_metric(s->fixture, FROM_REDIS) == 0) {
-		assert_int_equal(fixture_get_link(s->fixture, "popular", ""), 404);
-		assert_true(http_fixture_now_ms() < until_ms);
-		test_pause();
-	}
-	assert_true(fixture_metric(s->fixture, FROM_FILTER) >= 2);
-	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
-	struct link_entry entry;
-	assert_int_equal(fixture_read_redis(s->fixture, "popular", &entry), LINK_CACHE_UNKNOWN);
-	fixture_add_link(s->fixture, "popular");
-	publish(s, "popular", 1, "popular");
-	fixture_fill_redis(s->fixture, "popular", 1, "popular");
-	assert_redirects(s->fixture, "popular", "https://example.com/popular");
-}
-
 TEST_CASE(the_query_budget_answers_unknown_slugs_from_postgresql)
 {
 	struct feed_fixture *s = *state;
