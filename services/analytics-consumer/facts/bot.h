@@ -9,8 +9,8 @@
  * Returns "" for a human, otherwise the first reason that applies:
  *   link_preview  fetches pages to show them as a card in a chat or feed
  *   crawler       a spider according to uap-core; or the User-Agent contains "bot", a web site, a
- *                 mail address or another shape that browsers never send (bot_shape.h); or it says
- *                 "compatible" but names no operating system
+ *                 mail address or another shape that browsers never send; or it says "compatible"
+ *                 but names no operating system
  *   http_library  a command-line tool or library: known by name, or the User-Agent names neither a
  *                 system nor a browser
  *   empty_agent   the User-Agent is missing or empty
