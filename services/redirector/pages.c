@@ -200,43 +200,19 @@ void pages_free(struct pages *pages)
 	free(pages);
 }
 
-enum specificity { UNNAMED, BY_WILDCARD, BY_TYPE_RANGE, BY_EXACT_TYPE };
-
-/* How much the client prefers one type: the most specific range that matches it decides. */
-struct preference {
-	enum specificity specificity;
-	int weight;
-};
-
-static void prefer(struct preference *preference, enum specificity specificity, int weight)
-{
-	if (specificity > preference->specificity ||
-	    (specificity == preference->specificity && weight > preference->weight))
-		*preference = (struct preference){ specificity, weight };
-}
-
 bool pages_prefers_html(const char *accept)
 {
-	struct preference html = { 0 }, json = { 0 };
-	struct http_accept_item range;
-	while (accept && http_accept_next(&accept, &range)) {
-		int weight = range.weight < 0 ? HTTP_ACCEPT_WEIGHT_MAX : range.weight;
-		if (http_accept_is(&range, "text/html"))
-			prefer(&html, BY_EXACT_TYPE, weight);
-		else if (http_accept_is(&range, "text/*"))
-			prefer(&html, BY_TYPE_RANGE, weight);
-		else if (http_accept_is(&range, "application/problem+json") ||
-		         http_accept_is(&range, "application/json"))
-			prefer(&json, BY_EXACT_TYPE, weight);
-		else if (http_accept_is(&range, "application/*"))
-			prefer(&json, BY_TYPE_RANGE, weight);
-		else if (http_accept_is(&range, "*/*")) {
-			prefer(&html, BY_WILDCARD, weight);
-			prefer(&json, BY_WILDCARD, weight);
-		}
+	int html = 0, json = 0;
+	struct http_accept_item type;
+	while (accept && http_accept_next(&accept, &type)) {
+		int weight = type.weight < 0 ? HTTP_ACCEPT_WEIGHT_MAX : type.weight;
+		if (http_accept_is(&type, "text/html") && weight > html)
+			html = weight;
+		if (http_accept_is(&type, "application/problem+json") ||
+		    http_accept_is(&type, "application/json"))
+			json = weight > json ? weight : json;
 	}
-	return html.weight > json.weight ||
-	       (html.weight > 0 && html.weight == json.weight && html.specificity > BY_WILDCARD);
+	return html > 0 && html >= json;
 }
 
 /* False: the client wants no HTML, or there is no such page. */

@@ -32,9 +32,8 @@ struct pages *pages_new(const struct pages_config *config);
 void pages_free(struct pages *pages);
 
 /*
- * Whether an Accept header (RFC 9110, 12.5.1) prefers HTML to JSON. The most specific range that
- * matches a type gives its weight. At equal weights a client that names text/html or all of text
- * gets the page; one that accepts anything, or sends no header (NULL), gets the problem.
+ * Whether an Accept header (RFC 9110, 12.5.1) names text/html, and JSON with no greater weight.
+ * Ranges such as any type are not looked at: every browser names text/html. NULL: no header.
  */
 bool pages_prefers_html(const char *accept);
 
