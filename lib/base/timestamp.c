@@ -1,11 +1,14 @@
 #include "lib/base/timestamp.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "lib/base/clock.h"
 
 #define YEAR_MIN 1970
 #define YEAR_MAX 9999
+/* 10000-01-01 in seconds since 1970. */
+#define END_S INT64_C(253402300800)
 
 struct civil {
 	int64_t year;
@@ -13,19 +16,9 @@ struct civil {
 };
 
 /*
- * Converts between days and dates. Years are counted from March, so that the leap day is the last
- * day of its year (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+ * Years are counted from March, so that the leap day is the last day of its year (Howard Hinnant,
+ * "chrono-Compatible Low-Level Date Algorithms").
  */
-static int64_t days_from_civil(struct civil c)
-{
-	int64_t year = c.month <= 2 ? c.year - 1 : c.year;
-	int64_t era = (year >= 0 ? year : year - 399) / 400;
-	int64_t year_of_era = year - era * 400;
-	int64_t day_of_year = (153 * (c.month + (c.month > 2 ? -3 : 9)) + 2) / 5 + c.day - 1;
-	int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-	return era * 146097 + day_of_era - 719468;
-}
-
 static struct civil civil_from_days(int64_t days)
 {
 	days += 719468;
@@ -132,22 +125,18 @@ static bool read_one_of(const char **at, const char *either)
 	return true;
 }
 
-static int days_in_month(int year, int month)
-{
-	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return month == 2 && leap ? 29 : days[month - 1];
-}
-
 static bool read_date(const char **at, int64_t *days)
 {
-	int year, month, day;
-	if (!read_digits(at, 4, YEAR_MIN, YEAR_MAX, &year) || !read_one_of(at, "--") ||
-	    !read_digits(at, 2, 1, 12, &month) || !read_one_of(at, "--") ||
-	    !read_digits(at, 2, 1, days_in_month(year, month), &day))
+	struct tm date = { 0 };
+	if (!read_digits(at, 4, YEAR_MIN, YEAR_MAX, &date.tm_year) || !read_one_of(at, "--") ||
+	    !read_digits(at, 2, 1, 12, &date.tm_mon) || !read_one_of(at, "--") ||
+	    !read_digits(at, 2, 1, 31, &date.tm_mday))
 		return false;
-	*days = days_from_civil((struct civil){ .year = year, .month = month, .day = day });
-	return true;
+	int day = date.tm_mday;
+	date.tm_year -= 1900;
+	date.tm_mon--;
+	*days = timegm(&date) / 86400;
+	return date.tm_mday == day; /* timegm turns 31 June into 1 July */
 }
 
 static bool read_time_of_day(const char **at, int64_t *seconds)
@@ -197,10 +186,7 @@ enum err timestamp_parse(const char *text, int64_t *time_us)
 		return ERR_INVALID;
 	int64_t seconds = days * 86400 + of_day - offset;
 	/* An offset can move the first and the last day out of the supported years. */
-	int64_t end =
-		days_from_civil((struct civil){ .year = YEAR_MAX + 1, .month = 1, .day = 1 }) *
-		86400;
-	if (seconds < 0 || seconds >= end)
+	if (seconds < 0 || seconds >= END_S)
 		return ERR_INVALID;
 	*time_us = seconds * CLOCK_US_PER_S + fraction_us;
 	return OK;
