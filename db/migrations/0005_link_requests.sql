@@ -2,14 +2,16 @@
 -- hosts that no link may lead to.
 
 -- Stored responses to POST requests with an Idempotency-Key, kept for 24 hours. The row is written
--- in the transaction that creates the links, so a stored response exists exactly if the links do.
--- Neither the key nor the response can be read from here: the response holds claim tokens and
--- destinations, and only the key itself decrypts it.
+-- in the transaction that creates the links, so a stored response exists exactly if the links do. It
+-- holds no secret: claim tokens are left out.
 CREATE TABLE idempotency_keys (
     key_hash     bytea PRIMARY KEY CHECK (octet_length(key_hash) = 32),  -- SHA-256 of the client and the key
     request_hash bytea NOT NULL CHECK (octet_length(request_hash) = 32), -- SHA-256 of path and body
     slugs        text[] COLLATE "C" NOT NULL,                            -- of the links in the response
-    answer       bytea NOT NULL,                                         -- encrypted status, headers and body
+    status       smallint NOT NULL,
+    location     text NOT NULL,                                          -- '' = no header; the same for etag
+    etag         text NOT NULL,
+    body         text NOT NULL,                                          -- JSON
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX idempotency_keys_created_idx ON idempotency_keys (created_at);
@@ -35,7 +37,9 @@ CREATE TABLE link_quota_uses (
 CREATE INDEX link_quota_uses_since_idx ON link_quota_uses (since);
 
 GRANT SELECT, INSERT, UPDATE ON idempotency_keys, idempotency_uses, link_quota_uses TO waymark_links_api;
-GRANT SELECT, DELETE ON idempotency_keys, idempotency_uses, link_quota_uses TO waymark_janitor; -- deletes what is older than a day
+-- The janitor deletes what is older than a day. Responses have notes of links, which it may not read.
+GRANT SELECT (key_hash, created_at), DELETE ON idempotency_keys TO waymark_janitor;
+GRANT SELECT, DELETE ON idempotency_uses, link_quota_uses TO waymark_janitor;
 
 -- --- blocked hosts (docs/decisions/0029-destination-host-policy.md) ---
 

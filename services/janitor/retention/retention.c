@@ -93,12 +93,19 @@ static enum err limit_audit_log(struct run *run, int64_t *changed)
 	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table " WHERE " time     \
 	" < statement_timestamp() - interval '" hours " hours' ORDER BY " time " LIMIT $1))"
 
+#define OLD_KEY "created_at < statement_timestamp() - interval '24 hours'"
+
+/* By key, because responses may not be read. A key that is used again meanwhile is young. */
 static enum err delete_idempotency_keys(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run, DELETE_OLDER_SQL("idempotency_keys", "created_at", "24"), &params,
-	                   changed);
+	return delete_rows(run,
+	                   "DELETE FROM idempotency_keys WHERE key_hash = ANY (ARRAY("
+	                   "SELECT key_hash FROM idempotency_keys WHERE " OLD_KEY
+	                   " ORDER BY created_at LIMIT $1)) "
+	                   "AND " OLD_KEY,
+	                   &params, changed);
 }
 
 /* A row covers five minutes and counts until a day after their end, hence 25 hours. */

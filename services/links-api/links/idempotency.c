@@ -2,14 +2,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "services/links-api/http/limits.h"
 #include "services/links-api/http/response.h"
 
-/* What a row takes beside its response and slugs: hashes, time, index entries. */
+/* What a row takes beside its body and slugs: hashes, headers, time, index entries. */
 #define ROW_BYTES 256
 #define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + IDEMPOTENCY_KEY_MAX + 32)
 
@@ -46,7 +44,6 @@ static void hash_request(const struct request *r, uint8_t out[static DIGEST_SIZE
 enum err idempotency_read(struct request *r, struct idempotency *out)
 {
 	static const char lookup_label[] = "waymark idempotency key";
-	static const char encryption_label[] = "waymark idempotency answer";
 	const char *header = http_exchange_joined_header(r->exchange, "Idempotency-Key");
 	*out = (struct idempotency){ .has_key = header != NULL,
 		                     .user_id = r->user_id,
@@ -64,21 +61,8 @@ enum err idempotency_read(struct request *r, struct idempotency *out)
 	scope_key(r, key, scoped);
 	digest_hmac_sha256(lookup_label, strlen(lookup_label), scoped, strlen(scoped),
 	                   out->key_hash);
-	digest_hmac_sha256(encryption_label, strlen(encryption_label), scoped, strlen(scoped),
-	                   out->response_key);
 	hash_request(r, out->request_hash);
 	return OK;
-}
-
-static enum err decrypt(const struct idempotency *i, const struct idempotency_row *row,
-                        struct stored_response *response)
-{
-	char *packed = mem_zero(row->response_len);
-	enum err err = aead_open(i->response_key, row->response, row->response_len, packed);
-	if (err == OK)
-		err = stored_response_unpack(packed, row->response_len - AEAD_OVERHEAD, response);
-	free(packed);
-	return err == OK ? OK : ERR_INTERNAL;
 }
 
 /* Anonymous requests are limited by the links that they create. */
@@ -102,11 +86,6 @@ static enum err check_use(struct idempotency *i, struct pg_conn *conn,
 	return OK;
 }
 
-static int64_t stored_bytes(const struct idempotency_row *row)
-{
-	return (int64_t)(ROW_BYTES + row->response_len + row->slug_count * SLUG_SIZE);
-}
-
 enum err idempotency_begin(struct idempotency *i, struct pg_conn *conn,
                            enum idempotency_state *state, struct stored_response *response,
                            struct idempotency_row *row)
@@ -114,7 +93,7 @@ enum err idempotency_begin(struct idempotency *i, struct pg_conn *conn,
 	*state = IDEMPOTENCY_NEW;
 	if (!i->has_key)
 		return OK;
-	enum err err = idempotency_store_acquire(conn, i->key_hash, row);
+	enum err err = idempotency_store_acquire(conn, i->key_hash, row, response);
 	if (err == ERR_NOT_FOUND)
 		return check_use(i, conn, state);
 	if (err == ERR_LIMIT) {
@@ -125,7 +104,7 @@ enum err idempotency_begin(struct idempotency *i, struct pg_conn *conn,
 		return err;
 	*state = digest_equal(row->request_hash, i->request_hash) ? IDEMPOTENCY_REPLAY
 	                                                          : IDEMPOTENCY_MISMATCH;
-	return *state == IDEMPOTENCY_REPLAY ? decrypt(i, row, response) : OK;
+	return OK;
 }
 
 enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn,
@@ -134,18 +113,12 @@ enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn,
 {
 	if (!i->has_key)
 		return OK;
-	struct strbuf packed;
-	stored_response_pack(response, &packed);
 	struct idempotency_row row = { .slugs = slugs, .slug_count = slug_count };
 	memcpy(row.request_hash, i->request_hash, DIGEST_SIZE);
-	row.response_len = packed.len + AEAD_OVERHEAD;
-	row.response = mem_zero(row.response_len);
-	aead_seal(i->response_key, packed.data, packed.len, row.response);
-	enum err err = idempotency_store_save(conn, i->key_hash, &row);
+	enum err err = idempotency_store_save(conn, i->key_hash, &row, response);
+	size_t bytes = ROW_BYTES + response->body.len + slug_count * SLUG_SIZE;
 	if (err == OK && is_limited(i))
-		err = idempotency_store_add_use(conn, i->user_id, i->now_us, stored_bytes(&row));
-	free(row.response);
-	strbuf_clear(&packed);
+		err = idempotency_store_add_use(conn, i->user_id, i->now_us, (int64_t)bytes);
 	return err;
 }
 

@@ -12,16 +12,15 @@
  * A user may store IDEMPOTENCY_BYTES_PER_DAY. The response that exceeds it is the last one for that
  * time: it is stored whole.
  *
- * The table holds neither keys nor responses in the clear. Keys are stored as HMACs. Responses are
- * encrypted with a key derived from the Idempotency-Key. They have no claim token: a neighbour in
- * the same network could send the key of an anonymous request.
+ * Keys are stored as HMACs. Responses hold no secret, neither where they are stored nor when they
+ * are replayed: a claim token is in the first response alone, because a neighbour in the same
+ * network could send the key of an anonymous request.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_H
 
 #include <stdbool.h>
 
-#include "lib/base/aead.h"
 #include "lib/base/digest.h"
 #include "services/links-api/http/request.h"
 #include "services/links-api/links/idempotency_store.h"
@@ -40,8 +39,6 @@ struct idempotency {
 	struct rate_limit_state state;
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
-	/* Encrypts the response; cannot be derived from stored data. */
-	uint8_t response_key[AEAD_KEY_SIZE];
 };
 
 /* Reads the header. ERR_INVALID: the key is malformed. Without the header: OK, has_key is false. */
@@ -58,7 +55,7 @@ enum idempotency_state {
 /*
  * Call first in the transaction. With IDEMPOTENCY_REPLAY, *response is the stored one and *row
  * lists the links that it describes; clear row with idempotency_store_clear. Errors of
- * idempotency_store_acquire; ERR_INTERNAL also: the stored response cannot be decrypted.
+ * idempotency_store_acquire.
  */
 enum err idempotency_begin(struct idempotency *i, struct pg_conn *conn,
                            enum idempotency_state *state, struct stored_response *response,

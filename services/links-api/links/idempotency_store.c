@@ -14,7 +14,6 @@
 
 void idempotency_store_clear(struct idempotency_row *row)
 {
-	free(row->response);
 	free(row->slugs);
 	*row = (struct idempotency_row){ 0 };
 }
@@ -37,17 +36,19 @@ static enum err lock(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_
 	return err;
 }
 
-static void read_row(const struct pg_result *rows, struct idempotency_row *out)
+static enum err read_response(const struct pg_result *rows, struct stored_response *out)
 {
-	pg_result_bytes(rows, 0, 0, out->request_hash, DIGEST_SIZE);
-	out->response_len = pg_result_bytes(rows, 0, 1, NULL, 0);
-	out->response = mem_zero(out->response_len);
-	pg_result_bytes(rows, 0, 1, out->response, out->response_len);
+	out->status = (unsigned)pg_result_int(rows, 0, 1);
+	snprintf(out->location, sizeof(out->location), "%s", pg_result_text(rows, 0, 2));
+	snprintf(out->etag, sizeof(out->etag), "%s", pg_result_text(rows, 0, 3));
+	strbuf_reset(&out->body);
+	strbuf_add_text(&out->body, pg_result_text(rows, 0, 4));
+	return strbuf_status(&out->body);
 }
 
-/* One row per slug. Only the first one carries the response. */
+/* One row per slug. Only the first one carries the body. */
 static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                     struct idempotency_row *out)
+                     struct idempotency_row *out, struct stored_response *response)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -55,7 +56,8 @@ static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_
 	pg_params_int(&params, IDEMPOTENCY_STORE_TTL_S);
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT request_hash, CASE WHEN COALESCE(place, 1) = 1 THEN answer END, slug "
+		"SELECT request_hash, status, location, etag, "
+		"CASE WHEN COALESCE(place, 1) = 1 THEN body END, slug "
 		"FROM idempotency_keys LEFT JOIN unnest(slugs) WITH ORDINALITY AS described (slug, place) "
 		"ON true WHERE key_hash = $1 "
 		"AND created_at > clock_timestamp() - $2::bigint * interval '1 second' ORDER BY place",
@@ -63,31 +65,34 @@ static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_
 	size_t count = pg_result_count(rows);
 	if (err == OK && count == 0)
 		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = read_response(rows, response);
 	if (err == OK) {
-		read_row(rows, out);
+		pg_result_bytes(rows, 0, 0, out->request_hash, DIGEST_SIZE);
 		out->slugs = mem_array(count, sizeof(*out->slugs));
-		for (size_t i = 0; i < count && !pg_result_is_null(rows, i, 2); i++)
+		for (size_t i = 0; i < count && !pg_result_is_null(rows, i, 5); i++)
 			snprintf(out->slugs[out->slug_count++], SLUG_SIZE, "%s",
-			         pg_result_text(rows, i, 2));
+			         pg_result_text(rows, i, 5));
 	}
 	pg_result_free(rows);
 	return err;
 }
 
 enum err idempotency_store_acquire(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                                   struct idempotency_row *out)
+                                   struct idempotency_row *out, struct stored_response *response)
 {
 	struct idempotency_row row = { 0 };
 	enum err err = lock(conn, key_hash);
 	if (err == OK)
-		err = read(conn, key_hash, &row);
+		err = read(conn, key_hash, &row, response);
 	if (err == OK)
 		*out = row;
 	return err;
 }
 
 enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                                const struct idempotency_row *row)
+                                const struct idempotency_row *row,
+                                const struct stored_response *response)
 {
 	struct pg_params params = { 0 };
 	struct sql_column slugs;
@@ -97,15 +102,20 @@ enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[sta
 		sql_column_add_text(&slugs, row->slugs[i]);
 	pg_params_bytes(&params, key_hash, DIGEST_SIZE);
 	pg_params_bytes(&params, row->request_hash, DIGEST_SIZE);
-	pg_params_bytes(&params, row->response, row->response_len);
+	pg_params_int(&params, response->status);
+	pg_params_text(&params, response->location);
+	pg_params_text(&params, response->etag);
+	pg_params_text(&params, response->body.data);
 	enum err err = sql_column_param(&slugs, &params);
 	if (err == OK)
 		err = pg_conn_query(
 			conn,
-			"INSERT INTO idempotency_keys (key_hash, request_hash, answer, slugs) "
-			"VALUES ($1, $2, $3, $4::text[]) ON CONFLICT (key_hash) DO UPDATE "
-			"SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, "
-			"slugs = EXCLUDED.slugs, created_at = EXCLUDED.created_at",
+			"INSERT INTO idempotency_keys "
+			"(key_hash, request_hash, status, location, etag, body, slugs) "
+			"VALUES ($1, $2, $3, $4, $5, $6, $7::text[]) ON CONFLICT (key_hash) DO UPDATE "
+			"SET (request_hash, status, location, etag, body, slugs, created_at) = "
+			"(EXCLUDED.request_hash, EXCLUDED.status, EXCLUDED.location, EXCLUDED.etag, "
+			"EXCLUDED.body, EXCLUDED.slugs, EXCLUDED.created_at)",
 			&params, NULL);
 	sql_column_clear(&slugs);
 	return err;

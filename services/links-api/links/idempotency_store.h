@@ -13,6 +13,7 @@
 #include "lib/base/err.h"
 #include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
+#include "services/links-api/links/stored_response.h"
 
 #define IDEMPOTENCY_STORE_TTL_S 86400
 /* Stored bytes are counted in intervals; one counts until a day after its end. */
@@ -21,9 +22,6 @@
 
 struct idempotency_row {
 	uint8_t request_hash[DIGEST_SIZE];
-	/* Owned; encrypted. */
-	void *response;
-	size_t response_len;
 	/* Owned: the links that the response describes. */
 	char (*slugs)[SLUG_SIZE];
 	size_t slug_count;
@@ -32,18 +30,20 @@ struct idempotency_row {
 void idempotency_store_clear(struct idempotency_row *row);
 
 /*
- * Locks the key until the transaction ends. OK: *out is the response stored in the last 24 hours;
- * clear it. ERR_NOT_FOUND: nothing is stored, but the key is locked. ERR_LIMIT: another transaction
+ * Locks the key until the transaction ends. OK: *out and *response are what was stored in the last
+ * 24 hours; clear both. ERR_NOT_FOUND: nothing is stored, but the key is locked. ERR_LIMIT: another transaction
  * holds the key.
  */
 enum err idempotency_store_acquire(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                                   struct idempotency_row *out) MUST_CHECK;
+                                   struct idempotency_row *out,
+                                   struct stored_response *response) MUST_CHECK;
 
 /*
- * Call after idempotency_store_acquire. Borrows the row. Replaces an expired row of the same key.
+ * Call after idempotency_store_acquire. Borrows both. Replaces an expired row of the same key.
  */
 enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                                const struct idempotency_row *row) MUST_CHECK;
+                                const struct idempotency_row *row,
+                                const struct stored_response *response) MUST_CHECK;
 
 /* What was stored for the user in the last IDEMPOTENCY_STORE_COUNTED_S. oldest_us: 0 = nothing. */
 enum err idempotency_store_count_use(struct pg_conn *conn, int64_t user_id, int64_t now_us,

@@ -37,12 +37,6 @@ void stored_response_clear(struct stored_response *response);
 enum err stored_response_set(struct stored_response *response, unsigned status,
                              struct json *body) MUST_CHECK;
 
-/* Serializes the response for stored_response_unpack. Initializes out; the caller clears it. */
-void stored_response_pack(const struct stored_response *response, struct strbuf *out);
-/* ERR_INVALID: bytes do not come from stored_response_pack; the response is unchanged. */
-enum err stored_response_unpack(const void *bytes, size_t len,
-                                struct stored_response *response) MUST_CHECK;
-
 enum http_progress stored_response_send(struct request *r, const struct stored_response *response);
 
 #endif

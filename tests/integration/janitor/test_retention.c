@@ -264,8 +264,8 @@ TEST_CASE(deletes_keys_uses_and_sessions_older_than_a_day)
 	struct janitor_fixture *f = *state;
 	test_database_run(
 		f->db,
-		"INSERT INTO idempotency_keys (key_hash, request_hash, slugs, answer, created_at) "
-		"SELECT sha256(i::text::bytea), sha256(''), '{}', '', "
+		"INSERT INTO idempotency_keys (key_hash, request_hash, slugs, status, location, etag, body, created_at) "
+		"SELECT sha256(i::text::bytea), sha256(''), '{}', 201, '', '', '{}', "
 		"clock_timestamp() - CASE WHEN i <= 1500 THEN interval '24 h' ELSE interval '23 h' END "
 		"FROM generate_series(1, 2000) AS i");
 	test_database_run(
