@@ -80,41 +80,7 @@ CREATE TABLE link_counts (
 CREATE INDEX link_counts_owner_idx ON link_counts (owner_id) INCLUDE (links);
 INSERT INTO link_counts (owner_id, links) VALUES (-1, 0);
 
--- Merges an owner's rows into one. Rows that another session is merging are left to it.
-CREATE FUNCTION link_counts_merge_owner(owner bigint) RETURNS void LANGUAGE sql
-    SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    WITH taken AS (
-        SELECT id FROM link_counts WHERE owner_id = owner LIMIT 20000 FOR UPDATE SKIP LOCKED),
-    gone AS (
-        DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) RETURNING links)
-    INSERT INTO link_counts (owner_id, links) SELECT owner, sum(links) FROM gone HAVING count(*) > 0
-$$;
-
--- For owners that never list their links, and for owner 0: merges the rows of owners that have more
--- than 64. Returns how many rows it saved. It samples 128 random pages: all of a small table, and
--- of a large one eventually the owners with the most rows. Readers and writers wait for nothing.
-CREATE FUNCTION link_counts_merge() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    WITH sampled AS MATERIALIZED (
-        SELECT owner_id FROM link_counts TABLESAMPLE SYSTEM (
-            least(100, 100.0 * 128 / greatest(1, pg_relation_size('link_counts') / current_setting('block_size')::integer)))
-        GROUP BY owner_id ORDER BY count(*) DESC, random() LIMIT 1000),
-    crowded AS MATERIALIZED (
-        SELECT owner_id FROM sampled
-        WHERE 64 < (SELECT count(*) FROM (
-            SELECT FROM link_counts WHERE link_counts.owner_id = sampled.owner_id LIMIT 65) AS first)),
-    taken AS (
-        SELECT id FROM link_counts WHERE owner_id = ANY (ARRAY(SELECT owner_id FROM crowded)) LIMIT 20000 FOR UPDATE SKIP LOCKED),
-    gone AS (
-        DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) RETURNING owner_id, links),
-    made AS (
-        INSERT INTO link_counts (owner_id, links) SELECT owner_id, sum(links) FROM gone GROUP BY owner_id RETURNING 1)
-    SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM made)
-$$;
-
-REVOKE EXECUTE ON FUNCTION link_counts_merge_owner(bigint), link_counts_merge() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION link_counts_merge_owner(bigint) TO waymark_links_api;
-GRANT EXECUTE ON FUNCTION link_counts_merge() TO waymark_janitor;
-GRANT SELECT ON link_counts TO waymark_links_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON link_counts TO waymark_links_api, waymark_janitor;
 
 -- --- the sort order by visits ---
 

@@ -43,12 +43,4 @@ CREATE TABLE link_cache_generation (
 );
 INSERT INTO link_cache_generation (generation, server) VALUES (1, 0);
 
-CREATE FUNCTION link_cache_generation_only_rises() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE check_violation USING MESSAGE = 'the generation of Redis'' content must rise';
-END
-$$;
-CREATE TRIGGER link_cache_generation_only_rises BEFORE UPDATE ON link_cache_generation
-    FOR EACH ROW WHEN (NEW.generation <= OLD.generation) EXECUTE FUNCTION link_cache_generation_only_rises();
-
 GRANT SELECT, UPDATE (generation, server, raised_at) ON link_cache_generation TO waymark_links_api;

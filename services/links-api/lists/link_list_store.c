@@ -96,12 +96,22 @@ static enum err collect(struct pg_conn *conn, const struct link_list_params *que
 
 /* --- lists without a search --- */
 
-/* Best effort: the next count of the owner tries again. */
+/*
+ * Merges the owner's rows into one. Rows that another session is merging are left to it. Best effort:
+ * the next count of the owner tries again.
+ */
 static void merge_counts(struct pg_conn *conn, int64_t owner_id)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, owner_id);
-	enum err err = pg_conn_query(conn, "SELECT link_counts_merge_owner($1)", &params, NULL);
+	enum err err = pg_conn_query(
+		conn,
+		"WITH taken AS (SELECT id FROM link_counts WHERE owner_id = $1 LIMIT 20000 "
+		"FOR UPDATE SKIP LOCKED), "
+		"gone AS (DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) "
+		"RETURNING links) "
+		"INSERT INTO link_counts (owner_id, links) SELECT $1, sum(links) FROM gone HAVING count(*) > 0",
+		&params, NULL);
 	(void)err;
 }
 

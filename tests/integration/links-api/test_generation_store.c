@@ -69,17 +69,6 @@ TEST_CASE(cannot_be_raised_with_a_stale_lock)
 	assert_stored(f, 1, 0);
 }
 
-TEST_CASE(never_decreases)
-{
-	struct fixture *f = *state;
-	struct pg_conn *owner = test_database_connect(f->db, NULL);
-	pg_conn_set_log(owner, NULL);
-	assert_int_not_equal(
-		pg_conn_query(owner, "UPDATE link_cache_generation SET generation = 1", NULL, NULL),
-		OK);
-	pg_conn_close(owner);
-}
-
 TEST_CASE(only_links_api_may_read_it)
 {
 	static const char *const others[] = { "waymark_redirector", "waymark_consumer",
