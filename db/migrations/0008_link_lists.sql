@@ -184,22 +184,19 @@ GRANT SELECT ON link_ranking TO waymark_links_api;
 
 -- --- changes of links update both ---
 
-CREATE FUNCTION link_lists_added() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+-- For rows that were inserted or deleted.
+CREATE FUNCTION link_lists_moved() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    sign CONSTANT integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
-    INSERT INTO link_ranking (link_id, link_owner) SELECT id, coalesce(owner_id, 0) FROM added;
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO link_ranking (link_id, link_owner) SELECT id, coalesce(owner_id, 0) FROM moved;
+    ELSE
+        DELETE FROM link_ranking WHERE link_id IN (SELECT id FROM moved);
+    END IF;
     INSERT INTO link_counts (owner_id, links)
-        SELECT coalesce(owner_id, 0), count(*) FROM added WHERE state <> 'DELETED' GROUP BY 1
-        UNION ALL SELECT -1, count(*) FROM added WHERE state <> 'DELETED' HAVING count(*) > 0;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION link_lists_removed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-BEGIN
-    DELETE FROM link_ranking WHERE link_id IN (SELECT id FROM removed);
-    INSERT INTO link_counts (owner_id, links)
-        SELECT coalesce(owner_id, 0), -count(*) FROM removed WHERE state <> 'DELETED' GROUP BY 1
-        UNION ALL SELECT -1, -count(*) FROM removed WHERE state <> 'DELETED' HAVING count(*) > 0;
+        SELECT coalesce(owner_id, 0), sign * count(*) FROM moved WHERE state <> 'DELETED' GROUP BY 1
+        UNION ALL SELECT -1, sign * count(*) FROM moved WHERE state <> 'DELETED' HAVING count(*) > 0;
     RETURN NULL;
 END
 $$;
@@ -222,10 +219,10 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER link_lists_added AFTER INSERT ON links REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION link_lists_added();
-CREATE TRIGGER link_lists_removed AFTER DELETE ON links REFERENCING OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION link_lists_removed();
+CREATE TRIGGER link_lists_added AFTER INSERT ON links REFERENCING NEW TABLE AS moved
+    FOR EACH STATEMENT EXECUTE FUNCTION link_lists_moved();
+CREATE TRIGGER link_lists_removed AFTER DELETE ON links REFERENCING OLD TABLE AS moved
+    FOR EACH STATEMENT EXECUTE FUNCTION link_lists_moved();
 -- Per row, because a statement trigger with a transition table cannot be limited to columns, and
 -- destination checks update many rows.
 CREATE TRIGGER link_lists_changed AFTER UPDATE OF state, owner_id ON links FOR EACH ROW
