@@ -240,22 +240,8 @@ enum err outbox_skip_uncached(struct pg_conn *conn, size_t limit, int64_t *count
 		&params, count);
 }
 
-enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	pg_params_text(&params, slug);
-	enum err err = pg_conn_query(
-		conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")",
-		&params, &rows);
-	if (err == OK)
-		*is_cached = pg_result_bool(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
 enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count,
-                           bool *is_cached)
+                           bool *are_cached)
 {
 	struct pg_params params = { 0 };
 	struct sql_column names;
@@ -271,7 +257,7 @@ enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_
 			"SELECT count(*) FROM outbox WHERE slug = ANY ($1::text[]) AND " AWAITS_REDIS,
 			&params, &waiting);
 	if (err == OK)
-		*is_cached = waiting == 0;
+		*are_cached = waiting == 0;
 	sql_column_clear(&names);
 	return err;
 }

@@ -95,12 +95,9 @@ enum err outbox_set_published(struct pg_conn *conn, const struct outbox_batch *b
 /* For the cached rows of a batch: deletes the published; the others wait only for Kafka. */
 enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batch) MUST_CHECK;
 
-/* Sets *is_cached if Redis has all events of the link, or its old values are not valid. */
-enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached) MUST_CHECK;
-
-/* As outbox_is_cached, for all of these links together. */
+/* Sets *are_cached if Redis has all events of these links, or their old values are not valid. */
 enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count,
-                           bool *is_cached) MUST_CHECK;
+                           bool *are_cached) MUST_CHECK;
 
 /*
  * Marks at most limit rows that wait for Redis as cached, oldest first. Use it when Redis has no

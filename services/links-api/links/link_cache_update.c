@@ -14,22 +14,23 @@ static bool update_link(const struct api *api, const struct link_cache_reservati
 	return err == OK || err == ERR_CONFLICT;
 }
 
-static bool relay_has_updated(const struct api *api, const char *slug)
+bool link_cache_update_is_relayed(const struct api *api, const char *const *slugs, size_t count)
 {
 	struct pg_conn *conn = NULL;
-	bool is_cached = false;
+	bool are_cached = false;
 	if (pg_pool_acquire(api->pg, &conn) != OK)
 		return false;
-	enum err err = outbox_is_cached(conn, slug, &is_cached);
+	enum err err = outbox_are_cached(conn, slugs, count, &are_cached);
 	pg_pool_release(api->pg, conn);
-	return err == OK && is_cached;
+	return err == OK && are_cached;
 }
 
 void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place,
                             const struct link *link)
 {
+	const char *slug = link->entry.slug;
 	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
-	while (!update_link(api, place, link) && !relay_has_updated(api, link->entry.slug)) {
+	while (!update_link(api, place, link) && !link_cache_update_is_relayed(api, &slug, 1)) {
 		if (clock_steady_us(api->clock) >= until_us) {
 			log_warning(api->log, "link_cache_update_timed_out",
 			            LOG_INT("link_id", link->entry.id));
@@ -39,24 +40,13 @@ void link_cache_update_link(const struct api *api, const struct link_cache_reser
 	}
 }
 
-static bool relay_has_updated_all(const struct api *api, const char *const *slugs, size_t count)
-{
-	struct pg_conn *conn = NULL;
-	bool is_cached = false;
-	if (pg_pool_acquire(api->pg, &conn) != OK)
-		return false;
-	enum err err = outbox_are_cached(conn, slugs, count, &is_cached);
-	pg_pool_release(api->pg, conn);
-	return err == OK && is_cached;
-}
-
 void link_cache_update_bulk(const struct api *api, const char *const *slugs, size_t count)
 {
 	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
 	if (count == 0)
 		return;
 	while (link_cache_delete(api->cache, slugs, count) != OK &&
-	       !relay_has_updated_all(api, slugs, count)) {
+	       !link_cache_update_is_relayed(api, slugs, count)) {
 		if (clock_steady_us(api->clock) >= until_us) {
 			log_warning(api->log, "link_cache_update_timed_out",
 			            LOG_INT("links", (int64_t)count));

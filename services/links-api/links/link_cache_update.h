@@ -32,4 +32,7 @@ void link_cache_update_link(const struct api *api, const struct link_cache_reser
  */
 void link_cache_update_bulk(const struct api *api, const char *const *slugs, size_t count);
 
+/* True: Redis has the changes of all these links, as far as PostgreSQL says. Blocks. */
+bool link_cache_update_is_relayed(const struct api *api, const char *const *slugs, size_t count);
+
 #endif

@@ -121,10 +121,11 @@ static enum err read_link(const struct request *r, struct pg_conn *conn, struct 
 static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn,
                                    struct handled_link *s)
 {
-	enum err err = outbox_is_cached(conn, s->link.entry.slug, &s->is_cached);
+	const char *slug = s->link.entry.slug;
+	enum err err = outbox_are_cached(conn, &slug, 1, &s->is_cached);
 	if (err != OK || s->is_cached)
 		return err;
-	link_cache_reserve(r->api->cache, s->link.entry.slug, &s->place);
+	link_cache_reserve(r->api->cache, slug, &s->place);
 	return read_link(r, conn, s);
 }
 
