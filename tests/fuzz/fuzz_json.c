@@ -12,13 +12,13 @@
 #include "lib/base/utf8.h"
 #include "lib/http/http_internal.h"
 #include "lib/json/json.h"
+#include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/key_request.h"
-#include "services/links-api/accounts/user_request.h"
+#include "services/links-api/accounts/key_handlers.h"
 #include "services/links-api/destinations/destination.h"
-#include "services/links-api/destinations/host_request.h"
+#include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/identity/scope.h"
-#include "services/links-api/links/bulk_write.h"
+#include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_request.h"
 
@@ -106,7 +106,7 @@ static void try_host(const struct json *body)
 {
 	struct blocked_host host;
 	struct http_problem_fields wrong = { 0 };
-	enum err err = host_request_read(body, &host, &wrong);
+	enum err err = host_handlers_read_body(body, &host, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	if (err != OK)
 		return;
@@ -119,7 +119,7 @@ static void try_key(const struct json *body)
 {
 	struct api_key key = { 0 };
 	struct http_problem_fields wrong = { 0 };
-	enum err err = key_request_read(body, NOW_US, &key, &wrong);
+	enum err err = key_handlers_read_body(body, NOW_US, &key, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	if (err != OK)
 		return;
@@ -131,11 +131,11 @@ static void try_user_change(const struct json *body)
 {
 	struct user_change change = { 0 };
 	struct http_problem_fields wrong = { 0 };
-	enum err err = user_request_read(body, &change, &wrong);
+	enum err err = admin_handlers_read_user_change(body, &change, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	if (err == OK && change.has_links_per_day)
 		require(change.links_per_day >= -1 &&
-		        change.links_per_day <= USER_REQUEST_LINKS_PER_DAY_MAX);
+		        change.links_per_day <= ADMIN_HANDLERS_LINKS_PER_DAY_MAX);
 }
 
 static bool is_password(const char *text)
@@ -159,7 +159,7 @@ static void try_proofs(const struct json *body)
 }
 
 /* Problems of an item are in its own result; the bulk accepts any item. */
-static void try_items(const struct json *body, enum bulk_write_kind kind)
+static void try_items(const struct json *body, enum link_bulk_kind kind)
 {
 	const struct json *items = json_get(body, "links");
 	if (!items || json_type(items) != JSON_ARRAY || json_count(items) < 1 ||
@@ -171,7 +171,7 @@ static void try_items(const struct json *body, enum bulk_write_kind kind)
 	const struct api api = { .clock = &clock.clock, .base = &base };
 	struct http_exchange *exchange = mem_zero(sizeof(*exchange));
 	struct request request = { .api = &api, .exchange = exchange, .user_id = 1 };
-	bulk_write_free(bulk_write_new(&request, kind, items));
+	link_bulk_free(link_bulk_new(&request, kind, items));
 	free(exchange);
 }
 
@@ -182,8 +182,8 @@ static void try_body(const struct json *body)
 	try_key(body);
 	try_user_change(body);
 	try_proofs(body);
-	try_items(body, BULK_WRITE_CREATE);
-	try_items(body, BULK_WRITE_SYNC);
+	try_items(body, LINK_BULK_CREATE);
+	try_items(body, LINK_BULK_SYNC);
 	try_link(body, LINK_REQUEST_CREATE);
 	try_link(body, LINK_REQUEST_CREATE_PUBLIC);
 	try_link(body, LINK_REQUEST_CHANGE);

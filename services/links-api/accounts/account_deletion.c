@@ -6,15 +6,14 @@
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/links/link_cache_validity.h"
-#include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/account_figures_store.h"
 #include "services/links-api/identity/api_key_store.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/session_store.h"
 #include "services/links-api/identity/share_store.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_deletion_store.h"
 
 #define POLL_MS 5000
@@ -74,25 +73,15 @@ static enum err delete_batch(struct progress *p)
 	return pg_transaction_run(p->api->pg, delete_batch_on, p);
 }
 
-static bool is_batch_cached(const struct progress *p)
-{
-	struct pg_conn *conn = NULL;
-	bool is_cached = false;
-	if (pg_pool_acquire(p->api->pg, &conn) != OK)
-		return false;
-	enum err err = outbox_is_cached(conn, p->step.last_slug, &is_cached);
-	pg_pool_release(p->api->pg, conn);
-	return err == OK && is_cached;
-}
-
 /*
  * The relay works in order: once the last link of a batch is in the cache, all of them are. Does
  * not wait longer than a request waits for the cache after one change.
  */
 static void wait_until_cached(const struct progress *p)
 {
+	const char *slug = p->step.last_slug;
 	int64_t until_us = clock_steady_us(p->api->clock) + CACHE_TIMEOUT_US;
-	while (p->step.count > 0 && !is_batch_cached(p) &&
+	while (p->step.count > 0 && !link_cache_update_is_relayed(p->api, &slug, 1) &&
 	       clock_steady_us(p->api->clock) < until_us)
 		usleep(CACHE_POLL_US);
 }
@@ -162,6 +151,22 @@ struct account_deletion {
 	struct thread *thread;
 };
 
+#define DELETE_SOME(table)                                                                         \
+	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table                    \
+	" WHERE account_id = $1 LIMIT 500)) RETURNING 1"
+
+/* A bounded number of rows. *deleted: how many; 0 = there are none. */
+static enum err delete_some_figures(struct pg_conn *conn, int64_t account_id, int64_t *deleted)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, account_id);
+	return pg_conn_query_int(
+		conn,
+		"WITH hours AS (" DELETE_SOME("rollup_account_hour") "), days AS (" DELETE_SOME(
+			"rollup_account_day") ") SELECT (SELECT count(*) FROM hours) + (SELECT count(*) FROM days)",
+		&params, deleted);
+}
+
 /* Deletes some of the account's figures; closes it when there are none. */
 static enum err finish_on(void *ctx, struct pg_conn *conn)
 {
@@ -173,7 +178,7 @@ static enum err finish_on(void *ctx, struct pg_conn *conn)
 	if (err == OK && id != p->walk.owner_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		err = account_figures_store_delete_some(conn, id, &p->figures);
+		err = delete_some_figures(conn, id, &p->figures);
 	return err == OK && p->figures == 0 ? user_store_set_closed(conn, id) : err;
 }
 

@@ -4,32 +4,85 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
-#include "services/links-api/accounts/user_request.h"
+#include "services/links-api/http/member.h"
 #include "services/links-api/http/pagination.h"
+#include "services/links-api/http/query_params.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/session_store.h"
 
+#define LIMIT_DEFAULT 20
+#define LIMIT_MAX 100
+#define PAGE_MAX INT64_C(1000000)
+
+struct users_query {
+	/* "" = all. */
+	char q[QUERY_PARAMS_TEXT_SIZE];
+	/* 0 = after is given instead. */
+	int64_t page;
+	/* The id of the last account of the previous page; 0 = page is given. */
+	int64_t after;
+	int64_t limit;
+};
+
+static enum err read_users_query(const char *query, struct users_query *out,
+                                 struct http_problem_fields *wrong)
+{
+	*out = (struct users_query){ .limit = LIMIT_DEFAULT };
+	struct query_param parameters[] = {
+		{ .name = "q", .text = out->q, .text_size = sizeof(out->q) },
+		{ .name = "page", .number = &out->page, .max = PAGE_MAX },
+		{ .name = "cursor", .number = &out->after, .max = INT64_MAX },
+		{ .name = "limit", .number = &out->limit, .max = LIMIT_MAX },
+	};
+	enum err err = query_params_read(query, parameters, ARRAY_SIZE(parameters), wrong);
+	if (out->page > 0 && out->after > 0) {
+		http_problem_add_field(wrong, "/cursor", "exclusive",
+		                       "use page or cursor, not both");
+		err = ERR_INVALID;
+	}
+	if (out->after == 0 && out->page == 0)
+		out->page = 1;
+	return err;
+}
+
+static enum err read_audit_query(const char *query, struct audit_query *out,
+                                 struct http_problem_fields *wrong)
+{
+	*out = (struct audit_query){ .limit = LIMIT_DEFAULT };
+	struct query_param parameters[] = {
+		{ .name = "cursor", .number = &out->before, .max = INT64_MAX },
+		{ .name = "limit", .number = &out->limit, .max = LIMIT_MAX },
+		{ .name = "actor_id", .number = &out->actor_id, .max = INT64_MAX },
+		{ .name = "action", .text = out->action, .text_size = sizeof(out->action) },
+		{ .name = "subject_type",
+		  .text = out->subject_type,
+		  .text_size = sizeof(out->subject_type) },
+		{ .name = "subject_id", .number = &out->subject_id, .max = INT64_MAX },
+	};
+	return query_params_read(query, parameters, ARRAY_SIZE(parameters), wrong);
+}
+
 struct user_list {
-	struct user users[ADMIN_PARAMS_LIMIT_MAX];
+	struct user users[LIMIT_MAX];
 	size_t count;
 	int64_t total;
 };
 
-static enum err read_users(const struct request *r, const struct admin_params_users *query,
+static enum err read_users(const struct request *r, const struct users_query *query,
                            struct user_list *list)
 {
 	const struct user_page page = { query->q, query->page, query->after, query->limit };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = user_store_list(conn, &page, list->users, &list->count, &list->total);
+	if (err == OK)
+		err = user_store_list(conn, &page, list->users, &list->count, &list->total);
 	pg_pool_release(r->api->pg, conn);
 	return err;
 }
@@ -48,7 +101,7 @@ static struct json *page_json(int64_t page, int64_t limit, int64_t total, int64_
 	return pagination_json(&pagination);
 }
 
-static struct json *users_json(const struct admin_params_users *query, const struct user_list *list)
+static struct json *users_json(const struct users_query *query, const struct user_list *list)
 {
 	struct json *users = json_new_array();
 	for (size_t i = 0; i < list->count; i++)
@@ -66,9 +119,9 @@ static struct json *users_json(const struct admin_params_users *query, const str
 enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
-	struct admin_params_users query;
+	struct users_query query;
 	struct http_problem_fields wrong = { 0 };
-	if (admin_params_parse_users(http_exchange_query(x), &query, &wrong) != OK)
+	if (read_users_query(http_exchange_query(x), &query, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
 	struct user_list *list = mem_zero(sizeof(*list));
 	enum err err = read_users(r, &query, list);
@@ -76,6 +129,64 @@ enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x)
 	                                        : response_failure(r, err);
 	free(list);
 	return progress;
+}
+
+static void read_blocked(const struct json *object, struct user_change *out,
+                         struct http_problem_fields *wrong)
+{
+	const struct json *value = json_get(object, "blocked");
+	if (!value)
+		return;
+	out->has_blocked = true;
+	if (json_type(value) == JSON_BOOL)
+		out->blocked = json_bool(value);
+	else
+		http_problem_add_field(wrong, "/blocked", "type", "must be true or false");
+}
+
+static void read_role(const struct json *object, struct user_change *out,
+                      struct http_problem_fields *wrong)
+{
+	const struct json *value = json_get(object, "role");
+	if (!value)
+		return;
+	out->has_role = true;
+	if (json_type(value) != JSON_TEXT ||
+	    user_role_parse(json_text(value, NULL), &out->role) != OK)
+		http_problem_add_field(wrong, "/role", "choice", "must be user or admin");
+}
+
+static void read_links_per_day(const struct json *object, struct user_change *out,
+                               struct http_problem_fields *wrong)
+{
+	const struct json *value = json_get(object, "links_per_day");
+	if (!value)
+		return;
+	out->has_links_per_day = true;
+	out->links_per_day = -1;
+	if (json_type(value) == JSON_NULL)
+		return;
+	if (json_type(value) == JSON_INT)
+		out->links_per_day = json_int(value);
+	if (out->links_per_day < 0 || out->links_per_day > ADMIN_HANDLERS_LINKS_PER_DAY_MAX)
+		http_problem_add_field(wrong, "/links_per_day", "number",
+		                       "must be null or a number from 0 to %" PRId64,
+		                       ADMIN_HANDLERS_LINKS_PER_DAY_MAX);
+}
+
+enum err admin_handlers_read_user_change(const struct json *object, struct user_change *out,
+                                         struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "blocked", "role", "links_per_day" };
+	struct user_change read = { 0 };
+	member_reject_unknown(object, names, 3, wrong);
+	read_blocked(object, &read, wrong);
+	read_role(object, &read, wrong);
+	read_links_per_day(object, &read, wrong);
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read;
+	return OK;
 }
 
 static enum err audit_change(const struct request *r, struct pg_conn *conn, int64_t id,
@@ -153,7 +264,7 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	struct json *body = request_body_read(r);
 	if (!body)
 		return HTTP_COMPLETE;
-	enum err err = user_request_read(body, &update.change, &wrong);
+	enum err err = admin_handlers_read_user_change(body, &update.change, &wrong);
 	json_free(body);
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
@@ -178,7 +289,7 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 	struct pg_conn *conn = NULL;
 	struct json *entries = NULL;
 	int64_t last_id = 0;
-	if (admin_params_parse_audit(http_exchange_query(x), &query, &wrong) != OK)
+	if (read_audit_query(http_exchange_query(x), &query, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)

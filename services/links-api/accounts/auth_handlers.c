@@ -196,9 +196,8 @@ static enum err find_user(struct attempt *a)
 	struct pg_pool *pool = a->request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(pool, &conn);
-	if (err != OK)
-		return err;
-	err = user_store_find(conn, a->credentials.email, &a->user, a->hash);
+	if (err == OK)
+		err = user_store_find(conn, a->credentials.email, &a->user, a->hash);
 	pg_pool_release(pool, conn);
 	return err == ERR_NOT_FOUND ? OK : err;
 }

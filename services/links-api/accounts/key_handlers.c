@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/key_request.h"
+#include "services/links-api/http/member.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/api_key_store.h"
@@ -14,6 +14,62 @@
 #include "services/links-api/identity/user_store.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
+
+static void read_name(const struct json *object, struct api_key *out,
+                      struct http_problem_fields *wrong)
+{
+	const char *name = member_text_of(object, "name", true, wrong);
+	if (name && member_is_line(name, 1, API_KEY_NAME_CHARS_MAX, "/name", wrong))
+		snprintf(out->name, sizeof(out->name), "%s", name);
+}
+
+static void read_scope(const struct json *value, size_t index, struct api_key *out,
+                       struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	snprintf(pointer, sizeof(pointer), "/scopes/%zu", index);
+	const char *name = member_text(value, pointer, wrong);
+	unsigned scope;
+	if (!name)
+		return;
+	if (scope_parse(name, &scope) != OK)
+		http_problem_add_field(wrong, pointer, "choice",
+		                       "must be links:read, links:write or stats:read");
+	else if (out->scopes & scope)
+		http_problem_add_field(wrong, pointer, "duplicate", "is given twice");
+	else
+		out->scopes |= scope;
+}
+
+static void read_scopes(const struct json *object, struct api_key *out,
+                        struct http_problem_fields *wrong)
+{
+	const struct json *scopes = json_get(object, "scopes");
+	size_t count = scopes && json_type(scopes) == JSON_ARRAY ? json_count(scopes) : 0;
+	if (!scopes)
+		http_problem_add_field(wrong, "/scopes", "required", "is required");
+	else if (count < 1 || count > SCOPE_COUNT)
+		http_problem_add_field(wrong, "/scopes", "array",
+		                       "must be an array of 1 to %d scopes", SCOPE_COUNT);
+	else
+		for (size_t i = 0; i < count; i++)
+			read_scope(json_at(scopes, i), i, out, wrong);
+}
+
+enum err key_handlers_read_body(const struct json *object, int64_t now_us, struct api_key *out,
+                                struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "name", "scopes", "expires_at" };
+	struct api_key read = { 0 };
+	member_reject_unknown(object, names, 3, wrong);
+	read_name(object, &read, wrong);
+	read_scopes(object, &read, wrong);
+	member_future_time_of(object, "expires_at", now_us, &read.expires_at_us, wrong);
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read;
+	return OK;
+}
 
 /* {id, name, scopes, hint, expires_at, last_used_at, created_at}. The caller owns the result. */
 static struct json *key_json(const struct api_key *key)
@@ -82,7 +138,7 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	struct json *body = request_body_read(r);
 	if (!body)
 		return HTTP_COMPLETE;
-	enum err err = key_request_read(body, request_now_us(r), &creation.wanted, &wrong);
+	enum err err = key_handlers_read_body(body, request_now_us(r), &creation.wanted, &wrong);
 	json_free(body);
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
@@ -98,24 +154,17 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	return err == OK ? send_created(r, &creation) : response_failure(r, err);
 }
 
-static enum err list(const struct request *r, struct api_key *keys, size_t *count)
-{
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = api_key_store_list(conn, r->user_id, keys, count);
-	pg_pool_release(r->api->pg, conn);
-	return err;
-}
-
 enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
 	struct api_key *keys = mem_array(API_KEY_STORE_KEYS_MAX, sizeof(*keys));
 	size_t count = 0;
-	enum err err = list(r, keys, &count);
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = api_key_store_list(conn, r->user_id, keys, &count);
+	pg_pool_release(r->api->pg, conn);
 	struct json *array = json_new_array();
 	for (size_t i = 0; i < count; i++)
 		json_append(array, key_json(&keys[i]));

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/accounts/known_network.h"
+#include "lib/base/digest.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/http/limits.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/user_store.h"
 
 #define RESERVATION_S_MIN 30
@@ -37,6 +38,55 @@ static void set_account(const char *email, char account[static 2 * DIGEST_SIZE +
 	uint8_t digest[DIGEST_SIZE];
 	digest_sha256(lower, len, digest);
 	digest_hex(digest, sizeof(digest), account);
+}
+
+/*
+ * --- networks from which an account has logged in during the last 30 days ---
+ *
+ * Redis holds a keyed hash of account and network under limit:known:{hash}, so it reveals neither.
+ * Without Redis no network is known.
+ */
+
+#define KNOWN_S "2592000" /* 30 days */
+#define KNOWN_PREFIX "limit:known:"
+#define KNOWN_KEY_SIZE (sizeof(KNOWN_PREFIX) + 2 * DIGEST_SIZE)
+
+/* Keyed with the secret that signs tokens: a new secret forgets all networks. */
+static void make_key(struct request *r, const char *account, char key[static KNOWN_KEY_SIZE])
+{
+	const char *secret = jwt_secrets_get(r->api->secrets, 0);
+	char network[CLIENT_IP_NETWORK_SIZE];
+	char text[RATE_LIMIT_SUBJECT_MAX + sizeof(network) + 2];
+	uint8_t digest[DIGEST_SIZE];
+	char hex[2 * DIGEST_SIZE + 1];
+	request_network(r, network);
+	int len = snprintf(text, sizeof(text), "%s\n%s", account, network);
+	digest_hmac_sha256(secret, strlen(secret), text, (size_t)len, digest);
+	digest_hex(digest, sizeof(digest), hex);
+	snprintf(key, KNOWN_KEY_SIZE, KNOWN_PREFIX "%s", hex);
+}
+
+static bool is_network_known(struct request *r, const char *account)
+{
+	char key[KNOWN_KEY_SIZE];
+	size_t len = 0;
+	make_key(r, account, key);
+	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(key) };
+	struct redis_reply *reply = NULL;
+	bool is_known = redis_pool_call(r->api->redis, args, 2, &reply) == OK &&
+	                redis_reply_bytes(reply, &len);
+	redis_reply_free(reply);
+	return is_known;
+}
+
+static void remember_network(struct request *r, const char *account)
+{
+	char key[KNOWN_KEY_SIZE];
+	make_key(r, account, key);
+	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(key), REDIS_TEXT("1"),
+		                          REDIS_TEXT("EX"), REDIS_TEXT(KNOWN_S) };
+	enum err err = redis_pool_call(r->api->redis, args, 5, NULL);
+	(void)err; /* the network stays unknown */
 }
 
 /* --- the attempt --- */
@@ -91,7 +141,7 @@ enum err login_limiter_begin(struct request *r, const char *email, struct login_
 	set_account(email, account);
 	request_network(r, network);
 	memcpy(attempt.account, account, sizeof(account));
-	bool is_known = known_network_is_known(r, account);
+	bool is_known = is_network_known(r, account);
 	add_place(r, LIMITS_LOGIN, &attempt, "%s:%s", account, network);
 	if (!is_known) {
 		add_place(r, LIMITS_LOGIN_NETWORK, &attempt, "%s", network);
@@ -122,12 +172,12 @@ void login_limiter_end(struct request *r, const struct login_attempt *attempt,
 {
 	release(r, attempt, attempt->count, result == LOGIN_RESULT_WRONG);
 	if (result == LOGIN_RESULT_RIGHT && *attempt->account)
-		known_network_remember(r, attempt->account);
+		remember_network(r, attempt->account);
 }
 
 void login_limiter_record_registration(struct request *r, const char *email)
 {
 	char account[2 * DIGEST_SIZE + 1];
 	set_account(email, account);
-	known_network_remember(r, account);
+	remember_network(r, account);
 }

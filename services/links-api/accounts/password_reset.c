@@ -157,9 +157,8 @@ static enum err find_token(const struct use *u)
 	struct pg_pool *pool = u->request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(pool, &conn);
-	if (err != OK)
-		return err;
-	err = user_store_find_reset(conn, u->token_hash);
+	if (err == OK)
+		err = user_store_find_reset(conn, u->token_hash);
 	pg_pool_release(pool, conn);
 	return err;
 }

@@ -67,24 +67,17 @@ static struct json *session_json(const struct request *r, const struct session *
 	return object;
 }
 
-static enum err list(const struct request *r, struct session *sessions, size_t *count)
-{
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = session_store_list(conn, r->user_id, sessions, count);
-	pg_pool_release(r->api->pg, conn);
-	return err;
-}
-
 enum http_progress session_handlers_list(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
 	struct session *sessions = mem_array(SESSION_STORE_SESSIONS_MAX, sizeof(*sessions));
 	size_t count = 0;
-	enum err err = list(r, sessions, &count);
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = session_store_list(conn, r->user_id, sessions, &count);
+	pg_pool_release(r->api->pg, conn);
 	struct json *array = json_new_array();
 	for (size_t i = 0; i < count; i++)
 		json_append(array, session_json(r, &sessions[i]));

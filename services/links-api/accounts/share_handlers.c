@@ -7,9 +7,10 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/share_json.h"
-#include "services/links-api/accounts/share_request.h"
+#include "services/links-api/http/member.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
@@ -20,6 +21,65 @@
 #define URL_SIZE (sizeof(PAGE) + SECRET_SIZE)
 
 /* --- create --- */
+
+static const struct json *member_or_null(const struct json *object, const char *name)
+{
+	const struct json *value = json_get(object, name);
+	return value && json_type(value) != JSON_NULL ? value : NULL;
+}
+
+static void read_tag(const struct json *value, struct share *out, struct http_problem_fields *wrong)
+{
+	const char *tag = member_text(value, "/tag", wrong);
+	if (tag && member_is_line(tag, 1, LINK_TAG_CHARS_MAX, "/tag", wrong))
+		snprintf(out->tag, sizeof(out->tag), "%s", tag);
+}
+
+static void read_subject(const struct json *object, struct share *out,
+                         struct http_problem_fields *wrong)
+{
+	const struct json *link = member_or_null(object, "link_id");
+	const struct json *tag = member_or_null(object, "tag");
+	if (!link == !tag)
+		http_problem_add_field(wrong, "/link_id", link ? "exclusive" : "required",
+		                       "exactly one of link_id and tag is required");
+	else if (tag)
+		read_tag(tag, out, wrong);
+	else if (json_type(link) == JSON_INT && json_int(link) > 0)
+		out->link_id = json_int(link);
+	else
+		http_problem_add_field(wrong, "/link_id", "id", "must be the id of a link");
+}
+
+static void read_title(const struct json *object, struct share *out,
+                       struct http_problem_fields *wrong)
+{
+	const char *title = member_text_of(object, "title", false, wrong);
+	if (title && member_is_line(title, 0, SHARE_TITLE_CHARS_MAX, "/title", wrong))
+		snprintf(out->title, sizeof(out->title), "%s", title);
+}
+
+/*
+ * {link_id | tag, title?, password?, expires_at?}. password: "" = none. ERR_INVALID: wrong lists every
+ * invalid member.
+ */
+static enum err read_share(const struct json *object, int64_t now_us, struct share *out,
+                           char password[static PASSWORD_SIZE], struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "link_id", "tag", "title", "password", "expires_at" };
+	struct share read = { 0 };
+	member_reject_unknown(object, names, 5, wrong);
+	read_subject(object, &read, wrong);
+	read_title(object, &read, wrong);
+	member_future_time_of(object, "expires_at", now_us, &read.expires_at_us, wrong);
+	password[0] = '\0';
+	if (member_or_null(object, "password"))
+		credentials_read_new_password(object, "password", password, wrong);
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read;
+	return OK;
+}
 
 struct creation {
 	struct request *request;
@@ -47,7 +107,7 @@ static struct creation *creation_new(struct request *r)
 	struct creation *c = mem_zero(sizeof(*c));
 	struct http_problem_fields wrong = { 0 };
 	c->request = r;
-	enum err err = share_request_read(body, request_now_us(r), &c->wanted, c->password, &wrong);
+	enum err err = read_share(body, request_now_us(r), &c->wanted, c->password, &wrong);
 	json_free(body);
 	c->wanted.owner_id = r->user_id;
 	secret_generate(SECRET_SHARE, &c->token);
@@ -160,24 +220,17 @@ enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 
 /* --- list --- */
 
-static enum err list(const struct request *r, struct share *shares, size_t *count)
-{
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = share_store_list(conn, r->user_id, shares, count);
-	pg_pool_release(r->api->pg, conn);
-	return err;
-}
-
 enum http_progress share_handlers_list(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
 	struct share *shares = mem_array(SHARE_STORE_SHARES_MAX, sizeof(*shares));
 	size_t count = 0;
-	enum err err = list(r, shares, &count);
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = share_store_list(conn, r->user_id, shares, &count);
+	pg_pool_release(r->api->pg, conn);
 	struct json *array = json_new_array();
 	for (size_t i = 0; i < count; i++)
 		json_append(array, share_json_new(&shares[i], r->api->base));

@@ -9,7 +9,7 @@
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/share_json.h"
-#include "services/links-api/accounts/share_request.h"
+#include "services/links-api/http/member.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
@@ -35,6 +35,25 @@ static void opening_free(struct opening *o)
 	free(o);
 }
 
+/* {token, password?}. password: "" = none. ERR_INVALID: wrong lists every invalid member. */
+static enum err read_access(const struct json *object, uint8_t token_hash[static DIGEST_SIZE],
+                            char password[static PASSWORD_SIZE], struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "token", "password" };
+	member_reject_unknown(object, names, 2, wrong);
+	const char *token = member_text_of(object, "token", true, wrong);
+	if (token)
+		secret_hash(token, token_hash);
+	const struct json *value = json_get(object, "password");
+	bool is_given = value && json_type(value) != JSON_NULL;
+	const char *given = is_given ? member_text(value, "/password", wrong) : NULL;
+	snprintf(password, PASSWORD_SIZE, "%s", given ? given : "");
+	if (given && strlen(given) > PASSWORD_BYTES_MAX)
+		http_problem_add_field(wrong, "/password", "too-many-bytes",
+		                       "must have at most %d bytes", PASSWORD_BYTES_MAX);
+	return wrong->count == 0 ? OK : ERR_INVALID;
+}
+
 /* NULL: the response is complete. */
 static struct opening *opening_new(struct request *r)
 {
@@ -44,7 +63,7 @@ static struct opening *opening_new(struct request *r)
 	struct opening *o = mem_zero(sizeof(*o));
 	struct http_problem_fields wrong = { 0 };
 	o->request = r;
-	enum err err = share_request_read_access(body, o->token_hash, o->password, &wrong);
+	enum err err = read_access(body, o->token_hash, o->password, &wrong);
 	json_free(body);
 	if (err == OK)
 		return o;
@@ -58,9 +77,8 @@ static enum err find(struct opening *o)
 	struct pg_pool *pool = o->request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(pool, &conn);
-	if (err != OK)
-		return err;
-	err = share_store_find(conn, o->token_hash, &o->share, o->password_hash);
+	if (err == OK)
+		err = share_store_find(conn, o->token_hash, &o->share, o->password_hash);
 	pg_pool_release(pool, conn);
 	return err;
 }
@@ -70,9 +88,8 @@ static enum err mark_used(const struct opening *o)
 	struct pg_pool *pool = o->request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(pool, &conn);
-	if (err != OK)
-		return err;
-	err = share_store_mark_used(conn, o->share.id);
+	if (err == OK)
+		err = share_store_mark_used(conn, o->share.id);
 	pg_pool_release(pool, conn);
 	return err;
 }

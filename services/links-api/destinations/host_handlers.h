@@ -6,7 +6,18 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_HANDLERS_H
 
+#include "lib/http/http_problem.h"
 #include "lib/http/http_server.h"
+#include "lib/json/json.h"
+#include "lib/links/blocked_host_store.h"
+
+/*
+ * Pure. Reads a host to block: {host, with_subdomains? (true), reason? ("")}. The host is in the
+ * normal form of destination_host.h, without a trailing dot: "bücher.example" becomes
+ * xn--bcher-kva.example. ERR_INVALID: wrong lists every invalid member.
+ */
+enum err host_handlers_read_body(const struct json *object, struct blocked_host *out,
+                                 struct http_problem_fields *wrong) MUST_CHECK;
 
 /* GET /api/admin/hosts → 200 {hosts}, sorted by name */
 enum http_progress host_handlers_list(void *ctx, struct http_exchange *x);

@@ -11,7 +11,6 @@
 #include "services/links-api/identity/api_key_store.h"
 #include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/permission.h"
-#include "services/links-api/identity/same_origin.h"
 #include "services/links-api/identity/scope.h"
 #include "services/links-api/identity/session_cookie.h"
 #include "services/links-api/identity/session_store.h"
@@ -19,7 +18,6 @@
 #include "services/links-api/identity/user_store.h"
 
 #define DETAIL_SIZE 128
-#define FETCH_SITE_SIZE 32
 
 /* The token of a Bearer header, or NULL. */
 static const char *bearer_token(const char *header)
@@ -72,20 +70,47 @@ static enum request_auth read_share_token(struct request *r)
 	return REQUEST_AUTH_INVALID;
 }
 
+/*
+ * --- does a request with a session come from our own pages? ---
+ *
+ * Browsers name the sender in Sec-Fetch-Site, which scripts cannot set. Browsers that do not, and
+ * all browsers on plain HTTP, name it in Origin. Anything else could be cross-site request forgery.
+ *
+ *   Sec-Fetch-Site          GET, HEAD    writes
+ *   same-origin             yes          yes
+ *   none (typed address)    yes          no
+ *   anything else           no           no
+ *   absent                  if Origin is absent or is our own    if Origin is our own
+ */
+
+/* The rest of origin after its scheme, or NULL. */
+static const char *skip_scheme(const char *origin, bool needs_https)
+{
+	static const char https[] = "https://", http[] = "http://";
+	if (strncmp(origin, https, strlen(https)) == 0)
+		return origin + strlen(https);
+	if (!needs_https && strncmp(origin, http, strlen(http)) == 0)
+		return origin + strlen(http);
+	return NULL;
+}
+
+static bool is_own_origin(const struct request *r, const char *origin)
+{
+	const char *host = http_exchange_header(r->exchange, "Host");
+	const char *sender = skip_scheme(origin, r->api->is_https);
+	return sender && host && *sender && strcasecmp(sender, host) == 0;
+}
+
 static bool is_same_origin(const struct request *r)
 {
 	struct http_exchange *x = r->exchange;
 	enum http_method method = http_exchange_method(x);
-	const char *joined = http_exchange_joined_header(x, "Sec-Fetch-Site");
-	char fetch_site[FETCH_SITE_SIZE]; /* truncated: not a value that permits */
-	snprintf(fetch_site, sizeof(fetch_site), "%s", joined ? joined : "");
-	const struct same_origin_headers headers = {
-		.fetch_site = joined ? fetch_site : NULL,
-		.origin = http_exchange_joined_header(x, "Origin"),
-		.host = http_exchange_header(x, "Host"),
-	};
-	return same_origin_permits(&headers, method == HTTP_GET || method == HTTP_HEAD,
-	                           r->api->is_https);
+	bool is_read = method == HTTP_GET || method == HTTP_HEAD;
+	const char *site = http_exchange_joined_header(x, "Sec-Fetch-Site");
+	if (site)
+		return strcmp(site, "same-origin") == 0 || (is_read && strcmp(site, "none") == 0);
+	const char *origin = http_exchange_joined_header(x, "Origin");
+	return origin ? is_own_origin(r, origin) : is_read;
 }
 
 static enum request_auth read_session(struct request *r)

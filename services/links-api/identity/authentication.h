@@ -11,7 +11,7 @@
 
 /*
  * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>", or else
- * the cookie of a session, if our own page sent the request (same_origin.h). Does not block.
+ * the cookie of a session, if our own page sent the request. Does not block.
  * VALID: the credentials look valid without asking the database, and r->credentials is filled.
  * Repeated headers are INVALID: a proxy may have trusted the other one. An endpoint of
  * PERMISSION_SHARED reads the access token of a share instead, and no other endpoint does.
@@ -30,7 +30,7 @@ enum err authentication_verify(struct request *r, enum request_auth *login) MUST
  */
 bool authentication_authorize(struct request *r, unsigned permission);
 
-/* True: our own page sent it (same_origin.h). False: the response is 403 "cross-site". */
+/* True: our own page sent it (the table in authentication.c). False: the response is 403 "cross-site". */
 bool authentication_is_same_origin(struct request *r);
 
 /* Sends the error response for a login that is not VALID: 401, or 403 "blocked" or "cross-site". */

@@ -110,15 +110,12 @@ enum err session_store_list(struct pg_conn *conn, int64_t user_id, struct sessio
 enum err session_store_delete(struct pg_conn *conn, int64_t user_id, int64_t id)
 {
 	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
+	int64_t deleted;
 	pg_params_int(&params, id);
 	pg_params_int(&params, user_id);
-	enum err err = pg_conn_query(conn, "DELETE FROM sessions WHERE id = $1 AND user_id = $2",
-	                             &params, &rows);
-	if (err == OK && pg_result_changed(rows) != 1)
-		err = ERR_NOT_FOUND;
-	pg_result_free(rows);
-	return err;
+	return pg_conn_query_int(conn,
+	                         "DELETE FROM sessions WHERE id = $1 AND user_id = $2 RETURNING id",
+	                         &params, &deleted);
 }
 
 enum err session_store_delete_by_hash(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE])

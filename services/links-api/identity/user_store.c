@@ -1,10 +1,24 @@
 #include "services/links-api/identity/user_store.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define COLUMNS                                                                                    \
 	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, theme"
 #define PASSWORD_HASH_COLUMN 11
+
+const char *user_role_name(enum user_role role)
+{
+	return role == USER_ROLE_ADMIN ? "admin" : "user";
+}
+
+enum err user_role_parse(const char *name, enum user_role *role)
+{
+	if (strcmp(name, "admin") != 0 && strcmp(name, "user") != 0)
+		return ERR_INVALID;
+	*role = strcmp(name, "admin") == 0 ? USER_ROLE_ADMIN : USER_ROLE_USER;
+	return OK;
+}
 
 static enum err read_user(const struct pg_result *rows, size_t row, struct user *out)
 {

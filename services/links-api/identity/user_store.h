@@ -12,7 +12,13 @@
 #include "lib/base/err.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/identity/password.h"
-#include "services/links-api/identity/user_role.h"
+
+/* Users manage their own links, administrators manage everything. */
+enum user_role { USER_ROLE_USER, USER_ROLE_ADMIN };
+
+/* Converts between the role and "user" or "admin". ERR_INVALID: unknown name. */
+const char *user_role_name(enum user_role role);
+enum err user_role_parse(const char *name, enum user_role *role) MUST_CHECK;
 
 #define USER_EMAIL_MAX 254
 #define USER_EMAIL_SIZE (USER_EMAIL_MAX + 1)

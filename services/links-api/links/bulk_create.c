@@ -8,32 +8,32 @@
 
 /* --- items with the same slug or URL --- */
 
-static bool is_creation(const struct bulk_write_item *item)
+static bool is_creation(const struct link_bulk_item *item)
 {
 	return item->outcome != BULK_INVALID && !item->is_claim;
 }
 
-static struct bulk_write_item *first_with_url(struct bulk_write *bulk, const char *url)
+static struct link_bulk_item *first_with_url(struct link_bulk *bulk, const char *url)
 {
-	struct bulk_write_item *item = bulk->items;
+	struct link_bulk_item *item = bulk->items;
 	while (!is_creation(item) || strcmp(item->input.original_url, url) != 0)
 		item++;
 	return item;
 }
 
-static struct bulk_write_item *first_with_slug(struct bulk_write *bulk, const char *slug)
+static struct link_bulk_item *first_with_slug(struct link_bulk *bulk, const char *slug)
 {
-	struct bulk_write_item *item = bulk->items;
+	struct link_bulk_item *item = bulk->items;
 	while (!is_creation(item) || !item->creation.requested.slug ||
 	       strcmp(item->creation.requested.slug, slug) != 0)
 		item++;
 	return item;
 }
 
-void bulk_create_match(struct bulk_write *bulk)
+void bulk_create_match(struct link_bulk *bulk)
 {
 	for (size_t i = 0; i < bulk->count; i++) {
-		struct bulk_write_item *item = &bulk->items[i];
+		struct link_bulk_item *item = &bulk->items[i];
 		if (!is_creation(item))
 			continue;
 		item->url_first = first_with_url(bulk, item->input.original_url);
@@ -44,30 +44,30 @@ void bulk_create_match(struct bulk_write *bulk)
 
 /* --- in the transaction --- */
 
-enum err bulk_create_check_deadline(const struct bulk_write *bulk)
+enum err bulk_create_check_deadline(const struct link_bulk *bulk)
 {
 	return clock_steady_us(bulk->request->api->clock) < bulk->deadline_us ? OK
 	                                                                      : ERR_UNAVAILABLE;
 }
 
 /* Of items without a requested slug, one lookup per URL is enough. */
-static bool needs_lookup(const struct bulk_write_item *item)
+static bool needs_lookup(const struct link_bulk_item *item)
 {
 	if (item->outcome != BULK_PENDING || !item->input.reuse)
 		return false;
 	return item->slug_first || !item->url_first->is_tried;
 }
 
-static enum err find_reusable(struct bulk_write *bulk, struct pg_conn *conn)
+static enum err find_reusable(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	struct link_reuse_store_lookup *lookups = mem_array(bulk->count, sizeof(*lookups));
-	struct bulk_write_item **candidates =
-		mem_array(bulk->count, sizeof(struct bulk_write_item *));
+	struct link_bulk_item **candidates =
+		mem_array(bulk->count, sizeof(struct link_bulk_item *));
 	size_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++)
 		bulk->items[i].is_tried = false;
 	for (size_t i = 0; i < bulk->count; i++) {
-		struct bulk_write_item *item = &bulk->items[i];
+		struct link_bulk_item *item = &bulk->items[i];
 		if (!needs_lookup(item))
 			continue;
 		lookups[count] =
@@ -89,22 +89,22 @@ static enum err find_reusable(struct bulk_write *bulk, struct pg_conn *conn)
 	return err;
 }
 
-static bool is_limited(const struct bulk_write *bulk)
+static bool is_limited(const struct link_bulk *bulk)
 {
 	return bulk->quota.rule.max > 0 && bulk->quota.state.left < (int64_t)bulk->count;
 }
 
 /* Others cannot reuse its link. */
-static bool is_scheduled(const struct bulk_write *bulk, const struct bulk_write_item *item)
+static bool is_scheduled(const struct link_bulk *bulk, const struct link_bulk_item *item)
 {
 	return item->input.starts_at_us > request_now_us(bulk->request);
 }
 
 /* Takes over the outcome of an earlier item with the same slug or URL. */
-static void resolve(const struct bulk_write *bulk, struct bulk_write_item *item)
+static void resolve(const struct link_bulk *bulk, struct link_bulk_item *item)
 {
-	const struct bulk_write_item *first = item->slug_first;
-	const struct bulk_write_item *same = NULL;
+	const struct link_bulk_item *first = item->slug_first;
+	const struct link_bulk_item *same = NULL;
 	if (!first && item->input.reuse)
 		same = item->url_first->reusable;
 	if (first && first != item && item->input.reuse && bulk_create_has_link(first) &&
@@ -120,7 +120,7 @@ static void resolve(const struct bulk_write *bulk, struct bulk_write_item *item)
 }
 
 /* True if an earlier item of this round can still decide about this one. */
-static bool must_wait(const struct bulk_write_item *item)
+static bool must_wait(const struct link_bulk_item *item)
 {
 	if (item->slug_first)
 		return item->slug_first != item;
@@ -128,14 +128,14 @@ static bool must_wait(const struct bulk_write_item *item)
 }
 
 /* Chooses the items of the next round, at most as many as the quota allows. */
-static size_t choose_round(struct bulk_write *bulk)
+static size_t choose_round(struct link_bulk *bulk)
 {
 	size_t most = is_limited(bulk) ? (size_t)bulk->quota.state.left : bulk->count;
 	size_t chosen = 0;
 	for (size_t i = 0; i < bulk->count; i++)
 		bulk->items[i].is_tried = false;
 	for (size_t i = 0; i < bulk->count; i++) {
-		struct bulk_write_item *item = &bulk->items[i];
+		struct link_bulk_item *item = &bulk->items[i];
 		if (item->outcome == BULK_PENDING)
 			resolve(bulk, item);
 		if (item->outcome != BULK_PENDING || chosen == most || must_wait(item))
@@ -147,11 +147,11 @@ static size_t choose_round(struct bulk_write *bulk)
 }
 
 /* Sets the outcomes of the round. Returns the number of new links. */
-static int64_t record_outcomes(struct bulk_write *bulk)
+static int64_t record_outcomes(struct link_bulk *bulk)
 {
 	int64_t count = 0;
 	for (size_t i = 0; i < bulk->count; i++) {
-		struct bulk_write_item *item = &bulk->items[i];
+		struct link_bulk_item *item = &bulk->items[i];
 		if (item->outcome != BULK_PENDING || !item->creation.is_done)
 			continue;
 		item->outcome = item->creation.err == OK             ? BULK_CREATED
@@ -166,7 +166,7 @@ static int64_t record_outcomes(struct bulk_write *bulk)
 	return count;
 }
 
-static enum err create_round(struct bulk_write *bulk, struct pg_conn *conn, size_t chosen)
+static enum err create_round(struct link_bulk *bulk, struct pg_conn *conn, size_t chosen)
 {
 	enum err err = slug_allocator_create_bulk(conn, bulk->round, chosen, slug_random);
 	if (err != OK)
@@ -174,7 +174,7 @@ static enum err create_round(struct bulk_write *bulk, struct pg_conn *conn, size
 	return link_quota_use(bulk->request, conn, &bulk->quota, record_outcomes(bulk));
 }
 
-static void limit_pending(struct bulk_write *bulk)
+static void limit_pending(struct link_bulk *bulk)
 {
 	for (size_t i = 0; i < bulk->count; i++) {
 		if (bulk->items[i].outcome == BULK_PENDING)
@@ -182,7 +182,7 @@ static void limit_pending(struct bulk_write *bulk)
 	}
 }
 
-enum err bulk_create_run(struct bulk_write *bulk, struct pg_conn *conn)
+enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	size_t chosen = 0;
 	enum err err = find_reusable(bulk, conn);

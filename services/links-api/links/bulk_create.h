@@ -1,5 +1,5 @@
 /*
- * One thread at a time, as its request. Internal to bulk_write.c and bulk_create.c: the items of a
+ * One thread at a time, as its request. Internal to link_bulk.c and bulk_create.c: the items of a
  * bulk write, and the creation of links for them.
  *
  * Items can request the same slug, or the same URL with reuse. Only the first of them can create a
@@ -17,11 +17,12 @@
 
 #include "lib/base/digest.h"
 #include "lib/links/link_check_store.h"
-#include "services/links-api/links/bulk_write.h"
+#include "services/links-api/links/link_bulk.h"
+#include "services/links-api/links/link_quota.h"
 #include "services/links-api/links/link_request.h"
 #include "services/links-api/links/slug_allocator.h"
 
-enum bulk_write_outcome {
+enum link_bulk_outcome {
 	BULK_PENDING,
 	BULK_INVALID,
 	BULK_CREATED,
@@ -35,8 +36,8 @@ enum bulk_write_outcome {
 	BULK_OUTCOMES
 };
 
-struct bulk_write_item {
-	enum bulk_write_outcome outcome;
+struct link_bulk_item {
+	enum link_bulk_outcome outcome;
 	/* Of an invalid item; owned. */
 	struct json *problem;
 	bool is_claim;
@@ -47,18 +48,18 @@ struct bulk_write_item {
 	struct slug_allocator_item creation;
 	/* Of an item to create: the first item with the same slug or URL, perhaps itself. */
 	/* NULL = no slug requested. */
-	struct bulk_write_item *slug_first;
-	struct bulk_write_item *url_first;
+	struct link_bulk_item *slug_first;
+	struct link_bulk_item *url_first;
 	/* Of the first item with a URL: */
 	/* An item with this URL that has a link; NULL = none yet. */
-	const struct bulk_write_item *reusable;
+	const struct link_bulk_item *reusable;
 	/* One with this URL is already looked up, or part of this round. */
 	bool is_tried;
 };
 
-struct bulk_write {
+struct link_bulk {
 	struct request *request;
-	struct bulk_write_item *items;
+	struct link_bulk_item *items;
 	size_t count;
 	struct link_quota quota;
 	/* The items of the current round; room for all. */
@@ -71,19 +72,19 @@ struct bulk_write {
 	int64_t deadline_us;
 };
 
-static inline bool bulk_create_has_link(const struct bulk_write_item *item)
+static inline bool bulk_create_has_link(const struct link_bulk_item *item)
 {
 	return item->outcome == BULK_CREATED || item->outcome == BULK_FOUND ||
 	       item->outcome == BULK_CLAIMED;
 }
 
 /* Finds items with the same slug or URL. Call once all items are read. */
-void bulk_create_match(struct bulk_write *bulk);
+void bulk_create_match(struct link_bulk *bulk);
 
 /* Call before each statement. ERR_UNAVAILABLE: the transaction's deadline has passed. */
-enum err bulk_create_check_deadline(const struct bulk_write *bulk) MUST_CHECK;
+enum err bulk_create_check_deadline(const struct link_bulk *bulk) MUST_CHECK;
 
-/* Sets each pending item's outcome. In the transaction, after the claims. As bulk_write_run. */
-enum err bulk_create_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
+/* Sets each pending item's outcome. In the transaction, after the claims; else as run_items. */
+enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn) MUST_CHECK;
 
 #endif

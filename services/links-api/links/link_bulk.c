@@ -1,15 +1,342 @@
 #include "services/links-api/links/link_bulk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/links/link_store.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/account_rate.h"
-#include "services/links-api/links/bulk_write.h"
+#include "services/links-api/identity/secret.h"
+#include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/idempotent_transaction.h"
+#include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/links/link_history.h"
+#include "services/links-api/links/link_json.h"
+#include "services/links-api/links/link_notes_store.h"
+
+#define NO_LINK_ID INT64_C(-1)
+/* From reading the request to its last statement. The user's row can be locked meanwhile. */
+#define TIME_LIMIT_US (8 * CLOCK_US_PER_S)
+
+static const struct {
+	unsigned status;
+	/* Of the problem. */
+	const char *kind, *pointer, *detail;
+} outcomes[BULK_OUTCOMES] = {
+	[BULK_INVALID] = { 400, NULL, NULL, NULL }, /* has a problem of its own */
+	[BULK_CREATED] = { 201, NULL, NULL, NULL },
+	[BULK_FOUND] = { 200, NULL, NULL, NULL },
+	[BULK_CLAIMED] = { 200, NULL, NULL, NULL },
+	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug",
+	                     "is already used; slugs are never reused" },
+	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, NULL }, /* names the quota */
+	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL,
+	                        "No free random slug was found. Please try again." },
+	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
+	[BULK_EXPIRED] = { 409, "state", "/slug", "belongs to an expired link" },
+};
+
+/* --- reading --- */
+
+static void reject_item(const struct link_bulk *bulk, struct link_bulk_item *item,
+                        const struct http_problem_fields *wrong)
+{
+	char detail[RESPONSE_DETAIL_SIZE];
+	response_fields_detail(wrong, detail);
+	item->outcome = BULK_INVALID;
+	item->problem = http_problem_new(400, "validation", detail,
+	                                 http_exchange_request_id(bulk->request->exchange), wrong);
+}
+
+static void read_claim(const struct json *object, struct link_bulk_item *item,
+                       struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "slug", "claim_token" };
+	member_reject_unknown(object, names, 2, wrong);
+	const char *slug = member_text_of(object, "slug", true, wrong);
+	const char *token = member_text_of(object, "claim_token", true, wrong);
+	if (slug && !slug_is_valid(slug, strlen(slug)))
+		http_problem_add_field(wrong, "/slug", "slug", "is not a valid slug");
+	if (wrong->count > 0 || !slug || !token)
+		return;
+	item->is_claim = true;
+	snprintf(item->input.slug, sizeof(item->input.slug), "%s", slug);
+	secret_hash(token, item->claim_token_hash);
+}
+
+static void read_item(const struct link_bulk *bulk, enum link_bulk_kind kind,
+                      const struct json *value, struct link_bulk_item *item)
+{
+	const struct request *r = bulk->request;
+	struct http_problem_fields wrong = { 0 };
+	if (json_type(value) != JSON_OBJECT)
+		http_problem_add_field(&wrong, "", "type", "must be an object");
+	else if (kind == LINK_BULK_SYNC && json_get(value, "claim_token"))
+		read_claim(value, item, &wrong);
+	else if (kind == LINK_BULK_SYNC && !json_get(value, "original_url"))
+		http_problem_add_field(&wrong, "/claim_token", "required",
+		                       "claim_token or original_url is required");
+	else if (link_request_read(value, LINK_REQUEST_CREATE, r->api->base, request_now_us(r),
+	                           &item->input, &wrong) == OK)
+		item->creation.requested = link_request_new_link(&item->input, r->user_id);
+	if (wrong.count > 0)
+		reject_item(bulk, item, &wrong);
+}
+
+struct link_bulk *link_bulk_new(struct request *r, enum link_bulk_kind kind,
+                                const struct json *items)
+{
+	struct link_bulk *bulk = mem_zero(sizeof(*bulk));
+	bulk->request = r;
+	bulk->count = json_count(items);
+	bulk->items = mem_array(bulk->count, sizeof(*bulk->items));
+	bulk->round = mem_array(bulk->count, sizeof(struct slug_allocator_item *));
+	bulk->statistics = mem_array(bulk->count, sizeof(*bulk->statistics));
+	bulk->checks = mem_array(bulk->count, sizeof(*bulk->checks));
+	bulk->notes = mem_array(bulk->count, sizeof(*bulk->notes));
+	for (size_t i = 0; i < bulk->count; i++)
+		read_item(bulk, kind, json_at(items, i), &bulk->items[i]);
+	bulk_create_match(bulk);
+	bulk->deadline_us = clock_steady_us(r->api->clock) + TIME_LIMIT_US;
+	return bulk;
+}
+
+static void clear_notes(struct link_bulk *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		free(bulk->notes[i]);
+		bulk->notes[i] = NULL;
+	}
+}
+
+void link_bulk_free(struct link_bulk *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		json_free(bulk->items[i].problem);
+		link_request_clear(&bulk->items[i].input);
+	}
+	clear_notes(bulk);
+	free(bulk->notes);
+	free(bulk->items);
+	free(bulk->round);
+	free(bulk->statistics);
+	free(bulk->checks);
+	free(bulk);
+}
+
+/* --- in the transaction --- */
+
+/* Also resets the outcomes of an earlier try, except for invalid items. */
+static void reset(struct link_bulk *bulk)
+{
+	clear_notes(bulk);
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct link_bulk_item *item = &bulk->items[i];
+		if (item->outcome != BULK_INVALID)
+			item->outcome = BULK_PENDING;
+		item->creation.link = &item->link;
+		item->creation.tries = 0;
+		item->creation.is_done = false;
+		item->reusable = NULL;
+	}
+}
+
+static enum err claim_link(const struct link_bulk *bulk, struct pg_conn *conn,
+                           struct link_bulk_item *item)
+{
+	const struct request *r = bulk->request;
+	enum err err = link_store_claim(conn, &item->link, r->user_id);
+	if (err == OK)
+		item->outcome = BULK_CLAIMED;
+	return err;
+}
+
+/* A deleted link, or one that another user has claimed, counts as not found. */
+static enum err claim(const struct link_bulk *bulk, struct pg_conn *conn,
+                      struct link_bulk_item *item)
+{
+	const struct request *r = bulk->request;
+	const struct link *link = &item->link;
+	enum err err = link_store_lock_by_claim_token(conn, item->input.slug,
+	                                              item->claim_token_hash, &item->link);
+	if (err == ERR_NOT_FOUND)
+		item->outcome = BULK_NOT_FOUND;
+	if (err != OK)
+		return err == ERR_NOT_FOUND ? OK : err;
+	bool is_free = link->owner_id == 0;
+	enum link_state state = link_state_at(&link->entry, request_now_us(r));
+	if (state == LINK_STATE_DELETED || (!is_free && link->owner_id != r->user_id))
+		item->outcome = BULK_NOT_FOUND;
+	else if (!is_free)
+		item->outcome = BULK_FOUND;
+	else if (state == LINK_STATE_EXPIRED)
+		item->outcome = BULK_EXPIRED;
+	else
+		return claim_link(bulk, conn, item);
+	return OK;
+}
+
+static enum err claim_all(struct link_bulk *bulk, struct pg_conn *conn)
+{
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < bulk->count; i++) {
+		struct link_bulk_item *item = &bulk->items[i];
+		if (!item->is_claim || item->outcome != BULK_PENDING)
+			continue;
+		err = bulk_create_check_deadline(bulk);
+		if (err == OK)
+			err = claim(bulk, conn, item);
+	}
+	return err;
+}
+
+/* One entry for all links with this outcome. */
+static enum err audit(const struct link_bulk *bulk, struct pg_conn *conn,
+                      enum link_bulk_outcome outcome, enum link_change change)
+{
+	const struct request *r = bulk->request;
+	struct link_audit_bulk links = { 0 };
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome == outcome)
+			link_audit_bulk_include(&links, bulk->items[i].link.entry.id);
+	}
+	return link_audit_add_bulk(r, conn, change, r->user_id, &links);
+}
+
+static enum err add_notes(const struct link_bulk *bulk, struct pg_conn *conn)
+{
+	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	const char **notes = mem_array(bulk->count, sizeof(*notes));
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		const struct link_bulk_item *item = &bulk->items[i];
+		if (item->outcome != BULK_CREATED || !item->input.notes)
+			continue;
+		ids[count] = item->link.entry.id;
+		notes[count++] = item->input.notes;
+	}
+	enum err err = link_notes_store_add_bulk(conn, ids, notes, count);
+	free(ids);
+	free(notes);
+	return err;
+}
+
+/* All that the response shows beside the links themselves. */
+static enum err read_details(struct link_bulk *bulk, struct pg_conn *conn)
+{
+	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	for (size_t i = 0; i < bulk->count; i++)
+		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id
+		                                               : NO_LINK_ID;
+	enum err err = statistics_store_get_bulk(conn, ids, bulk->count, bulk->statistics);
+	if (err == OK)
+		err = link_check_store_get_bulk(conn, ids, bulk->count, bulk->checks);
+	if (err == OK)
+		err = link_notes_store_get_bulk(conn, bulk->request->user_id, ids, bulk->count,
+		                                bulk->notes);
+	free(ids);
+	return err;
+}
+
+/*
+ * Sets the outcomes of all items in the caller's transaction; after a rollback it can run again. The
+ * number of statements does not depend on the number of links to create, or on slugs and URLs that
+ * items share, unless the quota is smaller than the bulk. ERR_UNAVAILABLE also: the time limit has
+ * passed.
+ */
+static enum err run_items(struct link_bulk *bulk, struct pg_conn *conn)
+{
+	reset(bulk);
+	enum err err = link_quota_read(bulk->request, conn, true, &bulk->quota);
+	if (err == OK)
+		err = link_history_begin(bulk->request, conn);
+	if (err == OK)
+		err = claim_all(bulk, conn);
+	if (err == OK)
+		err = bulk_create_run(bulk, conn);
+	if (err == OK)
+		err = add_notes(bulk, conn);
+	if (err == OK)
+		err = audit(bulk, conn, BULK_CLAIMED, LINK_CHANGE_CLAIMED);
+	if (err == OK)
+		err = audit(bulk, conn, BULK_CREATED, LINK_CHANGE_CREATED);
+	return err == OK ? read_details(bulk, conn) : err;
+}
+
+static bool has_outcome(const struct link_bulk *bulk, enum link_bulk_outcome outcome)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome == outcome)
+			return true;
+	}
+	return false;
+}
+
+/* --- results --- */
+
+/* The slugs of the links that were created, claimed or reused. The caller frees the copy. */
+static char (*slugs_of(const struct link_bulk *bulk, size_t *count))[SLUG_SIZE]
+{
+	char(*slugs)[SLUG_SIZE] = mem_array(bulk->count, sizeof(*slugs));
+	*count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk_create_has_link(&bulk->items[i]))
+			snprintf(slugs[(*count)++], SLUG_SIZE, "%s",
+			         bulk->items[i].link.entry.slug);
+	}
+	return slugs;
+}
+
+static struct json *problem_of(const struct link_bulk *bulk, const struct link_bulk_item *item)
+{
+	const struct request *r = bulk->request;
+	const char *pointer = outcomes[item->outcome].pointer,
+		   *detail = outcomes[item->outcome].detail;
+	char sentence[RESPONSE_DETAIL_SIZE];
+	struct http_problem_fields fields = { 0 };
+	if (pointer) {
+		http_problem_add_field(&fields, pointer, outcomes[item->outcome].kind, "%s",
+		                       detail);
+		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
+		detail = sentence;
+	} else if (item->outcome == BULK_OVER_QUOTA) {
+		response_limit_detail(&bulk->quota.rule, bulk->quota.state.reset_s, sentence);
+		detail = sentence;
+	}
+	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,
+	                        detail, http_exchange_request_id(r->exchange), &fields);
+}
+
+static struct json *result_of(const struct link_bulk *bulk, size_t index, int64_t now_us)
+{
+	const struct link_bulk_item *item = &bulk->items[index];
+	struct json *result = json_new_object();
+	json_set_int(result, "status", outcomes[item->outcome].status);
+	if (bulk_create_has_link(item))
+		json_set(result, "link",
+		         link_json_new(&item->link, &bulk->statistics[index], &bulk->checks[index],
+		                       bulk->notes[index], bulk->request->api->base, now_us));
+	else
+		json_set(result, "problem",
+		         item->problem ? json_share(item->problem) : problem_of(bulk, item));
+	return result;
+}
+
+static struct json *results_of(const struct link_bulk *bulk)
+{
+	int64_t now_us = request_now_us(bulk->request);
+	struct json *results = json_new_array();
+	for (size_t i = 0; i < bulk->count; i++)
+		json_append(results, result_of(bulk, i, now_us));
+	return results;
+}
+
+/* --- the request --- */
 
 static const struct json *items_of(const struct json *body, size_t max,
                                    struct http_problem_fields *wrong)
@@ -25,44 +352,45 @@ static const struct json *items_of(const struct json *body, size_t max,
 }
 
 /* NULL: the body is invalid or has too many links, and the request has been answered. */
-static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind, size_t max)
+static struct link_bulk *read_body(struct request *r, enum link_bulk_kind kind, size_t max)
 {
 	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
-	struct bulk_write *bulk = NULL;
+	struct link_bulk *bulk = NULL;
 	struct http_problem_fields wrong = { 0 };
 	const struct json *items = items_of(body, max, &wrong);
 	if (wrong.count > 0)
 		response_invalid_fields(r, &wrong);
 	else if (account_rate_take_bulk(r, (int64_t)json_count(items)))
-		bulk = bulk_write_new(r, kind, items);
+		bulk = link_bulk_new(r, kind, items);
 	json_free(body);
 	return bulk;
 }
 
 static enum err execute(void *ctx, struct idempotent_transaction *tx)
 {
-	struct bulk_write *bulk = ctx;
-	enum err err = bulk_write_run(bulk, tx->conn);
+	struct link_bulk *bulk = ctx;
+	enum err err = run_items(bulk, tx->conn);
 	if (err != OK)
 		return err;
 	struct json *body = json_new_object();
-	json_set(body, "results", bulk_write_results(bulk));
+	json_set(body, "results", results_of(bulk));
 	err = stored_response_set(&tx->response, 200, body);
-	if (err != OK || !bulk_write_has_effect(bulk))
+	/* Without effect, a repeat needs no stored response. */
+	if (err != OK || !(has_outcome(bulk, BULK_CREATED) || has_outcome(bulk, BULK_CLAIMED)))
 		return err;
 	size_t count = 0;
-	char(*slugs)[SLUG_SIZE] = bulk_write_slugs(bulk, &count);
+	char(*slugs)[SLUG_SIZE] = slugs_of(bulk, &count);
 	err = idempotent_transaction_save(tx, slugs, count);
 	free(slugs);
 	return err;
 }
 
-static void publish(const struct request *r, const struct bulk_write *bulk)
+static void publish(const struct request *r, const struct link_bulk *bulk)
 {
 	size_t count = 0;
-	char(*slugs)[SLUG_SIZE] = bulk_write_slugs(bulk, &count);
+	char(*slugs)[SLUG_SIZE] = slugs_of(bulk, &count);
 	const char **names = mem_array(count, sizeof(*names));
 	for (size_t i = 0; i < count; i++)
 		names[i] = slugs[i];
@@ -78,7 +406,7 @@ static enum http_progress answer_error(struct request *r, enum err err)
 }
 
 /* Begin, execute, commit; then publish to Redis before the client hears of it. */
-static enum http_progress run(struct request *r, struct bulk_write *bulk)
+static enum http_progress run(struct request *r, struct link_bulk *bulk)
 {
 	struct idempotent_transaction tx;
 	enum http_progress progress;
@@ -90,10 +418,10 @@ static enum http_progress run(struct request *r, struct bulk_write *bulk)
 	} else if (tx.state != IDEMPOTENCY_NEW) {
 		progress = idempotent_transaction_answer(&tx);
 	} else {
-		const struct link_quota *quota = bulk_write_quota(bulk);
+		const struct link_quota *quota = &bulk->quota;
 		publish(r, bulk);
 		response_add_limit(r, &quota->rule, &quota->state);
-		if (bulk_write_is_over_quota(bulk))
+		if (has_outcome(bulk, BULK_OVER_QUOTA))
 			response_add_retry_after(r, quota->state.reset_s);
 		progress = stored_response_send(r, &tx.response);
 	}
@@ -101,24 +429,24 @@ static enum http_progress run(struct request *r, struct bulk_write *bulk)
 	return progress;
 }
 
-static enum http_progress handle(struct request *r, enum bulk_write_kind kind, size_t max)
+static enum http_progress handle(struct request *r, enum link_bulk_kind kind, size_t max)
 {
-	struct bulk_write *bulk = read_body(r, kind, max);
+	struct link_bulk *bulk = read_body(r, kind, max);
 	if (!bulk)
 		return HTTP_COMPLETE;
 	enum http_progress progress = run(r, bulk);
-	bulk_write_free(bulk);
+	link_bulk_free(bulk);
 	return progress;
 }
 
 enum http_progress link_bulk_create(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return handle(ctx, BULK_WRITE_CREATE, LINK_BULK_MAX);
+	return handle(ctx, LINK_BULK_CREATE, LINK_BULK_MAX);
 }
 
 enum http_progress link_bulk_sync(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return handle(ctx, BULK_WRITE_SYNC, LINK_BULK_SYNC_MAX);
+	return handle(ctx, LINK_BULK_SYNC, LINK_BULK_SYNC_MAX);
 }

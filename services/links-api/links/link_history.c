@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/number.h"
@@ -9,14 +10,98 @@
 #include "services/links-api/http/pagination.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/links/link_history_store.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
 
 enum err link_history_begin(const struct request *r, struct pg_conn *conn)
 {
-	return link_history_store_set_actor(conn, r->user_id, r->key_id);
+	struct pg_params params = { 0 };
+	pg_params_int(&params, r->user_id);
+	pg_params_int(&params, r->key_id);
+	return pg_conn_query(conn,
+	                     "SELECT set_config('waymark.actor_id', $1::bigint::text, true), "
+	                     "set_config('waymark.key_id', "
+	                     "COALESCE(NULLIF($2::bigint, 0)::text, ''), true)",
+	                     &params, NULL);
+}
+
+struct link_history_query {
+	int64_t link_id;
+	/* Of the link. */
+	int64_t owner_id;
+	/* Only changes to lower versions; INT64_MAX = from the newest. */
+	int64_t before;
+	int64_t limit;
+};
+
+/* A key acts for the owner alone. Nobody but the janitor makes a link EXPIRED. */
+#define TYPE_OF_ACTOR                                                                               \
+	"CASE WHEN c.key_id IS NOT NULL THEN 'api_key' WHEN c.actor_id = $2 THEN 'user' "           \
+	"WHEN c.actor_id IS NOT NULL THEN 'administrator' WHEN c.change = 'expired' THEN 'system' " \
+	"ELSE 'unknown' END"
+
+enum column { VERSION, AT, CHANGE, TYPE, KEY_ID, KEY_NAME, FIELDS };
+
+static struct json *read_actor(const struct pg_result *rows, size_t row)
+{
+	struct json *by = json_new_object();
+	json_set_text(by, "type", pg_result_text(rows, row, TYPE));
+	if (pg_result_is_null(rows, row, KEY_ID))
+		json_set_null(by, "key_id");
+	else
+		json_set_int(by, "key_id", pg_result_int(rows, row, KEY_ID));
+	bool has_name = !pg_result_is_null(rows, row, KEY_NAME);
+	json_set_text(by, "key_name", has_name ? pg_result_text(rows, row, KEY_NAME) : NULL);
+	return by;
+}
+
+static struct json *read_change(const struct pg_result *rows, size_t row)
+{
+	char reason[JSON_REASON_SIZE];
+	const char *text = pg_result_text(rows, row, FIELDS);
+	struct json *fields = NULL;
+	struct json *change = json_new_object();
+	json_set_time(change, "at", pg_result_time(rows, row, AT));
+	json_set_text(change, "change", pg_result_text(rows, row, CHANGE));
+	json_set(change, "by", read_actor(rows, row));
+	bool is_json = json_parse(text, strlen(text), &fields, reason) == OK;
+	json_set(change, "fields", is_json ? fields : json_new_array());
+	return change;
+}
+
+/*
+ * Newest first, as JSON; the caller owns it. last_version: that of the last change if the page is
+ * full, so that more may follow; otherwise 0.
+ */
+static enum err list_changes(struct pg_conn *conn, const struct link_history_query *query,
+                             struct json **changes, int64_t *last_version)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, query->link_id);
+	pg_params_int(&params, query->owner_id);
+	pg_params_int(&params, query->before);
+	pg_params_int(&params, query->limit);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT c.version, c.at, c.change, " TYPE_OF_ACTOR
+	                             ", c.key_id, k.name, c.fields FROM link_history c "
+	                             "LEFT JOIN api_keys k ON k.id = c.key_id AND k.user_id = $2 "
+	                             "WHERE c.link_id = $1 AND c.version < $3 "
+	                             "ORDER BY c.version DESC LIMIT $4",
+	                             &params, &rows);
+	if (err != OK)
+		return err;
+	size_t count = pg_result_count(rows);
+	struct json *list = json_new_array();
+	for (size_t i = 0; i < count; i++)
+		json_append(list, read_change(rows, i));
+	*changes = list;
+	*last_version = count > 0 && (int64_t)count == query->limit
+	                        ? pg_result_int(rows, count - 1, VERSION)
+	                        : 0;
+	pg_result_free(rows);
+	return OK;
 }
 
 static enum err read_params(const char *query, struct link_history_query *out,
@@ -46,7 +131,7 @@ static enum err read_history(const struct request *r, struct link_history_query 
 	if (err == OK) {
 		query->link_id = link.entry.id;
 		query->owner_id = link.owner_id;
-		err = link_history_store_list(conn, query, changes, last_version);
+		err = list_changes(conn, query, changes, last_version);
 	}
 	pg_pool_release(r->api->pg, conn);
 	return err;

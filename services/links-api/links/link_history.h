@@ -1,4 +1,8 @@
-/* One thread at a time, as its request. The history of a link, for its owner and administrators. */
+/*
+ * The history of a link, for its owner and administrators: what changed, when, and by whom (table
+ * link_history). Triggers of the table links write it, so no statement changes a link without a
+ * trace. One thread at a time, as its request.
+ */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
 
@@ -12,7 +16,7 @@
  */
 enum err link_history_begin(const struct request *r, struct pg_conn *conn) MUST_CHECK;
 
-/* GET /api/links/{id}/history */
+/* GET /api/links/{id}/history → 200 {changes: [{at, change, by, fields}], pagination} */
 enum http_progress link_history_get(void *ctx, struct http_exchange *x);
 
 #endif

@@ -1,12 +1,53 @@
 #include "services/links-api/links/link_quota.h"
 
+#include "lib/base/clock.h"
 #include "services/links-api/http/limits.h"
 #include "services/links-api/identity/user_store.h"
-#include "services/links-api/links/link_quota_store.h"
 
 #define WINDOW_S 86400
+/* The table link_quota_uses has one row per user and interval. */
+#define INTERVAL_S 300
 /* A creation counts until its whole interval has left the window. */
-#define COUNTED_S (WINDOW_S + LINK_QUOTA_STORE_INTERVAL_S)
+#define COUNTED_S (WINDOW_S + INTERVAL_S)
+#define INTERVAL_US (INTERVAL_S * CLOCK_US_PER_S)
+
+static int64_t interval_start(int64_t time_us)
+{
+	return time_us - time_us % INTERVAL_US;
+}
+
+/* *oldest_us: the start of the oldest interval that counts, 0 if there is none. */
+static enum err count_uses(struct pg_conn *conn, int64_t user_id, int64_t after_us, int64_t *links,
+                           int64_t *oldest_us)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, user_id);
+	pg_params_time(&params, interval_start(after_us));
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT COALESCE(sum(links), 0)::bigint, min(since) FROM link_quota_uses WHERE user_id = $1 AND since >= $2",
+		&params, &rows);
+	if (err == OK) {
+		*links = pg_result_int(rows, 0, 0);
+		*oldest_us = pg_result_time(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err add_use(struct pg_conn *conn, int64_t user_id, int64_t now_us, int64_t links)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, user_id);
+	pg_params_time(&params, interval_start(now_us));
+	pg_params_int(&params, links);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO link_quota_uses AS q (user_id, since, links) VALUES ($1, $2, $3) "
+		"ON CONFLICT (user_id, since) DO UPDATE SET links = q.links + EXCLUDED.links",
+		&params, NULL);
+}
 
 /*
  * Without a default limit, the first read takes no lock: creations by a user without a limit do not
@@ -33,8 +74,7 @@ static enum err read_max(const struct request *r, struct pg_conn *conn, bool mus
 /* Seconds until the links of the interval that contains time_us no longer count, rounded up. */
 static int64_t reset_s(int64_t time_us, int64_t now_us)
 {
-	const int64_t interval_us = LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S;
-	int64_t end_us = time_us - time_us % interval_us + COUNTED_S * CLOCK_US_PER_S;
+	int64_t end_us = interval_start(time_us) + COUNTED_S * CLOCK_US_PER_S;
 	return (end_us - now_us + CLOCK_US_PER_S - 1) / CLOCK_US_PER_S;
 }
 
@@ -45,8 +85,8 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 	int64_t now_us = request_now_us(r);
 	enum err err = read_max(r, conn, must_lock, &max);
 	if (err == OK && max > 0)
-		err = link_quota_store_count(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S,
-		                             &used, &oldest_us);
+		err = count_uses(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used,
+		                 &oldest_us);
 	if (err != OK)
 		return err;
 	out->rule = limits_rule(r->api->config, LIMITS_LINKS);
@@ -64,5 +104,5 @@ enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct li
 	if (quota->rule.max == 0 || links == 0)
 		return OK;
 	quota->state.left -= links;
-	return link_quota_store_add(conn, r->user_id, request_now_us(r), links);
+	return add_use(conn, r->user_id, request_now_us(r), links);
 }

@@ -1,8 +1,8 @@
 /*
  * One thread at a time, as its request. The quota of links that a user may create in 24 hours:
  * LINKS_PER_DAY, or a limit that an administrator sets for the user. Creations are counted in
- * intervals of five minutes (link_quota_store.h), rounded so that a user never gets more than the
- * limit.
+ * intervals of five minutes, rounded so that a user never gets more than the limit. Deleted links
+ * still count.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_QUOTA_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_QUOTA_H
