@@ -9,10 +9,6 @@
 /* The rows that wait for Redis. Same condition as the index. */
 #define AWAITS_REDIS "NOT cached AND (priority = 0 OR published)"
 
-/* Bytes of a sql_column itself, and per value. */
-#define COLUMN_HEADER 64
-#define COLUMN_LENGTH 4
-
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 {
 	struct strbuf payload;
@@ -40,10 +36,8 @@ void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, s
 {
 	bulk->priority = priority;
 	bulk->is_cached = false;
-	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT,
-	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
-	sql_column_init(&bulk->payloads, SQL_COLUMN_BYTES,
-	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + LINK_EVENT_BYTES_MAX));
+	sql_column_init_for(&bulk->slugs, SQL_COLUMN_TEXT, events_max, SLUG_SIZE);
+	sql_column_init_for(&bulk->payloads, SQL_COLUMN_BYTES, events_max, LINK_EVENT_BYTES_MAX);
 }
 
 void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
@@ -245,8 +239,7 @@ enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_
 {
 	struct pg_params params = { 0 };
 	struct sql_column names;
-	sql_column_init(&names, SQL_COLUMN_TEXT,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init_for(&names, SQL_COLUMN_TEXT, count, SLUG_SIZE);
 	for (size_t i = 0; i < count; i++)
 		sql_column_add_text(&names, slugs[i]);
 	int64_t waiting = 0;

@@ -30,6 +30,13 @@ void sql_column_init(struct sql_column *column, enum sql_column_type type, size_
 	write_header(column);
 }
 
+void sql_column_init_for(struct sql_column *column, enum sql_column_type type, size_t count,
+                         size_t value_bytes_max)
+{
+	const size_t header_bytes = HEADER_WORDS * sizeof(uint32_t);
+	sql_column_init(column, type, header_bytes + count * (sizeof(uint32_t) + value_bytes_max));
+}
+
 void sql_column_clear(struct sql_column *column)
 {
 	strbuf_clear(&column->bytes);

@@ -35,6 +35,9 @@ struct sql_column {
 
 /* bytes_max bounds its memory, which it keeps until clear. */
 void sql_column_init(struct sql_column *column, enum sql_column_type type, size_t bytes_max);
+/* Room for count values of at most value_bytes_max bytes. */
+void sql_column_init_for(struct sql_column *column, enum sql_column_type type, size_t count,
+                         size_t value_bytes_max);
 void sql_column_clear(struct sql_column *column);
 /* Empties it. */
 void sql_column_reset(struct sql_column *column);

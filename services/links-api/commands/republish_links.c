@@ -6,15 +6,84 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/commands/link_republish_store.h"
 #include "services/links-api/commands/one_command.h"
 
 #define POLL_NS 20000000
 #define REPORT_US (10 * CLOCK_US_PER_S)
 
+/* The locks keep a change of one of these links from getting into the outbox before its event. */
+static enum err lock_next(struct pg_conn *conn, int64_t after_id, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, after_id);
+	pg_params_int(&params, REPUBLISH_LINKS_BATCH_MAX);
+	return pg_conn_query(conn,
+	                     "SELECT " LINK_ROW_COLUMNS
+	                     " FROM links WHERE id > $1 ORDER BY id LIMIT $2 FOR UPDATE",
+	                     &params, rows);
+}
+
+static enum err add_events(struct pg_conn *conn, const struct pg_result *rows, int64_t *last_id)
+{
+	struct outbox_bulk events;
+	struct link_event event;
+	enum err err = OK;
+	size_t count = pg_result_count(rows);
+	outbox_bulk_init(&events, OUTBOX_BACKGROUND, count);
+	events.is_cached = true;
+	for (size_t i = 0; err == OK && i < count; i++) {
+		err = link_row_read(rows, i, &event.link);
+		if (err == OK) {
+			link_row_to_event(&event.link, LINK_CHANGE_REPUBLISHED, &event);
+			outbox_bulk_add(&events, &event);
+			*last_id = event.link.entry.id;
+		}
+	}
+	if (err == OK)
+		err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
+	return err;
+}
+
+enum err republish_links_next(struct pg_conn *conn, struct republish_links_cursor *cursor)
+{
+	struct pg_result *rows = NULL;
+	struct republish_links_cursor next = *cursor;
+	enum err err = lock_next(conn, cursor->link_id, &rows);
+	if (err == OK)
+		err = add_events(conn, rows, &next.link_id);
+	if (err == OK)
+		err = pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM outbox", NULL,
+		                        &next.outbox_id);
+	next.count = err == OK ? pg_result_count(rows) : 0;
+	pg_result_free(rows);
+	if (err == OK)
+		*cursor = next;
+	return err;
+}
+
+enum err republish_links_is_waiting(struct pg_conn *conn, int64_t outbox_id, bool *is_waiting)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, outbox_id);
+	/* Each half has an index of its own. */
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT EXISTS (SELECT FROM outbox WHERE NOT published AND priority > 0 AND id <= $1) "
+		"OR EXISTS (SELECT FROM outbox WHERE NOT published AND priority = 0 AND id <= $1)",
+		&params, &rows);
+	if (err == OK)
+		*is_waiting = pg_result_bool(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
 struct republication {
-	struct link_republish_cursor cursor;
+	struct republish_links_cursor cursor;
 	/* Links that Kafka has. */
 	int64_t sent;
 	int64_t report_at_us;
@@ -27,7 +96,7 @@ bool republish_links_is_wanted(int argc, char **argv)
 
 static enum err add_next(void *ctx, struct pg_conn *conn)
 {
-	return link_republish_store_next(conn, ctx);
+	return republish_links_next(conn, ctx);
 }
 
 static void report(struct republication *r)
@@ -44,11 +113,11 @@ static enum err wait_until_sent(struct republication *r, struct pg_conn *conn, i
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 	bool is_waiting = true;
-	enum err err = link_republish_store_is_waiting(conn, outbox_id, &is_waiting);
+	enum err err = republish_links_is_waiting(conn, outbox_id, &is_waiting);
 	while (err == OK && is_waiting) {
 		report(r);
 		nanosleep(&pause, NULL);
-		err = link_republish_store_is_waiting(conn, outbox_id, &is_waiting);
+		err = republish_links_is_waiting(conn, outbox_id, &is_waiting);
 	}
 	return err;
 }
@@ -56,7 +125,7 @@ static enum err wait_until_sent(struct republication *r, struct pg_conn *conn, i
 static enum err republish(void *ctx, struct pg_conn *conn)
 {
 	struct republication *r = ctx;
-	struct link_republish_cursor before;
+	struct republish_links_cursor before;
 	enum err err = OK;
 	do {
 		before = r->cursor;

@@ -8,6 +8,10 @@
 #define WAYMARK_SERVICES_LINKS_API_COMMANDS_REPUBLISH_LINKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/postgres/pg_conn.h"
 
 bool republish_links_is_wanted(int argc, char **argv);
 
@@ -16,5 +20,29 @@ bool republish_links_is_wanted(int argc, char **argv);
  * how many Kafka has; run again, it begins anew.
  */
 int republish_links_run(void);
+
+#define REPUBLISH_LINKS_BATCH_MAX 1000
+
+/* Initialise with 0. */
+struct republish_links_cursor {
+	/* The next batch begins after this link. */
+	int64_t link_id;
+	/* The newest row of the outbox when the last batch was added. */
+	int64_t outbox_id;
+	/* Links of the last batch; 0: there are no more. */
+	size_t count;
+};
+
+/*
+ * Adds events LINK_CHANGE_REPUBLISHED of the next links to the outbox, at low priority. Call it
+ * inside a transaction. It advances cursor; the caller must restore the old value if it cannot
+ * commit.
+ */
+enum err republish_links_next(struct pg_conn *conn,
+                              struct republish_links_cursor *cursor) MUST_CHECK;
+
+/* Sets *is_waiting if a row of the outbox up to this ID waits for Kafka. */
+enum err republish_links_is_waiting(struct pg_conn *conn, int64_t outbox_id,
+                                    bool *is_waiting) MUST_CHECK;
 
 #endif

@@ -4,9 +4,6 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/sql_column.h"
 
-/* Bytes of a sql_column: a fixed header, and a length before each value. */
-#define COLUMN_HEADER 64
-#define COLUMN_LENGTH 4
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
@@ -74,8 +71,7 @@ static enum err update_links(struct pg_conn *conn, const struct bulk_update_stor
 	struct sql_column input[COLUMNS];
 	enum err err = OK;
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&input[i], columns[i].type,
-		                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[i].bytes_max));
+		sql_column_init_for(&input[i], columns[i].type, count, columns[i].bytes_max);
 	for (size_t i = 0; err == OK && i < count; i++)
 		err = put_row(input, &changes[i].link);
 	if (err == OK)
@@ -165,8 +161,7 @@ enum err bulk_update_store_lock(struct pg_conn *conn, const int64_t *ids, size_t
 	struct pg_result *rows = NULL;
 	if (count > BULK_UPDATE_STORE_MAX)
 		return ERR_LIMIT;
-	sql_column_init(&column, SQL_COLUMN_INT8,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[ID].bytes_max));
+	sql_column_init_for(&column, SQL_COLUMN_INT8, count, columns[ID].bytes_max);
 	for (size_t i = 0; i < count; i++)
 		sql_column_add_int(&column, ids[i]);
 	enum err err = sql_column_param(&column, &params);

@@ -8,10 +8,6 @@
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
 
-/* Bytes of a sql_column: a fixed header, and a length before each value. */
-#define COLUMN_HEADER 64
-#define COLUMN_LENGTH 4
-
 void idempotency_store_clear(struct idempotency_row *row)
 {
 	free(row->slugs);
@@ -96,8 +92,7 @@ enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[sta
 {
 	struct pg_params params = { 0 };
 	struct sql_column slugs;
-	sql_column_init(&slugs, SQL_COLUMN_TEXT,
-	                COLUMN_HEADER + row->slug_count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init_for(&slugs, SQL_COLUMN_TEXT, row->slug_count, SLUG_SIZE);
 	for (size_t i = 0; i < row->slug_count; i++)
 		sql_column_add_text(&slugs, row->slugs[i]);
 	pg_params_bytes(&params, key_hash, DIGEST_SIZE);

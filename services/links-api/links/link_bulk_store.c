@@ -8,10 +8,6 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/sql_column.h"
 
-/* Bytes of a sql_column itself, and per value. */
-#define COLUMN_HEADER 64
-#define COLUMN_LENGTH 4
-
 enum column {
 	SLUG,
 	REDIRECT_STATUS,
@@ -95,8 +91,7 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 	struct sql_column new_columns[COLUMNS];
 	enum err err = OK;
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&new_columns[i], columns[i].type,
-		                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[i].bytes_max));
+		sql_column_init_for(&new_columns[i], columns[i].type, count, columns[i].bytes_max);
 	for (size_t i = 0; err == OK && i < count; i++)
 		err = add_row(new_columns, &new_links[i]);
 	if (err == OK)

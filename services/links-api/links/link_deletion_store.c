@@ -7,8 +7,6 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/sql_column.h"
 
-#define IDS_BYTES_MAX (64 + LINK_DELETION_STORE_BATCH_MAX * 12)
-
 /* Reads the next links and collects the IDs of those that are not DELETED yet. */
 static enum err read_next(struct pg_conn *conn, struct link_deletion_cursor *cursor,
                           struct sql_column *ids)
@@ -80,7 +78,7 @@ enum err link_deletion_store_next(struct pg_conn *conn, struct link_deletion_cur
 	struct pg_result *rows = NULL;
 	batch->count = 0;
 	batch->last_slug[0] = '\0';
-	sql_column_init(&ids, SQL_COLUMN_INT8, IDS_BYTES_MAX);
+	sql_column_init_for(&ids, SQL_COLUMN_INT8, LINK_DELETION_STORE_BATCH_MAX, sizeof(int64_t));
 	outbox_bulk_init(&events, OUTBOX_URGENT, LINK_DELETION_STORE_BATCH_MAX);
 	enum err err = read_next(conn, cursor, &ids);
 	if (err == OK && ids.count > 0)

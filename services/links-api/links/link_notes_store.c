@@ -3,9 +3,6 @@
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
 
-/* Bytes of a sql_column: a fixed header, and a length before each value. */
-#define COLUMN_HEADER 64
-#define COLUMN_LENGTH 4
 #define NOTES_BYTES_MAX (LINK_NOTES_CHARS_MAX * 4)
 
 static enum err query_notes(struct pg_conn *conn, int64_t owner_id, struct sql_column *ids,
@@ -29,8 +26,7 @@ enum err link_notes_store_get_bulk(struct pg_conn *conn, int64_t owner_id, const
 {
 	struct sql_column column;
 	struct pg_result *rows = NULL;
-	sql_column_init(&column, SQL_COLUMN_INT8,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + sizeof(*ids)));
+	sql_column_init_for(&column, SQL_COLUMN_INT8, count, sizeof(*ids));
 	for (size_t i = 0; i < count; i++) {
 		notes[i] = NULL;
 		sql_column_add_int(&column, ids[i]);
@@ -88,10 +84,8 @@ enum err link_notes_store_add_bulk(struct pg_conn *conn, const int64_t *ids,
                                    const char *const *notes, size_t count)
 {
 	struct sql_column id_column, text_column;
-	sql_column_init(&id_column, SQL_COLUMN_INT8,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + sizeof(*ids)));
-	sql_column_init(&text_column, SQL_COLUMN_TEXT,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + NOTES_BYTES_MAX));
+	sql_column_init_for(&id_column, SQL_COLUMN_INT8, count, sizeof(*ids));
+	sql_column_init_for(&text_column, SQL_COLUMN_TEXT, count, NOTES_BYTES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		if (notes[i][0] == '\0')
 			continue;

@@ -3,9 +3,6 @@
 #include "lib/links/link_row.h"
 #include "lib/postgres/sql_column.h"
 
-/* Bytes of a sql_column: a fixed header, and a length before each value. */
-#define COLUMN_HEADER 64
-#define COLUMN_LENGTH 4
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
@@ -62,10 +59,8 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
 	struct sql_column urls, slugs;
 	if (count == 0 || count > LINK_REUSE_STORE_MAX)
 		return count == 0 ? OK : ERR_LIMIT;
-	sql_column_init(&urls, SQL_COLUMN_TEXT,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + LINK_URL_SIZE));
-	sql_column_init(&slugs, SQL_COLUMN_TEXT,
-	                COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init_for(&urls, SQL_COLUMN_TEXT, count, LINK_URL_SIZE);
+	sql_column_init_for(&slugs, SQL_COLUMN_TEXT, count, SLUG_SIZE);
 	for (size_t i = 0; i < count; i++) {
 		lookups[i].is_found = false;
 		sql_column_add_text(&urls, lookups[i].original_url);
