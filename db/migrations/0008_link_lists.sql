@@ -7,19 +7,13 @@ CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
 -- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
 -- in the whole is a match in one field. New rows go to a pending list, which every search reads as
--- well; links_search_flush empties it.
+-- well; link_search_refresh empties it.
 CREATE INDEX links_search_idx ON links
     USING gin ((slug COLLATE "default" || E'\n' || original_url || E'\n' || title) gin_trgm_ops)
     WITH (fastupdate = on, gin_pending_list_limit = 4096);
 CREATE INDEX links_tags_idx ON links USING gin (tags) WITH (fastupdate = on, gin_pending_list_limit = 4096);
 -- For administrators, who list the links of all owners.
 CREATE INDEX links_created_idx ON links (created_at DESC, id DESC);
-
--- Moves the pending lists into the indexes. In bulk this costs half of what it would cost the
--- requests that insert.
-CREATE FUNCTION links_search_flush() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    SELECT gin_clean_pending_list('links_search_idx') + gin_clean_pending_list('links_tags_idx')
-$$;
 
 -- Estimated number of links per trigram, from a sample, for trigrams that at least one link in 500
 -- has. A search asks the index for the other, rarer trigrams first.
@@ -35,15 +29,17 @@ CREATE TABLE link_search_count (
 );
 INSERT INTO link_search_count DEFAULT VALUES;
 
--- Takes a new sample after an hour, or when the number of links has doubled or halved. Returns
--- whether it did. Few links need no sample.
-CREATE FUNCTION link_search_sample() RETURNS boolean LANGUAGE plpgsql
+-- Moves the pending lists into the indexes: in bulk this costs half of what it would cost the
+-- requests that insert. Takes a new sample after an hour, or when the number of links has doubled
+-- or halved. Returns whether it did. Few links need no sample.
+CREATE FUNCTION link_search_refresh() RETURNS boolean LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     sample CONSTANT integer := 5000;
     known link_search_count;
     now_links bigint := (SELECT reltuples FROM pg_class WHERE oid = 'links'::regclass); -- an estimate; -1 = unknown
 BEGIN
+    PERFORM gin_clean_pending_list('links_search_idx'), gin_clean_pending_list('links_tags_idx');
     SELECT * INTO known FROM link_search_count FOR UPDATE;
     IF now_links < sample OR (known.counted_at > clock_timestamp() - interval '1 hour'
         AND now_links < 2 * known.links AND known.links < 2 * now_links) THEN
@@ -62,8 +58,8 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION links_search_flush(), link_search_sample() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION links_search_flush(), link_search_sample() TO waymark_janitor;
+REVOKE EXECUTE ON FUNCTION link_search_refresh() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION link_search_refresh() TO waymark_janitor;
 GRANT SELECT ON link_search_trigrams, link_search_count TO waymark_links_api;
 
 -- --- the number of links ---

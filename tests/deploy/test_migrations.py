@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 BREAKING = (
     "DROP TABLE links;",
-    "DROP FUNCTION links_search_flush();",
+    "DROP FUNCTION link_search_refresh();",
     "ALTER TABLE links\n    ADD COLUMN a text,\n    DROP COLUMN title;",
     "ALTER TABLE links RENAME COLUMN title TO name;",
     "ALTER TABLE links RENAME TO link;",

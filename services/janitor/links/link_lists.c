@@ -32,16 +32,10 @@ static enum err merge_counts(const struct run *run, int64_t *changed)
 		NULL, changed);
 }
 
-static enum err flush_search_indexes(const struct run *run, int64_t *changed)
+static enum err refresh_search(const struct run *run, int64_t *changed)
 {
 	*changed = 0;
-	return pg_conn_query(run->conn, "SELECT links_search_flush()", NULL, NULL);
-}
-
-static enum err sample_trigrams(const struct run *run, int64_t *changed)
-{
-	*changed = 0;
-	return pg_conn_query(run->conn, "SELECT link_search_sample()", NULL, NULL);
+	return pg_conn_query(run->conn, "SELECT link_search_refresh()", NULL, NULL);
 }
 
 enum err link_lists_run(struct run *run, int64_t *changed)
@@ -50,7 +44,5 @@ enum err link_lists_run(struct run *run, int64_t *changed)
 	enum err err = run_until_unchanged(run, refresh_ranking, changed);
 	if (err == OK)
 		err = run_batches(run, merge_counts, &merged);
-	if (err == OK)
-		err = run_batch(run, flush_search_indexes, changed);
-	return err == OK ? run_batch(run, sample_trigrams, changed) : err;
+	return err == OK ? run_batch(run, refresh_search, changed) : err;
 }

@@ -91,7 +91,7 @@ def fill(cursor, links):
     for definition in definitions.values():
         cursor.execute(definition)
     cursor.execute("VACUUM ANALYZE")
-    cursor.execute("SELECT link_search_sample()")  # the stopped janitor would run this
+    cursor.execute("SELECT link_search_refresh()")  # the stopped janitor would run this
 
 
 class Asker:

@@ -235,8 +235,8 @@ def crowded(service, database):
         user.id, user.id,
     )  # fmt: skip
     database.run("VACUUM ANALYZE links")
-    assert database.value("SELECT link_search_sample()")
-    assert not database.value("SELECT link_search_sample()"), "at most once an hour"
+    assert database.value("SELECT link_search_refresh()")
+    assert not database.value("SELECT link_search_refresh()"), "at most once an hour"
     return user
 
 
