@@ -9,11 +9,12 @@
  */
 #include "services/links-api/lists/link_list_store.h"
 
+#include <string.h>
+
 #include "lib/links/link_row.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/lists/link_list_sql.h"
 #include "services/links-api/lists/link_search_sql.h"
-#include "services/links-api/lists/link_search_store.h"
 
 /* With more rows than this in link_counts, an owner's rows are merged into one. */
 #define COUNT_ROWS_MAX 64
@@ -157,6 +158,45 @@ static enum err read_matching(struct pg_conn *conn, const struct link_list_param
 
 /* --- searches --- */
 
+static void set_count(struct link_search *search, const char *name, int64_t links)
+{
+	for (size_t i = 0; i < search->count; i++) {
+		if (strcmp(search->trigrams[i].name, name) == 0)
+			search->trigrams[i].links = links;
+	}
+}
+
+/*
+ * Reads how many links contain each trigram, which the janitor estimates from a sample. *all: the
+ * number of links, 0 = not counted yet.
+ */
+static enum err count_trigrams(struct pg_conn *conn, struct link_search *search, int64_t *all)
+{
+	const char *names[LINK_SEARCH_TRIGRAMS_MAX];
+	struct sql_texts texts = { 0 };
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	for (size_t i = 0; i < search->count; i++)
+		names[i] = search->trigrams[i].name;
+	pg_params_text(&params, sql_texts_array(&texts, names, search->count));
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT NULL, links FROM link_search_count UNION ALL "
+		"SELECT trigram, links FROM link_search_trigrams WHERE trigram = ANY ($1)",
+		&params, &rows);
+	*all = 0;
+	for (size_t i = 0; i < pg_result_count(rows); i++) {
+		if (pg_result_is_null(rows, i, 0))
+			*all = pg_result_int(rows, i, 1);
+		else
+			set_count(search, pg_result_text(rows, i, 0), pg_result_int(rows, i, 1));
+	}
+	search->is_counted = *all > 0;
+	pg_result_free(rows);
+	sql_texts_clear(&texts);
+	return err;
+}
+
 /* all: links in the database; own: the links that the query is about. */
 static bool index_helps(const struct link_list_params *query, const struct link_search *search,
                         int64_t all, int64_t own)
@@ -173,7 +213,7 @@ static enum err read_search(struct pg_conn *conn, const struct link_list_params 
 	struct link_search search;
 	int64_t all, own;
 	link_search_init(&search, query->q);
-	enum err err = link_search_store_count(conn, &search, &all);
+	enum err err = count_trigrams(conn, &search, &all);
 	if (err == OK)
 		err = link_list_store_count(conn, query->owner_id, &own);
 	if (err != OK)

@@ -5,7 +5,7 @@
  * (docs/decisions/0028-link-lists-and-search.md).
  *
  *   link_search_init(&search, "example42.");
- *   link_search_store_count(conn, &search, &all);   // how many links contain each trigram
+ *   …                                 // reads how many links contain each trigram
  *   link_search_choose(&search, all);               // marks "e42" and "42." as used
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_H

@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/number.h"
+#include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
+#include "lib/links/link.h"
 #include "services/links-api/lists/nql_lexer.h"
-#include "services/links-api/lists/nql_value.h"
 
 #define SHOWN_SIZE 33
+#define US_PER_MS 1000
 
 struct parser {
 	struct nql_lexer lexer;
@@ -30,6 +33,76 @@ __attribute__((format(printf, 3, 4))) static enum err fail(struct parser *p, siz
 	vsnprintf(p->reason + len, NQL_REASON_SIZE - (size_t)len, format, args);
 	va_end(args);
 	return ERR_INVALID;
+}
+
+/* --- the text of a value in the type of its field --- */
+
+static const char *read_time(const char *text, int64_t *time_us)
+{
+	char midnight[TIMESTAMP_TEXT_SIZE];
+	enum err err = timestamp_parse(text, time_us);
+	if (err != OK && strlen(text) == strlen("2026-11-20")) {
+		snprintf(midnight, sizeof(midnight), "%sT00:00:00Z", text);
+		err = timestamp_parse(midnight, time_us);
+	}
+	if (err != OK)
+		return "a time like 2026-11-20T08:00:00Z or a date like 2026-11-20";
+	*time_us -= *time_us % US_PER_MS; /* responses show times in ms */
+	return NULL;
+}
+
+static const char *read_state(const char *text)
+{
+	enum link_state state;
+	if (link_state_parse(text, &state) != OK)
+		return "active, disabled, expired or scheduled";
+	return state == LINK_STATE_DELETED
+	               ? "active, disabled, expired or scheduled (use the parameter state=deleted)"
+	               : NULL;
+}
+
+static const char *read_link_type(const char *text)
+{
+	enum link_type type;
+	return link_type_parse(text, &type) == OK ? NULL : "temporary or permanent";
+}
+
+static const char *read_typed(const struct nql_node *term, const char *text, struct nql_value *out)
+{
+	switch (term->field->type) {
+	case NQL_FIELD_NUMBER:
+		return number_parse(text, INT64_MIN, INT64_MAX, &out->number) == OK
+		               ? NULL
+		               : "a whole number";
+	case NQL_FIELD_TIME:
+		return read_time(text, &out->number);
+	case NQL_FIELD_STATE:
+		return read_state(text);
+	case NQL_FIELD_LINK_TYPE:
+		return read_link_type(text);
+	case NQL_FIELD_TEXT:
+	case NQL_FIELD_TAGS:
+		break;
+	}
+	return *text ? NULL : "a non-empty text";
+}
+
+/*
+ * Fills is_null and number of out. is_bare: the value was not quoted, so that null means NULL.
+ * Returns NULL if the value is valid, otherwise what it must be: "a whole number".
+ */
+static const char *convert(const struct nql_node *term, const char *text, bool is_bare,
+                           struct nql_value *out)
+{
+	bool is_null = is_bare && strcmp(text, "null") == 0;
+	if (is_null && term->field->is_nullable && term->op == NQL_EQUAL) {
+		out->is_null = true;
+		return NULL;
+	}
+	/* A missing title is stored as an empty text. */
+	if (term->field->type == NQL_FIELD_TEXT && term->op == NQL_EQUAL && !*text)
+		return NULL;
+	return read_typed(term, text, out);
 }
 
 /* --- one term --- */
@@ -106,7 +179,7 @@ static enum err read_value(struct parser *p, struct nql_node *term)
 	if (err != OK)
 		return fail(p, p->lexer.at,
 		            "the value has no closing quote or contains an invalid character");
-	const char *expected = nql_value_read(term, text, form == NQL_LEXER_BARE, value);
+	const char *expected = convert(term, text, form == NQL_LEXER_BARE, value);
 	if (expected)
 		return fail_value(p, start, term, expected, text);
 	p->texts_len += len + 1;

@@ -35,19 +35,12 @@ static const struct nql_field fields[] = {
 	{ "updated_at",         NQL_FIELD_TIME,      false, false, false, "updated_at" },
 };
 /* clang-format on */
-#define FIELD_COUNT ARRAY_SIZE(fields)
 
 const struct nql_field *nql_field_find(const char *name, size_t len)
 {
-	for (size_t i = 0; i < FIELD_COUNT; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (strlen(fields[i].name) == len && memcmp(fields[i].name, name, len) == 0)
 			return &fields[i];
 	}
 	return NULL;
-}
-
-const struct nql_field *nql_field_table(size_t *count)
-{
-	*count = FIELD_COUNT;
-	return fields;
 }

@@ -32,7 +32,4 @@ struct nql_field {
 /* NULL = unknown field. */
 const struct nql_field *nql_field_find(const char *name, size_t len);
 
-/* All fields. */
-const struct nql_field *nql_field_table(size_t *count);
-
 #endif
