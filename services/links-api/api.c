@@ -10,7 +10,7 @@
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/statistics/export_limiter.h"
-#include "services/links-api/statistics/zone_names.h"
+#include "services/links-api/statistics/local_calendar.h"
 
 #define PG_CONNECTIONS_MIN 2
 #define PG_HEAVY_CONNECTIONS_MIN 1
@@ -125,7 +125,7 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	                             metrics_gauge(metrics, "waymark_password_jobs_queued",
 	                                           "Password jobs waiting for a worker thread.",
 	                                           NULL));
-	api->zones = zone_names_new();
+	api->zones = local_calendar_zones_new();
 	api->exports = export_limiter_new();
 	api->route_metrics = route_metrics_new(routes, route_count, metrics);
 	api->cross_site_requests = metrics_counter(
@@ -159,7 +159,7 @@ void api_free(struct api *api)
 	route_metrics_free(api->route_metrics);
 	tracer_stop(api->tracer);
 	export_limiter_free(api->exports);
-	zone_names_free(api->zones);
+	local_calendar_zones_free(api->zones);
 	link_cache_free(api->cache);
 	rate_limit_free(api->limits);
 	redis_pool_free(api->redis);

@@ -19,7 +19,7 @@
 #include "services/links-api/identity/session_cookie.h"
 #include "services/links-api/identity/session_store.h"
 #include "services/links-api/identity/user_store.h"
-#include "services/links-api/statistics/zone_names.h"
+#include "services/links-api/statistics/local_calendar.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
@@ -318,7 +318,7 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 	struct update *u = ctx;
 	const struct request *r = u->request;
 	const char *tz = u->change.settings.tz;
-	enum err err = *tz ? zone_names_check(r->api->zones, conn, tz) : OK;
+	enum err err = *tz ? local_calendar_zones_check(r->api->zones, conn, tz) : OK;
 	u->has_unknown_zone = err == ERR_NOT_FOUND;
 	if (err == OK)
 		err = user_store_lock(conn, r->user_id);

@@ -30,7 +30,7 @@ struct live_feed;
 struct outbox_relay;
 struct public_base;
 struct reserved_slugs;
-struct zone_names;
+struct local_calendar_zones;
 
 struct api {
 	const struct config *config;
@@ -49,7 +49,7 @@ struct api {
 	struct rate_limit *limits;
 	struct link_cache *cache;
 	struct worker_pool *password_workers;
-	struct zone_names *zones;
+	struct local_calendar_zones *zones;
 	struct export_limiter *exports;
 	struct route_metrics *route_metrics;
 	/* NULL: no spans. */

@@ -1,10 +1,13 @@
 #include "services/links-api/statistics/local_calendar.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
+#include "lib/base/mem.h"
 
 /* The minimum length of an interval. When clocks change, a local hour can be half an hour. */
 static const int64_t interval_min_us[] = {
@@ -38,6 +41,7 @@ static const struct zone_alias {
 };
 #define ZONE_ALIAS_COUNT ARRAY_SIZE(zone_aliases)
 #define ZONE_ALIAS_TEXT_SIZE 128
+#define ZONES_MAX 2000
 
 /* The name to use in SQL. */
 static const char *zone_in_sql(const char *name)
@@ -64,24 +68,69 @@ static void write_alias_names(char out[static ZONE_ALIAS_TEXT_SIZE])
 	snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "}");
 }
 
-enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE],
-                                   size_t *count)
+typedef char zone_name[LOCAL_CALENDAR_ZONE_SIZE];
+
+struct local_calendar_zones {
+	pthread_mutex_t lock;
+	/* 0 = not read yet */
+	size_t count;
+	/* Sorted by strcmp. */
+	zone_name *names;
+};
+
+struct local_calendar_zones *local_calendar_zones_new(void)
+{
+	struct local_calendar_zones *zones = mem_zero(sizeof(*zones));
+	pthread_mutex_init(&zones->lock, NULL);
+	zones->names = mem_array(ZONES_MAX, sizeof(zone_name));
+	return zones;
+}
+
+void local_calendar_zones_free(struct local_calendar_zones *zones)
+{
+	if (!zones)
+		return;
+	pthread_mutex_destroy(&zones->lock);
+	free(zones->names);
+	free(zones);
+}
+
+static enum err read_zones(struct local_calendar_zones *zones, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	char names[ZONE_ALIAS_TEXT_SIZE];
-	write_alias_names(names);
+	char aliases[ZONE_ALIAS_TEXT_SIZE];
+	write_alias_names(aliases);
 	pg_params_int(&params, LOCAL_CALENDAR_ZONE_SIZE);
-	pg_params_int(&params, LOCAL_CALENDAR_ZONES_MAX);
-	pg_params_text(&params, names);
+	pg_params_int(&params, ZONES_MAX);
+	pg_params_text(&params, aliases);
 	enum err err = pg_conn_query(conn, zones_sql, &params, &rows);
 	if (err != OK)
 		return err;
-	*count = pg_result_count(rows);
-	for (size_t i = 0; i < *count; i++)
-		snprintf(zones[i], LOCAL_CALENDAR_ZONE_SIZE, "%s", pg_result_text(rows, i, 0));
+	zones->count = pg_result_count(rows);
+	for (size_t i = 0; i < zones->count; i++)
+		snprintf(zones->names[i], sizeof(zone_name), "%s", pg_result_text(rows, i, 0));
 	pg_result_free(rows);
 	return OK;
+}
+
+static int by_name(const void *wanted, const void *name)
+{
+	return strcmp(wanted, name);
+}
+
+enum err local_calendar_zones_check(struct local_calendar_zones *zones, struct pg_conn *conn,
+                                    const char *zone)
+{
+	/* The default zone needs no lookup. */
+	if (strcmp(zone, "UTC") == 0)
+		return OK;
+	pthread_mutex_lock(&zones->lock);
+	enum err err = zones->count == 0 ? read_zones(zones, conn) : OK;
+	if (err == OK && !bsearch(zone, zones->names, zones->count, sizeof(zone_name), by_name))
+		err = ERR_NOT_FOUND;
+	pthread_mutex_unlock(&zones->lock);
+	return err;
 }
 
 static enum err query_time(struct pg_conn *conn, const char *sql, const struct pg_params *params,

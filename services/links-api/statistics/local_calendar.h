@@ -1,7 +1,7 @@
 /*
  * Hours, days, weeks and months in the local time of a time zone. PostgreSQL's copy of the IANA
  * database decides. Zones have their IANA names, including CET and others that SQL reads as
- * abbreviations. Every zone must be one of local_calendar_read_zones.
+ * abbreviations. local_calendar_zones_check must have found every zone.
  *
  * One thread at a time per connection.
  */
@@ -17,7 +17,6 @@
 
 /* With the NUL. The longest name has 32 bytes. */
 #define LOCAL_CALENDAR_ZONE_SIZE 48
-#define LOCAL_CALENDAR_ZONES_MAX 2000
 /* "2026-11-20" */
 #define LOCAL_CALENDAR_DATE_SIZE 11
 
@@ -32,12 +31,18 @@ enum local_calendar_interval {
 const char *local_calendar_interval_name(enum local_calendar_interval interval);
 
 /*
- * All zones, sorted by strcmp, at most LOCAL_CALENDAR_ZONES_MAX; zones must have room for that
- * many. The server needs a tenth of a second because it reads its zone files. Excludes further
- * names that the server's settings define as abbreviations.
+ * The names of the zones, read once and cached: the server needs a tenth of a second for them.
+ * Without those that its settings define as abbreviations. Safe from any thread.
  */
-enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE],
-                                   size_t *count) MUST_CHECK;
+struct local_calendar_zones;
+
+struct local_calendar_zones *local_calendar_zones_new(void);
+/* NULL may be freed. */
+void local_calendar_zones_free(struct local_calendar_zones *zones);
+
+/* ERR_NOT_FOUND: unknown zone. Errors of pg_conn_query pass through. */
+enum err local_calendar_zones_check(struct local_calendar_zones *zones, struct pg_conn *conn,
+                                    const char *zone) MUST_CHECK;
 
 /* The start of a local date. ERR_INVALID: the date does not exist. */
 enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const char *zone,

@@ -10,7 +10,6 @@
 #include "lib/base/timestamp.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
-#include "services/links-api/statistics/visit_cursor.h"
 
 struct reading {
 	const struct stats_params_terms *terms;
@@ -107,7 +106,7 @@ static void read_bots(struct reading *reading)
 
 static void read_cursor(struct reading *reading)
 {
-	if (visit_cursor_parse(reading->value, &reading->out->after) != OK)
+	if (visit_page_cursor_parse(reading->value, &reading->out->after) != OK)
 		WRONG(reading, "cursor", "invalid cursor; use next_cursor of an earlier response");
 }
 
@@ -200,13 +199,20 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 		country[1] = (char)toupper((unsigned char)value[1]);
 		value = country;
 	}
-	enum err err = visit_filter_add(&reading->out->filter, dimension, is_not, value);
-	if (err == ERR_LIMIT)
+	struct visit_filter *filter = &reading->out->filter;
+	size_t len = strlen(value);
+	if (filter->count == VISIT_FILTER_TERMS_MAX) {
 		WRONG(reading, "too-many", "too many filters; at most %d are allowed",
 		      VISIT_FILTER_TERMS_MAX);
-	else if (err != OK)
+	} else if (len >= VISIT_FILTER_VALUE_SIZE) {
 		WRONG(reading, "too-many-bytes", "must have at most %d bytes",
 		      VISIT_FILTER_VALUE_SIZE - 1);
+	} else {
+		struct visit_filter_term *term = &filter->terms[filter->count++];
+		term->dimension = dimension;
+		term->is_not = is_not;
+		memcpy(term->value, value, len + 1);
+	}
 }
 
 /* False: the name is not a filter that this endpoint accepts. */

@@ -62,7 +62,7 @@ struct stats_params_end {
 /* About 9 KB: keep it on the heap. */
 struct stats_params {
 	struct stats_params_end from, to;
-	/* "UTC" by default; may be unknown: see zone_names.h. */
+	/* "UTC" by default; may be unknown (local_calendar_zones_check). */
 	char zone[LOCAL_CALENDAR_ZONE_SIZE];
 	enum local_calendar_interval interval;
 	bool has_interval;

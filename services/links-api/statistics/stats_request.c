@@ -10,7 +10,6 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/share_store.h"
 #include "services/links-api/lists/link_list_store.h"
-#include "services/links-api/statistics/zone_names.h"
 
 /* Each id takes 12 bytes, after a head. */
 #define LINK_IDS_BYTES_MAX (STATS_REQUEST_LINKS_MAX * 12 + 64)
@@ -126,7 +125,7 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 	int64_t now_us = stats->freshness.now_us;
 	struct statistics_span span = { .to_us = now_us - now_us % CLOCK_US_PER_HOUR +
 		                                 CLOCK_US_PER_HOUR };
-	enum err err = zone_names_check(stats->request->api->zones, conn, params->zone);
+	enum err err = local_calendar_zones_check(stats->request->api->zones, conn, params->zone);
 	if (err == ERR_NOT_FOUND) {
 		http_problem_add_field(&stats->wrong, "/tz", "time-zone",
 		                       "must be an IANA time zone like Europe/Berlin");

@@ -30,8 +30,4 @@ struct visit_filter {
 	struct visit_filter_term terms[VISIT_FILTER_TERMS_MAX];
 };
 
-/* ERR_LIMIT: too many terms. ERR_INVALID: the value is too long. Adds nothing in either case. */
-enum err visit_filter_add(struct visit_filter *filter, enum visit_dimension dimension, bool is_not,
-                          const char *value) MUST_CHECK;
-
 #endif

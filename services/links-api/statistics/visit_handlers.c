@@ -12,7 +12,6 @@
 #include "services/links-api/http/pagination.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/statistics/stats_request.h"
-#include "services/links-api/statistics/visit_cursor.h"
 #include "services/links-api/statistics/visit_export.h"
 #include "services/links-api/statistics/visit_lines.h"
 
@@ -77,7 +76,7 @@ static struct visit_page_query page_of(const struct stats_request *stats)
 
 static struct json *render_page(const struct stats_request *stats, const struct pg_result *rows)
 {
-	char cursor[VISIT_CURSOR_SIZE];
+	char cursor[VISIT_PAGE_CURSOR_SIZE];
 	size_t count = pg_result_count(rows);
 	struct json *visits = json_new_array();
 	for (size_t i = 0; i < count; i++)
@@ -86,7 +85,7 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 		                         .total = PAGINATION_UNCOUNTED };
 	if (count == (size_t)stats->params.limit) {
 		struct visit_page_cursor last = visit_page_cursor_of(rows, count - 1);
-		visit_cursor_format(&last, cursor);
+		visit_page_cursor_format(&last, cursor);
 		pagination.next_cursor = cursor;
 	}
 	struct json *answer = json_new_object();

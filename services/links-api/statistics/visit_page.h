@@ -18,6 +18,7 @@
 
 /* With the NUL. */
 #define VISIT_PAGE_ID_SIZE 37
+#define VISIT_PAGE_CURSOR_SIZE 64
 
 enum visit_page_kind {
 	VISIT_PAGE_TEXT,
@@ -62,5 +63,12 @@ enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *qu
 
 /* The cursor after a row. */
 struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row);
+
+/* As text, which clients send back to get the next page: "1763625600123456_018f…". */
+void visit_page_cursor_format(const struct visit_page_cursor *place,
+                              char out[static VISIT_PAGE_CURSOR_SIZE]);
+
+/* ERR_INVALID: text does not come from visit_page_cursor_format. */
+enum err visit_page_cursor_parse(const char *text, struct visit_page_cursor *out) MUST_CHECK;
 
 #endif
