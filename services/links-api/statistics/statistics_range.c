@@ -75,27 +75,23 @@ static int64_t end_of_hours(struct statistics_span span)
 static struct statistics_piece first_piece(struct statistics_span span, enum statistics_unit unit,
                                            const struct statistics_reach *reach)
 {
-	struct statistics_span of_day = { span.from_us,
-		                          min(span.to_us, next_start(span.from_us, DAY)) };
-	struct statistics_span of_hour = { span.from_us,
-		                           min(span.to_us, next_start(span.from_us, HOUR)) };
 	bool has_hours = span.from_us >= reach->hours_since_us;
-	struct statistics_piece piece;
-	/* Points may begin within a day, so all of its quarters are taken apart. */
-	if (unit == STATISTICS_SERIES) {
-		piece = whole(STATISTICS_QUARTERS_OF_DAYS, QUARTER, span);
-		return statistics_range_is_empty(&piece.span) ? visits(span, QUARTER) : piece;
-	}
-	piece = whole(STATISTICS_DAYS, DAY, span);
-	if (statistics_range_is_empty(&piece.span) && has_hours)
+	int64_t larger_us = has_hours ? HOUR : DAY;
+	struct statistics_piece piece = { 0 };
+	if (unit != STATISTICS_SERIES)
+		piece = whole(STATISTICS_DAYS, DAY, span);
+	if (unit != STATISTICS_SERIES && has_hours && statistics_range_is_empty(&piece.span))
 		piece = whole(STATISTICS_HOURS, HOUR,
 		              (struct statistics_span){ span.from_us, end_of_hours(span) });
 	if (!statistics_range_is_empty(&piece.span))
 		return piece;
 	if (unit == STATISTICS_VALUES)
-		return visits(span, has_hours ? HOUR : DAY);
-	piece = has_hours ? whole(STATISTICS_QUARTERS_OF_HOURS, QUARTER, of_hour)
-	                  : whole(STATISTICS_QUARTERS_OF_DAYS, QUARTER, of_day);
+		return visits(span, larger_us);
+	/* Points may begin within a day, so a series consists of quarters. */
+	struct statistics_span quarters = span;
+	if (unit == STATISTICS_TOTALS)
+		quarters.to_us = min(span.to_us, next_start(span.from_us, larger_us));
+	piece = whole(STATISTICS_QUARTERS, QUARTER, quarters);
 	return statistics_range_is_empty(&piece.span) ? visits(span, QUARTER) : piece;
 }
 

@@ -12,7 +12,6 @@
 
 #define STATISTICS_RANGE_QUARTER_US INT64_C(900000000)
 #define STATISTICS_RANGE_PIECES_MAX 8
-#define STATISTICS_RANGE_POINTS_MAX 2000 /* of a series */
 
 struct statistics_span {
 	/* from_us >= to_us: empty. */
@@ -29,15 +28,14 @@ struct statistics_reach {
 
 enum statistics_unit {
 	STATISTICS_VALUES, /* of a dimension: hours and days have them */
-	STATISTICS_TOTALS,
-	STATISTICS_SERIES, /* totals by points that may begin at any quarter of an hour */
+	STATISTICS_TOTALS, /* of each link: few quarters, because SQL takes their lists apart */
+	STATISTICS_SERIES, /* points that may begin at any quarter of an hour */
 };
 
 enum statistics_source {
 	STATISTICS_LOG,
-	STATISTICS_QUARTERS_OF_HOURS, /* some quarters, which the rows of hours have */
-	STATISTICS_QUARTERS_OF_DAYS,
-	STATISTICS_HOURS, /* whole ones */
+	STATISTICS_QUARTERS, /* which the rows of days have */
+	STATISTICS_HOURS,    /* whole ones */
 	STATISTICS_DAYS,
 };
 

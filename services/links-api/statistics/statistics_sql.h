@@ -1,7 +1,8 @@
 /*
  * Visit counts of a link, of several together, or of an account, over a time range, exact for any
- * range. Whole days come from rows by day, other whole hours and quarters of an hour from rows by
- * hour, and the edges of the range from visit_log. What is not folded yet comes from rollup_delta.
+ * range. Whole days, hours and quarters of an hour come from the packed roll-ups
+ * (db/migrations/0007_rollups.sql), what is not folded yet from rollup_delta, and the edges of the
+ * range from visit_log.
  * Counts with a filter, and counts by a dimension that is not rolled up, come from visit_log alone.
  * Each result is one statement, so it is a consistent snapshot.
  *
@@ -28,7 +29,7 @@
 #include "services/links-api/statistics/statistics_range.h"
 #include "services/links-api/statistics/visit_filter.h"
 
-#define STATISTICS_SQL_POINTS_MAX STATISTICS_RANGE_POINTS_MAX
+#define STATISTICS_SQL_POINTS_MAX 2000
 #define STATISTICS_SQL_VALUES_MAX 1000
 #define STATISTICS_SQL_TOP_MAX 100
 

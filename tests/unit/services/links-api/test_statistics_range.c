@@ -55,9 +55,9 @@ TEST_CASE(a_range_consists_of_edges_hours_and_days)
 	       { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR }, { STATISTICS_LOG, span.to_us });
 	span.to_us += QUARTER;
 	EXPECT(span, STATISTICS_TOTALS, &everything, { STATISTICS_LOG, NOW + 5 * HOUR + QUARTER },
-	       { STATISTICS_QUARTERS_OF_HOURS, NOW + 6 * HOUR }, { STATISTICS_HOURS, NOW + DAY },
+	       { STATISTICS_QUARTERS, NOW + 6 * HOUR }, { STATISTICS_HOURS, NOW + DAY },
 	       { STATISTICS_DAYS, NOW + 3 * DAY }, { STATISTICS_HOURS, NOW + 3 * DAY + 2 * HOUR },
-	       { STATISTICS_QUARTERS_OF_HOURS, NOW + 3 * DAY + 2 * HOUR + QUARTER },
+	       { STATISTICS_QUARTERS, NOW + 3 * DAY + 2 * HOUR + QUARTER },
 	       { STATISTICS_LOG, span.to_us });
 }
 
@@ -69,11 +69,11 @@ TEST_CASE(a_range_without_a_whole_bucket_comes_from_the_log_alone)
 	EXPECT(span, STATISTICS_TOTALS, &everything, { STATISTICS_LOG, span.to_us });
 }
 
-TEST_CASE(a_series_takes_quarters_of_days)
+TEST_CASE(a_series_takes_quarters)
 {
 	struct statistics_span span = { NOW + 5 * QUARTER, NOW + 4 * DAY + 2 * QUARTER + 1 };
-	EXPECT(span, STATISTICS_SERIES, &everything,
-	       { STATISTICS_QUARTERS_OF_DAYS, span.to_us - 1 }, { STATISTICS_LOG, span.to_us });
+	EXPECT(span, STATISTICS_SERIES, &everything, { STATISTICS_QUARTERS, span.to_us - 1 },
+	       { STATISTICS_LOG, span.to_us });
 }
 
 TEST_CASE(where_hours_are_deleted_days_and_the_log_take_their_place)
@@ -82,7 +82,7 @@ TEST_CASE(where_hours_are_deleted_days_and_the_log_take_their_place)
 	struct statistics_reach reach = { .hours_since_us = NOW + 2 * DAY };
 	EXPECT(span, STATISTICS_VALUES, &reach, { STATISTICS_LOG, NOW + DAY },
 	       { STATISTICS_DAYS, NOW + 4 * DAY }, { STATISTICS_HOURS, span.to_us });
-	EXPECT(span, STATISTICS_TOTALS, &reach, { STATISTICS_QUARTERS_OF_DAYS, NOW + DAY },
+	EXPECT(span, STATISTICS_TOTALS, &reach, { STATISTICS_QUARTERS, NOW + DAY },
 	       { STATISTICS_DAYS, NOW + 4 * DAY }, { STATISTICS_HOURS, span.to_us });
 }
 
@@ -94,8 +94,7 @@ static void assert_covers(struct statistics_span span, enum statistics_unit unit
 	for (size_t i = 0; i < pieces.count; i++) {
 		const struct statistics_piece *piece = &pieces.of[i];
 		static const int64_t units[] = { [STATISTICS_LOG] = 1,
-			                         [STATISTICS_QUARTERS_OF_HOURS] = QUARTER,
-			                         [STATISTICS_QUARTERS_OF_DAYS] = QUARTER,
+			                         [STATISTICS_QUARTERS] = QUARTER,
 			                         [STATISTICS_HOURS] = HOUR,
 			                         [STATISTICS_DAYS] = DAY };
 		assert_int_equal(piece->span.from_us, at_us);
@@ -106,8 +105,7 @@ static void assert_covers(struct statistics_span span, enum statistics_unit unit
 		                 0);
 		if (piece->source == STATISTICS_LOG)
 			assert_true(at_us - piece->span.from_us < 2 * DAY);
-		if (piece->source == STATISTICS_HOURS ||
-		    piece->source == STATISTICS_QUARTERS_OF_HOURS)
+		if (piece->source == STATISTICS_HOURS)
 			assert_true(piece->span.from_us >= reach->hours_since_us);
 	}
 	assert_int_equal(at_us, span.to_us);
