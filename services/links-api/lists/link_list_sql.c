@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "lib/links/link_store.h"
-#include "services/links-api/lists/link_search_sql.h"
 #include "services/links-api/lists/nql_sql.h"
 
 #define TEXT_BYTES_MAX (32 * 1024)
@@ -55,9 +54,9 @@ static void write_state(struct link_list_sql *sql, enum link_state state)
 static void write_search(struct link_list_sql *sql, const struct link_list_params *query)
 {
 	if (sql->search)
-		link_search_sql_add_index(sql->search, query->q_host, &sql->text, &sql->params,
-		                          &sql->texts);
-	link_search_sql_add_exact(query->q, query->q_host, &sql->text, &sql->params, &sql->texts);
+		link_search_add_index(sql->search, query->q_host, &sql->text, &sql->params,
+		                      &sql->texts);
+	link_search_add_exact(query->q, query->q_host, &sql->text, &sql->params, &sql->texts);
 }
 
 /*

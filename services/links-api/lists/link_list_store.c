@@ -14,7 +14,6 @@
 #include "lib/links/link_row.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/lists/link_list_sql.h"
-#include "services/links-api/lists/link_search_sql.h"
 
 /* With more rows than this in link_counts, an owner's rows are merged into one. */
 #define COUNT_ROWS_MAX 64
@@ -203,7 +202,7 @@ static bool index_helps(const struct link_list_params *query, const struct link_
 {
 	int64_t matches = link_search_max_matches(search);
 	bool is_frequent = matches > all / LINK_SEARCH_RARE_ONE_IN;
-	return link_search_sql_has_index(search) && matches <= all / 2 && matches <= own &&
+	return link_search_has_index(search) && matches <= all / 2 && matches <= own &&
 	       !(*query->tag && is_frequent); /* the index on tags finds fewer links */
 }
 

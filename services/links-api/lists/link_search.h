@@ -5,7 +5,7 @@
  * (docs/decisions/0028-link-lists-and-search.md).
  *
  *   link_search_init(&search, "example42.");
- *   …                                 // reads how many links contain each trigram
+ *   …                                  // reads how many links contain each trigram
  *   link_search_choose(&search, all);               // marks "e42" and "42." as used
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_H
@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "lib/base/strbuf.h"
+#include "lib/postgres/pg_params.h"
+#include "services/links-api/lists/sql_texts.h"
 
 /* Further trigrams of a long text are ignored. */
 #define LINK_SEARCH_TRIGRAMS_MAX 200
@@ -65,5 +69,28 @@ int64_t link_search_max_matches(const struct link_search *search);
  * byte.
  */
 void link_search_mark(const struct link_search *search, bool *is_used);
+
+/*
+ * SQL conditions. A search covers slug, original URL and title, joined by line feeds. None of the
+ * three contains a line feed, so a match in the joined text is a match in one of them.
+ */
+
+/* False if links_search_idx cannot help: the text has fewer than three usable characters. */
+bool link_search_has_index(const struct link_search *search);
+
+/*
+ * Appends " AND (…)": a condition that the index evaluates. It is true for every link that contains
+ * the text or other, and for some more; other "": the text alone. Appends nothing if the index
+ * cannot help.
+ */
+void link_search_add_index(const struct link_search *search, const char *other, struct strbuf *sql,
+                           struct pg_params *params, struct sql_texts *texts);
+
+/*
+ * Appends " AND (…)": true for exactly the links that contain text or other, ignoring case; other
+ * "": text alone. Uses no index.
+ */
+void link_search_add_exact(const char *text, const char *other, struct strbuf *sql,
+                           struct pg_params *params, struct sql_texts *texts);
 
 #endif

@@ -10,18 +10,130 @@
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
 #include "lib/links/link.h"
-#include "services/links-api/lists/nql_lexer.h"
 
 #define SHOWN_SIZE 33
 #define US_PER_MS 1000
 
+/*
+ * The meaning of a character depends on its position: "-" negates before a value and is an ordinary
+ * character inside one, and times contain ":".
+ */
+struct lexer {
+	const char *text;
+	size_t len;
+	size_t at;
+};
+
 struct parser {
-	struct nql_lexer lexer;
+	struct lexer lexer;
 	struct nql *out;
 	size_t texts_len;
 	size_t depth;
 	char *reason;
 };
+
+/* --- tokens: the parser asks for the one that it expects --- */
+
+/* The next byte, '\0' at the end. */
+static char peek(const struct lexer *lexer)
+{
+	if (lexer->at == lexer->len)
+		return '\0';
+	return lexer->text[lexer->at];
+}
+
+/* True if there were any. */
+static bool skip_spaces(struct lexer *lexer)
+{
+	size_t start = lexer->at;
+	while (peek(lexer) == ' ')
+		lexer->at++;
+	return lexer->at > start;
+}
+
+/* Consumes word if it comes next. */
+static bool take(struct lexer *lexer, const char *word)
+{
+	size_t len = strlen(word);
+	if (lexer->len - lexer->at < len || memcmp(lexer->text + lexer->at, word, len) != 0)
+		return false;
+	lexer->at += len;
+	return true;
+}
+
+static bool is_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+/* Consumes a name of a-z and _. *len 0 = none comes next. */
+static const char *take_name(struct lexer *lexer, size_t *len)
+{
+	const char *name = lexer->text + lexer->at;
+	size_t start = lexer->at;
+	while (is_name(peek(lexer)))
+		lexer->at++;
+	*len = lexer->at - start;
+	return name;
+}
+
+/* Copies the next character. False: a value must not contain it. */
+static bool copy_next(struct lexer *lexer, char *out, size_t *out_len)
+{
+	const char *from = lexer->text + lexer->at;
+	size_t step = utf8_next(from, lexer->len - lexer->at);
+	if (step == 0 || utf8_is_control(from))
+		return false;
+	memcpy(out + *out_len, from, step);
+	*out_len += step;
+	lexer->at += step;
+	return true;
+}
+
+static enum err quoted(struct lexer *lexer, char *out, size_t *out_len)
+{
+	while (lexer->at < lexer->len) {
+		if (take(lexer, "'")) {
+			out[*out_len] = '\0';
+			return OK;
+		}
+		bool is_escaped = take(lexer, "\\");
+		char next = peek(lexer);
+		if ((is_escaped && next != '\'' && next != '\\') || !copy_next(lexer, out, out_len))
+			return ERR_INVALID;
+	}
+	return ERR_INVALID;
+}
+
+static bool ends_bare(char c)
+{
+	return strchr(" +,()[]'\"\\", c) != NULL;
+}
+
+/*
+ * Consumes a value. A quoted value is '…' with the escapes \' and \\. A bare value contains no
+ * space and none of + , ( ) [ ] ' " \ and does not begin with "-". out has room for the rest of the
+ * text and a NUL.
+ *   ERR_NOT_FOUND  no value comes next
+ *   ERR_INVALID    a missing closing quote, an unknown escape or a control character; lexer->at is
+ *                  its offset
+ */
+static enum err take_value(struct lexer *lexer, char *out, size_t *out_len, bool *is_bare)
+{
+	*out_len = 0;
+	*is_bare = false;
+	if (take(lexer, "'"))
+		return quoted(lexer, out, out_len);
+	*is_bare = true;
+	if (peek(lexer) == '-')
+		return ERR_NOT_FOUND;
+	while (!ends_bare(peek(lexer))) {
+		if (!copy_next(lexer, out, out_len))
+			return ERR_INVALID;
+	}
+	out[*out_len] = '\0';
+	return *out_len > 0 ? OK : ERR_NOT_FOUND;
+}
 
 __attribute__((format(printf, 3, 4))) static enum err fail(struct parser *p, size_t at,
                                                            const char *format, ...)
@@ -116,10 +228,10 @@ static const struct {
 	{ "~", NQL_CONTAINS },          { "[", NQL_ONE_OF },
 };
 
-static enum nql_operator read_operator(struct nql_lexer *lexer)
+static enum nql_operator read_operator(struct lexer *lexer)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(signs); i++) {
-		if (nql_lexer_take(lexer, signs[i].sign))
+		if (take(lexer, signs[i].sign))
 			return signs[i].op;
 	}
 	return NQL_EQUAL;
@@ -156,7 +268,7 @@ static enum err fail_value(struct parser *p, size_t at, const struct nql_node *t
                            const char *expected, const char *text)
 {
 	char shown[SHOWN_SIZE];
-	char next = nql_lexer_peek(&p->lexer);
+	char next = peek(&p->lexer);
 	bool is_cut = term->field->type == NQL_FIELD_TIME && (next == '+' || next == ' ');
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
 	return fail(p, at, "%s must be %s, not '%s'%s", term->field->name, expected, shown,
@@ -167,19 +279,19 @@ static enum err read_value(struct parser *p, struct nql_node *term)
 {
 	struct nql *out = p->out;
 	size_t start = p->lexer.at, len;
-	enum nql_lexer_form form;
+	bool is_bare;
 	if (out->value_count == NQL_VALUES_MAX)
 		return fail(p, start, "too many values; at most %d are allowed", NQL_VALUES_MAX);
 	struct nql_value *value = &out->values[out->value_count];
 	char *text = out->texts + p->texts_len;
 	*value = (struct nql_value){ .text = (uint16_t)p->texts_len };
-	enum err err = nql_lexer_value(&p->lexer, text, &len, &form);
+	enum err err = take_value(&p->lexer, text, &len, &is_bare);
 	if (err == ERR_NOT_FOUND)
 		return fail(p, start, "expected a value");
 	if (err != OK)
 		return fail(p, p->lexer.at,
 		            "the value has no closing quote or contains an invalid character");
-	const char *expected = convert(term, text, form == NQL_LEXER_BARE, value);
+	const char *expected = convert(term, text, is_bare, value);
 	if (expected)
 		return fail_value(p, start, term, expected, text);
 	p->texts_len += len + 1;
@@ -194,13 +306,13 @@ static enum err read_values(struct parser *p, struct nql_node *term)
 	if (term->op != NQL_ONE_OF)
 		return read_value(p, term);
 	do {
-		nql_lexer_skip_spaces(&p->lexer);
+		skip_spaces(&p->lexer);
 		enum err err = read_value(p, term);
 		if (err != OK)
 			return err;
-		nql_lexer_skip_spaces(&p->lexer);
-	} while (nql_lexer_take(&p->lexer, ","));
-	return nql_lexer_take(&p->lexer, "]") ? OK : fail(p, p->lexer.at, "expected ]");
+		skip_spaces(&p->lexer);
+	} while (take(&p->lexer, ","));
+	return take(&p->lexer, "]") ? OK : fail(p, p->lexer.at, "expected ]");
 }
 
 /* For an error at a field: after a space, it may be the rest of a value, or a word such as AND. */
@@ -220,13 +332,13 @@ static enum err fail_unknown_field(struct parser *p, size_t at, const char *name
 static enum err read_field(struct parser *p, struct nql_node *term)
 {
 	size_t start = p->lexer.at, len;
-	const char *name = nql_lexer_name(&p->lexer, &len);
+	const char *name = take_name(&p->lexer, &len);
 	if (len == 0)
 		return fail(p, start, "expected a field or (%s", hint_at(p, start));
 	term->field = nql_field_find(name, len);
 	if (!term->field)
 		return fail_unknown_field(p, start, name, len);
-	if (!nql_lexer_take(&p->lexer, ":"))
+	if (!take(&p->lexer, ":"))
 		return fail(p, p->lexer.at, "expected :");
 	return OK;
 }
@@ -246,7 +358,7 @@ static enum err read_term(struct parser *p, uint8_t *place)
 	enum err err = read_field(p, &term);
 	size_t start = p->lexer.at;
 	if (err == OK) {
-		term.is_not = nql_lexer_take(&p->lexer, "-");
+		term.is_not = take(&p->lexer, "-");
 		term.op = read_operator(&p->lexer);
 		err = check_operator(p, start, &term);
 	}
@@ -265,8 +377,8 @@ static enum err read_alternatives(struct parser *p, uint8_t *place);
 
 static enum err read_factor(struct parser *p, uint8_t *place)
 {
-	nql_lexer_skip_spaces(&p->lexer);
-	if (!nql_lexer_take(&p->lexer, "("))
+	skip_spaces(&p->lexer);
+	if (!take(&p->lexer, "("))
 		return read_term(p, place);
 	if (p->depth == NQL_DEPTH_MAX)
 		return fail(p, p->lexer.at - 1,
@@ -275,18 +387,18 @@ static enum err read_factor(struct parser *p, uint8_t *place)
 	p->depth++;
 	enum err err = read_alternatives(p, place);
 	p->depth--;
-	if (err == OK && !nql_lexer_take(&p->lexer, ")"))
+	if (err == OK && !take(&p->lexer, ")"))
 		err = fail(p, p->lexer.at, "expected ), + or ,");
 	return err;
 }
 
 /* An unescaped "+" arrives as a space, so a space between two terms means "and". */
-static bool take_and(struct nql_lexer *lexer)
+static bool take_and(struct lexer *lexer)
 {
-	bool is_apart = nql_lexer_skip_spaces(lexer);
-	if (nql_lexer_take(lexer, "+"))
+	bool is_apart = skip_spaces(lexer);
+	if (take(lexer, "+"))
 		return true;
-	char next = nql_lexer_peek(lexer);
+	char next = peek(lexer);
 	return is_apart && next != '\0' && next != ',' && next != ')';
 }
 
@@ -305,7 +417,7 @@ static enum err read_conjunction(struct parser *p, uint8_t *place)
 static enum err read_alternatives(struct parser *p, uint8_t *place)
 {
 	enum err err = read_conjunction(p, place);
-	while (err == OK && nql_lexer_take(&p->lexer, ",")) {
+	while (err == OK && take(&p->lexer, ",")) {
 		struct nql_node either = { .kind = NQL_OR, .left = *place };
 		err = read_conjunction(p, &either.right);
 		if (err == OK)

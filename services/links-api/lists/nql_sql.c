@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "services/links-api/lists/link_search_sql.h"
+#include "services/links-api/lists/link_search.h"
 
 struct writer {
 	const struct nql *filter;
@@ -52,7 +52,7 @@ static void write_search(const struct writer *w, const char *text)
 	struct link_search search;
 	link_search_init(&search, text);
 	link_search_choose(&search, 0);
-	link_search_sql_add_index(&search, "", w->sql, w->params, w->texts);
+	link_search_add_index(&search, "", w->sql, w->params, w->texts);
 }
 
 static void write_contains(const struct writer *w, const struct nql_node *term)
