@@ -14,7 +14,7 @@ struct visit_export {
 	const struct api *api;
 	const struct http_exchange *exchange;
 	int64_t user_id;
-	enum visit_export_format format;
+	bool is_csv;
 	struct visit_filter filter;
 	/* Of the next page: its cursor and limit change. */
 	struct visit_page_query question;
@@ -26,7 +26,7 @@ struct visit_export {
 	size_t bytes;
 };
 
-enum err visit_export_new(const struct request *r, enum visit_export_format format,
+enum err visit_export_new(const struct request *r, bool is_csv,
                           const struct visit_page_query *question, struct visit_export **out)
 {
 	enum err err = export_limiter_acquire(r->api->exports, r->user_id);
@@ -36,7 +36,7 @@ enum err visit_export_new(const struct request *r, enum visit_export_format form
 	export->api = r->api;
 	export->exchange = r->exchange;
 	export->user_id = r->user_id;
-	export->format = format;
+	export->is_csv = is_csv;
 	export->filter = *question->filter;
 	export->question = *question;
 	export->question.filter = &export->filter;
@@ -58,7 +58,7 @@ void visit_export_free(void *state)
 static void add_line(const struct visit_export *export, struct strbuf *out,
                      const struct pg_result *rows, size_t row)
 {
-	if (export->format == VISIT_EXPORT_CSV)
+	if (export->is_csv)
 		visit_lines_add_csv(out, rows, row);
 	else
 		visit_lines_add_json(out, rows, row);
@@ -89,7 +89,7 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 	pg_pool_release(export->api->heavy_pg, conn);
 	if (err != OK)
 		return err;
-	if (!export->has_begun && export->format == VISIT_EXPORT_CSV)
+	if (!export->has_begun && export->is_csv)
 		visit_lines_add_csv_header(out);
 	export->has_begun = true;
 	size_t sent = add_lines(export, out, rows);

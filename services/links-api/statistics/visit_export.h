@@ -11,15 +11,13 @@
 #include "services/links-api/http/request.h"
 #include "services/links-api/statistics/visit_page.h"
 
-enum visit_export_format { VISIT_EXPORT_CSV, VISIT_EXPORT_NDJSON };
-
 struct visit_export;
 
 /*
- * Borrows the exchange of r. Copies question with its filter. question->limit applies to the whole
+ * is_csv: CSV, otherwise NDJSON. Borrows the exchange of r. Copies question with its filter. question->limit applies to the whole
  * export, 0 = no limit. ERR_LIMIT: too many exports are running (export_limiter.h).
  */
-enum err visit_export_new(const struct request *r, enum visit_export_format format,
+enum err visit_export_new(const struct request *r, bool is_csv,
                           const struct visit_page_query *question,
                           struct visit_export **out) MUST_CHECK;
 /* export: a struct visit_export, or NULL. */

@@ -22,14 +22,8 @@
 #define CHUNK_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 
-/* In the order of enum stats_params_format. */
-enum format { FORMAT_JSON, FORMAT_CSV, FORMAT_NDJSON };
-static const char *const media_types[] = {
-	[FORMAT_JSON] = "application/json",
-	[FORMAT_CSV] = "text/csv",
-	[FORMAT_NDJSON] = "application/x-ndjson",
-};
-#define FORMAT_COUNT ARRAY_SIZE(media_types)
+/* In the order of enum stats_params_format, from STATS_PARAMS_FORMAT_JSON on. */
+static const char *const media_types[] = { "application/json", "text/csv", "application/x-ndjson" };
 
 static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 {
@@ -112,12 +106,13 @@ static enum http_progress answer_page(struct stats_request *stats, struct pg_con
 
 /* --- an export --- */
 
-static enum err add_headers(struct stats_request *stats, enum format format)
+static enum err add_headers(struct stats_request *stats)
 {
 	struct http_exchange *x = stats->request->exchange;
 	char value[HEADER_SIZE];
 	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"",
-	         stats->question.link_id, format == FORMAT_CSV ? "csv" : "ndjson");
+	         stats->question.link_id,
+	         stats->params.format == STATS_PARAMS_FORMAT_CSV ? "csv" : "ndjson");
 	enum err err = http_exchange_add_header(x, "Content-Disposition", value);
 	if (err != OK || stats->freshness.as_of_us == 0)
 		return err;
@@ -136,16 +131,15 @@ static enum http_progress answer_busy(struct request *r)
 }
 
 /* Reads the first chunk now, so that an early error becomes a proper error response. */
-static enum http_progress answer_export(struct stats_request *stats, enum format format)
+static enum http_progress answer_export(struct stats_request *stats)
 {
 	struct request *r = stats->request;
 	struct visit_page_query question = page_of(stats);
 	struct visit_export *export = NULL;
+	bool is_csv = stats->params.format == STATS_PARAMS_FORMAT_CSV;
 	if (!stats->params.has_limit)
 		question.limit = 0;
-	enum err err =
-		visit_export_new(r, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON,
-	                         &question, &export);
+	enum err err = visit_export_new(r, is_csv, &question, &export);
 	if (err != OK)
 		return answer_busy(r);
 	r->handler_state = export;
@@ -155,12 +149,11 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 	strbuf_init(&chunk, CHUNK_BYTES_MAX);
 	err = visit_export_next_chunk(export, &chunk, &is_last);
 	if (err == OK)
-		err = add_headers(stats, format);
+		err = add_headers(stats);
 	if (err == OK) {
 		http_exchange_set_body(r->exchange,
-		                       format == FORMAT_CSV
-		                               ? "text/csv; charset=utf-8; header=present"
-		                               : media_types[format],
+		                       is_csv ? "text/csv; charset=utf-8; header=present"
+		                              : "application/x-ndjson",
 		                       chunk.data, chunk.len);
 		if (!is_last)
 			http_exchange_set_body_reader(r->exchange, visit_export_body_reader,
@@ -174,26 +167,25 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
  * format= takes precedence over Accept, because an HTML link cannot set Accept. ERR_NOT_FOUND:
  * Accept allows none of the formats.
  */
-static enum err choose_format(const struct stats_request *stats, enum format *format)
+static enum err choose_format(struct stats_request *stats)
 {
-	size_t chosen = FORMAT_JSON;
-	enum err err = OK;
+	size_t chosen;
 	if (stats->params.format != STATS_PARAMS_FORMAT_NONE)
-		chosen = (size_t)(stats->params.format - STATS_PARAMS_FORMAT_JSON);
-	else
-		err = media_type_choose(
-			http_exchange_joined_header(stats->request->exchange, "Accept"),
-			media_types, FORMAT_COUNT, &chosen);
-	*format = (enum format)chosen;
+		return OK;
+	enum err err =
+		media_type_choose(http_exchange_joined_header(stats->request->exchange, "Accept"),
+	                          media_types, ARRAY_SIZE(media_types), &chosen);
+	if (err == OK)
+		stats->params.format =
+			(enum stats_params_format)(STATS_PARAMS_FORMAT_JSON + chosen);
 	return err;
 }
 
 static enum http_progress answer(struct stats_request *stats, struct request *r)
 {
 	struct pg_conn *conn = NULL;
-	enum format format = FORMAT_JSON;
 	enum err err = read_params(stats, r);
-	if (err == OK && choose_format(stats, &format) != OK)
+	if (err == OK && choose_format(stats) != OK)
 		return response_problem(
 			r, 406, NULL,
 			"Accept must allow application/json, text/csv or application/x-ndjson.");
@@ -201,10 +193,10 @@ static enum http_progress answer(struct stats_request *stats, struct request *r)
 		err = pg_pool_acquire(request_pg(r), &conn);
 	if (err == OK)
 		err = load_context(stats, conn);
-	if (err == OK && format == FORMAT_JSON)
+	if (err == OK && stats->params.format == STATS_PARAMS_FORMAT_JSON)
 		return answer_page(stats, conn);
 	pg_pool_release(request_pg(r), conn);
-	return err == OK ? answer_export(stats, format) : stats_request_answer_error(stats, err);
+	return err == OK ? answer_export(stats) : stats_request_answer_error(stats, err);
 }
 
 enum http_progress visit_handlers_list(void *ctx, struct http_exchange *x)
