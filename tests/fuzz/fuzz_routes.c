@@ -11,7 +11,7 @@
 #include "lib/base/mem.h"
 #include "services/links-api/qr/qr_params.h"
 #include "services/links-api/routes.h"
-#include "services/links-api/statistics/stats_params.h"
+#include "services/links-api/statistics/stats_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,12 +45,12 @@ static void try_path(enum http_method method, const char *path)
 
 static void try_query(const char *query)
 {
-	static const struct stats_params_terms terms = { ~0U, 10, 1000 };
+	static const struct stats_request_terms terms = { ~0U, 10, 1000 };
 	struct http_problem_fields wrong_qr = { 0 }, wrong_stats = { 0 };
 	struct qr_params qr;
-	struct stats_params stats = { 0 };
+	struct stats_request_params stats = { 0 };
 	require((qr_params_parse(query, &qr, &wrong_qr) == OK) == (wrong_qr.count == 0));
-	require((stats_params_read(query, &terms, &stats, &wrong_stats) == OK) ==
+	require((stats_request_read_params(query, &terms, &stats, &wrong_stats) == OK) ==
 	        (wrong_stats.count == 0));
 	if (wrong_qr.count == 0)
 		require(qr.image.size >= QR_IMAGE_SIZE_MIN && qr.image.size <= QR_IMAGE_SIZE_MAX &&

@@ -25,7 +25,7 @@ enum subject {
 
 /* One endpoint. load fills its own result, and render turns that into JSON. */
 struct endpoint {
-	struct stats_params_terms terms;
+	struct stats_request_terms terms;
 	/* Even without a filter. */
 	bool needs_log;
 	enum err (*load)(struct stats_request *stats, struct pg_conn *conn, void *result);
@@ -69,9 +69,9 @@ static enum err load(struct stats_request *stats, struct request *r,
                      const struct endpoint *endpoint, void *result)
 {
 	struct pg_conn *conn = NULL;
-	struct stats_params_terms terms = endpoint->terms;
+	struct stats_request_terms terms = endpoint->terms;
 	if (subject_of(r) == CHOSEN_LINKS)
-		terms.parts |= STATS_PARAMS_LINKS;
+		terms.parts |= STATS_REQUEST_LINKS;
 	enum err err = stats_request_read(stats, r, &terms);
 	if (err == OK)
 		err = pg_pool_acquire(request_pg(r), &conn);
@@ -97,7 +97,7 @@ static enum http_progress run(struct request *r, const struct endpoint *endpoint
 
 static bool compares(const struct stats_request *stats)
 {
-	return stats->params.compare != STATS_PARAMS_COMPARE_NONE;
+	return stats->params.compare != STATS_REQUEST_COMPARE_NONE;
 }
 
 /* Whether the earlier period could be counted, if err is the outcome of counting it. */
@@ -140,7 +140,7 @@ static enum err load_earlier_totals(struct stats_request *stats, struct pg_conn 
 static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct totals *totals = result;
-	const struct stats_params *params = &stats->params;
+	const struct stats_request_params *params = &stats->params;
 	totals->is_range = params->from.is_given || params->to.is_given ||
 	                   params->filter.count > 0 || compares(stats) ||
 	                   stats->question.link_id == 0;
@@ -165,7 +165,7 @@ static struct json *render_totals(const struct stats_request *stats, const void 
 enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE },
+		{ .parts = STATS_REQUEST_FILTERS | STATS_REQUEST_COMPARE },
 		.load = load_totals,
 		.render = render_totals,
 	};
@@ -231,7 +231,7 @@ static struct json *render_series(const struct stats_request *stats, const void 
 enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
-		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS | STATS_PARAMS_COMPARE },
+		{ .parts = STATS_REQUEST_INTERVAL | STATS_REQUEST_FILTERS | STATS_REQUEST_COMPARE },
 		.load = load_series,
 		.render = render_series,
 	};
@@ -296,8 +296,8 @@ static enum http_progress answer_unknown_dimension(struct request *r)
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
 	struct endpoint endpoint = {
-		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
-		          STATS_PARAMS_COMPARE,
+		{ STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
+		          STATS_REQUEST_COMPARE,
 		  VALUES_DEFAULT, STATISTICS_SQL_VALUES_MAX },
 		.load = load_values,
 		.render = render_values,
@@ -338,8 +338,8 @@ static struct json *render_top(const struct stats_request *stats, const void *re
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
-		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
-		          STATS_PARAMS_LAST_DAY,
+		{ STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
+		          STATS_REQUEST_LAST_DAY,
 		  TOP_DEFAULT, STATISTICS_SQL_TOP_MAX },
 		.load = load_top,
 		.render = render_top,

@@ -2,6 +2,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
+#include "services/links-api/statistics/stats_request.h"
 
 void stats_json_add_freshness(struct json *answer, const struct stats_json_freshness *freshness)
 {
@@ -128,7 +129,7 @@ struct json *stats_json_of_range(const struct statistics_query *question, int64_
 }
 
 struct json *stats_json_of_series(const struct statistics_query *question,
-                                  const struct stats_params *params, const int64_t *starts,
+                                  const struct stats_request_params *params, const int64_t *starts,
                                   const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_earlier *earlier,
                                   const struct stats_json_freshness *freshness)

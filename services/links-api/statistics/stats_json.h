@@ -12,7 +12,8 @@
 #include "lib/json/json.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/statistics/statistics_sql.h"
-#include "services/links-api/statistics/stats_params.h"
+
+struct stats_request_params;
 
 /* as_of_us 0 = nothing has been counted yet. */
 struct stats_json_freshness {
@@ -67,7 +68,7 @@ struct json *stats_json_of_range(const struct statistics_query *question, int64_
  * With earlier: compared: {from, to, points}.
  */
 struct json *stats_json_of_series(const struct statistics_query *question,
-                                  const struct stats_params *params, const int64_t *starts,
+                                  const struct stats_request_params *params, const int64_t *starts,
                                   const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_earlier *earlier,
                                   const struct stats_json_freshness *freshness);

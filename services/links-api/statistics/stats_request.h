@@ -1,6 +1,7 @@
 /*
- * One thread at a time, as its request. A statistics request: its link, time range and filter, and
- * how up to date the counts are. The handlers call the functions in this order:
+ * One thread at a time, as its request. A statistics request: its URL parameters, its link or
+ * links, time range and filter, and how up to date the counts are. A dimension's name is a filter:
+ * country=DE matches visits from Germany, country!=DE all others. The handlers call the functions in this order:
  *
  *   err = stats_request_read(stats, r, &terms);               // URL parameters
  *   err = stats_request_find_link(stats, conn);               // the link of the path, or
@@ -17,17 +18,84 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_STATISTICS_STATS_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_STATISTICS_STATS_REQUEST_H
 
+#include "lib/http/http_problem.h"
 #include "services/links-api/http/request.h"
+#include "services/links-api/lists/nql.h"
+#include "services/links-api/statistics/local_calendar.h"
 #include "services/links-api/statistics/statistics_range.h"
 #include "services/links-api/statistics/statistics_sql.h"
 #include "services/links-api/statistics/stats_json.h"
-#include "services/links-api/statistics/stats_params.h"
+#include "services/links-api/statistics/visit_page.h"
 
 #define STATS_REQUEST_LINKS_MAX 100000
 
+/* The parameters that an endpoint accepts, in addition to from, to and tz. */
+enum stats_request_part {
+	STATS_REQUEST_INTERVAL = 1,
+	STATS_REQUEST_LIMIT = 2,
+	STATS_REQUEST_FILTERS = 4,
+	STATS_REQUEST_CURSOR = 8,
+	STATS_REQUEST_BOTS = 16,
+	STATS_REQUEST_LAST_DAY = 32, /* not a parameter: the range defaults to the last 24 hours */
+	STATS_REQUEST_FORMAT = 64,
+	STATS_REQUEST_COMPARE = 128,
+	STATS_REQUEST_LINKS = 256, /* tag= and filter=: which of the caller's links */
+};
+
+/* The value of format=. */
+enum stats_request_format {
+	STATS_REQUEST_FORMAT_NONE, /* not given */
+	STATS_REQUEST_FORMAT_JSON,
+	STATS_REQUEST_FORMAT_CSV,
+	STATS_REQUEST_FORMAT_NDJSON,
+};
+
+/* The value of compare=: the earlier period in the same response. */
+enum stats_request_compare {
+	STATS_REQUEST_COMPARE_NONE,     /* not given */
+	STATS_REQUEST_COMPARE_PREVIOUS, /* the one before */
+	STATS_REQUEST_COMPARE_MONTH,    /* the same a month before */
+	STATS_REQUEST_COMPARE_YEAR,     /* the same a year before */
+};
+
+struct stats_request_terms {
+	unsigned parts;
+	int64_t limit_default, limit_max;
+};
+
+/* One end of a range: a time, a date in the time zone, or nothing. */
+struct stats_request_end {
+	bool is_given;
+	/* If date is "". */
+	int64_t time_us;
+	/* "" = time_us counts. */
+	char date[LOCAL_CALENDAR_DATE_SIZE];
+};
+
+/* About 9 KB: keep it on the heap. */
+struct stats_request_params {
+	struct stats_request_end from, to;
+	/* "UTC" by default; may be unknown (local_calendar_zones_check). */
+	char zone[LOCAL_CALENDAR_ZONE_SIZE];
+	enum local_calendar_interval interval;
+	bool has_interval;
+	int64_t limit;
+	bool has_limit;
+	/* Countries are in upper case. */
+	struct visit_filter filter;
+	/* All zero = from the start. */
+	struct visit_page_cursor after;
+	enum stats_request_format format;
+	enum stats_request_compare compare;
+	/* "" = any tag. */
+	char tag[LINK_TAG_SIZE];
+	bool has_links_filter;
+	struct nql links_filter;
+};
+
 struct stats_request {
 	struct request *request;
-	struct stats_params params;
+	struct stats_request_params params;
 	/* Filter points into params. */
 	struct statistics_query question;
 	/* With compare=; the same for the earlier period. */
@@ -48,9 +116,17 @@ struct stats_request {
 	bool is_ready;
 };
 
-/* Reads the URL parameters. ERR_INVALID: wrong lists the invalid ones. */
+/*
+ * Pure: the URL parameters alone. ERR_INVALID: wrong lists each unknown, duplicate or invalid parameter, as "/from" and
+ * "/country!". Filters may occur several times.
+ */
+enum err stats_request_read_params(const char *query, const struct stats_request_terms *terms,
+                                   struct stats_request_params *out,
+                                   struct http_problem_fields *wrong) MUST_CHECK;
+
+/* Reads the URL parameters of a request. ERR_INVALID: wrong lists the invalid ones. */
 enum err stats_request_read(struct stats_request *stats, struct request *r,
-                            const struct stats_params_terms *terms) MUST_CHECK;
+                            const struct stats_request_terms *terms) MUST_CHECK;
 
 void stats_request_clear(struct stats_request *stats);
 

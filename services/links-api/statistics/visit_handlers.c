@@ -22,7 +22,7 @@
 #define CHUNK_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 
-/* In the order of enum stats_params_format, from STATS_PARAMS_FORMAT_JSON on. */
+/* In the order of enum stats_request_format, from STATS_REQUEST_FORMAT_JSON on. */
 static const char *const media_types[] = { "application/json", "text/csv", "application/x-ndjson" };
 
 static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
@@ -39,13 +39,13 @@ static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 
 static enum err read_params(struct stats_request *stats, struct request *r)
 {
-	static const struct stats_params_terms terms = { STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS |
-		                                                 STATS_PARAMS_BOTS |
-		                                                 STATS_PARAMS_CURSOR |
-		                                                 STATS_PARAMS_FORMAT,
-		                                         LIMIT_DEFAULT, LIMIT_MAX };
+	static const struct stats_request_terms terms = {
+		STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
+			STATS_REQUEST_CURSOR | STATS_REQUEST_FORMAT,
+		LIMIT_DEFAULT, LIMIT_MAX
+	};
 	enum err err = stats_request_read(stats, r, &terms);
-	struct stats_params_end *from = &stats->params.from;
+	struct stats_request_end *from = &stats->params.from;
 	if (err == OK && !from->is_given) {
 		from->is_given = true;
 		from->time_us = stats->freshness.now_us > LONGEST_US
@@ -112,7 +112,7 @@ static enum err add_headers(struct stats_request *stats)
 	char value[HEADER_SIZE];
 	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"",
 	         stats->question.link_id,
-	         stats->params.format == STATS_PARAMS_FORMAT_CSV ? "csv" : "ndjson");
+	         stats->params.format == STATS_REQUEST_FORMAT_CSV ? "csv" : "ndjson");
 	enum err err = http_exchange_add_header(x, "Content-Disposition", value);
 	if (err != OK || stats->freshness.as_of_us == 0)
 		return err;
@@ -136,7 +136,7 @@ static enum http_progress answer_export(struct stats_request *stats)
 	struct request *r = stats->request;
 	struct visit_page_query question = page_of(stats);
 	struct visit_export *export = NULL;
-	bool is_csv = stats->params.format == STATS_PARAMS_FORMAT_CSV;
+	bool is_csv = stats->params.format == STATS_REQUEST_FORMAT_CSV;
 	if (!stats->params.has_limit)
 		question.limit = 0;
 	enum err err = visit_export_new(r, is_csv, &question, &export);
@@ -170,14 +170,14 @@ static enum http_progress answer_export(struct stats_request *stats)
 static enum err choose_format(struct stats_request *stats)
 {
 	size_t chosen;
-	if (stats->params.format != STATS_PARAMS_FORMAT_NONE)
+	if (stats->params.format != STATS_REQUEST_FORMAT_NONE)
 		return OK;
 	enum err err =
 		media_type_choose(http_exchange_joined_header(stats->request->exchange, "Accept"),
 	                          media_types, ARRAY_SIZE(media_types), &chosen);
 	if (err == OK)
 		stats->params.format =
-			(enum stats_params_format)(STATS_PARAMS_FORMAT_JSON + chosen);
+			(enum stats_request_format)(STATS_REQUEST_FORMAT_JSON + chosen);
 	return err;
 }
 
@@ -193,7 +193,7 @@ static enum http_progress answer(struct stats_request *stats, struct request *r)
 		err = pg_pool_acquire(request_pg(r), &conn);
 	if (err == OK)
 		err = load_context(stats, conn);
-	if (err == OK && stats->params.format == STATS_PARAMS_FORMAT_JSON)
+	if (err == OK && stats->params.format == STATS_REQUEST_FORMAT_JSON)
 		return answer_page(stats, conn);
 	pg_pool_release(request_pg(r), conn);
 	return err == OK ? answer_export(stats) : stats_request_answer_error(stats, err);

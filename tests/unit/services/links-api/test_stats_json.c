@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/links-api/statistics/stats_json.h"
+#include "services/links-api/statistics/stats_request.h"
 #include "tests/support/test.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 
@@ -84,7 +84,7 @@ TEST_CASE(counts_mean_the_same_for_every_bots_parameter)
 
 TEST_CASE(shows_a_range_that_starts_in_1970)
 {
-	struct stats_params params = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
+	struct stats_request_params params = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
 	struct statistics_sums sums = { 1, 2, 3 };
 	int64_t start = 0;
 	json_fixture_assert_text(

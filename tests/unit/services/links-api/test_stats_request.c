@@ -2,23 +2,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/statistics/stats_params.h"
+#include "services/links-api/statistics/stats_request.h"
 #include "tests/support/test.h"
 
-static struct stats_params params;
+static struct stats_request_params params;
 static struct http_problem_fields wrong;
 
-static const struct stats_params_terms everything = {
-	STATS_PARAMS_INTERVAL | STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_CURSOR |
-		STATS_PARAMS_BOTS | STATS_PARAMS_FORMAT,
+static const struct stats_request_terms everything = {
+	STATS_REQUEST_INTERVAL | STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS |
+		STATS_REQUEST_CURSOR | STATS_REQUEST_BOTS | STATS_REQUEST_FORMAT,
 	10, 1000
 };
-static const struct stats_params_terms range_alone = { 0 };
+static const struct stats_request_terms range_alone = { 0 };
 
-static enum err read_query(const char *text, const struct stats_params_terms *terms)
+static enum err read_query(const char *text, const struct stats_request_terms *terms)
 {
 	wrong.count = 0;
-	return stats_params_read(text, terms, &params, &wrong);
+	return stats_request_read_params(text, terms, &params, &wrong);
 }
 
 TEST_CASE(defaults_to_humans_by_day_in_utc)
@@ -122,9 +122,9 @@ TEST_CASE(reads_countries_in_any_case)
 TEST_CASE(reads_the_format)
 {
 	assert_int_equal(read_query("", &everything), OK);
-	assert_int_equal(params.format, STATS_PARAMS_FORMAT_NONE);
+	assert_int_equal(params.format, STATS_REQUEST_FORMAT_NONE);
 	assert_int_equal(read_query("format=ndjson", &everything), OK);
-	assert_int_equal(params.format, STATS_PARAMS_FORMAT_NDJSON);
+	assert_int_equal(params.format, STATS_REQUEST_FORMAT_NDJSON);
 }
 
 TEST_CASE(rejects_parameters_that_the_endpoint_does_not_accept)
