@@ -23,13 +23,17 @@ enum subject {
 	SHARED_LINKS,
 };
 
-/* One endpoint. load fills its own result, and render turns that into JSON. */
+/* One endpoint. count fills the part of its result that belongs to the question. */
 struct endpoint {
 	struct stats_request_terms terms;
 	/* Even without a filter. */
 	bool needs_log;
-	enum err (*load)(struct stats_request *stats, struct pg_conn *conn, void *result);
-	struct json *(*render)(const struct stats_request *stats, const void *result);
+	/* question: the request's, and with compare= then its earlier one. */
+	enum err (*count)(struct stats_request *stats, struct pg_conn *conn,
+	                  struct statistics_query *question, void *result);
+	/* earlier NULL: the request does not compare. Its counts are left to render. */
+	struct json *(*render)(const struct stats_request *stats, const void *result,
+	                       struct stats_json_earlier *earlier);
 };
 
 static enum subject subject_of(const struct request *r)
@@ -52,6 +56,25 @@ static enum err find_subject(struct stats_request *stats, struct pg_conn *conn)
 	return OK;
 }
 
+static bool compares(const struct stats_request *stats)
+{
+	return stats->params.compare != STATS_REQUEST_COMPARE_NONE;
+}
+
+static enum err count(struct stats_request *stats, struct pg_conn *conn,
+                      const struct endpoint *endpoint, void *result)
+{
+	enum err err = endpoint->count(stats, conn, &stats->question, result);
+	if (err != OK || !compares(stats))
+		return err;
+	err = stats_request_find_earlier(stats, conn);
+	if (err != OK)
+		return err;
+	err = endpoint->count(stats, conn, &stats->earlier, result);
+	stats->is_earlier_counted = err == OK;
+	return err == ERR_NOT_FOUND ? OK : err;
+}
+
 /* Reads as_of before the counts: they may include more than as_of promises, but never less. */
 static enum err load_with(struct stats_request *stats, struct pg_conn *conn,
                           const struct endpoint *endpoint, void *result)
@@ -62,7 +85,7 @@ static enum err load_with(struct stats_request *stats, struct pg_conn *conn,
 		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
-	return err == OK ? endpoint->load(stats, conn, result) : err;
+	return err == OK ? count(stats, conn, endpoint, result) : err;
 }
 
 static enum err load(struct stats_request *stats, struct request *r,
@@ -81,92 +104,66 @@ static enum err load(struct stats_request *stats, struct request *r,
 	return err;
 }
 
+static struct json *render(const struct stats_request *stats, const struct endpoint *endpoint,
+                           const void *result)
+{
+	struct stats_json_earlier earlier = {
+		.question = stats->is_earlier_counted ? &stats->earlier : NULL,
+	};
+	return endpoint->render(stats, result, compares(stats) ? &earlier : NULL);
+}
+
 static enum http_progress run(struct request *r, const struct endpoint *endpoint, void *result)
 {
 	struct stats_request *stats = mem_zero(sizeof(*stats));
 	enum err err = load(stats, r, endpoint, result);
 	enum http_progress progress =
-		err == OK ? response_json(r, 200, endpoint->render(stats, result))
+		err == OK ? response_json(r, 200, render(stats, endpoint, result))
 			  : stats_request_answer_error(stats, err);
 	stats_request_clear(stats);
 	free(stats);
 	return progress;
 }
 
-/* --- the earlier period --- */
-
-static bool compares(const struct stats_request *stats)
-{
-	return stats->params.compare != STATS_REQUEST_COMPARE_NONE;
-}
-
-/* Whether the earlier period could be counted, if err is the outcome of counting it. */
-static enum err settle_earlier(enum err err, bool *is_counted)
-{
-	*is_counted = err == OK;
-	return err == ERR_NOT_FOUND ? OK : err;
-}
-
-/* NULL: the request does not compare. */
-static const struct stats_json_earlier *rendered_earlier(const struct stats_request *stats,
-                                                         bool is_counted,
-                                                         struct stats_json_earlier *earlier)
-{
-	earlier->question = is_counted ? &stats->earlier : NULL;
-	return compares(stats) ? earlier : NULL;
-}
-
 /* --- totals --- */
 
 struct totals {
 	bool is_range;
-	bool is_earlier_counted;
 	struct statistics statistics;
-	struct statistics_sums sums;
-	struct statistics_sums earlier;
+	struct statistics_sums sums, earlier;
 };
 
-static enum err load_earlier_totals(struct stats_request *stats, struct pg_conn *conn,
-                                    struct totals *totals)
-{
-	enum err err = stats_request_find_earlier(stats, conn);
-	if (err == OK)
-		err = settle_earlier(statistics_sql_total(conn, &stats->earlier, &totals->earlier),
-		                     &totals->is_earlier_counted);
-	return err;
-}
-
 /* One link without a range or filter: the totals of all time. */
-static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, void *result)
+static enum err count_totals(struct stats_request *stats, struct pg_conn *conn,
+                             struct statistics_query *question, void *result)
 {
 	struct totals *totals = result;
 	const struct stats_request_params *params = &stats->params;
 	totals->is_range = params->from.is_given || params->to.is_given ||
-	                   params->filter.count > 0 || compares(stats) ||
-	                   stats->question.link_id == 0;
+	                   params->filter.count > 0 || compares(stats) || question->link_id == 0;
 	if (!totals->is_range)
-		return statistics_store_get(conn, stats->question.link_id, &totals->statistics);
-	enum err err = statistics_sql_total(conn, &stats->question, &totals->sums);
-	return err == OK && compares(stats) ? load_earlier_totals(stats, conn, totals) : err;
+		return statistics_store_get(conn, question->link_id, &totals->statistics);
+	return statistics_sql_total(conn, question,
+	                            question == &stats->earlier ? &totals->earlier : &totals->sums);
 }
 
-static struct json *render_totals(const struct stats_request *stats, const void *result)
+static struct json *render_totals(const struct stats_request *stats, const void *result,
+                                  struct stats_json_earlier *earlier)
 {
 	const struct totals *totals = result;
-	struct stats_json_earlier earlier = { .sums = &totals->earlier };
-	return totals->is_range
-	               ? stats_json_of_range(
-				 &stats->question, stats->link_count, &totals->sums,
-				 rendered_earlier(stats, totals->is_earlier_counted, &earlier),
-				 &stats->freshness)
-	               : stats_json_of_link(&totals->statistics, &stats->freshness);
+	if (!totals->is_range)
+		return stats_json_of_link(&totals->statistics, &stats->freshness);
+	if (earlier)
+		earlier->sums = &totals->earlier;
+	return stats_json_of_range(&stats->question, stats->link_count, &totals->sums, earlier,
+	                           &stats->freshness);
 }
 
 enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
 		{ .parts = STATS_REQUEST_FILTERS | STATS_REQUEST_COMPARE },
-		.load = load_totals,
+		.count = count_totals,
 		.render = render_totals,
 	};
 	(void)x;
@@ -184,12 +181,13 @@ struct points {
 
 struct series {
 	struct points points, earlier;
-	bool is_earlier_counted;
 };
 
-static enum err load_points(struct stats_request *stats, struct pg_conn *conn,
-                            struct statistics_query *question, struct points *points)
+static enum err count_series(struct stats_request *stats, struct pg_conn *conn,
+                             struct statistics_query *question, void *result)
 {
+	struct series *series = result;
+	struct points *points = question == &stats->earlier ? &series->earlier : &series->points;
 	enum err err = local_calendar_starts(conn, question->requested, stats->params.zone,
 	                                     stats->params.interval, points->starts,
 	                                     STATISTICS_SQL_POINTS_MAX, &points->count);
@@ -203,28 +201,17 @@ static enum err load_points(struct stats_request *stats, struct pg_conn *conn,
 	return statistics_sql_series(conn, question, points->starts, points->count, points->sums);
 }
 
-static enum err load_series(struct stats_request *stats, struct pg_conn *conn, void *result)
-{
-	struct series *series = result;
-	enum err err = load_points(stats, conn, &stats->question, &series->points);
-	if (err != OK || !compares(stats))
-		return err;
-	err = stats_request_find_earlier(stats, conn);
-	if (err == OK)
-		err = settle_earlier(load_points(stats, conn, &stats->earlier, &series->earlier),
-		                     &series->is_earlier_counted);
-	return err;
-}
-
-static struct json *render_series(const struct stats_request *stats, const void *result)
+static struct json *render_series(const struct stats_request *stats, const void *result,
+                                  struct stats_json_earlier *earlier)
 {
 	const struct series *series = result;
-	struct stats_json_earlier earlier = { .starts = series->earlier.starts,
-		                              .sums = series->earlier.sums,
-		                              .count = series->earlier.count };
+	if (earlier) {
+		earlier->starts = series->earlier.starts;
+		earlier->sums = series->earlier.sums;
+		earlier->count = series->earlier.count;
+	}
 	return stats_json_of_series(&stats->question, &stats->params, series->points.starts,
-	                            series->points.sums, series->points.count,
-	                            rendered_earlier(stats, series->is_earlier_counted, &earlier),
+	                            series->points.sums, series->points.count, earlier,
 	                            &stats->freshness);
 }
 
@@ -232,7 +219,7 @@ enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
 		{ .parts = STATS_REQUEST_INTERVAL | STATS_REQUEST_FILTERS | STATS_REQUEST_COMPARE },
-		.load = load_series,
+		.count = count_series,
 		.render = render_series,
 	};
 	(void)x;
@@ -247,39 +234,34 @@ enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
 struct values {
 	enum visit_dimension dimension;
 	size_t count;
-	bool is_earlier_counted;
 	struct statistics_sums total, earlier_total;
 	struct statistics_value values[STATISTICS_SQL_VALUES_MAX];
 	/* Of the same values. */
 	struct statistics_sums earlier[STATISTICS_SQL_VALUES_MAX];
 };
 
-static enum err load_values(struct stats_request *stats, struct pg_conn *conn, void *result)
+static enum err count_values(struct stats_request *stats, struct pg_conn *conn,
+                             struct statistics_query *question, void *result)
 {
 	struct values *values = result;
-	enum err err = statistics_sql_values(conn, &stats->question, values->dimension,
-	                                     (size_t)stats->params.limit, values->values,
-	                                     &values->count, &values->total);
-	if (err != OK || !compares(stats))
-		return err;
-	err = stats_request_find_earlier(stats, conn);
-	if (err == OK)
-		err = settle_earlier(statistics_sql_values_of(conn, &stats->earlier,
-		                                              values->dimension, values->values,
-		                                              values->count, values->earlier,
-		                                              &values->earlier_total),
-		                     &values->is_earlier_counted);
-	return err;
+	if (question == &stats->earlier)
+		return statistics_sql_values_of(conn, question, values->dimension, values->values,
+		                                values->count, values->earlier,
+		                                &values->earlier_total);
+	return statistics_sql_values(conn, question, values->dimension, (size_t)stats->params.limit,
+	                             values->values, &values->count, &values->total);
 }
 
-static struct json *render_values(const struct stats_request *stats, const void *result)
+static struct json *render_values(const struct stats_request *stats, const void *result,
+                                  struct stats_json_earlier *earlier)
 {
 	const struct values *values = result;
-	struct stats_json_earlier earlier = { .sums = values->earlier,
-		                              .total = &values->earlier_total };
-	return stats_json_of_values(
-		&stats->question, values->dimension, values->values, values->count, &values->total,
-		rendered_earlier(stats, values->is_earlier_counted, &earlier), &stats->freshness);
+	if (earlier) {
+		earlier->sums = values->earlier;
+		earlier->total = &values->earlier_total;
+	}
+	return stats_json_of_values(&stats->question, values->dimension, values->values,
+	                            values->count, &values->total, earlier, &stats->freshness);
 }
 
 static enum http_progress answer_unknown_dimension(struct request *r)
@@ -299,7 +281,7 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 		{ STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
 		          STATS_REQUEST_COMPARE,
 		  VALUES_DEFAULT, STATISTICS_SQL_VALUES_MAX },
-		.load = load_values,
+		.count = count_values,
 		.render = render_values,
 	};
 	(void)x;
@@ -321,15 +303,19 @@ struct top_links {
 	struct statistics_top links[STATISTICS_SQL_TOP_MAX];
 };
 
-static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
+static enum err count_top(struct stats_request *stats, struct pg_conn *conn,
+                          struct statistics_query *question, void *result)
 {
 	struct top_links *top = result;
-	return statistics_sql_top(conn, &stats->question, (size_t)stats->params.limit, top->links,
+	return statistics_sql_top(conn, question, (size_t)stats->params.limit, top->links,
 	                          &top->count);
 }
 
-static struct json *render_top(const struct stats_request *stats, const void *result)
+/* The endpoint takes no compare=. */
+static struct json *render_top(const struct stats_request *stats, const void *result,
+                               struct stats_json_earlier *earlier)
 {
+	(void)earlier;
 	const struct top_links *top = result;
 	return stats_json_of_top(&stats->question, top->links, top->count,
 	                         stats->request->api->base, &stats->freshness);
@@ -341,7 +327,7 @@ enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 		{ STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
 		          STATS_REQUEST_LAST_DAY,
 		  TOP_DEFAULT, STATISTICS_SQL_TOP_MAX },
-		.load = load_top,
+		.count = count_top,
 		.render = render_top,
 	};
 	(void)x;

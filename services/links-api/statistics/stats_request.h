@@ -1,7 +1,8 @@
 /*
  * One thread at a time, as its request. A statistics request: its URL parameters, its link or
  * links, time range and filter, and how up to date the counts are. A dimension's name is a filter:
- * country=DE matches visits from Germany, country!=DE all others. The handlers call the functions in this order:
+ * country=DE matches visits from Germany, country!=DE all others. The handlers call the functions
+ * in this order:
  *
  *   err = stats_request_read(stats, r, &terms);               // URL parameters
  *   err = stats_request_find_link(stats, conn);               // the link of the path, or
@@ -9,7 +10,7 @@
  *   err = stats_request_find_shared_links(stats, conn);       // those of a share
  *   err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
  *   err = stats_request_find_range(stats, conn);              // from and to as times
- *   err = statistics_sql_total(conn, &stats->question, …);  // lib/clicks
+ *   err = statistics_sql_total(conn, &stats->question, …);
  *   err = stats_request_find_earlier(stats, conn);            // with compare=
  *   if (err != OK) return stats_request_answer_error(stats, err);
  *   …
@@ -100,6 +101,8 @@ struct stats_request {
 	struct statistics_query question;
 	/* With compare=; the same for the earlier period. */
 	struct statistics_query earlier;
+	/* Otherwise its counts need the visit log, which does not reach back that far. */
+	bool is_earlier_counted;
 	/* Of stats_request_find_links and _shared_links. */
 	struct sql_column link_ids;
 	/* The same. */
