@@ -6,6 +6,7 @@
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "services/links-api/outbox/outbox_session.h"
+#include "services/links-api/statistics/stats_json.h"
 
 /* The same as in deploy/prometheus/alerts.yml, where an alert has the same name. */
 #define OUTBOX_STALE_US (10 * CLOCK_US_PER_S)
@@ -39,14 +40,6 @@ static const struct {
 	{ "waymark-rollups", CLOCK_US_PER_HOUR },
 	{ "waymark-salts", 3 * CLOCK_US_PER_HOUR },
 };
-
-static void set_time_or_null(struct json *object, const char *name, int64_t time_us)
-{
-	if (time_us)
-		json_set_time(object, name, time_us);
-	else
-		json_set_null(object, name);
-}
 
 static void set_count_or_null(struct json *object, const char *name, int64_t count)
 {
@@ -98,13 +91,8 @@ static struct json *counting_json(const struct health_backlog *b)
 		json_append(halted, item);
 	}
 	struct json *counting = json_new_object();
-	set_time_or_null(counting, "as_of", b->as_of_us);
-	if (b->as_of_us)
-		json_set_int(counting, "lag_ms",
-		             b->now_us > b->as_of_us ? (b->now_us - b->as_of_us) / CLOCK_US_PER_MS
-		                                     : 0);
-	else
-		json_set_null(counting, "lag_ms");
+	stats_json_add_freshness(counting,
+	                         &(struct stats_json_freshness){ b->as_of_us, b->now_us });
 	json_set_int(counting, "partitions", b->partitions);
 	json_set(counting, "halted", halted);
 	return counting;
@@ -124,7 +112,7 @@ static struct json *rollups_json(const struct health_backlog *b)
 {
 	struct json *rollups = json_new_object();
 	json_set_int(rollups, "deltas", b->deltas);
-	set_time_or_null(rollups, "oldest_hour", b->oldest_delta_hour_us);
+	json_set_time(rollups, "oldest_hour", b->oldest_delta_hour_us);
 	return rollups;
 }
 
@@ -133,7 +121,7 @@ static struct json *purge_json(const struct health_backlog *b)
 	struct json *purge = json_new_object();
 	json_set_int(purge, "overdue_expiries", b->overdue_expiries);
 	json_set_int(purge, "waiting", b->to_purge);
-	set_time_or_null(purge, "oldest_at", b->oldest_to_purge_us);
+	json_set_time(purge, "oldest_at", b->oldest_to_purge_us);
 	return purge;
 }
 
@@ -244,7 +232,7 @@ struct json *health_json_new(const struct health_report *report,
 	judge_outbox(backlog, problems);
 	judge_janitor(backlog, problems);
 	struct json *answer = json_new_object();
-	set_time_or_null(answer, "checked_at", report->checked_at_us);
+	json_set_time(answer, "checked_at", report->checked_at_us);
 	json_set(answer, "services", services_json(report));
 	json_set(answer, "counting", counting_json(backlog));
 	json_set(answer, "outbox", outbox_json(&backlog->outbox));
