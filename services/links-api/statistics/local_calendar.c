@@ -208,6 +208,29 @@ enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span s
 	return err;
 }
 
+/* The average length; a month is a twelfth of a year of 365.2425 days. */
+static const int64_t interval_us[] = {
+	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR,
+	[LOCAL_CALENDAR_DAY] = CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_WEEK] = 7 * CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_MONTH] = INT64_C(2629746) * CLOCK_US_PER_S,
+};
+
+/* Days and months have different lengths, so the average finds the number only about. */
+enum err local_calendar_count_back(struct pg_conn *conn, struct statistics_span span,
+                                   const char *zone, enum local_calendar_interval interval,
+                                   int64_t *back)
+{
+	int64_t count =
+		(span.to_us - span.from_us + interval_us[interval] / 2) / interval_us[interval];
+	for (*back = count > 0 ? count : 1;; (*back)++) {
+		struct statistics_span moved;
+		enum err err = local_calendar_move_back(conn, span, zone, interval, *back, &moved);
+		if (err != OK || moved.to_us <= span.from_us)
+			return err;
+	}
+}
+
 static const char starts_sql[] =
 	"SELECT local_start(local, $3::text) FROM generate_series(date_trunc($4::text, $1::timestamptz AT TIME ZONE $3::text), "
 	"$2::timestamptz AT TIME ZONE $3::text, ('1 ' || $4::text)::interval) AS local";

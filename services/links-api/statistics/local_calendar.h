@@ -63,6 +63,14 @@ enum err local_calendar_move_back(struct pg_conn *conn, struct statistics_span s
                                   int64_t back, struct statistics_span *moved) MUST_CHECK;
 
 /*
+ * The smallest number of intervals by which local_calendar_move_back moves a span that ends before
+ * it began. ERR_INVALID as there.
+ */
+enum err local_calendar_count_back(struct pg_conn *conn, struct statistics_span span,
+                                   const char *zone, enum local_calendar_interval interval,
+                                   int64_t *back) MUST_CHECK;
+
+/*
  * The starts of all intervals that overlap span; the first one may be before it. Where the local
  * offset changes by less than an hour, a new hour begins, so that each hour has one offset.
  * ERR_LIMIT: there are more than max.

@@ -11,219 +11,11 @@
 #include "services/links-api/statistics/rollup_values.h"
 #include "services/links-api/statistics/visit_sql.h"
 
-/*
- * How often a query is tried if the visit log loses days in the meantime, which happens once a day.
- */
-#define ATTEMPTS_MAX 3
-
-/* One visit of the log in the columns of a roll-up. */
-#define VISIT "(NOT is_bot)::int AS humans, is_bot::int AS bots, is_unique::int AS uniques"
 #define SUMS                                                                                       \
 	"sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques"
 #define SUMS_OR_ZERO                                                                               \
 	"coalesce(sum(humans), 0)::bigint AS humans, coalesce(sum(bots), 0)::bigint AS bots, "     \
 	"coalesce(sum(uniques), 0)::bigint AS uniques"
-
-/* --- whose visits are counted --- */
-
-/* A table of roll-ups by day or by hour. */
-struct table {
-	const char *name;
-	/* The SQL condition on its rows. */
-	const char *rows;
-	const char *key, *type;
-	/* The SQL of a row's time in seconds since 1970, and of the midnight before it. */
-	const char *seconds, *midnight;
-	int64_t bucket_us;
-};
-
-#define BY_DAY(name, rows)                                                                         \
-	{                                                                                          \
-		name, rows, "day", "date", "(day - date '1970-01-01') * 86400::bigint",            \
-			"day::timestamp AT TIME ZONE 'UTC'", CLOCK_US_PER_DAY                      \
-	}
-#define BY_HOUR(name, rows)                                                                        \
-	{                                                                                          \
-		name, rows, "hour", "timestamptz", "extract(epoch FROM hour)::bigint",             \
-			"date_trunc('day', hour, 'UTC')", CLOCK_US_PER_HOUR                        \
-	}
-
-struct scope {
-	struct table days, hours;
-	/* What is not folded yet. */
-	struct table deltas;
-	/* The SQL condition on visit_log. */
-	const char *visits;
-};
-
-#define OF_LINKS(condition)                                                                        \
-	{                                                                                          \
-		BY_DAY("rollup_day", condition), BY_HOUR("rollup_hour", condition),                \
-			BY_HOUR("rollup_delta", condition), condition                              \
-	}
-static const struct scope one_link = OF_LINKS("link_id = $1::bigint");
-/*
- * The planner would compare each element of an array with its statistics, but not those of a
- * subquery's.
- */
-static const struct scope some_links = OF_LINKS("link_id = ANY ((SELECT $1::bigint[])::bigint[])");
-/* Reads all links at once, because their rows share pages, which are then read only once. */
-static const struct scope owned_links = OF_LINKS("link_id = ANY (ARRAY(SELECT id FROM owned))");
-static const struct scope account = {
-	.days = BY_DAY("rollup_account_day", "account_id = $1::bigint"),
-	.hours = BY_HOUR("rollup_account_hour", "account_id = $1::bigint"),
-	.deltas = BY_HOUR("rollup_delta", "owner_id = $1::bigint"),
-	.visits = "owner_id = $1::bigint AND owner_id <> 0", /* as its index */
-};
-
-/* Adds the first parameter: the links or the account. */
-static const struct scope *add_scope(struct visit_sql *sql, const struct statistics_query *query)
-{
-	if (query->link_ids) {
-		visit_sql_column(sql, query->link_ids);
-		return &some_links;
-	}
-	visit_sql_int(sql, query->account_id != 0 ? query->account_id : query->link_id);
-	return query->account_id != 0 ? &account : &one_link;
-}
-
-/* --- a statement --- */
-
-struct statement {
-	struct statistics_query *query;
-	enum statistics_unit unit;
-	bool needs_log;
-	/* Writes the SQL that counts query->counted. */
-	void (*write)(struct visit_sql *sql, const struct statement *statement);
-	/* Forgets all rows: the statement runs, maybe again, or nothing is left of the range. */
-	void (*begin)(const struct statement *statement);
-	pg_conn_row_fn on_row;
-	/* Of on_row. */
-	void *ctx;
-};
-
-enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn, "SELECT since::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach", NULL,
-		&rows);
-	if (err == OK)
-		*since_us = pg_result_time(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
-/* The day of rollup_progress only moves forward. A later statement finds what this one reports. */
-static enum err read_reach(struct pg_conn *conn, struct statistics_query *query)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT since::timestamp AT TIME ZONE 'UTC', nullif(hours_since, '-infinity')::timestamp AT TIME ZONE 'UTC' "
-		"FROM visit_log_reach, rollup_progress",
-		NULL, &rows);
-	if (err == OK)
-		query->reach = (struct statistics_reach){
-			.log_since_us = pg_result_time(rows, 0, 0),
-			.hours_since_us = pg_result_time(rows, 0, 1),
-		};
-	pg_result_free(rows);
-	return err;
-}
-
-static enum err run_once(struct pg_conn *conn, const struct statement *statement, bool *reads_log)
-{
-	struct visit_sql sql;
-	visit_sql_init(&sql);
-	statement->write(&sql, statement);
-	enum err err = visit_sql_stream(&sql, conn, statement->on_row, statement->ctx);
-	*reads_log = sql.reads_log;
-	visit_sql_clear(&sql);
-	/* An invalid row is a fault of what is stored, not of the request. */
-	return err == ERR_INVALID ? ERR_INTERNAL : err;
-}
-
-/*
- * Runs the statement until the reach of the visit log is the same before and after it. A statement
- * that reads the log waits for a running drop of partitions and then finds fewer visits. If nothing
- * is left of the range because both ends moved down to the start of one bucket, there is no row.
- */
-static enum err run(struct pg_conn *conn, const struct statement *statement)
-{
-	struct statistics_query *query = statement->query;
-	enum err err = read_reach(conn, query);
-	for (int i = 0; err == OK && i < ATTEMPTS_MAX; i++) {
-		if (statement->needs_log && query->requested.from_us < query->reach.log_since_us)
-			return ERR_NOT_FOUND;
-		query->counted = statistics_range_countable(query->requested, statement->unit,
-		                                            &query->reach);
-		statement->begin(statement);
-		if (statistics_range_is_empty(&query->counted))
-			return OK;
-		bool reads_log = false;
-		err = run_once(conn, statement, &reads_log);
-		int64_t since_us = query->reach.log_since_us;
-		if (err == OK && reads_log)
-			err = statistics_sql_log_since(conn, &since_us);
-		if (err == OK && since_us == query->reach.log_since_us)
-			return OK;
-		query->reach.log_since_us = since_us;
-	}
-	return err == OK ? ERR_UNAVAILABLE : err;
-}
-
-/* --- parts of statements --- */
-
-static struct statistics_pieces pieces_of(const struct statement *statement)
-{
-	const struct statistics_query *query = statement->query;
-	if (statement->needs_log)
-		return (struct statistics_pieces){ .of = { { STATISTICS_LOG, query->counted } },
-			                           .count = 1 };
-	return statistics_range_split(query->counted, statement->unit, &query->reach);
-}
-
-/* Adds a SELECT of visits, one row each. columns: leading columns with a trailing comma. */
-static void add_visits(struct visit_sql *sql, const char *columns, const struct scope *scope,
-                       const struct statement *statement, struct statistics_span span)
-{
-	visit_sql_add(sql, "SELECT %s" VISIT, columns);
-	visit_sql_add_log(sql, scope->visits, span, statement->query->filter);
-}
-
-/* Adds FROM and WHERE: the rows of a span. joined: what else FROM has, or "". */
-static void add_rows(struct visit_sql *sql, const struct table *table, const char *joined,
-                     struct statistics_span span)
-{
-	bool is_day = table->bucket_us == CLOCK_US_PER_DAY;
-	int from = is_day ? visit_sql_day(sql, clock_utc_day(span.from_us))
-	                  : visit_sql_time(sql, span.from_us);
-	int to = is_day ? visit_sql_day(sql, clock_utc_day(span.to_us))
-	                : visit_sql_time(sql, span.to_us);
-	visit_sql_add(sql, " FROM %s%s WHERE %s AND %s >= $%d::%s AND %s < $%d::%s", table->name,
-	              joined, table->rows, table->key, from, table->type, table->key, to,
-	              table->type);
-}
-
-/* Adds SELECTs of the rows of a piece. Several may have the same key: the caller adds them up. */
-static void add_piece(struct visit_sql *sql, const char *columns, const struct scope *scope,
-                      const struct statistics_piece *piece)
-{
-	visit_sql_add(sql, "SELECT %s", columns);
-	add_rows(sql, piece->source == STATISTICS_HOURS ? &scope->hours : &scope->days, "",
-	         piece->span);
-	visit_sql_add(sql, " UNION ALL SELECT %s", columns);
-	add_rows(sql, &scope->deltas, "", piece->span);
-}
-
-/* Buckets that have a part of the span. */
-static struct statistics_span widened(struct statistics_span span, int64_t bucket_us)
-{
-	span.from_us -= span.from_us % bucket_us;
-	span.to_us += (bucket_us - span.to_us % bucket_us) % bucket_us;
-	return span;
-}
 
 /* The SQL of the visits that decide which values are listed, and in which order. */
 static const char *rank_of(enum visit_filter_traffic traffic)
@@ -257,12 +49,12 @@ struct series {
 };
 
 /* Adds the bucket of a time if the time cuts it. Times come in order. */
-static void add_cut(struct sql_column *cuts, int64_t bucket_us, struct statistics_span whole,
+static void add_cut(struct sql_column *cuts, int64_t bucket_us, struct statistics_span span,
                     int64_t time_us, int64_t *last_us)
 {
 	int64_t start_us = time_us - time_us % bucket_us;
-	if (start_us == time_us || start_us == *last_us || start_us < whole.from_us ||
-	    start_us >= whole.to_us)
+	if (start_us == time_us || start_us == *last_us || start_us + bucket_us <= span.from_us ||
+	    start_us >= span.to_us)
 		return;
 	if (bucket_us == CLOCK_US_PER_DAY)
 		sql_column_add_day(cuts, clock_utc_day(start_us));
@@ -276,19 +68,18 @@ static void add_cut(struct sql_column *cuts, int64_t bucket_us, struct statistic
  * quarters, which rollup_points restricts to the span.
  */
 static void add_points(struct visit_sql *sql, const struct series *series,
-                       const struct table *table, struct statistics_span span,
+                       const struct visit_sql_table *table, struct statistics_span span,
                        struct sql_column *cuts)
 {
-	struct statistics_span whole = widened(span, table->bucket_us);
 	int64_t last_us = -1;
 	sql_column_reset(cuts);
-	add_cut(cuts, table->bucket_us, whole, span.from_us, &last_us);
+	add_cut(cuts, table->bucket_us, span, span.from_us, &last_us);
 	for (size_t i = 0; i < series->points.count; i++)
-		add_cut(cuts, table->bucket_us, whole, series->points.starts[i], &last_us);
-	add_cut(cuts, table->bucket_us, whole, span.to_us, &last_us);
+		add_cut(cuts, table->bucket_us, span, series->points.starts[i], &last_us);
+	add_cut(cuts, table->bucket_us, span, span.to_us, &last_us);
 	visit_sql_add(sql, "SELECT %s AS at, " SUMS ", NULL::text",
 	              series->one_point[0] != '\0' ? series->one_point : table->seconds);
-	add_rows(sql, table, "", whole);
+	visit_sql_add_rows(sql, table, "", span);
 	if (cuts->count == 0) {
 		visit_sql_add(sql, " GROUP BY at");
 		return;
@@ -298,16 +89,16 @@ static void add_points(struct visit_sql *sql, const struct series *series,
 	              " AND %s <> ALL ($%d::%s[]) GROUP BY at UNION ALL "
 	              "SELECT %s, 0::bigint, 0::bigint, 0::bigint, quarters",
 	              table->key, cut, table->type, table->seconds);
-	add_rows(sql, table, "", whole);
+	visit_sql_add_rows(sql, table, "", span);
 	visit_sql_add(sql, " AND %s = ANY ($%d::%s[])", table->key, cut, table->type);
 }
 
 /* Rows have a time in seconds, the sums, and a list of quarters or NULL. */
-static void write_series(struct visit_sql *sql, const struct statement *statement)
+static void write_series(struct visit_sql *sql, const struct visit_sql_statement *statement)
 {
 	struct series *series = statement->ctx;
-	struct statistics_pieces pieces = pieces_of(statement);
-	const struct scope *scope = add_scope(sql, statement->query);
+	struct statistics_pieces pieces = visit_sql_pieces(statement);
+	const struct visit_sql_scope *scope = visit_sql_add_scope(sql, statement->query);
 	char column[96];
 	snprintf(column, sizeof(column), "%s AS at, ",
 	         series->one_point[0] != '\0'
@@ -323,16 +114,16 @@ static void write_series(struct visit_sql *sql, const struct statement *statemen
 			continue;
 		}
 		visit_sql_add(sql, "SELECT at, " SUMS ", NULL::text FROM (");
-		add_visits(sql, column, scope, statement, span);
+		visit_sql_add_visits(sql, column, scope, statement, span);
 		visit_sql_add(sql, ") AS visits GROUP BY at");
 	}
 }
 
 /* Lists also have quarters before and after their piece, of which there is one at most. */
-static void begin_series(const struct statement *statement)
+static void begin_series(const struct visit_sql_statement *statement)
 {
 	struct series *series = statement->ctx;
-	struct statistics_pieces pieces = pieces_of(statement);
+	struct statistics_pieces pieces = visit_sql_pieces(statement);
 	struct statistics_span rolled = { 0 };
 	for (size_t i = 0; i < pieces.count; i++)
 		if (pieces.of[i].source != STATISTICS_LOG)
@@ -365,14 +156,14 @@ enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *qu
 		         starts[0] / CLOCK_US_PER_S);
 	sql_column_init(&series.cut_days, SQL_COLUMN_DATE, cuts_bytes_max);
 	sql_column_init(&series.cut_hours, SQL_COLUMN_TIME, cuts_bytes_max);
-	struct statement statement = { .query = query,
-		                       .unit = STATISTICS_SERIES,
-		                       .needs_log = query->filter->count > 0,
-		                       .write = write_series,
-		                       .begin = begin_series,
-		                       .on_row = add_point,
-		                       .ctx = &series };
-	enum err err = run(conn, &statement);
+	struct visit_sql_statement statement = { .query = query,
+		                                 .unit = STATISTICS_SERIES,
+		                                 .needs_log = query->filter->count > 0,
+		                                 .write = write_series,
+		                                 .begin = begin_series,
+		                                 .on_row = add_point,
+		                                 .ctx = &series };
+	enum err err = visit_sql_run_statement(conn, &statement);
 	if (err == OK)
 		memcpy(out, sums, count * sizeof(*sums));
 	free(sums);
@@ -406,7 +197,7 @@ struct question {
 	struct statistics_sums total;
 };
 
-static void begin_values(const struct statement *statement)
+static void begin_values(const struct visit_sql_statement *statement)
 {
 	struct question *question = statement->ctx;
 	rollup_values_free(question->values);
@@ -420,12 +211,12 @@ static void begin_values(const struct statement *statement)
  * Roll-ups, and visits at the edges: merged here. Rows have sums, a value or NULL, and a list or
  * NULL.
  */
-static void write_rolled(struct visit_sql *sql, const struct statement *statement)
+static void write_rolled(struct visit_sql *sql, const struct visit_sql_statement *statement)
 {
 	const struct question *question = statement->ctx;
 	const char *name = visit_dimension_name(question->dimension);
-	struct statistics_pieces pieces = pieces_of(statement);
-	const struct scope *scope = add_scope(sql, statement->query);
+	struct statistics_pieces pieces = visit_sql_pieces(statement);
+	const struct visit_sql_scope *scope = visit_sql_add_scope(sql, statement->query);
 	char visits[64], lists[128];
 	snprintf(visits, sizeof(visits), "%s AS value, ", name);
 	snprintf(lists, sizeof(lists),
@@ -434,11 +225,11 @@ static void write_rolled(struct visit_sql *sql, const struct statement *statemen
 	for (size_t i = 0; i < pieces.count; i++) {
 		visit_sql_add(sql, "%s", i == 0 ? "" : " UNION ALL ");
 		if (pieces.of[i].source != STATISTICS_LOG) {
-			add_piece(sql, lists, scope, &pieces.of[i]);
+			visit_sql_add_piece(sql, lists, scope, &pieces.of[i]);
 			continue;
 		}
 		visit_sql_add(sql, "SELECT " SUMS ", value, NULL::text FROM (");
-		add_visits(sql, visits, scope, statement, pieces.of[i].span);
+		visit_sql_add_visits(sql, visits, scope, statement, pieces.of[i].span);
 		visit_sql_add(sql, ") AS visits GROUP BY value");
 	}
 }
@@ -456,17 +247,17 @@ static enum err add_rolled(void *ctx, const struct pg_result *row)
 }
 
 /* Visits alone: ranked by PostgreSQL, because they may have any number of values. */
-static void write_ranked(struct visit_sql *sql, const struct statement *statement)
+static void write_ranked(struct visit_sql *sql, const struct visit_sql_statement *statement)
 {
 	struct question *question = statement->ctx;
 	const char *rank = rank_of(statement->query->filter->traffic);
 	char column[64];
 	snprintf(column, sizeof(column), "%s AS value, ",
 	         visit_dimension_name(question->dimension));
-	const struct scope *scope = add_scope(sql, statement->query);
+	const struct visit_sql_scope *scope = visit_sql_add_scope(sql, statement->query);
 	visit_sql_add(sql, "WITH sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS
 	                   " FROM (");
-	add_visits(sql, column, scope, statement, statement->query->counted);
+	visit_sql_add_visits(sql, column, scope, statement, statement->query->counted);
 	visit_sql_add(
 		sql,
 		") AS visits GROUP BY 1) "
@@ -497,14 +288,14 @@ static enum err count_values(struct pg_conn *conn, struct statistics_query *quer
 {
 	bool needs_log =
 		query->filter->count > 0 || !visit_dimension_is_rolled_up(question->dimension);
-	struct statement statement = { .query = query,
-		                       .unit = STATISTICS_VALUES,
-		                       .needs_log = needs_log,
-		                       .write = needs_log ? write_ranked : write_rolled,
-		                       .begin = begin_values,
-		                       .on_row = needs_log ? add_ranked : add_rolled,
-		                       .ctx = question };
-	enum err err = run(conn, &statement);
+	struct visit_sql_statement statement = { .query = query,
+		                                 .unit = STATISTICS_VALUES,
+		                                 .needs_log = needs_log,
+		                                 .write = needs_log ? write_ranked : write_rolled,
+		                                 .begin = begin_values,
+		                                 .on_row = needs_log ? add_ranked : add_rolled,
+		                                 .ctx = question };
+	enum err err = visit_sql_run_statement(conn, &statement);
 	if (err == OK && rollup_values_finish(question->values) != OK)
 		err = ERR_INTERNAL;
 	return err;
@@ -565,23 +356,22 @@ struct top {
 #define QUARTER "split_part(entry, E'\\x1f', 4)::integer"
 
 /* Takes the packed lists of quarters apart (db/migrations/0007_rollups.sql). */
-static void add_quarters_of(struct visit_sql *sql, const struct table *table,
+static void add_quarters_of(struct visit_sql *sql, const struct visit_sql_table *table,
                             struct statistics_span span)
 {
 	visit_sql_add(sql,
 	              "SELECT link_id, %s + " QUARTER " * interval '15 minutes' AS bucket, " COUNT(
 			      "1") " AS humans, " COUNT("2") " AS bots, " COUNT("3") " AS uniques",
 	              table->midnight);
-	add_rows(sql, table, ", string_to_table(quarters, E'\\x1e') AS entry",
-	         widened(span, table->bucket_us));
+	visit_sql_add_rows(sql, table, ", string_to_table(quarters, E'\\x1e') AS entry", span);
 }
 
 static void add_quarters(struct visit_sql *sql, struct statistics_span span)
 {
 	visit_sql_add(sql, "SELECT link_id, humans, bots, uniques FROM (");
-	add_quarters_of(sql, &owned_links.days, span);
+	add_quarters_of(sql, &visit_sql_owned_links.days, span);
 	visit_sql_add(sql, " UNION ALL ");
-	add_quarters_of(sql, &owned_links.deltas, span);
+	add_quarters_of(sql, &visit_sql_owned_links.deltas, span);
 	int from = visit_sql_time(sql, span.from_us);
 	int to = visit_sql_time(sql, span.to_us);
 	visit_sql_add(
@@ -590,23 +380,25 @@ static void add_quarters(struct visit_sql *sql, struct statistics_span span)
 }
 
 /* Adds everything in the range, one row per link and day, hour, quarter or visit. */
-static void add_everything(struct visit_sql *sql, const struct statement *statement)
+static void add_everything(struct visit_sql *sql, const struct visit_sql_statement *statement)
 {
-	struct statistics_pieces pieces = pieces_of(statement);
+	struct statistics_pieces pieces = visit_sql_pieces(statement);
 	for (size_t i = 0; i < pieces.count; i++) {
 		const struct statistics_piece *piece = &pieces.of[i];
 		visit_sql_add(sql, "%s", i == 0 ? "" : " UNION ALL ");
 		if (piece->source == STATISTICS_LOG)
-			add_visits(sql, "link_id, ", &owned_links, statement, piece->span);
+			visit_sql_add_visits(sql, "link_id, ", &visit_sql_owned_links, statement,
+			                     piece->span);
 		else if (piece->source == STATISTICS_QUARTERS)
 			add_quarters(sql, piece->span);
 		else
-			add_piece(sql, "link_id, humans, bots, uniques", &owned_links, piece);
+			visit_sql_add_piece(sql, "link_id, humans, bots, uniques",
+			                    &visit_sql_owned_links, piece);
 	}
 }
 
 /* Links whose last visit was before the range are skipped. */
-static void write_top(struct visit_sql *sql, const struct statement *statement)
+static void write_top(struct visit_sql *sql, const struct visit_sql_statement *statement)
 {
 	const struct top *top = statement->ctx;
 	const struct statistics_query *query = statement->query;
@@ -630,7 +422,7 @@ static void write_top(struct visit_sql *sql, const struct statement *statement)
 	              rank, rank, limit);
 }
 
-static void begin_top(const struct statement *statement)
+static void begin_top(const struct visit_sql_statement *statement)
 {
 	struct top *top = statement->ctx;
 	top->count = 0;
@@ -653,14 +445,14 @@ enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query
                             struct statistics_top *links, size_t *count)
 {
 	struct top top = { .limit = limit, .links = links };
-	struct statement statement = { .query = query,
-		                       .unit = STATISTICS_TOTALS,
-		                       .needs_log = query->filter->count > 0,
-		                       .write = write_top,
-		                       .begin = begin_top,
-		                       .on_row = add_link,
-		                       .ctx = &top };
-	enum err err = run(conn, &statement);
+	struct visit_sql_statement statement = { .query = query,
+		                                 .unit = STATISTICS_TOTALS,
+		                                 .needs_log = query->filter->count > 0,
+		                                 .write = write_top,
+		                                 .begin = begin_top,
+		                                 .on_row = add_link,
+		                                 .ctx = &top };
+	enum err err = visit_sql_run_statement(conn, &statement);
 	if (err == OK)
 		*count = top.count;
 	return err;

@@ -108,7 +108,4 @@ struct statistics_top {
 enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, size_t limit,
                             struct statistics_top *links, size_t *count) MUST_CHECK;
 
-/* The time since which the visit log is complete; 0: nothing was ever dropped. */
-enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us) MUST_CHECK;
-
 #endif

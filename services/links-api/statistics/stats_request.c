@@ -17,6 +17,7 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/share_store.h"
 #include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/statistics/visit_sql.h"
 
 /* Each id takes 12 bytes, after a head. */
 #define LINK_IDS_BYTES_MAX (STATS_REQUEST_LINKS_MAX * 12 + 64)
@@ -36,15 +37,11 @@ struct reading {
 
 static bool is_date(const char *text)
 {
-	static const char form[] = "dddd-dd-dd";
-	if (strlen(text) != sizeof(form) - 1)
-		return false;
-	for (size_t i = 0; i < sizeof(form) - 1; i++)
-		if (form[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9')
-			return false;
-	/* timestamp_parse rejects dates before 1970 and days that do not exist. */
 	char midnight[TIMESTAMP_TEXT_SIZE];
 	int64_t time_us;
+	if (strlen(text) != strlen("2026-11-20"))
+		return false;
+	/* Rejects dates before 1970 and days that do not exist. */
 	snprintf(midnight, sizeof(midnight), "%sT00:00:00Z", text);
 	return timestamp_parse(midnight, &time_us) == OK;
 }
@@ -84,16 +81,23 @@ static void read_zone(struct reading *reading)
 		memcpy(reading->out->zone, reading->value, len + 1);
 }
 
+/* The position of the value among names, which end with NULL, from 1 on. 0: it is none of them. */
+static unsigned choice(struct reading *reading, const char *const *names, const char *detail)
+{
+	for (unsigned i = 0; names[i]; i++)
+		if (strcmp(reading->value, names[i]) == 0)
+			return i + 1;
+	WRONG(reading, "choice", "%s", detail);
+	return 0;
+}
+
 static void read_interval(struct reading *reading)
 {
+	static const char *const names[] = { "hour", "day", "week", "month", NULL };
+	unsigned position = choice(reading, names, "must be hour, day, week or month");
 	reading->out->has_interval = true;
-	for (enum local_calendar_interval i = LOCAL_CALENDAR_HOUR; i <= LOCAL_CALENDAR_MONTH; i++) {
-		if (strcmp(reading->value, local_calendar_interval_name(i)) == 0) {
-			reading->out->interval = i;
-			return;
-		}
-	}
-	WRONG(reading, "choice", "must be hour, day, week or month");
+	if (position > 0)
+		reading->out->interval = (enum local_calendar_interval)(position - 1);
 }
 
 static void read_limit(struct reading *reading)
@@ -106,12 +110,9 @@ static void read_limit(struct reading *reading)
 
 static void read_bots(struct reading *reading)
 {
-	if (strcmp(reading->value, "include") == 0)
-		reading->out->filter.traffic = VISIT_FILTER_ALL;
-	else if (strcmp(reading->value, "only") == 0)
-		reading->out->filter.traffic = VISIT_FILTER_BOTS;
-	else
-		WRONG(reading, "choice", "must be include or only");
+	static const char *const names[] = { "include", "only", NULL };
+	reading->out->filter.traffic =
+		(enum visit_filter_traffic)choice(reading, names, "must be include or only");
 }
 
 static void read_cursor(struct reading *reading)
@@ -122,31 +123,16 @@ static void read_cursor(struct reading *reading)
 
 static void read_format(struct reading *reading)
 {
-	static const char *const names[] = {
-		[STATS_REQUEST_FORMAT_JSON] = "json",
-		[STATS_REQUEST_FORMAT_CSV] = "csv",
-		[STATS_REQUEST_FORMAT_NDJSON] = "ndjson",
-	};
-	for (enum stats_request_format f = STATS_REQUEST_FORMAT_JSON;
-	     f <= STATS_REQUEST_FORMAT_NDJSON; f++) {
-		if (strcmp(reading->value, names[f]) == 0) {
-			reading->out->format = f;
-			return;
-		}
-	}
-	WRONG(reading, "choice", "must be json, csv or ndjson");
+	static const char *const names[] = { "json", "csv", "ndjson", NULL };
+	reading->out->format =
+		(enum stats_request_format)choice(reading, names, "must be json, csv or ndjson");
 }
 
 static void read_compare(struct reading *reading)
 {
-	if (strcmp(reading->value, "previous") == 0)
-		reading->out->compare = STATS_REQUEST_COMPARE_PREVIOUS;
-	else if (strcmp(reading->value, "month") == 0)
-		reading->out->compare = STATS_REQUEST_COMPARE_MONTH;
-	else if (strcmp(reading->value, "year") == 0)
-		reading->out->compare = STATS_REQUEST_COMPARE_YEAR;
-	else
-		WRONG(reading, "choice", "must be previous, month or year");
+	static const char *const names[] = { "previous", "month", "year", NULL };
+	reading->out->compare = (enum stats_request_compare)choice(
+		reading, names, "must be previous, month or year");
 }
 
 static void read_tag(struct reading *reading)
@@ -189,9 +175,8 @@ static const struct parameter {
 /* Only countries are checked: an invalid one would never match anything. */
 static bool is_country(const char *value)
 {
-	bool is_code = strlen(value) == 2 && isalpha((unsigned char)value[0]) &&
-	               isalpha((unsigned char)value[1]);
-	return is_code || value[0] == '\0';
+	return value[0] == '\0' || (strlen(value) == 2 && isalpha((unsigned char)value[0]) &&
+	                            isalpha((unsigned char)value[1]));
 }
 
 static void read_term(struct reading *reading, enum visit_dimension dimension, bool is_not)
@@ -371,15 +356,6 @@ static enum err resolve_end(struct pg_conn *conn, const struct stats_request_par
 	return OK;
 }
 
-static enum err resolve_from(struct pg_conn *conn, const struct stats_request_params *params,
-                             int64_t to_us, int64_t *from_us)
-{
-	if (params->from.is_given)
-		return resolve_end(conn, params, &params->from, from_us);
-	return local_calendar_subtract(conn, to_us, params->zone, params->interval,
-	                               default_intervals[params->interval], from_us);
-}
-
 static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
                               struct statistics_span *out)
 {
@@ -397,7 +373,11 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 		err = resolve_end(conn, params, &params->to, &span.to_us);
 	/* A range cannot start before 1970. */
 	if (err == OK && span.to_us > 0)
-		err = resolve_from(conn, params, span.to_us, &span.from_us);
+		err = params->from.is_given
+		              ? resolve_end(conn, params, &params->from, &span.from_us)
+		              : local_calendar_subtract(
+					conn, span.to_us, params->zone, params->interval,
+					default_intervals[params->interval], &span.from_us);
 	if (err != OK)
 		return err;
 	if (statistics_range_is_empty(&span)) {
@@ -416,7 +396,7 @@ static enum err clamp_to_log(struct stats_request *stats, struct pg_conn *conn)
 {
 	struct statistics_span *asked = &stats->question.requested;
 	int64_t since_us = 0;
-	enum err err = statistics_sql_log_since(conn, &since_us);
+	enum err err = visit_sql_log_since(conn, &since_us);
 	if (err == OK && asked->from_us < since_us && since_us < asked->to_us)
 		asked->from_us = since_us;
 	return err;
@@ -432,14 +412,6 @@ enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *c
 }
 
 /* --- the earlier period --- */
-
-/* The average length; a month is a twelfth of a year of 365.2425 days. */
-static const int64_t interval_us[] = {
-	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR,
-	[LOCAL_CALENDAR_DAY] = CLOCK_US_PER_DAY,
-	[LOCAL_CALENDAR_WEEK] = 7 * CLOCK_US_PER_DAY,
-	[LOCAL_CALENDAR_MONTH] = INT64_C(2629746) * CLOCK_US_PER_S,
-};
 
 /* Only what has passed of a range that has not ended can be compared. */
 static struct statistics_span passed(const struct stats_request *stats)
@@ -458,41 +430,27 @@ static enum err move(struct stats_request *stats, struct pg_conn *conn,
 	                                &stats->earlier.requested);
 }
 
-/*
- * By the smallest number of intervals after which the whole range, with what has not passed of it,
- * ends before it begins. Days and months have different lengths, so the average finds how far to
- * move only about.
- */
+/* So far that the whole range, with what has not passed of it, ends before it begins. */
 static enum err move_before(struct stats_request *stats, struct pg_conn *conn)
 {
 	const struct statistics_span span = stats->question.requested;
-	const int64_t length_us = span.to_us - span.from_us;
 	enum local_calendar_interval interval = stats->params.interval;
+	int64_t back = 0;
 	if (!stats->params.has_interval)
-		interval = length_us < CLOCK_US_PER_DAY ? LOCAL_CALENDAR_HOUR : LOCAL_CALENDAR_DAY;
-	int64_t back = (length_us + interval_us[interval] / 2) / interval_us[interval];
-	if (back == 0)
-		back = 1;
-	for (;; back++) {
-		struct statistics_span moved;
-		enum err err = local_calendar_move_back(conn, span, stats->params.zone, interval,
-		                                        back, &moved);
-		if (err == OK && moved.to_us > span.from_us)
-			continue;
-		return err == OK ? move(stats, conn, interval, back) : err;
-	}
+		interval = span.to_us - span.from_us < CLOCK_US_PER_DAY ? LOCAL_CALENDAR_HOUR
+		                                                        : LOCAL_CALENDAR_DAY;
+	enum err err = local_calendar_count_back(conn, span, stats->params.zone, interval, &back);
+	return err == OK ? move(stats, conn, interval, back) : err;
 }
 
 enum err stats_request_find_earlier(struct stats_request *stats, struct pg_conn *conn)
 {
-	enum err err = OK;
+	enum stats_request_compare compare = stats->params.compare;
 	stats->earlier = stats->question;
-	if (stats->params.compare == STATS_REQUEST_COMPARE_PREVIOUS)
-		err = move_before(stats, conn);
-	else if (stats->params.compare == STATS_REQUEST_COMPARE_MONTH)
-		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 1);
-	else if (stats->params.compare == STATS_REQUEST_COMPARE_YEAR)
-		err = move(stats, conn, LOCAL_CALENDAR_MONTH, 12);
+	enum err err = compare == STATS_REQUEST_COMPARE_PREVIOUS
+	                       ? move_before(stats, conn)
+	                       : move(stats, conn, LOCAL_CALENDAR_MONTH,
+	                              compare == STATS_REQUEST_COMPARE_YEAR ? 12 : 1);
 	if (err == ERR_INVALID)
 		http_problem_add_field(&stats->wrong, "/compare", "range",
 		                       "the earlier period begins before 1970");

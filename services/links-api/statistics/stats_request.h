@@ -120,8 +120,8 @@ struct stats_request {
 };
 
 /*
- * Pure: the URL parameters alone. ERR_INVALID: wrong lists each unknown, duplicate or invalid parameter, as "/from" and
- * "/country!". Filters may occur several times.
+ * Pure: the URL parameters alone. ERR_INVALID: wrong lists each unknown, duplicate or invalid
+ * parameter, as "/from" and "/country!". Filters may occur several times.
  */
 enum err stats_request_read_params(const char *query, const struct stats_request_terms *terms,
                                    struct stats_request_params *out,

@@ -14,8 +14,9 @@
 struct visit_export;
 
 /*
- * is_csv: CSV, otherwise NDJSON. Borrows the exchange of r. Copies question with its filter. question->limit applies to the whole
- * export, 0 = no limit. ERR_LIMIT: too many exports are running (export_limiter.h).
+ * is_csv: CSV, otherwise NDJSON. Borrows the exchange of r. Copies question with its filter.
+ * question->limit applies to the whole export, 0 = no limit. ERR_LIMIT: too many exports are
+ * running (export_limiter.h).
  */
 enum err visit_export_new(const struct request *r, bool is_csv,
                           const struct visit_page_query *question,

@@ -14,6 +14,7 @@
 #include "services/links-api/statistics/stats_request.h"
 #include "services/links-api/statistics/visit_export.h"
 #include "services/links-api/statistics/visit_lines.h"
+#include "services/links-api/statistics/visit_sql.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 1000
@@ -31,7 +32,7 @@ static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 	if (err == OK)
 		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
-		err = statistics_sql_log_since(conn, &stats->question.reach.log_since_us);
+		err = visit_sql_log_since(conn, &stats->question.reach.log_since_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
 	return err;
