@@ -15,10 +15,6 @@
 #define LOCK_PAUSE_MS 50
 /* The key spells "rebuild". */
 #define LOCK_SQL "SELECT pg_try_advisory_lock(32196677577403492)::integer"
-/*
- * Keeps the janitor from folding and from finishing days meanwhile. A step of the janitor that
- * holds the lock ends within a second.
- */
 #define DAY_SIZE 32
 
 struct totals {

@@ -152,7 +152,7 @@ static void read_role(const struct json *object, struct user_change *out,
 		return;
 	out->has_role = true;
 	if (json_type(value) != JSON_TEXT ||
-	    user_role_parse(json_text(value, NULL), &out->role) != OK)
+	    user_store_parse_role(json_text(value, NULL), &out->role) != OK)
 		http_problem_add_field(wrong, "/role", "choice", "must be user or admin");
 }
 
@@ -196,7 +196,7 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn, int6
 	if (change->has_blocked)
 		json_set_bool(details, "blocked", change->blocked);
 	if (change->has_role)
-		json_set_text(details, "role", user_role_name(change->role));
+		json_set_text(details, "role", user_store_role_name(change->role));
 	if (change->has_links_per_day && change->links_per_day >= 0)
 		json_set_int(details, "links_per_day", change->links_per_day);
 	else if (change->has_links_per_day)

@@ -22,7 +22,7 @@ static struct json *new_object(const struct user *user)
 	json_set_int(object, "id", user->id);
 	json_set_text(object, "email", user->email);
 	json_set_text(object, "name", user->name);
-	json_set_text(object, "role", user_role_name(user->role));
+	json_set_text(object, "role", user_store_role_name(user->role));
 	return object;
 }
 

@@ -17,7 +17,7 @@ const char *make_admin_wanted(int argc, char **argv)
 static enum err audit(struct pg_conn *conn, int64_t id)
 {
 	struct json *details = json_new_object();
-	json_set_text(details, "role", user_role_name(USER_ROLE_ADMIN));
+	json_set_text(details, "role", user_store_role_name(USER_ROLE_ADMIN));
 	const struct audit_entry entry = { .action = "user.update",
 		                           .subject_type = AUDIT_STORE_USER,
 		                           .subject_id = id,

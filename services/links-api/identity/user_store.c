@@ -7,12 +7,12 @@
 	"id, email, name, role, created_at, blocked, links_per_day, token_generation, tz, locale, theme"
 #define PASSWORD_HASH_COLUMN 11
 
-const char *user_role_name(enum user_role role)
+const char *user_store_role_name(enum user_role role)
 {
 	return role == USER_ROLE_ADMIN ? "admin" : "user";
 }
 
-enum err user_role_parse(const char *name, enum user_role *role)
+enum err user_store_parse_role(const char *name, enum user_role *role)
 {
 	if (strcmp(name, "admin") != 0 && strcmp(name, "user") != 0)
 		return ERR_INVALID;
@@ -34,7 +34,7 @@ static enum err read_user(const struct pg_result *rows, size_t row, struct user 
 	snprintf(settings->tz, sizeof(settings->tz), "%s", pg_result_text(rows, row, 8));
 	snprintf(settings->locale, sizeof(settings->locale), "%s", pg_result_text(rows, row, 9));
 	snprintf(settings->theme, sizeof(settings->theme), "%s", pg_result_text(rows, row, 10));
-	return user_role_parse(pg_result_text(rows, row, 3), &out->role);
+	return user_store_parse_role(pg_result_text(rows, row, 3), &out->role);
 }
 
 /* password_hash may be NULL. */
@@ -87,7 +87,7 @@ enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_sta
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		err = user_role_parse(pg_result_text(rows, 0, 0), &out->role);
+		err = user_store_parse_role(pg_result_text(rows, 0, 0), &out->role);
 	if (err == OK) {
 		out->blocked = pg_result_bool(rows, 0, 1);
 		out->token_generation = pg_result_int(rows, 0, 2);
@@ -374,7 +374,7 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
 	pg_params_int(&params, id);
 	pg_params_bool(&params, change->has_blocked);
 	pg_params_bool(&params, change->blocked);
-	pg_params_text(&params, change->has_role ? user_role_name(change->role) : NULL);
+	pg_params_text(&params, change->has_role ? user_store_role_name(change->role) : NULL);
 	pg_params_bool(&params, change->has_links_per_day);
 	pg_params_int(&params, change->links_per_day);
 	return query_one(

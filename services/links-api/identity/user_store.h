@@ -17,8 +17,8 @@
 enum user_role { USER_ROLE_USER, USER_ROLE_ADMIN };
 
 /* Converts between the role and "user" or "admin". ERR_INVALID: unknown name. */
-const char *user_role_name(enum user_role role);
-enum err user_role_parse(const char *name, enum user_role *role) MUST_CHECK;
+const char *user_store_role_name(enum user_role role);
+enum err user_store_parse_role(const char *name, enum user_role *role) MUST_CHECK;
 
 #define USER_EMAIL_MAX 254
 #define USER_EMAIL_SIZE (USER_EMAIL_MAX + 1)

@@ -473,5 +473,4 @@ TEST_CASE(counts_every_click_once_while_it_is_folded_and_read)
 	assert_consistent(t);
 }
 
-TEST_MAIN(.group_set_up = set_up, .group_tear_down = time_fixture_tear_down,
-          .set_up = start_a_day)
+TEST_MAIN(.group_set_up = set_up, .group_tear_down = time_fixture_tear_down, .set_up = start_a_day)
