@@ -52,7 +52,7 @@ int64_t limiter_wait_us(const struct limiter_rule *rule, int64_t owed_us)
 int64_t limiter_count(const struct limiter_rule *rule, int64_t owed_us, int64_t events)
 {
 	int64_t event_us = limiter_event_us(rule);
-	int64_t most_us = 2 * rule->max * event_us;
+	int64_t most_us = (2 * rule->max - 1) * event_us;
 	owed_us += events * event_us;
 	if (owed_us < 0)
 		return 0;
@@ -86,18 +86,21 @@ void limiter_free(struct limiter *limiter)
 	free(limiter);
 }
 
-/* The one that owes least of the oldest. The others become the newest, so that all take turns. */
+/*
+ * The one that owes least of the oldest, of those without reservations if there is one. The others
+ * become the newest, so that all take turns.
+ */
 static void drop_one(struct limiter *limiter)
 {
-	struct subject *least = limiter->subjects;
+	struct subject *least = NULL;
 	for (size_t i = 0; i < COMPARED; i++) {
 		struct subject *oldest = limiter->subjects;
-		if (oldest->running == 0 && oldest->free_at_us < least->free_at_us)
+		if (oldest->running == 0 && (!least || oldest->free_at_us < least->free_at_us))
 			least = oldest;
 		HASH_DEL(limiter->subjects, oldest);
 		HASH_ADD(hh, limiter->subjects, id, sizeof(oldest->id), oldest);
 	}
-	drop(limiter, least);
+	drop(limiter, least ? least : limiter->subjects);
 }
 
 /* Locks the table. With creates, never NULL. */

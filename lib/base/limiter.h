@@ -36,7 +36,7 @@ int64_t limiter_wait_us(const struct limiter_rule *rule, int64_t owed_us);
 
 /*
  * The owed time after further events, which may be negative to take events back. At least 0, and at
- * most what two windows allow, so nobody waits for longer than a window.
+ * most so much that nobody waits for longer than a window.
  */
 int64_t limiter_count(const struct limiter_rule *rule, int64_t owed_us, int64_t events);
 

@@ -18,7 +18,7 @@ void referrer_page(const char *referrer, char *out, size_t size);
  * Writes the host without port and trailing dot, with ASCII letters in lower case:
  * "www.example.com" for "https://user@WWW.example.com:8443/path?q". An app referrer
  * ("android-app://com.example/") gives the app's name. "" when there is no host, when it contains
- * bytes that are invalid in a host, or when it does not fit into size.
+ * bytes that are invalid in a host, when the port is no number, or when it does not fit into size.
  */
 void referrer_host(const char *referrer, char *out, size_t size);
 

@@ -134,9 +134,11 @@ static enum err merge(struct rollup_list_sum *sum, struct rollup_list_entry *oth
 			err = statistics_sums_add(&entry->sums, &sum->entries[next].sums);
 		const struct statistics_sums *sums = &entry->sums;
 		bool is_overdrawn = sums->humans < 0 || sums->bots < 0 || sums->uniques < 0;
-		if (err == OK && (is_overdrawn || compare_values(entry, other) == 0))
+		bool is_kept =
+			sum->is_exact || (!is_overdrawn && compare_values(entry, other) != 0);
+		if (err == OK && !is_kept)
 			err = statistics_sums_add(&other->sums, sums);
-		else if (sums->humans > 0 || sums->bots > 0 || sums->uniques > 0)
+		else if (sums->humans != 0 || sums->bots != 0 || sums->uniques != 0)
 			sum->entries[kept++] = *entry;
 	}
 	sum->count = kept;

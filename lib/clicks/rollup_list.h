@@ -7,6 +7,7 @@
 #ifndef WAYMARK_LIB_CLICKS_ROLLUP_LIST_H
 #define WAYMARK_LIB_CLICKS_ROLLUP_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/strbuf.h"
@@ -46,12 +47,14 @@ void rollup_list_append(struct strbuf *list, const struct rollup_list_entry *ent
  *
  *   struct rollup_list_sum sum = { 0 };
  *   err = rollup_list_sum_add(&sum, list); …
- *   err = rollup_list_sum_write(&sum, &out);
+ *   err = rollup_list_sum_write(&sum, &out, &entries);
  *   rollup_list_sum_clear(&sum);
  */
 struct rollup_list_sum {
 	struct rollup_list_entry *entries;
 	size_t count, capacity;
+	/* No value becomes "(other)", and counts may be negative: for quarters of an hour. */
+	bool is_exact;
 	/* Of what was written. */
 	struct statistics_sums totals;
 };
@@ -63,7 +66,7 @@ enum err rollup_list_sum_add(struct rollup_list_sum *sum, const char *list) MUST
  * Writes the sum in place of what out has, ordered by the bytes of the values, and empties it for
  * the next one. Values without visits are left out. Beyond ROLLUP_LIST_VALUES_MAX values, those
  * with the most visits are kept, and "(other)" follows as one more. A repair may subtract more of a
- * value than the list names: then "(other)" has the rest. ERR_INVALID: no such number of visits
+ * value than the list names: then "(other)" has the rest, unless the list is exact. ERR_INVALID: no such number of visits
  * exists. *entries: how many were written.
  */
 enum err rollup_list_sum_write(struct rollup_list_sum *sum, struct strbuf *out,

@@ -11,6 +11,13 @@
 #define LIST_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 /*
+ * One writer at a time, until its transaction ends: a row that does not exist yet cannot be locked.
+ * The statement reads nothing, so the next one sees what the writer before has committed. The key
+ * spells "rollups".
+ */
+#define LOCK_SQL "SELECT pg_advisory_xact_lock(32210658811801715)"
+
+/*
  * LIMIT keeps the planner from joining, because it could read the whole table. The statement is
  * planned each time: a plan that was made while the table was empty would read all of it, too.
  */
@@ -126,6 +133,7 @@ static enum err read_rows(struct writer *writer, struct pg_conn *conn, enum roll
 static enum err add_list(struct writer *writer, const struct rollup_table_change *changes,
                          size_t count, const char *stored, size_t list, size_t *entries)
 {
+	writer->sum.is_exact = list == 0;
 	enum err err = rollup_list_sum_add(&writer->sum, stored);
 	for (size_t i = 0; err == OK && i < count; i++)
 		err = rollup_list_sum_add(&writer->sum, changes[i].lists[list]);
@@ -202,7 +210,9 @@ enum err rollup_table_add(struct pg_conn *conn, enum rollup_table table,
 		return OK;
 	qsort(changes, count, sizeof(*changes), by_row);
 	writer_init(&writer, table);
-	enum err err = read_rows(&writer, conn, table);
+	enum err err = pg_conn_query(conn, LOCK_SQL, NULL, NULL);
+	if (err == OK)
+		err = read_rows(&writer, conn, table);
 	if (err == OK)
 		err = add_rows(&writer);
 	if (err == OK)

@@ -41,7 +41,8 @@ struct rollup_table_change {
 
 /*
  * Adds the changes, and sorts them. Several may be of the same row. Rows that do not exist are
- * made. A row's totals become the sums of its quarters. ERR_INTERNAL also: a list is broken.
+ * made. Other writers wait until the transaction ends. A row's totals become the sums of its
+ * quarters. ERR_INTERNAL also: a list is broken.
  * *written: rows written; *entries: of their lists.
  */
 enum err rollup_table_add(struct pg_conn *conn, enum rollup_table table,

@@ -19,7 +19,7 @@ int64_t redis_reply_int(const struct redis_reply *reply);
 size_t redis_reply_count(const struct redis_reply *reply);
 /* NULL beyond the end. */
 const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t index);
-/* The text of an error reply ("NOSCRIPT No matching script…"); NULL for other types. */
+/* The text of an error reply ("NOPERM this user has no permissions…"); NULL for other types. */
 const char *redis_reply_error(const struct redis_reply *reply);
 void redis_reply_free(struct redis_reply *reply);
 

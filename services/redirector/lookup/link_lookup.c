@@ -2,8 +2,6 @@
  * The leader of a pending lookup runs these steps (run_steps). Each step returns the next one.
  *
  *   MEMORY ──► REDIS ──► BLOOM_FILTER ──► POSTGRES ──► STALE_MEMORY ──► DONE
- *                 │        ▲      │
- *             RESERVE ─────┘      └─► FILL_UNKNOWN ──► DONE          (a repeated miss only)
  *
  * Any step goes straight to DONE once it has the result. A step that has to continue on another
  * thread, or when a reply or a watermark arrives, returns WAIT: from then on the leader belongs to

@@ -100,6 +100,18 @@ TEST_CASE(takes_from_other_what_a_list_does_not_name)
 	assert_sum(f, "2|0|0|(other)", 1);
 }
 
+TEST_CASE(keeps_what_an_exact_list_owes_under_its_own_value)
+{
+	struct fixture *f = *state;
+	f->sum.is_exact = true;
+	assert_int_equal(add(f, "4|0|0|7"), OK);
+	assert_int_equal(add(f, "-10|0|0|9"), OK);
+	assert_sum(f, "4|0|0|7;-10|0|0|9", 2);
+	assert_int_equal(add(f, "4|0|0|7;-10|0|0|9"), OK);
+	assert_int_equal(add(f, "10|0|0|9"), OK);
+	assert_sum(f, "4|0|0|7", 1);
+}
+
 TEST_CASE(keeps_the_values_that_count_most_and_counts_the_rest_as_other)
 {
 	struct fixture *f = *state;
