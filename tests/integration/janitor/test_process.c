@@ -163,7 +163,7 @@ TEST_CASE(creates_salts_and_partitions_right_after_start)
 	test_database_await(f->db, count_salts, 3, TEST_DEADLINE_MS);
 	test_database_await(
 		f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass",
-		9, TEST_DEADLINE_MS);
+		32, TEST_DEADLINE_MS);
 	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
@@ -196,7 +196,7 @@ TEST_CASE(is_not_delayed_by_a_task_that_hangs)
 	test_database_await(f->db, count_expired, 10, TEST_DEADLINE_MS);
 	test_database_await(
 		f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass",
-		9, TEST_DEADLINE_MS);
+		32, TEST_DEADLINE_MS);
 	test_database_await(f->db,
 	                    "SELECT count(*) FROM pg_locks WHERE NOT granted AND "
 	                    "relation = 'visitor_salts'::regclass",
