@@ -211,9 +211,14 @@ TEST_CASE(the_ttl_applies_again_when_the_watermarks_stop)
 	assert_redirects(s->fixture, "paused", "https://example.com/paused");
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
 	atomic_store(&s->is_paused, false);
-	await(s->fixture, IS_FRESH, 1);
-	assert_redirects(s->fixture, "paused", "https://example.com/paused");
-	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
+	/* A late watermark may let memory expire once more, so the first answer may not be from it. */
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	do {
+		assert_true(http_fixture_now_ms() < until_ms);
+		await(s->fixture, IS_FRESH, 1);
+		queried = fixture_metric(s->fixture, FROM_REDIS);
+		assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	} while (fixture_metric(s->fixture, FROM_REDIS) > queried);
 }
 
 TEST_CASE(tracks_nothing_that_it_read_before_the_topic_was_created_again)
