@@ -6,11 +6,14 @@
 
 static struct url_part take(const char **rest, const char *end, const char *stops)
 {
-	struct url_part part = { *rest, 0 };
-	while (*rest < end && (**rest == '\0' || !strchr(stops, **rest)))
-		(*rest)++;
-	part.len = (size_t)(*rest - part.text);
-	return part;
+	const char *begin = *rest;
+	for (; *stops != '\0'; stops++) {
+		const char *stop = memchr(begin, *stops, (size_t)(end - begin));
+		if (stop)
+			end = stop;
+	}
+	*rest = end;
+	return (struct url_part){ begin, (size_t)(end - begin) };
 }
 
 static bool is_scheme(struct url_part part)
