@@ -37,18 +37,18 @@ static const struct env_var vars[] = {
 	PG_CONFIG_VARS(struct config, "30000", "a login with the rights of waymark_janitor"),
 	PG_CONFIG_POOLED_VAR(struct config),
 	ENV_GROUP("Locks"),
-	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
-	        "how long no other janitor repeats the run that expires links; at most two thirds of its period"),
-	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
-	        "time after which the lock of such a run expires if it is not extended, so that another janitor can take over"),
+	TASK_SECONDS(
+		"LOCK_AT_LEAST_S", expiry, at_least_s, "600", 0,
+		"how long no other janitor repeats the run that expires links; at most two thirds of its period"),
+	TASK_SECONDS(
+		"LOCK_AT_MOST_S", expiry, at_most_s, "840", 1,
+		"time after which the lock of such a run expires if it is not extended, so that another janitor can take over"),
 	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
 	        "partitions, salts, retention and rollups fail while this clock and PostgreSQL's differ by more; "
 	        "0 = not checked"),
 	ENV_GROUP("Expiry and purge of links"),
 	PERIOD("EXPIRY", expiry, "900", "run that expires and purges links"),
 	FIRST_DELAY("EXPIRY", expiry, "60", "run that expires and purges links"),
-	TASK_CONSTANT(expiry, at_least_s, "-1"),
-	TASK_CONSTANT(expiry, at_most_s, "0"),
 	ENV_INT("EXPIRY_LINKS_PER_S", struct config, expiry_links_per_s, "25000", 0, 1000000,
 	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "2592000", 0,
@@ -110,16 +110,6 @@ static const struct env_var vars[] = {
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
-struct task_times config_times(const struct config *config, const struct task_times *own)
-{
-	struct task_times times = *own;
-	if (times.at_least_s < 0)
-		times.at_least_s = config->lock_at_least_s;
-	if (times.at_most_s == 0)
-		times.at_most_s = config->lock_at_most_s;
-	return times;
-}
-
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
@@ -127,8 +117,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += env_expect(http_server_is_address(config->ops_address), "OPS_ADDRESS",
 	                    "must be an IPv4 or IPv6 address", problems);
 	wrong += pg_conn_url_check(config->pg_url, problems);
-	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
-	                    "must not exceed LOCK_AT_MOST_S", problems);
+	wrong += env_expect(config->expiry.at_least_s <= config->expiry.at_most_s,
+	                    "LOCK_AT_LEAST_S", "must not exceed LOCK_AT_MOST_S", problems);
 	wrong += env_check_entries(
 		config->destination_resolvers, global_resolver_server_is_valid,
 		"DESTINATION_RESOLVERS",

@@ -10,6 +10,7 @@
 
 #include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
+#include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_pool.h"
 #include "services/janitor/tasks/config.h"
 
@@ -41,5 +42,33 @@ void schedule_run(struct schedule *schedule);
  * task that another janitor is running does not count as failed.
  */
 bool schedule_run_once(struct schedule *schedule);
+
+/* --- pure: when a task runs next --- */
+
+enum schedule_outcome {
+	SCHEDULE_DONE,
+	SCHEDULE_SKIPPED,     /* another janitor is running the task, or has just run it */
+	SCHEDULE_UNREACHABLE, /* PostgreSQL cannot be reached */
+	SCHEDULE_FAILED,
+};
+
+/*
+ * How long a complete run keeps the lock, counted from its start: the configured time, but at most
+ * two thirds of the period, so that the next run may start a little early.
+ */
+int64_t schedule_at_least_s(const struct task_times *times);
+
+/* From program start to the first run; now_us is wall time. */
+int64_t schedule_first_delay_us(const struct task_times *times, int64_t now_us);
+
+/* From the start of a run with that outcome to the next one; short after a failure. */
+int64_t schedule_delay_ms(const struct task_times *times, enum schedule_outcome outcome);
+
+/*
+ * How long to wait when the lock is in that state; 0 or less: try to acquire it. While another
+ * janitor works, or after it crashed: until the lock expires. After another janitor's complete run:
+ * until the next run is due.
+ */
+int64_t schedule_wait_ms(const struct task_times *times, const struct fenced_lock_state *state);
 
 #endif

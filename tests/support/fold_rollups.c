@@ -14,7 +14,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "services/janitor/retention/rollup_fold.h"
+#include "services/janitor/retention/rollups.h"
 
 #define CONNECT_TIMEOUT_MS 30000
 
@@ -24,13 +24,13 @@ static int64_t argument(int argc, char **argv, int n, int64_t fallback)
 	return value > 0 ? value : fallback;
 }
 
-static enum err step(struct pg_conn *conn, struct rollup_fold *fold, int64_t now_us,
+static enum err step(struct pg_conn *conn, struct rollups_pass *fold, int64_t now_us,
                      int64_t deltas_max)
 {
 	int64_t folded = 0;
 	enum err err = pg_conn_begin(conn);
 	if (err == OK)
-		err = rollup_fold_step(fold, conn, now_us, deltas_max, &folded);
+		err = rollups_fold(fold, conn, now_us, deltas_max, &folded);
 	return err == OK ? pg_conn_commit(conn) : err;
 }
 
@@ -59,12 +59,12 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 64;
 	int64_t now_us = argument(argc, argv, 2, INT64_MAX / 2 / CLOCK_US_PER_S) * CLOCK_US_PER_S;
-	int64_t deltas_max = argument(argc, argv, 3, ROLLUP_FOLD_DELTAS_MAX);
+	int64_t deltas_max = argument(argc, argv, 3, ROLLUPS_FOLD_DELTAS_MAX);
 	int64_t steps_max = argument(argc, argv, 4, INT64_MAX);
 	int64_t steps = 0;
 	double longest_ms = 0;
 	double most_cpu_ms = 0;
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	struct log *log = log_new("fold_rollups", LOG_INFO, 2);
 	struct pg_conn *conn = NULL;
 	int64_t backend = 0;

@@ -1,47 +1,92 @@
 #include "services/janitor/destinations/destinations.h"
 
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/link_check_store.h"
-#include "services/janitor/destinations/check_policy.h"
-#include "services/janitor/destinations/destination_check.h"
 #include "services/janitor/destinations/fetch.h"
+#include "services/janitor/destinations/global_resolver.h"
 #include "services/janitor/destinations/host_store.h"
+#include "services/janitor/destinations/robots.h"
 
+/* A run claims no more links after this time; the next run continues. */
+#define RUN_US (30 * CLOCK_US_PER_S)
+#define LINKS_PER_CLAIM 10
+/* Longer than their checks take. A link whose check crashed the janitor is not claimed before. */
+#define LEASE_S 600
 #define STALE_HOSTS_MAX 1000
+#define REDIRECTS_MAX 3
 
-/* The context of a batch. */
-struct claim_batch {
-	struct link_check_due *due;
-	size_t *count;
-	const struct destination_check *check;
+/* The context of every batch. */
+struct checker {
+	struct run *run;
+	int64_t *changed;
+	/* Steady; the earliest time of the next request, whatever its host. */
+	int64_t next_request_us;
+	struct link_check_due due[LINKS_PER_CLAIM];
+	size_t due_count;
+
+	/* The link being checked. */
+	const struct link_check_due *link;
+	/* False: check again after wait_ms. */
+	bool is_complete;
+	/* As in link_check_store.h; of the last host that was requested. */
+	int status;
+	int64_t wait_ms;
+
+	/* What is requested next, and the hosts that were. */
+	struct fetch_url url;
+	char hosts[REDIRECTS_MAX + 1][FETCH_HOST_SIZE];
+	size_t host_count;
+	struct host_store_reservation reservation;
+	int64_t crawl_delay_ms;
 };
 
-static enum err claim(const struct run *run, int64_t *changed)
+static enum err run_in_batch(struct checker *c, run_work work)
 {
-	const struct claim_batch *batch = run->ctx;
-	(void)changed;
-	return link_check_store_claim(run->conn, DESTINATIONS_BATCH, DESTINATIONS_LEASE_S,
-	                              batch->due, batch->count);
+	c->run->ctx = c;
+	return run_batch(c->run, work, c->changed);
 }
 
-static enum err store_result(const struct run *run, int64_t *changed)
+/* --- the policy --- */
+
+bool destinations_is_dead(int status)
 {
-	const struct claim_batch *batch = run->ctx;
-	const struct link_check_due *due = batch->due;
-	if (!batch->check->is_complete)
-		return link_check_store_postpone(run->conn, due, batch->check->wait_ms);
-	int64_t failures = 0;
-	if (check_policy_is_dead(batch->check->status))
-		failures = due->failures < CHECK_POLICY_FAILURES_MAX ? due->failures + 1
-		                                                     : due->failures;
-	int64_t next_s =
-		check_policy_next_s(run->config->destination_recheck_s,
-	                            run->config->destination_retry_s, failures, due->link_id);
-	*changed = 1;
-	return link_check_store_write(run->conn, due, batch->check->status, failures, next_s);
+	switch (status) {
+	case LINK_CHECK_NO_ANSWER:
+		return true;
+	case 401:
+	case 403:
+	case 405:
+	case 406:
+	case 407:
+	case 429:
+	case 451:
+	case 999:
+		return false;
+	default:
+		return status >= 400;
+	}
 }
+
+int64_t destinations_next_s(int64_t recheck_s, int64_t retry_s, int64_t failures, int64_t link_id)
+{
+	int64_t next_s = recheck_s;
+	if (failures > 0) {
+		next_s = retry_s;
+		for (int64_t i = 1; i < failures && next_s < DESTINATIONS_RETRY_S_MAX; i++)
+			next_s *= 2;
+		if (next_s > DESTINATIONS_RETRY_S_MAX)
+			next_s = DESTINATIONS_RETRY_S_MAX;
+	}
+	/* Multiplicative hash: neighbouring ids get very different delays. */
+	uint64_t mixed = (uint64_t)link_id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	return next_s + (int64_t)(mixed % (uint64_t)(next_s / 10 + 1));
+}
+
+/* --- batches --- */
 
 static enum err delete_stale_hosts(const struct run *run, int64_t *changed)
 {
@@ -49,50 +94,213 @@ static enum err delete_stale_hosts(const struct run *run, int64_t *changed)
 	return host_store_delete_stale(run->conn, STALE_HOSTS_MAX);
 }
 
-/* After a shutdown request, a link that was not checked is postponed by 0 ms. */
-static enum err check_link(struct run *run, struct destination_check_pacer *pacer,
-                           struct link_check_due *due, int64_t *changed)
+static enum err claim(const struct run *run, int64_t *changed)
 {
-	struct destination_check check = { 0 };
-	struct claim_batch batch = { .due = due, .check = &check };
-	enum err err = OK;
-	if (!shutdown_requested(run->shutdown))
-		err = destination_check_run(run, pacer, due->url, &check);
-	if (err == OK)
-		err = run_batch_with_ctx(run, store_result, &batch, changed);
-	return err;
+	struct checker *c = run->ctx;
+	(void)changed;
+	return link_check_store_claim(run->conn, LINKS_PER_CLAIM, LEASE_S, c->due, &c->due_count);
 }
 
-static enum err check_due(struct run *run, struct link_check_due *due, int64_t *changed)
+static enum err reserve(const struct run *run, int64_t *changed)
 {
+	struct checker *c = run->ctx;
+	(void)changed;
+	return host_store_reserve(run->conn, c->url.host, &c->reservation);
+}
+
+static enum err save_robots(const struct run *run, int64_t *changed)
+{
+	const struct checker *c = run->ctx;
+	(void)changed;
+	return host_store_save_robots(run->conn, c->url.host, c->crawl_delay_ms);
+}
+
+static enum err store_result(const struct run *run, int64_t *changed)
+{
+	const struct checker *c = run->ctx;
+	const struct link_check_due *link = c->link;
+	if (!c->is_complete)
+		return link_check_store_postpone(run->conn, link, c->wait_ms);
+	int64_t failures = 0;
+	if (destinations_is_dead(c->status))
+		failures = link->failures < DESTINATIONS_FAILURES_MAX ? link->failures + 1
+		                                                      : link->failures;
+	*changed = 1;
+	return link_check_store_write(run->conn, link, c->status, failures,
+	                              destinations_next_s(run->config->destination_recheck_s,
+	                                                  run->config->destination_retry_s,
+	                                                  failures, link->link_id));
+}
+
+/* --- one request --- */
+
+/* Waits for its turn among all requests: a run's first one follows the last one of the run before. */
+static enum err request(struct checker *c, const struct fetch_url *url, bool is_head,
+                        struct strbuf *body, struct fetch_response *out)
+{
+	const struct config *config = c->run->config;
+	const struct fetch_request request = { config->destination_resolvers, url, is_head, body };
+	int64_t wait_us = c->next_request_us - clock_steady_us(c->run->clock);
+	if (wait_us > 0)
+		poll(NULL, 0, (int)(wait_us / CLOCK_US_PER_MS + 1));
+	c->next_request_us =
+		clock_steady_us(c->run->clock) + CLOCK_US_PER_S / config->destinations_per_s;
+	return fetch_run(&request, out);
+}
+
+/* Without a readable robots.txt there is no delay. ERR_NOT_FOUND: do not request the host. */
+static enum err read_robots(struct checker *c)
+{
+	struct fetch_url robots;
+	struct fetch_response response;
+	struct strbuf body;
+	c->crawl_delay_ms = 0;
+	strbuf_init(&body, FETCH_BYTES_MAX);
+	fetch_url_with_path(&c->url, "/robots.txt", &robots);
+	enum err err = request(c, &robots, false, &body, &response);
+	if (err == OK && response.status == 200)
+		c->crawl_delay_ms = robots_delay_ms(body.data, body.len, FETCH_AGENT);
+	strbuf_clear(&body);
+	return err == ERR_NOT_FOUND ? err : OK;
+}
+
+/* The reservation stays UNKNOWN for a host that must not be requested; nothing is stored about it. */
+static enum err reserve_host(struct checker *c)
+{
+	enum err err = run_in_batch(c, reserve);
+	if (err != OK || c->reservation.status != HOST_STORE_UNKNOWN || read_robots(c) != OK)
+		return err;
+	err = run_in_batch(c, save_robots);
+	return err == OK ? run_in_batch(c, reserve) : err;
+}
+
+/* A host with a crawl delay gets one request per reservation: GET, which all servers support. */
+static enum err request_page(struct checker *c, struct fetch_response *out)
+{
+	if (c->reservation.delay_ms == 0) {
+		enum err err = request(c, &c->url, true, NULL, out);
+		bool has_failed = (err == OK && out->status >= 400) || err == ERR_UNAVAILABLE;
+		if (!has_failed)
+			return err;
+	}
+	return request(c, &c->url, false, NULL, out);
+}
+
+/* --- one link --- */
+
+static void complete(struct checker *c, int status)
+{
+	c->is_complete = true;
+	c->status = status;
+}
+
+static bool was_requested(const struct checker *c)
+{
+	for (size_t i = 0; i < c->host_count; i++) {
+		if (strcmp(c->hosts[i], c->url.host) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_redirect(const struct fetch_response *response)
+{
+	int status = response->status;
+	return response->location[0] != '\0' &&
+	       (status == 301 || status == 302 || status == 303 || status == 307 || status == 308);
+}
+
+/* True: the response leads to another URL, which is c->url then. */
+static bool take_response(struct checker *c, const struct fetch_response *response)
+{
+	complete(c, response->status);
+	if (!is_redirect(response) || c->host_count > REDIRECTS_MAX)
+		return false;
+	enum err err = fetch_url_parse(response->location, &c->url);
+	if (err == ERR_INVALID)
+		complete(c, LINK_CHECK_NO_ANSWER);
+	return err == OK;
+}
+
+/* *is_redirected: continue with c->url. */
+static enum err check_host(struct checker *c, bool *is_redirected)
+{
+	struct fetch_response response = { 0 };
+	enum err err = OK;
+	*is_redirected = false;
+	c->reservation = (struct host_store_reservation){ .status = HOST_STORE_UNKNOWN };
+	if (!global_resolver_is_private_literal(c->url.host))
+		err = reserve_host(c);
+	if (err != OK)
+		return err;
+	if (c->reservation.status == HOST_STORE_WAIT) {
+		/* A host that redirected to itself has answered. Another one is tried later. */
+		if (!was_requested(c)) {
+			c->is_complete = false;
+			c->wait_ms = c->reservation.wait_ms;
+		}
+		return OK;
+	}
+	if (c->reservation.status == HOST_STORE_RESERVED) {
+		memcpy(c->hosts[c->host_count++], c->url.host, FETCH_HOST_SIZE);
+		if (request_page(c, &response) == OK) {
+			*is_redirected = take_response(c, &response);
+			return OK;
+		}
+	}
+	complete(c, LINK_CHECK_NO_ANSWER);
+	return OK;
+}
+
+/* A link whose check a shutdown interrupted is postponed by 0 ms. */
+static enum err check_link(struct checker *c, const struct link_check_due *link)
+{
+	c->link = link;
+	c->host_count = 0;
+	c->wait_ms = 0;
+	enum err err = fetch_url_parse(link->url, &c->url);
+	bool has_next = err == OK;
+	complete(c, err == ERR_LIMIT ? LINK_CHECK_NEVER : LINK_CHECK_NO_ANSWER);
+	err = OK;
+	while (err == OK && has_next && !shutdown_requested(c->run->shutdown))
+		err = check_host(c, &has_next);
+	if (has_next)
+		c->is_complete = false;
+	return err == OK ? run_in_batch(c, store_result) : err;
+}
+
+/* --- one run --- */
+
+static enum err check_due(struct checker *c)
+{
+	struct run *run = c->run;
 	const int64_t started_us = clock_steady_us(run->clock);
-	const int64_t interval_us = CLOCK_US_PER_S / run->config->destinations_per_s;
-	struct destination_check_pacer pacer = { started_us + interval_us };
-	size_t count;
 	enum err err;
+	c->next_request_us = started_us + CLOCK_US_PER_S / run->config->destinations_per_s;
 	do {
-		count = 0;
-		err = run_batch_with_ctx(
-			run, claim, &(struct claim_batch){ .due = due, .count = &count }, changed);
-		for (size_t i = 0; err == OK && i < count; i++)
-			err = check_link(run, &pacer, &due[i], changed);
+		c->due_count = 0;
+		err = run_in_batch(c, claim);
+		for (size_t i = 0; err == OK && i < c->due_count; i++)
+			err = check_link(c, &c->due[i]);
 		if (shutdown_requested(run->shutdown)) {
 			run->is_interrupted = true;
 			return err;
 		}
-	} while (err == OK && count == DESTINATIONS_BATCH &&
-	         clock_steady_us(run->clock) - started_us < DESTINATIONS_RUN_S * CLOCK_US_PER_S);
+	} while (err == OK && c->due_count == LINKS_PER_CLAIM &&
+	         clock_steady_us(run->clock) - started_us < RUN_US);
 	return err;
 }
 
 enum err destinations_run(struct run *run, int64_t *changed)
 {
-	struct link_check_due *due = mem_array(DESTINATIONS_BATCH, sizeof(*due));
+	struct checker *c = mem_zero(sizeof(*c));
+	c->run = run;
+	c->changed = changed;
 	fetch_start();
-	enum err err = run_batch(run, delete_stale_hosts, changed);
+	enum err err = run_in_batch(c, delete_stale_hosts);
 	if (err == OK)
-		err = check_due(run, due, changed);
+		err = check_due(c);
 	fetch_end();
-	free(due);
+	free(c);
 	return err;
 }

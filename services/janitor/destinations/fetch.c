@@ -1,6 +1,7 @@
 #include "services/janitor/destinations/fetch.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,11 +11,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/global_address.h"
+#include "lib/base/url.h"
 #include "services/janitor/destinations/global_resolver.h"
 
 /* "host:port:" and the addresses, as CURLOPT_RESOLVE wants them. */
-#define RESOLVE_SIZE                                                                               \
-	(FETCH_URL_HOST_SIZE + 16 + GLOBAL_RESOLVER_ADDRESSES_MAX * (INET6_ADDRSTRLEN + 3))
+#define RESOLVE_SIZE (FETCH_HOST_SIZE + 16 + GLOBAL_RESOLVER_ADDRESSES_MAX * (INET6_ADDRSTRLEN + 3))
 
 struct transfer {
 	const struct fetch_request *request;
@@ -32,6 +33,87 @@ void fetch_end(void)
 {
 	curl_global_cleanup();
 }
+
+/* --- the URL --- */
+
+/*
+ * Copies in lower case. False if it is neither a name nor an IPv4 address: libcurl would read a name
+ * that ends in a number ("127.1", "0x7f000001") as an address.
+ */
+static bool read_name(struct url_part host, char *out)
+{
+	struct in_addr address;
+	size_t len = host.len - (host.len > 1 && host.text[host.len - 1] == '.');
+	if (len == 0 || len >= FETCH_HOST_SIZE)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)host.text[i];
+		if (!isalnum(c) && c != '-' && c != '_' && c != '.')
+			return false;
+		out[i] = (char)tolower(c);
+	}
+	out[len] = '\0';
+	const char *last = strrchr(out, '.');
+	last = last ? last + 1 : out;
+	return !isdigit((unsigned char)*last) || inet_pton(AF_INET, out, &address) == 1;
+}
+
+/* "[2001:db8::1]" without its brackets, in its shortest form. Zone ids are refused. */
+static bool read_ipv6(struct url_part host, char *out)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+	if (host.len - 2 >= sizeof(text))
+		return false;
+	memcpy(text, host.text + 1, host.len - 2);
+	text[host.len - 2] = '\0';
+	return inet_pton(AF_INET6, text, &address) == 1 &&
+	       inet_ntop(AF_INET6, &address, out, FETCH_HOST_SIZE);
+}
+
+/* Writes the URL again from its parts, so that libcurl reads the host that was checked. */
+static bool write_url(const struct url *url, bool is_https, struct fetch_url *out)
+{
+	const char *bracket = strchr(out->host, ':') ? "[" : "";
+	const char *path = url->path.text;
+	int len = snprintf(out->url, sizeof(out->url), "%s://%s%s%s:%u%.*s",
+	                   is_https ? "https" : "http", bracket, out->host, *bracket ? "]" : "",
+	                   (unsigned)out->port, (int)strcspn(path, "#"), path);
+	return len > 0 && (size_t)len < sizeof(out->url);
+}
+
+enum err fetch_url_parse(const char *text, struct fetch_url *out)
+{
+	struct url url;
+	struct fetch_url read;
+	for (const char *at = text; *at; at++) {
+		if ((unsigned char)*at <= ' ' || *at == '\\' || *at == 0x7f)
+			return ERR_INVALID;
+	}
+	if (url_split(text, strlen(text), &url) != OK || url.user.text)
+		return ERR_INVALID;
+	bool is_https = url_part_is(url.scheme, "https");
+	bool is_ipv6 = url.host.len > 0 && url.host.text[0] == '[';
+	read.port = is_https ? 443 : 80;
+	if ((!is_https && !url_part_is(url.scheme, "http")) ||
+	    (url.port.text && url_port(url.port, &read.port) != OK) ||
+	    !(is_ipv6 ? read_ipv6(url.host, read.host) : read_name(url.host, read.host)) ||
+	    !write_url(&url, is_https, &read))
+		return ERR_INVALID;
+	if (read.port != 80 && read.port != 443 && read.port != 8080 && read.port != 8443)
+		return ERR_LIMIT;
+	*out = read;
+	return OK;
+}
+
+void fetch_url_with_path(const struct fetch_url *url, const char *path, struct fetch_url *out)
+{
+	size_t origin = strlen("https://") + strcspn(url->url + strlen("https://"), "/?");
+	*out = *url;
+	snprintf(out->url + origin, sizeof(out->url) - origin, "%s", path);
+}
+
+/* --- the request --- */
 
 static const void *bytes_of(const struct sockaddr_storage *address, size_t *len)
 {

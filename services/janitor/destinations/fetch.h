@@ -1,6 +1,7 @@
 /*
  * One thread at a time per process start (libcurl). One HTTP request to a host of the public
- * Internet.
+ * Internet: http or https on the usual ports of web servers (80, 443, 8080, 8443), so that checks
+ * cannot be used to probe other services of a third party.
  *
  * The request must not reach a private address (server-side request forgery). Three measures ensure
  * it:
@@ -19,7 +20,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
-#include "services/janitor/destinations/fetch_url.h"
+#include "lib/links/link.h"
 
 /* From the name lookup to the end of the response. */
 #define FETCH_TIMEOUT_MS 3000
@@ -27,6 +28,25 @@
 #define FETCH_BYTES_MAX 65536
 /* The product token in User-Agent, by which a robots.txt addresses us. */
 #define FETCH_AGENT "Waymark"
+#define FETCH_HOST_SIZE 254
+
+struct fetch_url {
+	/* With a port and without fragment. */
+	char url[LINK_URL_SIZE + 8];
+	/* "example.com", "192.0.2.1", "2001:db8::1": lower case, no brackets, no dot at the end */
+	char host[FETCH_HOST_SIZE];
+	uint16_t port;
+};
+
+/*
+ * ERR_INVALID: not a URL that may be requested: another scheme, user info, a host that is neither a
+ * name in ASCII nor an address in its usual form, or too long. ERR_LIMIT: its port is not allowed. The host may still
+ * be a private one: see global_resolver.h.
+ */
+enum err fetch_url_parse(const char *url, struct fetch_url *out) MUST_CHECK;
+
+/* The same server with another path, such as "/robots.txt", of at most 100 bytes, and no query. */
+void fetch_url_with_path(const struct fetch_url *url, const char *path, struct fetch_url *out);
 
 struct fetch_request {
 	/* As in global_resolver.h. */
@@ -41,7 +61,7 @@ struct fetch_response {
 	/* 200 to 999. */
 	int status;
 	/* Of a redirect, absolute; "" = none, or too long. */
-	char location[FETCH_URL_SIZE];
+	char location[LINK_URL_SIZE];
 };
 
 /* Initialises and releases libcurl: before the first request, after the last. */

@@ -72,12 +72,13 @@ static enum err run_all(struct run *run, run_work work, int64_t *changed)
 	struct link_store_batch batch = { .limit = limit_max };
 	bool is_full = true;
 	enum err err = OK;
+	run->ctx = &batch;
 	while (err == OK && is_full && !run->is_interrupted) {
 		int64_t started_us = clock_steady_us(run->clock);
 		if (shutdown_requested(run->shutdown)) {
 			run->is_interrupted = true;
 		} else {
-			err = run_batch_with_ctx(run, work, &batch, changed);
+			err = run_batch(run, work, changed);
 			is_full = batch.changed >= batch.limit;
 			batch.limit = next_limit(batch.limit, limit_max,
 			                         clock_steady_us(run->clock) - started_us);

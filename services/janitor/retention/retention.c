@@ -1,19 +1,7 @@
 #include "services/janitor/retention/retention.h"
 
-#include "services/janitor/retention/calendar.h"
-#include "services/janitor/retention/partitions.h"
-
-/* Runs a DELETE; *changed: rows deleted. */
-static enum err delete_rows(const struct run *run, const char *sql, const struct pg_params *params,
-                            int64_t *changed)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(run->conn, sql, params, &rows);
-	if (err == OK)
-		*changed = pg_result_changed(rows);
-	pg_result_free(rows);
-	return err;
-}
+#include "lib/base/array.h"
+#include "services/janitor/retention/days.h"
 
 static enum err delete_some_orphan_statistics(const struct run *run, int64_t *changed)
 {
@@ -46,13 +34,14 @@ static enum err delete_orphan_statistics(struct run *run, int64_t *changed)
  * Ids rise with time, except where a transaction committed late, so the primary key finds the
  * oldest entries. A late entry is found by a later run.
  */
-static enum err delete_audit_log(const struct run *run, int64_t *changed)
+static enum err delete_audit_log(struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
 	int64_t kept_us = run->config->audit_log_keep_days * CLOCK_US_PER_DAY;
+	if (kept_us == 0)
+		return OK;
 	pg_params_time(&params, clock_now_us(run->clock) - kept_us);
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(
+	return run_delete(
 		run,
 		"DELETE FROM audit_log WHERE id = ANY (ARRAY("
 		"SELECT id FROM (SELECT id, at FROM audit_log ORDER BY id LIMIT $2) AS oldest "
@@ -61,28 +50,20 @@ static enum err delete_audit_log(const struct run *run, int64_t *changed)
 }
 
 /* Ids have gaps, so this keeps at most AUDIT_LOG_ENTRIES_MAX entries. */
-static enum err delete_audit_log_excess(const struct run *run, int64_t *changed)
+static enum err delete_audit_log_excess(struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
+	int64_t deleted = 0;
+	if (run->config->audit_log_entries_max == 0)
+		return OK;
 	pg_params_int(&params, run->config->audit_log_entries_max);
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	enum err err = delete_rows(
+	enum err err = run_delete(
 		run,
 		"DELETE FROM audit_log WHERE id = ANY (ARRAY(SELECT id FROM audit_log "
 		"WHERE id <= (SELECT max(id) FROM audit_log) - $1 ORDER BY id LIMIT $2))",
-		&params, changed);
-	if (err == OK)
-		metrics_add(run->audit_log_dropped, *changed);
-	return err;
-}
-
-static enum err limit_audit_log(struct run *run, int64_t *changed)
-{
-	enum err err = OK;
-	if (run->config->audit_log_keep_days > 0)
-		err = run_batches(run, delete_audit_log, changed);
-	if (err == OK && !run->is_interrupted && run->config->audit_log_entries_max > 0)
-		err = run_batches(run, delete_audit_log_excess, changed);
+		&params, &deleted);
+	metrics_add(run->audit_log_dropped, deleted);
+	*changed += deleted;
 	return err;
 }
 
@@ -95,75 +76,35 @@ static enum err limit_audit_log(struct run *run, int64_t *changed)
 
 #define OLD_KEY "created_at < statement_timestamp() - interval '24 hours'"
 
-/* By key, because responses may not be read. A key that is used again meanwhile is young. */
-static enum err delete_idempotency_keys(const struct run *run, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run,
-	                   "DELETE FROM idempotency_keys WHERE key_hash = ANY (ARRAY("
-	                   "SELECT key_hash FROM idempotency_keys WHERE " OLD_KEY
-	                   " ORDER BY created_at LIMIT $1)) "
-	                   "AND " OLD_KEY,
-	                   &params, changed);
-}
-
-/* A row covers five minutes and counts until a day after their end, hence 25 hours. */
-static enum err delete_link_quota_uses(const struct run *run, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run, DELETE_OLDER_SQL("link_quota_uses", "since", "25"), &params,
-	                   changed);
-}
-
-static enum err delete_idempotency_uses(const struct run *run, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run, DELETE_OLDER_SQL("idempotency_uses", "since", "25"), &params,
-	                   changed);
-}
-
-static enum err delete_sessions(const struct run *run, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(run, DELETE_OLDER_SQL("sessions", "last_used_at", "24"), &params,
-	                   changed);
-}
-
-/* A deleted link still has its tags until it is purged. */
-static enum err delete_unused_tag_colors(const struct run *run, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	return delete_rows(
-		run,
-		"DELETE FROM tag_colors WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_colors AS c "
-		"WHERE NOT EXISTS (SELECT FROM links WHERE links.owner_id = c.owner_id "
-		"AND tags @> ARRAY[c.tag]) LIMIT $1))",
-		&params, changed);
-}
+static const char *const deletions[] = {
+	/* By key, because responses may not be read. A key that is used again meanwhile is young. */
+	"DELETE FROM idempotency_keys WHERE key_hash = ANY (ARRAY("
+	"SELECT key_hash FROM idempotency_keys WHERE " OLD_KEY " ORDER BY created_at LIMIT $1)) "
+	"AND " OLD_KEY,
+	/* A row covers five minutes and counts until a day after their end, hence 25 hours. */
+	DELETE_OLDER_SQL("link_quota_uses", "since", "25"),
+	DELETE_OLDER_SQL("idempotency_uses", "since", "25"),
+	DELETE_OLDER_SQL("sessions", "last_used_at", "24"),
+	/* A deleted link still has its tags until it is purged. */
+	"DELETE FROM tag_colors WHERE ctid = ANY (ARRAY(SELECT ctid FROM tag_colors AS c "
+	"WHERE NOT EXISTS (SELECT FROM links WHERE links.owner_id = c.owner_id "
+	"AND tags @> ARRAY[c.tag]) LIMIT $1))",
+};
 
 enum err retention_run(struct run *run, int64_t *changed)
 {
-	enum err err = calendar_check_skew(run);
+	enum err err = days_check_skew(run);
 	if (err == OK)
-		err = run_until_unchanged(run, partitions_drop_oldest, changed);
+		err = run_until_unchanged(run, days_drop_oldest_partition, changed);
 	if (err == OK && !run->is_interrupted)
 		err = delete_orphan_statistics(run, changed);
 	if (err == OK && !run->is_interrupted)
-		err = limit_audit_log(run, changed);
+		err = delete_audit_log(run, changed);
 	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_idempotency_keys, changed);
-	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_link_quota_uses, changed);
-	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_idempotency_uses, changed);
-	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_sessions, changed);
-	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_unused_tag_colors, changed);
+		err = delete_audit_log_excess(run, changed);
+	for (size_t i = 0; err == OK && !run->is_interrupted && i < ARRAY_SIZE(deletions); i++) {
+		struct pg_params params = { 0 };
+		err = run_delete(run, deletions[i], &params, changed);
+	}
 	return err;
 }

@@ -1,25 +1,224 @@
 #include "services/janitor/retention/rollups.h"
 
-#include "services/janitor/retention/calendar.h"
-#include "services/janitor/retention/rollup_fold.h"
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/strbuf.h"
+#include "lib/clicks/rollup_table.h"
+#include "services/janitor/retention/days.h"
+
+/* Deltas that a step looks at; most of them may have to wait. */
+#define PAGE "2000"
+#define TEXT_OF(number) TEXT_OF_VALUE(number)
+#define TEXT_OF_VALUE(number) #number
+/* Of a tid in an array literal: "(4294967295,65535)", */
+#define TID_BYTES_MAX 24
+
+#define FROM_POSITION                                                                                      \
+	" FROM rollup_delta WHERE (owner_id, hour, link_id) >= ($1::bigint, $2::timestamptz, $3::bigint) " \
+	"ORDER BY owner_id, hour, link_id"
+/* Deltas that are due, with the numbers of entries of their rows. */
+static const char find_sql[] =
+	"SELECT d.*, "
+	"(SELECT entries FROM rollup_hour AS t WHERE t.link_id = d.link_id AND t.hour = d.hour), "
+	"(SELECT entries FROM rollup_day AS t WHERE t.link_id = d.link_id "
+	"AND t.day = (d.hour AT TIME ZONE 'UTC')::date), "
+	"(SELECT entries FROM rollup_account_hour AS t WHERE t.account_id = d.owner_id AND t.hour = d.hour), "
+	"(SELECT entries FROM rollup_account_day AS t WHERE t.account_id = d.owner_id "
+	"AND t.day = (d.hour AT TIME ZONE 'UTC')::date) "
+	"FROM (SELECT *, count(*) OVER (PARTITION BY owner_id, hour, link_id) AS n FROM "
+	"(SELECT owner_id, hour, link_id, ctid, entries" FROM_POSITION " LIMIT " PAGE
+	") AS page) AS d "
+	"WHERE n >= " TEXT_OF(
+		ROLLUPS_FOLD_DELTAS_MIN) " OR hour + interval '1 hour' <= $4::timestamptz "
+					 "ORDER BY owner_id, hour, link_id LIMIT $5::bigint";
+enum {
+	OWNER,
+	HOUR,
+	LINK,
+	TID,
+	ENTRIES,
+	COUNT,
+	OF_LINK_HOUR,
+	OF_LINK_DAY,
+	OF_ACCOUNT_HOUR,
+	OF_ACCOUNT_DAY
+};
+
+static const char find_next_page_sql[] =
+	"SELECT owner_id, hour, link_id" FROM_POSITION " OFFSET " PAGE " LIMIT 1";
+
+static const char take_sql[] =
+	"DELETE FROM rollup_delta AS d WHERE ctid = ANY (ARRAY("
+	"SELECT ctid FROM rollup_delta WHERE ctid = ANY ($1::tid[]) FOR UPDATE SKIP LOCKED)) "
+	"RETURNING link_id, CASE WHEN EXISTS (SELECT FROM users WHERE id = d.owner_id AND deleted_at IS NULL) "
+	"THEN owner_id ELSE 0 END, hour, "
+	"hour >= (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress), " ROLLUP_TABLE_COLUMNS;
+enum { TAKEN_LINK, TAKEN_ACCOUNT, TAKEN_HOUR, TAKEN_HOUR_IS_KEPT, TAKEN_LISTS };
+
+static void add_position(struct pg_params *params, const struct rollups_pass *pass)
+{
+	pg_params_int(params, pass->owner_id);
+	pg_params_time(params, pass->hour_us);
+	pg_params_int(params, pass->link_id);
+}
+
+static void move_to(struct rollups_pass *pass, const struct pg_result *rows, size_t row)
+{
+	pass->owner_id = pg_result_int(rows, row, OWNER);
+	pass->hour_us = pg_result_time(rows, row, HOUR);
+	pass->link_id = pg_result_int(rows, row, LINK);
+}
+
+/* How many of the due deltas are taken: the last one may exceed the bound. */
+static size_t choose(const struct pg_result *due, int64_t deltas_max)
+{
+	int64_t entries = 0;
+	size_t count = 0;
+	for (; count < pg_result_count(due) && (int64_t)count < deltas_max &&
+	       entries < ROLLUPS_FOLD_ENTRIES_MAX;
+	     count++) {
+		bool is_first = count == 0;
+		bool is_other_hour =
+			is_first ||
+			pg_result_int(due, count, OWNER) != pg_result_int(due, count - 1, OWNER) ||
+			pg_result_time(due, count, HOUR) != pg_result_time(due, count - 1, HOUR);
+		bool is_other_link = is_other_hour || pg_result_int(due, count, LINK) !=
+		                                              pg_result_int(due, count - 1, LINK);
+		entries += pg_result_int(due, count, ENTRIES);
+		if (is_other_link)
+			entries += pg_result_int(due, count, OF_LINK_HOUR) +
+			           pg_result_int(due, count, OF_LINK_DAY);
+		if (is_other_hour)
+			entries += pg_result_int(due, count, OF_ACCOUNT_HOUR) +
+			           pg_result_int(due, count, OF_ACCOUNT_DAY);
+	}
+	return count;
+}
+
+static enum err take(struct pg_conn *conn, const struct pg_result *due, size_t count,
+                     struct pg_result **taken)
+{
+	struct strbuf tids;
+	struct pg_params params = { 0 };
+	strbuf_init(&tids, 2 + count * TID_BYTES_MAX);
+	for (size_t i = 0; i < count; i++)
+		strbuf_add_format(&tids, "%c\"%s\"", i == 0 ? '{' : ',',
+		                  pg_result_text(due, i, TID));
+	strbuf_add_char(&tids, '}');
+	pg_params_text(&params, tids.data);
+	enum err err = strbuf_status(&tids);
+	if (err == OK)
+		err = pg_conn_query(conn, take_sql, &params, taken);
+	strbuf_clear(&tids);
+	return err;
+}
+
+/* Where a delta counts. id 0: nowhere. */
+static struct rollup_table_change change_of(const struct pg_result *taken, size_t row,
+                                            enum rollup_table table)
+{
+	bool is_day = table == ROLLUP_TABLE_LINK_DAYS || table == ROLLUP_TABLE_ACCOUNT_DAYS;
+	bool is_link = table == ROLLUP_TABLE_LINK_HOURS || table == ROLLUP_TABLE_LINK_DAYS;
+	int64_t hour_us = pg_result_time(taken, row, TAKEN_HOUR);
+	struct rollup_table_change change = {
+		.id = is_day || pg_result_bool(taken, row, TAKEN_HOUR_IS_KEPT)
+		              ? pg_result_int(taken, row, is_link ? TAKEN_LINK : TAKEN_ACCOUNT)
+		              : 0,
+		.start_us = is_day ? hour_us - hour_us % CLOCK_US_PER_DAY : hour_us,
+	};
+	for (int list = 0; list < ROLLUP_TABLE_LISTS; list++)
+		change.lists[list] = pg_result_text(taken, row, TAKEN_LISTS + list);
+	return change;
+}
+
+static enum err add(struct rollups_pass *pass, struct pg_conn *conn, const struct pg_result *taken)
+{
+	struct rollup_table_change *changes = mem_array(pg_result_count(taken), sizeof(*changes));
+	enum err err = OK;
+	for (enum rollup_table table = 0; err == OK && table < ROLLUP_TABLES; table++) {
+		size_t count = 0;
+		for (size_t row = 0; row < pg_result_count(taken); row++) {
+			changes[count] = change_of(taken, row, table);
+			count += changes[count].id != 0;
+		}
+		err = rollup_table_add(conn, table, changes, count, &pass->rows_written,
+		                       &pass->entries_written);
+	}
+	free(changes);
+	return err;
+}
+
+/* A link whose deltas are on both sides of the end of a page is looked at again as a whole. */
+static enum err find_next_page(struct rollups_pass *pass, struct pg_conn *conn,
+                               const struct pg_params *position)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query_once(conn, find_next_page_sql, position, &rows);
+	if (err == OK && pg_result_count(rows) > 0)
+		move_to(pass, rows, 0);
+	else
+		pass->is_over = err == OK;
+	pg_result_free(rows);
+	return err;
+}
+
+enum err rollups_fold(struct rollups_pass *pass, struct pg_conn *conn, int64_t now_us,
+                      int64_t deltas_max, int64_t *folded)
+{
+	struct rollups_pass next = *pass;
+	struct pg_params position = { 0 };
+	struct pg_params params = { 0 };
+	struct pg_result *due = NULL;
+	struct pg_result *taken = NULL;
+	add_position(&position, pass);
+	add_position(&params, pass);
+	pg_params_time(&params, now_us);
+	pg_params_int(&params, deltas_max + 1);
+	enum err err = pg_conn_query_once(conn, find_sql, &params, &due);
+	size_t count = err == OK ? choose(due, deltas_max) : 0;
+	if (err == OK && count < pg_result_count(due))
+		move_to(&next, due, count);
+	else if (err == OK)
+		err = find_next_page(&next, conn, &position);
+	if (err == OK && count > 0)
+		err = take(conn, due, count, &taken);
+	if (err == OK && pg_result_count(taken) > 0)
+		err = add(&next, conn, taken);
+	if (err == OK) {
+		*folded = (int64_t)pg_result_count(taken);
+		next.deltas += *folded;
+		/* All deltas of a page are of one link and locked by a purge. */
+		next.is_over |= *folded == 0 && next.owner_id == pass->owner_id &&
+		                next.hour_us == pass->hour_us && next.link_id == pass->link_id;
+		*pass = next;
+	}
+	pg_result_free(due);
+	pg_result_free(taken);
+	return err;
+}
+
+/* --- the task --- */
 
 static enum err fold_some(const struct run *run, int64_t *changed)
 {
-	return rollup_fold_step(run->ctx, run->conn, clock_now_us(run->clock),
-	                        ROLLUP_FOLD_DELTAS_MAX, changed);
+	return rollups_fold(run->ctx, run->conn, clock_now_us(run->clock), ROLLUPS_FOLD_DELTAS_MAX,
+	                    changed);
 }
 
 /* Ends when all deltas were looked at. A step that folds nothing may have more after it. */
-static enum err fold(struct run *run, int64_t *changed)
+static enum err fold_all(struct run *run, int64_t *changed)
 {
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass pass = { 0 };
 	enum err err = OK;
-	while (err == OK && !fold.is_over) {
+	run->ctx = &pass;
+	while (err == OK && !pass.is_over) {
 		if (shutdown_requested(run->shutdown)) {
 			run->is_interrupted = true;
 			return OK;
 		}
-		err = run_batch_with_ctx(run, fold_some, &fold, changed);
+		err = run_batch(run, fold_some, changed);
 	}
 	return err;
 }
@@ -27,7 +226,7 @@ static enum err fold(struct run *run, int64_t *changed)
 static enum err move_first_hour(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
-	pg_params_day(&params, calendar_today(run) - (int32_t)run->config->rollup_hours_keep_days);
+	pg_params_day(&params, days_today(run) - (int32_t)run->config->rollup_hours_keep_days);
 	*changed = 0;
 	return pg_conn_query(
 		run->conn,
@@ -41,38 +240,17 @@ static enum err move_first_hour(const struct run *run, int64_t *changed)
 	" WHERE hour < (SELECT (hours_since - 1)::timestamp AT TIME ZONE 'UTC' FROM rollup_progress) " \
 	"ORDER BY hour LIMIT $1::bigint))"
 
-static enum err delete_some(const struct run *run, const char *sql, int64_t *changed)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	pg_params_int(&params, RUN_BATCH_ROWS);
-	enum err err = pg_conn_query(run->conn, sql, &params, &rows);
-	if (err == OK)
-		*changed = pg_result_changed(rows);
-	pg_result_free(rows);
-	return err;
-}
-
-static enum err delete_hours(const struct run *run, int64_t *changed)
-{
-	return delete_some(run, DELETE_SQL("rollup_hour"), changed);
-}
-
-static enum err delete_account_hours(const struct run *run, int64_t *changed)
-{
-	return delete_some(run, DELETE_SQL("rollup_account_hour"), changed);
-}
-
 enum err rollups_run(struct run *run, int64_t *changed)
 {
-	enum err err = fold(run, changed);
+	struct pg_params of_links = { 0 }, of_accounts = { 0 };
+	enum err err = fold_all(run, changed);
 	if (err == OK && !run->is_interrupted)
-		err = calendar_check_skew(run);
+		err = days_check_skew(run);
 	if (err == OK && !run->is_interrupted)
 		err = run_batch(run, move_first_hour, changed);
 	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_hours, changed);
+		err = run_delete(run, DELETE_SQL("rollup_hour"), &of_links, changed);
 	if (err == OK && !run->is_interrupted)
-		err = run_batches(run, delete_account_hours, changed);
+		err = run_delete(run, DELETE_SQL("rollup_account_hour"), &of_accounts, changed);
 	return err;
 }

@@ -12,7 +12,7 @@
 #include "lib/base/program.h"
 #include "lib/http/http_server.h"
 
-/* When a task runs, and how long its lock lasts. schedule.c has one such row per task. */
+/* When a task runs, and how long its lock lasts. */
 struct task_times {
 	/* From the start of a run to the start of the next. */
 	int64_t period_s;
@@ -66,14 +66,9 @@ struct config {
 	/* "" = the system's resolvers. */
 	char destination_resolvers[256];
 
-	int64_t lock_at_least_s;
-	int64_t lock_at_most_s;
 	enum log_level log_level;
 };
 
 extern const struct program config_program;
-
-/* A task's times. LOCK_AT_LEAST_S and LOCK_AT_MOST_S are those of expiry. */
-struct task_times config_times(const struct config *config, const struct task_times *own);
 
 #endif

@@ -56,14 +56,6 @@ enum err run_batch(struct run *run, run_work work, int64_t *changed)
 	return err;
 }
 
-enum err run_batch_with_ctx(struct run *run, run_work work, void *ctx, int64_t *changed)
-{
-	run->ctx = ctx;
-	enum err err = run_batch(run, work, changed);
-	run->ctx = NULL;
-	return err;
-}
-
 /* Repeats batches while each changes at least rows_min rows. */
 static enum err repeat(struct run *run, run_work work, int64_t rows_min, int64_t *changed)
 {
@@ -88,4 +80,28 @@ enum err run_batches(struct run *run, run_work work, int64_t *changed)
 enum err run_until_unchanged(struct run *run, run_work work, int64_t *changed)
 {
 	return repeat(run, work, 1, changed);
+}
+
+struct deletion {
+	const char *sql;
+	const struct pg_params *params;
+};
+
+static enum err delete_some(const struct run *run, int64_t *changed)
+{
+	const struct deletion *deletion = run->ctx;
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(run->conn, deletion->sql, deletion->params, &rows);
+	if (err == OK)
+		*changed = pg_result_changed(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err run_delete(struct run *run, const char *sql, struct pg_params *params, int64_t *changed)
+{
+	struct deletion deletion = { sql, params };
+	pg_params_int(params, RUN_BATCH_ROWS);
+	run->ctx = &deletion;
+	return run_batches(run, delete_some, changed);
 }

@@ -44,7 +44,7 @@ struct run {
 	int64_t extend_at_us;
 	/* A shutdown was requested before the work was done. */
 	bool is_interrupted;
-	/* For the batch function; set by run_batch_with_ctx. */
+	/* For the batch functions; set by the caller. */
 	void *ctx;
 	/* Of retention_run: entries deleted because of AUDIT_LOG_ENTRIES_MAX. NULL: not counted. */
 	struct metric *audit_log_dropped;
@@ -68,13 +68,14 @@ typedef enum err (*run_work)(const struct run *run, int64_t *changed);
  */
 enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 
-/* Like run_batch, with run->ctx set for that batch. */
-enum err run_batch_with_ctx(struct run *run, run_work work, void *ctx, int64_t *changed) MUST_CHECK;
-
 /* Repeats batches until one changes fewer than RUN_BATCH_ROWS, or until a shutdown is requested. */
 enum err run_batches(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 
 /* Repeats batches until one changes nothing, or until a shutdown is requested. */
 enum err run_until_unchanged(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
+
+/* run_batches of a DELETE. Adds RUN_BATCH_ROWS to params, which is the limit of the statement. */
+enum err run_delete(struct run *run, const char *sql, struct pg_params *params,
+                    int64_t *changed) MUST_CHECK;
 
 #endif

@@ -10,12 +10,12 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/days.h"
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
 /* Of visit_log: today, the days ahead, and the default one. */
-#define PARTITIONS (1 + PARTITIONS_AHEAD_DAYS + 1)
+#define PARTITIONS (1 + DAYS_OF_PARTITIONS_AHEAD + 1)
 
 #define DEADLINE_MS 60000
 #define UNREACHABLE_URL "postgresql://janitor@127.0.0.1:1/waymark"

@@ -1,9 +1,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/days.h"
 #include "services/janitor/retention/retention.h"
-#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/test.h"
 
@@ -77,8 +76,8 @@ TEST_CASE(deletes_clicks_older_than_the_retention)
 	for (int i = 1; i <= 12; i++)
 		add_visits(f, -KEEP_DAYS - i);
 	add_visits(f, -KEEP_DAYS);
-	assert_int_equal(janitor_fixture_run_task(f, partitions_run),
-	                 1200 + 1 + PARTITIONS_AHEAD_DAYS);
+	assert_int_equal(janitor_fixture_run_task(f, days_make_partitions),
+	                 1200 + 1 + DAYS_OF_PARTITIONS_AHEAD);
 	assert_int_equal(test_database_ask(f->db, count_visits), 100);
 }
 
@@ -129,7 +128,7 @@ TEST_CASE(stores_the_first_complete_day_of_the_log)
 	struct janitor_fixture *f = *state;
 	add_day(f, -KEEP_DAYS);
 	add_day(f, -KEEP_DAYS + 2);
-	janitor_fixture_run_task(f, partitions_run);
+	janitor_fixture_run_task(f, days_make_partitions);
 	assert_int_equal(first_complete_day(f), -1);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
@@ -140,7 +139,7 @@ TEST_CASE(stores_the_first_complete_day_of_the_log)
 	 */
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	add_visits(f, -KEEP_DAYS + 1);
-	janitor_fixture_run_task(f, partitions_run);
+	janitor_fixture_run_task(f, days_make_partitions);
 	assert_int_equal(first_complete_day(f), 2);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
@@ -152,7 +151,7 @@ TEST_CASE(gives_up_on_a_drop_rather_than_block_ingestion)
 	struct janitor_fixture *f = *state;
 	struct pg_conn *reader = test_database_connect(f->db, "waymark_links_api");
 	int64_t changed = 0;
-	janitor_fixture_run_task(f, partitions_run);
+	janitor_fixture_run_task(f, days_make_partitions);
 	clock_fake_advance(&f->clock, (KEEP_DAYS + 1) * CLOCK_US_PER_DAY);
 	assert_int_equal(pg_conn_begin(reader), OK);
 	assert_int_equal(pg_conn_query(reader, count_visits, NULL, NULL), OK);
@@ -169,10 +168,10 @@ TEST_CASE(gives_up_on_a_drop_rather_than_block_ingestion)
 TEST_CASE(does_not_touch_a_partition_that_an_operator_detached)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_run_task(f, partitions_run);
+	janitor_fixture_run_task(f, days_make_partitions);
 	test_database_run(f->db, "ALTER TABLE visit_log DETACH PARTITION visit_log_20241004");
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, days_make_partitions), 1);
 	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
 	janitor_fixture_run_task(f, retention_run);
 	assert_int_equal(
@@ -190,20 +189,20 @@ static void assert_refused(struct janitor_fixture *f,
 TEST_CASE(changes_nothing_when_its_clock_is_far_off)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_run_task(f, salts_run);
-	janitor_fixture_run_task(f, partitions_run);
+	janitor_fixture_run_task(f, days_make_salts);
+	janitor_fixture_run_task(f, days_make_partitions);
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
 	f->config.clock_skew_max_s = 21600;
 	assert_refused(f, retention_run);
-	assert_refused(f, partitions_run);
-	assert_refused(f, salts_run);
+	assert_refused(f, days_make_partitions);
+	assert_refused(f, days_make_salts);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 3);
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions),
-	                 1 + PARTITIONS_AHEAD_DAYS);
+	                 1 + DAYS_OF_PARTITIONS_AHEAD);
 	/* Five hours of skew are within the limit. */
 	clock_fake_init(&f->clock, clock_now_us(clock_system()) - 5 * CLOCK_US_PER_HOUR);
-	janitor_fixture_run_task(f, salts_run);
-	janitor_fixture_run_task(f, partitions_run);
+	janitor_fixture_run_task(f, days_make_salts);
+	janitor_fixture_run_task(f, days_make_partitions);
 }
 
 TEST_CASE(deletes_orphan_statistics_and_no_others)

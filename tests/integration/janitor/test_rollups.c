@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "services/janitor/retention/rollup_fold.h"
 #include "services/janitor/retention/rollups.h"
 #include "tests/integration/analytics-consumer/ledger.h"
 #include "tests/integration/janitor/time_fixture.h"
@@ -116,12 +115,12 @@ TEST_CASE(waits_for_many_rows_before_it_folds_an_hour_that_is_not_over)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
-	for (int i = 0; i < ROLLUP_FOLD_DELTAS_MIN - 1; i++)
+	for (int i = 0; i < ROLLUPS_FOLD_DELTAS_MIN - 1; i++)
 		count_clicks(t, day, 5);
 	assert_int_equal(time_fixture_run(t, rollups_run), 0);
 	count_clicks(t, day, 3);
-	assert_int_equal(time_fixture_run(t, rollups_run), 3 * ROLLUP_FOLD_DELTAS_MIN);
-	assert_int_equal(time_fixture_ask(t, DELTAS), 2 * (ROLLUP_FOLD_DELTAS_MIN - 1));
+	assert_int_equal(time_fixture_run(t, rollups_run), 3 * ROLLUPS_FOLD_DELTAS_MIN);
+	assert_int_equal(time_fixture_ask(t, DELTAS), 2 * (ROLLUPS_FOLD_DELTAS_MIN - 1));
 	assert_consistent(t);
 }
 
@@ -223,18 +222,18 @@ TEST_CASE(stores_long_lists_in_the_page_of_their_row)
 }
 
 /* One step as the janitor makes it. */
-static int64_t fold_step(struct pg_conn *conn, struct rollup_fold *fold, int64_t deltas_max)
+static int64_t fold_step(struct pg_conn *conn, struct rollups_pass *fold, int64_t deltas_max)
 {
 	int64_t folded = 0;
-	assert_int_equal(rollup_fold_step(fold, conn, INT64_MAX / 2, deltas_max, &folded), OK);
+	assert_int_equal(rollups_fold(fold, conn, INT64_MAX / 2, deltas_max, &folded), OK);
 	return folded;
 }
 
 TEST_CASE(a_step_ends_when_its_lists_are_long_whatever_the_backlog)
 {
-	enum { DELTAS_COUNT = 2 * ROLLUP_FOLD_ENTRIES_MAX / 900 };
+	enum { DELTAS_COUNT = 2 * ROLLUPS_FOLD_ENTRIES_MAX / 900 };
 	struct time_fixture *t = *state;
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	int64_t most = 0;
 	for (int i = 0; i < DELTAS_COUNT; i++) {
 		add_values(t, "city-", 900);
@@ -242,12 +241,12 @@ TEST_CASE(a_step_ends_when_its_lists_are_long_whatever_the_backlog)
 	}
 	while (!fold.is_over) {
 		int64_t before = fold.entries_written;
-		(void)fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX);
+		(void)fold_step(t->reader, &fold, ROLLUPS_FOLD_DELTAS_MAX);
 		if (fold.entries_written - before > most)
 			most = fold.entries_written - before;
 	}
 	assert_int_equal(fold.deltas, DELTAS_COUNT);
-	assert_in_range(most, ROLLUP_FOLD_ENTRIES_MAX / 4, 4 * ROLLUP_FOLD_ENTRIES_MAX);
+	assert_in_range(most, ROLLUPS_FOLD_ENTRIES_MAX / 4, 4 * ROLLUPS_FOLD_ENTRIES_MAX);
 }
 
 /* --- accounts --- */
@@ -257,7 +256,7 @@ TEST_CASE(an_account_keeps_its_past_whatever_happens_to_its_links)
 {
 	enum { STEPS = 400 };
 	struct time_fixture *t = *state;
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	int64_t of_accounts = 0;
 	srandom(7);
 	for (int i = 0; i < STEPS; i++) {
@@ -296,13 +295,13 @@ TEST_CASE(an_account_keeps_its_past_whatever_happens_to_its_links)
 			       t, "SELECT statistics_delete_links(ARRAY[1, 2, 3, 4, 5], 3)") > 0)
 			;
 		if (fold.is_over)
-			fold = (struct rollup_fold){ 0 };
+			fold = (struct rollups_pass){ 0 };
 		(void)fold_step(t->reader, &fold, 1 + random() % 5);
 		if (i % 20 == 0)
 			ledger_assert_accounts_equal(t->world->database);
 	}
 	while (!fold.is_over)
-		(void)fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX);
+		(void)fold_step(t->reader, &fold, ROLLUPS_FOLD_DELTAS_MAX);
 	ledger_assert_accounts_equal(t->world->database);
 }
 
@@ -323,10 +322,10 @@ TEST_CASE(counts_nothing_more_for_an_account_that_was_deleted)
 TEST_CASE(a_fold_that_is_cut_off_changes_nothing)
 {
 	struct time_fixture *t = *state;
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	count_clicks(t, time_fixture_today(t), 10);
 	assert_int_equal(pg_conn_begin(t->reader), OK);
-	assert_int_equal(fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX), 5);
+	assert_int_equal(fold_step(t->reader, &fold, ROLLUPS_FOLD_DELTAS_MAX), 5);
 	assert_consistent(t);
 	/* Consumers do not wait for it. */
 	count_clicks(t, time_fixture_today(t), 10);
@@ -363,10 +362,10 @@ static void add_delta_of_purged_link(struct time_fixture *t)
 TEST_CASE(a_purge_finds_what_a_fold_has_just_moved)
 {
 	struct time_fixture *t = *state;
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	add_delta_of_purged_link(t);
 	assert_int_equal(pg_conn_begin(t->reader), OK);
-	assert_int_equal(fold_step(t->reader, &fold, ROLLUP_FOLD_DELTAS_MAX), 1);
+	assert_int_equal(fold_step(t->reader, &fold, ROLLUPS_FOLD_DELTAS_MAX), 1);
 	struct purger purger = { .conn = test_database_connect(t->world->database, NULL) };
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, purge, &purger), 0);
@@ -388,17 +387,17 @@ TEST_CASE(a_purge_finds_what_a_fold_has_just_moved)
 TEST_CASE(a_fold_leaves_what_a_purge_has_locked)
 {
 	struct time_fixture *t = *state;
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	struct purger purger = { .conn = t->reader };
 	add_delta_of_purged_link(t);
 	assert_int_equal(pg_conn_begin(t->reader), OK);
 	(void)purge(&purger);
 	assert_int_equal(purger.err, OK);
-	assert_int_equal(fold_step(t->conn, &fold, ROLLUP_FOLD_DELTAS_MAX), 0);
+	assert_int_equal(fold_step(t->conn, &fold, ROLLUPS_FOLD_DELTAS_MAX), 0);
 	assert_true(fold.is_over);
 	assert_int_equal(pg_conn_commit(t->reader), OK);
-	fold = (struct rollup_fold){ 0 };
-	assert_int_equal(fold_step(t->conn, &fold, ROLLUP_FOLD_DELTAS_MAX), 1);
+	fold = (struct rollups_pass){ 0 };
+	assert_int_equal(fold_step(t->conn, &fold, ROLLUPS_FOLD_DELTAS_MAX), 1);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM rollup_day"), 0);
 	assert_int_equal(time_fixture_ask(t, HUMANS_OF_ACCOUNTS), 1);
 }
@@ -415,13 +414,13 @@ static void *fold_deltas(void *arg)
 {
 	struct roller *r = arg;
 	struct pg_conn *conn = test_database_connect(r->t->world->database, "waymark_janitor");
-	struct rollup_fold fold = { 0 };
+	struct rollups_pass fold = { 0 };
 	while (!atomic_load(&r->is_stopped)) {
 		assert_int_equal(pg_conn_begin(conn), OK);
 		r->folded += fold_step(conn, &fold, 7);
 		assert_int_equal(pg_conn_commit(conn), OK);
 		if (fold.is_over)
-			fold = (struct rollup_fold){ 0 };
+			fold = (struct rollups_pass){ 0 };
 	}
 	pg_conn_close(conn);
 	return NULL;

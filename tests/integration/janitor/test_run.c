@@ -3,8 +3,7 @@
 #include <stdint.h>
 
 #include "services/janitor/links/expiry.h"
-#include "services/janitor/retention/partitions.h"
-#include "services/janitor/retention/salts.h"
+#include "services/janitor/retention/days.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/test.h"
 
@@ -24,8 +23,8 @@ TEST_CASE(changes_nothing_after_another_janitor_acquired_the_lock)
 
 	int64_t changed = 0;
 	assert_int_equal(expiry_run(&f->run, &changed), ERR_CONFLICT);
-	assert_int_equal(salts_run(&f->run, &changed), ERR_CONFLICT);
-	assert_int_equal(partitions_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(days_make_salts(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(days_make_partitions(&f->run, &changed), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_release(&f->lock, f->conn, 0), OK);
 	assert_int_equal(changed, 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
@@ -42,7 +41,7 @@ TEST_CASE(changes_nothing_after_the_lock_expired)
 	struct janitor_fixture *f = *state;
 	int64_t changed = 0;
 	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp()");
-	assert_int_equal(salts_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(days_make_salts(&f->run, &changed), ERR_CONFLICT);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 0);
 }
 
@@ -55,10 +54,10 @@ TEST_CASE(extends_the_lock_when_half_of_its_time_is_over)
 	int64_t changed = 0;
 	test_database_run(f->db,
 	                  "UPDATE shedlock SET lock_until = clock_timestamp() + interval '10 s'");
-	assert_int_equal(salts_run(&f->run, &changed), OK);
+	assert_int_equal(days_make_salts(&f->run, &changed), OK);
 	assert_int_equal(test_database_ask(f->db, lock_is_long), 0);
 	clock_fake_advance(&f->clock, JANITOR_FIXTURE_LOCK_MS / 2 * CLOCK_US_PER_MS);
-	assert_int_equal(salts_run(&f->run, &changed), OK);
+	assert_int_equal(days_make_salts(&f->run, &changed), OK);
 	assert_int_equal(test_database_ask(f->db, lock_is_long), 1);
 }
 

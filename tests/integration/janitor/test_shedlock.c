@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "services/janitor/tasks/task.h"
+#include "services/janitor/schedule.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/integration/janitor/lock_contention.h"
 #include "tests/support/test.h"

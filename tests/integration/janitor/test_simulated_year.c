@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/days.h"
 #include "services/janitor/retention/retention.h"
-#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/time_fixture.h"
 #include "tests/support/test.h"
 
@@ -134,8 +133,8 @@ static void assert_salts(struct year *y, bool yesterday)
 
 static void run_tasks(struct year *y)
 {
-	time_fixture_run(y->t, salts_run);
-	time_fixture_run(y->t, partitions_run);
+	time_fixture_run(y->t, days_make_salts);
+	time_fixture_run(y->t, days_make_partitions);
 	time_fixture_run(y->t, retention_run);
 }
 
@@ -152,7 +151,7 @@ static void simulate_day(struct year *y, int n)
 	}
 	send_clicks(y, n);
 	if (!is_away(n)) {
-		time_fixture_run(y->t, partitions_run);
+		time_fixture_run(y->t, days_make_partitions);
 		assert_partitions(y);
 		if (n % 5 == 0 || n == AWAY_UNTIL)
 			assert_log(y);

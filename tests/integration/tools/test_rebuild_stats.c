@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/mem.h"
-#include "services/janitor/retention/rollup_fold.h"
+#include "services/janitor/retention/rollups.h"
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 #include "tools/rebuild-stats/rebuild.h"
@@ -278,16 +278,16 @@ struct folder {
 static void *fold(void *arg)
 {
 	struct folder *folder = arg;
-	struct rollup_fold pass = { 0 };
+	struct rollups_pass pass = { 0 };
 	struct pg_conn *conn = test_database_connect(folder->db, "waymark_janitor");
 	while (!atomic_load(&folder->is_over)) {
 		int64_t folded = 0;
 		assert_int_equal(pg_conn_begin(conn), OK);
-		assert_int_equal(rollup_fold_step(&pass, conn, INT64_MAX / 2, 20, &folded), OK);
+		assert_int_equal(rollups_fold(&pass, conn, INT64_MAX / 2, 20, &folded), OK);
 		assert_int_equal(pg_conn_commit(conn), OK);
 		folder->folded += folded;
 		if (pass.is_over)
-			pass = (struct rollup_fold){ 0 };
+			pass = (struct rollups_pass){ 0 };
 	}
 	pg_conn_close(conn);
 	return NULL;

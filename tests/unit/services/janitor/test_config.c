@@ -35,18 +35,16 @@ TEST_CASE(has_the_documented_defaults)
 	struct config config;
 	assert_int_equal(start(&config), PROGRAM_RUN);
 	assert_int_equal(config.ops_port, 9090);
-	assert_times(config_times(&config, &config.expiry), 900, 60, 600, 840);
-	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
-	assert_times(config_times(&config, &config.salts), 3600, 0, 10, 60);
+	assert_times(config.expiry, 900, 60, 600, 840);
+	assert_times(config.partitions, 3600, 0, 10, 60);
+	assert_times(config.salts, 3600, 0, 10, 60);
 	assert_int_equal(config.expired_grace_s, 2592000);
 	assert_int_equal(config.deleted_grace_s, 604800);
-	assert_times(config_times(&config, &config.retention), 86400, 300, 10, 60);
+	assert_times(config.retention, 86400, 300, 10, 60);
 	assert_int_equal(config.retention.after_midnight_s, 10800);
 	assert_int_equal(config.salts_keep_s, 86400);
 	assert_int_equal(config.visit_log_keep_days, 400);
 	assert_int_equal(config.clock_skew_max_s, 21600);
-	assert_int_equal(config.lock_at_least_s, 600);
-	assert_int_equal(config.lock_at_most_s, 840);
 	assert_false(config.destination_checks);
 	assert_int_equal(config.destinations_per_s, 5);
 	assert_int_equal(config.destination_recheck_s, 86400);
@@ -62,8 +60,8 @@ TEST_CASE(the_times_of_expiry_can_be_set)
 	setenv("LOCK_AT_LEAST_S", "0", 1);
 	setenv("LOCK_AT_MOST_S", "3", 1);
 	assert_int_equal(start(&config), PROGRAM_RUN);
-	assert_times(config_times(&config, &config.expiry), 1, 2, 0, 3);
-	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
+	assert_times(config.expiry, 1, 2, 0, 3);
+	assert_times(config.partitions, 3600, 0, 10, 60);
 	setenv("EXPIRY_PERIOD_S", "0", 1);
 	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
 }

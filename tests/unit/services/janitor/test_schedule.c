@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "services/janitor/tasks/task.h"
+#include "services/janitor/schedule.h"
 #include "tests/support/test.h"
 
 #define NOON_US (20000 * CLOCK_US_PER_DAY + 12 * CLOCK_US_PER_HOUR)
@@ -14,19 +14,19 @@ static const struct task_times every_second = { .period_s = 1,
 static int64_t wait_ms(const struct task_times *times, int64_t left_ms, int64_t since_ms)
 {
 	const struct fenced_lock_state state = { left_ms, since_ms };
-	return task_wait_ms(times, &state);
+	return schedule_wait_ms(times, &state);
 }
 
 TEST_CASE(runs_again_after_its_period)
 {
-	assert_int_equal(task_delay_ms(&slow, TASK_DONE), 900000);
-	assert_int_equal(task_delay_ms(&every_second, TASK_DONE), 1000);
+	assert_int_equal(schedule_delay_ms(&slow, SCHEDULE_DONE), 900000);
+	assert_int_equal(schedule_delay_ms(&every_second, SCHEDULE_DONE), 1000);
 }
 
 TEST_CASE(starts_after_its_first_delay)
 {
 	const struct task_times times = { .period_s = 900, .first_delay_s = 60 };
-	assert_int_equal(task_first_delay_us(&times, NOON_US), 60 * CLOCK_US_PER_S);
+	assert_int_equal(schedule_first_delay_us(&times, NOON_US), 60 * CLOCK_US_PER_S);
 }
 
 TEST_CASE(starts_at_its_time_of_day_if_it_has_one)
@@ -35,20 +35,20 @@ TEST_CASE(starts_at_its_time_of_day_if_it_has_one)
 		                            .first_delay_s = 60,
 		                            .after_midnight_s = 3 * 3600 };
 	const struct task_times midnight = { .period_s = 86400, .after_midnight_s = 86400 };
-	assert_int_equal(task_first_delay_us(&nightly, NOON_US), 15 * CLOCK_US_PER_HOUR);
-	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 14 * CLOCK_US_PER_HOUR),
+	assert_int_equal(schedule_first_delay_us(&nightly, NOON_US), 15 * CLOCK_US_PER_HOUR);
+	assert_int_equal(schedule_first_delay_us(&nightly, NOON_US + 14 * CLOCK_US_PER_HOUR),
 	                 CLOCK_US_PER_HOUR);
-	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR), 0);
-	assert_int_equal(task_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR + 1),
+	assert_int_equal(schedule_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR), 0);
+	assert_int_equal(schedule_first_delay_us(&nightly, NOON_US + 15 * CLOCK_US_PER_HOUR + 1),
 	                 CLOCK_US_PER_DAY - 1);
-	assert_int_equal(task_first_delay_us(&midnight, NOON_US), 12 * CLOCK_US_PER_HOUR);
+	assert_int_equal(schedule_first_delay_us(&midnight, NOON_US), 12 * CLOCK_US_PER_HOUR);
 }
 
 TEST_CASE(keeps_the_lock_for_at_most_two_thirds_of_the_period)
 {
-	assert_int_equal(task_at_least_s(&slow), 600);
-	assert_int_equal(task_at_least_s(&quick), 10);
-	assert_int_equal(task_at_least_s(&every_second), 0);
+	assert_int_equal(schedule_at_least_s(&slow), 600);
+	assert_int_equal(schedule_at_least_s(&quick), 10);
+	assert_int_equal(schedule_at_least_s(&every_second), 0);
 }
 
 TEST_CASE(takes_over_once_the_lock_of_a_crashed_janitor_expires)
@@ -86,9 +86,9 @@ TEST_CASE(never_waits_longer_than_its_period)
 
 TEST_CASE(retries_soon_after_a_failure_and_at_the_latest_after_its_period)
 {
-	assert_int_equal(task_delay_ms(&slow, TASK_FAILED), 5000);
-	assert_int_equal(task_delay_ms(&slow, TASK_UNREACHABLE), 1000);
-	assert_int_equal(task_delay_ms(&every_second, TASK_FAILED), 1000);
+	assert_int_equal(schedule_delay_ms(&slow, SCHEDULE_FAILED), 5000);
+	assert_int_equal(schedule_delay_ms(&slow, SCHEDULE_UNREACHABLE), 1000);
+	assert_int_equal(schedule_delay_ms(&every_second, SCHEDULE_FAILED), 1000);
 }
 
 TEST_MAIN()

@@ -1,0 +1,56 @@
+/*
+ * One thread at a time. What each UTC day needs: a partition of the visit log and a salt.
+ *
+ * The day comes from the janitor's own clock, just as the redirectors' clocks date the clicks.
+ * PostgreSQL's clock is only a safeguard: a janitor whose clock is far off must not delete a year
+ * of clicks.
+ */
+#ifndef WAYMARK_SERVICES_JANITOR_RETENTION_DAYS_H
+#define WAYMARK_SERVICES_JANITOR_RETENTION_DAYS_H
+
+#include <stdint.h>
+
+#include "services/janitor/tasks/run.h"
+
+#define DAYS_OF_PARTITIONS_AHEAD 30
+#define DAYS_OF_SALTS_AHEAD 2
+/*
+ * To make or drop a partition, readers and writers must wait, and every later query queues behind
+ * the wait for their locks.
+ */
+#define DAYS_LOCK_TIMEOUT_MS 1000
+
+/*
+ * ERR_INVALID: this clock and PostgreSQL's differ by more than CLOCK_SKEW_MAX_S; logged. Always OK
+ * if CLOCK_SKEW_MAX_S is 0.
+ */
+enum err days_check_skew(const struct run *run) MUST_CHECK;
+
+/* Days since 1970-01-01 (UTC). */
+int32_t days_today(const struct run *run);
+
+/*
+ * The task "partitions". It gives visit_log a partition for today and each of the next days. The
+ * default partition has the clicks of all other days: those of clocks that are far off, and those
+ * that came while no janitor ran for so long. They stay there, because they are read and counted
+ * like all others, and are deleted once they are older than VISIT_LOG_KEEP_DAYS; they stay counted
+ * in the statistics.
+ *
+ * *changed: partitions made and rows deleted. ERR_LIMIT: a reader or writer holds the table for
+ * longer than DAYS_LOCK_TIMEOUT_MS; the next run tries again.
+ */
+enum err days_make_partitions(struct run *run, int64_t *changed) MUST_CHECK;
+
+/*
+ * A batch of retention: drops the oldest partition that is older than VISIT_LOG_KEEP_DAYS. *changed:
+ * 1 or 0. Errors of days_make_partitions.
+ */
+enum err days_drop_oldest_partition(const struct run *run, int64_t *changed) MUST_CHECK;
+
+/*
+ * The task "salts". It creates the salts of today and the next days, so that all redirectors agree
+ * on them in time, and deletes those of past days. *changed: salts created and salts deleted.
+ */
+enum err days_make_salts(struct run *run, int64_t *changed) MUST_CHECK;
+
+#endif
