@@ -36,6 +36,10 @@ BEGIN
         FROM pg_sequences WHERE schemaname = 'public';
     UPDATE link_cache_generation SET generation = generation + gap, raised_at = clock_timestamp();
     UPDATE blocked_hosts_state SET version = version + gap;
+    -- These times are by the clock of another server, which may have been ahead of this one.
+    UPDATE shedlock SET lock_until = least(lock_until, timezone('utc', clock_timestamp()));
+    UPDATE destination_hosts SET free_at = least(free_at, clock_timestamp() + crawl_delay_ms * interval '1 ms'),
+        queue_until = least(queue_until, clock_timestamp() + crawl_delay_ms * interval '1 ms');
     RETURN raised;
 END
 $$;

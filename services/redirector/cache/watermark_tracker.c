@@ -67,8 +67,11 @@ void watermark_tracker_set_position(struct watermark_tracker *tracker, int32_t p
 	apply_reached(tracker);
 }
 
+/* By the clock of the primary of its epoch, which may be behind that of the epoch before. */
 static bool is_newer(const struct watermark_tracker *tracker, const struct watermark *watermark)
 {
+	if (watermark->version_base != tracker->version_base)
+		return watermark->version_base > tracker->version_base;
 	return watermark->as_of_us > tracker->newest_us;
 }
 
@@ -94,6 +97,9 @@ bool watermark_tracker_update(struct watermark_tracker *tracker, const struct wa
 		atomic_store(&tracker->generation, watermark->generation);
 	if (!is_newer(tracker, watermark))
 		return true;
+	if (watermark->version_base > tracker->version_base)
+		tracker->waiting_count = 0;
+	tracker->version_base = watermark->version_base;
 	tracker->newest_us = watermark->as_of_us;
 	for (int32_t p = 0; p < watermark->partitions && p < tracker->partitions; p++)
 		tracker->end[p] = watermark->partition[p].end;

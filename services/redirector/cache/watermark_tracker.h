@@ -52,6 +52,8 @@ struct watermark_tracker {
 	int64_t end[WATERMARK_PARTITIONS_MAX];
 	/* That watermark; wall. */
 	int64_t newest_us;
+	/* Of the epoch that it is of. Those of earlier epochs are ignored. */
+	int64_t version_base;
 	/* Oldest first. */
 	struct watermark waiting[WATERMARK_TRACKER_WAITING_MAX];
 	size_t waiting_count;

@@ -64,10 +64,17 @@ static void begin_window(struct corrected_clock *corrected, int64_t now)
 	corrected->window_end_us = now + CORRECTED_CLOCK_WINDOW_US;
 }
 
-void corrected_clock_learn(struct corrected_clock *corrected, int64_t postgres_us)
+void corrected_clock_learn(struct corrected_clock *corrected, int64_t postgres_us,
+                           int64_t version_base)
 {
 	int64_t now = clock_steady_us(corrected->machine);
 	int64_t lead_us = postgres_us - now;
+	if (version_base < corrected->version_base)
+		return;
+	if (version_base > corrected->version_base) {
+		corrected->version_base = version_base;
+		corrected->current_us = corrected->previous_us = UNKNOWN;
+	}
 	if (now >= corrected->window_end_us)
 		begin_window(corrected, now);
 	if (lead_us > corrected->current_us)

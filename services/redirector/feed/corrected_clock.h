@@ -5,13 +5,14 @@
  * expire by PostgreSQL's clock. A machine whose own clock is behind would still redirect, take an
  * old watermark for a fresh one, and answer 404 for a slug that was just issued.
  *
- *       corrected_clock_learn(&corrected, watermark.as_of_us);      // for each watermark
+ *       corrected_clock_learn(&corrected, watermark.as_of_us, watermark.version_base);
  *       clock_now_us(&corrected.clock);                             // wherever time is read
  *
  * A watermark proves that PostgreSQL's clock has shown as_of_us. So the wall time is the later one
  * of the machine's clock and as_of_us plus the steady time since then. Of this window of 10 s and
  * the one before, the watermark that proves the latest time counts. A machine whose clock is ahead
- * keeps its time: it expires links early, which is the safe side.
+ * keeps its time: it expires links early, which is the safe side. A new epoch of the database, to
+ * which version_base rises, has the clock of another server: what was learned before is forgotten.
  *
  * The offset is the machine's clock minus PostgreSQL's. It includes the time that the quickest
  * watermark took. Beyond CORRECTED_CLOCK_OFFSET_MAX_US it is logged.
@@ -42,6 +43,8 @@ struct corrected_clock {
 	int64_t current_us;
 	/* And of the one before; INT64_MIN: none. */
 	int64_t previous_us;
+	/* Of the newest epoch. */
+	int64_t version_base;
 	/* That the offset is too large. */
 	bool is_logged;
 };
@@ -50,8 +53,9 @@ struct corrected_clock {
 void corrected_clock_init(struct corrected_clock *corrected, const struct clock *machine,
                           const struct log *log);
 
-/* PostgreSQL's clock has shown this time before now. */
-void corrected_clock_learn(struct corrected_clock *corrected, int64_t postgres_us);
+/* PostgreSQL's clock has shown this time before now, in this epoch; earlier ones are ignored. */
+void corrected_clock_learn(struct corrected_clock *corrected, int64_t postgres_us,
+                           int64_t version_base);
 
 /* Negative: the machine's clock is behind. 0: not known. */
 int64_t corrected_clock_offset_us(const struct corrected_clock *corrected);

@@ -100,7 +100,7 @@ static void handle_watermark(struct link_feed *feed, const struct kafka_message 
 	struct watermark watermark;
 	if (watermark_decode(message->value, message->value_len, &watermark) != OK)
 		return;
-	corrected_clock_learn(feed->config.corrected, watermark.as_of_us);
+	corrected_clock_learn(feed->config.corrected, watermark.as_of_us, watermark.version_base);
 	require_epoch(feed, &watermark);
 	for (int32_t p = 0; p < watermark.partitions; p++)
 		if (watermark_tracker_has_lost_end(feed->config.watermark, &watermark, p))

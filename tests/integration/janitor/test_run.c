@@ -45,6 +45,34 @@ TEST_CASE(changes_nothing_after_the_lock_expired)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 0);
 }
 
+/* The standby that became the primary has a clock that is an hour behind. */
+TEST_CASE(a_new_epoch_ends_the_locks_and_waits_of_a_server_whose_clock_was_ahead)
+{
+	struct janitor_fixture *f = *state;
+	int64_t changed = 0;
+	struct fenced_lock lock;
+	test_database_run(
+		f->db,
+		"UPDATE shedlock SET lock_until = lock_until + interval '1 h', locked_at = locked_at + interval '1 h'");
+	test_database_run(
+		f->db,
+		"INSERT INTO destination_hosts (host, crawl_delay_ms, free_at, queue_until) "
+		"SELECT 'a.example', 10000, t, t FROM (SELECT clock_timestamp() + interval '1 h' AS t) AS later");
+	assert_int_equal(fenced_lock_init(&lock, "test", "another"), OK);
+	struct run other = janitor_fixture_new_run(f, f->conn, &lock, 60000);
+	assert_int_equal(run_start(&other), ERR_CONFLICT);
+	test_database_run(f->db, "UPDATE database_epoch SET timeline = timeline - 1");
+	assert_int_equal(test_database_ask(f->db, "SELECT (database_epoch_adopt()).epoch"), 2);
+	assert_int_equal(days_make_salts(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(run_start(&other), OK);
+	assert_int_equal(days_make_salts(&other, &changed), OK);
+	assert_int_equal(
+		test_database_ask(f->db,
+	                          "SELECT count(*) FROM destination_hosts WHERE greatest(free_at, "
+	                          "queue_until) <= clock_timestamp() + interval '10 s'"),
+		1);
+}
+
 static const char lock_is_long[] =
 	"SELECT CASE WHEN lock_until > clock_timestamp() + interval '50 s' THEN 1 ELSE 0 END FROM shedlock";
 

@@ -15,6 +15,8 @@ struct fixture {
 	FILE *logged;
 	struct log *log;
 	struct corrected_clock corrected;
+	/* Of the watermarks that arrive. */
+	int64_t version_base;
 };
 
 static int set_up(void **state)
@@ -54,7 +56,8 @@ static void pass(struct fixture *f, int64_t duration_us, int64_t offset_us)
 		clock_fake_advance(&f->machine, 100 * CLOCK_US_PER_MS);
 		int64_t late_us = DELIVERY_US + us % (300 * CLOCK_US_PER_MS);
 		corrected_clock_learn(&f->corrected,
-		                      clock_now_us(&f->machine.clock) - offset_us - late_us);
+		                      clock_now_us(&f->machine.clock) - offset_us - late_us,
+		                      f->version_base);
 	}
 }
 
@@ -118,11 +121,27 @@ TEST_CASE(late_watermarks_after_an_outage_do_not_set_it_back)
 	struct fixture *f = *state;
 	pass(f, CLOCK_US_PER_S, -CLOCK_US_PER_S);
 	clock_fake_advance(&f->machine, CLOCK_US_PER_HOUR);
-	corrected_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) - CLOCK_US_PER_HOUR);
+	corrected_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) - CLOCK_US_PER_HOUR,
+	                      0);
 	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
 }
 
 /* A primary fails over to a machine whose clock is behind. */
+TEST_CASE(forgets_the_time_of_an_earlier_epoch_at_once)
+{
+	struct fixture *f = *state;
+	pass(f, CLOCK_US_PER_S, -5 * CLOCK_US_PER_S);
+	assert_int_equal(ahead_us(f), 5 * CLOCK_US_PER_S - DELIVERY_US);
+	f->version_base = 1000000;
+	pass(f, CLOCK_US_PER_S, -CLOCK_US_PER_S);
+	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
+	/* A late watermark of the earlier primary. */
+	corrected_clock_learn(&f->corrected, clock_now_us(&f->machine.clock) + 5 * CLOCK_US_PER_S,
+	                      0);
+	assert_int_equal(ahead_us(f), CLOCK_US_PER_S - DELIVERY_US);
+}
+
+/* The clock of the primary itself is set back. */
 TEST_CASE(forgets_a_wrong_time_of_postgres_after_two_windows)
 {
 	struct fixture *f = *state;

@@ -248,4 +248,48 @@ TEST_CASE(keeps_the_largest_generation)
 	assert_int_equal(atomic_load(&f->tracker.generation), 7);
 }
 
+static bool update_in_epoch(struct fixture *f, int64_t version_base, int64_t as_of_us, int64_t end)
+{
+	struct watermark m = watermark_of(as_of_us, 1, &end);
+	m.version_base = version_base;
+	return watermark_tracker_update(&f->tracker, &m);
+}
+
+/* A primary fails over to a machine whose clock is an hour behind. */
+TEST_CASE(follows_a_new_epoch_whose_clock_is_behind)
+{
+	struct fixture *f = *state;
+	begin(f);
+	assert_true(update_in_epoch(f, 0, NOW_US + CLOCK_US_PER_HOUR, 5));
+	assert_true(update_in_epoch(f, 0, NOW_US + CLOCK_US_PER_HOUR + MS, 6));
+	assert_true(is_continuous_now(f));
+	clock_fake_advance(&f->clock, CLOCK_US_PER_S);
+	assert_false(is_fresh(f));
+	assert_true(update_in_epoch(f, 1000000, NOW_US + CLOCK_US_PER_S, 5));
+	assert_true(is_fresh(f));
+	assert_true(is_continuous_now(f));
+	assert_int_equal(as_of(f), NOW_US + CLOCK_US_PER_S);
+	/* Those of the earlier primary are late, or waited. */
+	read_up_to(f, 0, 6);
+	assert_true(update_in_epoch(f, 0, NOW_US + 2 * CLOCK_US_PER_HOUR, 6));
+	assert_int_equal(as_of(f), NOW_US + CLOCK_US_PER_S);
+	/* And within an epoch the newest counts, as ever. */
+	assert_true(update_in_epoch(f, 1000000, NOW_US + 900 * MS, 6));
+	assert_int_equal(as_of(f), NOW_US + CLOCK_US_PER_S);
+	assert_true(update_in_epoch(f, 1000000, NOW_US + 1100 * MS, 6));
+	assert_int_equal(as_of(f), NOW_US + 1100 * MS);
+}
+
+TEST_CASE(finds_a_lost_end_in_the_first_watermark_of_an_epoch)
+{
+	struct fixture *f = *state;
+	begin(f);
+	update_in_epoch(f, 0, NOW_US + CLOCK_US_PER_HOUR, 5);
+	int64_t end = 2;
+	struct watermark m = watermark_of(NOW_US, 1, &end);
+	assert_false(watermark_tracker_has_lost_end(&f->tracker, &m, 0));
+	m.version_base = 1000000;
+	assert_true(watermark_tracker_has_lost_end(&f->tracker, &m, 0));
+}
+
 TEST_MAIN(.set_up = set_up)
