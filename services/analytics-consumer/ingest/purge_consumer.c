@@ -12,7 +12,7 @@
 #include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/storage/offset_store.h"
 #include "services/analytics-consumer/storage/offsets.h"
-#include "services/analytics-consumer/storage/rollup_store.h"
+#include "services/analytics-consumer/storage/rollup.h"
 
 #define POLL_MS 100
 /* Purges come in bursts. Gathering them for a moment costs one query instead of many. */
@@ -167,7 +167,7 @@ static enum err delete_rows(struct purge_consumer *c, struct pg_conn *conn)
 	if (c->slugs.count == 0)
 		return OK;
 	do {
-		err = rollup_store_delete_purged(conn, &c->slugs, &rows);
+		err = rollup_delete_purged(conn, &c->slugs, &rows);
 		metrics_add(c->rows, err == OK ? rows : 0);
 	} while (err == OK && rows > 0);
 	return err == ERR_CONFLICT ? ERR_LIMIT : err; /* a deadlock is transient */

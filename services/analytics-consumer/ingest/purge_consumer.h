@@ -1,7 +1,7 @@
 /*
  * One thread starts and stops it. Deletes the roll-ups and statistics of purged links. A thread
  * reads waymark.links.v1 in its own Kafka group, so that several consumers share the work, and
- * deletes soon after the event (rollup_store_delete_purged).
+ * deletes soon after the event (rollup_delete_purged).
  *
  * A purge is a PURGED event, or a record without a value, which is what compaction leaves of it.
  * PostgreSQL decides what really became of the slug's link. Deletion is therefore idempotent:

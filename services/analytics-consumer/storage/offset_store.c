@@ -48,66 +48,56 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 	return err;
 }
 
+/* The columns of STEPS, from its second parameter on. */
+enum { PARTITION, FROM, TO, PUBLISHED, AS_OF, FINGERPRINT, COLUMNS };
+
 /* Parameters of an update, one element per partition in each column. */
 struct steps {
-	struct sql_column partition;
-	struct sql_column from;
-	struct sql_column to;
-	struct sql_column published;
-	struct sql_column as_of;
-	/* Of the record before `to` */
-	struct sql_column fingerprint;
+	struct sql_column columns[COLUMNS];
 };
 
 static void steps_init(struct steps *steps)
 {
-	sql_column_init(&steps->partition, SQL_COLUMN_INT4, COLUMN_BYTES_MAX);
-	sql_column_init(&steps->from, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
-	sql_column_init(&steps->to, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
-	sql_column_init(&steps->published, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
-	sql_column_init(&steps->as_of, SQL_COLUMN_TIME, COLUMN_BYTES_MAX);
-	sql_column_init(&steps->fingerprint, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
+	for (size_t i = 0; i < COLUMNS; i++)
+		sql_column_init(&steps->columns[i],
+		                i == PARTITION ? SQL_COLUMN_INT4
+		                : i == AS_OF   ? SQL_COLUMN_TIME
+		                               : SQL_COLUMN_INT8,
+		                COLUMN_BYTES_MAX);
 }
 
 static void steps_clear(struct steps *steps)
 {
-	sql_column_clear(&steps->partition);
-	sql_column_clear(&steps->from);
-	sql_column_clear(&steps->to);
-	sql_column_clear(&steps->published);
-	sql_column_clear(&steps->as_of);
-	sql_column_clear(&steps->fingerprint);
+	for (size_t i = 0; i < COLUMNS; i++)
+		sql_column_clear(&steps->columns[i]);
 }
 
 static void steps_add(struct steps *steps, const struct offsets_partition *p, int64_t published,
                       int64_t as_of_us)
 {
-	sql_column_add_int(&steps->partition, p->partition);
-	sql_column_add_int(&steps->from, p->stored);
-	sql_column_add_int(&steps->to, p->next_stored);
-	sql_column_add_int(&steps->published, published);
-	sql_column_add_time(&steps->as_of, as_of_us);
-	sql_column_add_int(&steps->fingerprint, p->next_fingerprint);
+	sql_column_add_int(&steps->columns[PARTITION], p->partition);
+	sql_column_add_int(&steps->columns[FROM], p->stored);
+	sql_column_add_int(&steps->columns[TO], p->next_stored);
+	sql_column_add_int(&steps->columns[PUBLISHED], published);
+	sql_column_add_time(&steps->columns[AS_OF], as_of_us);
+	sql_column_add_int(&steps->columns[FINGERPRINT], p->next_fingerprint);
 }
 
 /* Runs sql with the topic and the columns. ERR_CONFLICT unless it changed one row per step. */
 static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char *topic,
                           const char *sql)
 {
-	if (steps->partition.count == 0)
+	if (steps->columns[PARTITION].count == 0)
 		return OK;
 	struct pg_params params = { 0 };
-	pg_params_text(&params, topic);
-	if (sql_column_param(&steps->partition, &params) != OK ||
-	    sql_column_param(&steps->from, &params) != OK ||
-	    sql_column_param(&steps->to, &params) != OK ||
-	    sql_column_param(&steps->published, &params) != OK ||
-	    sql_column_param(&steps->as_of, &params) != OK ||
-	    sql_column_param(&steps->fingerprint, &params) != OK)
-		return ERR_LIMIT;
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, &params, &rows);
-	if (err == OK && pg_result_changed(rows) != steps->partition.count)
+	enum err err = OK;
+	pg_params_text(&params, topic);
+	for (size_t i = 0; err == OK && i < COLUMNS; i++)
+		err = sql_column_param(&steps->columns[i], &params);
+	if (err == OK)
+		err = pg_conn_query(conn, sql, &params, &rows);
+	if (err == OK && pg_result_changed(rows) != steps->columns[PARTITION].count)
 		err = ERR_CONFLICT;
 	pg_result_free(rows);
 	return err;

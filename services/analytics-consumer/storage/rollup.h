@@ -1,6 +1,8 @@
 /*
- * One thread at a time. Aggregates a batch of visits by link, hour, dimension and value: the
- * entries of the rows that rollup_store.h inserts into rollup_delta.
+ * One thread at a time. Aggregates a batch of visits by link, hour, dimension and value, and adds
+ * the sums to the roll-ups: one row of rollup_delta per link and hour, with a packed list per
+ * dimension (db/migrations/0007_rollups.sql). Rows are only inserted, so writers never wait for each
+ * other. The janitor folds them.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_ROLLUP_H
@@ -8,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/err.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/facts/visit.h"
 
 /* In the order of ROLLUP_TABLE_COLUMNS. */
@@ -59,5 +64,18 @@ void rollup_free(struct rollup *rollup);
  * visits.
  */
 struct rollup_rows rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
+
+/* Adds the sums of the new visits to the roll-ups, inside the caller's transaction. */
+enum err rollup_add(struct rollup *rollup, struct pg_conn *conn, const struct visit *visits,
+                    size_t count) MUST_CHECK;
+
+/*
+ * Deletes some rows of the purged links that had these slugs: their roll-ups and statistics, but
+ * neither their visits nor the platform's totals. Slugs of links that are not purged are ignored.
+ * Runs in its own transaction. *rows: the number of deleted rows; 0 = none is left. ERR_CONFLICT,
+ * ERR_LIMIT: transient, try again.
+ */
+enum err rollup_delete_purged(struct pg_conn *conn, struct sql_column *slugs,
+                              int64_t *rows) MUST_CHECK;
 
 #endif

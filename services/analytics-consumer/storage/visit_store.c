@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/storage/link_owners.h"
+#include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/storage/offset_store.h"
 #include "services/analytics-consumer/storage/rollup.h"
-#include "services/analytics-consumer/storage/rollup_store.h"
 #include "services/analytics-consumer/storage/statistics_aggregate.h"
 #include "services/analytics-consumer/storage/unique_visitors.h"
 #include "services/analytics-consumer/storage/visit_log_store.h"
@@ -18,14 +18,33 @@
 /* Short, because the transaction holds the fence's locks while it waits. */
 #define DEAD_LETTERS_TIMEOUT_MS 3000
 
+/* The separator is VISIT_EVENT_TAG_SEPARATOR. */
+#define FIND_LINKS_SQL                                                                             \
+	"SELECT id, owner_id, array_to_string(tags, E'\\x1f') FROM links "                         \
+	"WHERE id = ANY ($1::bigint[])"
+/* Of one id in an array parameter. */
+#define ID_BYTES 16
+
+struct link {
+	int64_t id;
+	int64_t owner_id;
+	/* Borrowed from link_rows. */
+	const char *tags;
+	UT_hash_handle hh;
+};
+
 struct visit_store {
 	struct visit_store_config config;
 	struct visit_order order;
-	struct link_owners *owners;
+	/* Those of the batch: an array, and a table of its elements. */
+	struct link *links;
+	struct link *link_by_id;
+	struct sql_column link_ids;
+	/* Holds the tags of the visits. */
+	struct pg_result *link_rows;
 	struct visit_log_store *visit_log;
 	struct unique_visitors *visitors;
 	struct rollup *rollup;
-	struct rollup_store *rollups;
 	struct statistics_aggregate *aggregate;
 	/* Batches. */
 	unsigned duplicate_checks_left;
@@ -36,11 +55,11 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 	struct visit_store *store = mem_zero(sizeof(*store));
 	store->config = *config;
 	visit_order_init(&store->order, config->visits_max);
-	store->owners = link_owners_new(config->visits_max);
+	store->links = mem_array(config->visits_max, sizeof(*store->links));
+	sql_column_init(&store->link_ids, SQL_COLUMN_INT8, (config->visits_max + 2) * ID_BYTES);
 	store->visit_log = visit_log_store_new(config->visits_max);
 	store->visitors = unique_visitors_new(config->visits_max);
 	store->rollup = rollup_new(config->visits_max);
-	store->rollups = rollup_store_new(config->visits_max);
 	store->aggregate = statistics_aggregate_new(config->visits_max);
 	return store;
 }
@@ -53,16 +72,74 @@ void visit_store_free(struct visit_store *store)
 	visit_log_store_free(store->visit_log);
 	unique_visitors_free(store->visitors);
 	rollup_free(store->rollup);
-	rollup_store_free(store->rollups);
-	link_owners_free(store->owners);
+	pg_result_free(store->link_rows);
+	sql_column_clear(&store->link_ids);
+	HASH_CLEAR(hh, store->link_by_id);
+	free(store->links);
 	statistics_aggregate_free(store->aggregate);
 	free(store);
 }
 
+static struct link *find_link(const struct visit_store *store, int64_t id)
+{
+	struct link *link;
+	HASH_FIND(hh, store->link_by_id, &id, sizeof(id), link);
+	return link;
+}
+
+static void gather_link_ids(struct visit_store *store, const struct visit *visits, size_t count)
+{
+	HASH_CLEAR(hh, store->link_by_id);
+	sql_column_reset(&store->link_ids);
+	for (size_t i = 0; i < count; i++) {
+		if (find_link(store, visits[i].event.link_id))
+			continue;
+		struct link *link = &store->links[HASH_COUNT(store->link_by_id)];
+		*link = (struct link){ .id = visits[i].event.link_id };
+		HASH_ADD(hh, store->link_by_id, id, sizeof(link->id), link);
+		sql_column_add_int(&store->link_ids, link->id);
+	}
+}
+
+/* A link without a row is purged. */
+static void set_owners(struct visit_store *store, struct visit *visits, size_t count)
+{
+	for (size_t row = 0; row < pg_result_count(store->link_rows); row++) {
+		struct link *link = find_link(store, pg_result_int(store->link_rows, row, 0));
+		link->owner_id = pg_result_int(store->link_rows, row, 1);
+		link->tags = pg_result_text(store->link_rows, row, 2);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct link *link = find_link(store, visits[i].event.link_id);
+		visits[i].event.owner_id = link->owner_id;
+		visits[i].event.tags = link->tags;
+	}
+}
+
+/*
+ * Sets event.owner_id and event.tags of every visit. They are read when the batch is stored, so a
+ * repeated event may have newer ones.
+ */
+static enum err find_owners(struct visit_store *store, struct pg_conn *conn, struct visit *visits,
+                            size_t count)
+{
+	struct pg_params params = { 0 };
+	pg_result_free(store->link_rows);
+	store->link_rows = NULL;
+	gather_link_ids(store, visits, count);
+	if (count == 0)
+		return OK;
+	enum err err = sql_column_param(&store->link_ids, &params);
+	if (err == OK)
+		err = pg_conn_query(conn, FIND_LINKS_SQL, &params, &store->link_rows);
+	if (err == OK)
+		set_owners(store, visits, count);
+	return err;
+}
+
 static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
 {
-	struct rollup_rows sums = rollup_sum(store->rollup, batch->visits, batch->count);
-	enum err err = rollup_store_add(store->rollups, conn, &sums);
+	enum err err = rollup_add(store->rollup, conn, batch->visits, batch->count);
 	if (err != OK)
 		return err;
 	size_t rows = 0;
@@ -197,7 +274,7 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch,
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
 	if (err == OK)
-		err = link_owners_find(store->owners, conn, batch->visits, batch->count);
+		err = find_owners(store, conn, batch->visits, batch->count);
 	if (err == OK && offsets_any_advanced(offsets))
 		err = add_new(store, conn, batch, offsets);
 	pg_pool_release(store->config.pool, conn);

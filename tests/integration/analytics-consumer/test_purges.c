@@ -10,7 +10,7 @@
 #include "lib/kafka/kafka_producer.h"
 #include "lib/links/link_event.h"
 #include "services/analytics-consumer/ingest/purge_consumer.h"
-#include "services/analytics-consumer/storage/rollup_store.h"
+#include "services/analytics-consumer/storage/rollup.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/support/test.h"
@@ -288,7 +288,7 @@ static void *delete_some(void *conn)
 	int64_t rows = 0;
 	sql_column_init(&slugs, SQL_COLUMN_TEXT, 1024);
 	sql_column_add_text(&slugs, "link-1");
-	assert_int_equal(rollup_store_delete_purged(conn, &slugs, &rows), OK);
+	assert_int_equal(rollup_delete_purged(conn, &slugs, &rows), OK);
 	sql_column_clear(&slugs);
 	return NULL;
 }
