@@ -1,5 +1,7 @@
 #include "services/links-api/statistics/stats_json.h"
 
+#include <math.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
 #include "services/links-api/statistics/stats_request.h"
@@ -14,12 +16,18 @@ void stats_json_add_freshness(struct json *answer, const struct stats_json_fresh
 		json_set_int(answer, "lag_ms", lag_us > 0 ? lag_us / CLOCK_US_PER_MS : 0);
 }
 
+/* In whole microseconds, in which latencies are measured. */
+static void set_ms(struct json *json, const char *name, double ms)
+{
+	json_set_real(json, name, round(ms * 1000) / 1000);
+}
+
 static struct json *latency_json(const struct welford *latency_ms)
 {
 	struct json *json = json_new_object();
 	json_set_int(json, "count", latency_ms->n);
-	json_set_real(json, "mean_ms", latency_ms->mean);
-	json_set_real(json, "stddev_ms", welford_stddev(latency_ms));
+	set_ms(json, "mean_ms", latency_ms->mean);
+	set_ms(json, "stddev_ms", welford_stddev(latency_ms));
 	return json;
 }
 
@@ -55,7 +63,7 @@ struct json *stats_json_of_platform(int64_t total_links, const struct statistics
 	struct json *json = json_new_object();
 	json_set_int(json, "total_links", total_links);
 	set_counts(json, statistics->visit_count, statistics->bot_count);
-	json_set_real(json, "avg_latency_ms", statistics->latency_ms.mean);
+	set_ms(json, "avg_latency_ms", statistics->latency_ms.mean);
 	stats_json_add_freshness(json, freshness);
 	return json;
 }

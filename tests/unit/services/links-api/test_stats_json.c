@@ -1,5 +1,8 @@
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "lib/base/array.h"
 #include "services/links-api/statistics/stats_request.h"
 #include "tests/support/test.h"
 #include "tests/unit/services/links-api/json_fixture.h"
@@ -38,6 +41,42 @@ TEST_CASE(shows_counts_and_their_age)
 		"\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
 		"\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
 		"\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
+}
+
+TEST_CASE(shows_latencies_with_at_most_three_decimals)
+{
+	static const struct {
+		struct welford latency_ms;
+		const char *mean, *stddev;
+	} cases[] = {
+		{ { 5, 0.327, 1.7736419995 }, "0.327", "0.666" },
+		{ { 3, 1.0 / 3, 2.0 / 9 }, "0.333", "0.333" },
+		{ { 3, 2.0 / 3, 1e-9 }, "0.667", "0.0" },
+		{ { 7, 0.1 + 0.2, 0 }, "0.3", "0.0" },
+		{ { 2, 1234567.0004999, 5e11 }, "1234567.0", "707106.781" },
+		{ { 2, 0.0005, 2e-7 }, "0.001", "0.0" },
+		{ { 1, 30000.123, 0 }, "30000.123", "0.0" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct statistics statistics = { .latency_ms = cases[i].latency_ms };
+		char wanted[200];
+		snprintf(wanted, sizeof(wanted), "{\"count\":%d,\"mean_ms\":%s,\"stddev_ms\":%s}",
+		         (int)cases[i].latency_ms.n, cases[i].mean, cases[i].stddev);
+		struct json *link = stats_json_of_link(&statistics, &fresh);
+		struct strbuf text;
+		strbuf_init(&text, 1000);
+		json_write(json_get(link, "latency"), &text);
+		assert_string_equal(text.data, wanted);
+		strbuf_clear(&text);
+		json_free(link);
+		snprintf(wanted, sizeof(wanted), "\"avg_latency_ms\":%s,", cases[i].mean);
+		struct json *platform = stats_json_of_platform(0, &statistics, &fresh);
+		strbuf_init(&text, 1000);
+		json_write(platform, &text);
+		assert_non_null(strstr(text.data, wanted));
+		strbuf_clear(&text);
+		json_free(platform);
+	}
 }
 
 TEST_CASE(shows_null_if_nothing_has_been_counted)
