@@ -109,7 +109,7 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
                          const struct link_entry *entry, const struct redirect_decision *decision)
 {
 	struct redirect_event event;
-	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	struct client_ip visitor = click_counted_visitor(x, redirect->config.trusted);
 	click_describe(x, &visitor, redirect->config.salts, &event);
 	if (!event.has_visitor_hash)
 		metrics_add(redirect->without_salt, 1);

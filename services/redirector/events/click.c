@@ -21,6 +21,24 @@ struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_r
 	                            trusted);
 }
 
+static bool is_loopback(const struct client_ip *ip)
+{
+	char text[CLIENT_IP_TEXT_SIZE];
+	client_ip_format(ip, text);
+	return strncmp(text, "127.", 4) == 0 || strcmp(text, "::1") == 0;
+}
+
+struct client_ip click_counted_visitor(struct http_exchange *x,
+                                       const struct client_ip_ranges *trusted)
+{
+	struct client_ip visitor = click_visitor(x, trusted);
+	struct client_ip peer = http_exchange_peer(x);
+	if (!visitor.known && is_loopback(&peer) &&
+	    !http_exchange_joined_header(x, "X-Forwarded-For"))
+		return peer;
+	return visitor;
+}
+
 /* The first word decides: "prefetch", "prefetch;prerender", "prefetch, x". */
 static bool begins_with_word(const char *value, const char *word)
 {

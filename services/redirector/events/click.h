@@ -17,6 +17,14 @@
 struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted);
 
 /*
+ * The same for statistics: a program on this machine that names no other visitor is one itself,
+ * although its address is trusted. So curl counts beside a local stack. Limits know no such
+ * visitor, because a proxy on this machine may have forgotten its header.
+ */
+struct client_ip click_counted_visitor(struct http_exchange *x,
+                                       const struct client_ip_ranges *trusted);
+
+/*
  * Sets every field of event that comes from the request and the visitor: occurred_at_us, method,
  * prefetch, client_network, the texts, and visitor_hash if the salt of that day is known.
  */

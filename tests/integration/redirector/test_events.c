@@ -323,7 +323,7 @@ TEST_CASE(the_next_redirector_ships_unacknowledged_events)
 
 TEST_CASE(describes_the_visitor_without_the_address)
 {
-	static struct redirect_event events[4];
+	static struct redirect_event events[5];
 	struct fixture *f = *state;
 	snprintf(f->config.region, sizeof(f->config.region), "eu-west");
 	create_salts(f);
@@ -337,11 +337,12 @@ TEST_CASE(describes_the_visitor_without_the_address)
 		"X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
 	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
 	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
+	fixture_get_link(f, "visited", "X-Forwarded-For: unknown\r\n");
 	fixture_get_link(f, "visited", "");
 	fixture_await_metric(f, ACKED, fixture_metric(f, ACCEPTED));
-	event_reader_read(f, "visited", events, 4);
+	event_reader_read(f, "visited", events, 5);
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(events[i].status, 302);
 		assert_int_equal(events[i].link_version, 1);
 		assert_string_equal(events[i].region, "eu-west");
@@ -361,6 +362,8 @@ TEST_CASE(describes_the_visitor_without_the_address)
 	assert_memory_not_equal(events[0].visitor_hash, events[2].visitor_hash, DIGEST_SIZE);
 	assert_string_equal(events[3].client_network, "");
 	assert_false(events[3].has_visitor_hash);
+	assert_string_equal(events[4].client_network, "127.0.0.0/24");
+	assert_true(events[4].has_visitor_hash);
 }
 
 TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,

@@ -30,7 +30,7 @@ struct fixture {
 	struct http_fixture server;
 	struct http_fixture_response answer;
 	struct client_ip_ranges trusted;
-	struct client_ip visitor;
+	struct client_ip visitor, counted;
 	struct redirect_event event;
 };
 
@@ -39,6 +39,7 @@ static enum http_progress describe_the_visitor(void *ctx, struct http_exchange *
 {
 	struct fixture *f = ctx;
 	f->visitor = click_visitor(x, &f->trusted);
+	f->counted = click_counted_visitor(x, &f->trusted);
 	/* filled with a pattern that would show if a text were not terminated */
 	memset(&f->event, 0x5a, sizeof(f->event));
 	struct client_ip unknown = { 0 };
@@ -106,6 +107,29 @@ TEST_CASE(knows_no_address_behind_a_proxy_that_forwards_none)
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &f->trusted), OK);
 	get(f, "/a", "");
 	assert_false(f->visitor.known);
+}
+
+/* Limits do not know the visitor, statistics do: curl beside a local stack. */
+TEST_CASE(counts_a_program_on_this_machine_that_names_no_visitor)
+{
+	struct fixture *f = *state;
+	char shown[CLIENT_IP_TEXT_SIZE];
+	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &f->trusted), OK);
+	get(f, "/a", "");
+	assert_false(f->visitor.known);
+	client_ip_format(&f->counted, shown);
+	assert_string_equal(shown, "127.0.0.1");
+	get(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
+	client_ip_format(&f->counted, shown);
+	assert_string_equal(shown, "203.0.113.7");
+	get(f, "/a", "X-Forwarded-For: unknown\r\n");
+	assert_false(f->counted.known);
+	get(f, "/a", "X-Forwarded-For:\r\n");
+	assert_false(f->counted.known);
+	f->trusted.count = 0;
+	get(f, "/a", "");
+	client_ip_format(&f->counted, shown);
+	assert_string_equal(shown, "127.0.0.1");
 }
 
 TEST_CASE(copies_the_headers_of_the_visitor)
