@@ -47,6 +47,47 @@ TEST_CASE(finds_the_host_of_each_referrer)
 	}
 }
 
+/* The redirector writes the page, and the consumer reads the host of it. */
+TEST_CASE(finds_the_whole_host_of_a_referrer_beyond_ascii_or_none)
+{
+	static const struct {
+		const char *referrer, *host;
+	} cases[] = {
+		/* UTF-8 */
+		{ "https://b\xc3\xbc"
+		  "cher.example/a",
+		  "b\xc3\xbc"
+		  "cher.example" },
+		{ "https://\xe4\xbe\x8b\xe3\x81\x88.\xe3\x83\x86\xe3\x82\xb9\xe3\x83\x88/",
+		  "\xe4\xbe\x8b\xe3\x81\x88.\xe3\x83\x86\xe3\x82\xb9\xe3\x83\x88" },
+		{ "https://xn--bcher-kva.example/", "xn--bcher-kva.example" },
+		{ "https://www.example.com/caf\xe9", "www.example.com" },
+		/* ISO 8859-1 */
+		{ "https://b\xfc"
+		  "cher.example/",
+		  "" },
+		{ "https://www.caf\xe9.example/a", "" },
+		/* Shift JIS: the second byte of a character may be a backslash, "@" or a bracket. */
+		{ "https://\x95\x5c.example/", "" },
+		{ "https://\x83\x40.example/", "" },
+		{ "https://\x83\x5b.example/", "" },
+		/* GB 18030, KOI8-R */
+		{ "https://\xc4\xe3\xba\xc3.example/", "" },
+		{ "https://\xd0\xd2\xc9.example/", "" },
+		/* a control character (U+0085), a character that was cut off */
+		{ "https://a\xc2\x85.example/", "" },
+		{ "https://b\xc3", "" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char page[256], host[256];
+		referrer_page(cases[i].referrer, page, sizeof(page));
+		referrer_host(page, host, sizeof(host));
+		assert_string_equal(host, cases[i].host);
+		referrer_host(cases[i].referrer, host, sizeof(host));
+		assert_string_equal(host, cases[i].host);
+	}
+}
+
 TEST_CASE(omits_a_host_that_does_not_fit)
 {
 	char referrer[300] = "https://";
