@@ -36,8 +36,9 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Facts about clicks"),
 	ENV_TEXT("GEOIP_DB", struct config, geoip_db, "",
 	         "country or city database in MaxMind's format; empty = no places"),
-	ENV_TEXT("UA_REGEXES", struct config, ua_regexes, "/usr/share/uap-core/regexes.yaml",
-	         "uap-core's regexes.yaml with the rules for user agents"),
+	ENV_TEXT(
+		"UA_REGEXES", struct config, ua_regexes, "",
+		"a newer regexes.yaml of uap-core with rules for user agents; empty = those of the build"),
 	/* Each takes about 0.7 kB of memory. */
 	ENV_CONSTANT_INT(struct config, user_agent_cache, "20000"),
 	ENV_INT("FACTS_CHECK_MS", struct config, facts_check_ms, "10000", 10, 86400000,

@@ -29,6 +29,7 @@ struct config {
 	int64_t workers;
 	/* "" = no GeoIP look-ups. */
 	char geoip_db[512];
+	/* "" = those of the build. */
 	char ua_regexes[512];
 	int64_t user_agent_cache;
 	int64_t facts_check_ms;

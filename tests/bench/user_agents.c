@@ -10,12 +10,10 @@
 #include "lib/clicks/redirect_event.h"
 #include "services/analytics-consumer/facts/user_agent.h"
 
-#define RULES "/usr/share/uap-core/regexes.yaml"
-
 int main(void)
 {
 	struct user_agent_parser *parser = NULL;
-	if (user_agent_parser_new(RULES, 1, NULL, &parser) != OK)
+	if (user_agent_parser_new("", 1, NULL, &parser) != OK)
 		return 1;
 	char *line = NULL;
 	size_t room = 0;
@@ -24,7 +22,7 @@ int main(void)
 		struct user_agent agent;
 		utf8_copy_clean(line, strcspn(line, "\n"), text, sizeof(text));
 		user_agent_parse(parser, text, &agent);
-		printf("%s\t%s\n", device_class_name(agent.device), agent.bot_reason);
+		printf("%s\t%s\n", user_agent_device_name(agent.device), agent.bot_reason);
 	}
 	free(line);
 	user_agent_parser_free(parser);

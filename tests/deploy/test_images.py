@@ -22,13 +22,13 @@ ASSEMBLE = ROOT / "deploy/images/assemble"
 PLACES = re.compile(
     r"service$|bin/[a-z-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9a-z]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
     r"etc/(passwd|group|nsswitch\.conf)$|etc/ssl/certs/ca-certificates\.crt$|usr/lib/ssl/cert\.pem$|usr/share/sbom/[a-z-]+\.spdx\.json$|usr/share/doc/[^/]+/(copyright|LICENSE|NOTICE)$|"
-    r"usr/share/uap-core/regexes\.yaml$|usr/share/waymark/(country\.mmdb|NOTICE)$|deploy/topics\.conf$|db/migrations/[0-9]{4}_[a-z0-9_]+\.sql$"
+    r"usr/share/waymark/(country\.mmdb|NOTICE)$|deploy/topics\.conf$|db/migrations/[0-9]{4}_[a-z0-9_]+\.sql$"
 )  # fmt: skip
 PROGRAMS = {name: {name} for name in ("redirector", "links-api", "analytics-consumer", "janitor")} | {
     "migrate": {"migrate", "waymark-topics", "rebuild-stats"}
 }
 # Parts that are not from Debian, by image.
-FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": {"ipfire-location-database"}}
+FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": {"ipfire-location-database", "ua-parser-builtins"}}
 FOREIGN = set().union(*FOREIGN_IN.values())
 
 

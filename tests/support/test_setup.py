@@ -28,6 +28,7 @@ class Machine:
         self.fake("mvn", "exit 1")
         self.archive_classes("exit 0")
         self.swagger_ui()
+        self.user_agents()
         self.fake("npm", NPM)
         self.dashboard = folder / "web/dashboard"
         for file in (self.dashboard / "package-lock.json", folder / "docs/api/openapi.yaml"):
@@ -47,6 +48,12 @@ class Machine:
         (folder / "page").write_text("a page\n")
         checksum = hashlib.sha256(b"a page\n").hexdigest()
         (self.tools / "setup.d/reader.sha256").write_text(f"{checksum}  page\n")
+
+    def user_agents(self):
+        """In the cache too."""
+        folder = self.cache / "ua-parser-builtins"
+        folder.mkdir()
+        shutil.copy(self.tools / "setup.d/user-agents.txt", folder / "requirements.txt")
 
     def archive_classes(self, script):
         (self.tools / "kafka/archive-classes").write_text(f"#!/bin/bash\n{script}\n")

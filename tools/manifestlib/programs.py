@@ -17,7 +17,6 @@ OF_LIBRARIES = {"PGSSLMODE", "PGSSLROOTCERT"}
 # Files and folders of a pod that this machine may not have, by the variable that names them, and what
 # takes their place. A pod always has the country database.
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
-RULES = "user_agent_parsers: []\nos_parsers: []\ndevice_parsers: []\n"
 # Sample values for the files of a Secret.
 SAMPLES = {
     "pg-url": "postgresql://name:word@postgres.example.com/waymark",
@@ -87,8 +86,6 @@ def substitute(name, value, folder):
     if name == "KAFKA_SSL_CA_FILE":
         return AUTHORITIES
     sample = SAMPLES.get(path.name) if value.startswith("/run/secrets/") else None
-    if name == "UA_REGEXES":
-        sample = RULES
     if sample is None:
         return value
     path.write_text(sample)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
-# Python tools of the tests, each in a virtual environment of Debian's Python. Versions and checksums are those of a
-# requirements.txt beside the test.
+# Packages from PyPI, each in a virtual environment of Debian's Python. Versions and checksums are those of a
+# requirements.txt beside the test, or here.
 
 pypi_install() { # pypi_install FOLDER REQUIREMENTS TITLE OTHERWISE: what happens without it
 	local folder=$cache/$1 wanted=$here/../$2
@@ -15,9 +15,17 @@ pypi_install() { # pypi_install FOLDER REQUIREMENTS TITLE OTHERWISE: what happen
 	cp "$wanted" "$folder/requirements.txt"
 }
 
+# The authorities are also those of a proxy that intercepts TLS, as npm gets them.
 pypi_fetch() { # pypi_fetch FOLDER REQUIREMENTS
 	/usr/bin/python3 -m venv "$1" >>"$log" 2>&1 || return 1
-	"$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2" >>"$log" 2>&1
+	cat /etc/ssl/certs/ca-certificates.crt "${NODE_EXTRA_CA_CERTS:-/dev/null}" >"$1/authorities" 2>>"$log" || true
+	PIP_CERT="$1/authorities" "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2" >>"$log" 2>&1
+}
+
+# uap-core's rules for user agents, which the build embeds in the analytics-consumer. Debian has those of 2022.
+user_agents_install() {
+	pypi_install ua-parser-builtins tools/setup.d/user-agents.txt "Rules for user agents" \
+		"the analytics-consumer cannot be built. Later: tools/setup"
 }
 
 # It tests the API against its OpenAPI description.

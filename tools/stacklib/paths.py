@@ -10,7 +10,6 @@ TOPICS = os.path.join(TREE, "deploy", "topics.conf")
 KAFKA_RIGHTS = os.path.join(TREE, "deploy", "kafka-rights.conf")
 STUNNEL_CONF = os.path.join(TREE, "deploy", "k8s", "overlays", "production", "stunnel.conf")
 KAFKA_CHECKSUMS = os.path.join(TREE, "tools", "kafka", "jars.sha256")
-UA_REGEXES = "/usr/share/uap-core/regexes.yaml"
 
 
 def program(build, name):

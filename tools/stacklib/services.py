@@ -110,7 +110,7 @@ class Consumer(Service):
     port_names = ("ops",)
 
     def own_environment(self):
-        return {"GEOIP_DB": paths.geoip_database(), "UA_REGEXES": paths.UA_REGEXES}
+        return {"GEOIP_DB": paths.geoip_database()}
 
 
 class Janitor(Service):

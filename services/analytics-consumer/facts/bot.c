@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "services/analytics-consumer/facts/words.h"
-
 #define LABELS_MAX 8
 
 /* All words are in lower case: the header is converted to lower case before the search. */
@@ -345,7 +343,7 @@ static bool has_foreign_part(const char *text)
 /* True if it begins like a browser and has no engine: "mozilla/5.0 keydrop". */
 static bool has_no_engine(const char *text)
 {
-	return strncmp(text, product, strlen(product)) == 0 && !words_any(text, engines);
+	return strncmp(text, product, strlen(product)) == 0 && !user_agent_contains(text, engines);
 }
 
 /* "SomeBot/1.0" and "robots", but neither "botany" nor a telephone ("Cubot", "M bot 60"). */
@@ -373,27 +371,39 @@ static bool ends_in_agent(const char *text)
 	return false;
 }
 
-static bool is_crawler(const char *text, enum device_class device, bool is_appliance)
+static bool is_crawler(const char *text, enum user_agent_device device, bool is_appliance)
 {
-	if (words_any(text, crawler_words) || contains_bot(text) || has_site(text) ||
+	if (user_agent_contains(text, crawler_words) || contains_bot(text) || has_site(text) ||
 	    has_mail_address(text) || ends_in_agent(text))
 		return true;
-	bool is_handheld = device == DEVICE_CLASS_MOBILE || device == DEVICE_CLASS_TABLET;
-	if (!is_handheld && words_any(text, scanner_words))
+	bool is_handheld = device == USER_AGENT_MOBILE || device == USER_AGENT_TABLET;
+	if (!is_handheld && user_agent_contains(text, scanner_words))
 		return true;
-	if (device == DEVICE_CLASS_DESKTOP && has_foreign_part(text))
+	if (device == USER_AGENT_DESKTOP && has_foreign_part(text))
 		return true;
-	if (device == DEVICE_CLASS_OTHER && !is_appliance && has_no_engine(text))
+	if (device == USER_AGENT_OTHER && !is_appliance && has_no_engine(text))
 		return true;
-	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") &&
-	       !strstr(text, "msie");
+	return device == USER_AGENT_OTHER && strstr(text, "(compatible;") && !strstr(text, "msie");
 }
 
 /* "SomeApp/1.0". Software for people names at least its operating system. */
-static bool names_no_system(const char *text, enum device_class device, bool is_appliance)
+static bool names_no_system(const char *text, enum user_agent_device device, bool is_appliance)
 {
-	return !is_appliance && device == DEVICE_CLASS_OTHER && text[0] != '\0' &&
-	       !words_begin(text, browsers);
+	return !is_appliance && device == USER_AGENT_OTHER && text[0] != '\0' &&
+	       !user_agent_begins_with(text, browsers);
+}
+
+/* What extensions add to the header of a person's browser: "… Initiator: https://shop.example". */
+static const char *const page_fields[] = { " initiator: ", " referer: ", " referrer: ", " origin: ",
+	                                   NULL };
+
+static void cut_page(char *text)
+{
+	for (size_t i = 0; page_fields[i]; i++) {
+		char *field = strstr(text, page_fields[i]);
+		if (field && strncmp(text, product, strlen(product)) == 0)
+			*field = '\0';
+	}
 }
 
 static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGENT_MAX + 1])
@@ -404,17 +414,18 @@ static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGE
 	out[len] = '\0';
 }
 
-const char *bot_agent_reason(const char *user_agent, enum device_class device)
+const char *bot_agent_reason(const char *user_agent, enum user_agent_device device)
 {
 	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1] = { 0 };
 	make_lower(user_agent, text);
-	if (words_any(text, preview_agents))
+	cut_page(text);
+	if (user_agent_contains(text, preview_agents))
 		return "link_preview";
-	if (device == DEVICE_CLASS_BOT)
+	if (device == USER_AGENT_BOT)
 		return "crawler";
-	if (words_begin(text, libraries))
+	if (user_agent_begins_with(text, libraries))
 		return "http_library";
-	bool is_appliance = device_class_is_appliance(user_agent);
+	bool is_appliance = user_agent_is_appliance(user_agent);
 	if (is_crawler(text, device, is_appliance))
 		return "crawler";
 	if (names_no_system(text, device, is_appliance))

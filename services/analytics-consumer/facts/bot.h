@@ -21,6 +21,6 @@
 const char *bot_reason(const struct redirect_event *event, const struct user_agent *agent);
 
 /* The first four reasons, from the User-Agent alone. user_agent_parse stores the result. */
-const char *bot_agent_reason(const char *user_agent, enum device_class device);
+const char *bot_agent_reason(const char *user_agent, enum user_agent_device device);
 
 #endif

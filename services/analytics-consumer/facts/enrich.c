@@ -1,20 +1,27 @@
 #include "services/analytics-consumer/facts/enrich.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/clicks/referrer.h"
+#include "lib/http/http_accept.h"
 #include "lib/http/http_query.h"
 #include "services/analytics-consumer/facts/bot.h"
-#include "services/analytics-consumer/facts/language.h"
+#include "services/analytics-consumer/facts/geoip.h"
 #include "services/analytics-consumer/facts/referrer_source.h"
 #include "services/analytics-consumer/facts/text_cache.h"
+#include "services/analytics-consumer/facts/user_agent.h"
 
 #define PLACES_CACHED 20000
 #define SOURCES_CACHED 5000
 #define LANGUAGES_CACHED 1000
+#define LANGUAGE_LENGTH_MIN 2
+#define LANGUAGE_LENGTH_MAX 8
 
 /* Where a visitor came from. */
 struct source {
@@ -23,7 +30,11 @@ struct source {
 	char host[sizeof(((struct visit_event *)NULL)->referrer_host)];
 };
 
-struct enrich_caches {
+struct enrich {
+	struct geoip *geoip;
+	bool owns_geoip;
+	struct user_agent_parser *user_agents;
+	struct file_watch *watch;
 	/* Of struct geoip_place, by network. */
 	struct text_cache *places;
 	unsigned places_generation;
@@ -36,27 +47,79 @@ struct enrich_caches {
 	struct source source;
 };
 
-struct enrich_caches *enrich_caches_new(void)
+/* --- the files --- */
+
+static enum err reload_geoip(void *ctx)
 {
-	struct enrich_caches *caches = mem_zero(sizeof(*caches));
-	caches->places = text_cache_new(PLACES_CACHED, CLIENT_IP_NETWORK_SIZE - 1,
-	                                sizeof(struct geoip_place));
-	caches->sources =
-		text_cache_new(SOURCES_CACHED, REDIRECT_EVENT_REFERRER_MAX, sizeof(struct source));
-	caches->languages = text_cache_new(LANGUAGES_CACHED, REDIRECT_EVENT_LANGUAGE_MAX,
-	                                   sizeof(((struct visit_event *)NULL)->language));
-	return caches;
+	const struct enrich *enrich = ctx;
+	return geoip_reload(enrich->geoip);
 }
 
-void enrich_caches_free(struct enrich_caches *caches)
+static enum err reload_user_agents(void *ctx)
 {
-	if (!caches)
-		return;
-	text_cache_free(caches->places);
-	text_cache_free(caches->sources);
-	text_cache_free(caches->languages);
-	free(caches);
+	const struct enrich *enrich = ctx;
+	return user_agent_parser_reload(enrich->user_agents);
 }
+
+static struct file_watch *watch_files(struct enrich *enrich, const struct enrich_config *config)
+{
+	/* Only the owner of the GeoIP database reloads it. */
+	const struct file_watch_file files[] = { { config->ua_regexes, reload_user_agents, enrich },
+		                                 { config->geoip_db, reload_geoip, enrich } };
+	struct file_watch_config watch = { .files = files,
+		                           .count = enrich->owns_geoip ? 2 : 1,
+		                           .interval_ms = config->check_ms };
+	if (config->metrics)
+		watch.broken = metrics_gauge(
+			config->metrics, "waymark_fact_files_broken",
+			"Files among GEOIP_DB and UA_REGEXES whose current content cannot be used",
+			NULL);
+	return file_watch_new(&watch);
+}
+
+enum err enrich_open(const struct enrich_config *config, struct enrich **out)
+{
+	struct enrich *enrich = mem_zero(sizeof(*enrich));
+	enrich->owns_geoip = !config->share_geoip_with;
+	enrich->watch = watch_files(enrich, config);
+	enrich->places = text_cache_new(PLACES_CACHED, CLIENT_IP_NETWORK_SIZE - 1,
+	                                sizeof(struct geoip_place));
+	enrich->sources =
+		text_cache_new(SOURCES_CACHED, REDIRECT_EVENT_REFERRER_MAX, sizeof(struct source));
+	enrich->languages = text_cache_new(LANGUAGES_CACHED, REDIRECT_EVENT_LANGUAGE_MAX,
+	                                   sizeof(((struct visit_event *)NULL)->language));
+	enum err err = OK;
+	if (config->share_geoip_with)
+		enrich->geoip = config->share_geoip_with->geoip;
+	else
+		err = geoip_open(config->geoip_db, config->log, &enrich->geoip);
+	if (err == OK)
+		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache,
+		                            config->log, &enrich->user_agents);
+	if (err != OK) {
+		enrich_close(enrich);
+		return err;
+	}
+	file_watch_start(enrich->watch);
+	*out = enrich;
+	return OK;
+}
+
+void enrich_close(struct enrich *enrich)
+{
+	if (!enrich)
+		return;
+	file_watch_free(enrich->watch);
+	user_agent_parser_free(enrich->user_agents);
+	text_cache_free(enrich->places);
+	text_cache_free(enrich->sources);
+	text_cache_free(enrich->languages);
+	if (enrich->owns_geoip)
+		geoip_close(enrich->geoip);
+	free(enrich);
+}
+
+/* --- the facts --- */
 
 /* Values always fit: their size was limited when they were read. snprintf costs too much here. */
 static void copy_text(char *out, size_t size, const char *text)
@@ -86,27 +149,25 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 	copy_text(out->served_from, sizeof(out->served_from), click->region);
 }
 
-static const struct geoip_place *find_place(struct enrich_caches *caches, struct geoip *geoip,
-                                            const char *network)
+static const struct geoip_place *find_place(struct enrich *enrich, const char *network)
 {
-	unsigned generation = geoip_generation(geoip);
-	if (generation != caches->places_generation) {
-		text_cache_clear(caches->places);
-		caches->places_generation = generation;
+	unsigned generation = geoip_generation(enrich->geoip);
+	if (generation != enrich->places_generation) {
+		text_cache_clear(enrich->places);
+		enrich->places_generation = generation;
 	}
-	const struct geoip_place *known = text_cache_get(caches->places, network);
+	const struct geoip_place *known = text_cache_get(enrich->places, network);
 	if (known)
 		return known;
-	geoip_lookup(geoip, network, &caches->place);
-	text_cache_put(caches->places, network, &caches->place);
-	return &caches->place;
+	geoip_lookup(enrich->geoip, network, &enrich->place);
+	text_cache_put(enrich->places, network, &enrich->place);
+	return &enrich->place;
 }
 
-static void add_place(const struct enrich_sources *sources, const struct redirect_event *click,
+static void add_place(struct enrich *enrich, const struct redirect_event *click,
                       struct visit_event *out)
 {
-	const struct geoip_place *place =
-		find_place(sources->caches, sources->geoip, click->client_network);
+	const struct geoip_place *place = find_place(enrich, click->client_network);
 	copy_text(out->country, sizeof(out->country), place->country);
 	copy_text(out->region, sizeof(out->region), place->region);
 	copy_text(out->city, sizeof(out->city), place->city);
@@ -121,45 +182,71 @@ static void add_agent(struct user_agent_parser *parser, const struct redirect_ev
 	copy_text(out->browser_version, sizeof(out->browser_version), agent.browser_version);
 	copy_text(out->os, sizeof(out->os), agent.os);
 	copy_text(out->os_version, sizeof(out->os_version), agent.os_version);
-	copy_text(out->device, sizeof(out->device), device_class_name(agent.device));
+	copy_text(out->device, sizeof(out->device), user_agent_device_name(agent.device));
 	copy_text(out->bot_reason, sizeof(out->bot_reason), bot_reason(click, &agent));
 	out->is_bot = out->bot_reason[0] != '\0';
 }
 
-static const struct source *find_source(struct enrich_caches *caches, const char *referrer)
+static const struct source *find_source(struct enrich *enrich, const char *referrer)
 {
-	const struct source *known = text_cache_get(caches->sources, referrer);
+	const struct source *known = text_cache_get(enrich->sources, referrer);
 	if (known)
 		return known;
-	struct source *source = &caches->source;
+	struct source *source = &enrich->source;
 	referrer_host(referrer, source->host, sizeof(source->host));
 	source->name = referrer_source_of(source->host);
-	text_cache_put(caches->sources, referrer, source);
+	text_cache_put(enrich->sources, referrer, source);
 	return source;
 }
 
-static void add_referrer(struct enrich_caches *caches, const struct redirect_event *click,
+static void add_referrer(struct enrich *enrich, const struct redirect_event *click,
                          struct visit_event *out)
 {
 	out->referrer_host[0] = '\0';
 	out->referrer_source[0] = '\0';
 	if (click->referrer[0] == '\0')
 		return;
-	const struct source *source = find_source(caches, click->referrer);
+	const struct source *source = find_source(enrich, click->referrer);
 	copy_text(out->referrer_host, sizeof(out->referrer_host), source->host);
 	copy_text(out->referrer_source, sizeof(out->referrer_source), source->name);
 }
 
-static void add_language(struct enrich_caches *caches, const struct redirect_event *click,
+/* The length of the primary subtag, or 0 when there is none. */
+static size_t primary_length(const char *range, size_t len)
+{
+	size_t n = 0;
+	while (n < len && isalpha((unsigned char)range[n]))
+		n++;
+	bool ends = n == len || range[n] == '-';
+	return ends && n >= LANGUAGE_LENGTH_MIN && n <= LANGUAGE_LENGTH_MAX ? n : 0;
+}
+
+void enrich_language(const char *accept_language, char *out, size_t size)
+{
+	int best = 0;
+	struct http_accept_item item;
+	out[0] = '\0';
+	while (http_accept_next(&accept_language, &item)) {
+		size_t primary = primary_length(item.name, item.len);
+		if (item.weight <= best || primary == 0 || primary >= size)
+			continue;
+		best = item.weight;
+		for (size_t i = 0; i < primary; i++)
+			out[i] = (char)tolower((unsigned char)item.name[i]);
+		out[primary] = '\0';
+	}
+}
+
+static void add_language(struct enrich *enrich, const struct redirect_event *click,
                          struct visit_event *out)
 {
-	const char *known = text_cache_get(caches->languages, click->accept_language);
+	const char *known = text_cache_get(enrich->languages, click->accept_language);
 	if (known) {
 		copy_text(out->language, sizeof(out->language), known);
 		return;
 	}
-	language_of(click->accept_language, out->language, sizeof(out->language));
-	text_cache_put(caches->languages, click->accept_language, out->language);
+	enrich_language(click->accept_language, out->language, sizeof(out->language));
+	text_cache_put(enrich->languages, click->accept_language, out->language);
 }
 
 /*
@@ -186,14 +273,13 @@ static void add_campaign(const struct redirect_event *click, struct visit_event 
 	copy_parameter(click->query, "utm_campaign", out->utm_campaign, sizeof(out->utm_campaign));
 }
 
-void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click,
-                  struct visit *out)
+void enrich_click(struct enrich *enrich, const struct redirect_event *click, struct visit *out)
 {
 	out->disposition = VISIT_NEW;
 	copy_click(click, out);
-	add_place(sources, click, &out->event);
-	add_agent(sources->user_agents, click, &out->event);
-	add_referrer(sources->caches, click, &out->event);
-	add_language(sources->caches, click, &out->event);
+	add_place(enrich, click, &out->event);
+	add_agent(enrich->user_agents, click, &out->event);
+	add_referrer(enrich, click, &out->event);
+	add_language(enrich, click, &out->event);
 	add_campaign(click, &out->event);
 }

@@ -1,12 +1,22 @@
-/* Pure. The common name of the site or app behind a referrer's host. */
+/*
+ * Pure. The site or app from which a visitor came. The build makes the table from
+ * referrer_sources.txt (facts.cmake).
+ */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_REFERRER_SOURCE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_REFERRER_SOURCE_H
 
-/*
- * Returns "Facebook" for "l.facebook.com", "Google" for "www.google.co.uk", "Gmail" for
- * "mail.google.com" and for the app "com.google.android.gm". host: as referrer_host writes it. The
- * result is a literal of at most 31 bytes; "" for an unknown host.
- */
+#include <stddef.h>
+
+/* "Facebook" for "www.facebook.com"; "" for an unknown host. host: as referrer_host writes it. */
 const char *referrer_source_of(const char *host);
+
+struct referrer_source_pair {
+	const char *host;
+	const char *name;
+};
+
+/* Sorted by host (strcmp). */
+extern const struct referrer_source_pair referrer_source_table[];
+extern const size_t referrer_source_table_size;
 
 #endif

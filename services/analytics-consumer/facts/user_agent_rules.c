@@ -1,13 +1,21 @@
 #include "services/analytics-consumer/facts/user_agent_rules.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <yaml.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
-#include "services/analytics-consumer/facts/yaml_records.h"
+
+/* uap-core's rules and our own, which the build embeds (facts.cmake). */
+extern const char user_agent_data_rules[];
+extern const size_t user_agent_data_rules_size;
+extern const char user_agent_data_additions[];
+extern const size_t user_agent_data_additions_size;
 
 #define RULES_MAX 20000
 #define JIT_STACK_START ((size_t)32 * 1024)
@@ -58,72 +66,154 @@ static const struct shape {
 	[USER_AGENT_RULES_DEVICE] = { "device_parsers", { { "device_replacement", 1 } } },
 };
 
-static void add_compile_problem(struct strbuf *problem, const struct yaml_record *record, int code)
+/* --- the file --- */
+
+struct loading {
+	struct user_agent_rules *rules;
+	yaml_document_t yaml;
+	struct strbuf *problem;
+};
+
+/* ERR_INVALID, with a line of the file and its problem. */
+static enum err refuse(struct loading *loading, size_t line, const char *problem)
 {
-	char message[128] = "";
-	pcre2_get_error_message(code, (PCRE2_UCHAR *)message, sizeof(message));
-	strbuf_add_format(problem, "line %zu: %s", record->line, message);
+	strbuf_add_format(loading->problem, "line %zu: %s", line + 1, problem);
+	return ERR_INVALID;
+}
+
+/* NULL for something else than a text. */
+static const char *text_of(struct loading *loading, int index)
+{
+	const yaml_node_t *node = yaml_document_get_node(&loading->yaml, index);
+	return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
+}
+
+/* The text of the field, or NULL. */
+static const char *field_of(struct loading *loading, const yaml_node_t *record, const char *name)
+{
+	const yaml_node_pair_t *pair = record->data.mapping.pairs.start;
+	for (; pair < record->data.mapping.pairs.top; pair++) {
+		const char *key = text_of(loading, pair->key);
+		if (key && strcmp(key, name) == 0)
+			return text_of(loading, pair->value);
+	}
+	return NULL;
 }
 
 /*
  * Matches characters, not bytes, so that no field ends inside a character. \d and \w match only
  * ASCII, as in the languages for which the rules are written.
  */
-static enum err compile(const struct yaml_record *record, struct strbuf *problem, pcre2_code **out)
+static enum err compile(struct loading *loading, const yaml_node_t *record, pcre2_code **out)
 {
-	const char *regex = yaml_records_value(record, "regex");
-	if (!regex) {
-		strbuf_add_format(problem, "line %zu: the rule has no regex", record->line);
-		return ERR_INVALID;
-	}
-	const char *flag = yaml_records_value(record, "regex_flag");
+	const char *regex = field_of(loading, record, "regex");
+	if (!regex)
+		return refuse(loading, record->start_mark.line, "the rule has no regex");
+	const char *flag = field_of(loading, record, "regex_flag");
 	uint32_t options = PCRE2_UTF | (flag && strchr(flag, 'i') ? PCRE2_CASELESS : 0);
 	int error = 0;
 	PCRE2_SIZE at = 0;
-	pcre2_code *code =
-		pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, options, &error, &at, NULL);
-	if (!code) {
-		add_compile_problem(problem, record, error);
-		return ERR_INVALID;
+	*out = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, options, &error, &at, NULL);
+	if (!*out) {
+		char message[128] = "";
+		pcre2_get_error_message(error, (PCRE2_UCHAR *)message, sizeof(message));
+		return refuse(loading, record->start_mark.line, message);
 	}
 	/* Without a JIT the rules work too, but more slowly. */
-	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-	*out = code;
+	(void)pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE);
 	return OK;
 }
 
-struct loading {
-	struct user_agent_rules *rules;
-	struct strbuf *problem;
-};
-
-static enum err add_rule(void *ctx, const struct yaml_record *record)
+static enum err add_rule(struct loading *loading, enum user_agent_rules_list l,
+                         const yaml_node_t *record)
 {
-	const struct loading *loading = ctx;
-	size_t i = 0;
-	while (i < USER_AGENT_RULES_LISTS && strcmp(shapes[i].name, record->list) != 0)
-		i++;
-	if (i == USER_AGENT_RULES_LISTS)
-		return OK; /* a later uap-core may add lists */
-	struct list *list = &loading->rules->lists[i];
-	if (list->count == RULES_MAX) {
-		strbuf_add_format(loading->problem, "more than %d rules", RULES_MAX);
-		return ERR_INVALID;
-	}
+	struct list *list = &loading->rules->lists[l];
 	struct rule rule = { 0 };
-	enum err err = compile(record, loading->problem, &rule.code);
+	if (record->type != YAML_MAPPING_NODE)
+		return refuse(loading, record->start_mark.line, "the rule is no mapping");
+	if (list->count == RULES_MAX)
+		return refuse(loading, record->start_mark.line, "too many rules");
+	enum err err = compile(loading, record, &rule.code);
 	if (err != OK)
 		return err;
-	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement;
+	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[l].fields[f].replacement;
 	     f++) {
 		const char *replacement =
-			yaml_records_value(record, shapes[i].fields[f].replacement);
+			field_of(loading, record, shapes[l].fields[f].replacement);
 		rule.replacements[f] = replacement ? mem_text(replacement) : NULL;
 	}
 	rule.is_spider = rule.replacements[0] && strcmp(rule.replacements[0], "Spider") == 0;
 	list->rules = mem_resize(list->rules, list->count + 1, sizeof(*list->rules));
 	list->rules[list->count++] = rule;
 	return OK;
+}
+
+/* name: a list of the file. A later uap-core may add lists, which are ignored. */
+static enum err add_list(struct loading *loading, const char *name, const yaml_node_t *list)
+{
+	enum user_agent_rules_list l = 0;
+	enum err err = OK;
+	while (l < USER_AGENT_RULES_LISTS && (!name || strcmp(shapes[l].name, name) != 0))
+		l++;
+	if (l == USER_AGENT_RULES_LISTS)
+		return OK;
+	if (list->type != YAML_SEQUENCE_NODE)
+		return refuse(loading, list->start_mark.line, "not a list of rules");
+	for (const yaml_node_item_t *item = list->data.sequence.items.start;
+	     err == OK && item < list->data.sequence.items.top; item++)
+		err = add_rule(loading, l, yaml_document_get_node(&loading->yaml, *item));
+	return err;
+}
+
+static enum err add_lists(struct loading *loading)
+{
+	const yaml_node_t *root = yaml_document_get_root_node(&loading->yaml);
+	enum err err = OK;
+	if (!root)
+		return OK;
+	if (root->type != YAML_MAPPING_NODE)
+		return refuse(loading, root->start_mark.line, "not a mapping of lists of rules");
+	for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
+	     err == OK && pair < root->data.mapping.pairs.top; pair++)
+		err = add_list(loading, text_of(loading, pair->key),
+		               yaml_document_get_node(&loading->yaml, pair->value));
+	return err;
+}
+
+/* Adds the rules of an open file, or of a text if file is NULL. */
+static enum err add_rules(struct user_agent_rules *rules, FILE *file, const char *text, size_t len,
+                          struct strbuf *problem)
+{
+	struct loading loading = { .rules = rules, .problem = problem };
+	yaml_parser_t parser;
+	if (!yaml_parser_initialize(&parser))
+		abort();
+	if (file)
+		yaml_parser_set_input_file(&parser, file);
+	else
+		yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	enum err err;
+	if (yaml_parser_load(&parser, &loading.yaml)) {
+		err = add_lists(&loading);
+		yaml_document_delete(&loading.yaml);
+	} else {
+		err = refuse(&loading, parser.problem_mark.line,
+		             parser.problem ? parser.problem : "cannot be read");
+	}
+	yaml_parser_delete(&parser);
+	return err;
+}
+
+static enum err add_file(struct user_agent_rules *rules, const char *path, struct strbuf *problem)
+{
+	FILE *file = fopen(path, "rb");
+	if (!file) {
+		strbuf_add_text(problem, strerrordesc_np(errno));
+		return ERR_NOT_FOUND;
+	}
+	enum err err = add_rules(rules, file, NULL, 0, problem);
+	fclose(file);
+	return err;
 }
 
 static struct user_agent_rules *rules_new(void)
@@ -141,20 +231,27 @@ enum err user_agent_rules_load(const char *path, struct user_agent_rules **out,
                                struct strbuf *problem)
 {
 	struct user_agent_rules *rules = rules_new();
-	struct loading loading = { .rules = rules, .problem = problem };
-	enum err err = yaml_records_read(path, add_rule, &loading, problem);
-	for (size_t i = 0; err == OK && i < USER_AGENT_RULES_LISTS; i++) {
-		if (rules->lists[i].count == 0) {
-			strbuf_add_format(problem, "no rules in %s", shapes[i].name);
+	size_t own[USER_AGENT_RULES_LISTS];
+	enum err err = add_rules(rules, NULL, user_agent_data_additions,
+	                         user_agent_data_additions_size, problem);
+	for (size_t l = 0; l < USER_AGENT_RULES_LISTS; l++)
+		own[l] = rules->lists[l].count;
+	if (err == OK && path[0] == '\0')
+		err = add_rules(rules, NULL, user_agent_data_rules, user_agent_data_rules_size,
+		                problem);
+	else if (err == OK)
+		err = add_file(rules, path, problem);
+	for (size_t l = 0; err == OK && l < USER_AGENT_RULES_LISTS; l++) {
+		if (rules->lists[l].count == own[l]) {
+			strbuf_add_format(problem, "no rules in %s", shapes[l].name);
 			err = ERR_INVALID;
 		}
 	}
-	if (err != OK) {
+	if (err == OK)
+		*out = rules;
+	else
 		user_agent_rules_free(rules);
-		return err;
-	}
-	*out = rules;
-	return OK;
+	return err;
 }
 
 static void free_list(struct list *list)
@@ -186,6 +283,8 @@ size_t user_agent_rules_count(const struct user_agent_rules *rules)
 		count += rules->lists[i].count;
 	return count;
 }
+
+/* --- matching --- */
 
 /* A field under construction. Longer than a field, so that it is trimmed before it is cut. */
 struct draft {

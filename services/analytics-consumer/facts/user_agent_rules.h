@@ -1,7 +1,8 @@
 /*
  * The rules of uap-core's regexes.yaml, applied as in its specification (docs/specification.md of
  * ua-parser/uap-core, version 0.2). The first matching rule of a list wins. Replacements may insert
- * $1 to $9, and results are trimmed. Without a match the family is "Other".
+ * $1 to $9, and results are trimmed. Without a match the family is "Other". The rules of
+ * user_agents.yaml go before those of uap-core.
  *
  * One thread at a time, because matching uses a shared buffer.
  */
@@ -32,8 +33,8 @@ struct user_agent_match {
 struct user_agent_rules;
 
 /*
- * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: the file cannot be read, or a rule
- * cannot be compiled; problem says why.
+ * Compiles every rule of the file; path "": of uap-core as the build embeds it. ERR_NOT_FOUND,
+ * ERR_INVALID: the file cannot be read, or a rule cannot be compiled; problem says why.
  */
 enum err user_agent_rules_load(const char *path, struct user_agent_rules **out,
                                struct strbuf *problem) MUST_CHECK;

@@ -168,7 +168,7 @@ static void handle_record(struct ingest *in, const struct kafka_message *message
 {
 	struct offsets_partition *p = offsets_find(&in->assignment.offsets, message->partition);
 	if (p && assignment_accepts(&in->assignment, p, message))
-		batch_add(&in->batch, &in->config.sources, message, p, now_us);
+		batch_add(&in->batch, in->config.enrich, message, p, now_us);
 	else if (!p)
 		assignment_handle_stray(&in->assignment, message->partition);
 }

@@ -33,8 +33,8 @@
 #include "lib/base/metrics.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/postgres/pg_pool.h"
-#include "services/analytics-consumer/facts/enrich.h"
 
+struct enrich;
 struct ingest;
 
 /* Everything is borrowed. */
@@ -49,7 +49,8 @@ struct ingest_config {
 	/* The longest time from a batch's first click until it is closed. */
 	int64_t batch_ms;
 	struct pg_pool *pool;
-	struct enrich_sources sources;
+	/* Of this worker alone. */
+	struct enrich *enrich;
 	const struct clock *clock;
 	const struct log *log;
 	/* May be NULL. */

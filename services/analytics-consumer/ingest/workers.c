@@ -5,7 +5,7 @@
 #include "lib/base/mem.h"
 
 struct worker {
-	struct fact_sources *sources;
+	struct enrich *enrich;
 	struct ingest *ingest;
 };
 
@@ -15,17 +15,17 @@ struct workers {
 };
 
 /* A city database takes 66 MB of memory. The first worker owns it and the others share it. */
-static enum err start_worker(const struct workers_config *config, const struct fact_sources *first,
+static enum err start_worker(const struct workers_config *config, const struct enrich *first,
                              struct worker *worker)
 {
-	struct fact_sources_config facts = config->facts;
+	struct enrich_config facts = config->facts;
 	facts.share_geoip_with = first;
 	facts.user_agent_cache = (facts.user_agent_cache + config->count - 1) / config->count;
-	enum err err = fact_sources_open(&facts, &worker->sources);
+	enum err err = enrich_open(&facts, &worker->enrich);
 	if (err != OK)
 		return err;
 	struct ingest_config ingest = config->ingest;
-	ingest.sources = fact_sources_get(worker->sources);
+	ingest.enrich = worker->enrich;
 	return ingest_start(&ingest, &worker->ingest);
 }
 
@@ -34,7 +34,7 @@ enum err workers_start(const struct workers_config *config, struct workers **out
 	struct workers *workers = mem_zero(sizeof(*workers));
 	enum err err = config->count <= WORKERS_MAX ? OK : ERR_INVALID;
 	for (; err == OK && workers->count < config->count; workers->count++)
-		err = start_worker(config, workers->all[0].sources, &workers->all[workers->count]);
+		err = start_worker(config, workers->all[0].enrich, &workers->all[workers->count]);
 	if (err == OK)
 		*out = workers;
 	else
@@ -51,7 +51,7 @@ void workers_stop(struct workers *workers)
 	for (size_t i = 0; i < workers->count; i++)
 		ingest_stop(workers->all[i].ingest);
 	for (size_t i = workers->count; i > 0; i--)
-		fact_sources_close(workers->all[i - 1].sources);
+		enrich_close(workers->all[i - 1].enrich);
 	free(workers);
 }
 

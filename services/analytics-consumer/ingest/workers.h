@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "services/analytics-consumer/facts/fact_sources.h"
+#include "services/analytics-consumer/facts/enrich.h"
 #include "services/analytics-consumer/ingest/ingest.h"
 
 #define WORKERS_MAX 16
@@ -24,13 +24,13 @@ struct workers;
 struct workers_config {
 	/* At most WORKERS_MAX; the pool needs a connection for each. */
 	size_t count;
-	/* Of each worker; workers_start sets its sources. */
+	/* Of each worker; workers_start sets its enrich. */
 	struct ingest_config ingest;
 	/* Of each worker; the capacity of the cache is divided among them. */
-	struct fact_sources_config facts;
+	struct enrich_config facts;
 };
 
-/* As ingest_start and fact_sources_open (logged). ERR_INVALID also: too many workers. */
+/* As ingest_start and enrich_open (logged). ERR_INVALID also: too many workers. */
 enum err workers_start(const struct workers_config *config, struct workers **out) MUST_CHECK;
 /* Stops all workers at the same time, each as ingest_stop does. workers may be NULL. */
 void workers_stop(struct workers *workers);

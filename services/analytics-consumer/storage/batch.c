@@ -76,9 +76,8 @@ static void read_trace(const struct kafka_message *message, struct visit *visit)
 	(void)trace_context_parse(err == OK ? value : NULL, visit->traceparent);
 }
 
-void batch_add(struct batch *batch, const struct enrich_sources *sources,
-               const struct kafka_message *message, struct offsets_partition *partition,
-               int64_t now_us)
+void batch_add(struct batch *batch, struct enrich *enrich, const struct kafka_message *message,
+               struct offsets_partition *partition, int64_t now_us)
 {
 	struct redirect_event click;
 	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
@@ -93,7 +92,7 @@ void batch_add(struct batch *batch, const struct enrich_sources *sources,
 		return;
 	}
 	struct visit *visit = &batch->visits[batch->count++];
-	enrich_click(sources, &click, visit);
+	enrich_click(enrich, &click, visit);
 	read_trace(message, visit);
 	visit->disposition = counted ? VISIT_ALREADY_COUNTED : VISIT_NEW;
 	int64_t as_of_us = click.occurred_at_us < now_us ? click.occurred_at_us : now_us;

@@ -38,9 +38,8 @@ void batch_reset(struct batch *batch);
  * Adds message and extends the offsets of partition over it. now_us caps partition->as_of_us, so
  * that a click dated in the future does not make the counts look newer than they are.
  */
-void batch_add(struct batch *batch, const struct enrich_sources *sources,
-               const struct kafka_message *message, struct offsets_partition *partition,
-               int64_t now_us);
+void batch_add(struct batch *batch, struct enrich *enrich, const struct kafka_message *message,
+               struct offsets_partition *partition, int64_t now_us);
 
 bool batch_is_empty(const struct batch *batch);
 bool batch_is_full(const struct batch *batch);

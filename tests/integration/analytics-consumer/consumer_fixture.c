@@ -13,17 +13,17 @@
 #include "tools/topics/kafka_topics.h"
 
 #define QUIET_MS 500
-#define RULES "/usr/share/uap-core/regexes.yaml"
 
-static void open_sources(struct consumer_fixture *fixture)
+static struct enrich *open_enrich(const struct consumer_fixture *fixture)
 {
-	struct geoip *geoip = NULL;
-	assert_int_equal(geoip_open("", NULL, &geoip), OK);
-	fixture->sources.geoip = geoip;
-	fixture->sources.caches = enrich_caches_new();
-	assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log,
-	                                       &fixture->sources.user_agents),
-	                 OK);
+	const struct enrich_config config = { .geoip_db = "",
+		                              .ua_regexes = "",
+		                              .user_agent_cache = 1000,
+		                              .check_ms = 60000,
+		                              .log = fixture->backend->log };
+	struct enrich *enrich = NULL;
+	assert_int_equal(enrich_open(&config, &enrich), OK);
+	return enrich;
 }
 
 static void set_config(struct consumer_fixture *fixture)
@@ -36,7 +36,6 @@ static void set_config(struct consumer_fixture *fixture)
 		                                  .session_timeout_ms = 30000,
 		                                  .batch_events = 1000,
 		                                  .batch_ms = 20,
-		                                  .sources = fixture->sources,
 		                                  .clock = clock_system(),
 		                                  .log = fixture->backend->log };
 }
@@ -59,7 +58,7 @@ int consumer_fixture_open(void **state)
 		                                        .log = fixture->backend->log };
 	assert_int_equal(kafka_producer_new(&producer, &fixture->producer), OK);
 	fixture->records = mem_array(CONSUMER_FIXTURE_RECORDS_MAX, sizeof(*fixture->records));
-	open_sources(fixture);
+	fixture->enrich = open_enrich(fixture);
 	set_config(fixture);
 	*state = fixture;
 	return 0;
@@ -71,13 +70,9 @@ int consumer_fixture_close(void **state)
 	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
 		ingest_stop(fixture->ingests[i]);
 	kafka_producer_free(fixture->producer);
-	user_agent_parser_free(fixture->sources.user_agents);
-	enrich_caches_free(fixture->sources.caches);
-	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++) {
-		user_agent_parser_free(fixture->parsers[i]);
-		enrich_caches_free(fixture->caches[i]);
-	}
-	geoip_close((struct geoip *)fixture->sources.geoip);
+	enrich_close(fixture->enrich);
+	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
+		enrich_close(fixture->of_ingest[i]);
 	consumer_fixture_close_pool(fixture);
 	free(fixture->records);
 	test_database_close(fixture->database);
@@ -199,15 +194,9 @@ struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
 		i++;
 	assert_null(fixture->ingests[i]);
 	fixture->config.pool = consumer_fixture_pool(fixture);
-	/* Of each consumer's own, because only one thread at a time may use them. */
-	if (!fixture->parsers[i]) {
-		assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log,
-		                                       &fixture->parsers[i]),
-		                 OK);
-		fixture->caches[i] = enrich_caches_new();
-	}
-	fixture->config.sources.user_agents = fixture->parsers[i];
-	fixture->config.sources.caches = fixture->caches[i];
+	if (!fixture->of_ingest[i])
+		fixture->of_ingest[i] = open_enrich(fixture);
+	fixture->config.enrich = fixture->of_ingest[i];
 	assert_int_equal(ingest_start(&fixture->config, &fixture->ingests[i]), OK);
 	return fixture->ingests[i];
 }

@@ -12,6 +12,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "lib/kafka/kafka_consumer.h"
 #include "lib/kafka/kafka_producer.h"
+#include "services/analytics-consumer/facts/enrich.h"
 #include "services/analytics-consumer/ingest/ingest.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test_database.h"
@@ -56,9 +57,9 @@ struct consumer_fixture {
 	const char *visits_bytes_max;
 	struct kafka_producer *producer;
 	/* For struct partition_owner. */
-	struct enrich_sources sources;
-	struct user_agent_parser *parsers[CONSUMER_FIXTURE_INGESTS_MAX];
-	struct enrich_caches *caches[CONSUMER_FIXTURE_INGESTS_MAX];
+	struct enrich *enrich;
+	/* Of each consumer's own, because only one thread at a time may use it. */
+	struct enrich *of_ingest[CONSUMER_FIXTURE_INGESTS_MAX];
 	struct pg_pool *pool;
 	/* A test may change it before consumer_fixture_start. */
 	struct ingest_config config;

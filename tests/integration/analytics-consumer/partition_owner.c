@@ -56,7 +56,7 @@ void partition_owner_add(struct partition_owner *owner, int32_t partition, int64
 		                               .offset = offset,
 		                               .value = owner->encoded.data,
 		                               .value_len = owner->encoded.len };
-	batch_add(&owner->batch, &owner->fixture->sources, &message,
+	batch_add(&owner->batch, owner->fixture->enrich, &message,
 	          offsets_find(&owner->offsets, partition), clock_now_us(clock_system()));
 }
 

@@ -18,8 +18,7 @@ static struct workers *start_workers_with(struct consumer_fixture *fixture, size
 	struct workers_config config = { .count = count,
 		                         .ingest = fixture->config,
 		                         .facts = { .geoip_db = geoip_db,
-		                                    .ua_regexes =
-		                                            "/usr/share/uap-core/regexes.yaml",
+		                                    .ua_regexes = "",
 		                                    .user_agent_cache = 100,
 		                                    .check_ms = 60000,
 		                                    .log = fixture->backend->log } };

@@ -11,7 +11,7 @@
 #define VISITS_MAX 4
 
 struct fixture {
-	struct enrich_sources sources;
+	struct enrich *enrich;
 	struct batch batch;
 	struct offsets offsets;
 	/* Stored up to 100. */
@@ -40,27 +40,25 @@ static const struct kafka_message *message_at(struct fixture *f, struct kafka_me
 static void add_click(struct fixture *f, int64_t offset, int64_t occurred_at_us)
 {
 	struct kafka_message m;
-	batch_add(&f->batch, &f->sources, message_at(f, &m, offset, occurred_at_us), f->partition,
+	batch_add(&f->batch, f->enrich, message_at(f, &m, offset, occurred_at_us), f->partition,
 	          NOW_US);
 }
 
 static void add_bytes(struct fixture *f, int64_t offset, const void *bytes, size_t len)
 {
 	const struct kafka_message m = { .offset = offset, .value = bytes, .value_len = len };
-	batch_add(&f->batch, &f->sources, &m, f->partition, NOW_US);
+	batch_add(&f->batch, f->enrich, &m, f->partition, NOW_US);
 }
 
 static int set_up(void **state)
 {
 	struct fixture *f = mem_zero(sizeof(*f));
-	struct geoip *geoip = NULL;
+	const struct enrich_config facts = {
+		.geoip_db = "", .ua_regexes = "", .user_agent_cache = 10, .check_ms = 60000
+	};
 	const struct offsets_partition row = { .stored = 100, .published = 90 };
-	if (geoip_open("", NULL, &geoip) != OK ||
-	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 10, NULL,
-	                          &f->sources.user_agents) != OK)
+	if (enrich_open(&facts, &f->enrich) != OK)
 		return -1;
-	f->sources.geoip = geoip;
-	f->sources.caches = enrich_caches_new();
 	batch_init(&f->batch, VISITS_MAX, "redirects", "dead-letters");
 	offsets_assign(&f->offsets, &row, 1);
 	f->partition = &f->offsets.partitions[0];
@@ -74,9 +72,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 	batch_clear(&f->batch);
 	offsets_clear(&f->offsets);
-	user_agent_parser_free(f->sources.user_agents);
-	geoip_close(f->sources.geoip);
-	enrich_caches_free(f->sources.caches);
+	enrich_close(f->enrich);
 	strbuf_clear(&f->encoded);
 	free(f);
 	return 0;

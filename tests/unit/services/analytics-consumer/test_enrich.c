@@ -165,27 +165,58 @@ TEST_CASE(cuts_a_long_campaign_at_a_character)
 	assert_string_equal(visit.event.utm_campaign, expected);
 }
 
+TEST_CASE(finds_the_preferred_language_of_each_header)
+{
+	static const struct {
+		const char *header, *language;
+	} cases[] = {
+		{ "", "" },
+		{ "de", "de" },
+		{ "de-AT", "de" },
+		{ "DE-at", "de" },
+		{ "en-US,en;q=0.9,de;q=0.8", "en" },
+		{ "de;q=0.5,en;q=0.8", "en" },
+		{ "de;q=0.8,en;q=0.8", "de" },
+		{ "fr;q=0.7, sv ; q=0.9 ,en", "en" },
+		{ "fr;q=0.7, sv ; q=0.9", "sv" },
+		{ "zh-Hant-TW", "zh" },
+		{ "fil-PH", "fil" },
+		{ "*", "" },
+		{ "*;q=0.5, pt-BR;q=0.1", "pt" },
+		{ "de;q=0", "" },
+		{ "de;q=0.000,it;q=0.001", "it" },
+		{ "de;q=1.000", "de" },
+		{ "de;q=1.5,en;q=0.1", "en" },
+		{ "de;q=abc,en;q=0.1", "en" },
+		{ "de;level=1,en;q=0.1", "de" }, /* other parameters are ignored */
+		{ "x-klingon", "" },
+		{ "123,en;q=0.2", "en" },
+		{ "verylongword,nl", "nl" },
+		{ ",,,;;;,", "" },
+		{ "de_DE", "" },
+		{ "\xc3\xa4\xc3\xb6", "" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char language[16];
+		enrich_language(cases[i].header, language, sizeof(language));
+		assert_string_equal(language, cases[i].language);
+	}
+}
+
 static int set_up(void **state)
 {
-	static struct enrich_sources sources;
-	struct geoip *geoip = NULL;
-	struct user_agent_parser *parser = NULL;
-	if (geoip_open("", NULL, &geoip) != OK ||
-	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 100, NULL, &parser) != OK)
-		return -1;
-	sources = (struct enrich_sources){ .user_agents = parser,
-		                           .geoip = geoip,
-		                           .caches = enrich_caches_new() };
-	*state = &sources;
-	return 0;
+	const struct enrich_config config = {
+		.geoip_db = "", .ua_regexes = "", .user_agent_cache = 100, .check_ms = 60000
+	};
+	struct enrich *enrich = NULL;
+	enum err err = enrich_open(&config, &enrich);
+	*state = enrich;
+	return err == OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-	struct enrich_sources *sources = *state;
-	user_agent_parser_free(sources->user_agents);
-	geoip_close(sources->geoip);
-	enrich_caches_free(sources->caches);
+	enrich_close(*state);
 	return 0;
 }
 

@@ -78,7 +78,17 @@ TEST_CASE(knows_apps)
 		{ "com.google.android.googlequicksearchbox", "Google" },
 		{ "com.facebook.katana", "Facebook" },
 		{ "org.telegram.messenger", "Telegram" },
+		{ "com.pinterest", "Pinterest" },
+		{ "com.pinterest.twa", "Pinterest" },
+		{ "com.tencent.mobileqq", "QQ" },
+		{ "com.amazon.mshop.android.shopping", "Amazon" },
+		{ "com.facebook.mlite", "Messenger" },
+		{ "ru.ok.android", "Odnoklassniki" },
+		{ "app.fedilab.android", "Mastodon" },
+		{ "com.ideashower.readitlater.pro", "Pocket" },
+		{ "com.google.android.apps.tachyon", "Google Meet" },
 		{ "com.example.app", "" },
+		{ "com.pinterest.evil.example", "" },
 	};
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
@@ -93,6 +103,16 @@ TEST_CASE(knows_brands_in_every_country)
 		{ "www.pinterest.ca", "Pinterest" },
 	};
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+TEST_CASE(has_a_sorted_table_of_names_that_an_event_can_hold)
+{
+	for (size_t i = 0; i < referrer_source_table_size; i++) {
+		const struct referrer_source_pair *pair = &referrer_source_table[i];
+		assert_in_range(strlen(pair->name), 1, 31);
+		if (i > 0 && strcmp(pair[-1].host, pair->host) >= 0)
+			fail_msg("%s is there twice, or not in order", pair->host);
+	}
 }
 
 TEST_CASE(ignores_similar_hosts)

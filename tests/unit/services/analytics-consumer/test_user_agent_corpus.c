@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <yaml.h>
 
 #include "services/analytics-consumer/facts/user_agent_rules.h"
-#include "services/analytics-consumer/facts/yaml_records.h"
 #include "tests/support/test.h"
 
 #define CORPUS "/usr/share/uap-core"
@@ -32,50 +32,72 @@ static void print_miss(const char *user_agent, const char *field, const char *ex
 	printf("  %s\n    %s: expected '%s', found '%s'\n", user_agent, field, expected, found);
 }
 
-static enum err try_case(void *ctx, const struct yaml_record *record)
+/* NULL: the record has no such field. */
+static const char *value_of(yaml_document_t *yaml, const yaml_node_t *record, const char *name)
 {
-	struct corpus *corpus = ctx;
-	const char *user_agent = yaml_records_value(record, "user_agent_string");
+	const yaml_node_pair_t *pair = record->data.mapping.pairs.start;
+	for (; pair < record->data.mapping.pairs.top; pair++) {
+		const yaml_node_t *key = yaml_document_get_node(yaml, pair->key);
+		const yaml_node_t *value = yaml_document_get_node(yaml, pair->value);
+		if (strcmp((const char *)key->data.scalar.value, name) == 0)
+			return (const char *)value->data.scalar.value;
+	}
+	return NULL;
+}
+
+static void try_case(struct corpus *corpus, yaml_document_t *yaml, const yaml_node_t *record)
+{
+	const char *user_agent = value_of(yaml, record, "user_agent_string");
 	assert_non_null(user_agent);
 	struct user_agent_match found;
 	user_agent_rules_match(corpus->rules, corpus->list, user_agent, strlen(user_agent), &found);
 	corpus->cases++;
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && field_names[corpus->list][f]; f++) {
 		const char *name = field_names[corpus->list][f];
-		const char *expected = yaml_records_value(record, name);
+		const char *expected = value_of(yaml, record, name);
 		if (strcmp(expected ? expected : "", found.fields[f]) == 0)
 			continue;
 		if (corpus->misses++ < MISSES_PRINTED_MAX)
 			print_miss(user_agent, name, expected ? expected : "", found.fields[f]);
 		break;
 	}
-	return OK;
 }
 
-static enum err try_device(void *ctx, const struct yaml_record *record)
+static void try_device(struct corpus *corpus, yaml_document_t *yaml, const yaml_node_t *record)
 {
-	struct corpus *corpus = ctx;
-	const char *user_agent = yaml_records_value(record, "user_agent_string");
-	const char *family = yaml_records_value(record, "family");
+	const char *user_agent = value_of(yaml, record, "user_agent_string");
+	const char *family = value_of(yaml, record, "family");
 	bool is_spider = strcmp(family, "Spider") == 0;
 	corpus->cases++;
 	if (user_agent_rules_is_spider(corpus->rules, user_agent, strlen(user_agent)) !=
 	            is_spider &&
 	    corpus->misses++ < MISSES_PRINTED_MAX)
 		print_miss(user_agent, "family", family, is_spider ? "no spider" : "Spider");
-	return OK;
 }
 
 static void try_file(struct corpus *corpus, const char *path)
 {
-	struct strbuf problem;
-	strbuf_init(&problem, 1000);
-	yaml_records_visit visit = corpus->list == USER_AGENT_RULES_DEVICE ? try_device : try_case;
-	enum err err = yaml_records_read(path, visit, corpus, &problem);
-	if (err != OK)
-		printf("%s: %s\n", path, problem.data);
-	assert_int_equal(err, OK);
-	strbuf_clear(&problem);
+	yaml_parser_t parser;
+	yaml_document_t yaml;
+	FILE *file = fopen(path, "rb");
+	assert_non_null(file);
+	assert_true(yaml_parser_initialize(&parser));
+	yaml_parser_set_input_file(&parser, file);
+	assert_true(yaml_parser_load(&parser, &yaml));
+	const yaml_node_t *root = yaml_document_get_root_node(&yaml);
+	const yaml_node_t *cases =
+		yaml_document_get_node(&yaml, root->data.mapping.pairs.start->value);
+	const yaml_node_item_t *item = cases->data.sequence.items.start;
+	for (; item < cases->data.sequence.items.top; item++) {
+		const yaml_node_t *record = yaml_document_get_node(&yaml, *item);
+		if (corpus->list == USER_AGENT_RULES_DEVICE)
+			try_device(corpus, &yaml, record);
+		else
+			try_case(corpus, &yaml, record);
+	}
+	yaml_document_delete(&yaml);
+	yaml_parser_delete(&parser);
+	fclose(file);
 }
 
 static void run_corpus(void **state, const char *what, enum user_agent_rules_list list,

@@ -9,7 +9,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/facts/fact_sources.h"
+#include "services/analytics-consumer/facts/enrich.h"
 #include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 
@@ -34,7 +34,7 @@ struct fixture {
 	char geoip[PATH_SIZE];
 	char rules[PATH_SIZE];
 	struct metrics *metrics;
-	struct fact_sources *sources;
+	struct enrich *enrich;
 	/* The last enriched visit. */
 	struct visit visit;
 };
@@ -124,19 +124,19 @@ static int set_up(void **state)
 	copy_file(f->databases->de, f->geoip);
 	write_rules(f->rules, "First");
 	f->metrics = metrics_new();
-	const struct fact_sources_config config = { .geoip_db = f->geoip,
-		                                    .ua_regexes = f->rules,
-		                                    .user_agent_cache = 10,
-		                                    .check_ms = 10,
-		                                    .metrics = f->metrics };
+	const struct enrich_config config = { .geoip_db = f->geoip,
+		                              .ua_regexes = f->rules,
+		                              .user_agent_cache = 10,
+		                              .check_ms = 10,
+		                              .metrics = f->metrics };
 	*state = f;
-	return fact_sources_open(&config, &f->sources) == OK ? 0 : -1;
+	return enrich_open(&config, &f->enrich) == OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	fact_sources_close(f->sources);
+	enrich_close(f->enrich);
 	metrics_free(f->metrics);
 	test_folder_remove(f->folder);
 	*state = (void *)f->databases;
@@ -144,7 +144,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void enrich(struct fixture *f)
+static void enrich_one(struct fixture *f)
 {
 	static const struct redirect_event click = { .occurred_at_us = 1,
 		                                     .link_id = 1,
@@ -152,8 +152,7 @@ static void enrich(struct fixture *f)
 		                                     .slug = "abc",
 		                                     .client_network = "203.0.113.0/24",
 		                                     .user_agent = "Agent" };
-	const struct enrich_sources sources = fact_sources_get(f->sources);
-	enrich_click(&sources, &click, &f->visit);
+	enrich_click(f->enrich, &click, &f->visit);
 }
 
 /* Keeps enriching until text is the new value. Until then it must be the old one. */
@@ -161,7 +160,7 @@ static void await_value(struct fixture *f, const char *text, const char *old, co
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_US;
 	for (;;) {
-		enrich(f);
+		enrich_one(f);
 		if (strcmp(text, fresh) == 0)
 			return;
 		assert_string_equal(text, old);
@@ -178,7 +177,7 @@ static void await_metric(struct fixture *f, const char *line)
 		metrics_render(f->metrics, &text);
 		found = strstr(text.data, line) != NULL;
 		strbuf_clear(&text);
-		enrich(f);
+		enrich_one(f);
 		assert_true(clock_steady_us(clock_system()) < deadline_us);
 	}
 }
@@ -188,7 +187,7 @@ TEST_CASE(reloads_changed_files_while_clicks_are_enriched)
 	struct fixture *f = *state;
 	char fresh[PATH_SIZE];
 	in_folder(f->folder, "fresh", fresh);
-	enrich(f);
+	enrich_one(f);
 	assert_string_equal(f->visit.event.country, "DE");
 	assert_string_equal(f->visit.event.region, "DE-BE");
 	assert_string_equal(f->visit.event.browser, "First");
@@ -209,7 +208,7 @@ TEST_CASE(keeps_the_loaded_files_when_new_ones_are_invalid)
 	write_file(f->geoip, "not a database");
 	write_file(f->rules, "user_agent_parsers: [");
 	await_metric(f, "\nwaymark_fact_files_broken 2\n");
-	enrich(f);
+	enrich_one(f);
 	assert_string_equal(f->visit.event.country, "DE");
 	assert_string_equal(f->visit.event.city, "Berlin");
 	assert_string_equal(f->visit.event.browser, "First");
@@ -226,7 +225,7 @@ TEST_CASE(keeps_its_database_when_the_new_one_has_no_places)
 	struct fixture *f = *state;
 	copy_file(f->databases->networks, f->geoip);
 	await_metric(f, "\nwaymark_fact_files_broken 1\n");
-	enrich(f);
+	enrich_one(f);
 	assert_string_equal(f->visit.event.country, "DE");
 	assert_string_equal(f->visit.event.city, "Berlin");
 	copy_file(f->databases->at, f->geoip);
@@ -240,7 +239,7 @@ TEST_CASE(survives_truncation_of_its_database_in_place)
 	struct fixture *f = *state;
 	assert_int_equal(truncate(f->geoip, 0), 0);
 	await_metric(f, "\nwaymark_fact_files_broken 1\n");
-	enrich(f);
+	enrich_one(f);
 	assert_string_equal(f->visit.event.country, "DE");
 }
 
@@ -248,41 +247,41 @@ TEST_CASE(survives_truncation_of_its_database_in_place)
 TEST_CASE(shares_its_geoip_database)
 {
 	struct fixture *f = *state;
-	const struct fact_sources_config config = { .geoip_db = "/not/looked/at",
-		                                    .ua_regexes = f->rules,
-		                                    .user_agent_cache = 10,
-		                                    .check_ms = 10,
-		                                    .share_geoip_with = f->sources };
-	struct fact_sources *sharing = NULL;
-	struct fact_sources *own = f->sources;
-	assert_int_equal(fact_sources_open(&config, &sharing), OK);
-	f->sources = sharing;
-	enrich(f);
+	const struct enrich_config config = { .geoip_db = "/not/looked/at",
+		                              .ua_regexes = f->rules,
+		                              .user_agent_cache = 10,
+		                              .check_ms = 10,
+		                              .share_geoip_with = f->enrich };
+	struct enrich *sharing = NULL;
+	struct enrich *own = f->enrich;
+	assert_int_equal(enrich_open(&config, &sharing), OK);
+	f->enrich = sharing;
+	enrich_one(f);
 	assert_string_equal(f->visit.event.country, "DE");
 	copy_file(f->databases->at, f->geoip);
 	await_value(f, f->visit.event.country, "DE", "AT");
 	write_rules(f->rules, "Second");
 	await_value(f, f->visit.event.browser, "First", "Second");
-	fact_sources_close(sharing);
-	f->sources = own;
-	enrich(f);
+	enrich_close(sharing);
+	f->enrich = own;
+	enrich_one(f);
 	assert_string_equal(f->visit.event.country, "AT");
 }
 
 TEST_CASE(reports_which_file_cannot_be_loaded)
 {
 	const struct fixture *f = *state;
-	struct fact_sources *sources = NULL;
-	struct fact_sources_config config = { .geoip_db = f->rules,
-		                              .ua_regexes = f->rules,
-		                              .user_agent_cache = 1 };
-	assert_int_equal(fact_sources_open(&config, &sources), ERR_INVALID);
+	struct enrich *enrich = NULL;
+	struct enrich_config config = { .geoip_db = f->rules,
+		                        .ua_regexes = f->rules,
+		                        .user_agent_cache = 1 };
+	assert_int_equal(enrich_open(&config, &enrich), ERR_INVALID);
 	config.geoip_db = f->databases->networks;
-	assert_int_equal(fact_sources_open(&config, &sources), ERR_INVALID);
+	assert_int_equal(enrich_open(&config, &enrich), ERR_INVALID);
 	config.geoip_db = "";
 	config.ua_regexes = "/does/not/exist";
-	assert_int_equal(fact_sources_open(&config, &sources), ERR_NOT_FOUND);
-	assert_null(sources);
+	assert_int_equal(enrich_open(&config, &enrich), ERR_NOT_FOUND);
+	assert_null(enrich);
 }
 
 TEST_MAIN(.group_set_up = make_databases, .group_tear_down = remove_databases, .set_up = set_up,
