@@ -2,7 +2,6 @@
 
 #include "lib/links/link_cache_generation.h"
 #include "lib/links/outbox.h"
-#include "services/links-api/outbox/generation_store.h"
 
 #define UPDATE_BUDGET_US (CLOCK_US_PER_S / 4)
 #define UPDATE_TIMEOUT_DOWN_US (CLOCK_US_PER_S / 4)
@@ -43,6 +42,65 @@ void outbox_generation_reset(struct outbox_generation *g)
 	g->is_raised = false;
 }
 
+/* --- in PostgreSQL --- */
+
+enum err outbox_generation_read(struct pg_conn *conn, struct link_cache_epoch *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, "SELECT generation, server FROM link_cache_generation",
+	                             NULL, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_INTERNAL;
+	if (err == OK) {
+		out->generation = pg_result_int(rows, 0, 0);
+		out->server = (uint64_t)pg_result_int(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err update_generation(struct pg_conn *conn, int64_t above, uint64_t server,
+                                  struct link_cache_epoch *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, above);
+	pg_params_int(&params, (int64_t)server);
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(
+		conn,
+		"UPDATE link_cache_generation SET generation = greatest(generation, $1::bigint) + 1, "
+		"server = $2::bigint, raised_at = clock_timestamp() RETURNING generation",
+		&params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_INTERNAL;
+	if (err == OK)
+		*out = (struct link_cache_epoch){ .server = server,
+			                          .generation = pg_result_int(rows, 0, 0) };
+	pg_result_free(rows);
+	return err;
+}
+
+enum err outbox_generation_raise(struct pg_conn *conn, const struct fenced_lock *lock,
+                                 int64_t above, uint64_t server, struct link_cache_epoch *out)
+{
+	struct link_cache_epoch raised;
+	enum err err = pg_conn_begin(conn);
+	if (err != OK)
+		return err;
+	err = fenced_lock_check(lock, conn);
+	if (err == OK)
+		err = update_generation(conn, above, server, &raised);
+	if (err == OK)
+		err = pg_conn_commit(conn);
+	else
+		pg_conn_rollback(conn);
+	if (err == OK)
+		*out = raised;
+	return err;
+}
+
+/* --- in Redis, as soon as possible --- */
+
 static int64_t steady_us(const struct outbox_generation *g)
 {
 	return clock_steady_us(g->clock);
@@ -51,7 +109,7 @@ static int64_t steady_us(const struct outbox_generation *g)
 static enum err load(struct outbox_generation *g, struct pg_conn *conn)
 {
 	struct link_cache_epoch stored;
-	enum err err = generation_store_get(conn, &stored);
+	enum err err = outbox_generation_read(conn, &stored);
 	if (err == OK) {
 		g->updater->generation = stored.generation;
 		g->updater->server = stored.server;
@@ -65,7 +123,7 @@ static enum err raise_generation(struct outbox_generation *g, struct pg_conn *co
                                  uint64_t server)
 {
 	struct link_cache_epoch raised;
-	enum err err = generation_store_raise(conn, lock, above, server, &raised);
+	enum err err = outbox_generation_raise(conn, lock, above, server, &raised);
 	if (err != OK)
 		return err;
 	g->updater->generation = raised.generation;

@@ -23,6 +23,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/links/link_cache_validity.h"
 #include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_pool.h"
@@ -69,5 +70,17 @@ void outbox_generation_reset(struct outbox_generation *g);
  */
 void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn,
                                 const struct fenced_lock *lock, int64_t held_us);
+
+/* --- what PostgreSQL has, the table link_cache_generation --- */
+
+enum err outbox_generation_read(struct pg_conn *conn, struct link_cache_epoch *out) MUST_CHECK;
+
+/*
+ * In its own transaction: raises the generation above both its current value and above, and records
+ * the Redis server it is valid for. ERR_CONFLICT: the lock was lost; nothing changed.
+ */
+enum err outbox_generation_raise(struct pg_conn *conn, const struct fenced_lock *lock,
+                                 int64_t above, uint64_t server,
+                                 struct link_cache_epoch *out) MUST_CHECK;
 
 #endif

@@ -7,8 +7,7 @@
  * in time is retried until it does. Kafka receives each event at least once, and the versions of
  * one link never decrease on the topic:
  *   - One relay of all instances is active at a time (outbox_session.h).
- *   - The next event of a link is sent only after the previous one was acked and recorded
- *     (outbox_window.h).
+ *   - The next event of a link is sent only after the previous one was acked and recorded.
  *   - A relay sends rows only while it still holds the lock that it held when it read them, and
  *     only within a second after it extended that lock. Kafka's client gives up a record after
  *     three more seconds. So a relay that was frozen cannot send outdated rows.

@@ -81,13 +81,23 @@ static enum err connect(struct outbox_session *session)
 }
 
 /*
- * Needs no lock: any instance may adopt the history of a server that has just become the primary,
- * and the sooner the better, because links cannot be changed before.
+ * Begins a new epoch if the server has another history; until then, PostgreSQL refuses changes of
+ * links and new users. Needs no lock: any instance may adopt the history of a server that has just
+ * become the primary, and the sooner the better.
  */
 static enum err adopt_epoch(struct outbox_session *session)
 {
-	struct database_epoch epoch;
-	enum err err = database_epoch_store_adopt(session->conn, &epoch);
+	struct database_epoch epoch = { 0 };
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(session->conn,
+	                             "SELECT epoch, link_version_base FROM database_epoch_adopt()",
+	                             NULL, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_INTERNAL;
+	if (err == OK)
+		epoch = (struct database_epoch){ .number = pg_result_int(rows, 0, 0),
+			                         .link_version_base = pg_result_int(rows, 0, 1) };
+	pg_result_free(rows);
 	if (err != OK || epoch.number == session->epoch.number)
 		return err;
 	outbox_generation_reset(session->generation);

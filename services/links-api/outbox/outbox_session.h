@@ -16,12 +16,23 @@
 #include "lib/base/metrics.h"
 #include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_conn.h"
-#include "services/links-api/outbox/database_epoch_store.h"
 
 #define OUTBOX_SESSION_LOCK "waymark_outbox_relay"
 
 struct outbox_generation;
 struct outbox_watermark;
+
+/*
+ * It rises when the server continues another history than before: a standby was promoted, or a
+ * backup was restored. Commits of the earlier epoch may be lost then
+ * (docs/decisions/0053-database-epoch.md).
+ */
+struct database_epoch {
+	/* From 1. */
+	int64_t number;
+	/* Below every version of a link that this epoch issues. */
+	int64_t link_version_base;
+};
 
 struct outbox_session {
 	/* The first six are the caller's. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/outbox/generation_store.h"
+#include "services/links-api/outbox/outbox_generation.h"
 #include "tests/support/test.h"
 #include "tests/support/test_database.h"
 
@@ -39,7 +39,7 @@ static int tear_down(void **state)
 static void assert_stored(struct fixture *f, int64_t generation, uint64_t server)
 {
 	struct link_cache_epoch stored;
-	assert_int_equal(generation_store_get(f->conn, &stored), OK);
+	assert_int_equal(outbox_generation_read(f->conn, &stored), OK);
 	assert_int_equal(stored.generation, generation);
 	assert_int_equal(stored.server, server);
 }
@@ -49,13 +49,13 @@ TEST_CASE(rises_by_one_or_above_a_given_generation)
 	struct fixture *f = *state;
 	struct link_cache_epoch raised;
 	assert_stored(f, 1, 0);
-	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised), OK);
+	assert_int_equal(outbox_generation_raise(f->conn, &f->lock, 0, SERVER, &raised), OK);
 	assert_int_equal(raised.generation, 2);
 	assert_int_equal(raised.server, SERVER);
 	assert_stored(f, 2, SERVER);
-	assert_int_equal(generation_store_raise(f->conn, &f->lock, 100, 7, &raised), OK);
+	assert_int_equal(outbox_generation_raise(f->conn, &f->lock, 100, 7, &raised), OK);
 	assert_stored(f, 101, 7);
-	assert_int_equal(generation_store_raise(f->conn, &f->lock, 50, 7, &raised), OK);
+	assert_int_equal(outbox_generation_raise(f->conn, &f->lock, 50, 7, &raised), OK);
 	assert_stored(f, 102, 7);
 }
 
@@ -64,7 +64,7 @@ TEST_CASE(cannot_be_raised_with_a_stale_lock)
 	struct fixture *f = *state;
 	struct link_cache_epoch raised;
 	test_database_run(f->db, "UPDATE shedlock SET fence = fence + 1");
-	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised),
+	assert_int_equal(outbox_generation_raise(f->conn, &f->lock, 0, SERVER, &raised),
 	                 ERR_CONFLICT);
 	assert_stored(f, 1, 0);
 }
@@ -78,7 +78,7 @@ TEST_CASE(only_links_api_may_read_it)
 		struct link_cache_epoch stored;
 		struct pg_conn *conn = test_database_connect(f->db, others[i]);
 		pg_conn_set_log(conn, NULL);
-		assert_int_equal(generation_store_get(conn, &stored), ERR_INTERNAL);
+		assert_int_equal(outbox_generation_read(conn, &stored), ERR_INTERNAL);
 		pg_conn_close(conn);
 	}
 }
