@@ -2,20 +2,17 @@
 
 #include "lib/base/process_metrics.h"
 #include "lib/base/shutdown.h"
-#include "services/links-api/commands/make_admin.h"
-#include "services/links-api/commands/republish_links.h"
+#include "services/links-api/commands/commands.h"
 #include "services/links-api/links_api.h"
 
 int main(int argc, char **argv)
 {
 	/* configure */
 	struct config config;
-	const char *admin = make_admin_wanted(argc, argv);
-	if (admin)
-		return make_admin_run(admin);
-	if (republish_links_is_wanted(argc, argv))
-		return republish_links_run();
-	int status = program_start(&config_program, argc, argv, &config);
+	int status = commands_run(argc, argv);
+	if (status != COMMANDS_NONE)
+		return status;
+	status = program_start(&config_program, argc, argv, &config);
 	if (status != PROGRAM_RUN)
 		return status;
 

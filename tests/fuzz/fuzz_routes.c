@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/qr/qr_params.h"
+#include "services/links-api/http/query_params.h"
 #include "services/links-api/routes.h"
 #include "services/links-api/statistics/stats_request.h"
 
@@ -46,15 +46,15 @@ static void try_path(enum http_method method, const char *path)
 static void try_query(const char *query)
 {
 	static const struct stats_request_terms terms = { ~0U, 10, 1000 };
-	struct http_problem_fields wrong_qr = { 0 }, wrong_stats = { 0 };
-	struct qr_params qr;
+	struct http_problem_fields wrong_number = { 0 }, wrong_stats = { 0 };
+	int64_t number = 64;
+	struct query_param param = { .name = "size", .number = &number, .min = 64, .max = 2048 };
 	struct stats_request_params stats = { 0 };
-	require((qr_params_parse(query, &qr, &wrong_qr) == OK) == (wrong_qr.count == 0));
+	require((query_params_read(query, &param, 1, &wrong_number) == OK) ==
+	        (wrong_number.count == 0));
+	require(number >= param.min && number <= param.max);
 	require((stats_request_read_params(query, &terms, &stats, &wrong_stats) == OK) ==
 	        (wrong_stats.count == 0));
-	if (wrong_qr.count == 0)
-		require(qr.image.size >= QR_IMAGE_SIZE_MIN && qr.image.size <= QR_IMAGE_SIZE_MAX &&
-		        qr.image.margin <= QR_IMAGE_MARGIN_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -37,9 +37,9 @@ static enum err read_users_query(const char *query, struct users_query *out,
 	*out = (struct users_query){ .limit = LIMIT_DEFAULT };
 	struct query_param parameters[] = {
 		{ .name = "q", .text = out->q, .text_size = sizeof(out->q) },
-		{ .name = "page", .number = &out->page, .max = PAGE_MAX },
-		{ .name = "cursor", .number = &out->after, .max = INT64_MAX },
-		{ .name = "limit", .number = &out->limit, .max = LIMIT_MAX },
+		{ .name = "page", .number = &out->page, .min = 1, .max = PAGE_MAX },
+		{ .name = "cursor", .number = &out->after, .min = 1, .max = INT64_MAX },
+		{ .name = "limit", .number = &out->limit, .min = 1, .max = LIMIT_MAX },
 	};
 	enum err err = query_params_read(query, parameters, ARRAY_SIZE(parameters), wrong);
 	if (out->page > 0 && out->after > 0) {
@@ -57,14 +57,14 @@ static enum err read_audit_query(const char *query, struct audit_query *out,
 {
 	*out = (struct audit_query){ .limit = LIMIT_DEFAULT };
 	struct query_param parameters[] = {
-		{ .name = "cursor", .number = &out->before, .max = INT64_MAX },
-		{ .name = "limit", .number = &out->limit, .max = LIMIT_MAX },
-		{ .name = "actor_id", .number = &out->actor_id, .max = INT64_MAX },
+		{ .name = "cursor", .number = &out->before, .min = 1, .max = INT64_MAX },
+		{ .name = "limit", .number = &out->limit, .min = 1, .max = LIMIT_MAX },
+		{ .name = "actor_id", .number = &out->actor_id, .min = 1, .max = INT64_MAX },
 		{ .name = "action", .text = out->action, .text_size = sizeof(out->action) },
 		{ .name = "subject_type",
 		  .text = out->subject_type,
 		  .text_size = sizeof(out->subject_type) },
-		{ .name = "subject_id", .number = &out->subject_id, .max = INT64_MAX },
+		{ .name = "subject_id", .number = &out->subject_id, .min = 1, .max = INT64_MAX },
 	};
 	return query_params_read(query, parameters, ARRAY_SIZE(parameters), wrong);
 }

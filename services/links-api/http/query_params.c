@@ -20,13 +20,14 @@ static void read_value(struct query_param *p, const char *value, const char *poi
                        struct http_problem_fields *wrong)
 {
 	size_t len = strlen(value);
-	bool is_number = !p->number || number_parse(value, 1, p->max, p->number) == OK;
+	bool is_number = !p->number || number_parse(value, p->min, p->max, p->number) == OK;
 	if (!is_number && strcmp(p->name, "cursor") == 0)
 		http_problem_add_field(wrong, pointer, "cursor",
 		                       "invalid cursor; use next_cursor of an earlier response");
 	else if (!is_number)
 		http_problem_add_field(wrong, pointer, "number",
-		                       "must be a number from 1 to %" PRId64, p->max);
+		                       "must be a number from %" PRId64 " to %" PRId64, p->min,
+		                       p->max);
 	else if (p->text && len >= p->text_size)
 		http_problem_add_field(wrong, pointer, "too-many-bytes",
 		                       "must have at most %zu bytes", p->text_size - 1);

@@ -3,7 +3,7 @@
  * once. Unknown and repeated parameters are invalid, because an ignored filter could be one that
  * the caller relies on.
  *
- *   struct query_param params[] = { { .name = "limit", .number = &limit, .max = 100 } };
+ *   struct query_param params[] = { { .name = "limit", .number = &limit, .min = 1, .max = 100 } };
  *   err = query_params_read(query, params, ARRAY_SIZE(params), &wrong);
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_HTTP_QUERY_PARAMS_H
@@ -46,12 +46,12 @@ void query_params_refuse_unknown(const struct query_pair *pair, struct http_prob
 
 /* --- all at once --- */
 
-/* The destination of one parameter: a number from 1 to max, or a text. */
+/* The destination of one parameter: a number from min to max, or a text. */
 struct query_param {
 	/* A "cursor" that is no number is an invalid cursor. */
 	const char *name;
 	int64_t *number;
-	int64_t max;
+	int64_t min, max;
 	char *text;
 	/* Up to QUERY_PARAMS_TEXT_SIZE. */
 	size_t text_size;

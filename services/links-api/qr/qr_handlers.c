@@ -1,35 +1,62 @@
 #include "services/links-api/qr/qr_handlers.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/digest.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/http/media_type.h"
+#include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/links/etag.h"
-#include "services/links-api/qr/qr_params.h"
+#include "services/links-api/qr/qr_code.h"
 
 #define IMAGE_BYTES_MAX (1024 * 1024)
 #define ETAG_BYTES 12 /* of the image's digest */
+#define SIZE_DEFAULT 256
+#define MARGIN_DEFAULT 4
 
-static const char *const types[] = {
-	[QR_FORMAT_SVG] = "image/svg+xml", [QR_FORMAT_PNG] = "image/png"
-};
+enum format { SVG, PNG, ANY };
+
+static const char *const types[] = { [SVG] = "image/svg+xml", [PNG] = "image/png" };
+
+/* ?format=svg|png&size=64…2048&margin=0…16, in pixels and modules. */
+static enum err read_params(const char *query, struct qr_code_image *image, enum format *format,
+                            struct http_problem_fields *wrong)
+{
+	char name[QUERY_PARAMS_TEXT_SIZE] = "";
+	*image = (struct qr_code_image){ SIZE_DEFAULT, MARGIN_DEFAULT };
+	struct query_param params[] = {
+		{ .name = "format", .text = name, .text_size = sizeof(name) },
+		{ .name = "size",
+		  .number = &image->size,
+		  .min = QR_CODE_SIZE_MIN,
+		  .max = QR_CODE_SIZE_MAX },
+		{ .name = "margin", .number = &image->margin, .min = 0, .max = QR_CODE_MARGIN_MAX },
+	};
+	enum err err = query_params_read(query, params, ARRAY_SIZE(params), wrong);
+	*format = strcmp(name, "svg") == 0 ? SVG : strcmp(name, "png") == 0 ? PNG : ANY;
+	if (!params[0].seen || *format != ANY)
+		return err;
+	http_problem_add_field(wrong, "/format", "choice", "must be svg or png");
+	return ERR_INVALID;
+}
 
 /* An explicit format wins over Accept. False: neither is accepted, the response is complete. */
-static bool choose_format(struct request *r, enum qr_format *format)
+static bool choose_format(struct request *r, enum format *format)
 {
 	size_t chosen;
-	if (*format != QR_FORMAT_ANY)
+	if (*format != ANY)
 		return true;
-	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types,
-	                      QR_FORMAT_ANY, &chosen) != OK) {
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types, ANY,
+	                      &chosen) != OK) {
 		response_problem(r, 406, NULL,
 		                 "The Accept header excludes image/svg+xml and image/png.");
 		return false;
 	}
-	*format = (enum qr_format)chosen;
+	*format = (enum format)chosen;
 	return true;
 }
 
@@ -52,7 +79,7 @@ static enum http_progress send_too_small(struct request *r, size_t modules)
 	return response_invalid_fields(r, &wrong);
 }
 
-static enum http_progress send_image(struct request *r, enum qr_format format,
+static enum http_progress send_image(struct request *r, enum format format,
                                      const struct strbuf *image)
 {
 	struct http_exchange *x = r->exchange;
@@ -74,24 +101,24 @@ static enum http_progress send_image(struct request *r, enum qr_format format,
 	return HTTP_COMPLETE;
 }
 
-static enum http_progress draw(struct request *r, const struct qr_params *query,
-                               const struct qr_code *code)
+static enum http_progress draw(struct request *r, const struct qr_code_image *wanted,
+                               enum format format, const struct qr_code *code)
 {
 	struct strbuf image;
 	enum err err = OK;
 	strbuf_init(&image, IMAGE_BYTES_MAX);
-	if (query->format == QR_FORMAT_PNG)
-		err = qr_image_write_png(code, &query->image, &image);
+	if (format == PNG)
+		err = qr_code_write_png(code, wanted, &image);
 	else
-		qr_image_write_svg(code, &query->image, &image);
+		qr_code_write_svg(code, wanted, &image);
 	bool is_too_small = err == ERR_INVALID;
 	if (err == OK)
 		err = strbuf_status(&image);
 	enum http_progress progress;
 	if (is_too_small)
-		progress = send_too_small(r, qr_image_modules(code, &query->image));
+		progress = send_too_small(r, qr_code_side(code, wanted));
 	else
-		progress = err == OK ? send_image(r, query->format, &image)
+		progress = err == OK ? send_image(r, format, &image)
 		                     : response_failure(r, ERR_INTERNAL);
 	strbuf_clear(&image);
 	return progress;
@@ -100,11 +127,12 @@ static enum http_progress draw(struct request *r, const struct qr_params *query,
 enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
-	struct qr_params query;
+	struct qr_code_image image;
+	enum format format;
 	struct http_problem_fields wrong = { 0 };
-	if (qr_params_parse(http_exchange_query(x), &query, &wrong) != OK)
+	if (read_params(http_exchange_query(x), &image, &format, &wrong) != OK)
 		return response_invalid_fields(r, &wrong);
-	if (!choose_format(r, &query.format))
+	if (!choose_format(r, &format))
 		return HTTP_COMPLETE;
 	struct link link;
 	enum err err = find_link(r, &link);
@@ -119,7 +147,7 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 	public_base_short_url(r->api->base, link.entry.slug, short_url);
 	if (qr_code_encode(short_url, &code) != OK)
 		return response_failure(r, ERR_INTERNAL);
-	enum http_progress progress = draw(r, &query, &code);
+	enum http_progress progress = draw(r, &image, format, &code);
 	qr_code_clear(&code);
 	return progress;
 }

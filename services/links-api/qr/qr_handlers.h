@@ -1,5 +1,5 @@
 /*
- * HTTP handler for GET /api/links/{id}/qr: the short URL of a link as a QR code (qr_image.h).
+ * HTTP handler for GET /api/links/{id}/qr: the short URL of a link as a QR code (qr_code.h).
  * Supports ETag and If-None-Match (304). Not thread-safe: one thread at a time per exchange.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_QR_QR_HANDLERS_H

@@ -74,6 +74,18 @@ def test_without_a_format_accept_decides(ann, link, expect, accept, drawn):
     assert get(ann, link, "?format=png", {"Accept": accept}).headers["content-type"] == "image/png", "an explicit format wins"
 
 
+@pytest.mark.parametrize(
+    "query,wrong",
+    [
+        ("size=63", "size"), ("size=2049", "size"), ("size=", "size"), ("size=1e2", "size"), ("size=%zz", "size"), ("size=100&size=100", "size"),
+        ("size=99999999999999999999", "size"), ("margin=17", "margin"), ("margin=-1", "margin"), ("format=gif", "format"), ("format=", "format"),
+        ("format", "format"), ("format=PNG", "format"), ("colour=red", "colour"), ("%00=1", "%00"), ("format=x&y&margin=99&size=1", "size margin y format"),
+    ],
+)  # fmt: skip
+def test_each_invalid_parameter_is_named(ann, link, expect, query, wrong):
+    expect(get(ann, link, f"?{query}"), 400, *(f"/{name}" for name in wrong.split()))
+
+
 def test_responses_are_not_cacheable(ann, link):
     """After a logout or the loss of the link no cache returns it; and no header is duplicated."""
     url = urllib.parse.urlsplit(ann.base)

@@ -320,5 +320,5 @@ def test_a_rename_waits_for_links_that_are_being_created(owner, database):
 
 
 def test_the_bound_is_the_one_that_is_described():
-    source = (ROOT / "services/links-api/tags/tag_change.h").read_text()
-    assert f"#define TAG_CHANGE_LINKS_MAX {LINKS_MAX}\n" in source
+    source = (ROOT / "services/links-api/tags/tag_handlers.c").read_text()
+    assert f"#define LINKS_MAX {LINKS_MAX}\n" in source

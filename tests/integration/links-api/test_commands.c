@@ -1,33 +1,33 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "services/links-api/commands/republish_links.h"
+#include "services/links-api/commands/commands.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
 /* Adds the events of the next links in a separate transaction. */
-static void add_next(struct link_fixture *f, struct republish_links_cursor *cursor)
+static void add_next(struct link_fixture *f, struct commands_republish_cursor *cursor)
 {
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(republish_links_next(f->api, cursor), OK);
+	assert_int_equal(commands_republish_next(f->api, cursor), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 }
 
 static bool is_waiting(struct link_fixture *f, int64_t outbox_id)
 {
 	bool is_waiting;
-	assert_int_equal(republish_links_is_waiting(f->api, outbox_id, &is_waiting), OK);
+	assert_int_equal(commands_republish_is_waiting(f->api, outbox_id, &is_waiting), OK);
 	return is_waiting;
 }
 
 TEST_CASE(adds_each_link_once_in_any_state)
 {
 	struct link_fixture *f = *state;
-	struct republish_links_cursor cursor = { 0 };
+	struct commands_republish_cursor cursor = { 0 };
 	link_fixture_make(f, "again-active");
 	link_fixture_make(f, "again-deleted");
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	struct link_store_new foreign = link_fixture_plain("again-foreign");
+	struct link_write_new foreign = link_fixture_plain("again-foreign");
 	foreign.owner_id = 2;
 	assert_int_equal(link_fixture_create(f->api, &foreign, &f->other), OK);
 	test_database_run(f->db, "TRUNCATE outbox");
@@ -53,15 +53,15 @@ TEST_CASE(adds_each_link_once_in_any_state)
 TEST_CASE(walks_through_all_links_in_batches)
 {
 	struct link_fixture *f = *state;
-	struct republish_links_cursor cursor = { 0 };
+	struct commands_republish_cursor cursor = { 0 };
 	test_database_run(
 		f->db,
 		"INSERT INTO links (slug, link_type, original_url, owner_id) "
 		"SELECT 'many-' || n, 'PERMANENT', 'https://example.com/', 1 FROM generate_series(1, 2100) AS n");
 	add_next(f, &cursor);
-	assert_int_equal(cursor.count, REPUBLISH_LINKS_BATCH_MAX);
+	assert_int_equal(cursor.count, COMMANDS_REPUBLISH_BATCH_MAX);
 	add_next(f, &cursor);
-	assert_int_equal(cursor.count, REPUBLISH_LINKS_BATCH_MAX);
+	assert_int_equal(cursor.count, COMMANDS_REPUBLISH_BATCH_MAX);
 	add_next(f, &cursor);
 	assert_int_equal(cursor.count, 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(DISTINCT slug) FROM outbox"), 2100);
@@ -70,7 +70,7 @@ TEST_CASE(walks_through_all_links_in_batches)
 TEST_CASE(waits_for_its_rows_even_if_a_change_made_one_urgent)
 {
 	struct link_fixture *f = *state;
-	struct republish_links_cursor cursor = { 0 };
+	struct commands_republish_cursor cursor = { 0 };
 	link_fixture_make(f, "again-changed");
 	test_database_run(f->db, "TRUNCATE outbox");
 	add_next(f, &cursor);
@@ -93,7 +93,7 @@ TEST_CASE(waits_for_its_rows_even_if_a_change_made_one_urgent)
 TEST_CASE(a_restored_database_publishes_higher_versions)
 {
 	struct link_fixture *f = *state;
-	struct republish_links_cursor cursor = { 0 };
+	struct commands_republish_cursor cursor = { 0 };
 	link_fixture_make(f, "again-restored");
 	test_database_run(f->db, "TRUNCATE outbox");
 	test_database_run(f->db, "UPDATE database_epoch SET link_version_base = 1000000");

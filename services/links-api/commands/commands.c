@@ -1,0 +1,253 @@
+#include "services/links-api/commands/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/array.h"
+#include "lib/base/clock.h"
+#include "lib/base/program.h"
+#include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
+#include "lib/postgres/pg_transaction.h"
+#include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/user_store.h"
+
+#define CONNECT_TIMEOUT_MS 5000
+#define STATEMENT_TIMEOUT_MS 30000
+#define POLL_NS 20000000
+#define REPORT_US (10 * CLOCK_US_PER_S)
+
+struct settings {
+	char pg_url[1024];
+};
+
+static const struct env_var vars[] = {
+	ENV_SECRET("PG_URL", struct settings, pg_url, NULL, 1,
+	           "PostgreSQL connection string in libpq syntax"),
+};
+
+static size_t check(const void *settings, struct strbuf *problems)
+{
+	return pg_conn_url_check(((const struct settings *)settings)->pg_url, problems);
+}
+
+static const struct program program = {
+	.name = "links-api",
+	.vars = vars,
+	.var_count = ARRAY_SIZE(vars),
+	.config_size = sizeof(struct settings),
+	.check = check,
+};
+
+/*
+ * Connects, calls work and returns the exit status. work has said on stdout or stderr what came of
+ * it; that PostgreSQL cannot be reached is logged.
+ */
+static int run(enum err (*work)(void *ctx, struct pg_conn *conn), void *ctx)
+{
+	struct settings settings;
+	char name[] = "links-api";
+	char *no_arguments[] = { name, NULL };
+	int status = program_start(&program, 1, no_arguments, &settings);
+	if (status != PROGRAM_RUN)
+		return status;
+	struct log *log = log_new("links-api", LOG_INFO, 2);
+	struct pg_conn *conn = NULL;
+	enum err err = pg_conn_open(settings.pg_url, "links-api", CONNECT_TIMEOUT_MS,
+	                            STATEMENT_TIMEOUT_MS, log, &conn);
+	if (err == OK)
+		err = work(ctx, conn);
+	pg_conn_close(conn);
+	log_free(log);
+	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* --- make-admin --- */
+
+static enum err audit(struct pg_conn *conn, int64_t id)
+{
+	struct json *details = json_new_object();
+	json_set_text(details, "role", user_store_role_name(USER_ROLE_ADMIN));
+	const struct audit_entry entry = { .action = "user.update",
+		                           .subject_type = AUDIT_STORE_USER,
+		                           .subject_id = id,
+		                           .details = details };
+	enum err err = audit_store_add(conn, &entry);
+	json_free(details);
+	return err;
+}
+
+struct promotion {
+	const char *email;
+	/* After the promotion. */
+	struct user user;
+};
+
+static enum err promote(void *ctx, struct pg_conn *conn)
+{
+	struct promotion *promotion = ctx;
+	enum err err = user_store_make_admin(conn, promotion->email, &promotion->user);
+	return err == OK ? audit(conn, promotion->user.id) : err;
+}
+
+static enum err make_admin(void *ctx, struct pg_conn *conn)
+{
+	struct promotion *promotion = ctx;
+	enum err err = pg_transaction_on(conn, promote, promotion);
+	if (err == OK)
+		printf("links-api: account %" PRId64 " is now an administrator\n",
+		       promotion->user.id);
+	else if (err == ERR_NOT_FOUND)
+		fprintf(stderr,
+		        "links-api: no account has this e-mail address; register it first\n");
+	else
+		fprintf(stderr, "links-api: could not update the account (%s)\n", err_name(err));
+	return err;
+}
+
+/* --- republish-links --- */
+
+/* The locks keep a change of one of these links from getting into the outbox before its event. */
+static enum err lock_next(struct pg_conn *conn, int64_t after_id, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, after_id);
+	pg_params_int(&params, COMMANDS_REPUBLISH_BATCH_MAX);
+	return pg_conn_query(conn,
+	                     "SELECT " LINK_ROW_COLUMNS
+	                     " FROM links WHERE id > $1 ORDER BY id LIMIT $2 FOR UPDATE",
+	                     &params, rows);
+}
+
+static enum err add_events(struct pg_conn *conn, const struct pg_result *rows, int64_t *last_id)
+{
+	struct outbox_bulk events;
+	struct link_event event;
+	enum err err = OK;
+	size_t count = pg_result_count(rows);
+	outbox_bulk_init(&events, OUTBOX_BACKGROUND, count);
+	events.is_cached = true;
+	for (size_t i = 0; err == OK && i < count; i++) {
+		err = link_row_read(rows, i, &event.link);
+		if (err == OK) {
+			link_row_to_event(&event.link, LINK_CHANGE_REPUBLISHED, &event);
+			outbox_bulk_add(&events, &event);
+			*last_id = event.link.entry.id;
+		}
+	}
+	if (err == OK)
+		err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
+	return err;
+}
+
+enum err commands_republish_next(struct pg_conn *conn, struct commands_republish_cursor *cursor)
+{
+	struct pg_result *rows = NULL;
+	struct commands_republish_cursor next = *cursor;
+	enum err err = lock_next(conn, cursor->link_id, &rows);
+	if (err == OK)
+		err = add_events(conn, rows, &next.link_id);
+	if (err == OK)
+		err = pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM outbox", NULL,
+		                        &next.outbox_id);
+	next.count = err == OK ? pg_result_count(rows) : 0;
+	pg_result_free(rows);
+	if (err == OK)
+		*cursor = next;
+	return err;
+}
+
+enum err commands_republish_is_waiting(struct pg_conn *conn, int64_t outbox_id, bool *is_waiting)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, outbox_id);
+	/* Each half has an index of its own. */
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT EXISTS (SELECT FROM outbox WHERE NOT published AND priority > 0 AND id <= $1) "
+		"OR EXISTS (SELECT FROM outbox WHERE NOT published AND priority = 0 AND id <= $1)",
+		&params, &rows);
+	if (err == OK)
+		*is_waiting = pg_result_bool(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+struct republication {
+	struct commands_republish_cursor cursor;
+	/* Links that Kafka has. */
+	int64_t sent;
+	int64_t report_at_us;
+};
+
+static enum err add_next(void *ctx, struct pg_conn *conn)
+{
+	return commands_republish_next(conn, ctx);
+}
+
+static void report(struct republication *r)
+{
+	int64_t now_us = clock_steady_us(clock_system());
+	if (now_us < r->report_at_us)
+		return;
+	r->report_at_us = now_us + REPORT_US;
+	fprintf(stderr, "links-api: Kafka has %" PRId64 " links\n", r->sent);
+}
+
+/* Waits until Kafka has the batch before the last one. So the outbox holds at most two. */
+static enum err wait_until_sent(struct republication *r, struct pg_conn *conn, int64_t outbox_id)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	bool is_waiting = true;
+	enum err err = commands_republish_is_waiting(conn, outbox_id, &is_waiting);
+	while (err == OK && is_waiting) {
+		report(r);
+		nanosleep(&pause, NULL);
+		err = commands_republish_is_waiting(conn, outbox_id, &is_waiting);
+	}
+	return err;
+}
+
+static enum err republish(void *ctx, struct pg_conn *conn)
+{
+	struct republication *r = ctx;
+	struct commands_republish_cursor before;
+	enum err err = OK;
+	do {
+		before = r->cursor;
+		err = pg_transaction_on(conn, add_next, &r->cursor);
+		if (err == OK)
+			err = wait_until_sent(r, conn, before.outbox_id);
+		if (err == OK)
+			r->sent += (int64_t)before.count;
+	} while (err == OK && r->cursor.count > 0);
+	if (err == OK)
+		printf("links-api: Kafka has all %" PRId64 " links again\n", r->sent);
+	else
+		fprintf(stderr,
+		        "links-api: stopped (%s); Kafka has %" PRId64
+		        " links. Run it again: it begins anew\n",
+		        err_name(err), r->sent);
+	return err;
+}
+
+/* --- the command line --- */
+
+int commands_run(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "--make-admin") == 0) {
+		struct promotion promotion = { .email = argv[2] };
+		return run(make_admin, &promotion);
+	}
+	if (argc == 2 && strcmp(argv[1], "--republish-links") == 0) {
+		struct republication r = { .report_at_us =
+			                           clock_steady_us(clock_system()) + REPORT_US };
+		return run(republish, &r);
+	}
+	return COMMANDS_NONE;
+}
