@@ -6,14 +6,16 @@ CREATE TABLE links (
     state                 text NOT NULL DEFAULT 'ACTIVE' CHECK (state IN ('ACTIVE', 'DISABLED', 'EXPIRED', 'DELETED')),
     link_type             text NOT NULL CHECK (link_type IN ('TEMPORARY', 'PERMANENT')),
     redirect_status       smallint NOT NULL DEFAULT 302 CHECK (redirect_status IN (301, 302, 307, 308)),
-    original_url          text NOT NULL CHECK (octet_length(original_url) BETWEEN 1 AND 2048),
+    original_url          text NOT NULL CHECK (octet_length(original_url) BETWEEN 1 AND 8192),
     -- Until this time the link is not followed (docs/decisions/0050-redirectors-correct-their-clocks.md);
     -- NULL = from its creation on. links-api keeps it before expires_at.
     starts_at             timestamptz,
     expires_at            timestamptz,
-    expired_url           text CHECK (octet_length(expired_url) BETWEEN 1 AND 2048),
+    expired_url           text CHECK (octet_length(expired_url) BETWEEN 1 AND 8192),
     owner_id              bigint REFERENCES users (id),
     title                 text NOT NULL DEFAULT '' CHECK (length(title) <= 200),
+    -- original_url as people see it, for searches: the host in Unicode, without escapes; '' = the same.
+    shown_url             text NOT NULL DEFAULT '' CHECK (octet_length(shown_url) <= 10000),
     tags                  text[] NOT NULL DEFAULT '{}' CHECK (cardinality(tags) <= 20),
     claim_token_hash      bytea CHECK (octet_length(claim_token_hash) = 32),
     -- When the state became EXPIRED or DELETED: the grace period before the purge starts here.

@@ -5,11 +5,11 @@ CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
 -- --- searches ---
 
--- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
+-- A newline separates the four fields. Neither the fields nor search terms contain one, so a match
 -- in the whole is a match in one field. New rows go to a pending list, which every search reads as
 -- well; link_search_refresh empties it.
 CREATE INDEX links_search_idx ON links
-    USING gin ((slug COLLATE "default" || E'\n' || original_url || E'\n' || title) gin_trgm_ops)
+    USING gin ((slug COLLATE "default" || E'\n' || original_url || E'\n' || title || E'\n' || shown_url) gin_trgm_ops)
     WITH (fastupdate = on, gin_pending_list_limit = 4096);
 CREATE INDEX links_tags_idx ON links USING gin (tags) WITH (fastupdate = on, gin_pending_list_limit = 4096);
 -- For administrators, who list the links of all owners.
@@ -48,7 +48,7 @@ BEGIN
     DELETE FROM link_search_trigrams;
     INSERT INTO link_search_trigrams (trigram, links)
         WITH sampled AS MATERIALIZED (
-            SELECT show_trgm(slug || E'\n' || original_url || E'\n' || title) AS trigrams
+            SELECT show_trgm(slug || E'\n' || original_url || E'\n' || title || E'\n' || shown_url) AS trigrams
             FROM links TABLESAMPLE SYSTEM (100.0 * sample / now_links)),
         counted AS (SELECT count(*) AS links FROM sampled)
         SELECT trigram, count(*) * now_links / (SELECT links FROM counted) FROM sampled, unnest(trigrams) AS trigram

@@ -13,7 +13,8 @@
 #include "lib/base/err.h"
 #include "lib/links/slug.h"
 
-#define LINK_URL_MAX 2048
+/* The largest DESTINATION_BYTES_MAX (links-api). */
+#define LINK_URL_MAX 8192
 #define LINK_URL_SIZE (LINK_URL_MAX + 1)
 #define LINK_TITLE_CHARS_MAX 200
 #define LINK_TITLE_SIZE (LINK_TITLE_CHARS_MAX * 4 + 1)
@@ -69,7 +70,7 @@ struct link_tags {
 /* The index of a tag; the number of tags if it is not among them. */
 size_t link_tags_find(const struct link_tags *tags, const char *name);
 
-/* The whole link, as its owner sees it. Holds no pointers. About 9 KB: keep arrays on the heap. */
+/* The whole link, as its owner sees it. Holds no pointers. About 22 KB: keep arrays on the heap. */
 struct link {
 	struct link_entry entry;
 	enum link_type type;

@@ -14,7 +14,7 @@
 #define LINK_EVENT_TOPIC "waymark.links.v1"
 #define LINK_EVENT_TYPE "waymark.link.v1"
 #define LINK_EVENT_SCHEMA "urn:waymark:proto:waymark.v1.LinkEvent"
-#define LINK_EVENT_BYTES_MAX 16384
+#define LINK_EVENT_BYTES_MAX 24576
 
 struct link_event {
 	uint8_t event_id[ENTROPY_UUID_SIZE];

@@ -24,70 +24,6 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct li
 	return err;
 }
 
-static enum err insert(struct pg_conn *conn, const struct link_store_new *new_link,
-                       struct link *out)
-{
-	char tags[LINK_ROW_TAGS_SIZE];
-	enum err err = link_row_join_tags(new_link->tags, tags);
-	if (err != OK)
-		return err;
-	struct pg_params params = { 0 };
-	pg_params_text(&params, new_link->slug);
-	pg_params_text(&params, link_type_stored(new_link->owner_id ? LINK_TYPE_PERMANENT
-	                                                            : LINK_TYPE_TEMPORARY));
-	pg_params_int(&params, new_link->redirect_status);
-	pg_params_text(&params, new_link->original_url);
-	pg_params_time_or_null(&params, new_link->expires_at_us);
-	pg_params_text(&params, new_link->expired_url);
-	if (new_link->owner_id)
-		pg_params_int(&params, new_link->owner_id);
-	else
-		pg_params_null(&params);
-	pg_params_text(&params, new_link->title ? new_link->title : "");
-	pg_params_text(&params, tags);
-	pg_params_bytes(&params, new_link->claim_token_hash, DIGEST_SIZE);
-	pg_params_time_or_null(&params, new_link->starts_at_us);
-	return link_row_query(
-		conn,
-		"INSERT INTO links (slug, link_type, redirect_status, original_url, expires_at, expired_url, "
-		"owner_id, title, tags, claim_token_hash, starts_at) "
-		"VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), $7, $8, " LINK_ROW_TAGS_FROM_TEXT(
-			"$9") ", $10, $11) "
-			      "RETURNING " LINK_ROW_COLUMNS,
-		&params, out);
-}
-
-/* A rejected insert would abort the caller's transaction, so it runs inside a savepoint. */
-static enum err insert_in_savepoint(struct pg_conn *conn, const struct link_store_new *new_link,
-                                    struct link *out)
-{
-	enum err err = pg_conn_query(conn, "SAVEPOINT link_store_create", NULL, NULL);
-	if (err != OK)
-		return err;
-	err = insert(conn, new_link, out);
-	if (err == OK)
-		return pg_conn_query(conn, "RELEASE SAVEPOINT link_store_create", NULL, NULL);
-	if (err != ERR_CONFLICT && err != ERR_INVALID)
-		return err;
-	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
-		err = ERR_NOT_FOUND;
-	enum err rollback_err =
-		pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
-	return rollback_err == OK ? err : rollback_err;
-}
-
-enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link,
-                           struct link *out)
-{
-	struct link link;
-	enum err err = insert_in_savepoint(conn, new_link, &link);
-	if (err == OK)
-		err = link_row_add_event(conn, &link, LINK_CHANGE_CREATED);
-	if (err == OK)
-		*out = link;
-	return err;
-}
-
 /* $2 = -1 is LINK_STORE_ANY_OWNER. */
 #define SELECT_OF_OWNER                                                                            \
 	"SELECT " LINK_ROW_COLUMNS                                                                 \
@@ -107,54 +43,6 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
 	pg_params_int(&params, id);
 	pg_params_int(&params, owner_id);
 	return link_row_query(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
-}
-
-static enum err update(struct pg_conn *conn, const struct link *link, struct link *out)
-{
-	char tags[LINK_ROW_TAGS_SIZE];
-	enum err err = link_row_join_tags(&link->tags, tags);
-	if (err != OK)
-		return err;
-	struct pg_params params = { 0 };
-	pg_params_int(&params, link->entry.id);
-	pg_params_int(&params, link->entry.version);
-	pg_params_text(&params, link_state_stored(link->entry.state));
-	pg_params_int(&params, link->entry.redirect_status);
-	pg_params_text(&params, link->entry.original_url);
-	pg_params_text(&params, link->entry.expired_url);
-	pg_params_time_or_null(&params, link->entry.expires_at_us);
-	pg_params_text(&params, link->title);
-	pg_params_text(&params, tags);
-	pg_params_time_or_null(&params, link->entry.starts_at_us);
-	/*
-	 * Right-hand sides see the old values. state_since changes only with the state, because the
-	 * grace period before a purge counts from it.
-	 */
-	return link_row_query(
-		conn,
-		"UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
-		"expired_url = NULLIF($6, ''), expires_at = $7, starts_at = $10, title = $8, "
-		"tags = " LINK_ROW_TAGS_FROM_TEXT(
-			"$9") ", updated_at = clock_timestamp(), "
-			      "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END, "
-			      "state_before_deletion = CASE WHEN $3 <> 'DELETED' THEN NULL "
-			      "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
-			      "WHERE id = $1 AND " LINK_ROW_VERSION
-			      " = $2 RETURNING " LINK_ROW_COLUMNS,
-		&params, out);
-}
-
-enum err link_store_update(struct pg_conn *conn, struct link *link, enum link_change change)
-{
-	struct link written;
-	enum err err = update(conn, link, &written);
-	if (err == ERR_NOT_FOUND)
-		return ERR_CONFLICT;
-	if (err == OK)
-		err = link_row_add_event(conn, &written, change);
-	if (err == OK)
-		*link = written;
-	return err;
 }
 
 /* --- claims --- */

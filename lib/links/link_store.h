@@ -1,7 +1,8 @@
 /*
- * Links in PostgreSQL: the tables links and link_tombstones. Each write locks the row, raises the
- * version of the link and adds its LinkEvent to the outbox in the same transaction. The caller
- * begins and commits the transaction. Errors of pg_conn_query pass through.
+ * Links in PostgreSQL: the tables links and link_tombstones. link_write.h creates and updates them.
+ * Each write locks the row, raises the version of the link and adds its LinkEvent to the outbox in
+ * the same transaction. The caller begins and commits the transaction. Errors of pg_conn_query pass
+ * through.
  *
  * One thread at a time per connection.
  */
@@ -22,31 +23,6 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *slug,
 
 /* --- for owners --- */
 
-struct link_store_new {
-	const char *slug;
-	const char *original_url;
-	/* NULL = none. */
-	const char *expired_url;
-	const char *title;
-	/* NULL = none. */
-	const struct link_tags *tags;
-	uint16_t redirect_status;
-	int64_t starts_at_us;
-	int64_t expires_at_us;
-	/* 0: a TEMPORARY link. */
-	int64_t owner_id;
-	/* SHA-256, for TEMPORARY links; NULL = none. */
-	const uint8_t *claim_token_hash;
-};
-
-/*
- * Creates a link. ERR_CONFLICT: the slug is taken or was used before. ERR_NOT_FOUND: the owner does
- * not exist. ERR_INVALID: a constraint or a tag (empty, U+001F) rejects it. These errors change
- * nothing, and the transaction continues (the insert runs in a savepoint).
- */
-enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link,
-                           struct link *out) MUST_CHECK;
-
 /* For administrators: links of any owner and of none. */
 #define LINK_STORE_ANY_OWNER INT64_C(-1)
 
@@ -57,15 +33,6 @@ enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id,
 /* As link_store_get, and locks the row until the transaction ends. */
 enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id,
                          struct link *out) MUST_CHECK;
-
-/*
- * Updates the mutable fields of a link from link_store_lock (state, redirect_status, original_url,
- * expired_url, starts_at, expires_at, title, tags), raises its version in *link and records the
- * change. ERR_CONFLICT: the link is at another version, so it was not locked. ERR_INVALID: as for
- * link_store_create, but the transaction can only be rolled back.
- */
-enum err link_store_update(struct pg_conn *conn, struct link *link,
-                           enum link_change change) MUST_CHECK;
 
 /*
  * Purges a link from link_store_lock at once, whatever its state; otherwise as

@@ -9,29 +9,6 @@
 /* The rows that wait for Redis. Same condition as the index. */
 #define AWAITS_REDIS "NOT cached AND (priority = 0 OR published)"
 
-enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
-{
-	struct strbuf payload;
-	strbuf_init(&payload, LINK_EVENT_BYTES_MAX);
-	link_event_encode(event, &payload);
-	struct pg_params params = { 0 };
-	pg_params_text(&params, event->link.entry.slug);
-	pg_params_bytes(&params, payload.data, payload.len);
-	/*
-	 * A waiting background event of the same link becomes urgent, because it must go first.
-	 * Identical notifications of one transaction are merged.
-	 */
-	enum err err =
-		pg_conn_query(conn,
-	                      "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)), "
-	                      "raised AS (UPDATE outbox SET priority = 0 "
-	                      "WHERE slug = $1 AND NOT published AND priority = 1) "
-	                      "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
-	                      &params, NULL);
-	strbuf_clear(&payload);
-	return err;
-}
-
 void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max)
 {
 	bulk->priority = priority;
@@ -50,45 +27,51 @@ void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
 	strbuf_clear(&payload);
 }
 
-/* Makes waiting background events of these links urgent, as outbox_add does. */
-static enum err raise_background_events(struct outbox_bulk *bulk, struct pg_conn *conn)
-{
-	struct pg_params params = { 0 };
-	enum err err = sql_column_param(&bulk->slugs, &params);
-	if (err != OK)
-		return err;
-	return pg_conn_query(conn,
-	                     "UPDATE outbox SET priority = 0 "
-	                     "WHERE slug = ANY ($1::text[]) AND NOT published AND priority = 1",
-	                     &params, NULL);
-}
+/*
+ * A waiting background event of a link becomes urgent if an urgent one follows, because it must go
+ * first. The janitor, whose events are not urgent, may not update rows. Identical notifications of
+ * one transaction are merged.
+ */
+#define INSERT(raise)                                                                              \
+	"WITH added AS (INSERT INTO outbox (slug, payload, priority, cached) "                     \
+	"SELECT slug, payload, $3, $4 = 1 FROM unnest($1::text[], $2::bytea[]) "                   \
+	"AS event (slug, payload))" raise " SELECT pg_notify('" OUTBOX_CHANNEL "', '')"
 
 enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	if (bulk->slugs.count == 0)
 		return OK;
-	enum err err = bulk->priority == OUTBOX_URGENT ? raise_background_events(bulk, conn) : OK;
-	if (err == OK)
-		err = sql_column_param(&bulk->slugs, &params);
+	enum err err = sql_column_param(&bulk->slugs, &params);
 	if (err == OK)
 		err = sql_column_param(&bulk->payloads, &params);
 	if (err != OK)
 		return err;
 	pg_params_int(&params, (int64_t)bulk->priority);
 	pg_params_int(&params, bulk->is_cached);
-	return pg_conn_query(
-		conn,
-		"WITH added AS (INSERT INTO outbox (slug, payload, priority, cached) "
-		"SELECT slug, payload, $3, $4 = 1 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
-		"SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
-		&params, NULL);
+	return pg_conn_query(conn,
+	                     bulk->priority == OUTBOX_URGENT
+	                             ? INSERT(", raised AS (UPDATE outbox SET priority = 0 "
+	                                      "WHERE slug = ANY ($1::text[]) AND NOT published "
+	                                      "AND priority = 1)")
+	                             : INSERT(""),
+	                     &params, NULL);
 }
 
 void outbox_bulk_clear(struct outbox_bulk *bulk)
 {
 	sql_column_clear(&bulk->slugs);
 	sql_column_clear(&bulk->payloads);
+}
+
+enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
+{
+	struct outbox_bulk bulk;
+	outbox_bulk_init(&bulk, OUTBOX_URGENT, 1);
+	outbox_bulk_add(&bulk, event);
+	enum err err = outbox_bulk_insert(&bulk, conn);
+	outbox_bulk_clear(&bulk);
+	return err;
 }
 
 static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *out)

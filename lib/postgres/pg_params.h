@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PG_PARAMS_MAX 40
+#define PG_PARAMS_MAX 48
 
 struct pg_params {
 	/* PG_PARAMS_MAX + 1: too many were added, and the statement fails with ERR_INTERNAL. */

@@ -30,19 +30,19 @@
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
 #include "services/links-api/links/link_history.h"
-#include "services/links-api/lists/bulk_update.h"
+#include "services/links-api/links/link_quota.h"
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/live/live_handlers.h"
 #include "services/links-api/qr/qr_handlers.h"
 #include "services/links-api/statistics/stats_handlers.h"
 #include "services/links-api/statistics/visit_handlers.h"
-#include "services/links-api/tags/tag_change.h"
 #include "services/links-api/tags/tag_handlers.h"
 
 /* Longer than every path in the table. */
 #define PATH_SIZE 256
-#define BODY_BYTES_MAX ((size_t)16 * 1024)
+/* Two URLs of LINK_URL_MAX bytes, a title, tags and notes. */
+#define BODY_BYTES_MAX ((size_t)32 * 1024)
 #define PARAMETER_SIZE 64
 #define OPTIONS ", OPTIONS"
 #define TOO_LARGE 413
@@ -90,8 +90,9 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_POST,   "/api/links",               link_create_own,         PERMISSION_LINKS_WRITE,  BLOCKS, false },
 	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  PERMISSION_LINKS_READ,   BLOCKS, true },
-	{ HTTP_PATCH,  "/api/links",               bulk_update_patch,       PERMISSION_LINKS_WRITE,  HEAVY, true },
-	{ HTTP_DELETE, "/api/links",               bulk_update_delete,      PERMISSION_LINKS_WRITE,  HEAVY, true },
+	{ HTTP_PATCH,  "/api/links",               link_list_handlers_patch, PERMISSION_LINKS_WRITE,  HEAVY, true },
+	{ HTTP_DELETE, "/api/links",               link_list_handlers_delete, PERMISSION_LINKS_WRITE,  HEAVY, true },
+	{ HTTP_GET,    "/api/links/quota",         link_quota_get,          PERMISSION_LINKS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       PERMISSION_LINKS_READ,   BLOCKS, false },
 	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     PERMISSION_LINKS_WRITE,  BLOCKS, false },
 	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    PERMISSION_LINKS_WRITE,  BLOCKS, true },
@@ -103,8 +104,8 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
-	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_change_patch,        PERMISSION_LINKS_WRITE,  HEAVY, false },
-	{ HTTP_DELETE, "/api/tags/{name...}",      tag_change_delete,       PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_handlers_patch,      PERMISSION_LINKS_WRITE,  HEAVY, false },
+	{ HTTP_DELETE, "/api/tags/{name...}",      tag_handlers_delete,     PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_GET,    "/api/live",                live_handlers_get,       PERMISSION_STATS_READ,   BLOCKS, false },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   HEAVY, true },

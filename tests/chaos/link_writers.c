@@ -21,6 +21,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_conn.h"
+#include "services/links-api/links/link_write.h"
 
 #define WRITERS 16
 #define TRANSACTION_US_MAX 20000
@@ -68,7 +69,7 @@ static enum err change(struct writer *w, int64_t id, const char *attempt)
 		return err;
 	snprintf(w->link.entry.original_url, sizeof(w->link.entry.original_url),
 	         "https://example.com/%s", attempt);
-	err = link_store_update(w->conn, &w->link, LINK_CHANGE_UPDATED);
+	err = link_write_update(w->conn, &w->link, &(enum link_change){ LINK_CHANGE_UPDATED }, 1);
 	sleep_us(rand_r(&w->seed) % TRANSACTION_US_MAX);
 	return err;
 }

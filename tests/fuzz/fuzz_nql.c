@@ -12,7 +12,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "services/links-api/lists/nql.h"
-#include "services/links-api/lists/nql_sql.h"
 
 #define SQL_BYTES_MAX (32 * 1024)
 

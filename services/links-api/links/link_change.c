@@ -28,7 +28,8 @@ static void apply_members(const struct link_request *request, struct link *link)
 {
 	struct link_entry *entry = &link->entry;
 	if (request->members & LINK_REQUEST_ORIGINAL_URL)
-		memcpy(entry->original_url, request->original_url, sizeof(entry->original_url));
+		snprintf(entry->original_url, sizeof(entry->original_url), "%s",
+		         request->original_url);
 	if (request->members & LINK_REQUEST_REDIRECT_STATUS)
 		entry->redirect_status = request->redirect_status;
 	if (request->members & LINK_REQUEST_STARTS_AT)
@@ -36,7 +37,8 @@ static void apply_members(const struct link_request *request, struct link *link)
 	if (request->members & LINK_REQUEST_EXPIRES_AT)
 		entry->expires_at_us = request->expires_at_us;
 	if (request->members & LINK_REQUEST_EXPIRED_URL)
-		memcpy(entry->expired_url, request->expired_url, sizeof(entry->expired_url));
+		snprintf(entry->expired_url, sizeof(entry->expired_url), "%s",
+		         request->expired_url ? request->expired_url : "");
 	if (request->members & LINK_REQUEST_TITLE)
 		memcpy(link->title, request->title, sizeof(link->title));
 	if (request->members & LINK_REQUEST_STATE)

@@ -18,6 +18,7 @@
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
+#include "services/links-api/links/link_write.h"
 
 /* --- one link --- */
 
@@ -155,7 +156,7 @@ static enum err write_change(const struct request *r, struct pg_conn *conn, enum
 	enum err err = link_history_begin(r, conn);
 	if (err == OK)
 		err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
-		                                   : link_store_update(conn, &s->link, change);
+		                                   : link_write_update(conn, &s->link, &change, 1);
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 

@@ -6,42 +6,17 @@
 
 #include "lib/base/mem.h"
 
-static enum err create_with_random_slug(struct pg_conn *conn, const struct link_store_new *new_link,
-                                        slug_allocator_source source, struct link *out)
-{
-	for (size_t length = SLUG_RANDOM_LENGTH; length <= SLUG_ALLOCATOR_LENGTH_MAX; length++) {
-		for (int i = 0; i < SLUG_RANDOM_TRIES; i++) {
-			char slug[SLUG_SIZE];
-			struct link_store_new with_slug = *new_link;
-			source(slug, length);
-			with_slug.slug = slug;
-			enum err err = link_store_create(conn, &with_slug, out);
-			if (err != ERR_CONFLICT)
-				return err;
-		}
-	}
-	return ERR_LIMIT;
-}
-
-enum err slug_allocator_create(struct pg_conn *conn, const struct link_store_new *new_link,
-                               slug_allocator_source source, struct link *out)
-{
-	if (new_link->slug)
-		return link_store_create(conn, new_link, out);
-	return create_with_random_slug(conn, new_link, source, out);
-}
-
 /* The arrays of one round. */
 struct round {
-	struct link_store_new *news;
-	struct link *links;
+	struct link_write_new *news;
+	struct link **links;
 	bool *is_created;
 };
 
 static void round_init(struct round *round, size_t count)
 {
 	round->news = mem_array(count, sizeof(*round->news));
-	round->links = mem_array(count, sizeof(*round->links));
+	round->links = mem_array(count, sizeof(struct link *));
 	round->is_created = mem_array(count, sizeof(*round->is_created));
 }
 
@@ -61,17 +36,15 @@ static void choose_slug(struct slug_allocator_item *item, slug_allocator_source 
 		source(item->slug, SLUG_RANDOM_LENGTH + (size_t)(item->tries / SLUG_RANDOM_TRIES));
 }
 
-/* created NULL: the slug was already used. */
-static void finish_item(struct slug_allocator_item *item, const struct link *created)
+/* is_created false: the slug was already used. */
+static void finish_item(struct slug_allocator_item *item, bool is_created)
 {
 	const int tries_max =
 		(SLUG_ALLOCATOR_LENGTH_MAX - SLUG_RANDOM_LENGTH + 1) * SLUG_RANDOM_TRIES;
-	if (created)
-		*item->link = *created;
-	else
+	if (!is_created)
 		item->tries++;
-	item->is_done = created || item->requested.slug || item->tries == tries_max;
-	item->err = created ? OK : item->requested.slug ? ERR_CONFLICT : ERR_LIMIT;
+	item->is_done = is_created || item->requested.slug || item->tries == tries_max;
+	item->err = is_created ? OK : item->requested.slug ? ERR_CONFLICT : ERR_LIMIT;
 }
 
 /* Orders by slug; of equal slugs, the requested one comes first. */
@@ -99,7 +72,7 @@ static size_t drop_duplicates(struct slug_allocator_item **items, size_t count)
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->is_duplicate)
-			finish_item(items[i], NULL);
+			finish_item(items[i], false);
 		else
 			items[kept++] = items[i];
 	}
@@ -113,11 +86,11 @@ static enum err create_round(struct pg_conn *conn, struct slug_allocator_item **
 	for (size_t i = 0; i < count; i++) {
 		round.news[i] = items[i]->requested;
 		round.news[i].slug = items[i]->slug;
+		round.links[i] = items[i]->link;
 	}
-	enum err err =
-		link_bulk_store_create(conn, round.news, count, round.links, round.is_created);
+	enum err err = link_write_create(conn, round.news, count, round.links, round.is_created);
 	for (size_t i = 0; err == OK && i < count; i++)
-		finish_item(items[i], round.is_created[i] ? &round.links[i] : NULL);
+		finish_item(items[i], round.is_created[i]);
 	round_clear(&round);
 	return err;
 }
@@ -125,7 +98,7 @@ static enum err create_round(struct pg_conn *conn, struct slug_allocator_item **
 enum err slug_allocator_create_bulk(struct pg_conn *conn, struct slug_allocator_item *const *items,
                                     size_t count, slug_allocator_source source)
 {
-	if (count == 0 || count > LINK_BULK_STORE_MAX)
+	if (count == 0 || count > LINK_WRITE_MAX)
 		return count == 0 ? OK : ERR_LIMIT;
 	struct slug_allocator_item **round =
 		mem_copy(items, count * sizeof(struct slug_allocator_item *));
@@ -133,5 +106,14 @@ enum err slug_allocator_create_bulk(struct pg_conn *conn, struct slug_allocator_
 		choose_slug(round[i], source);
 	enum err err = create_round(conn, round, drop_duplicates(round, count));
 	free(round);
+	return err;
+}
+
+enum err slug_allocator_create(struct pg_conn *conn, struct slug_allocator_item *item,
+                               slug_allocator_source source)
+{
+	enum err err = OK;
+	while (err == OK && !item->is_done)
+		err = slug_allocator_create_bulk(conn, &item, 1, source);
 	return err;
 }

@@ -1,5 +1,5 @@
 /*
- * HTTP handler of lists of links; ctx is the struct request. owner= needs the login of an
+ * HTTP handlers of lists of links; ctx is the struct request. owner= needs the login of an
  * administrator: 403 otherwise. A query that exceeds PostgreSQL's statement timeout is 422, because
  * a retry would be as slow.
  */
@@ -15,5 +15,24 @@
  * filter: total_is_capped is true then and total_pages null.
  */
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
+
+/*
+ * PATCH /api/links?filter=&owner= {original_url?, state?, expires_at?, tags?, add_tags?,
+ * remove_tags?} → 200 {matched, changed}, 400, 403, 409, 422: one change to all links that the
+ * filter matches, in one transaction. 422: the filter matches more than
+ * LINK_WRITE_MAX links, and nothing is changed. A link that already has the new values
+ * counts as matched, but not as changed. So does a link that the change does not fit
+ * (link_change_edit):
+ *   - an expired link that "state": "active" alone cannot enable
+ *   - a link that starts after the new expires_at
+ *   - a link that add_tags would give too many tags
+ */
+enum http_progress link_list_handlers_patch(void *ctx, struct http_exchange *x);
+
+/*
+ * DELETE /api/links?filter=&owner= → 200 {matched, changed}, 400, 403, 406, 409, 422 as above. Each
+ * link is deleted as by DELETE /api/links/{id} and can be restored.
+ */
+enum http_progress link_list_handlers_delete(void *ctx, struct http_exchange *x);
 
 #endif

@@ -85,12 +85,21 @@ static void read_order(struct reading *reading)
 		WRONG(reading, "choice", "must be asc or desc");
 }
 
-/* Destinations are stored in ASCII, and people search for what they see. */
-static void read_host_of_q(struct link_list_params *out)
+void link_list_params_set_q(struct link_list_params *params, const char *text, size_t len)
 {
-	if (strpbrk(out->q, " /") || !host_idna_to_ascii(out->q, out->q_host) ||
-	    !strstr(out->q_host, "xn--") || strcasecmp(out->q, out->q_host) == 0)
-		out->q_host[0] = '\0';
+	memmove(params->q, text, len);
+	params->q[len] = '\0';
+	char *to = params->words;
+	const char *rest = params->q + strspn(params->q, " ");
+	for (int words = 1; *rest; words++) {
+		size_t word =
+			words < LINK_LIST_PARAMS_WORDS_MAX ? strcspn(rest, " ") : strlen(rest);
+		to = mempcpy(to, rest, word);
+		*to++ = '\0';
+		rest += word;
+		rest += strspn(rest, " ");
+	}
+	*to = '\0';
 }
 
 static void read_q(struct reading *reading)
@@ -98,8 +107,7 @@ static void read_q(struct reading *reading)
 	if (!member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pair.pointer,
 	                    reading->wrong))
 		return;
-	snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
-	read_host_of_q(reading->out);
+	link_list_params_set_q(reading->out, reading->value, strlen(reading->value));
 }
 
 static void read_tag(struct reading *reading)

@@ -8,7 +8,6 @@
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
 #include "lib/links/link.h"
-#include "services/links-api/destinations/host_idna.h"
 #include "services/links-api/lists/link_cursor.h"
 #include "services/links-api/lists/nql.h"
 
@@ -17,6 +16,7 @@
 #define LINK_LIST_PARAMS_PAGE_MAX 1000000
 #define LINK_LIST_PARAMS_Q_CHARS_MAX 200
 #define LINK_LIST_PARAMS_Q_SIZE (LINK_LIST_PARAMS_Q_CHARS_MAX * 4 + 1)
+#define LINK_LIST_PARAMS_WORDS_MAX 8
 #define LINK_LIST_PARAMS_QUERY_KEY_SIZE                                                            \
 	(NQL_BYTES_MAX + LINK_LIST_PARAMS_Q_SIZE + LINK_TAG_SIZE + 96)
 
@@ -41,8 +41,11 @@ struct link_list_params {
 	int64_t owner_id;
 	/* "" = no search. */
 	char q[LINK_LIST_PARAMS_Q_SIZE];
-	/* The ASCII form of q if q is an international host, or "". */
-	char q_host[HOST_IDNA_ASCII_MAX + 1];
+	/*
+	 * The words of q, one after the other with a NUL each, and "" at the end. A link matches if
+	 * it contains each of them. Beyond LINK_LIST_PARAMS_WORDS_MAX, the rest is one word.
+	 */
+	char words[LINK_LIST_PARAMS_Q_SIZE + 1];
 	/* "" = any tag. */
 	char tag[LINK_TAG_SIZE];
 	/* 0 = all but DELETED. */
@@ -66,6 +69,9 @@ enum link_list_params_kind {
 enum err link_list_params_read(const char *query, enum link_list_params_kind kind,
                                int64_t caller_id, struct link_list_params *out,
                                struct http_problem_fields *wrong) MUST_CHECK;
+
+/* Sets q and words. text may be part of q. */
+void link_list_params_set_q(struct link_list_params *params, const char *text, size_t len);
 
 /* Whether the query of GET /api/links searches (q, filter), which may take long. */
 bool link_list_params_has_search(const char *query);

@@ -9,12 +9,17 @@
  */
 #include "services/links-api/lists/link_list_store.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "lib/links/link_row.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/lists/link_list_sql.h"
+#include "services/links-api/lists/link_search.h"
 
+#define TEXT_BYTES_MAX (32 * 1024)
+/* Columns after those of the link: the sort key, and the count of write_collect. */
+#define KEY_COLUMN LINK_ROW_COLUMN_COUNT
+#define COUNT_COLUMN (KEY_COLUMN + 1)
 /* With more rows than this in link_counts, an owner's rows are merged into one. */
 #define COUNT_ROWS_MAX 64
 /* Sorting more matches by visits takes longer than a scan in that order. */
@@ -22,7 +27,224 @@
 /* Up to this position, a page is close enough to the start for a scan. */
 #define SHALLOW_MAX 100
 
-/* --- running a statement --- */
+/*
+ * A statement is built for its query and not prepared: conditions that the query does not need are
+ * left out. Values are always parameters.
+ */
+struct statement {
+	/* Borrowed; NULL = do not use the trigram index. */
+	const struct link_search *search;
+	struct strbuf text;
+	struct pg_params params;
+	struct sql_texts texts;
+};
+
+static void statement_init(struct statement *sql, const struct link_search *search)
+{
+	*sql = (struct statement){ .search = search };
+	strbuf_init(&sql->text, TEXT_BYTES_MAX);
+}
+
+/* Also ends the statement. ERR_LIMIT: too long, or statement timeout. Else as pg_conn_query_once. */
+static enum err statement_run(struct statement *sql, struct pg_conn *conn, struct pg_result **rows)
+{
+	enum err err = strbuf_status(&sql->text);
+	if (err == OK)
+		err = pg_conn_query_once(conn, sql->text.data, &sql->params, rows);
+	strbuf_clear(&sql->text);
+	sql_texts_clear(&sql->texts);
+	return err;
+}
+
+#define WRITE(sql, ...) strbuf_add_format(&(sql)->text, __VA_ARGS__)
+
+/* --- which links --- */
+
+static bool filter_needs_ranking(const struct link_list_params *query)
+{
+	return query->has_filter && nql_needs_ranking(&query->filter);
+}
+
+/* The same states as link_state_at. */
+static void write_state(struct statement *sql, enum link_state state)
+{
+	static const char is_past[] = "expires_at <= statement_timestamp()";
+	static const char is_future[] = "starts_at > statement_timestamp()";
+	if (state == 0)
+		WRITE(sql, " AND state <> 'DELETED'");
+	else if (state == LINK_STATE_ACTIVE)
+		WRITE(sql, " AND state = 'ACTIVE' AND (%s OR %s) IS NOT TRUE", is_past, is_future);
+	else if (state == LINK_STATE_SCHEDULED)
+		WRITE(sql, " AND state = 'ACTIVE' AND %s AND (%s) IS NOT TRUE", is_future, is_past);
+	else if (state == LINK_STATE_EXPIRED)
+		WRITE(sql, " AND (state = 'EXPIRED' OR (state = 'ACTIVE' AND %s))", is_past);
+	else
+		WRITE(sql, " AND state = '%s'", link_state_stored(state));
+}
+
+static void write_search(struct statement *sql, const struct link_list_params *query)
+{
+	if (sql->search)
+		link_search_add_index(sql->search, &sql->text, &sql->params, &sql->texts);
+	for (const char *word = query->words; *word; word += strlen(word) + 1)
+		link_search_add_exact(word, &sql->text, &sql->params, &sql->texts);
+}
+
+/*
+ * column: the owner column of the table whose index the statement should use. NULL lets PostgreSQL
+ * choose: it gets a condition on both tables.
+ */
+static void write_owner(struct statement *sql, const struct link_list_params *query,
+                        bool with_ranking, const char *column)
+{
+	if (query->owner_id == LINK_STORE_ANY_OWNER)
+		return;
+	pg_params_int(&sql->params, query->owner_id);
+	WRITE(sql, " AND %s = $%d", column ? column : "owner_id", sql->params.count);
+	if (!column && with_ranking)
+		WRITE(sql, " AND link_owner = $%d", sql->params.count);
+}
+
+static void write_conditions(struct statement *sql, const struct link_list_params *query)
+{
+	write_state(sql, query->state);
+	if (*query->tag) {
+		pg_params_text(&sql->params, query->tag);
+		WRITE(sql, " AND tags @> ARRAY[$%d::text]", sql->params.count);
+	}
+	if (*query->words)
+		write_search(sql, query);
+	if (query->has_filter) {
+		WRITE(sql, " AND ");
+		nql_sql_add(&query->filter, &sql->text, &sql->params, &sql->texts);
+	}
+}
+
+#define FROM_LINKS(with_ranking)                                                                   \
+	((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
+
+/* FROM and WHERE. owner_column: as column of write_owner. */
+static void write_links(struct statement *sql, const struct link_list_params *query,
+                        bool with_ranking, const char *owner_column)
+{
+	WRITE(sql, "%s WHERE true", FROM_LINKS(with_ranking));
+	write_owner(sql, query, with_ranking, owner_column);
+	write_conditions(sql, query);
+}
+
+/* --- in which order --- */
+
+struct order {
+	const char *key, *id, *owner;
+	/* Columns of link_ranking. */
+	bool is_ranking;
+	bool is_time;
+};
+
+static const struct order *order_of(const struct link_list_params *query)
+{
+	static const struct order orders[] = {
+		[LINK_LIST_PARAMS_CREATED_AT] = { "created_at", "id", "owner_id", false, true },
+		[LINK_LIST_PARAMS_HUMANS] = { "visits", "link_id", "link_owner", true, false },
+		[LINK_LIST_PARAMS_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true,
+		                                       true },
+	};
+	return &orders[query->sort];
+}
+
+static void write_cursor(struct statement *sql, const struct link_list_params *query,
+                         const char *key, const char *id)
+{
+	const struct link_cursor *after = &query->after;
+	if (!order_of(query)->is_time)
+		pg_params_int(&sql->params, after->key);
+	else if (after->key == INT64_MIN)
+		pg_params_text(&sql->params, "-infinity");
+	else
+		pg_params_time(&sql->params, after->key);
+	pg_params_int(&sql->params, after->id);
+	WRITE(sql, " AND (%s, %s) %s ($%d, $%d)", key, id, query->is_ascending ? ">" : "<",
+	      sql->params.count - 1, sql->params.count);
+}
+
+static void write_order(struct statement *sql, const struct link_list_params *query,
+                        const char *key, const char *id)
+{
+	const char *direction = query->is_ascending ? "ASC" : "DESC";
+	WRITE(sql, " ORDER BY %s %s, %s %s", key, direction, id, direction);
+}
+
+/* Continues a WHERE clause: cursor, order, and a limit of one link more than the page holds. */
+static void write_page(struct statement *sql, const struct link_list_params *query, const char *key,
+                       const char *id)
+{
+	if (query->page == 0)
+		write_cursor(sql, query, key, id);
+	write_order(sql, query, key, id);
+	pg_params_int(&sql->params, query->limit + 1);
+	WRITE(sql, " LIMIT $%d", sql->params.count);
+	if (query->page > 1) {
+		pg_params_int(&sql->params, (query->page - 1) * query->limit);
+		WRITE(sql, " OFFSET $%d", sql->params.count);
+	}
+}
+
+/* --- the statements of a page --- */
+
+/*
+ * Reads links in sort order until the page is full. The two statements that read a page return one
+ * link more than it holds, to show whether another page follows.
+ */
+static void write_scan(struct statement *sql, const struct link_list_params *query)
+{
+	const struct order *order = order_of(query);
+	WRITE(sql, "SELECT " LINK_ROW_COLUMNS ", %s", order->key);
+	write_links(sql, query, order->is_ranking || filter_needs_ranking(query), order->owner);
+	write_page(sql, query, order->key, order->id);
+}
+
+/*
+ * The collected ids with their sort keys. OFFSET 0 makes PostgreSQL look up the ranking link by
+ * link; otherwise it would read the ranking of all links.
+ */
+static void write_collected(struct statement *sql, const struct link_list_params *query,
+                            int64_t page_max)
+{
+	const struct order *order = order_of(query);
+	WRITE(sql, "(SELECT chosen_id, ");
+	if (order->is_ranking)
+		WRITE(sql,
+		      "ranking_key AS chosen_key FROM chosen, LATERAL (SELECT %s AS ranking_key FROM link_ranking "
+		      "WHERE link_id = chosen_id OFFSET 0) AS ranking",
+		      order->key);
+	else
+		WRITE(sql, "chosen_key FROM chosen");
+	WRITE(sql, " WHERE (SELECT n FROM counted) <= %" PRId64 ") AS collected", page_max);
+}
+
+/*
+ * Finds all matching links, at most LINK_LIST_STORE_COUNTED_MAX + 1, counts them and sorts. If more
+ * than page_max match, the result is one row with the count alone. That is also the result of an
+ * empty page.
+ */
+static void write_collect(struct statement *sql, const struct link_list_params *query,
+                          int64_t page_max)
+{
+	WRITE(sql, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, created_at AS chosen_key");
+	write_links(sql, query, filter_needs_ranking(query), NULL);
+	WRITE(sql,
+	      " LIMIT %" PRId64 "), counted AS MATERIALIZED (SELECT count(*) AS n FROM chosen) "
+	      "SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM counted LEFT JOIN "
+	      "(SELECT * FROM (SELECT * FROM ",
+	      (int64_t)LINK_LIST_STORE_COUNTED_MAX + 1);
+	write_collected(sql, query, page_max);
+	WRITE(sql, " WHERE true");
+	write_page(sql, query, "chosen_key", "chosen_id");
+	WRITE(sql, ") AS shown JOIN links ON id = chosen_id) AS page ON true");
+	write_order(sql, query, "chosen_key", "chosen_id");
+}
+
+/* --- reading a page --- */
 
 static enum err read_links(const struct pg_result *rows, size_t count, struct link *links)
 {
@@ -35,7 +257,7 @@ static enum err read_links(const struct pg_result *rows, size_t count, struct li
 static enum err read_page(const struct pg_result *rows, const struct link_list_params *query,
                           struct link *links, struct link_list *out)
 {
-	/* An empty page of link_list_sql_collect is one row with the count alone. */
+	/* An empty page of write_collect is one row with the count alone. */
 	size_t found = pg_result_is_null(rows, 0, 0) ? 0 : pg_result_count(rows);
 	out->has_more = found > (size_t)query->limit;
 	out->count = out->has_more ? (size_t)query->limit : found;
@@ -43,9 +265,8 @@ static enum err read_page(const struct pg_result *rows, const struct link_list_p
 	if (err != OK || out->count == 0)
 		return err;
 	out->last.id = links[out->count - 1].entry.id;
-	out->last.key = link_list_sql_sorts_by_time(query)
-	                        ? pg_result_time(rows, out->count - 1, LINK_LIST_SQL_KEY_COLUMN)
-	                        : pg_result_int(rows, out->count - 1, LINK_LIST_SQL_KEY_COLUMN);
+	out->last.key = order_of(query)->is_time ? pg_result_time(rows, out->count - 1, KEY_COLUMN)
+	                                         : pg_result_int(rows, out->count - 1, KEY_COLUMN);
 	return OK;
 }
 
@@ -53,15 +274,14 @@ static enum err read_page(const struct pg_result *rows, const struct link_list_p
 static enum err scan(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
                      struct link_list *out)
 {
-	struct link_list_sql sql;
+	struct statement sql;
 	struct pg_result *rows = NULL;
-	link_list_sql_init(&sql, NULL);
-	link_list_sql_scan(&sql, query);
-	enum err err = link_list_sql_run(&sql, conn, &rows);
+	statement_init(&sql, NULL);
+	write_scan(&sql, query);
+	enum err err = statement_run(&sql, conn, &rows);
 	if (err == OK)
 		err = read_page(rows, query, links, out);
 	pg_result_free(rows);
-	link_list_sql_clear(&sql);
 	return err;
 }
 
@@ -69,8 +289,7 @@ static enum err scan(struct pg_conn *conn, const struct link_list_params *query,
 static int64_t collected_page_max(const struct link_list_params *query)
 {
 	bool is_shallow = query->page * query->limit <= SHALLOW_MAX;
-	return link_list_sql_uses_ranking(query) && is_shallow ? RANKED_MAX
-	                                                       : LINK_LIST_STORE_COUNTED_MAX;
+	return order_of(query)->is_ranking && is_shallow ? RANKED_MAX : LINK_LIST_STORE_COUNTED_MAX;
 }
 
 /*
@@ -80,17 +299,16 @@ static int64_t collected_page_max(const struct link_list_params *query)
 static enum err collect(struct pg_conn *conn, const struct link_list_params *query,
                         const struct link_search *search, struct link *links, struct link_list *out)
 {
-	struct link_list_sql sql;
+	struct statement sql;
 	struct pg_result *rows = NULL;
-	link_list_sql_init(&sql, search);
-	link_list_sql_collect(&sql, query, LINK_LIST_STORE_COUNTED_MAX, collected_page_max(query));
-	enum err err = link_list_sql_run(&sql, conn, &rows);
+	statement_init(&sql, search);
+	write_collect(&sql, query, collected_page_max(query));
+	enum err err = statement_run(&sql, conn, &rows);
 	if (err == OK)
 		err = read_page(rows, query, links, out);
 	if (err == OK)
-		out->total = pg_result_int(rows, 0, LINK_LIST_SQL_COUNT_COLUMN);
+		out->total = pg_result_int(rows, 0, COUNT_COLUMN);
 	pg_result_free(rows);
-	link_list_sql_clear(&sql);
 	return err;
 }
 
@@ -157,45 +375,6 @@ static enum err read_matching(struct pg_conn *conn, const struct link_list_param
 
 /* --- searches --- */
 
-static void set_count(struct link_search *search, const char *name, int64_t links)
-{
-	for (size_t i = 0; i < search->count; i++) {
-		if (strcmp(search->trigrams[i].name, name) == 0)
-			search->trigrams[i].links = links;
-	}
-}
-
-/*
- * Reads how many links contain each trigram, which the janitor estimates from a sample. *all: the
- * number of links, 0 = not counted yet.
- */
-static enum err count_trigrams(struct pg_conn *conn, struct link_search *search, int64_t *all)
-{
-	const char *names[LINK_SEARCH_TRIGRAMS_MAX];
-	struct sql_texts texts = { 0 };
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	for (size_t i = 0; i < search->count; i++)
-		names[i] = search->trigrams[i].name;
-	pg_params_text(&params, sql_texts_array(&texts, names, search->count));
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT NULL, links FROM link_search_count UNION ALL "
-		"SELECT trigram, links FROM link_search_trigrams WHERE trigram = ANY ($1)",
-		&params, &rows);
-	*all = 0;
-	for (size_t i = 0; i < pg_result_count(rows); i++) {
-		if (pg_result_is_null(rows, i, 0))
-			*all = pg_result_int(rows, i, 1);
-		else
-			set_count(search, pg_result_text(rows, i, 0), pg_result_int(rows, i, 1));
-	}
-	search->is_counted = *all > 0;
-	pg_result_free(rows);
-	sql_texts_clear(&texts);
-	return err;
-}
-
 /* all: links in the database; own: the links that the query is about. */
 static bool index_helps(const struct link_list_params *query, const struct link_search *search,
                         int64_t all, int64_t own)
@@ -206,20 +385,44 @@ static bool index_helps(const struct link_list_params *query, const struct link_
 	       !(*query->tag && is_frequent); /* the index on tags finds fewer links */
 }
 
+/* Whether the index leaves fewer links with a than with b. */
+static bool is_better(const struct link_search *a, const struct link_search *b)
+{
+	int64_t matches = link_search_max_matches(a), others = link_search_max_matches(b);
+	if (!link_search_has_index(a) || !link_search_has_index(b))
+		return link_search_has_index(a);
+	return matches >= 0 && (others < 0 || matches < others);
+}
+
+/* Chooses the word that the index looks up. *all: the number of links, 0 = not counted yet. */
+static enum err choose_word(struct pg_conn *conn, const struct link_list_params *query,
+                            struct link_search *best, int64_t *all)
+{
+	enum err err = OK;
+	link_search_init(best, "");
+	for (const char *word = query->words; err == OK && *word; word += strlen(word) + 1) {
+		struct link_search search;
+		link_search_init(&search, word);
+		err = link_search_count(conn, &search, all);
+		link_search_choose(&search, *all);
+		if (err == OK && is_better(&search, best))
+			*best = search;
+	}
+	return err;
+}
+
 static enum err read_search(struct pg_conn *conn, const struct link_list_params *query,
                             struct link *links, struct link_list *out)
 {
 	struct link_search search;
-	int64_t all, own;
-	link_search_init(&search, query->q);
-	enum err err = count_trigrams(conn, &search, &all);
+	int64_t all = 0, own;
+	enum err err = choose_word(conn, query, &search, &all);
 	if (err == OK)
 		err = link_list_store_count(conn, query->owner_id, &own);
 	if (err != OK)
 		return err;
 	if (query->state == LINK_STATE_DELETED) /* link_counts does not count deleted links */
 		own = all;
-	link_search_choose(&search, all);
 	bool use_index = index_helps(query, &search, all, own);
 	return read_matching(conn, query, use_index ? &search : NULL, links, out);
 }
@@ -229,7 +432,7 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
 {
 	struct link_list list = { 0 };
 	enum err err;
-	if (*query->q)
+	if (*query->words)
 		err = read_search(conn, query, links, &list);
 	else if (*query->tag || query->state != 0 || query->has_filter)
 		err = read_matching(conn, query, NULL, links, &list);
@@ -242,65 +445,56 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_list_param
 
 /* --- all of them --- */
 
+/* At most max of the matching links: before FROM, what orders them, and what follows the limit. */
+static enum err select_matching(struct pg_conn *conn, const struct link_list_params *query,
+                                const char *before, const char *order, size_t max,
+                                const char *after, struct pg_result **rows)
+{
+	struct statement sql;
+	statement_init(&sql, NULL);
+	WRITE(&sql, "%s", before);
+	write_links(&sql, query, filter_needs_ranking(query), NULL);
+	WRITE(&sql, "%s LIMIT %zu%s", order, max, after);
+	return statement_run(&sql, conn, rows);
+}
+
 enum err link_list_store_ids(struct pg_conn *conn, const struct link_list_params *query, size_t max,
                              struct sql_column *ids, bool *is_over)
 {
-	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
-	link_list_sql_init(&sql, NULL);
-	link_list_sql_ids(&sql, query, max + 1);
-	enum err err = link_list_sql_run(&sql, conn, &rows);
+	enum err err = select_matching(conn, query, "SELECT id", "", max + 1, "", &rows);
 	*is_over = err == OK && pg_result_count(rows) > max;
 	if (*is_over)
 		err = ERR_LIMIT;
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
 		sql_column_add_int(ids, pg_result_int(rows, i, 0));
 	pg_result_free(rows);
-	link_list_sql_clear(&sql);
 	return err;
 }
 
-/* --- bulk updates --- */
-
-static enum err count_up_to(struct pg_conn *conn, const struct link_list_params *query, size_t max,
-                            size_t *count)
-{
-	struct link_list_sql sql;
-	struct pg_result *rows = NULL;
-	link_list_sql_init(&sql, NULL);
-	link_list_sql_count(&sql, query, max);
-	enum err err = link_list_sql_run(&sql, conn, &rows);
-	if (err == OK)
-		*count = (size_t)pg_result_int(rows, 0, 0);
-	pg_result_free(rows);
-	link_list_sql_clear(&sql);
-	return err;
-}
-
-static enum err lock_matching(struct pg_conn *conn, const struct link_list_params *query,
+/* Counts first, because the sort reads all that match. */
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query,
                               struct link *links, size_t max, size_t *count)
 {
-	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
-	link_list_sql_init(&sql, NULL);
-	link_list_sql_lock(&sql, query, max + 1);
-	enum err err = link_list_sql_run(&sql, conn, &rows);
+	*count = 0;
+	enum err err = select_matching(conn, query, "SELECT count(*) FROM (SELECT", "", max + 1,
+	                               ") AS chosen", &rows);
+	if (err == OK && pg_result_int(rows, 0, 0) > (int64_t)max) {
+		*count = max + 1;
+		err = ERR_LIMIT;
+	}
+	pg_result_free(rows);
+	if (err != OK)
+		return err;
+	rows = NULL;
+	/* The sum id + 0 keeps PostgreSQL from scanning all ids for the first matches in order. */
+	err = select_matching(conn, query, "SELECT " LINK_ROW_COLUMNS, " ORDER BY id + 0", max + 1,
+	                      " FOR UPDATE OF links", &rows);
 	if (err == OK) {
 		*count = pg_result_count(rows);
 		err = *count > max ? ERR_LIMIT : read_links(rows, *count, links);
 	}
 	pg_result_free(rows);
-	link_list_sql_clear(&sql);
 	return err;
-}
-
-enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query,
-                              struct link *links, size_t max, size_t *count)
-{
-	*count = 0;
-	enum err err = count_up_to(conn, query, max + 1, count);
-	if (err == OK && *count > max)
-		return ERR_LIMIT;
-	*count = 0;
-	return err == OK ? lock_matching(conn, query, links, max, count) : err;
 }

@@ -1,12 +1,14 @@
 /*
- * Pure. Chooses the trigrams of a search text that PostgreSQL looks up in the trigram index
+ * Chooses the trigrams of a search text that PostgreSQL looks up in the trigram index
  * links_search_idx. A trigram that most links contain costs the index a hundred times as much as a
  * rare one, and a few rare ones leave few enough links to compare with the full text
  * (docs/decisions/0028-link-lists-and-search.md).
  *
  *   link_search_init(&search, "example42.");
- *   …                                  // reads how many links contain each trigram
+ *   link_search_count(conn, &search, &all);         // reads how many links contain each trigram
  *   link_search_choose(&search, all);               // marks "e42" and "42." as used
+ *
+ * One thread at a time; pure but for link_search_count.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_H
@@ -16,7 +18,7 @@
 #include <stdint.h>
 
 #include "lib/base/strbuf.h"
-#include "lib/postgres/pg_params.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/lists/sql_texts.h"
 
 /* Further trigrams of a long text are ignored. */
@@ -71,26 +73,31 @@ int64_t link_search_max_matches(const struct link_search *search);
 void link_search_mark(const struct link_search *search, bool *is_used);
 
 /*
- * SQL conditions. A search covers slug, original URL and title, joined by line feeds. None of the
- * three contains a line feed, so a match in the joined text is a match in one of them.
+ * --- SQL ---
+ *
+ * A search covers slug, original URL, title, and the URL as people see it (url_display.h), joined by
+ * line feeds. None of them contains a line feed, so a match in the joined text is a match in one.
  */
+
+/*
+ * Reads how many links contain each trigram, which the janitor estimates from a sample. *all: the
+ * number of links, 0 = not counted yet. Errors of pg_conn_query pass through.
+ */
+enum err link_search_count(struct pg_conn *conn, struct link_search *search,
+                           int64_t *all) MUST_CHECK;
 
 /* False if links_search_idx cannot help: the text has fewer than three usable characters. */
 bool link_search_has_index(const struct link_search *search);
 
 /*
- * Appends " AND (…)": a condition that the index evaluates. It is true for every link that contains
- * the text or other, and for some more; other "": the text alone. Appends nothing if the index
- * cannot help.
+ * Appends " AND …": a condition that the index evaluates. It is true for every link that contains
+ * the text, and for some more. Appends nothing if the index cannot help.
  */
-void link_search_add_index(const struct link_search *search, const char *other, struct strbuf *sql,
+void link_search_add_index(const struct link_search *search, struct strbuf *sql,
                            struct pg_params *params, struct sql_texts *texts);
 
-/*
- * Appends " AND (…)": true for exactly the links that contain text or other, ignoring case; other
- * "": text alone. Uses no index.
- */
-void link_search_add_exact(const char *text, const char *other, struct strbuf *sql,
-                           struct pg_params *params, struct sql_texts *texts);
+/* Appends " AND …": true for exactly the links that contain text, ignoring case. Uses no index. */
+void link_search_add_exact(const char *text, struct strbuf *sql, struct pg_params *params,
+                           struct sql_texts *texts);
 
 #endif

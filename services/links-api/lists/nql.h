@@ -1,5 +1,5 @@
 /*
- * Pure. Parses a filter for links (NQL, docs/api/nql.md) into a tree:
+ * Pure. Parses a filter for links (NQL, docs/api/nql.md) into a tree, and writes it as SQL:
  *
  *   state:active+(tag:[sale,promo],title:~'summer')+created_at:>=2026-11-01
  *
@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "services/links-api/lists/nql_field.h"
+#include "lib/base/strbuf.h"
+#include "lib/postgres/pg_params.h"
+#include "services/links-api/lists/sql_texts.h"
 
 #define NQL_BYTES_MAX 2000
 #define NQL_DEPTH_MAX 16
@@ -22,6 +24,34 @@
 #define NQL_VALUES_MAX 100
 #define NQL_NODES_MAX (2 * NQL_TERMS_MAX - 1)
 #define NQL_REASON_SIZE 200
+
+/*
+ * A field of a filter and its SQL expression. Only these expressions become part of the SQL; values
+ * are parameters.
+ */
+enum nql_field_type {
+	NQL_FIELD_TEXT,      /* supports equal, contains and one of */
+	NQL_FIELD_NUMBER,    /* supports equal, one of and comparisons */
+	NQL_FIELD_TIME,      /* as numbers; RFC 3339, or a date: its first moment in UTC */
+	NQL_FIELD_STATE,     /* names of enum link_state */
+	NQL_FIELD_LINK_TYPE, /* names of enum link_type */
+	NQL_FIELD_TAGS,      /* equal: has the tag; contains: one tag contains the text */
+};
+
+struct nql_field {
+	const char *name;
+	enum nql_field_type type;
+	bool is_nullable;
+	/* A column of link_ranking, joined to links. */
+	bool needs_ranking;
+	/* Part of the text in links_search_idx. */
+	bool is_searched;
+	/* An expression over a row of links (and link_ranking). */
+	const char *sql;
+};
+
+/* NULL = unknown field. */
+const struct nql_field *nql_field_find(const char *name, size_t len);
 
 enum nql_operator {
 	NQL_EQUAL,
@@ -72,5 +102,15 @@ enum err nql_parse(const char *text, struct nql *out,
 bool nql_needs_ranking(const struct nql *filter);
 
 const char *nql_text(const struct nql *filter, const struct nql_value *value);
+
+/* The maximal number of parameters of a filter: two for each term. */
+#define NQL_SQL_PARAMS_MAX (2 * NQL_TERMS_MAX)
+
+/*
+ * Appends "(…)", a condition on links, and on link_ranking if nql_needs_ranking. filter and texts
+ * must live until the statement has run.
+ */
+void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params,
+                 struct sql_texts *texts);
 
 #endif

@@ -28,7 +28,7 @@ TEST_CASE(deletes_remaining_links_as_their_owner_would)
 	link_fixture_make(f, "closing-gone");
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
 	int64_t gone = f->link.entry.id;
-	struct link_store_new foreign = link_fixture_plain("closing-foreign");
+	struct link_write_new foreign = link_fixture_plain("closing-foreign");
 	foreign.owner_id = 2;
 	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
 	test_database_run(f->db, "TRUNCATE outbox");

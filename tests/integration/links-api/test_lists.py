@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import datetime
+import secrets
 import time
 import urllib.parse
 
@@ -211,6 +212,45 @@ def test_an_international_host_is_shown_and_found_as_it_was_typed(new_user):
         found = user.call("GET", f"/api/links?q={urllib.parse.quote(q)}").json["links"]
         assert {each["id"] for each in found} == {link["id"], titled["id"]}
     assert [each["id"] for each in user.call("GET", "/api/links?q=xn--bcher").json["links"]] == [link["id"]]
+
+
+SEEN = {
+    "https://пример.рф/новости/Лето": ["новости", "Новости", "НОВОСТИ", "нов", "лето", "прим", "пример.рф", "пример.рф/новости", "https://пример.рф/новости", "xn--e1afmkfd", "%D0%BD%D0%BE%D0%B2", "%d0%bd"],
+    "https://shop.example/my%20file%2Dlist.pdf?q=red+shoes": ["my file", "file-list", "file my", "red shoes", "shoes red", "red+shoes", "my%20file", "file%2Dlist", "SHOP.example/my file", "shop.example  shoes"],
+    "https://münchen.example/stra%C3%9Fe#%E6%9D%B1%E4%BA%AC": ["münch", "MÜNCHEN", "straße", "東京", "münchen.example/straße"],
+    "https://a.example/caf%C3%A9/%E2%82%AC?x=%22%C3%BC%22": ["café", "CAFÉ", "€", "\"ü\"", "café/€"],
+    "https://b.example/%FF%0A%25/100%25": ["%ff", "100%", "%0A"],
+}
+
+
+def test_a_search_finds_what_people_see(new_user):
+    user = new_user()
+    links = {url: user.create(original_url=url)["id"] for url in SEEN}
+    for url, texts in SEEN.items():
+        for q in texts:
+            found = user.call("GET", f"/api/links?q={urllib.parse.quote(q, safe='')}").json["links"]
+            assert [each["id"] for each in found] == [links[url]], q
+    for q in ("пример новости лета", "my files", "münchenstraße", "%0a%26"):
+        assert user.call("GET", f"/api/links?q={urllib.parse.quote(q, safe='')}").json["links"] == [], q
+
+
+def test_each_word_of_a_search_is_found_in_any_field(new_user):
+    user = new_user()
+    link = user.create(original_url="https://fields.example/landing", title="Autumn letter", slug=f"promo{secrets.token_hex(4)}")
+    user.create(original_url="https://fields.example/other", title="Spring letter")
+    for q in ("autumn landing", "letter landing", "promo autumn fields.example", " landing  autumn "):
+        ids = [each["id"] for each in user.call("GET", f"/api/links?q={urllib.parse.quote(q)}").json["links"]]
+        assert ids == [link["id"]], q
+    assert user.call("GET", "/api/links?q=autumn+other").json["links"] == []
+
+
+def test_a_search_follows_a_change_of_the_destination(new_user):
+    user = new_user()
+    link = user.create(original_url="https://a.example/%D0%B0%D0%B1%D0%B2")
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"original_url": "https://a.example/%D0%B3%D0%B4%D0%B5"}).status == 200
+    assert user.call("PATCH", f"/api/links?filter=id:{link['id']}", {"add_tags": ["x"]}).status == 200
+    for q, found in (("абв", []), ("где", [link["id"]])):
+        assert [each["id"] for each in user.call("GET", f"/api/links?q={urllib.parse.quote(q)}").json["links"]] == found
 
 
 def test_a_short_link_is_found_as_it_was_copied(new_user):

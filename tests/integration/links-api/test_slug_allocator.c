@@ -42,18 +42,17 @@ static void first_of_length(char out[static SLUG_SIZE], size_t length)
 
 static enum err create(const char *slug, slug_allocator_source source, struct link *out)
 {
-	const struct link_store_new new_link = { .slug = slug,
-		                                 .original_url = "https://example.com/",
-		                                 .redirect_status = 302,
-		                                 .owner_id = 1 };
-	enum err err = pg_conn_begin(conn);
-	assert_int_equal(err, OK);
-	err = slug_allocator_create(conn, &new_link, source, out);
-	if (err == OK)
-		assert_int_equal(pg_conn_commit(conn), OK);
-	else
-		pg_conn_rollback(conn);
-	return err;
+	struct slug_allocator_item item = {
+		.requested = { .slug = slug,
+		               .original_url = "https://example.com/",
+		               .redirect_status = 302,
+		               .owner_id = 1 },
+		.link = out,
+	};
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(slug_allocator_create(conn, &item, source), OK);
+	assert_int_equal(pg_conn_commit(conn), OK);
+	return item.err;
 }
 
 TEST_CASE(random_slugs_have_seven_characters)

@@ -39,9 +39,9 @@ int link_fixture_empty(void **state)
 	return 0;
 }
 
-struct link_store_new link_fixture_plain(const char *slug)
+struct link_write_new link_fixture_plain(const char *slug)
 {
-	return (struct link_store_new){
+	return (struct link_write_new){
 		.slug = slug,
 		.original_url = "https://example.com/",
 		.redirect_status = 302,
@@ -49,18 +49,33 @@ struct link_store_new link_fixture_plain(const char *slug)
 	};
 }
 
-enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link,
+enum err link_fixture_add(struct pg_conn *conn, const struct link_write_new *new_link,
+                          struct link *out)
+{
+	bool is_created;
+	enum err err = link_write_create(conn, new_link, 1, &out, &is_created);
+	return err == OK && !is_created ? ERR_CONFLICT : err;
+}
+
+enum err link_fixture_update(struct pg_conn *conn, struct link *link, enum link_change change)
+{
+	return link_write_update(conn, link, &change, 1);
+}
+
+enum err link_fixture_create(struct pg_conn *conn, const struct link_write_new *new_link,
                              struct link *out)
 {
 	assert_int_equal(pg_conn_begin(conn), OK);
-	enum err err = link_store_create(conn, new_link, out);
-	assert_int_equal(pg_conn_commit(conn), OK);
+	enum err err = link_fixture_add(conn, new_link, out);
+	if (err == OK)
+		return pg_conn_commit(conn);
+	pg_conn_rollback(conn);
 	return err;
 }
 
 void link_fixture_make(struct link_fixture *f, const char *slug)
 {
-	struct link_store_new new_link = link_fixture_plain(slug);
+	struct link_write_new new_link = link_fixture_plain(slug);
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 }
 
@@ -70,7 +85,7 @@ void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state sta
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock(f->api, id, 1, &f->link), OK);
 	f->link.entry.state = state;
-	assert_int_equal(link_store_update(f->api, &f->link, kind), OK);
+	assert_int_equal(link_fixture_update(f->api, &f->link, kind), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 }
 

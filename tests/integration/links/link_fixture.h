@@ -7,6 +7,7 @@
 
 #include "lib/links/link_event.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/links/link_write.h"
 #include "tests/support/test_database.h"
 
 struct link_fixture {
@@ -25,10 +26,20 @@ int link_fixture_tear_down(void **state);
 int link_fixture_empty(void **state);
 
 /* A link of user 1 with only the required fields. */
-struct link_store_new link_fixture_plain(const char *slug);
+struct link_write_new link_fixture_plain(const char *slug);
+
+/*
+ * Creates a link in the open transaction. ERR_CONFLICT: its slug is taken or was used before. Else
+ * as link_write_create.
+ */
+enum err link_fixture_add(struct pg_conn *conn, const struct link_write_new *new_link,
+                          struct link *out);
+
+/* As link_write_update, of one link. */
+enum err link_fixture_update(struct pg_conn *conn, struct link *link, enum link_change change);
 
 /* Creates a link in a separate transaction. */
-enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link,
+enum err link_fixture_create(struct pg_conn *conn, const struct link_write_new *new_link,
                              struct link *out);
 
 /* Creates a plain link in f->link. Fails the test if that fails. */

@@ -58,11 +58,11 @@ TEST_CASE(resets_everything_when_the_destination_changes)
 	assert_int_equal(link_check_store_write(f->janitor, &due, 200, 0, 900), OK);
 	/* A changed title does not change the destination. */
 	snprintf(f->link.title, sizeof(f->link.title), "new");
-	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
 	assert_int_equal(get_check(f, due.link_id).status, 200);
 
 	snprintf(f->link.entry.original_url, LINK_URL_SIZE, "https://other.example/");
-	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
 	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NEVER);
 	assert_int_equal(get_check(f, due.link_id).last_checked_at_us, 0);
 	/* A result for the old destination does not count for the new one. */

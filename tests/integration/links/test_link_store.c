@@ -32,7 +32,7 @@ TEST_CASE(stores_every_field_of_a_new_link_and_records_the_event)
 	struct link_fixture *f = *state;
 	struct link_tags tags = { .count = 3,
 		                  .tag = { "a,b \"c\" {d}", "\xf0\x9f\x94\x97", "NULL" } };
-	struct link_store_new new_link = link_fixture_plain("every-field");
+	struct link_write_new new_link = link_fixture_plain("every-field");
 	new_link.expired_url = "https://example.com/late";
 	new_link.title = "It's \\ a \"title\"";
 	new_link.tags = &tags;
@@ -86,11 +86,11 @@ TEST_CASE(the_transaction_continues_after_a_taken_slug)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "taken");
-	struct link_store_new again = link_fixture_plain("taken"),
+	struct link_write_new again = link_fixture_plain("taken"),
 			      free_one = link_fixture_plain("free");
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_create(f->api, &again, &f->link), ERR_CONFLICT);
-	assert_int_equal(link_store_create(f->api, &free_one, &f->link), OK);
+	assert_int_equal(link_fixture_add(f->api, &again, &f->link), ERR_CONFLICT);
+	assert_int_equal(link_fixture_add(f->api, &free_one, &f->link), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
@@ -108,7 +108,7 @@ TEST_CASE(a_link_without_an_owner_needs_an_expiry_time)
 {
 	struct link_fixture *f = *state;
 	static const uint8_t hash[DIGEST_SIZE] = { 1, 2, 3 };
-	struct link_store_new new_link = link_fixture_plain("temporary");
+	struct link_write_new new_link = link_fixture_plain("temporary");
 	new_link.owner_id = 0;
 	new_link.claim_token_hash = hash;
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_INVALID);
@@ -123,7 +123,7 @@ TEST_CASE(a_link_without_an_owner_needs_an_expiry_time)
 TEST_CASE(refuses_an_unknown_owner_and_invalid_tags)
 {
 	struct link_fixture *f = *state;
-	struct link_store_new new_link = link_fixture_plain("refused");
+	struct link_write_new new_link = link_fixture_plain("refused");
 	new_link.owner_id = 999;
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_NOT_FOUND);
 	struct link_tags tags = { .count = 1, .tag = { "" } };
@@ -154,7 +154,7 @@ TEST_CASE(links_of_other_owners_appear_missing)
 TEST_CASE(administrators_see_links_of_all_owners_and_of_none)
 {
 	struct link_fixture *f = *state;
-	struct link_store_new anonymous = link_fixture_plain("nobodys");
+	struct link_write_new anonymous = link_fixture_plain("nobodys");
 	anonymous.owner_id = 0;
 	anonymous.expires_at_us = INT64_C(4102444800000000);
 	link_fixture_make(f, "somebodys");
@@ -182,7 +182,7 @@ TEST_CASE(each_write_raises_the_version_and_records_an_event)
 	f->link.entry.starts_at_us = INT64_C(4102444800123456);
 	f->link.tags = (struct link_tags){ .count = 1, .tag = { "new" } };
 	memcpy(f->link.title, "Title", 6);
-	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(link_fixture_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 
 	assert_int_equal(f->link.entry.version, 2);
@@ -205,7 +205,7 @@ TEST_CASE(refuses_to_update_an_outdated_version)
 	f->other = f->link;
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_update(f->api, &f->other, LINK_CHANGE_UPDATED), ERR_CONFLICT);
+	assert_int_equal(link_fixture_update(f->api, &f->other, LINK_CHANGE_UPDATED), ERR_CONFLICT);
 	pg_conn_rollback(f->api);
 	assert_int_equal(f->other.entry.version, 1);
 }
@@ -213,9 +213,9 @@ TEST_CASE(refuses_to_update_an_outdated_version)
 TEST_CASE(a_rollback_reverts_the_change_and_its_event)
 {
 	struct link_fixture *f = *state;
-	struct link_store_new new_link = link_fixture_plain("undone");
+	struct link_write_new new_link = link_fixture_plain("undone");
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_create(f->api, &new_link, &f->link), OK);
+	assert_int_equal(link_fixture_add(f->api, &new_link, &f->link), OK);
 	pg_conn_rollback(f->api);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);

@@ -11,7 +11,7 @@ static const uint8_t token[DIGEST_SIZE] = { 1, 2, 3 }, other_token[DIGEST_SIZE] 
 
 static void create_anonymous(struct link_fixture *f, const char *slug)
 {
-	struct link_store_new new_link = link_fixture_plain(slug);
+	struct link_write_new new_link = link_fixture_plain(slug);
 	new_link.owner_id = 0;
 	new_link.expires_at_us = LATER_US;
 	new_link.claim_token_hash = token;
@@ -93,7 +93,7 @@ TEST_CASE(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event)
 	assert_int_equal(event->change, LINK_CHANGE_PURGED);
 	assert_int_equal(event->link.entry.version, 2);
 	free(event);
-	struct link_store_new again = link_fixture_plain("gone");
+	struct link_write_new again = link_fixture_plain("gone");
 	assert_int_equal(link_fixture_create(f->api, &again, &f->link), ERR_CONFLICT);
 }
 

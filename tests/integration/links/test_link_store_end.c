@@ -211,7 +211,7 @@ TEST_CASE(a_purge_leaves_a_tombstone_and_an_event)
 	assert_int_equal(event->link.entry.version, 3);
 	assert_int_equal(event->link.entry.state, LINK_STATE_DELETED);
 	free(event);
-	struct link_store_new again = link_fixture_plain("purged");
+	struct link_write_new again = link_fixture_plain("purged");
 	assert_int_equal(link_fixture_create(f->api, &again, &f->link), ERR_CONFLICT);
 	struct link_entry entry;
 	assert_int_equal(link_store_find_entry(f->api, "purged", &entry), ERR_NOT_FOUND);
@@ -226,12 +226,14 @@ struct attempt {
 static void *create_in_thread(void *arg)
 {
 	struct attempt *attempt = arg;
-	struct link_store_new new_link = link_fixture_plain("raced");
+	struct link_write_new new_link = link_fixture_plain("raced");
 	attempt->result = pg_conn_begin(attempt->conn);
 	if (attempt->result == OK)
-		attempt->result = link_store_create(attempt->conn, &new_link, &attempt->link);
-	if (pg_conn_commit(attempt->conn) != OK)
-		attempt->result = ERR_INTERNAL;
+		attempt->result = link_fixture_add(attempt->conn, &new_link, &attempt->link);
+	if (attempt->result == OK)
+		attempt->result = pg_conn_commit(attempt->conn);
+	else
+		pg_conn_rollback(attempt->conn);
 	return NULL;
 }
 

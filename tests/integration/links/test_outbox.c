@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
+#include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
-#include "tests/support/test_database.h"
 
 struct fixture {
 	struct test_database *db;
@@ -51,13 +50,13 @@ static int truncate_tables(void **state)
 
 static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
 {
-	const struct link_store_new new_link = { .slug = slug,
+	const struct link_write_new new_link = { .slug = slug,
 		                                 .original_url = "https://example.com/",
 		                                 .redirect_status = 302,
 		                                 .owner_id = 1 };
 	enum err err = pg_conn_begin(conn);
 	if (err == OK)
-		err = link_store_create(conn, &new_link, out);
+		err = link_fixture_add(conn, &new_link, out);
 	return err == OK ? pg_conn_commit(conn) : err;
 }
 
@@ -65,7 +64,7 @@ static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
 static enum err touch(struct pg_conn *conn, int64_t id, struct link *scratch)
 {
 	enum err err = link_store_lock(conn, id, 1, scratch);
-	return err == OK ? link_store_update(conn, scratch, LINK_CHANGE_UPDATED) : err;
+	return err == OK ? link_fixture_update(conn, scratch, LINK_CHANGE_UPDATED) : err;
 }
 
 /* As the relay does after Redis has stored each row, and then Kafka. */
@@ -208,13 +207,13 @@ TEST_CASE(a_commit_wakes_the_relay_and_nothing_before_does)
 {
 	struct fixture *f = *state;
 	struct pg_conn *ear = test_database_connect(f->db, "waymark_links_api");
-	const struct link_store_new new_link = { .slug = "loud",
+	const struct link_write_new new_link = { .slug = "loud",
 		                                 .original_url = "https://example.com/",
 		                                 .redirect_status = 302,
 		                                 .owner_id = 1 };
 	assert_int_equal(pg_conn_query(ear, "LISTEN " OUTBOX_CHANNEL, NULL, NULL), OK);
 	assert_int_equal(pg_conn_begin(f->writers[0]), OK);
-	assert_int_equal(link_store_create(f->writers[0], &new_link, &f->link), OK);
+	assert_int_equal(link_fixture_add(f->writers[0], &new_link, &f->link), OK);
 	assert_int_equal(pg_conn_wait_notification(ear, 50), ERR_NOT_FOUND);
 	assert_int_equal(pg_conn_commit(f->writers[0]), OK);
 	assert_int_equal(pg_conn_wait_notification(ear, TEST_DEADLINE_MS), OK);

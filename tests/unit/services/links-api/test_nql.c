@@ -5,7 +5,6 @@
 
 #include "lib/base/strbuf.h"
 #include "services/links-api/lists/nql.h"
-#include "services/links-api/lists/nql_sql.h"
 #include "tests/support/test.h"
 
 static struct nql filter;
@@ -94,7 +93,7 @@ TEST_CASE(matches_texts_and_tags)
 	ASSERT_SQL(
 		"title:~'a b 42x'",
 		"(title COLLATE \"default\" ILIKE \"%a b 42x%\" AND "
-		"((slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title) ILIKE \"% b 42x%\"))");
+		"(slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title || E'\\n' || shown_url) ILIKE \"% b 42x%\")");
 	ASSERT_SQL("title:-~summer", "(title COLLATE \"default\" ILIKE \"%summer%\") IS NOT TRUE");
 	ASSERT_SQL("tag:sale", "(tags @> ARRAY[\"sale\"::text])");
 	ASSERT_SQL("tags:-sale", "(tags @> ARRAY[\"sale\"::text]) IS NOT TRUE");

@@ -1,20 +1,20 @@
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/links/link_bulk_store.h"
-#include "services/links-api/links/link_reuse_store.h"
+#include "services/links-api/links/link_write.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
-#define MANY LINK_BULK_STORE_MAX
+#define MANY LINK_WRITE_MAX
 
 /* Input and output of one bulk. */
 struct bulk {
-	struct link_store_new news[MANY + 1];
+	struct link_write_new news[MANY + 1];
 	char slugs[MANY + 1][SLUG_SIZE];
 	struct link links[MANY + 1];
 	bool is_made[MANY + 1];
@@ -41,7 +41,10 @@ static struct bulk *bulk_of_many(size_t count)
 static enum err create(struct pg_conn *conn, struct bulk *b, size_t count)
 {
 	assert_int_equal(pg_conn_begin(conn), OK);
-	enum err err = link_bulk_store_create(conn, b->news, count, b->links, b->is_made);
+	struct link *links[MANY + 1];
+	for (size_t i = 0; i < MANY + 1; i++)
+		links[i] = &b->links[i];
+	enum err err = link_write_create(conn, b->news, count, links, b->is_made);
 	if (err == OK)
 		assert_int_equal(pg_conn_commit(conn), OK);
 	else
@@ -210,32 +213,102 @@ TEST_CASE(reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try)
 	free(rival.bulk);
 }
 
-/* --- links to reuse --- */
+/* --- updates --- */
 
-static enum err find(struct link_fixture *f, int64_t owner, const char *url, const char *slug)
+static const enum link_change changes[] = { LINK_CHANGE_DISABLED, LINK_CHANGE_UPDATED };
+
+/* Two links, disabled in memory only. */
+static struct link *two_links(struct link_fixture *f)
 {
-	struct link_reuse_store_lookup wanted = { url, slug, &f->other, false };
-	enum err err = link_reuse_store_find(f->api, owner, &wanted, 1);
-	return err == OK && !wanted.is_found ? ERR_NOT_FOUND : err;
+	static const char *const slugs[] = { "one", "two" };
+	struct link *links = mem_array(2, sizeof(*links));
+	for (size_t i = 0; i < 2; i++) {
+		link_fixture_make(f, slugs[i]);
+		links[i] = f->link;
+		links[i].entry.state = LINK_STATE_DISABLED;
+		links[i].tags.count = 1;
+		snprintf(links[i].tags.tag[0], LINK_TAG_SIZE, "a,\"b\" {%zu}", i);
+	}
+	return links;
 }
 
-TEST_CASE(finds_the_newest_active_link_to_a_destination)
+static enum err write(struct link_fixture *f, struct link *links, size_t count)
+{
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	enum err err = link_write_update(f->api, links, changes, count);
+	if (err == OK)
+		return pg_conn_commit(f->api);
+	pg_conn_rollback(f->api);
+	return err;
+}
+
+TEST_CASE(writes_each_link_and_records_its_own_change)
 {
 	struct link_fixture *f = *state;
-	link_fixture_make(f, "older");
-	link_fixture_make(f, "newer");
-	assert_int_equal(find(f, 1, "https://example.com/", NULL), OK);
-	assert_string_equal(f->other.entry.slug, "newer");
-	assert_int_equal(find(f, 1, "https://example.com/", "older"), OK);
-	assert_string_equal(f->other.entry.slug, "older");
-	assert_int_equal(find(f, 1, "https://example.com/x", NULL), ERR_NOT_FOUND);
-	assert_int_equal(find(f, 2, "https://example.com/", NULL), ERR_NOT_FOUND);
-	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
-	assert_int_equal(find(f, 1, "https://example.com/", NULL), OK);
-	assert_string_equal(f->other.entry.slug, "older");
-	test_database_run(f->db,
-	                  "UPDATE links SET expires_at = clock_timestamp() WHERE slug = 'older'");
-	assert_int_equal(find(f, 1, "https://example.com/", NULL), ERR_NOT_FOUND);
+	struct link *links = two_links(f);
+	test_database_run(f->db, "DELETE FROM outbox");
+	assert_int_equal(write(f, links, 2), OK);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(links[i].entry.version, 2);
+		assert_int_equal(link_store_get(f->api, links[i].entry.id, 1, &f->other), OK);
+		assert_int_equal(f->other.entry.version, 2);
+		assert_int_equal(f->other.entry.state, LINK_STATE_DISABLED);
+		assert_string_equal(f->other.tags.tag[0], links[i].tags.tag[0]);
+		struct link_event *event = link_fixture_recorded(f, i);
+		assert_int_equal(event->link.entry.version, 2);
+		assert_int_equal(event->change, event->link.entry.id == links[0].entry.id
+		                                        ? LINK_CHANGE_DISABLED
+		                                        : LINK_CHANGE_UPDATED);
+		free(event);
+	}
+	free(links);
+}
+
+TEST_CASE(changes_nothing_if_one_link_is_at_another_version)
+{
+	struct link_fixture *f = *state;
+	struct link *links = two_links(f);
+	test_database_run(f->db, "UPDATE links SET version = 7 WHERE slug = 'two'");
+	assert_int_equal(write(f, links, 2), ERR_CONFLICT);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'ACTIVE'"), 2);
+	assert_int_equal(links[0].entry.version, 1);
+	assert_int_equal(write(f, links, LINK_WRITE_MAX + 1), ERR_LIMIT);
+	assert_int_equal(write(f, links, 0), OK);
+	free(links);
+}
+
+TEST_CASE(keeps_the_state_before_a_deletion_for_a_restore)
+{
+	struct link_fixture *f = *state;
+	struct link *links = two_links(f);
+	assert_int_equal(write(f, links, 2), OK);
+	for (size_t i = 0; i < 2; i++)
+		links[i].entry.state = LINK_STATE_DELETED;
+	assert_int_equal(write(f, links, 2), OK);
+	assert_int_equal(write(f, links, 2), OK); /* such as new tags of a deleted link */
+	assert_int_equal(link_store_get(f->api, links[0].entry.id, 1, &f->other), OK);
+	assert_int_equal(f->other.entry.state, LINK_STATE_DELETED);
+	assert_int_equal(f->other.state_before_deletion, LINK_STATE_DISABLED);
+	free(links);
+}
+
+/* Otherwise the pending event would be sent after the next version. */
+TEST_CASE(sends_a_pending_low_priority_event_before_the_change)
+{
+	struct link_fixture *f = *state;
+	struct link *links = two_links(f);
+	test_database_run(f->db, "UPDATE outbox SET priority = 1");
+	assert_int_equal(write(f, links, 1), OK);
+	assert_int_equal(
+		test_database_ask(
+			f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND priority = 0"),
+		2);
+	assert_int_equal(
+		test_database_ask(
+			f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND priority = 1"),
+		1);
+	free(links);
 }
 
 TEST_MAIN(.group_set_up = link_fixture_set_up, .group_tear_down = link_fixture_tear_down,

@@ -1,0 +1,340 @@
+#include "services/links-api/links/link_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
+#include "lib/postgres/sql_column.h"
+#include "services/links-api/destinations/url_display.h"
+
+/* The index in the array follows the columns of the link. */
+#define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
+
+/* What each statement gets of a link: SLUG and the following, or ID and the following. */
+enum column {
+	ID,
+	VERSION,
+	STATE,
+	ORIGINAL_URL,
+	SHOWN_URL,
+	EXPIRED_URL,
+	TITLE,
+	TAGS,
+	REDIRECT_STATUS,
+	EXPIRES_AT,
+	STARTS_AT,
+	SLUG,
+	COLUMNS
+};
+
+static const struct {
+	enum sql_column_type type;
+	/* Of one value. */
+	size_t bytes_max;
+} columns[COLUMNS] = {
+	[ID] = { SQL_COLUMN_INT8, 8 },
+	[VERSION] = { SQL_COLUMN_INT8, 8 },
+	[STATE] = { SQL_COLUMN_TEXT, 16 },
+	[ORIGINAL_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
+	[SHOWN_URL] = { SQL_COLUMN_TEXT, URL_DISPLAY_SIZE },
+	[EXPIRED_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
+	[TITLE] = { SQL_COLUMN_TEXT, LINK_TITLE_SIZE },
+	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
+	[REDIRECT_STATUS] = { SQL_COLUMN_INT2, 2 },
+	[EXPIRES_AT] = { SQL_COLUMN_TIME, 8 }, /* 0, which is 'epoch': NULL */
+	[STARTS_AT] = { SQL_COLUMN_TIME, 8 },
+	[SLUG] = { SQL_COLUMN_TEXT, SLUG_SIZE },
+};
+
+struct input {
+	struct sql_column column[COLUMNS];
+};
+
+static void input_init(struct input *input, size_t count)
+{
+	for (size_t i = 0; i < COLUMNS; i++)
+		sql_column_init_for(&input->column[i], columns[i].type, count,
+		                    columns[i].bytes_max);
+}
+
+static void input_clear(struct input *input)
+{
+	for (size_t i = 0; i < COLUMNS; i++)
+		sql_column_clear(&input->column[i]);
+}
+
+/* Adds the columns from the first to the last one as parameters. */
+static enum err input_params(struct input *input, enum column first, enum column last,
+                             struct pg_params *params)
+{
+	enum err err = OK;
+	for (unsigned i = first; err == OK && i <= (unsigned)last; i++)
+		err = sql_column_param(&input->column[i], params);
+	return err;
+}
+
+/* Of both statements. */
+static enum err add_row(struct input *input, const struct link_write_new *link)
+{
+	struct sql_column *column = input->column;
+	char tags[LINK_ROW_TAGS_SIZE];
+	char shown_url[URL_DISPLAY_SIZE];
+	enum err err = link_row_join_tags(link->tags, tags);
+	if (err != OK)
+		return err;
+	url_display_write(link->original_url, shown_url);
+	sql_column_add_text(&column[SLUG], link->slug);
+	sql_column_add_text(&column[ORIGINAL_URL], link->original_url);
+	sql_column_add_text(&column[SHOWN_URL], shown_url);
+	sql_column_add_text(&column[EXPIRED_URL], link->expired_url ? link->expired_url : "");
+	sql_column_add_text(&column[TITLE], link->title ? link->title : "");
+	sql_column_add_text(&column[TAGS], tags);
+	sql_column_add_int(&column[REDIRECT_STATUS], link->redirect_status);
+	sql_column_add_time(&column[EXPIRES_AT], link->expires_at_us);
+	sql_column_add_time(&column[STARTS_AT], link->starts_at_us);
+	return OK;
+}
+
+/* --- creation --- */
+
+/*
+ * If this statement waits for the lock of a slug, the link may have been purged by the time it gets
+ * the lock. Then the trigger of the tables rejects the whole statement
+ * (docs/decisions/0005-slugs-are-never-reused.md).
+ */
+static enum err insert_rows(struct pg_conn *conn, struct input *input,
+                            const struct link_write_new *first, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	enum err err = input_params(input, ORIGINAL_URL, SLUG, &params);
+	if (err != OK)
+		return err;
+	if (first->owner_id)
+		pg_params_int(&params, first->owner_id);
+	else
+		pg_params_null(&params);
+	pg_params_bytes(&params, first->claim_token_hash, DIGEST_SIZE);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO links (original_url, shown_url, expired_url, title, tags, redirect_status, expires_at, "
+		"starts_at, slug, link_type, owner_id, claim_token_hash, created_at, updated_at) "
+		"SELECT original_url, shown_url, NULLIF(expired_url, ''), title, " LINK_ROW_TAGS_FROM_TEXT(
+			"tags") ", redirect_status, NULLIF(expires_at, 'epoch'), NULLIF(starts_at, 'epoch'), "
+				"slug, CASE WHEN $10::bigint IS NULL THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
+				"$10, $11, at, at "
+				"FROM (SELECT new.*, statement_timestamp() + ordinal * interval '1 microsecond' AS at "
+				"FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], "
+				"$7::timestamptz[], $8::timestamptz[], $9::text[]) WITH ORDINALITY AS new (original_url, "
+				"shown_url, expired_url, title, tags, redirect_status, expires_at, starts_at, slug, ordinal)) AS new "
+				"WHERE NOT EXISTS (SELECT FROM link_tombstones WHERE link_tombstones.slug = new.slug) "
+				"ORDER BY slug COLLATE \"C\" "
+				"ON CONFLICT (slug) DO NOTHING RETURNING " LINK_ROW_COLUMNS,
+		&params, rows);
+}
+
+static enum err insert(struct pg_conn *conn, const struct link_write_new *new_links, size_t count,
+                       struct pg_result **rows)
+{
+	struct input input;
+	enum err err = OK;
+	input_init(&input, count);
+	for (size_t i = 0; err == OK && i < count; i++)
+		err = add_row(&input, &new_links[i]);
+	if (err == OK)
+		err = insert_rows(conn, &input, &new_links[0], rows);
+	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
+		err = ERR_NOT_FOUND;
+	input_clear(&input);
+	return err;
+}
+
+/* The position of each slug in the request. */
+struct position {
+	const char *slug;
+	size_t index;
+};
+
+static int compare_positions(const void *a, const void *b)
+{
+	return strcmp(((const struct position *)a)->slug, ((const struct position *)b)->slug);
+}
+
+static struct position *sort_positions(const struct link_write_new *new_links, size_t count)
+{
+	struct position *positions = mem_array(count, sizeof(*positions));
+	for (size_t i = 0; i < count; i++)
+		positions[i] = (struct position){ new_links[i].slug, i };
+	qsort(positions, count, sizeof(*positions), compare_positions);
+	return positions;
+}
+
+/* Rows come in the order of insertion, which differs from the caller's order. */
+static enum err read_created(const struct pg_result *rows, const struct position *positions,
+                             size_t count, struct link *const *links, bool *is_created)
+{
+	for (size_t i = 0; i < pg_result_count(rows); i++) {
+		const struct position key = { .slug = pg_result_text(rows, i, 1) };
+		const struct position *position =
+			bsearch(&key, positions, count, sizeof(*positions), compare_positions);
+		if (!position)
+			return ERR_INTERNAL;
+		enum err err = link_row_read(rows, i, links[position->index]);
+		if (err != OK)
+			return err;
+		is_created[position->index] = true;
+	}
+	return OK;
+}
+
+static void add_event(struct outbox_bulk *events, const struct link *link, enum link_change change)
+{
+	struct link_event event;
+	link_row_to_event(link, change, &event);
+	outbox_bulk_add(events, &event);
+}
+
+enum err link_write_create(struct pg_conn *conn, const struct link_write_new *new_links,
+                           size_t count, struct link *const *links, bool *is_created)
+{
+	if (count > LINK_WRITE_MAX)
+		return ERR_LIMIT;
+	for (size_t i = 0; i < count; i++)
+		is_created[i] = false;
+	if (count == 0)
+		return OK;
+	struct pg_result *rows = NULL;
+	struct outbox_bulk events;
+	struct position *positions = sort_positions(new_links, count);
+	outbox_bulk_init(&events, OUTBOX_URGENT, count);
+	enum err err = insert(conn, new_links, count, &rows);
+	if (err == OK)
+		err = read_created(rows, positions, count, links, is_created);
+	for (size_t i = 0; err == OK && i < count; i++)
+		if (is_created[i])
+			add_event(&events, links[i], LINK_CHANGE_CREATED);
+	if (err == OK)
+		err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
+	pg_result_free(rows);
+	free(positions);
+	return err;
+}
+
+/* --- updates --- */
+
+enum err link_write_lock(struct pg_conn *conn, const int64_t *ids, size_t count, struct link *links,
+                         size_t *locked)
+{
+	struct sql_column column;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	if (count > LINK_WRITE_MAX)
+		return ERR_LIMIT;
+	sql_column_init_for(&column, SQL_COLUMN_INT8, count, columns[ID].bytes_max);
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_int(&column, ids[i]);
+	enum err err = sql_column_param(&column, &params);
+	if (err == OK)
+		err = pg_conn_query(conn,
+		                    "SELECT " LINK_ROW_COLUMNS
+		                    " FROM links WHERE id = ANY ($1::bigint[]) "
+		                    "ORDER BY id FOR UPDATE",
+		                    &params, &rows);
+	*locked = err == OK ? pg_result_count(rows) : 0;
+	for (size_t i = 0; err == OK && i < *locked; i++)
+		err = link_row_read(rows, i, &links[i]);
+	pg_result_free(rows);
+	sql_column_clear(&column);
+	return err;
+}
+
+/*
+ * Right-hand sides see the old values. state_since changes only with the state, because the grace
+ * period before a purge counts from it.
+ */
+static enum err update_rows(struct pg_conn *conn, struct input *input, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	enum err err = input_params(input, ID, STARTS_AT, &params);
+	if (err != OK)
+		return err;
+	return pg_conn_query(
+		conn,
+		"UPDATE links SET version = version + 1, state = new_state, original_url = new_url, "
+		"shown_url = new_shown_url, "
+		"expired_url = NULLIF(new_expired_url, ''), title = new_title, "
+		"tags = " LINK_ROW_TAGS_FROM_TEXT(
+			"new_tags") ", redirect_status = new_status, "
+				    "expires_at = NULLIF(new_expires_at, 'epoch'), "
+				    "starts_at = NULLIF(new_starts_at, 'epoch'), updated_at = clock_timestamp(), "
+				    "state_since = CASE WHEN state = new_state THEN state_since "
+				    "ELSE clock_timestamp() END, "
+				    "state_before_deletion = CASE WHEN new_state <> 'DELETED' THEN NULL "
+				    "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
+				    "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], "
+				    "$6::text[], $7::text[], $8::text[], $9::smallint[], $10::timestamptz[], "
+				    "$11::timestamptz[]) "
+				    "WITH ORDINALITY AS input (old_id, old_version, new_state, new_url, "
+				    "new_shown_url, new_expired_url, new_title, new_tags, new_status, new_expires_at, "
+				    "new_starts_at, place) "
+				    "WHERE id = old_id AND " LINK_ROW_VERSION " = old_version "
+				    "RETURNING " LINK_ROW_COLUMNS ", place",
+		&params, rows);
+}
+
+static enum err update(struct pg_conn *conn, const struct link *links, size_t count,
+                       struct pg_result **rows)
+{
+	struct input input;
+	enum err err = OK;
+	input_init(&input, count);
+	for (size_t i = 0; err == OK && i < count; i++) {
+		const struct link_entry *entry = &links[i].entry;
+		sql_column_add_int(&input.column[ID], entry->id);
+		sql_column_add_int(&input.column[VERSION], entry->version);
+		sql_column_add_text(&input.column[STATE], link_state_stored(entry->state));
+		err = add_row(&input,
+		              &(struct link_write_new){ .slug = entry->slug,
+		                                        .original_url = entry->original_url,
+		                                        .expired_url = entry->expired_url,
+		                                        .title = links[i].title,
+		                                        .tags = &links[i].tags,
+		                                        .redirect_status = entry->redirect_status,
+		                                        .starts_at_us = entry->starts_at_us,
+		                                        .expires_at_us = entry->expires_at_us });
+	}
+	if (err == OK)
+		err = update_rows(conn, &input, rows);
+	if (err == OK && pg_result_count(*rows) != count)
+		err = ERR_CONFLICT;
+	input_clear(&input);
+	return err;
+}
+
+enum err link_write_update(struct pg_conn *conn, struct link *links,
+                           const enum link_change *changes, size_t count)
+{
+	struct pg_result *rows = NULL;
+	struct outbox_bulk events;
+	if (count == 0)
+		return OK;
+	if (count > LINK_WRITE_MAX)
+		return ERR_LIMIT;
+	outbox_bulk_init(&events, OUTBOX_URGENT, count);
+	enum err err = update(conn, links, count, &rows);
+	for (size_t i = 0; err == OK && i < count; i++) {
+		int64_t place = pg_result_int(rows, i, PLACE_COLUMN);
+		err = place < 1 || (size_t)place > count
+		              ? ERR_INTERNAL
+		              : link_row_read(rows, i, &links[place - 1]);
+		if (err == OK)
+			add_event(&events, &links[place - 1], changes[place - 1]);
+	}
+	if (err == OK)
+		err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
+	pg_result_free(rows);
+	return err;
+}
