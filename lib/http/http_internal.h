@@ -32,7 +32,7 @@
 #define HTTP_EXCHANGE_RESPONSE_BYTES_MAX (64U << 20)
 #define HTTP_EXCHANGE_ID_SIZE 65
 /* Bodies up to this size need neither admission nor the body budget. */
-#define HTTP_EXCHANGE_SMALL_BODY_BYTES 16384
+#define HTTP_EXCHANGE_SMALL_BODY_BYTES 32768
 #define HTTP_EXCHANGE_CONTENT_TYPE_SIZE 96
 
 struct http_loop;

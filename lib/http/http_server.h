@@ -75,7 +75,7 @@ typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 typedef size_t (*http_body_limit)(void *ctx, struct http_exchange *x);
 
 /*
- * Whether the server may receive a body over 16 KiB. Runs on a worker, where it may block, after
+ * Whether the server may receive a body over 32 KiB. Runs on a worker, where it may block, after
  * body_limit and before the body. False: the response is written, and the connection ends with it.
  */
 typedef bool (*http_admission)(void *ctx, struct http_exchange *x);
@@ -149,7 +149,7 @@ struct http_server_config {
 	/* GET and HEAD: at most 1 KiB. */
 	size_t body_bytes_max;
 	/*
-	 * Memory of all bodies over 16 KiB together, a quarter of it for each flow; beyond: 503. 0:
+	 * Memory of all bodies over 32 KiB together, a quarter of it for each flow; beyond: 503. 0:
 	 * no ceiling.
 	 */
 	size_t bodies_bytes_max;

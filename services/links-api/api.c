@@ -83,6 +83,7 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	api->base->aliases = api->own_hosts;
 	api->base->reserved = api->reserved_slugs;
 	api->base->hosts = api->hosts;
+	api->base->destination_bytes_max = (size_t)api->config->destination_bytes_max;
 	return err;
 }
 

@@ -38,7 +38,7 @@ static const struct env_var vars[] = {
 	        "how long a request may wait for a worker; beyond, it gets 503"),
 	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "50331648", 4194304,
 	        68719476736,
-	        "memory for request bodies over 16 KiB, all requests together, a quarter of it for one account; "
+	        "memory for request bodies over 32 KiB, all requests together, a quarter of it for one account; "
 	        "further ones get 503"),
 	ENV_TEXT(
 		"CORS_ORIGINS", struct config, cors_origins, "",
@@ -81,6 +81,8 @@ static const struct env_var vars[] = {
 	ENV_GROUP("Limits"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "1000", 0, 1000000000,
 	        "links per user and 24 hours; 0 = no limit"),
+	ENV_INT("DESTINATION_BYTES_MAX", struct config, destination_bytes_max, "8192", 256,
+	        LINK_URL_MAX, "bytes of a destination, after escaping"),
 	ENV_INT("REQUESTS_PER_MINUTE", struct config, requests_per_minute, "600", 0, 1000000000,
 	        "requests per account and minute, with all its tokens and keys; 0 = no limit"),
 	ENV_INT("BULK_LINKS_PER_MINUTE", struct config, bulk_links_per_minute, "3000", 0,

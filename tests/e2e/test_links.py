@@ -28,6 +28,18 @@ def end_soon(user, visitor, **fields):
     raise AssertionError(f"no link could be followed before its end: {made}")
 
 
+def test_the_longest_destinations_reach_the_visitor_as_they_were_given(user, visitor):
+    long = ("https://example.com/%7E%2D%2f%C3%BC?" + "sig=%2Bab%3D&" * 700)[:8192]
+    link = user.create(original_url=long, expired_url=long[:-1])
+    assert visitor.follow(link["slug"]).headers["location"] == long
+    assert visitor.follow(link["slug"], Cookie="c" * 6000).headers["location"] == long, "beside a long request"
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"original_url": long[:-2]}).status == 200
+    wait_until(lambda: visitor.follow(link["slug"]).headers["location"] == long[:-2], 5, "the change to be live")
+    ending, expires_at = end_soon(user, visitor, expired_url=long)
+    wait_until(lambda: now() > expires_at, 60, "the end")
+    assert visitor.follow(ending["slug"]).headers["location"] == long
+
+
 def test_a_created_link_is_whole_and_never_404(user, visitor):
     for _ in range(20):
         answer = user.call("POST", "/api/links", {"original_url": "https://example.com/x", "tags": ["a", "b"]})

@@ -26,9 +26,10 @@
 #define TEXT_BYTES_MAX (1024 * 1024)
 #define BASE                                                                                       \
 	{                                                                                          \
-		.url = "https://wm.example", .host = { "wm.example", false }, .port = 443          \
+		.url = "https://wm.example", .host = { "wm.example", false }, .port = 443,         \
+		.destination_bytes_max = LINK_URL_MAX                                              \
 	}
-#define ITEMS_MAX 16 /* each takes 20 KB */
+#define ITEMS_MAX 16 /* each takes 27 KB */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,7 +76,7 @@ static void require_good(const struct link_request *wish)
 {
 	if (wish->members & LINK_REQUEST_ORIGINAL_URL)
 		require_normal(wish->original_url);
-	if (wish->expired_url[0] != '\0')
+	if (wish->expired_url)
 		require_normal(wish->expired_url);
 	if (wish->members & LINK_REQUEST_SLUG)
 		require(slug_is_valid(wish->slug, strlen(wish->slug)) &&

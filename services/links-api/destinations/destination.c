@@ -2,10 +2,11 @@
  * Two families of parsers read what we store: browsers (WHATWG URL standard) and everything built
  * on RFC 3986. They disagree about malformed input, and attackers exploit that. So this file
  * accepts only input with a single reading, and builds the normal form itself, with the escapes of
- * browsers. libcurl then parses the result as a cross-check: any difference rejects the URL.
+ * browsers: they are part of signed URLs. libcurl then parses the result as a cross-check: any difference rejects the URL.
  */
 #include "services/links-api/destinations/destination.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
@@ -20,6 +21,9 @@
 
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
+#define TOO_LONG "must have at most 8192 bytes"
+
+static_assert(LINK_URL_MAX == 8192, "TOO_LONG says it");
 
 /* ASCII characters that browsers escape in each part, besides controls, spaces and non-ASCII. */
 static const char escaped_in_path[] = "\"#<>?^`{}";
@@ -78,40 +82,31 @@ static struct url_part take_segment(struct url_part *rest)
 	return taken;
 }
 
-static bool is_unreserved(unsigned char c)
-{
-	return isalnum(c) || (c && strchr("-._~", c));
-}
-
-static bool is_escape(struct url_part slice, size_t at)
-{
-	return slice.text[at] == '%' && at + 2 < slice.len &&
-	       isxdigit((unsigned char)slice.text[at + 1]) &&
-	       isxdigit((unsigned char)slice.text[at + 2]);
-}
-
-/*
- * Normalizes escapes (RFC 3986, 6.2.2.1 and 6.2.2.2) and adds those that browsers add. A "%" that
- * begins no escape becomes "%25": browsers send it as it is, and servers decode both to "%".
- */
-static void add_normalized(struct strbuf *out, struct url_part slice, const char *escaped)
+/* Escapes what browsers escape. What is an escape already, or only begins like one, stays. */
+static void add_escaped(struct strbuf *out, struct url_part slice, const char *escaped)
 {
 	for (size_t i = 0; i < slice.len; i++) {
 		unsigned char c = (unsigned char)slice.text[i];
-		if (is_escape(slice, i)) {
-			char digits[3] = { slice.text[i + 1], slice.text[i + 2], '\0' };
-			unsigned value = (unsigned)strtoul(digits, NULL, 16);
-			i += 2;
-			if (is_unreserved((unsigned char)value))
-				strbuf_add_char(out, (char)value);
-			else
-				strbuf_add_format(out, "%%%02X", value);
-		} else if (c <= ' ' || c >= 0x7f || c == '%' || strchr(escaped, c)) {
+		if (c <= ' ' || c >= 0x7f || strchr(escaped, c))
 			strbuf_add_format(out, "%%%02X", (unsigned)c);
-		} else {
+		else
 			strbuf_add_char(out, (char)c);
-		}
 	}
+}
+
+/* 1 for ".", 2 for "..", which "%2e" spells as well; 0: no dot segment. */
+static int count_dots(struct url_part segment)
+{
+	int dots = 0;
+	for (size_t i = 0; i < segment.len; dots++) {
+		if (segment.text[i] == '.')
+			i++;
+		else if (segment.len - i >= 3 && strncasecmp(segment.text + i, "%2e", 3) == 0)
+			i += 3;
+		else
+			return 0;
+	}
+	return dots <= 2 ? dots : 0;
 }
 
 static void drop_last_segment(struct strbuf *out, size_t path)
@@ -123,7 +118,7 @@ static void drop_last_segment(struct strbuf *out, size_t path)
 	out->data[out->len] = '\0';
 }
 
-/* Removes dot segments (RFC 3986, 5.2.4) after unescaping, because "%2e%2e" is one too. */
+/* Removes dot segments (RFC 3986, 5.2.4). */
 static void add_path(struct strbuf *out, struct url_part rest)
 {
 	size_t path = out->len;
@@ -132,20 +127,14 @@ static void add_path(struct strbuf *out, struct url_part rest)
 	while (rest.len > 0) {
 		rest.text++;
 		rest.len--;
-		struct url_part raw = take_segment(&rest);
-		size_t begin = out->len;
-		strbuf_add_char(out, '/');
-		add_normalized(out, raw, escaped_in_path);
-
-		const char *segment = out->data + begin + 1;
-		bool is_parent = strcmp(segment, "..") == 0;
-		if (!is_parent && strcmp(segment, ".") != 0)
-			continue;
-		drop_last_segment(out, path);
-		if (is_parent)
+		struct url_part segment = take_segment(&rest);
+		int dots = count_dots(segment);
+		if (dots == 2)
 			drop_last_segment(out, path);
-		if (rest.len == 0)
+		if (dots == 0 || rest.len == 0)
 			strbuf_add_char(out, '/');
+		if (dots == 0)
+			add_escaped(out, segment, escaped_in_path);
 	}
 }
 
@@ -160,12 +149,12 @@ static void write_normal_form(const struct url *url, const struct destination *d
 	*query = out->len;
 	if (url->query.text) {
 		strbuf_add_char(out, '?');
-		add_normalized(out, url->query, escaped_in_query);
+		add_escaped(out, url->query, escaped_in_query);
 	}
 	*fragment = out->len;
 	if (url->fragment.text) {
 		strbuf_add_char(out, '#');
-		add_normalized(out, url->fragment, escaped_in_fragment);
+		add_escaped(out, url->fragment, escaped_in_fragment);
 	}
 }
 
@@ -200,7 +189,7 @@ static bool curl_agrees(const struct destination *d)
 static enum err finish(const struct strbuf *normal, struct destination *d, const char **reason)
 {
 	if (strbuf_status(normal) != OK || normal->len > LINK_URL_MAX)
-		return reject(reason, "must have at most 2048 bytes");
+		return reject(reason, TOO_LONG);
 	memcpy(d->url, normal->data, normal->len + 1);
 	if (!curl_agrees(d))
 		return reject(reason, "is ambiguous: URL parsers disagree about it");
@@ -252,7 +241,7 @@ const char *destination_code(const char *reason)
 		{ "has a malformed IPv6 address", "url-address" },
 		{ "has a malformed IPv4 address", "url-address" },
 		{ "has an invalid host name", "url-host-name" },
-		{ "must have at most 2048 bytes", "too-many-bytes" },
+		{ TOO_LONG, "too-many-bytes" },
 		{ "is ambiguous: URL parsers disagree about it", "url-ambiguous" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)

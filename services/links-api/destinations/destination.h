@@ -3,8 +3,8 @@
  * URL standard) and RFC 3986 parsers (libcurl) read alike. Pure.
  *
  * The normal form has a lower-case scheme, a host as in destination_host.h, no default port, no dot
- * segments and a path of at least "/". Escapes are upper-case, unreserved characters are not
- * escaped, and everything that browsers escape is escaped. A "%" that begins no escape is "%25". Normalizing a normal form changes
+ * segments and a path of at least "/". Everything that browsers escape is escaped, and what was
+ * escaped stays as it was given: signed URLs would break otherwise. Normalizing a normal form changes
  * nothing.
  *
  * Rejected:

@@ -24,7 +24,9 @@ enum err public_base_init(struct public_base *base, const char *url, const char 
 		*reason = "is too long";
 		return ERR_INVALID;
 	}
-	*base = (struct public_base){ .host = parsed.host, .port = parsed.port };
+	*base = (struct public_base){ .host = parsed.host,
+		                      .port = parsed.port,
+		                      .destination_bytes_max = LINK_URL_MAX };
 	memcpy(base->url, parsed.url, len);
 	return OK;
 }

@@ -58,6 +58,7 @@ struct config {
 	int64_t password_hash_cost;
 	/* Links that a user may create in 24 hours; 0 = no limit. */
 	int64_t links_per_day;
+	int64_t destination_bytes_max;
 	/* Per account; 0 = no limit. */
 	int64_t requests_per_minute;
 	/* Per account; 0 = no limit. */

@@ -27,7 +27,7 @@
 	"local max = tonumber(ARGV[3])\n"                                                          \
 	"local lost = 0\n"                                                                         \
 	"local function add(events)\n"                                                             \
-	"  free_at = math.min(free_at + events * event, now + (2 * max - 1) * event)\n"                  \
+	"  free_at = math.min(free_at + events * event, now + (2 * max - 1) * event)\n"            \
 	"  local ms = math.ceil((free_at - now) / 1000)\n"                                         \
 	"  ms = math.max(1, ms, redis.call('PTTL', KEYS[1]))\n"                                    \
 	"  redis.call('SET', KEYS[1], string.format('%.0f', free_at), 'PX', ms)\n"                 \

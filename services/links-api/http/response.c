@@ -9,8 +9,8 @@
 #include "lib/base/strbuf.h"
 #include "services/links-api/http/media_type.h"
 
-/* A page of 100 links with the longest URLs, titles and tags takes less than 2 MiB. */
-#define BODY_BYTES_MAX (4 * 1024 * 1024)
+/* A page of 100 links with the longest URLs, titles, tags and notes takes less than 5 MiB. */
+#define BODY_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 #define SPAN_SIZE 48
 #define NAMED_FIELDS_MAX 3

@@ -23,16 +23,24 @@ struct reading {
 	struct http_problem_fields *wrong;
 };
 
+/* out: owned. */
 static void read_url(const struct reading *r, const struct json *value, const char *pointer,
-                     char out[static LINK_URL_SIZE])
+                     char **out)
 {
 	const char *text = member_text(value, pointer, r->wrong);
 	if (!text)
 		return;
 	struct destination destination;
 	const char *reason = NULL;
-	if (destination_parse(text, strlen(text), &destination, &reason) != OK)
-		http_problem_add_field(r->wrong, pointer, destination_code(reason), "%s", reason);
+	enum err err = destination_parse(text, strlen(text), &destination, &reason);
+	const char *code = err == OK ? NULL : destination_code(reason);
+	if (err == OK ? strlen(destination.url) > r->base->destination_bytes_max
+	              : strcmp(code, "too-many-bytes") == 0)
+		http_problem_add_field(r->wrong, pointer, "too-many-bytes",
+		                       "must have at most %zu bytes",
+		                       r->base->destination_bytes_max);
+	else if (err != OK)
+		http_problem_add_field(r->wrong, pointer, code, "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
 		http_problem_add_field(r->wrong, pointer, "url-self",
 		                       "must not point to this service");
@@ -41,19 +49,19 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 		http_problem_add_field(r->wrong, pointer, "url-blocked",
 		                       "destination host is blocked");
 	else
-		memcpy(out, destination.url, LINK_URL_SIZE);
+		*out = mem_text(destination.url);
 }
 
 static void read_original_url(const struct reading *r, const struct json *value,
                               const char *pointer)
 {
-	read_url(r, value, pointer, r->out->original_url);
+	read_url(r, value, pointer, &r->out->original_url);
 }
 
 static void read_expired_url(const struct reading *r, const struct json *value, const char *pointer)
 {
 	if (json_type(value) != JSON_NULL)
-		read_url(r, value, pointer, r->out->expired_url);
+		read_url(r, value, pointer, &r->out->expired_url);
 }
 
 static void read_slug(const struct reading *r, const struct json *value, const char *pointer)
@@ -279,19 +287,23 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 
 void link_request_clear(struct link_request *request)
 {
+	free(request->original_url);
+	request->original_url = NULL;
+	free(request->expired_url);
+	request->expired_url = NULL;
 	free(request->notes);
 	request->notes = NULL;
 	free(request->removed_tags);
 	request->removed_tags = NULL;
 }
 
-struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)
+struct link_write_new link_request_new_link(const struct link_request *request, int64_t owner_id)
 {
 	bool has_status = request->members & LINK_REQUEST_REDIRECT_STATUS;
-	return (struct link_store_new){
+	return (struct link_write_new){
 		.slug = request->members & LINK_REQUEST_SLUG ? request->slug : NULL,
 		.original_url = request->original_url,
-		.expired_url = *request->expired_url ? request->expired_url : NULL,
+		.expired_url = request->expired_url,
 		.title = request->title,
 		.tags = &request->tags,
 		.redirect_status = has_status ? request->redirect_status : DEFAULT_REDIRECT_STATUS,

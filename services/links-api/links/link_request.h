@@ -17,8 +17,8 @@
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
 #include "lib/links/link.h"
-#include "lib/links/link_store.h"
 #include "services/links-api/destinations/public_base.h"
+#include "services/links-api/links/link_write.h"
 
 enum link_request_kind {
 	LINK_REQUEST_CREATE = 1,
@@ -46,15 +46,16 @@ enum link_request_member {
 struct link_request {
 	/* Bits of enum link_request_member. */
 	unsigned members;
-	char original_url[LINK_URL_SIZE];
+	/* Owned; of a creation never NULL. */
+	char *original_url;
 	char slug[SLUG_SIZE];
 	uint16_t redirect_status;
 	/* 0 = null. */
 	int64_t starts_at_us;
 	/* 0 = null. */
 	int64_t expires_at_us;
-	/* "" = null. */
-	char expired_url[LINK_URL_SIZE];
+	/* Owned; NULL = null. */
+	char *expired_url;
 	char title[LINK_TITLE_SIZE];
 	/* All; with LINK_REQUEST_ADD_TAGS those to add. */
 	struct link_tags tags;
@@ -79,7 +80,7 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 
 void link_request_clear(struct link_request *request);
 
-/* The input of link_store_create. slug NULL = a random one. Borrows from request. */
-struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id);
+/* The input of link_write_create. slug NULL = a random one. Borrows from request. */
+struct link_write_new link_request_new_link(const struct link_request *request, int64_t owner_id);
 
 #endif

@@ -105,8 +105,8 @@ def test_an_invalid_list_is_refused_as_a_whole(ann, expect, body, pointer):
 def test_only_bulk_endpoints_accept_large_bodies(ann, anonymous):
     large = json.dumps({"links": [{"original_url": URL}], "x": "y" * (2 << 20)})
     assert ann.call("POST", "/api/links/bulk", large).status == 413
-    answer = ann.call("POST", "/api/links", json.dumps({"original_url": URL, "x": "y" * (16 << 10)}))
-    assert (answer.status, answer.json["detail"]) == (413, "The request's body is too large. It may have at most 16384 bytes.")
+    answer = ann.call("POST", "/api/links", json.dumps({"original_url": URL, "x": "y" * (32 << 10)}))
+    assert (answer.status, answer.json["detail"]) == (413, "The request's body is too large. It may have at most 32768 bytes.")
     fits = json.dumps({"links": [{"original_url": URL}]}) + " " * (2 << 20 - 1)
     assert ann.call("POST", "/api/links/bulk", fits[: 2 << 20]).status == 200
     assert anonymous.call("POST", "/api/links/bulk", {"links": [{"original_url": URL}]}).status == 401
@@ -133,11 +133,11 @@ def status_line(connection):
 
 
 def test_a_large_body_needs_credentials(service, database):
-    """The request is refused as soon as more than 16 KiB are announced or received."""
+    """The request is refused as soon as more than 32 KiB are announced or received."""
     user = User(service, database)
     login = [f"Authorization: Bearer {user.token}"]
     for headers in ([], ["Authorization: Bearer x"], ["X-Api-Key: wm_x"], [*login, *login]):
-        for length, sent in ((1 << 20, 0), (None, 20 << 10)):
+        for length, sent in ((1 << 20, 0), (None, 40 << 10)):
             with send_partial_body(service, headers, length, sent) as connection:
                 assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n", (headers, length)
     with send_partial_body(service, [], 3 << 20, 0) as connection:

@@ -192,3 +192,43 @@ def test_only_admins_manage_blocked_hosts(user, guarded, expect):
         expect(api.call("GET", "/api/admin/hosts"), status)
         expect(block(api, "a.example"), status)
         expect(api.call("DELETE", "/api/admin/hosts/1"), status)
+
+
+# --- long destinations ---
+
+
+def of_length(count, end=""):
+    start = "https://example.com/"
+    return start + "a" * (count - len(start) - len(end)) + end
+
+
+def test_a_destination_of_8192_bytes_is_stored_whole(new_user, expect):
+    user = new_user()
+    long = of_length(8192, "?q=%7E%2D#code=x")
+    others = {"title": "\u00fc" * 200, "tags": [f"{i:02}" + "\u00fc" * 48 for i in range(20)], "notes": "n" * 2000}
+    link = user.create(original_url=long, expired_url=of_length(8192), **others)
+    path = f"/api/links/{link['id']}"
+    assert (link["original_url"], link["expired_url"], link["title"]) == (long, of_length(8192), others["title"])
+    assert user.call("GET", path).json["link"] == link
+    changed = of_length(8192, "?b")
+    assert user.call("PATCH", path, {"original_url": changed}).json["link"]["original_url"] == changed
+    assert user.call("PATCH", f"/api/links?filter=id:{link['id']}", {"original_url": long}).json == {"matched": 1, "changed": 1}
+    assert user.call("GET", f"/api/links?q={long[-20:].replace('#', '%23').replace('%7E', '%257E').replace('%2D', '%252D')}").json["links"][0]["original_url"] == long
+    assert user.call("GET", f"{path}/history").json["changes"][0]["fields"][0]["to"] == long
+    assert user.call("POST", "/api/links", {"original_url": long, "reuse": True}).json["link"]["id"] == link["id"]
+    results = user.call("POST", "/api/links/bulk", {"links": [{"original_url": of_length(8192, f"?{i}")} for i in range(100)]}).json["results"]
+    assert {result["status"] for result in results} == {201}
+    listed = user.call("GET", "/api/links?limit=100").json["links"]
+    assert len(listed) == 100 and {len(each["original_url"]) for each in listed} == {8192}
+    for url in (of_length(8193), of_length(8190, "\u00fc"), of_length(20000)):
+        problem = expect(create(user, url), 400, "/original_url")
+        assert problem["errors"][0] == {"pointer": "/original_url", "code": "too-many-bytes", "detail": "must have at most 8192 bytes"}
+
+
+def test_the_limit_of_destinations_can_be_lowered(start, new_user, expect):
+    user = new_user(start(DESTINATION_BYTES_MAX=300))
+    assert user.create(original_url=of_length(300))["original_url"] == of_length(300)
+    for url in (of_length(301), of_length(9000)):
+        for field in ("original_url", "expired_url"):
+            problem = expect(user.call("POST", "/api/links", {"original_url": "https://example.com/"} | {field: url}), 400, f"/{field}")
+            assert problem["errors"][0]["detail"] == "must have at most 300 bytes"

@@ -346,8 +346,8 @@ static struct link_entry large_entry(unsigned number, int64_t version)
 {
 	struct link_entry entry = entry_of(version);
 	snprintf(entry.slug, sizeof(entry.slug), "s%u", number);
-	memset(entry.original_url, 'u', LINK_URL_MAX);
-	memset(entry.expired_url, 'e', LINK_URL_MAX);
+	memset(entry.original_url, 'u', 2048);
+	memset(entry.expired_url, 'e', 2048);
 	return entry;
 }
 

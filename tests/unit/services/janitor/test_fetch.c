@@ -84,7 +84,7 @@ TEST_CASE(refuses_other_ports)
 
 TEST_CASE(refuses_a_url_longer_than_the_limit_of_a_link)
 {
-	static char url[4096] = "http://example.com/";
+	static char url[LINK_URL_MAX + 16] = "http://example.com/";
 	struct fetch_url parsed;
 	memset(url + strlen(url), 'a', LINK_URL_MAX - strlen(url));
 	assert_int_equal(fetch_url_parse(url, &parsed), OK);

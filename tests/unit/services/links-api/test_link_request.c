@@ -19,10 +19,18 @@ static int make_base(void **state)
 	return 0;
 }
 
+static int clear(void **state)
+{
+	(void)state;
+	link_request_clear(&request);
+	return 0;
+}
+
 static enum err read_json(enum link_request_kind kind, const char *text)
 {
 	struct json *json = json_fixture_parse(text);
 	wrong.count = 0;
+	link_request_clear(&request);
 	enum err err = link_request_read(json, kind, &base, NOW_US, &request, &wrong);
 	json_free(json);
 	return err;
@@ -190,7 +198,7 @@ TEST_CASE(null_clears_optional_members)
 		read_json(LINK_REQUEST_CHANGE, "{\"expires_at\":null,\"expired_url\":null}"), OK);
 	assert_int_equal(request.members, LINK_REQUEST_EXPIRES_AT | LINK_REQUEST_EXPIRED_URL);
 	assert_int_equal(request.expires_at_us, 0);
-	assert_string_equal(request.expired_url, "");
+	assert_null(request.expired_url);
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"title\":null,\"tags\":null}"), OK);
 	assert_int_equal(request.members, LINK_REQUEST_TITLE | LINK_REQUEST_TAGS);
 	assert_string_equal(request.title, "");
@@ -295,4 +303,4 @@ TEST_CASE(allows_reuse_only_for_a_new_link_with_an_owner)
 	assert_rejects(LINK_REQUEST_CHANGE, "\"reuse\":true", "/reuse");
 }
 
-TEST_MAIN(.group_set_up = make_base)
+TEST_MAIN(.group_set_up = make_base, .tear_down = clear)
