@@ -1,6 +1,6 @@
 -- What happened to the links of accounts: a row for each version of a link, written by triggers, so
--- that no writer can forget it. The newest 100 changes of a link are kept. They end with their link,
--- because they hold what its owner wrote.
+-- that no writer can forget it. The newest 100 changes of a link are kept, as far as they fit in
+-- 64 KiB. They end with their link, because they hold what its owner wrote.
 CREATE TABLE link_history (
     link_id  bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,
     version  bigint NOT NULL, -- links.version after the change
@@ -46,9 +46,12 @@ BEGIN
                  ELSE 'updated' END,
             NULLIF(current_setting('waymark.actor_id', true), '')::bigint,
             NULLIF(current_setting('waymark.key_id', true), '')::bigint, changed);
-    IF NEW.version > 100 THEN
-        DELETE FROM link_history WHERE link_id = NEW.id AND version <= NEW.version - 100;
-    END IF;
+    -- One change is smaller than 64 KiB, so the newest one always stays.
+    DELETE FROM link_history AS past USING (
+        SELECT version, sum(pg_column_size(link_history.*)) OVER (ORDER BY version DESC) AS bytes
+        FROM link_history WHERE link_id = NEW.id) AS kept
+    WHERE past.link_id = NEW.id AND past.version = kept.version
+        AND (kept.bytes > 65536 OR past.version <= NEW.version - 100);
     RETURN NULL;
 END
 $$;

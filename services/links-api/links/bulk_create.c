@@ -182,6 +182,25 @@ static void limit_pending(struct link_bulk *bulk)
 	}
 }
 
+/* Which used slugs belong to deleted links of the user. */
+static enum err find_deleted(struct link_bulk *bulk, struct pg_conn *conn)
+{
+	const char **slugs = mem_array(bulk->count, sizeof(*slugs));
+	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++)
+		if (bulk->items[i].outcome == BULK_SLUG_USED)
+			slugs[count++] = bulk->items[i].creation.requested.slug;
+	enum err err =
+		link_reuse_store_find_deleted(conn, bulk->request->user_id, slugs, count, ids);
+	for (size_t i = bulk->count; err == OK && i-- > 0;)
+		if (bulk->items[i].outcome == BULK_SLUG_USED)
+			bulk->items[i].deleted_id = ids[--count];
+	free(slugs);
+	free(ids);
+	return err;
+}
+
 enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn)
 {
 	size_t chosen = 0;
@@ -193,5 +212,5 @@ enum err bulk_create_run(struct link_bulk *bulk, struct pg_conn *conn)
 	}
 	if (err == OK)
 		limit_pending(bulk);
-	return err;
+	return err == OK ? find_deleted(bulk, conn) : err;
 }

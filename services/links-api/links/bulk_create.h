@@ -46,6 +46,8 @@ struct link_bulk_item {
 	uint8_t claim_token_hash[DIGEST_SIZE];
 	struct link link;
 	struct slug_allocator_item creation;
+	/* The slug is used by this DELETED link of the user; 0 = by another. */
+	int64_t deleted_id;
 	/* Of an item to create: the first item with the same slug or URL, perhaps itself. */
 	/* NULL = no slug requested. */
 	struct link_bulk_item *slug_first;

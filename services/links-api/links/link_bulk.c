@@ -12,12 +12,13 @@
 #include "services/links-api/identity/account_rate.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/links/bulk_create.h"
-#include "services/links-api/links/idempotent_transaction.h"
+#include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/links/link_notes_store.h"
+#include "services/links-api/links/link_reuse_store.h"
 
 #define NO_LINK_ID INT64_C(-1)
 /* From reading the request to its last statement. The user's row can be locked meanwhile. */
@@ -143,6 +144,7 @@ static void reset(struct link_bulk *bulk)
 		item->creation.tries = 0;
 		item->creation.is_done = false;
 		item->reusable = NULL;
+		item->deleted_id = 0;
 	}
 }
 
@@ -295,14 +297,19 @@ static char (*slugs_of(const struct link_bulk *bulk, size_t *count))[SLUG_SIZE]
 static struct json *problem_of(const struct link_bulk *bulk, const struct link_bulk_item *item)
 {
 	const struct request *r = bulk->request;
-	const char *pointer = outcomes[item->outcome].pointer,
+	const char *pointer = outcomes[item->outcome].pointer, *code = outcomes[item->outcome].kind,
 		   *detail = outcomes[item->outcome].detail;
-	char sentence[RESPONSE_DETAIL_SIZE];
+	char deleted[RESPONSE_DETAIL_SIZE], sentence[RESPONSE_DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
+	if (item->outcome == BULK_SLUG_USED && item->deleted_id) {
+		snprintf(deleted, sizeof(deleted), LINK_REUSE_STORE_DELETED_FORMAT,
+		         item->deleted_id, item->deleted_id);
+		code = "slug-deleted";
+		detail = deleted;
+	}
 	if (pointer) {
-		http_problem_add_field(&fields, pointer, outcomes[item->outcome].kind, "%s",
-		                       detail);
-		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
+		http_problem_add_field(&fields, pointer, code, "%s", detail);
+		snprintf(sentence, sizeof(sentence), "Conflict: %s %.512s.", pointer + 1, detail);
 		detail = sentence;
 	} else if (item->outcome == BULK_OVER_QUOTA) {
 		response_limit_detail(&bulk->quota.rule, bulk->quota.state.reset_s, sentence);
@@ -368,21 +375,21 @@ static struct link_bulk *read_body(struct request *r, enum link_bulk_kind kind, 
 	return bulk;
 }
 
-static enum err execute(void *ctx, struct idempotent_transaction *tx)
+static enum err execute(void *ctx, struct idempotency *i)
 {
 	struct link_bulk *bulk = ctx;
-	enum err err = run_items(bulk, tx->conn);
+	enum err err = run_items(bulk, i->conn);
 	if (err != OK)
 		return err;
 	struct json *body = json_new_object();
 	json_set(body, "results", results_of(bulk));
-	err = stored_response_set(&tx->response, 200, body);
+	err = idempotency_set_response(i, 200, body);
 	/* Without effect, a repeat needs no stored response. */
 	if (err != OK || !(has_outcome(bulk, BULK_CREATED) || has_outcome(bulk, BULK_CLAIMED)))
 		return err;
 	size_t count = 0;
 	char(*slugs)[SLUG_SIZE] = slugs_of(bulk, &count);
-	err = idempotent_transaction_save(tx, slugs, count);
+	err = idempotency_save(i, slugs, count);
 	free(slugs);
 	return err;
 }
@@ -408,24 +415,24 @@ static enum http_progress answer_error(struct request *r, enum err err)
 /* Begin, execute, commit; then publish to Redis before the client hears of it. */
 static enum http_progress run(struct request *r, struct link_bulk *bulk)
 {
-	struct idempotent_transaction tx;
+	struct idempotency i;
 	enum http_progress progress;
-	if (idempotent_transaction_init(&tx, r) != OK)
+	if (idempotency_init(&i, r) != OK)
 		return HTTP_COMPLETE;
-	enum err err = idempotent_transaction_run(&tx, execute, bulk);
+	enum err err = idempotency_run(&i, execute, bulk);
 	if (err != OK) {
 		progress = answer_error(r, err);
-	} else if (tx.state != IDEMPOTENCY_NEW) {
-		progress = idempotent_transaction_answer(&tx);
+	} else if (i.state != IDEMPOTENCY_NEW) {
+		progress = idempotency_answer(&i);
 	} else {
 		const struct link_quota *quota = &bulk->quota;
 		publish(r, bulk);
 		response_add_limit(r, &quota->rule, &quota->state);
 		if (has_outcome(bulk, BULK_OVER_QUOTA))
 			response_add_retry_after(r, quota->state.reset_s);
-		progress = stored_response_send(r, &tx.response);
+		progress = idempotency_send_response(&i);
 	}
-	idempotent_transaction_clear(&tx);
+	idempotency_clear(&i);
 	return progress;
 }
 

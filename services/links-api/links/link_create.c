@@ -10,7 +10,7 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/links/etag.h"
-#include "services/links-api/links/idempotent_transaction.h"
+#include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_history.h"
@@ -37,8 +37,9 @@ struct creation {
 	char *notes;
 	/* The link existed before. */
 	bool is_reused;
-	/* The requested slug belongs to another link. */
+	/* The requested slug belongs to another link; and to this DELETED one of the user, or 0. */
 	bool is_slug_used;
+	int64_t deleted_id;
 	/* In Redis, reserved before the commit. */
 	struct link_cache_reservation place;
 	/* Of the user or of the network. */
@@ -100,12 +101,19 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 
 /* ERR_INVALID: the requested slug is used. Unlike ERR_CONFLICT, a retry cannot help. */
 static enum err insert(struct creation *c, struct pg_conn *conn,
-                       const struct link_store_new *new_link)
+                       const struct link_write_new *new_link)
 {
-	enum err err = slug_allocator_create(conn, new_link, slug_random, &c->link);
-	c->is_slug_used = err == ERR_CONFLICT && c->input.members & LINK_REQUEST_SLUG;
-	if (c->is_slug_used)
-		return ERR_INVALID;
+	struct slug_allocator_item item = { .requested = *new_link, .link = &c->link };
+	enum err err = slug_allocator_create(conn, &item, slug_random);
+	c->is_slug_used = err == OK && item.err == ERR_CONFLICT;
+	if (c->is_slug_used) {
+		const char *slug = c->input.slug;
+		err = link_reuse_store_find_deleted(conn, c->request->user_id, &slug, 1,
+		                                    &c->deleted_id);
+		return err == OK ? ERR_INVALID : err;
+	}
+	if (err == OK)
+		err = item.err;
 	if (err != OK)
 		return err;
 	c->statistics = (struct statistics){ .link_id = c->link.entry.id };
@@ -117,7 +125,7 @@ static enum err insert(struct creation *c, struct pg_conn *conn,
 }
 
 /* An anonymous creator cannot open /api/links/{id}, so their Location is the short URL. */
-static void set_headers(const struct creation *c, struct stored_response *response)
+static void set_headers(const struct creation *c, struct idempotency_response *response)
 {
 	const struct request *r = c->request;
 	const struct link_entry *entry = &c->link.entry;
@@ -131,7 +139,7 @@ static void set_headers(const struct creation *c, struct stored_response *respon
 
 /* claim_token: NULL = without. */
 static enum err build_response(const struct creation *c, const char *claim_token,
-                               struct stored_response *response)
+                               struct idempotency *i)
 {
 	const struct request *r = c->request;
 	struct json *body = json_new_object();
@@ -140,14 +148,14 @@ static enum err build_response(const struct creation *c, const char *claim_token
 	                       request_now_us(r)));
 	if (claim_token)
 		json_set_text(body, "claim_token", claim_token);
-	set_headers(c, response);
-	return stored_response_set(response, c->is_reused ? 200 : 201, body);
+	set_headers(c, &i->response);
+	return idempotency_set_response(i, c->is_reused ? 200 : 201, body);
 }
 
 /* A link to reuse needs no quota: it is looked for even if none is left. */
 static enum err execute_own(struct creation *c, struct pg_conn *conn)
 {
-	const struct link_store_new new_link =
+	const struct link_write_new new_link =
 		link_request_new_link(&c->input, c->request->user_id);
 	enum err err = link_quota_read(c->request, conn, c->input.reuse, &c->quota);
 	if (err == OK && c->quota.rule.max > 0 && c->quota.state.left <= 0)
@@ -168,7 +176,7 @@ static enum err execute_own(struct creation *c, struct pg_conn *conn)
 /* The creations of a network are counted outside the transaction: an error returns the quota. */
 static enum err execute_public(struct creation *c, struct pg_conn *conn)
 {
-	struct link_store_new new_link = link_request_new_link(&c->input, 0);
+	struct link_write_new new_link = link_request_new_link(&c->input, 0);
 	struct rate_limit *limits = c->request->api->limits;
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(c->request, network);
@@ -186,22 +194,23 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 }
 
 /* The place in Redis must be reserved before the commit. */
-static enum err execute(void *ctx, struct idempotent_transaction *tx)
+static enum err execute(void *ctx, struct idempotency *i)
 {
 	struct creation *c = ctx;
 	c->is_reused = c->is_slug_used = false;
+	c->deleted_id = 0;
 	free(c->notes);
 	c->notes = NULL;
 	if (c->is_invalid)
 		return ERR_INVALID;
-	enum err err = c->request->user_id ? execute_own(c, tx->conn) : execute_public(c, tx->conn);
+	enum err err = c->request->user_id ? execute_own(c, i->conn) : execute_public(c, i->conn);
 	if (err == OK)
-		err = build_response(c, NULL, &tx->response);
+		err = build_response(c, NULL, i);
 	if (err == OK && !c->is_reused)
-		err = idempotent_transaction_save(tx, &c->link.entry.slug, 1);
+		err = idempotency_save(i, &c->link.entry.slug, 1);
 	/* Only the first response has the claim token: a neighbour could send the same key. */
 	if (err == OK && !c->request->user_id)
-		err = build_response(c, c->claim_token.text, &tx->response);
+		err = build_response(c, c->claim_token.text, i);
 	if (err == OK)
 		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug,
 		                              &c->place);
@@ -217,6 +226,12 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 		return response_invalid_fields(r, &c->invalid_fields);
 	if (err == ERR_LIMIT && c->quota.rule.max > 0 && c->quota.state.left == 0)
 		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
+	if (c->is_slug_used && c->deleted_id) {
+		char detail[RESPONSE_DETAIL_SIZE];
+		snprintf(detail, sizeof(detail), LINK_REUSE_STORE_DELETED_FORMAT, c->deleted_id,
+		         c->deleted_id);
+		return response_conflict_of(r, "slug-taken", "/slug", "slug-deleted", detail);
+	}
 	if (c->is_slug_used)
 		return response_conflict(r, "slug-taken", "/slug",
 		                         "is already used; slugs are never reused");
@@ -229,21 +244,21 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 static enum http_progress run(struct creation *c)
 {
 	struct request *r = c->request;
-	struct idempotent_transaction tx;
+	struct idempotency i;
 	enum http_progress progress;
-	if (idempotent_transaction_init(&tx, r) != OK)
+	if (idempotency_init(&i, r) != OK)
 		return HTTP_COMPLETE;
-	enum err err = idempotent_transaction_run(&tx, execute, c);
+	enum err err = idempotency_run(&i, execute, c);
 	if (err != OK) {
 		progress = answer_error(c, err);
-	} else if (tx.state != IDEMPOTENCY_NEW) {
-		progress = idempotent_transaction_answer(&tx);
+	} else if (i.state != IDEMPOTENCY_NEW) {
+		progress = idempotency_answer(&i);
 	} else {
 		link_cache_update_link(r->api, &c->place, &c->link);
 		response_add_limit(r, &c->quota.rule, &c->quota.state);
-		progress = stored_response_send(r, &tx.response);
+		progress = idempotency_send_response(&i);
 	}
-	idempotent_transaction_clear(&tx);
+	idempotency_clear(&i);
 	return progress;
 }
 

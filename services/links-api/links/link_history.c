@@ -109,8 +109,8 @@ static enum err read_params(const char *query, struct link_history_query *out,
 {
 	*out = (struct link_history_query){ .before = INT64_MAX, .limit = LIMIT_DEFAULT };
 	struct query_param params[] = {
-		{ .name = "cursor", .number = &out->before, .max = INT64_MAX },
-		{ .name = "limit", .number = &out->limit, .max = LIMIT_MAX },
+		{ .name = "cursor", .number = &out->before, .min = 1, .max = INT64_MAX },
+		{ .name = "limit", .number = &out->limit, .min = 1, .max = LIMIT_MAX },
 	};
 	return query_params_read(query, params, ARRAY_SIZE(params), wrong);
 }

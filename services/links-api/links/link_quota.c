@@ -2,6 +2,7 @@
 
 #include "lib/base/clock.h"
 #include "services/links-api/http/limits.h"
+#include "services/links-api/http/response.h"
 #include "services/links-api/identity/user_store.h"
 
 #define WINDOW_S 86400
@@ -105,4 +106,35 @@ enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct li
 		return OK;
 	quota->state.left -= links;
 	return add_use(conn, r->user_id, request_now_us(r), links);
+}
+
+static void set_number(struct json *object, const char *name, bool is_limited, int64_t number)
+{
+	if (is_limited)
+		json_set_int(object, name, number);
+	else
+		json_set_null(object, name);
+}
+
+enum http_progress link_quota_get(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct pg_conn *conn = NULL;
+	struct link_quota quota;
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err != OK)
+		return response_failure(r, err);
+	err = link_quota_read(r, conn, false, &quota);
+	pg_pool_release(r->api->pg, conn);
+	if (err == ERR_NOT_FOUND)
+		return response_unauthorized(r, REQUEST_AUTH_INVALID);
+	if (err != OK)
+		return response_failure(r, err);
+	struct json *answer = json_new_object();
+	bool is_limited = quota.rule.max > 0;
+	set_number(answer, "limit", is_limited, quota.rule.max);
+	set_number(answer, "left", is_limited, quota.state.left);
+	set_number(answer, "reset_s", is_limited, quota.state.reset_s);
+	return response_json(r, 200, answer);
 }

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/request.h"
@@ -18,6 +19,12 @@ struct link_quota {
 	struct rate_limit_rule rule;
 	struct rate_limit_state state;
 };
+
+/*
+ * HTTP handler; ctx is the struct request. GET /api/links/quota → 200 {limit, left, reset_s}, all
+ * null without a limit. Clients ask before they send more links than may be created.
+ */
+enum http_progress link_quota_get(void *ctx, struct http_exchange *x);
 
 /*
  * Reads what the caller has left. Call in the transaction that creates links, before they are

@@ -74,3 +74,31 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id,
 	pg_result_free(rows);
 	return err;
 }
+
+enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t owner_id,
+                                       const char *const *slugs, size_t count, int64_t *ids)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	struct sql_column column;
+	if (count == 0 || count > LINK_REUSE_STORE_MAX)
+		return count == 0 ? OK : ERR_LIMIT;
+	sql_column_init_for(&column, SQL_COLUMN_TEXT, count, SLUG_SIZE);
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_text(&column, slugs[i]);
+	enum err err = sql_column_param(&column, &params);
+	pg_params_int(&params, owner_id);
+	if (err == OK)
+		err = pg_conn_query(conn,
+		                    "SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS used "
+		                    "(slug, place) LEFT JOIN links ON links.slug = used.slug "
+		                    "AND owner_id = $2 AND state = 'DELETED' ORDER BY place",
+		                    &params, &rows);
+	if (err == OK && pg_result_count(rows) != count)
+		err = ERR_INTERNAL;
+	for (size_t i = 0; err == OK && i < count; i++)
+		ids[i] = pg_result_int(rows, i, 0);
+	sql_column_clear(&column);
+	pg_result_free(rows);
+	return err;
+}

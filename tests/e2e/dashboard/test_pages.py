@@ -18,6 +18,30 @@ def make_admin(env, email):
     subprocess.run([ROOT / "tools/stack", "admin", email, "--state", env["STACK_STATE"]], check=True, stdout=subprocess.DEVNULL)
 
 
+def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, user, anonymous):
+    anonymous.register_and_login(unique_email())
+    make_admin(env, anonymous.email)
+    me = user.call("GET", "/api/auth/me").json["user"]["id"]
+    assert anonymous.call("PATCH", f"/api/admin/users/{me}", {"links_per_day": 3}).status == 200
+    link = user.create()
+    user.call("DELETE", f"/api/links/{link['id']}")
+    window.goto("/links/bulk")
+    lines = page.get_by_label("Addresses")
+    lines.fill("https://example.com/1\nhttps://example.com/2")
+    expect(page.get_by_role("button", name="Create 2 links")).to_be_visible()
+    expect(page.get_by_text("in 24 hours")).to_have_count(0)
+    lines.fill("".join(f"https://example.com/{i}\n" for i in range(5)))
+    expect(page.get_by_text("You may create 3 links in 24 hours, and 2 of them are left. The last 3 of these will be refused.")).to_be_visible()
+    lines.fill(f"https://example.com/,{link['slug']}")
+    window.press("Create 1 link")
+    expect(page.get_by_text("belongs to a link that you deleted")).to_be_visible()
+    window.goto("/links?edit=new")
+    page.get_by_label("Destination", exact=True).fill("https://example.com/")
+    page.get_by_role("dialog").get_by_label("Short name").fill(link["slug"])
+    window.press("Create link")
+    expect(page.get_by_role("dialog").locator(".field-error")).to_contain_text("belongs to a link that you deleted")
+
+
 def test_an_administrator_blocks_a_host_and_an_account_by_keyboard_alone(env, page, window, user, anonymous):
     make_admin(env, user.email)
     anonymous.register_and_login(unique_email())
@@ -321,7 +345,7 @@ def test_errors_are_german_in_a_german_page(browser, administrator):
     wrong = (
         ("ftp://example.com", "keine Webadresse"),
         ("https://ann:secret@example.com", "darf keinen Benutzernamen"),
-        ("https://example.com/" + "a" * 2100, "darf höchstens 2048 Bytes haben"),
+        ("https://example.com/" + "a" * 8200, "darf höchstens 8192 Bytes haben"),
         ("https://example.com/\\x", "enthält einen umgekehrten Schrägstrich"),
     )
     for address, text in wrong:

@@ -1,5 +1,8 @@
 """The history of a link: every writer of links leaves what changed, when, and by whom, whichever way it takes."""
 
+import random
+import string
+
 import pytest
 from clients import Api
 from users import User
@@ -176,6 +179,22 @@ def test_only_the_newest_changes_are_kept(owner, database):
         database.run("UPDATE links SET title = %s, version = version + 1 WHERE id = %s", str(n), link["id"])
     assert database.value("SELECT count(*) FROM link_history WHERE link_id = %s", link["id"]) == KEPT
     assert newest(owner, link)[2] == {"title": (str(KEPT + 2), str(KEPT + 3))}
+
+
+def test_the_longest_changes_are_kept_up_to_a_number_of_bytes(owner, database):
+    """Of random letters, which do not compress: a change then takes 20 to 50 KB."""
+    def long_url():
+        return "https://example.com/" + "".join(random.choices(string.ascii_letters, k=8000))
+
+    link = owner.create(long_url())
+    for i in range(12):
+        patch(owner, link, original_url=long_url(), expired_url=long_url(), title=f"{i}", tags=[f"{i}-{n}" * 10 for n in range(20)])
+    stored = database.value("SELECT sum(pg_column_size(h.*)) FROM link_history h WHERE link_id = %s", link["id"])
+    assert stored <= 65536
+    assert newest(owner, link)[2]["title"][1] == "11"
+    for i in range(130):
+        patch(owner, link, title=f"short {i}")
+    assert len(history_of(owner, link, "?limit=100")["changes"]) == KEPT, "short changes are all kept"
 
 
 def test_the_history_ends_with_its_link(owner, database, expect):

@@ -77,6 +77,24 @@ def test_responses_show_the_remaining_quota(new_user, database):
     assert 86400 < seconds[0] <= 86700 and seconds == sorted(seconds, reverse=True), "the first link counts down"
 
 
+def test_what_is_left_of_the_quota_is_said_before_a_bulk(new_user, database, expect):
+    user = new_user()
+    left = lambda: user.call("GET", "/api/links/quota").json  # noqa: E731
+    assert left() == {"limit": 3, "left": 3, "reset_s": left()["reset_s"]}
+    create(user)
+    link = create(user).json["link"]
+    user.call("DELETE", f"/api/links/{link['id']}")
+    assert left()["left"] == 1 and 86400 < left()["reset_s"] <= 86700, "deleted links still count"
+    user.call("POST", "/api/links/bulk", {"links": [LINK, LINK]})
+    assert (left()["limit"], left()["left"]) == (3, 0)
+    database.run("UPDATE users SET links_per_day = 5 WHERE email = %s", user.email)
+    assert (left()["limit"], left()["left"]) == (5, 2)
+    database.run("UPDATE users SET links_per_day = 0 WHERE email = %s", user.email)
+    assert left() == {"limit": None, "left": None, "reset_s": None}
+    expect(user.call("GET", "/api/links/quota?x=1"), 400, "/x")
+    expect(Api(user.base).call("GET", "/api/links/quota"), 401)
+
+
 def test_a_bulk_creates_what_the_quota_allows_and_failures_do_not_count(new_user):
     user = new_user()
     taken = create(new_user()).json["link"]["slug"]

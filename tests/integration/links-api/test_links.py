@@ -101,6 +101,38 @@ def test_a_slug_is_never_reused(ann, bob, database, expect):
     assert ann.create(slug=slug.upper())["slug"] == slug.upper(), "slugs are case-sensitive"
 
 
+def test_the_slug_of_ones_own_deleted_link_names_the_restore(ann, bob, expect):
+    link = ann.create(slug=unique_slug("gone"))
+    body = {"original_url": "https://example.com/", "slug": link["slug"]}
+    path = f"/api/links/{link['id']}"
+
+    def code(api, answer=None):
+        answer = answer or api.call("POST", "/api/links", body)
+        problem = expect(answer, 409, "/slug")
+        assert problem["type"].endswith("/slug-taken")
+        assert (path in problem["detail"]) == (problem["errors"][0]["code"] == "slug-deleted")
+        return problem["errors"][0]["code"]
+
+    assert code(ann) == "slug-taken", "it is not deleted"
+    ann.call("PATCH", path, {"state": "disabled"})
+    assert code(ann) == "slug-taken", "nor is it when it is disabled"
+    ann.call("DELETE", path)
+    assert code(ann) == "slug-deleted"
+    assert code(ann, ann.call("POST", "/api/links", {**body, "reuse": True})) == "slug-deleted"
+    assert code(bob) == "slug-taken", "others learn nothing of it"
+    assert code(Api(ann.base), Api(ann.base).call("POST", "/api/links/public", body)) == "slug-taken"
+    for endpoint in ("bulk", "sync"):
+        other = ann.create(slug=unique_slug("kept"))
+        results = ann.call("POST", f"/api/links/{endpoint}", {"links": [{**body, "slug": other["slug"]}, body, {"original_url": body["original_url"]}, body]}).json["results"]
+        assert [result["status"] for result in results] == [409, 409, 201, 409]
+        assert [result["problem"]["errors"][0]["code"] for result in results if "problem" in result] == ["slug-taken", "slug-deleted", "slug-deleted"]
+        assert path in results[1]["problem"]["detail"]
+    assert ann.call("POST", f"{path}/restore").status == 200
+    assert code(ann) == "slug-taken"
+    ann.call("DELETE", f"{path}?hard=true")
+    assert code(ann) == "slug-taken", "a purged link cannot be restored"
+
+
 def test_exactly_one_of_many_concurrent_requests_gets_a_slug(ann, bob, database):
     for _ in range(5):
         body = {"original_url": "https://example.com/", "slug": unique_slug("race")}

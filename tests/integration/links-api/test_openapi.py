@@ -74,6 +74,7 @@ def test_each_problem_has_exactly_one_explanation(service):
 ARGUMENT = r'(?:[^,";]|"[^"]*")+'
 NAMED_CODES = [
     rf'\bhttp_problem_add_field\({ARGUMENT},{ARGUMENT},\s*"([a-z0-9-]+)"', rf'\bWRONG\({ARGUMENT},\s*"([a-z0-9-]+)"', rf'\bresponse_conflict\({ARGUMENT},\s*"([a-z-]+)"',
+    rf'\bresponse_conflict_of\({ARGUMENT},{ARGUMENT},{ARGUMENT},\s*"([a-z-]+)"',
     r'link_change_conflict\)\{\s*"[^"]*",\s*"([a-z-]+)"', r'\{ "[^"]+", "(url-[a-z-]+|utf8|too-many-bytes|control-character)" \}',
 ]  # fmt: skip
 

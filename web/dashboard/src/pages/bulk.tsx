@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../api/client";
+import { api, type ApiError, asApiError, unwrap } from "../api/client";
+import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import { ErrorBox, explain } from "../components/feedback";
 import { Field } from "../components/field";
@@ -146,6 +147,8 @@ export default function BulkPage() {
   const [isBusy, setBusy] = useState(false);
   const { header, unknown, items } = useMemo(() => parseBulk(text, tags), [text, tags]);
   const good = items.filter((item) => !item.fault);
+  const quota = useQuery(results ? null : "quota", (signal) => unwrap(api.GET("/api/links/quota", { signal }))).data;
+  const over = good.length - (quota?.left ?? good.length);
   const faulty = faultyOf(items);
 
   const readFile = async (file: File | undefined) => {
@@ -202,6 +205,11 @@ export default function BulkPage() {
             </button>
             {faulty.length > 0 && <span class="field-error">{tn("bulk.skipped", faulty.length)}</span>}
           </div>
+          {over > 0 && (
+            <p class="field-error" role="status">
+              {t("bulk.quota", { limit: formatCount(quota?.limit ?? 0), left: formatCount(quota?.left ?? 0), over: formatCount(over) })}
+            </p>
+          )}
           {unknown.length > 0 && <p class="field-error">{t("bulk.unknown", { names: unknown.join(", ") })}</p>}
           {faulty.length > 0 && <FaultyLines lines={faulty} />}
         </section>
