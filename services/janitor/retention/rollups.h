@@ -27,7 +27,7 @@
 #include "services/janitor/tasks/run.h"
 
 #define ROLLUPS_FOLD_DELTAS_MIN 32
-#define ROLLUPS_FOLD_DELTAS_MAX 500
+#define ROLLUPS_FOLD_DELTAS_MAX 400
 #define ROLLUPS_FOLD_ENTRIES_MAX 100000
 
 /* A pass over all deltas. Initialise with { 0 }. */
