@@ -122,7 +122,7 @@ def test_a_file_that_excel_saved_keeps_its_letters(page, window, user):
     window.goto("/links/bulk")
     expect(page.get_by_text("an ended link is deleted with its statistics")).to_be_visible()
     content = "original_url;title\r\nhttps://example.com/größe;Größe für Äpfel – 5 €\r\n"
-    for encoding in ("cp1252", "utf-8", "utf-8-sig"):
+    for encoding in ("cp1252", "utf-8", "utf-8-sig", "utf-16"):
         page.get_by_label("choose a CSV file").set_input_files({"name": f"{encoding}.csv", "mimeType": "text/csv", "buffer": content.encode(encoding)})
         expect(page.get_by_role("row").filter(has_text="Größe für Äpfel – 5 €")).to_contain_text("größe")
         page.get_by_label("Addresses").fill("")
@@ -396,6 +396,37 @@ def test_500_links_come_from_a_csv_file(page, window, user):
     assert user.call("GET", "/api/links?tag=many&limit=1").json["pagination"]["total"] == 500
 
 
+def test_an_export_that_is_not_understood_is_two_questions(page, window, user):
+    slugs = [f"{user.email.partition('@')[0][-16:]}-{i}" for i in range(3)]
+    rows = ["Kurz,Web,Expires,Clicks"] + [f"https://s.example/{slug},https://example.com/?ids={i};2,04/05/2099,7" for i, slug in enumerate(slugs)]
+    window.goto("/links/bulk")
+    page.get_by_label("Addresses").fill("\n".join(rows))
+    expect(page.get_by_text("No column is the destination. Which one?")).to_be_visible()
+    expect(page.locator(".first-rows")).to_have_text("\n".join(rows[:3]))
+    expect(page.get_by_role("listitem").filter(has_text="Line")).to_have_count(0)
+    assert window.violations() == []
+    page.get_by_label("Which one?").select_option("Web (https://example.com/?ids=0;2)")
+    expect(page.get_by_role("button", name="Create links")).to_be_disabled()
+    page.get_by_label("Which day is 04/05/2099?").select_option("4 May 2099")
+    expect(page.get_by_text("Visits stay with the other shortener: Clicks")).to_be_visible()
+    expect(page.get_by_text("no column of a link has this name: Kurz")).to_be_visible()
+    page.get_by_role("button", name="Create 3 links").click()
+    expect(page.get_by_text("3 links created.")).to_be_visible()
+    found = user.call("GET", "/api/links").json["links"]
+    assert sorted((link["original_url"], link["expires_at"]) for link in found) == [(f"https://example.com/?ids={i};2", "2099-05-04T21:59:59.000Z") for i in range(3)]
+
+
+def test_an_export_of_another_shortener_becomes_links(page, window, user):
+    slug = user.email.partition("@")[0][-20:]
+    rows = "createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits\r2026-01-01T00:00:00Z,s.example,{0},https://s.example/{0},https://example.com/a,A,x|y,4\r"
+    window.goto("/links/bulk")
+    page.get_by_label("choose a CSV file").set_input_files({"name": "short_urls.csv", "mimeType": "text/csv", "buffer": rows.format(slug).encode()})
+    page.get_by_role("button", name="Create 1 link").click()
+    expect(page.get_by_text("1 link created.")).to_be_visible()
+    (link,) = user.call("GET", "/api/links").json["links"]
+    assert (link["slug"], link["original_url"], link["title"], link["tags"]) == (slug, "https://example.com/a", "A", ["x", "y"])
+
+
 def test_lines_with_errors_are_named_and_can_be_corrected(page, window, user):
     """Fifty lines: one is no address, and the short name of another is taken, which only the server knows."""
     taken = user.create()["slug"]
@@ -535,10 +566,12 @@ def test_a_bulk_names_a_date_that_it_cannot_read_before_it_is_sent(page, window,
         "2099-12-31T18:00:00+01:00": "2099-12-31T17:00:00.000Z",
         "31.12.2099": "2099-12-31T22:59:59.000Z",
         "1.7.2099 09:30": "2099-07-01T07:30:00.000Z",
+        "12/31/2099": "2099-12-31T22:59:59.000Z",
+        "31.12.99": "2099-12-31T22:59:59.000Z",
     }
-    bad = ["12/31/2099", "12.31.2099", "31.2.2099", "2099-02-31", "31.12.99", "31.12.2099 25:00"]
+    bad = ["tomorrow", "12.31.2099", "31.2.2099", "2099-02-31", "02/31/2099", "31.12.2099 25:00"]
     page.get_by_role("textbox").first.fill("\n".join(["original_url,expires_at", *(f"https://example.com/{at},{time}" for at, time in enumerate([*good, *bad]))]))
-    expect(page.get_by_text("A date needs the form 2026-12-31 or 31.12.2026")).to_have_count(len(bad))
+    expect(page.get_by_text("A date needs the form 2026-12-31, 31.12.2026 or 12/31/2026")).to_have_count(len(bad))
     expect(page.get_by_role("row").filter(has_text="example.com/2")).to_contain_text("Ends 31 Dec 2099, 23:59")
     page.get_by_role("button", name=f"Create {len(good)} links").click()
     expect(page.get_by_text(f"{len(good)} links created.")).to_be_visible()

@@ -32,7 +32,7 @@ def test_what_is_left_of_the_day_and_a_deleted_name_are_said(env, page, window, 
     expect(page.get_by_text("in 24 hours")).to_have_count(0)
     lines.fill("".join(f"https://example.com/{i}\n" for i in range(5)))
     expect(page.get_by_text("You may create 3 links in 24 hours, and 2 of them are left. The last 3 of these will be refused.")).to_be_visible()
-    lines.fill(f"https://example.com/,{link['slug']}")
+    lines.fill(f"https://example.com/\t{link['slug']}")
     window.press("Create 1 link")
     expect(page.get_by_text("belongs to a link that you deleted")).to_be_visible()
     window.goto("/links?edit=new")

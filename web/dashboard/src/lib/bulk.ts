@@ -1,7 +1,6 @@
-import { api, ApiError, newIdempotencyKey, type Schemas, unwrap } from "../api/client";
-import { explain } from "../components/feedback";
-import { type Key, t, tError, tMaybe } from "../i18n";
-import { parseCsv } from "./csv";
+import type { Schemas } from "../api/client";
+import { type Key, t } from "../i18n";
+import { cellsOf, type CsvRow, parseCsv, plainCell } from "./csv";
 import { normalizeUrl } from "./urls";
 import { fromLocalInput } from "./zone";
 
@@ -13,111 +12,206 @@ export interface BulkItem {
   line: number;
   text: string;
   /** What this page already knows to be wrong. */
-  fault?: "url-scheme" | "slug" | "bulk-time";
+  fault?: "url-scheme" | "slug" | "bulk-time" | "bulk-cells";
 }
 
-export interface BulkResult {
-  item: BulkItem;
-  shortUrl?: string;
-  problem?: string;
+/**
+ * What columns are called, without case, spaces and signs: by this page and its API, and in the exports of Shlink, Bitly, Dub, Kutt, YOURLS and
+ * Short.io. Preferred names first: "link" is a short link only beside a better name for the destination.
+ */
+const NAMES = {
+  original_url: "originalurl originalurls longurl longlink fullurl originallink redirecturl destination destinationurl targeturl target url link address",
+  slug: "slug shortcode customlink custombitlinks backhalf custombackhalf keyword key slashtag alias path originalpath originalpaths shortid shorturl shorturls shortlink bitlink link url",
+  title: "title titles name",
+  tags: "tags tag labels",
+  expires_at: "expiresat expires expiry expirydate expirationdate expiration end ends enddate validuntil",
+  starts_at: "startsat starts start startdate validsince",
+  notes: "notes note description comments comment",
+  visits: "visits visitcount clicks clickcount totalclicks humanclicks hits views engagements scans humans bots total",
+};
+type Column = keyof typeof NAMES;
+/** The indexes of the columns that are each. */
+type Columns = Partial<Record<Column, number[]>>;
+/** By the name that the page shows as well. */
+const SHOWN: Record<Column, Key[]> = {
+  original_url: ["destination"], slug: ["slug", "short.url"], title: ["title"], tags: ["tags"], expires_at: ["expires"], starts_at: ["starts"], notes: ["notes"],
+  visits: ["visits", "bots", "bots.include"],
+};
+/** Names of slugs in the exports of Kutt and YOURLS, where "target" is the destination. Elsewhere they say where somebody lives, or what somebody came from. */
+const BESIDE_TARGET = ["address", "source"];
+
+const plainName = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+const namesOf = (column: Column) => [...new Set([...NAMES[column].split(" "), ...SHOWN[column].map((key) => plainName(t(key)))])];
+/** The indexes of columns with these names, preferred first. */
+const find = (names: string[], wanted: string[]) => wanted.flatMap((each) => names.flatMap((name, at) => (name === each ? [at] : [])));
+
+/** Which columns of a row with names are what, each once. Several may have a slug. */
+function columnsOf(cells: string[], chosen?: number): Columns {
+  const names = cells.map(plainName);
+  const [destination = -1] = chosen === undefined ? find(names, namesOf("original_url")) : [chosen];
+  const isTarget = names[destination] === "target";
+  const found: Columns = destination < 0 ? {} : { original_url: [destination] };
+  names[destination] = "";
+  for (const column of (Object.keys(NAMES) as Column[]).slice(1)) {
+    const indexes = find(names, [...namesOf(column), ...(column === "slug" && isTarget ? BESIDE_TARGET : [])]);
+    if (indexes.length > 0) found[column] = column === "slug" || column === "visits" ? indexes : indexes.slice(0, 1);
+  }
+  return found;
 }
 
-const COLUMNS = ["original_url", "slug", "title", "tags", "expires_at", "starts_at", "notes"] as const;
-type Column = (typeof COLUMNS)[number];
-/** What the page calls a column, which is its name as well. */
-const NAMES: Record<Column, Key> = { original_url: "destination", slug: "slug", title: "title", tags: "tags", expires_at: "expires", starts_at: "starts", notes: "notes" };
-const ALIASES: Record<string, Column> = { url: "original_url", destination: "original_url", link: "original_url", tag: "tags", end: "expires_at", start: "starts_at" };
-const CHUNK = 100;
-const RETRIES = 5;
+/** Browsers accept a space in a host. */
+const isAddress = (url: string) => !/\s/.test(url) && URL.canParse(url) && /^https?:\/\//i.test(url);
+/** Beyond doubt, unlike 31.12.2027 and "No.". */
+const looksLikeAddress = (cell: string) => /^(https?:\/\/\S|[^\s/@]+\.\p{L}[\p{L}\d-]+([/:?#]|$))/iu.test(cell) && isAddress(normalizeUrl(cell));
 
-/** undefined for the name of something else. */
-function columnsOf(row: string[]): (Column | undefined)[] | undefined {
-  const names = row.map((cell) => cell.toLowerCase()).map((name) => ALIASES[name] ?? COLUMNS.find((each) => each === name || t(NAMES[each]).toLowerCase() === name));
-  return names.includes("original_url") ? names : undefined;
+const hasScheme = (cell: string) => /^https?:\/\//i.test(cell);
+
+/** Whether the first of several rows names columns by words that nobody knows: no address is in it, and what follows has as many cells. */
+function isUnknownHeader([first, ...others]: CsvRow[]): boolean {
+  const width = first?.cells.length ?? 0;
+  const alike = others.filter(({ cells }) => cells.length === width).length;
+  return width > 1 && !first?.cells.some(looksLikeAddress) && alike > 0 && alike * 2 >= others.length;
+}
+
+/** Of a line without names of columns. An address may contain commas and semicolons, so columns are where a tab, a quote or a space shows them. */
+function splitLine({ text: written, line }: CsvRow): CsvRow[] {
+  const text = written.trim();
+  const several = text.split(/[ ,;]+(?=https?:\/\/)/i);
+  if (several.length > 1 && several.every((each) => /^https?:\/\/[^\s,;]+$/i.test(each))) return several.map((each) => ({ cells: [each], line, text: each }));
+  const cells = cellsOf(text);
+  const isRow = text.includes("\t") || (/\s|(^|[,;])"/.test(text) && !/\s/.test(cells[0] ?? "")) || cells.slice(1).every((cell) => cell === "");
+  return [{ cells: isRow ? cells : [text], line, text }];
+}
+
+/** Whether the destination may be another column with addresses: "link" is often the short link, and a column without any address is none. */
+function isDoubtful(columns: Columns, [first, ...others]: CsvRow[]): boolean {
+  const at = columns.original_url?.[0] ?? -1;
+  const isEmpty = !others.some(({ cells }) => looksLikeAddress(cells[at] ?? ""));
+  const settled = isEmpty ? [at] : Object.values(columns).flat();
+  return (isEmpty || plainName(first?.cells[at] ?? "") === "link") && others.some(({ cells }) => cells.some((cell, each) => hasScheme(cell) && !settled.includes(each)));
+}
+
+/** What a person has to say because the text does not. */
+export interface Answers {
+  /** The index of the column with destinations; -1 if the first line has no names, and each line is an address. */
+  destination?: number;
+  /** 04/05/2027 is 4 May. */
+  isDayFirst?: boolean;
 }
 
 export interface Bulk {
-  /** The line with the names of columns, if there is one. */
+  /** The lines before the first link: with the names of columns, and with the separator. */
   header: string;
-  /** Its names that are no column of a link. What is below them is left out. */
+  /** Names of columns that are left out: those of nothing that a link has, and counts of visits. */
   unknown: string[];
+  visits: string[];
+  /** None, as long as a question is open. */
   items: BulkItem[];
+  /** The first rows, if no column is known to be the destination. */
+  unclear?: CsvRow[];
+  /** A date that may be two days, if no other date of the text shows which. */
+  date?: string;
 }
 
-/** Lines of "address, slug, title, tags". A first line with names of columns decides about their order. Tags are separated by | or commas; tags are for all of them. */
-export function parseBulk(text: string, tags: readonly string[]): Bulk {
-  const rows = parseCsv(text);
-  const header = rows[0] && columnsOf(rows[0].cells);
-  const columns: readonly (Column | undefined)[] = header ?? COLUMNS;
-  const items = rows.slice(header ? 1 : 0).map(({ cells: row, line, text: written }) => {
-    const cell = (name: Column) => row[columns.indexOf(name)] ?? "";
-    const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
-    if (cell("slug")) link.slug = cell("slug");
-    if (cell("title")) link.title = cell("title");
-    const own = cell("tags").split(/[|,]/).map((tag) => tag.trim());
-    const all = new Set([...own.filter(Boolean), ...tags]);
-    if (all.size > 0) link.tags = [...all];
-    if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"));
-    if (cell("starts_at")) link.starts_at = timeOf(cell("starts_at"), "00:00:00");
-    if (cell("notes")) link.notes = cell("notes");
-    return { link, line, text: written, fault: faultOf(link) };
-  });
-  const unknown = header ? (rows[0]?.cells ?? []).filter((name, at) => name && !header[at]) : [];
-  return { header: header ? (rows[0]?.text ?? "") : "", unknown, items };
+/** Addresses, one per line, or rows of CSV with the names of columns in the first. Without names they are destination, slug, title, tags … tags are for all links. */
+export function parseBulk(text: string, tags: readonly string[], answers: Answers = {}): Bulk {
+  const { mark, rows: written } = parseCsv(text, (cells) => Object.keys(columnsOf(cells)).length * 1000 + cells.length);
+  const first = written[0]?.cells ?? [];
+  const named = first.some(looksLikeAddress) ? {} : columnsOf(first);
+  const isNamed = named.original_url !== undefined || (first.length > 1 && Object.keys(named).length > 0);
+  const lines = isNamed && answers.destination !== -1 ? [] : written.flatMap(splitLine);
+  const table = isNamed || isUnknownHeader(written) ? written : lines;
+  const isFirst = lines.some(({ cells }) => looksLikeAddress(cells[0] ?? ""));
+  const isElsewhere = lines.some(({ cells }) => cells.slice(1).some(isFirst ? hasScheme : looksLikeAddress));
+  const unclear = (isNamed ? !named.original_url || isDoubtful(named, written) : table === written || isElsewhere) ? table.slice(0, 3) : undefined;
+  if (unclear && answers.destination === undefined) return { header: mark, unknown: [], visits: [], items: [], unclear };
+
+  const chosen = unclear ? answers.destination : undefined;
+  const hasHeader = chosen === undefined ? isNamed : chosen >= 0 && !looksLikeAddress(table[0]?.cells[chosen] ?? "");
+  const rows = hasHeader ? (first.length > 1 ? table.slice(1) : table.slice(1).flatMap(splitLine)) : chosen === -1 ? lines : table;
+  const shortUrls = table[0]?.cells.flatMap((cell, at) => (hasScheme(cell) && at !== chosen ? [at] : [])) ?? [];
+  const columns = hasHeader ? columnsOf(first, chosen) : chosen === undefined || chosen === -1 ? POSITIONS : { original_url: [chosen], slug: shortUrls };
+  const times = rows.flatMap(({ cells }) => [...(columns.expires_at ?? []), ...(columns.starts_at ?? [])].map((at) => cells[at] ?? ""));
+  const { date, isDayFirst } = dayOrder(times);
+  const used = Object.values(columns).flat();
+  return {
+    header: [mark, hasHeader ? table[0]?.text : ""].filter(Boolean).join("\n"),
+    unknown: hasHeader ? first.filter((name, at) => name && !used.includes(at)) : [],
+    visits: hasHeader ? (columns.visits ?? []).map((at) => first[at] ?? "") : [],
+    items: date && answers.isDayFirst === undefined ? [] : rows.map((row) => itemOf(row, columns, tags, isDayFirst ?? answers.isDayFirst ?? false, hasHeader ? first.length : undefined)),
+    unclear,
+    date,
+  };
+}
+
+const POSITIONS: Columns = { original_url: [0], slug: [1], title: [2], tags: [3], expires_at: [4], starts_at: [5], notes: [6] };
+
+/** A row has no more cells than names of columns: an address with commas and without quotes has them. */
+function itemOf({ cells, line, text }: CsvRow, columns: Columns, tags: readonly string[], isDayFirst: boolean, width = Number.POSITIVE_INFINITY): BulkItem {
+  // Exports of databases write the name of nothing.
+  const cell = (name: Column) => (columns[name] ?? []).map((at) => plainCell(cells[at] ?? "")).find((each) => !/^(|null|NULL|\\N)$/.test(each)) ?? "";
+  const link: NewLink = { original_url: normalizeUrl(cell("original_url")) };
+  const slug = slugOf(cell("slug"));
+  if (slug) link.slug = slug;
+  if (cell("title")) link.title = cell("title");
+  const own = cell("tags").replace(/^\[|\]$|"/g, "").split(/[|,;]/).map((tag) => tag.trim());
+  const all = new Set([...own.filter(Boolean), ...tags]);
+  if (all.size > 0) link.tags = [...all];
+  if (cell("expires_at")) link.expires_at = timeOf(cell("expires_at"), isDayFirst);
+  if (cell("starts_at")) link.starts_at = timeOf(cell("starts_at"), isDayFirst, "00:00:00");
+  if (cell("notes")) link.notes = cell("notes");
+  return { link, line, text, fault: cells.slice(width).some(Boolean) ? "bulk-cells" : faultOf(link) };
+}
+
+/** What a short URL has behind its host: "spring" of https://go.example/spring/?x, go.example/spring and /spring/. A name alone stays. */
+function slugOf(cell: string): string {
+  if (!cell.includes("/")) return cell;
+  const path = cell.replace(/^(https?:\/\/[^/?#]*|[^/?#]+[.:][^/?#]+(?=\/))/i, "").replace(/[?#].*$/, "");
+  return path.replace(/^\/+|\/+$/g, "");
 }
 
 /** 2026-02-31 is no day, but JavaScript takes it for 3 March. */
 const isDay = (day: string) => new Date(Date.parse(day) || 0).toISOString().startsWith(day);
 const isTime = (text: string) => /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/i.test(text) && isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text));
 
+const NUMERIC = /^(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)/;
+
+/** Whether these dates have the day before the month, as far as they show it; otherwise one that may be two days. Points stand behind a day. */
+function dayOrder(times: string[]): { isDayFirst?: boolean; date?: string } {
+  const pairs = times.flatMap((text) => {
+    const [date = "", first, mark, second] = NUMERIC.exec(text) ?? [];
+    return date && mark !== "." ? [{ date, first: Number(first), second: Number(second) }] : [];
+  });
+  const [isDayFirst, isMonthFirst] = [pairs.some(({ first }) => first > 12), pairs.some(({ second }) => second > 12)];
+  if (isDayFirst !== isMonthFirst) return { isDayFirst };
+  return { date: pairs.find(({ first, second }) => first <= 12 && second <= 12 && first !== second)?.date };
+}
+
+/** 2026-12-31 for 31.12.2026, 31/12/2026, 12/31/26 and 2026/12/31. */
+export function isoDate(text: string, isDayFirst: boolean): string {
+  const iso = (year: string, month: string, day: string) => `${year.padStart(4, "20")}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
+  return text
+    .replace(/^(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})/, (_, year: string, month: string, day: string) => iso(year, month, day))
+    .replace(NUMERIC, (_, first: string, mark: string, second: string, year: string) =>
+      mark === "." || Number(first) > 12 || (isDayFirst && Number(second) <= 12) ? iso(year, second, first) : iso(year, first, second),
+    );
+}
+
+const CLOCK = /^(\d{4}-\d{2}-\d{2})(?:(?:T|,?\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:\s?([ap])\.?m\.?)?)?(?:\s?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?))?$/i;
+
 /** A date is the end of its day, or the start for a start, and a time without a zone is in the user's. Everything else stays as it is. */
-function timeOf(text: string, time = "23:59:59"): string {
-  const iso = text.replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})/, (_, day: string, month: string, year: string) => `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`);
-  const [, day = "", clock = time] = /^(\d{4}-\d{2}-\d{2})(?:[T ]+(\d{2}:\d{2}(?::\d{2})?))?$/.exec(iso) ?? [];
-  return isDay(day) && !Number.isNaN(Date.parse(`${day}T${clock}Z`)) ? fromLocalInput(`${day}T${clock}`) : text;
+function timeOf(text: string, isDayFirst: boolean, bound = "23:59:59"): string {
+  const [, day = "", hour, minute = "", second = "00", half, zone] = CLOCK.exec(isoDate(text, isDayFirst)) ?? [];
+  const hours = half ? (Number(hour) % 12) + (/p/i.test(half) ? 12 : 0) : Number(hour);
+  const clock = hour === undefined ? bound : `${String(hours).padStart(2, "0")}:${minute}:${second}`;
+  if (isTime(text) || !isDay(day) || Number.isNaN(Date.parse(`${day}T${clock}Z`))) return text;
+  if (!zone || hour === undefined) return fromLocalInput(`${day}T${clock}`);
+  const [, hoursEast, minutesEast = "00"] = /^([+-]\d{2}):?(\d{2})?$/.exec(zone) ?? [];
+  return new Date(`${day}T${clock}${hoursEast ? `${hoursEast}:${minutesEast}` : "Z"}`).toISOString();
 }
 
 function faultOf(link: NewLink): BulkItem["fault"] {
-  // Browsers accept a space in a host.
-  if (/\s/.test(link.original_url) || !URL.canParse(link.original_url) || !/^https?:\/\//i.test(link.original_url)) return "url-scheme";
+  if (!isAddress(link.original_url)) return "url-scheme";
   if (link.slug && !/^[A-Za-z0-9_-]{1,32}$/.test(link.slug)) return "slug";
   return [link.expires_at, link.starts_at].every((time) => !time || isTime(time)) ? undefined : "bulk-time";
-}
-
-const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-
-function problemText(problem: Schemas["Problem"] | undefined): string {
-  const fields = problem?.errors?.map((each) => {
-    const name = each.pointer.split("/")[1] ?? "";
-    return `${tMaybe(NAMES[name as Column] ?? "") ?? name}: ${tError(each)}`;
-  });
-  return fields?.join("; ") || explain(new ApiError(problem?.status ?? 500, problem, "", 0));
-}
-
-/** One request. A limit of requests passes by itself; the key makes the repeat safe. */
-async function createChunk(items: BulkItem[]): Promise<BulkResult[]> {
-  const params = { header: { "Idempotency-Key": newIdempotencyKey() } };
-  const body = { links: items.map((item) => item.link) };
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const { results } = await unwrap(api.POST("/api/links/bulk", { params, body }));
-      return items.map((item, at) => {
-        const { link, problem } = results[at] ?? {};
-        return { item, shortUrl: link?.short_url, problem: link ? undefined : problemText(problem) };
-      });
-    } catch (error) {
-      const canRepeat = error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status === 503);
-      if (!canRepeat || attempt === RETRIES || error.retryAfterS > 60) throw error;
-      await wait(error.retryAfterS || attempt);
-    }
-  }
-}
-
-/** Creates all items in chunks, so that progress can be seen. After an error, the results are those of the chunks before it. */
-export async function createBulk(items: BulkItem[], onProgress: (results: BulkResult[]) => void): Promise<void> {
-  const results: BulkResult[] = [];
-  for (let at = 0; at < items.length; at += CHUNK) {
-    results.push(...(await createChunk(items.slice(at, at + CHUNK))));
-    onProgress([...results]);
-  }
 }

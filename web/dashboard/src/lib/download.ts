@@ -1,4 +1,5 @@
 import { t } from "../i18n";
+import { csvCell } from "./csv";
 import { addDays, type Range } from "./range";
 
 /** "visits-tag-spring-2026-11-20-to-2026-11-26": both days are part of the range. */
@@ -25,14 +26,11 @@ export function saveCsv(content: BlobPart, name: string): void {
 }
 
 export function formatCsv(rows: readonly (readonly (string | number)[])[]): string {
-  // A spreadsheet must not take a cell for a formula.
-  const safe = (cell: string) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell);
-  const quote = (cell: string) => (/[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return rows.map((row) => row.map((cell) => quote(safe(String(cell)))).join(t("csv.separator"))).join("\r\n");
+  const cellOf = (cell: string | number) => (typeof cell === "number" ? String(cell) : csvCell(cell));
+  return rows.map((row) => row.map(cellOf).join(t("csv.separator"))).join("\r\n");
 }
 
 /** CSV of the server with the separator that spreadsheets expect in the user's language. */
 export function separate(csv: string): string {
-  const cells = /("[^"]*")+|[^,\r\n]*;[^,\r\n]*|,/g;
-  return csv.replace(cells, (cell) => (cell === "," ? t("csv.separator") : cell.startsWith('"') ? cell : `"${cell}"`));
+  return csv.replace(/("[^"]*")+|,/g, (cell) => (cell === "," ? t("csv.separator") : cell));
 }

@@ -3,14 +3,16 @@ import { api, type ApiError, asApiError, unwrap } from "../api/client";
 import { useQuery } from "../api/use_query";
 import { href } from "../app/router";
 import { ErrorBox, explain } from "../components/feedback";
-import { Field } from "../components/field";
+import { Field, SelectField } from "../components/field";
 import { Icon } from "../components/icons";
 import { TagInput } from "../components/tag_input";
 import { t, tn } from "../i18n";
-import { type BulkItem, type BulkResult, createBulk, parseBulk } from "../lib/bulk";
+import { type Answers, type Bulk, type BulkItem, isoDate, parseBulk } from "../lib/bulk";
+import { type BulkResult, createBulk } from "../lib/create_bulk";
 import { textOf } from "../lib/csv";
 import { formatCsv, saveCsv } from "../lib/download";
-import { formatCount, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { formatCount, formatDate, formatTime, hostAndSlug, shortenUrl } from "../lib/format";
+import { fromLocalInput } from "../lib/zone";
 
 const PREVIEW_ROWS = 50;
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
@@ -36,8 +38,8 @@ function Preview({ items }: { items: BulkItem[] }) {
           </tr>
         </thead>
         <tbody>
-          {items.slice(0, PREVIEW_ROWS).map((item) => (
-            <tr key={item.line}>
+          {items.slice(0, PREVIEW_ROWS).map((item, at) => (
+            <tr key={at}>
               <td class="number muted">{item.line}</td>
               <td class="cell-link">
                 <div class="ellipsis">{shortenUrl(item.link.original_url)}</div>
@@ -65,8 +67,8 @@ function FaultyLines({ lines }: { lines: Faulty[] }) {
   return (
     <>
       <ul class="rows">
-        {lines.slice(0, PREVIEW_ROWS).map(({ item, reason }) => (
-          <li class="row" key={item.line}>
+        {lines.slice(0, PREVIEW_ROWS).map(({ item, reason }, at) => (
+          <li class="row" key={at}>
             <span class="row-main">
               <span class="ellipsis">
                 <strong>{t("bulk.line.n", { line: item.line })}</strong> <span class="mono">{item.text}</span>
@@ -77,6 +79,39 @@ function FaultyLines({ lines }: { lines: Faulty[] }) {
         ))}
       </ul>
       {lines.length > PREVIEW_ROWS && <p class="muted">{tn("bulk.more", lines.length - PREVIEW_ROWS)}</p>}
+    </>
+  );
+}
+
+/** What the text does not say: which column is the destination, and which day 04/05/2027 is. */
+function Questions({ bulk: { unclear, date }, answers, onAnswer }: { bulk: Bulk; answers: Answers; onAnswer: (answers: Answers) => void }) {
+  const columns = [...(unclear?.[0]?.cells ?? []).keys()].map((at) => {
+    const [name = "", ...samples] = (unclear ?? []).map(({ cells }) => cells[at] ?? "");
+    return [String(at), `${name} (${samples.find(Boolean) ?? ""})`] as const;
+  });
+  const dayOf = (isDayFirst: boolean) => formatDate(fromLocalInput(`${isoDate(date ?? "", isDayFirst)}T12:00`));
+  const choose = ["", t("bulk.choose")] as const;
+  return (
+    <>
+      {unclear && (
+        <>
+          <pre class="first-rows">{unclear.map(({ text }) => text).join("\n")}</pre>
+          <SelectField
+            label={t("bulk.unclear")}
+            value={String(answers.destination ?? "")}
+            options={[choose, ...columns, ["-1", t("bulk.unclear.none")]]}
+            onChange={(value) => onAnswer({ destination: value ? Number(value) : undefined })}
+          />
+        </>
+      )}
+      {date && (
+        <SelectField
+          label={t("bulk.date", { date })}
+          value={String(answers.isDayFirst ?? "")}
+          options={[choose, ["false", dayOf(false)], ["true", dayOf(true)]]}
+          onChange={(value) => onAnswer({ ...answers, isDayFirst: value ? value === "true" : undefined })}
+        />
+      )}
     </>
   );
 }
@@ -143,18 +178,25 @@ export default function BulkPage() {
   const [tags, setTags] = useState<string[]>([]);
   const [results, setResults] = useState<BulkResult[]>();
   const [error, setError] = useState<ApiError>();
-  const [isTooLarge, setTooLarge] = useState(false);
+  const [fileFault, setFileFault] = useState<"bulk.toolarge" | "bulk.workbook">();
+  const [answers, setAnswers] = useState<Answers>({});
   const [isBusy, setBusy] = useState(false);
-  const { header, unknown, items } = useMemo(() => parseBulk(text, tags), [text, tags]);
+  const bulk = useMemo(() => parseBulk(text, tags, answers), [text, tags, answers]);
+  const { header, unknown, visits, items } = bulk;
   const good = items.filter((item) => !item.fault);
   const quota = useQuery(results ? null : "quota", (signal) => unwrap(api.GET("/api/links/quota", { signal }))).data;
   const over = good.length - (quota?.left ?? good.length);
   const faulty = faultyOf(items);
 
+  const write = (written: string) => {
+    setText(written);
+    setAnswers({});
+  };
   const readFile = async (file: File | undefined) => {
     if (!file) return;
-    setTooLarge(file.size > FILE_BYTES_MAX);
-    if (file.size <= FILE_BYTES_MAX) setText(textOf(await file.arrayBuffer()));
+    const written = file.size > FILE_BYTES_MAX ? "" : textOf(await file.arrayBuffer());
+    setFileFault(written === undefined ? "bulk.workbook" : file.size > FILE_BYTES_MAX ? "bulk.toolarge" : undefined);
+    if (written) write(written);
   };
   const create = async () => {
     setBusy(true);
@@ -192,8 +234,8 @@ export default function BulkPage() {
             void readFile(event.dataTransfer?.files[0]);
           }}
         >
-          <Field label={t("bulk.lines")} hint={`${t("bulk.hint")} ${t("expires.deleted")}`} error={isTooLarge ? t("bulk.toolarge") : undefined}>
-            {(control) => <textarea class="input textarea mono" rows={8} placeholder={t("bulk.example")} value={text} onInput={(event) => setText(event.currentTarget.value)} {...control} />}
+          <Field label={t("bulk.lines")} hint={`${t("bulk.hint")} ${t("expires.deleted")}`} error={fileFault && t(fileFault)}>
+            {(control) => <textarea class="input textarea mono" rows={8} placeholder={t("bulk.example")} value={text} onInput={(event) => write(event.currentTarget.value)} {...control} />}
           </Field>
           <Field label={t("bulk.file")}>
             {(control) => <input type="file" class="file" accept=".csv,.tsv,.txt,text/csv,text/plain" onChange={(event) => void readFile(event.currentTarget.files?.[0])} {...control} />}
@@ -210,6 +252,8 @@ export default function BulkPage() {
               {t("bulk.quota", { limit: formatCount(quota?.limit ?? 0), left: formatCount(quota?.left ?? 0), over: formatCount(over) })}
             </p>
           )}
+          <Questions bulk={bulk} answers={answers} onAnswer={setAnswers} />
+          {visits.length > 0 && <p class="muted">{t("bulk.visits", { names: visits.join(", ") })}</p>}
           {unknown.length > 0 && <p class="field-error">{t("bulk.unknown", { names: unknown.join(", ") })}</p>}
           {faulty.length > 0 && <FaultyLines lines={faulty} />}
         </section>
