@@ -56,11 +56,17 @@ void visit_lines_add_csv_header(struct strbuf *out)
 	strbuf_add_text(out, "\r\n");
 }
 
-/* Spreadsheets drop what cannot be seen before they decide what a cell is. */
-static bool is_invisible(UChar32 c)
+/* Where some spreadsheet ends a cell, whatever separates those of the file. */
+static bool is_separator(UChar32 c)
 {
-	return u_isUWhiteSpace(c) || u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) ||
-	       u_charType(c) == U_CONTROL_CHAR;
+	return c == ',' || c == ';' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* What a spreadsheet drops before it decides what a cell is. */
+static bool is_dropped(UChar32 c)
+{
+	return c == '"' || u_isUWhiteSpace(c) || u_charType(c) == U_CONTROL_CHAR ||
+	       u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT);
 }
 
 /* The first character of the compatibility form: "=" for a full-width, small or raised one. */
@@ -84,26 +90,33 @@ static bool begins_formula(UChar32 c)
 	       plain == 0x2212; /* minus sign */
 }
 
-static bool is_formula(const char *text)
+/* Whether all of a cell is a number, as in coordinates: 40.7,-74.0. */
+static bool is_number(const char *text)
 {
-	int32_t len = (int32_t)strlen(text);
-	UChar32 c = ' ';
-	for (int32_t at = 0; at < len && c >= 0 && is_invisible(c);)
-		U8_NEXT(text, at, len, c);
-	return begins_formula(c);
+	size_t digits = strspn(text + 1, "0123456789.");
+	return (*text == '+' || *text == '-') && digits > 0 &&
+	       strchr(",;\t\r\n\"", text[1 + digits]) != NULL;
 }
 
-static void add_csv_text(struct strbuf *out, const char *text)
+void visit_lines_add_csv_text(struct strbuf *out, const char *text)
 {
-	bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
+	int32_t len = (int32_t)strlen(text);
+	bool is_quoted = strpbrk(text, ",;\t\r\n\"") != NULL;
+	/* Nothing of the cell that would begin here has been seen. */
+	bool is_beginning = true;
+	bool is_first = true;
 	if (is_quoted)
 		strbuf_add_char(out, '"');
-	if (is_formula(text))
-		strbuf_add_char(out, '\'');
-	for (const char *c = text; *c; c++) {
-		if (*c == '"')
+	for (int32_t at = 0, next = 0; at < len; at = next) {
+		UChar32 c;
+		U8_NEXT(text, next, len, c);
+		if (is_beginning && begins_formula(c) && (is_first || !is_number(text + at)))
+			strbuf_add_char(out, '\'');
+		is_beginning = is_separator(c) || (is_beginning && is_dropped(c));
+		is_first = is_first && !is_separator(c);
+		if (c == '"')
 			strbuf_add_char(out, '"');
-		strbuf_add_char(out, *c);
+		strbuf_add(out, text + at, (size_t)(next - at));
 	}
 	if (is_quoted)
 		strbuf_add_char(out, '"');
@@ -115,7 +128,7 @@ static void add_csv_field(struct strbuf *out, enum visit_page_kind kind,
 	char number[NUMBER_TEXT_SIZE], time[TIMESTAMP_TEXT_SIZE];
 	switch (kind) {
 	case VISIT_PAGE_TEXT:
-		add_csv_text(out, pg_result_text(rows, row, index));
+		visit_lines_add_csv_text(out, pg_result_text(rows, row, index));
 		break;
 	case VISIT_PAGE_INT:
 		strbuf_add_text(out, pg_result_text(rows, row, index));

@@ -17,6 +17,7 @@ from clients import Api
 from waiting import wait_until
 from visit_fixture import add_visits
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 UTC = datetime.timezone.utc
 LAST = datetime.datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 FIRST = LAST - datetime.timedelta(days=40)
@@ -149,20 +150,14 @@ def test_csv_is_readable_and_contains_no_formula(ann, link):
     assert any("'=cmd()" in row for row in rows) and any('spring, "2026"' in row for row in rows)
 
 
-FORMULAS = [
-    "=1", "+1", "-1", "@x", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x", "\ufe661", "\u207a1", "\u22121",
-    " =1", "\t=1", "\n=1", "\u00a0=1", "\u3000\uff1d1", "\ufeff=1", "\u200b=1", " \u2060 -1",
-]  # fmt: skip
-PLAIN = ["1=1", "a", "news -1", "é", "(=1)", " ", "\u3000x"]
-
-
 def test_no_spreadsheet_sees_a_formula_in_csv(ann, database):
-    link, texts = ann.create(), FORMULAS + PLAIN
-    add_visits(database, link["id"], len(texts), FIRST, LAST, bots=0.0)
-    for (visit,), text in zip(database.run("SELECT event_id FROM visit_log WHERE link_id = %s", link["id"]), texts):
+    cells = json.loads((ROOT / "tests/support/csv_cells.json").read_text(encoding="utf-8"))
+    link = ann.create()
+    add_visits(database, link["id"], len(cells), FIRST, LAST, bots=0.0)
+    for (visit,), (text, _) in zip(database.run("SELECT event_id FROM visit_log WHERE link_id = %s", link["id"]), cells):
         database.run("UPDATE visit_log SET utm_campaign = %s WHERE event_id = %s", text, visit)
-    rows = csv.DictReader(io.StringIO(export(ann, link, CSV).body.decode(), newline=""))
-    assert {row["utm_campaign"] for row in rows} == {*("'" + text for text in FORMULAS), *PLAIN}
+    body = export(ann, link, CSV).body.decode()
+    assert [cell for _, cell in cells if f",{cell}," not in body] == []
 
 
 def test_exports_show_freshness_in_headers(ann, database, link):
