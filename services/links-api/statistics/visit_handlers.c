@@ -11,15 +11,19 @@
 #include "services/links-api/http/media_type.h"
 #include "services/links-api/http/pagination.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/statistics/export_limiter.h"
 #include "services/links-api/statistics/stats_request.h"
-#include "services/links-api/statistics/visit_export.h"
 #include "services/links-api/statistics/visit_lines.h"
+#include "services/links-api/statistics/visit_page.h"
 #include "services/links-api/statistics/visit_sql.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 1000
 /* Longer than the retention of any visit log: without from, the list starts where the log does. */
 #define LONGEST_US (3660 * CLOCK_US_PER_DAY)
+#define PAGE_VISITS 500
+/* A chunk ends with the row that exceeds this size. 500 visits usually take 200 KB. */
+#define CHUNK_BYTES ((size_t)256 * 1024)
 #define CHUNK_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 
@@ -107,6 +111,122 @@ static enum http_progress answer_page(struct stats_request *stats, struct pg_con
 
 /* --- an export --- */
 
+/*
+ * A stream of CSV or NDJSON. A slow client blocks neither a PostgreSQL connection nor a worker, no
+ * transaction stays open, and memory holds one chunk.
+ */
+struct visit_export {
+	const struct api *api;
+	const struct http_exchange *exchange;
+	int64_t user_id;
+	bool is_csv;
+	struct visit_filter filter;
+	/* Of the next page: its cursor and limit change. */
+	struct visit_page_query question;
+	bool is_limited;
+	/* Visits to send, if is_limited. */
+	size_t left;
+	bool has_begun;
+	/* Of all chunks so far. */
+	size_t bytes;
+};
+
+/* The limit of question applies to the whole export, 0: none. ERR_LIMIT: export_limiter.h. */
+static enum err export_new(const struct request *r, bool is_csv,
+                           const struct visit_page_query *question, struct visit_export **out)
+{
+	enum err err = export_limiter_acquire(r->api->exports, r->user_id);
+	if (err != OK)
+		return err;
+	struct visit_export *export = mem_zero(sizeof(*export));
+	export->api = r->api;
+	export->exchange = r->exchange;
+	export->user_id = r->user_id;
+	export->is_csv = is_csv;
+	export->filter = *question->filter;
+	export->question = *question;
+	export->question.filter = &export->filter;
+	export->is_limited = question->limit > 0;
+	export->left = question->limit;
+	*out = export;
+	return OK;
+}
+
+static void export_free(void *state)
+{
+	struct visit_export *export = state;
+	if (!export)
+		return;
+	export_limiter_release(export->api->exports, export->user_id);
+	free(export);
+}
+
+static void add_line(const struct visit_export *export, struct strbuf *out,
+                     const struct pg_result *rows, size_t row)
+{
+	if (export->is_csv)
+		visit_lines_add_csv(out, rows, row);
+	else
+		visit_lines_add_json(out, rows, row);
+}
+
+/* Adds as many rows as fit. The next page starts after the last of them. */
+static size_t add_lines(struct visit_export *export, struct strbuf *out,
+                        const struct pg_result *rows)
+{
+	size_t count = pg_result_count(rows);
+	size_t row = 0;
+	while (row < count && out->len < CHUNK_BYTES)
+		add_line(export, out, rows, row++);
+	if (row > 0)
+		export->question.after = visit_page_cursor_of(rows, row - 1);
+	return row;
+}
+
+/* One page, read after the client has received the one before. *is_last: no chunk follows. */
+static enum err export_next_chunk(struct visit_export *export, struct strbuf *out, bool *is_last)
+{
+	struct pg_conn *conn = NULL;
+	struct pg_result *rows = NULL;
+	export->question.limit =
+		export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
+	enum err err = pg_pool_acquire(export->api->heavy_pg, &conn);
+	if (err == OK)
+		err = visit_page_read(conn, &export->question, &rows);
+	pg_pool_release(export->api->heavy_pg, conn);
+	if (err != OK)
+		return err;
+	if (!export->has_begun && export->is_csv)
+		visit_lines_add_csv_header(out);
+	export->has_begun = true;
+	size_t sent = add_lines(export, out, rows);
+	if (export->is_limited)
+		export->left -= sent;
+	bool is_exhausted = sent == pg_result_count(rows) && sent < export->question.limit;
+	*is_last = is_exhausted || (export->is_limited && export->left == 0);
+	export->bytes += out->len;
+	pg_result_free(rows);
+	return OK;
+}
+
+/* It fails too if the client reads too slowly (export_limiter.h). */
+static enum http_chunk export_read_body(void *state, struct strbuf *out)
+{
+	struct visit_export *export = state;
+	bool is_last = false;
+	if (export_limiter_is_too_slow(http_exchange_taking_us(export->exchange), export->bytes)) {
+		log_info(export->api->log, "export_too_slow",
+		         LOG_INT("bytes", (int64_t) export->bytes));
+		return HTTP_CHUNK_FAILED;
+	}
+	enum err err = export_next_chunk(export, out, &is_last);
+	if (err != OK) {
+		log_warning(export->api->log, "export_broken", LOG_TEXT("error", err_name(err)));
+		return HTTP_CHUNK_FAILED;
+	}
+	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
+}
+
 static enum err add_headers(struct stats_request *stats)
 {
 	struct http_exchange *x = stats->request->exchange;
@@ -140,15 +260,15 @@ static enum http_progress answer_export(struct stats_request *stats)
 	bool is_csv = stats->params.format == STATS_REQUEST_FORMAT_CSV;
 	if (!stats->params.has_limit)
 		question.limit = 0;
-	enum err err = visit_export_new(r, is_csv, &question, &export);
+	enum err err = export_new(r, is_csv, &question, &export);
 	if (err != OK)
 		return answer_busy(r);
 	r->handler_state = export;
-	r->release_handler_state = visit_export_free;
+	r->release_handler_state = export_free;
 	struct strbuf chunk;
 	bool is_last = false;
 	strbuf_init(&chunk, CHUNK_BYTES_MAX);
-	err = visit_export_next_chunk(export, &chunk, &is_last);
+	err = export_next_chunk(export, &chunk, &is_last);
 	if (err == OK)
 		err = add_headers(stats);
 	if (err == OK) {
@@ -157,8 +277,7 @@ static enum http_progress answer_export(struct stats_request *stats)
 		                              : "application/x-ndjson",
 		                       chunk.data, chunk.len);
 		if (!is_last)
-			http_exchange_set_body_reader(r->exchange, visit_export_body_reader,
-			                              export);
+			http_exchange_set_body_reader(r->exchange, export_read_body, export);
 	}
 	strbuf_clear(&chunk);
 	return err == OK ? HTTP_COMPLETE : stats_request_answer_error(stats, err);
