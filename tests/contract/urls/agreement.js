@@ -17,6 +17,7 @@
  */
 const { spawnSync } = require("node:child_process");
 const { urls } = require("./urls.js");
+const standard = require("./urltestdata.json");
 
 const count = Number(process.env.URLS_COUNT || 20000);
 const seed = Number(process.env.URLS_SEED || 1);
@@ -61,12 +62,27 @@ function judge(text, ours) {
   return null;
 }
 
-function main() {
-  const tried = urls(seed, count);
+function ask(tried) {
   const input = tried.map((url) => JSON.stringify(url)).join("\n") + "\n";
   const run = spawnSync(process.argv[2], { input, encoding: "utf8", maxBuffer: 1 << 30 });
   const answers = run.stdout.trimEnd().split("\n");
   if (run.status !== 0 || answers.length !== tried.length) throw new Error(`${answers.length} answers, status ${run.status}: ${run.stderr}`);
+  return answers;
+}
+
+/* The tests of the standard: what we take, we write as browsers do, and we take nothing that they refuse. */
+function checkStandard() {
+  const answers = ask(standard.cases.map(([input]) => input)).map((line) => JSON.parse(line));
+  const taken = standard.cases.map(([input, href], i) => [input, href, answers[i].url]).filter(([, , url]) => url !== undefined);
+  const wrong = taken.filter(([, href, url]) => href !== url);
+  wrong.forEach((each) => console.log(JSON.stringify(each)));
+  console.log(`${standard.cases.length} URLs of the standard's tests: ${taken.length} taken, ${wrong.length} of them read differently`);
+  return wrong.length === 0 && taken.length >= 100;
+}
+
+function main() {
+  const tried = urls(seed, count);
+  const answers = ask(tried);
 
   let taken = 0;
   let onlyTheirs = 0;
@@ -82,7 +98,7 @@ function main() {
   wrong.slice(0, SHOWN).forEach((line) => console.log(line));
   console.log(`${tried.length} URLs (seed ${seed}, Node ${process.version}, Unicode ${process.versions.unicode}): ` +
     `${taken} taken, ${wrong.length} of them read differently; ${onlyTheirs} that browsers take were refused`);
-  process.exit(wrong.length > 0 || taken < TAKEN_AT_LEAST * tried.length ? 1 : 0);
+  process.exit(!checkStandard() || wrong.length > 0 || taken < TAKEN_AT_LEAST * tried.length ? 1 : 0);
 }
 
 main();
