@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "lib/base/deadline.h"
-#include "lib/base/log_limited.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 

@@ -55,16 +55,43 @@ bool log_level_parse(const char *text, enum log_level *level);
 #define LOG_BOOL(n, v)                                                                             \
 	((struct log_field){ .name = (n), .type = LOG_FIELD_BOOL, .integer = (v) ? 1 : 0 })
 
-#define LOG_AT(log, level, event, ...)                                                             \
-	log_write((log), (level), (event),                                                         \
-	          (const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ } + 1,               \
-	          sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) /          \
-	                          sizeof(struct log_field) -                                       \
-	                  1)
+#define LOG_BY(write, log, level, event, ...)                                                      \
+	write((log), (level), (event),                                                             \
+	      (const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ } + 1,                   \
+	      sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) /              \
+	                      sizeof(struct log_field) -                                           \
+	              1)
+#define LOG_AT(log, level, event, ...) LOG_BY(log_write, log, level, event, ##__VA_ARGS__)
 
 #define log_debug(log, event, ...) LOG_AT(log, LOG_DEBUG, event, ##__VA_ARGS__)
 #define log_info(log, event, ...) LOG_AT(log, LOG_INFO, event, ##__VA_ARGS__)
 #define log_warning(log, event, ...) LOG_AT(log, LOG_WARNING, event, ##__VA_ARGS__)
 #define log_error(log, event, ...) LOG_AT(log, LOG_ERROR, event, ##__VA_ARGS__)
+
+/* --- lines that may repeat many times a second, as while a server is away --- */
+
+/*
+ * A line with the same event and fields as one of the last minute is counted and not written. The
+ * first one after that minute is written with the field repeated, the number of lines that it
+ * stands for.
+ *
+ *   log_limited_warning(log, "redis_cannot_connect", LOG_TEXT("message", why));
+ */
+#define log_limited_warning(log, event, ...)                                                       \
+	LOG_BY(log_limited_write, log, LOG_WARNING, event, ##__VA_ARGS__)
+
+/* Writes nothing if log is NULL. Only the first 8 fields count. */
+void log_limited_write(const struct log *log, enum log_level level, const char *event,
+                       const struct log_field *fields, size_t count);
+
+/*
+ * Whether the line may be written at now_us (steady). Sets *repeated to the number of lines that
+ * were counted instead since the last one that was written.
+ */
+bool log_limited_admit(const struct log *log, int64_t now_us, const char *event,
+                       const struct log_field *fields, size_t count, int64_t *repeated);
+
+/* What lines of this event said is over: the next one is written, also within a minute. */
+void log_limited_forget(const struct log *log, const char *event);
 
 #endif

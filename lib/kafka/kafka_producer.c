@@ -18,7 +18,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
-#include "lib/base/log_limited.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/kafka/kafka_client.h"

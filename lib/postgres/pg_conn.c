@@ -2,7 +2,7 @@
 
 #include <poll.h>
 
-#include "lib/base/log_limited.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_conn_internal.h"
 #include "lib/postgres/pg_error.h"

@@ -5,7 +5,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/conn_pool.h"
-#include "lib/base/log_limited.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/redis/redis_conn.h"
 

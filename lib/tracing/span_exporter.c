@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/log_limited.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/thread.h"

@@ -7,7 +7,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/entropy.h"
-#include "lib/base/log_limited.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
 #include "services/janitor/destinations/destinations.h"

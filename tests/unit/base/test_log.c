@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
-#include "lib/base/log_limited.h"
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/timestamp.h"
@@ -81,15 +80,13 @@ TEST_CASE(writes_a_limited_line_once_a_minute_with_the_number_of_repeats)
 	assert_non_null(strstr(written(f), "timed out"));
 
 	struct log_field fields[] = { LOG_TEXT("message", "refused") };
-	struct log_limited *limited = log_limited_new();
 	int64_t repeated = -1;
-	assert_true(log_limited_admit(limited, 0, "event", fields, 1, &repeated));
+	assert_true(log_limited_admit(f->log, 0, "event", fields, 1, &repeated));
 	assert_int_equal(repeated, 0);
-	assert_false(log_limited_admit(limited, 1, "event", fields, 1, &repeated));
-	assert_false(log_limited_admit(limited, 59999999, "event", fields, 1, &repeated));
-	assert_true(log_limited_admit(limited, 60000000, "event", fields, 1, &repeated));
+	assert_false(log_limited_admit(f->log, 1, "event", fields, 1, &repeated));
+	assert_false(log_limited_admit(f->log, 59999999, "event", fields, 1, &repeated));
+	assert_true(log_limited_admit(f->log, 60000000, "event", fields, 1, &repeated));
 	assert_int_equal(repeated, 2);
-	log_limited_free(limited);
 }
 
 TEST_CASE(writes_a_limited_line_again_once_it_was_over)
