@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include "lib/base/deadline.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
@@ -173,14 +172,14 @@ static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **c
 static void wait_for_next_check(struct conn_pool *pool)
 {
 	bool failing = pool->failing;
-	struct timespec until =
-		deadline_in_ms(failing ? pool->config.check_failing_ms : pool->config.check_ms);
+	struct timespec until = thread_deadline_in_ms(failing ? pool->config.check_failing_ms
+	                                                      : pool->config.check_ms);
 	int rc = 0;
 	while (!pool->closing && !pool->check_now && rc == 0) {
 		rc = pthread_cond_timedwait(&pool->check_soon, &pool->mutex, &until);
 		if (pool->failing && !failing) {
 			failing = true;
-			until = deadline_in_ms(pool->config.check_failing_ms);
+			until = thread_deadline_in_ms(pool->config.check_failing_ms);
 		}
 	}
 }
@@ -250,8 +249,8 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 	pool->config = *config;
 	pool->idle = mem_array(config->max, sizeof(*pool->idle));
 	register_metrics(pool, config->metrics);
-	deadline_cond_init(&pool->check_soon);
-	deadline_cond_init(&pool->probed);
+	thread_cond_init(&pool->check_soon);
+	thread_cond_init(&pool->probed);
 	pthread_mutex_init(&pool->mutex, NULL);
 	thread_spawn(&pool->health_check, config->kind->thread_name, run_health_check, pool);
 	return pool;
@@ -321,7 +320,7 @@ static enum err wait_for_connection(struct conn_pool *pool, const struct timespe
 		end = &(*end)->next;
 	*end = &me;
 	pool->waiter_count++;
-	deadline_cond_init(&me.turn);
+	thread_cond_init(&me.turn);
 	for (int rc = 0; err == ERR_LIMIT && rc == 0;) {
 		rc = pthread_cond_timedwait(&me.turn, &pool->mutex, until);
 		if (pool->waiters == &me)
@@ -366,7 +365,7 @@ static enum err open_reserved(struct conn_pool *pool, void **out)
 
 static enum err acquire_usable(struct conn_pool *pool, void **out)
 {
-	struct timespec until = deadline_in_ms(pool->config.wait_ms);
+	struct timespec until = thread_deadline_in_ms(pool->config.wait_ms);
 	for (;;) {
 		void *conn = NULL;
 		pthread_mutex_lock(&pool->mutex);
@@ -408,7 +407,7 @@ void conn_pool_release(struct conn_pool *pool, void *conn)
 
 bool conn_pool_is_down(struct conn_pool *pool, int64_t wait_ms)
 {
-	struct timespec until = deadline_in_ms(wait_ms);
+	struct timespec until = thread_deadline_in_ms(wait_ms);
 	pthread_mutex_lock(&pool->mutex);
 	uint64_t breaks = pool->breaks;
 	for (int rc = 0; pool->checked_breaks < breaks && rc == 0;)

@@ -58,4 +58,10 @@ void metrics_before_render(struct metrics *m, void (*refresh)(void *ctx), void *
 
 void metrics_render(struct metrics *m, struct strbuf *out);
 
+/*
+ * Registers the standard process metrics of the Prometheus client libraries (process_*), and the
+ * running version: waymark_build_info{version="…"} 1. A value that cannot be read is NaN.
+ */
+void metrics_register_process(struct metrics *m);
+
 #endif

@@ -2,9 +2,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
+
+#define NS_PER_MS 1000000L
+#define NS_PER_S 1000000000L
+#define NICE_INCREMENT 5
+/* The shortest slice that the kernel grants. */
+#define SLICE_NS 100000
 
 struct thread {
 	pthread_t handle;
@@ -30,7 +38,7 @@ void thread_spawn(pthread_t *thread, const char *name, void *(*run)(void *arg), 
 struct thread *thread_new(void)
 {
 	struct thread *b = mem_zero(sizeof(*b));
-	deadline_cond_init(&b->wake);
+	thread_cond_init(&b->wake);
 	pthread_mutex_init(&b->mutex, NULL);
 	return b;
 }
@@ -97,5 +105,79 @@ bool thread_wait_until(struct thread *thread, struct timespec moment)
 
 bool thread_wait_ms(struct thread *thread, int64_t ms)
 {
-	return thread_wait_until(thread, deadline_in_ms(ms));
+	return thread_wait_until(thread, thread_deadline_in_ms(ms));
+}
+
+/* --- bounded waits --- */
+
+struct timespec thread_deadline_in_ms(int64_t ms)
+{
+	struct timespec moment;
+	clock_gettime(CLOCK_MONOTONIC, &moment);
+	long ns = moment.tv_nsec + (long)(ms % 1000) * NS_PER_MS;
+	moment.tv_sec += ms / 1000 + ns / NS_PER_S;
+	moment.tv_nsec = ns % NS_PER_S;
+	return moment;
+}
+
+void thread_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* --- priority --- */
+
+/* struct sched_attr of sched_setattr(2), whose kernel header conflicts with that of glibc. */
+struct sched_attributes {
+	uint32_t size;
+	/* 0 = SCHED_OTHER. */
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	/* Slice of SCHED_OTHER, in ns. */
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+void thread_lower_priority(void)
+{
+	int main_nice = getpriority(PRIO_PROCESS, (id_t)getpid());
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), main_nice + NICE_INCREMENT);
+}
+
+void thread_use_short_slices(void)
+{
+	struct sched_attributes attributes = {
+		.size = sizeof(attributes),
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.runtime = SLICE_NS,
+	};
+	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+struct call_args {
+	void (*call)(void *ctx);
+	void *ctx;
+};
+
+static void *call_at_lower_priority(void *arg)
+{
+	const struct call_args *args = arg;
+	thread_lower_priority();
+	args->call(args->ctx);
+	return NULL;
+}
+
+void thread_call_at_lower_priority(void (*call)(void *ctx), void *ctx)
+{
+	struct call_args args = { call, ctx };
+	pthread_t thread;
+	thread_spawn(&thread, "low-priority", call_at_lower_priority, &args);
+	pthread_join(thread, NULL);
 }

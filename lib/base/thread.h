@@ -49,7 +49,42 @@ bool thread_is_stopping(struct thread *thread);
 
 /* Waits at most ms. Returns true if a stop was requested, at once in that case. */
 bool thread_wait_ms(struct thread *thread, int64_t ms);
-/* The same, until a point in time of CLOCK_MONOTONIC (deadline.h). */
+/* The same, until a point in time of CLOCK_MONOTONIC (thread_deadline_in_ms). */
 bool thread_wait_until(struct thread *thread, struct timespec moment);
+
+/* --- bounded waits: safe from any thread, and whatever the wall clock does --- */
+
+/* The point in time of CLOCK_MONOTONIC ms from now. ms must not be negative. */
+struct timespec thread_deadline_in_ms(int64_t ms);
+
+/* Use it instead of pthread_cond_init: pthread_cond_timedwait then expects such a point in time. */
+void thread_cond_init(pthread_cond_t *cond);
+
+/*
+ * --- priority of threads that share a core with request threads ---
+ *
+ * They are only hints: if the kernel does not grant one, everything works as without it.
+ */
+
+/*
+ * Lowers the priority of the calling thread, and of every thread that it starts from now on, below
+ * that of request threads. The nice value becomes that of the main thread plus 5; the main thread
+ * keeps its own. On a fully loaded machine the thread still gets a third of the CPU time of a
+ * normal thread, so it never starves.
+ */
+void thread_lower_priority(void);
+
+/*
+ * Gives the calling thread short time slices (0.1 ms). It then runs as soon as it has work and
+ * preempts threads that are in the middle of a longer slice. Needs Linux 6.12; has no effect on
+ * older kernels.
+ */
+void thread_use_short_slices(void);
+
+/*
+ * Runs call in a new thread of lower priority and returns when it is done. For libraries that start
+ * threads: these inherit the lower priority.
+ */
+void thread_call_at_lower_priority(void (*call)(void *ctx), void *ctx);
 
 #endif

@@ -1,6 +1,8 @@
 #include "lib/base/url.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -97,4 +99,105 @@ enum err url_port(struct url_part part, uint16_t *out)
 		return ERR_INVALID;
 	*out = (uint16_t)value;
 	return OK;
+}
+
+/* --- percent-encoding --- */
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+int url_decode_next(const char *text, size_t len, size_t *at)
+{
+	char c = text[(*at)++];
+	if (c != '%')
+		return (unsigned char)c;
+	if (len - *at < 2)
+		return -1;
+	int high = hex_digit(text[*at]);
+	int low = hex_digit(text[*at + 1]);
+	*at += 2;
+	return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/* --- IPv6 hosts --- */
+
+static bool parse_ipv6(const char *text, size_t len, struct in6_addr *out)
+{
+	char inside[INET6_ADDRSTRLEN];
+	if (len < 2 || text[0] != '[' || text[len - 1] != ']' || len - 2 >= sizeof(inside))
+		return false;
+	memcpy(inside, text + 1, len - 2);
+	inside[len - 2] = '\0';
+	return strlen(inside) == len - 2 && inet_pton(AF_INET6, inside, out) == 1;
+}
+
+/* The first of the longest runs of at least two zero pieces. */
+static void find_zeroes(const uint16_t piece[static 8], size_t *begin, size_t *count)
+{
+	*begin = 8;
+	*count = 1;
+	for (size_t i = 0; i < 8; i++) {
+		size_t run = 0;
+		while (i + run < 8 && piece[i + run] == 0)
+			run++;
+		if (run > *count) {
+			*begin = i;
+			*count = run;
+		}
+	}
+}
+
+/* Not inet_ntop: it writes some addresses with dots, which browsers never do. */
+static void format_ipv6(const struct in6_addr *address, char out[static URL_IPV6_SIZE])
+{
+	uint16_t piece[8];
+	for (size_t i = 0; i < 8; i++)
+		piece[i] = (uint16_t)(address->s6_addr[2 * i] << 8 | address->s6_addr[2 * i + 1]);
+	size_t begin;
+	size_t count;
+	find_zeroes(piece, &begin, &count);
+
+	int at = snprintf(out, URL_IPV6_SIZE, "[");
+	for (size_t i = 0; i < 8; i++) {
+		size_t room = (size_t)(URL_IPV6_SIZE - at);
+		if (i == begin) {
+			at += snprintf(out + at, room, i == 0 ? "::" : ":");
+			i += count - 1;
+			continue;
+		}
+		at += snprintf(out + at, room, i == 7 ? "%x" : "%x:", piece[i]);
+	}
+	snprintf(out + at, (size_t)(URL_IPV6_SIZE - at), "]");
+}
+
+bool url_ipv6_normalise(const char *text, size_t len, char out[static URL_IPV6_SIZE])
+{
+	struct in6_addr address;
+	if (!parse_ipv6(text, len, &address))
+		return false;
+	format_ipv6(&address, out);
+	return true;
+}
+
+bool url_ipv6_is_ipv4(const char *text, size_t len, char out[static URL_IPV6_IPV4_SIZE])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t translated[12] = { 0x00, 0x64, 0xff, 0x9b };
+	struct in6_addr address;
+	if (!parse_ipv6(text, len, &address))
+		return false;
+	const uint8_t *byte = address.s6_addr;
+	if (memcmp(byte, mapped, sizeof(mapped)) != 0 &&
+	    memcmp(byte, translated, sizeof(translated)) != 0)
+		return false;
+	snprintf(out, URL_IPV6_IPV4_SIZE, "%u.%u.%u.%u", byte[12], byte[13], byte[14], byte[15]);
+	return true;
 }

@@ -46,4 +46,38 @@ bool url_part_is(struct url_part part, const char *text);
 /* 1 to 65535. ERR_INVALID: another number, or an empty port. */
 enum err url_port(struct url_part part, uint16_t *out) MUST_CHECK;
 
+/*
+ * Percent-decoding (RFC 3986, 2.1), one byte at a time: callers differ in which bytes they accept
+ * and in what else they decode.
+ *
+ *   for (size_t at = 0; at < len;) {
+ *           int c = url_decode_next(text, len, &at);
+ *           if (c < 0)
+ *                   return ERR_INVALID;
+ *           ...
+ *   }
+ *
+ * The byte at *at, decoded if it is an escape ("%2f"); moves *at past it. *at must be less than
+ * len. -1: a malformed escape.
+ */
+int url_decode_next(const char *text, size_t len, size_t *at);
+
+#define URL_IPV6_SIZE 42 /* brackets, eight pieces, seven colons, NUL */
+
+/*
+ * Writes an IPv6 host as browsers do, so that each address has one spelling (WHATWG URL standard,
+ * "IPv6 serializer"). text: len bytes such as "[2001:DB8:0::7]". False: not an IPv6 host; out is
+ * unchanged.
+ */
+bool url_ipv6_normalise(const char *text, size_t len, char out[static URL_IPV6_SIZE]);
+
+#define URL_IPV6_IPV4_SIZE 16
+
+/*
+ * Whether text, as above, contains an IPv4 address that leads to the same host: mapped
+ * (::ffff:0:0/96, RFC 4291) or translated (64:ff9b::/96, RFC 6052). out: "203.0.113.7". False: out
+ * is unchanged.
+ */
+bool url_ipv6_is_ipv4(const char *text, size_t len, char out[static URL_IPV6_IPV4_SIZE]);
+
 #endif

@@ -9,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "lib/base/scheduling.h"
 #include "lib/base/thread.h"
 #include "lib/http/http_guard.h"
 #include "lib/http/http_half_close.h"
@@ -343,7 +342,7 @@ static void *run_loop(void *arg)
 {
 	struct http_loop *loop = arg;
 	const struct http_loop_hook *hook = loop->shared->config.loop_hook;
-	scheduling_use_short_slices();
+	thread_use_short_slices();
 	if (hook != NULL)
 		loop->hook_state = hook->start(hook->ctx);
 	while (!loop->is_draining || loop->open > 0)

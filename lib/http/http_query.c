@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#include "lib/base/percent.h"
+#include "lib/base/url.h"
 #include "lib/base/utf8.h"
 
 /* Decodes one byte at *at and moves *at past it. -1: a malformed escape. */
 static int decode_next(const char *text, size_t len, size_t *at)
 {
 	if (text[*at] != '+')
-		return percent_decode_next(text, len, at);
+		return url_decode_next(text, len, at);
 	(*at)++;
 	return ' ';
 }

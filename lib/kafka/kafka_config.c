@@ -6,7 +6,6 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env.h"
-#include "lib/base/env_check.h"
 
 #define ERROR_TEXT_SIZE 512
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"

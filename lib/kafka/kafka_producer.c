@@ -17,7 +17,6 @@
 #include <pthread.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/deadline.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
@@ -357,7 +356,7 @@ static void *run_producer(void *arg)
 
 static void start_thread(struct kafka_producer *p)
 {
-	deadline_cond_init(&p->queue_empty);
+	thread_cond_init(&p->queue_empty);
 	pthread_mutex_init(&p->mutex, NULL);
 	thread_spawn(&p->thread, "kafka-producer", run_producer, p);
 }
@@ -469,7 +468,7 @@ void kafka_producer_end_linger(struct kafka_producer *p)
 
 enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms)
 {
-	struct timespec until = deadline_in_ms(timeout_ms);
+	struct timespec until = thread_deadline_in_ms(timeout_ms);
 	int rc = 0;
 	pthread_mutex_lock(&p->mutex);
 	while (p->queued > 0 && rc == 0)

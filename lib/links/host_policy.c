@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/base/hash_table.h"
-#include "lib/base/ipv6_host.h"
 #include "lib/base/mem.h"
+#include "lib/base/url.h"
 #include "lib/links/link.h"
 
 #define BELOW(kind) ((kind) << 2) /* the same for all subdomains of the name */
@@ -72,7 +72,7 @@ static struct rule *add_rule(struct host_policy *policy, const struct name *name
 /* An IPv6 address that embeds an IPv4 address gets the name of the latter. */
 static bool read_ipv6(const char *text, size_t len, struct name *out)
 {
-	if (!ipv6_host_is_ipv4(text, len, out->text) && !ipv6_host_normalise(text, len, out->text))
+	if (!url_ipv6_is_ipv4(text, len, out->text) && !url_ipv6_normalise(text, len, out->text))
 		return false;
 	out->len = strlen(out->text);
 	out->is_address = true;

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/links/link_cache_generation.h"
@@ -193,7 +192,7 @@ static void run(void *ctx)
 	struct link_cache_validity *t = ctx;
 	struct timespec next;
 	do {
-		next = deadline_in_ms(LINK_CACHE_VALIDITY_POLL_MS);
+		next = thread_deadline_in_ms(LINK_CACHE_VALIDITY_POLL_MS);
 		poll_once(t);
 	} while (!thread_wait_until(t->thread, next));
 }

@@ -5,7 +5,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/entropy.h"
-#include "lib/base/percent.h"
+#include "lib/base/url.h"
 
 /* Each character as an escape, and a slash. */
 #define RAW_LENGTH_MAX (3 * SLUG_LENGTH_MAX + 1)
@@ -76,7 +76,7 @@ bool slug_of_path(const char *path, char out[static SLUG_SIZE])
 	char slug[SLUG_LENGTH_MAX];
 	size_t len = 0;
 	for (size_t at = 0; at < raw_len;) {
-		int c = percent_decode_next(raw, raw_len, &at);
+		int c = url_decode_next(raw, raw_len, &at);
 		if (len == SLUG_LENGTH_MAX || c < 0 || !is_slug_char((char)c))
 			return false;
 		slug[len++] = (char)c;

@@ -3,7 +3,6 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env.h"
-#include "lib/base/env_check.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/postgres/pg_libpq.h"
 

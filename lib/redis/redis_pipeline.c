@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "lib/base/deadline.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
@@ -47,7 +46,7 @@ struct redis_pipeline {
 
 static void wait_before_retry(struct redis_pipeline *p)
 {
-	struct timespec until = deadline_in_ms(RETRY_MS);
+	struct timespec until = thread_deadline_in_ms(RETRY_MS);
 	if (!p->stopping)
 		pthread_cond_timedwait(&p->request, &p->mutex, &until);
 }
@@ -102,7 +101,7 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 	p->calls = mem_array(config->in_flight_max, sizeof(*p->calls));
 	p->is_requested = true;
 	pthread_mutex_init(&p->mutex, NULL);
-	deadline_cond_init(&p->request);
+	thread_cond_init(&p->request);
 	thread_spawn(&p->connector, "redis-connect", run_connector, p);
 	*out = p;
 	return OK;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/number.h"
-#include "lib/base/percent.h"
 #include "lib/base/url.h"
 
 #define SCHEME "redis://"
@@ -20,7 +19,7 @@ static enum err decode(const char *text, size_t len, char *out, size_t size)
 {
 	size_t n = 0;
 	for (size_t at = 0; at < len;) {
-		int c = percent_decode_next(text, len, &at);
+		int c = url_decode_next(text, len, &at);
 		if (c <= 0 || n + 1 >= size)
 			return ERR_INVALID;
 		out[n++] = (char)c;

@@ -7,7 +7,6 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/env.h"
-#include "lib/base/env_check.h"
 #include "lib/base/mem.h"
 #include "lib/tracing/span_exporter.h"
 

@@ -1,5 +1,5 @@
 #include "lib/base/array.h"
-#include "lib/base/process_metrics.h"
+#include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 
 	s.log = log_new(config_program.name, s.config.log_level, 2);
 	s.metrics = metrics_new();
-	process_metrics_register(s.metrics);
+	metrics_register_process(s.metrics);
 	struct shutdown *shutdown = shutdown_new();
 	s.pool = make_pool(&s);
 

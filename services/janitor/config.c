@@ -1,7 +1,7 @@
 #include "services/janitor/tasks/config.h"
 
 #include "lib/base/array.h"
-#include "lib/base/env_check.h"
+#include "lib/base/env.h"
 #include "lib/http/http_config.h"
 #include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"

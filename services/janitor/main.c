@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/process_metrics.h"
+#include "lib/base/metrics.h"
 #include "lib/http/ops_server.h"
 #include "services/janitor/schedule.h"
 
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("janitor", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
-	process_metrics_register(metrics);
+	metrics_register_process(metrics);
 	struct pg_pool *postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = config.pg_url,
 		.application_name = "waymark-janitor",

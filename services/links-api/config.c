@@ -4,7 +4,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/client_ip.h"
-#include "lib/base/env_check.h"
+#include "lib/base/env.h"
 #include "lib/http/http_config.h"
 #include "lib/links/host_list.h"
 #include "lib/links/slug.h"

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "lib/base/process_metrics.h"
+#include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
 #include "services/links-api/commands/commands.h"
 #include "services/links-api/links_api.h"
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("links-api", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
-	process_metrics_register(metrics);
+	metrics_register_process(metrics);
 	struct links_api *service = NULL;
 	enum err err = links_api_new(&config, log, metrics, &service);
 	status = err == OK ? EXIT_SUCCESS : PROGRAM_EXIT_USAGE;

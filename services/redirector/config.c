@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/base/env_check.h"
+#include "lib/base/env.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_config.h"
 #include "lib/links/host_list.h"

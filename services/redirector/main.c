@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "lib/base/process_metrics.h"
+#include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
 #include "services/redirector/redirector.h"
 
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("redirector", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
-	process_metrics_register(metrics);
+	metrics_register_process(metrics);
 	struct redirector *redirector = NULL;
 	enum err err = redirector_new(&config, clock_system(), log, metrics, &redirector);
 	status = err == OK ? EXIT_SUCCESS : PROGRAM_EXIT_USAGE;

@@ -10,7 +10,7 @@
 
 #include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
-#include "lib/base/env_check.h"
+#include "lib/base/env.h"
 #include "lib/base/global_address.h"
 
 #define ATTEMPT_MS 1000

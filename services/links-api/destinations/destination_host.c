@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/ipv6_host.h"
+#include "lib/base/url.h"
 #include "lib/base/utf8.h"
 #include "services/links-api/destinations/host_idna.h"
 
@@ -162,7 +162,7 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 		return reject(reason, "has a host that is too long");
 	if (text[0] == '[') {
 		host.is_address = true;
-		if (!ipv6_host_normalise(text, len, host.text))
+		if (!url_ipv6_normalise(text, len, host.text))
 			return reject(reason, "has a malformed IPv6 address");
 		*out = host;
 		return OK;
@@ -187,7 +187,7 @@ static void comparable_name(const struct destination_host *host,
                             char out[static DESTINATION_HOST_MAX + 1])
 {
 	size_t len = strlen(host->text);
-	if (ipv6_host_is_ipv4(host->text, len, out))
+	if (url_ipv6_is_ipv4(host->text, len, out))
 		return;
 	if (len > 0 && host->text[len - 1] == '.')
 		len--;

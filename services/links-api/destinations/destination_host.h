@@ -30,7 +30,7 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 
 /*
  * True if both name the same host. Ignores a trailing dot and an IPv6 wrapping of an IPv4 address
- * (ipv6_host_is_ipv4).
+ * (url_ipv6_is_ipv4).
  */
 bool destination_host_equal(const struct destination_host *a, const struct destination_host *b);
 

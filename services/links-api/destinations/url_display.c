@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/base/percent.h"
+#include "lib/base/url.h"
 #include "lib/base/utf8.h"
 
 /* Decodes a run of escapes. Returns its length; 0: it stays, because it is no printable text. */
@@ -11,7 +11,7 @@ static size_t decode_run(const char *url, size_t len, char **out)
 	char *text = *out;
 	size_t at = 0, count = 0;
 	while (at < len && url[at] == '%') {
-		int c = percent_decode_next(url, len, &at);
+		int c = url_decode_next(url, len, &at);
 		if (c < 0)
 			return 0;
 		text[count++] = (char)c;

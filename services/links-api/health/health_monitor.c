@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 
@@ -57,8 +56,8 @@ struct health_monitor *health_monitor_start(const char *urls, const struct clock
 		abort(); /* the configuration has been checked */
 	health_probe_start();
 	pthread_mutex_init(&m->mutex, NULL);
-	deadline_cond_init(&m->is_wanted_cond);
-	deadline_cond_init(&m->is_done_cond);
+	thread_cond_init(&m->is_wanted_cond);
+	thread_cond_init(&m->is_done_cond);
 	thread_spawn(&m->thread, "health", run, m);
 	return m;
 }
@@ -86,7 +85,7 @@ static bool is_fresh(const struct health_monitor *m)
 
 void health_monitor_read(struct health_monitor *m, struct health_report *out)
 {
-	struct timespec until = deadline_in_ms(WAIT_MS);
+	struct timespec until = thread_deadline_in_ms(WAIT_MS);
 	pthread_mutex_lock(&m->mutex);
 	int rc = 0;
 	while (!is_fresh(m) && rc == 0) {

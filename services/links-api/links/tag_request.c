@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/base/percent.h"
+#include "lib/base/url.h"
 #include "lib/base/utf8.h"
 #include "services/links-api/http/member.h"
 
@@ -30,7 +30,7 @@ static enum err decode(const char *segment, char out[static LINK_TAG_SIZE])
 	if (strchr(segment, '/'))
 		return ERR_INVALID;
 	for (size_t at = 0; at < len;) {
-		int c = percent_decode_next(segment, len, &at);
+		int c = url_decode_next(segment, len, &at);
 		if (c <= 0 || count == LINK_TAG_SIZE - 1)
 			return ERR_INVALID;
 		out[count++] = (char)c;

@@ -8,7 +8,6 @@
 #include <xxhash.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/scheduling.h"
 #include "lib/base/thread.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
@@ -237,7 +236,7 @@ static size_t ship(struct event_shipper *shipper, size_t shard)
 static void *run(void *arg)
 {
 	struct event_shipper *shipper = arg;
-	scheduling_lower_priority();
+	thread_lower_priority();
 	while (!atomic_load(&shipper->is_stopping)) {
 		size_t count = 0;
 		maintain(shipper);
@@ -309,7 +308,7 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	shipper->clock = config->clock;
 	pthread_mutex_init(&shipper->losses_lock, NULL);
 	struct creation creation = { .shipper = shipper, .config = config };
-	scheduling_call_at_lower_priority(create_producer, &creation);
+	thread_call_at_lower_priority(create_producer, &creation);
 	if (creation.result != OK) {
 		free(shipper);
 		return creation.result;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/scheduling.h"
 #include "lib/base/thread.h"
 #include "lib/base/worker_pool.h"
 #include "lib/kafka/kafka_topic_reader.h"
@@ -212,7 +211,7 @@ static void *follow(void *arg)
 {
 	struct link_feed *feed = arg;
 	bool is_busy = false;
-	scheduling_lower_priority();
+	thread_lower_priority();
 	while (!atomic_load(&feed->is_stopping)) {
 		struct kafka_message message;
 		enum err err = ERR_INTERNAL;
@@ -284,8 +283,8 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	feed->config = *config;
 	feed->connected_at_us = clock_steady_us(config->clock);
 	struct open_call call = { .feed = feed };
-	scheduling_call_at_lower_priority(open_at_low_priority,
-	                                  &call); /* a burst of events must not delay visitors */
+	thread_call_at_lower_priority(open_at_low_priority,
+	                              &call); /* a burst of events must not delay visitors */
 	if (call.result != OK) {
 		free(feed);
 		return call.result;

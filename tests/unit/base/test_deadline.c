@@ -3,7 +3,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
-#include "lib/base/deadline.h"
+#include "lib/base/thread.h"
 #include "tests/support/test.h"
 
 static int64_t us_of(struct timespec moment)
@@ -16,7 +16,7 @@ TEST_CASE(is_the_given_time_ahead)
 	static const int64_t spans_ms[] = { 0, 1, 999, 1000, 1500, 59999, INT64_C(86400000) };
 	for (size_t i = 0; i < ARRAY_SIZE(spans_ms); i++) {
 		int64_t before_us = clock_steady_us(clock_system());
-		struct timespec moment = deadline_in_ms(spans_ms[i]);
+		struct timespec moment = thread_deadline_in_ms(spans_ms[i]);
 		int64_t after_us = clock_steady_us(clock_system());
 		assert_in_range(us_of(moment) - spans_ms[i] * CLOCK_US_PER_MS, before_us, after_us);
 		assert_in_range(moment.tv_nsec, 0, 999999999);
@@ -28,8 +28,8 @@ TEST_CASE(ends_a_wait_at_the_deadline_and_not_before)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t never;
-	deadline_cond_init(&never);
-	struct timespec until = deadline_in_ms(20);
+	thread_cond_init(&never);
+	struct timespec until = thread_deadline_in_ms(20);
 	pthread_mutex_lock(&mutex);
 	int rc = 0;
 	while (rc == 0)

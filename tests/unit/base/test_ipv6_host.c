@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/base/ipv6_host.h"
+#include "lib/base/url.h"
 #include "tests/support/test.h"
 
 TEST_CASE(normalises_every_address_like_browsers)
@@ -19,8 +19,8 @@ TEST_CASE(normalises_every_address_like_browsers)
 		  "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]" },
 	};
 	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
-		char out[IPV6_HOST_SIZE] = "";
-		assert_true(ipv6_host_normalise(spellings[i][0], strlen(spellings[i][0]), out));
+		char out[URL_IPV6_SIZE] = "";
+		assert_true(url_ipv6_normalise(spellings[i][0], strlen(spellings[i][0]), out));
 		assert_string_equal(out, spellings[i][1]);
 	}
 }
@@ -44,17 +44,17 @@ TEST_CASE(finds_embedded_ipv4_addresses)
 		"[]",
 	};
 	for (size_t i = 0; i < sizeof(dressed) / sizeof(dressed[0]); i++) {
-		char out[IPV6_HOST_IPV4_SIZE] = "";
-		assert_true(ipv6_host_is_ipv4(dressed[i], strlen(dressed[i]), out));
+		char out[URL_IPV6_IPV4_SIZE] = "";
+		assert_true(url_ipv6_is_ipv4(dressed[i], strlen(dressed[i]), out));
 		assert_string_equal(out, "203.0.113.7");
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		char out[IPV6_HOST_IPV4_SIZE] = "untouched";
-		assert_false(ipv6_host_is_ipv4(others[i], strlen(others[i]), out));
+		char out[URL_IPV6_IPV4_SIZE] = "untouched";
+		assert_false(url_ipv6_is_ipv4(others[i], strlen(others[i]), out));
 		assert_string_equal(out, "untouched");
 	}
-	char out[IPV6_HOST_IPV4_SIZE] = "";
-	assert_true(ipv6_host_is_ipv4("[::ffff:ffff:ffff]", strlen("[::ffff:ffff:ffff]"), out));
+	char out[URL_IPV6_IPV4_SIZE] = "";
+	assert_true(url_ipv6_is_ipv4("[::ffff:ffff:ffff]", strlen("[::ffff:ffff:ffff]"), out));
 	assert_string_equal(out, "255.255.255.255");
 }
 
@@ -83,8 +83,8 @@ TEST_CASE(rejects_what_is_no_address_in_brackets)
 		{ "[0000000000000000000000000000000000000000000000000001::]", 56 },
 	};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		char out[IPV6_HOST_SIZE] = "untouched";
-		if (ipv6_host_normalise(wrong[i].text, wrong[i].len, out))
+		char out[URL_IPV6_SIZE] = "untouched";
+		if (url_ipv6_normalise(wrong[i].text, wrong[i].len, out))
 			fail_msg("%s was taken", wrong[i].text);
 		assert_string_equal(out, "untouched");
 	}

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/base/process_metrics.h"
+#include "lib/base/metrics.h"
 #include "tests/support/test.h"
 
 static double read_metric(const char *name)
@@ -14,7 +14,7 @@ static double read_metric(const char *name)
 	struct strbuf out;
 	char line[128];
 	strbuf_init(&out, 64 * 1024);
-	process_metrics_register(m);
+	metrics_register_process(m);
 	metrics_render(m, &out);
 	snprintf(line, sizeof(line), "\n%s ", name);
 	const char *at = strstr(out.data, line);

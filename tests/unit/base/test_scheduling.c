@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/base/scheduling.h"
+#include "lib/base/thread.h"
 #include "tests/support/test.h"
 
 #define SLICE_NS 100000
@@ -33,7 +33,7 @@ TEST_CASE(call_lowers_the_priority_of_its_threads_but_not_of_its_caller)
 	assert_int_equal(setpriority(PRIO_PROCESS, 0, nice_of_caller() + 3), 0);
 	int before = nice_of_caller();
 	int found = before;
-	scheduling_call_at_lower_priority(read_nice_of_a_new_thread, &found);
+	thread_call_at_lower_priority(read_nice_of_a_new_thread, &found);
 	assert_int_equal(found, before + 5);
 	assert_int_equal(nice_of_caller(), before);
 }
@@ -55,7 +55,7 @@ static void *use_short_slices(void *out)
 {
 	struct result *result = out;
 	result->slice_before_ns = slice_of_caller();
-	scheduling_use_short_slices();
+	thread_use_short_slices();
 	result->nice = nice_of_caller();
 	result->slice_ns = slice_of_caller();
 	return NULL;
