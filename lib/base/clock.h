@@ -7,7 +7,6 @@
 #ifndef WAYMARK_LIB_BASE_CLOCK_H
 #define WAYMARK_LIB_BASE_CLOCK_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #define CLOCK_US_PER_MS INT64_C(1000)
@@ -32,17 +31,6 @@ static inline int64_t clock_steady_us(const struct clock *c)
 {
 	return c->steady_us(c);
 }
-
-/* A clock that moves only when a test advances it. Pass &fake.clock to the code under test. */
-struct clock_fake {
-	struct clock clock;
-	_Atomic int64_t now;
-	_Atomic int64_t steady;
-};
-
-void clock_fake_init(struct clock_fake *fake, int64_t now_us);
-/* Advances both the wall time and the steady time. */
-void clock_fake_advance(struct clock_fake *fake, int64_t by_us);
 
 /* The day of a wall time, as days since 1970-01-01 (UTC). Times before are rounded down, too. */
 int32_t clock_utc_day(int64_t now_us);

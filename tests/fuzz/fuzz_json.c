@@ -21,6 +21,7 @@
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_request.h"
+#include "tests/support/clock_fake.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
 #define TEXT_BYTES_MAX (1024 * 1024)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define NOON_US ((JANITOR_FIXTURE_DAY * INT64_C(24) + 12) * CLOCK_US_PER_HOUR)

@@ -6,6 +6,7 @@
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
 
 #include "services/janitor/tasks/run.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test_database.h"
 
 #define JANITOR_FIXTURE_DAY 20000      /* 2024-10-04; the clock starts at noon */

@@ -4,6 +4,7 @@
 #include "services/janitor/retention/days.h"
 #include "services/janitor/retention/retention.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define KEEP_DAYS 400

@@ -5,6 +5,7 @@
 #include "services/janitor/links/expiry.h"
 #include "services/janitor/retention/days.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 /* The lock expires and another janitor acquires it, while the first holder was frozen. */

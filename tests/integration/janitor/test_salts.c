@@ -2,6 +2,7 @@
 
 #include "services/janitor/retention/days.h"
 #include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 /* first and last: days since 1970-01-01. */

@@ -4,6 +4,7 @@
 #include "services/janitor/schedule.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/integration/janitor/lock_contention.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 /*

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define LOCK_MS 600000

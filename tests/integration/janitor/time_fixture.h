@@ -9,6 +9,7 @@
 #include "services/janitor/tasks/run.h"
 #include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/integration/analytics-consumer/partition_owner.h"
+#include "tests/support/clock_fake.h"
 
 #define TIME_FIXTURE_START 19600 /* 2023-08-31, at midnight */
 #define TIME_FIXTURE_KEEP_DAYS 30

@@ -10,6 +10,7 @@
 #include "services/redirector/events/event_shipper.h"
 #include "tests/integration/redirector/event_reader.h"
 #include "tests/integration/redirector/fixture.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define ACCEPTED "waymark_events_accepted_total"

@@ -8,6 +8,7 @@
 #include "lib/clicks/salt_store.h"
 #include "services/redirector/events/salt_cache.h"
 #include "tests/integration/redirector/event_reader.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define REDIRECTORS 2

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 TEST_CASE(reads_the_wall_time_of_the_machine)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/limiter.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define SECOND CLOCK_US_PER_S

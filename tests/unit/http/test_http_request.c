@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 

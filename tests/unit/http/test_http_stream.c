@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 #include "tests/unit/http/http_fixture.h"
 

@@ -4,6 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "services/redirector/client_limiter.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define SECOND CLOCK_US_PER_S

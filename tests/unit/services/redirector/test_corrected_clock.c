@@ -5,6 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "services/redirector/feed/corrected_clock.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define NOW_US (INT64_C(1700000000) * CLOCK_US_PER_S)

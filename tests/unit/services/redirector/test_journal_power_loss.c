@@ -12,6 +12,7 @@
 #include "lib/base/mem.h"
 #include "services/redirector/journal/journal.h"
 #include "services/redirector/journal/journal_segment.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 #include "tests/support/test_folder.h"
 

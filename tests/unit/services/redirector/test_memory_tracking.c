@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "services/redirector/cache/memory_cache.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define MIB ((size_t)1024 * 1024)

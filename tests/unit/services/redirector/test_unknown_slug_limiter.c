@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "services/redirector/lookup/unknown_slug_limiter.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)

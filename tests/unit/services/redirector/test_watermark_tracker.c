@@ -2,6 +2,7 @@
 #include <stdint.h>
 
 #include "services/redirector/cache/watermark_tracker.h"
+#include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)
