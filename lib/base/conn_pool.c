@@ -6,31 +6,18 @@
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 
-#define LOG_AGAIN_US (60 * CLOCK_US_PER_S)
-
-/* An unused connection, and since when (steady). */
-struct idle_conn {
-	void *conn;
-	int64_t since_us;
-};
-
-/* A caller that waits for a connection. Waiters are served first come, first served. */
-struct waiter {
-	pthread_cond_t turn;
-	struct waiter *next;
-};
-
 struct conn_pool {
 	struct conn_pool_config config;
 	pthread_mutex_t mutex;
-	/* The first is served next. */
-	struct waiter *waiters;
-	size_t waiter_count;
+	/* A connection became free, or the server is down. */
+	pthread_cond_t changed;
+	/* Callers that wait for it. */
+	size_t waiters;
 	/* The health check should not wait. */
 	pthread_cond_t check_soon;
 	pthread_t health_check;
-	/* A stack: the last is used next, so the first are those that idle longest. */
-	struct idle_conn *idle;
+	/* A stack. */
+	void **idle;
 	size_t idle_count;
 	/* Idle, in use and being opened. */
 	size_t open_count;
@@ -54,60 +41,19 @@ struct conn_pool {
 	struct metric *wait_timeouts;
 };
 
-/* With the mutex held. Call it after a connection became free or the server's state changed. */
-static void wake_first(struct conn_pool *pool)
-{
-	if (pool->waiters)
-		pthread_cond_signal(&pool->waiters->turn);
-}
-
 /* With the mutex held, because closing does not wait for the server. */
 static void close_idle(struct conn_pool *pool)
 {
 	pool->open_count -= pool->idle_count;
 	while (pool->idle_count > 0)
-		pool->config.kind->close(pool->idle[--pool->idle_count].conn);
-}
-
-/* With the mutex held. Closes connections beyond min that have been idle for idle_ms. */
-static void close_unneeded(struct conn_pool *pool)
-{
-	const struct conn_pool_config *c = &pool->config;
-	int64_t before_us = clock_steady_us(c->clock) - c->idle_ms * CLOCK_US_PER_MS;
-	size_t count = 0;
-	while (c->idle_ms > 0 && count < pool->idle_count && pool->open_count - count > c->min &&
-	       pool->idle[count].since_us < before_us)
-		c->kind->close(pool->idle[count++].conn);
-	pool->idle_count -= count;
-	pool->open_count -= count;
-	for (size_t i = 0; i < pool->idle_count; i++)
-		pool->idle[i] = pool->idle[i + count];
+		pool->config.kind->close(pool->idle[--pool->idle_count]);
 }
 
 /* With the mutex held. */
 static void keep_idle(struct conn_pool *pool, void *conn)
 {
-	pool->idle[pool->idle_count++] =
-		(struct idle_conn){ conn, clock_steady_us(pool->config.clock) };
-	wake_first(pool);
-}
-
-/* With the mutex held; releases it to connect. Opens connections up to min, or until one fails. */
-static void open_ahead(struct conn_pool *pool)
-{
-	enum err err = OK;
-	while (err == OK && !pool->closing && !pool->failing &&
-	       pool->open_count < pool->config.min) {
-		void *conn = NULL;
-		pool->open_count++;
-		pthread_mutex_unlock(&pool->mutex);
-		err = pool->config.kind->open(pool->config.ctx, false, false, &conn);
-		pthread_mutex_lock(&pool->mutex);
-		if (err == OK)
-			keep_idle(pool, conn);
-		else
-			pool->open_count--;
-	}
+	pool->idle[pool->idle_count++] = conn;
+	pthread_cond_signal(&pool->changed);
 }
 
 /* With the mutex held. Logs only changes. */
@@ -122,7 +68,7 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 	pool->reachable = reachable;
 	pool->failing = !reachable;
 	metrics_set(pool->reachable_gauge, reachable);
-	wake_first(pool);
+	pthread_cond_broadcast(&pool->changed);
 }
 
 /* Probes, and closes the connection after a failure. *timed_out: no response in time. */
@@ -138,14 +84,14 @@ static enum err run_probe(struct conn_pool *pool, void **conn, bool *timed_out)
 	return err;
 }
 
-static enum err reconnect(struct conn_pool *pool, bool quiet, void **conn, bool *timed_out)
+static enum err reconnect(struct conn_pool *pool, void **conn, bool *timed_out)
 {
 	const struct conn_pool_config *c = &pool->config;
 	int64_t begun_us = clock_steady_us(c->clock);
 	if (*conn)
 		c->kind->close(*conn);
 	*conn = NULL;
-	enum err err = c->kind->open(c->ctx, quiet, true, conn);
+	enum err err = c->kind->open(c->ctx, true, conn);
 	*timed_out = err != OK && clock_steady_us(c->clock) - begun_us >=
 	                                  c->connect_timeout_ms * CLOCK_US_PER_MS;
 	/* The kernel of a frozen server still accepts connections, so only a response counts. */
@@ -156,8 +102,7 @@ static enum err reconnect(struct conn_pool *pool, bool quiet, void **conn, bool 
  * failing: the last attempt failed. Then the probe opens a new connection: an old one that still
  * works does not prove that callers can connect. It also does so after the old connection broke.
  */
-static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **conn,
-                      bool *timed_out)
+static enum err probe(struct conn_pool *pool, bool failing, void **conn, bool *timed_out)
 {
 	*timed_out = false;
 	if (*conn && !failing && pool->config.kind->is_alive(*conn)) {
@@ -165,7 +110,7 @@ static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **c
 		if (err == OK || *timed_out)
 			return err;
 	}
-	return reconnect(pool, quiet, conn, timed_out);
+	return reconnect(pool, conn, timed_out);
 }
 
 /* With the mutex held. Waits until the next probe is due. */
@@ -184,21 +129,10 @@ static void wait_for_next_check(struct conn_pool *pool)
 	}
 }
 
-/* An outage is logged when it begins and then once a minute, because its cause may change. */
-static bool is_logged(struct conn_pool *pool, bool failing, int64_t *logged_us)
-{
-	int64_t now_us = clock_steady_us(pool->config.clock);
-	if (failing && now_us < *logged_us + LOG_AGAIN_US)
-		return true;
-	*logged_us = now_us;
-	return false;
-}
-
 static void *run_health_check(void *arg)
 {
 	struct conn_pool *pool = arg;
 	void *conn = NULL;
-	int64_t logged_us = 0;
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->closing) {
 		pool->check_now = false;
@@ -206,8 +140,7 @@ static void *run_health_check(void *arg)
 		bool failing = pool->failing;
 		bool timed_out = false;
 		pthread_mutex_unlock(&pool->mutex);
-		enum err err = probe(pool, failing, is_logged(pool, failing, &logged_us), &conn,
-		                     &timed_out);
+		enum err err = probe(pool, failing, &conn, &timed_out);
 		pthread_mutex_lock(&pool->mutex);
 		set_reachable(pool, err == OK);
 		pool->is_down = err != OK;
@@ -215,8 +148,6 @@ static void *run_health_check(void *arg)
 		pthread_cond_broadcast(&pool->probed);
 		if (timed_out)
 			close_idle(pool);
-		close_unneeded(pool);
-		open_ahead(pool);
 		wait_for_next_check(pool);
 	}
 	pthread_mutex_unlock(&pool->mutex);
@@ -247,8 +178,9 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 {
 	struct conn_pool *pool = mem_zero(sizeof(*pool));
 	pool->config = *config;
-	pool->idle = mem_array(config->max, sizeof(*pool->idle));
+	pool->idle = mem_array(config->max, sizeof(void *));
 	register_metrics(pool, config->metrics);
+	thread_cond_init(&pool->changed);
 	thread_cond_init(&pool->check_soon);
 	thread_cond_init(&pool->probed);
 	pthread_mutex_init(&pool->mutex, NULL);
@@ -266,7 +198,8 @@ void conn_pool_free(struct conn_pool *pool)
 	pthread_mutex_unlock(&pool->mutex);
 	pthread_join(pool->health_check, NULL);
 	for (size_t i = 0; i < pool->idle_count; i++)
-		pool->config.kind->close(pool->idle[i].conn);
+		pool->config.kind->close(pool->idle[i]);
+	pthread_cond_destroy(&pool->changed);
 	pthread_cond_destroy(&pool->check_soon);
 	pthread_cond_destroy(&pool->probed);
 	pthread_mutex_destroy(&pool->mutex);
@@ -283,7 +216,7 @@ static enum err try_acquire(struct conn_pool *pool, void **conn)
 {
 	*conn = NULL;
 	if (pool->idle_count > 0) {
-		*conn = pool->idle[--pool->idle_count].conn;
+		*conn = pool->idle[--pool->idle_count];
 		return OK;
 	}
 	if (pool->failing)
@@ -294,40 +227,20 @@ static enum err try_acquire(struct conn_pool *pool, void **conn)
 	return OK;
 }
 
-static void leave_queue(struct conn_pool *pool, struct waiter *me)
-{
-	struct waiter **at = &pool->waiters;
-	while (*at != me)
-		at = &(*at)->next;
-	*at = me->next;
-	pool->waiter_count--;
-	/* There may be a connection for the next waiter, too. */
-	wake_first(pool);
-}
-
 /* With the mutex held. As try_acquire, but waits; ERR_LIMIT after until, or if too many wait. */
 static enum err wait_for_connection(struct conn_pool *pool, const struct timespec *until,
                                     void **conn)
 {
-	bool hopeless = pool->failing && pool->idle_count == 0;
-	enum err err = pool->waiters && !hopeless ? ERR_LIMIT : try_acquire(pool, conn);
-	if (err != ERR_LIMIT ||
-	    (pool->config.waiters_max > 0 && pool->waiter_count >= pool->config.waiters_max))
+	enum err err = try_acquire(pool, conn);
+	size_t waiters_max = pool->config.waiters_max;
+	if (err != ERR_LIMIT || (waiters_max > 0 && pool->waiters >= waiters_max))
 		return err;
-	struct waiter me = { .next = NULL };
-	struct waiter **end = &pool->waiters;
-	while (*end)
-		end = &(*end)->next;
-	*end = &me;
-	pool->waiter_count++;
-	thread_cond_init(&me.turn);
+	pool->waiters++;
 	for (int rc = 0; err == ERR_LIMIT && rc == 0;) {
-		rc = pthread_cond_timedwait(&me.turn, &pool->mutex, until);
-		if (pool->waiters == &me)
-			err = try_acquire(pool, conn);
+		rc = pthread_cond_timedwait(&pool->changed, &pool->mutex, until);
+		err = try_acquire(pool, conn);
 	}
-	leave_queue(pool, &me);
-	pthread_cond_destroy(&me.turn);
+	pool->waiters--;
 	return err;
 }
 
@@ -345,14 +258,14 @@ static void discard(struct conn_pool *pool, void *conn)
 		close_idle(pool);
 	}
 	pthread_cond_signal(&pool->check_soon);
-	wake_first(pool);
+	pthread_cond_signal(&pool->changed);
 	pthread_mutex_unlock(&pool->mutex);
 }
 
 /* Opens a connection that open_count already includes. */
 static enum err open_reserved(struct conn_pool *pool, void **out)
 {
-	enum err err = pool->config.kind->open(pool->config.ctx, false, false, out);
+	enum err err = pool->config.kind->open(pool->config.ctx, false, out);
 	pthread_mutex_lock(&pool->mutex);
 	if (err != OK) {
 		pool->open_count--;

@@ -24,8 +24,8 @@
 struct conn_pool;
 
 struct conn_pool_kind {
-	/* quiet: the outage was logged within a minute. for_health_check: only probe uses it. */
-	enum err (*open)(void *ctx, bool quiet, bool for_health_check, void **conn);
+	/* Logs why it fails, with log_limited_warning. for_health_check: only probe uses it. */
+	enum err (*open)(void *ctx, bool for_health_check, void **conn);
 	/* Must not wait for the server. */
 	void (*close)(void *conn);
 	/* Whether an idle connection is still open. Must not wait. */
@@ -41,7 +41,7 @@ struct conn_pool_kind {
 	const char *thread_name;
 	/* Logged when the server is reachable again. */
 	const char *event_reachable;
-	/* Logged by open, with log_limited.h. */
+	/* Logged by open. */
 	const char *event_unreachable;
 	const char *busy_metric;
 	const char *max_metric;
@@ -55,10 +55,6 @@ struct conn_pool_config {
 	const struct conn_pool_kind *kind;
 	void *ctx;
 	size_t max;
-	/* Kept open; the health check opens them ahead of use. 0: none. */
-	size_t min;
-	/* Connections beyond min close after being idle for so long; 0: never. */
-	int64_t idle_ms;
 	/* Callers beyond it fail at once; 0: no ceiling. */
 	size_t waiters_max;
 	/* How long a caller waits for a free connection. */

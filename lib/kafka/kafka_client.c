@@ -3,10 +3,8 @@
 #include <librdkafka/rdkafka.h>
 
 #include "lib/base/array.h"
-#include "lib/base/clock.h"
 
 #define ERROR_TEXT_SIZE 512
-#define AUTHORIZATION_LOG_US (60 * CLOCK_US_PER_S)
 #define RESPONSE_MAX_US 5000000
 /* Longer than a broker holds a fetch that finds nothing (500 ms). */
 #define RESPONSE_OVERDUE_US 1500000
@@ -124,13 +122,9 @@ bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const c
 	    code != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED &&
 	    code != RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
 		return false;
-	int64_t now_us = clock_steady_us(clock_system());
-	int64_t next_us = atomic_load(&client->next_authorization_log_us);
-	if (now_us >= next_us &&
-	    atomic_compare_exchange_strong(&client->next_authorization_log_us, &next_us,
-	                                   now_us + AUTHORIZATION_LOG_US))
-		log_error(client->log, "kafka_authorization_failed", LOG_TEXT("to", resource),
-		          LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
+	LOG_BY(log_limited_write, client->log, LOG_ERROR, "kafka_authorization_failed",
+	       LOG_TEXT("to", resource),
+	       LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
 	return true;
 }
 

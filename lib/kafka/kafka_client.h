@@ -32,8 +32,6 @@ struct kafka_client {
 	_Atomic bool outage_logged;
 	/* Librdkafka's code of the login failure logged last. */
 	_Atomic int login_error_logged;
-	/* Steady; a missing right is logged again only after it. */
-	_Atomic int64_t next_authorization_log_us;
 	/* Librdkafka's last error of a connection; the poll's thread. */
 	char last_error[256];
 	/* Called in the owner's poll after an error that ends this instance. May be NULL. */

@@ -17,7 +17,7 @@ struct pg_pool {
 	struct conn_pool *conns;
 };
 
-static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn, bool quiet)
+static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn)
 {
 	int64_t wanted = pool->config.schema_version, found = 0;
 	if (wanted == 0 || pool->schema == SCHEMA_SUPPORTED)
@@ -30,31 +30,27 @@ static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn, bool qu
 	}
 	/* Compare-and-swap, because another thread may have just seen the finished migrations. */
 	enum schema unknown = SCHEMA_UNKNOWN;
-	bool is_first = atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
-	/* Logs also when quiet, if this is the first check that found an old schema. */
-	if (is_first || !quiet)
-		log_warning(pool->config.log, "postgres_schema_too_old", LOG_INT("version", found),
-		            LOG_INT("needed", wanted));
+	(void)atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
+	log_limited_warning(pool->config.log, "postgres_schema_too_old", LOG_INT("version", found),
+	                    LOG_INT("needed", wanted));
 	return ERR_UNAVAILABLE;
 }
 
-static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **out)
+static enum err open_conn(void *ctx, bool for_health_check, void **out)
 {
 	struct pg_pool *pool = ctx;
 	const struct pg_pool_config *c = &pool->config;
 	struct pg_conn *conn = NULL;
 	enum err err = (c->is_pooled ? pg_conn_open_pooled : pg_conn_open)(
 		c->url, c->application_name, c->connect_timeout_ms,
-		for_health_check ? c->connect_timeout_ms : c->statement_timeout_ms,
-		quiet ? NULL : c->log, &conn);
+		for_health_check ? c->connect_timeout_ms : c->statement_timeout_ms, c->log, &conn);
 	if (err != OK)
 		return err;
-	err = check_schema(pool, conn, quiet);
+	err = check_schema(pool, conn);
 	if (err != OK) {
 		pg_conn_close(conn);
 		return err;
 	}
-	pg_conn_set_log(conn, c->log);
 	*out = conn;
 	return OK;
 }
@@ -110,8 +106,6 @@ struct pg_pool *pg_pool_new(const struct pg_pool_config *config)
 		.kind = &kind,
 		.ctx = pool,
 		.max = config->max,
-		.min = config->min,
-		.idle_ms = config->idle_ms,
 		.waiters_max = config->waiters_max,
 		.wait_ms = config->wait_ms,
 		.connect_timeout_ms = config->connect_timeout_ms,

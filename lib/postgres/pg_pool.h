@@ -26,9 +26,7 @@ struct pg_pool_config {
 	const char *url;
 	const char *application_name;
 	size_t max;
-	/* Min, idle_ms and waiters_max: see conn_pool.h. */
-	size_t min;
-	int64_t idle_ms;
+	/* See conn_pool.h. */
 	size_t waiters_max;
 	/* How long a caller waits for a free connection. */
 	int64_t wait_ms;

@@ -52,7 +52,7 @@ static void wait_before_retry(struct redis_pipeline *p)
 }
 
 /* With the mutex held; releases it while connecting. */
-static void connect_once(struct redis_pipeline *p, bool *has_failed)
+static enum err connect_once(struct redis_pipeline *p)
 {
 	struct redis_conn *conn = NULL;
 	char why[128];
@@ -62,25 +62,23 @@ static void connect_once(struct redis_pipeline *p, bool *has_failed)
 	if (err == OK) {
 		p->is_requested = false;
 		atomic_store(&p->ready, conn);
-	} else if (!*has_failed) {
+	} else {
 		log_limited_warning(p->config.log, "redis_pipeline_cannot_connect",
 		                    LOG_TEXT("message", why));
 	}
-	*has_failed = err != OK;
+	return err;
 }
 
 static void *run_connector(void *arg)
 {
 	struct redis_pipeline *p = arg;
-	bool has_failed = false;
 	pthread_mutex_lock(&p->mutex);
 	while (!p->stopping) {
 		if (!p->is_requested) {
 			pthread_cond_wait(&p->request, &p->mutex);
 			continue;
 		}
-		connect_once(p, &has_failed);
-		if (p->is_requested || has_failed)
+		if (connect_once(p) != OK || p->is_requested)
 			wait_before_retry(p);
 	}
 	pthread_mutex_unlock(&p->mutex);

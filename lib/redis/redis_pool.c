@@ -16,8 +16,6 @@ struct redis_pool {
 	struct redis_pool_config config;
 	struct redis_url url;
 	struct conn_pool *conns;
-	/* Steady. */
-	_Atomic int64_t error_logged_us;
 	/* Protects reconnects. */
 	pthread_mutex_t mutex;
 	uint64_t reconnects;
@@ -42,7 +40,7 @@ static void store_run_id(struct redis_pool *pool, uint64_t run_id, uint64_t reco
 	pthread_mutex_unlock(&pool->mutex);
 }
 
-static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **out)
+static enum err open_conn(void *ctx, bool for_health_check, void **out)
 {
 	(void)for_health_check;
 	struct redis_pool *pool = ctx;
@@ -54,7 +52,7 @@ static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **o
 	if (err == OK) {
 		*out = conn;
 		store_run_id(pool, redis_conn_run_id(conn), reconnects);
-	} else if (!quiet) {
+	} else {
 		log_limited_warning(pool->config.log, "redis_cannot_connect",
 		                    LOG_TEXT("message", why));
 	}
@@ -118,7 +116,6 @@ enum err redis_pool_new(const struct redis_pool_config *config, struct redis_poo
 	struct redis_pool *pool = mem_zero(sizeof(*pool));
 	pool->config = *config;
 	pool->url = url;
-	atomic_init(&pool->error_logged_us, INT64_MIN / 2);
 	pthread_mutex_init(&pool->mutex, NULL);
 	pool->conns = conn_pool_new(&(struct conn_pool_config){
 		.kind = &kind,
@@ -183,15 +180,6 @@ static enum err error_of_reply(const char *error)
 	return ERR_INTERNAL;
 }
 
-static void log_error_reply(struct redis_pool *pool, const char *error)
-{
-	int64_t now_us = clock_steady_us(pool->config.clock);
-	int64_t last_us = atomic_load(&pool->error_logged_us);
-	if (now_us - last_us >= CLOCK_US_PER_S &&
-	    atomic_compare_exchange_strong(&pool->error_logged_us, &last_us, now_us))
-		log_error(pool->config.log, "redis_error_reply", LOG_TEXT("message", error));
-}
-
 /* Returns the reply, or maps an error reply to an error. Frees a reply that is not returned. */
 static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct redis_reply **reply)
 {
@@ -199,7 +187,8 @@ static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct 
 	enum err err = OK;
 	if (error) {
 		err = error_of_reply(error);
-		log_error_reply(pool, error);
+		LOG_BY(log_limited_write, pool->config.log, LOG_ERROR, "redis_error_reply",
+		       LOG_TEXT("message", error));
 	}
 	if (err == OK && reply)
 		*reply = got;

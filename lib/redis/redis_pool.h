@@ -39,7 +39,7 @@ void redis_pool_free(struct redis_pool *pool);
 /*
  * Runs one command. reply may be NULL; the caller frees it. ERR_UNAVAILABLE: Redis is down, too
  * slow, loading, out of memory or a replica; the command may or may not have run. ERR_LIMIT: no
- * connection was free. ERR_INTERNAL: any other error reply (logged at most once a second).
+ * connection was free. ERR_INTERNAL: any other error reply (logged).
  */
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
                          struct redis_reply **reply) MUST_CHECK;

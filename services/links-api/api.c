@@ -12,21 +12,16 @@
 #include "services/links-api/statistics/export_limiter.h"
 #include "services/links-api/statistics/local_calendar.h"
 
-#define PG_CONNECTIONS_MIN 2
-#define PG_HEAVY_CONNECTIONS_MIN 1
-#define PG_IDLE_MS 60000
 #define PG_WAITERS_MAX 256
 
-/* max, min and the timeout of a statement are the caller's. */
+/* max and the timeout of a statement are the caller's. */
 static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metrics, int64_t max,
-                                    size_t min, int64_t statement_timeout_ms)
+                                    int64_t statement_timeout_ms)
 {
 	return pg_pool_new(&(struct pg_pool_config){
 		.url = api->config->pg_url,
 		.application_name = "links-api",
 		.max = (size_t)max,
-		.min = min,
-		.idle_ms = PG_IDLE_MS,
 		.waiters_max = PG_WAITERS_MAX,
 		.wait_ms = api->config->pg_wait_ms,
 		.connect_timeout_ms = api->config->pg_wait_ms,
@@ -112,11 +107,10 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 		api_free(api);
 		return ERR_INVALID;
 	}
-	api->pg = make_pg_pool(api, metrics, config->pg_connections, PG_CONNECTIONS_MIN,
-	                       config->pg_statement_timeout_ms);
-	api->heavy_pg =
-		make_pg_pool(api, metrics, config->pg_heavy_connections, PG_HEAVY_CONNECTIONS_MIN,
-	                     config->pg_heavy_statement_timeout_ms);
+	api->pg =
+		make_pg_pool(api, metrics, config->pg_connections, config->pg_statement_timeout_ms);
+	api->heavy_pg = make_pg_pool(api, metrics, config->pg_heavy_connections,
+	                             config->pg_heavy_statement_timeout_ms);
 	api->limits = rate_limit_new(api->redis, api->clock, metrics);
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });

@@ -103,66 +103,6 @@ TEST_CASE(bounds_the_time_of_waiters)
 	metrics_free(metrics);
 }
 
-/* A pool, and a connection that observes it from outside. */
-struct elastic {
-	struct pg_pool *pool;
-	struct pg_conn *other;
-	const char *name;
-	int64_t wanted;
-};
-
-static bool has_connections(void *ctx)
-{
-	const struct elastic *e = ctx;
-	struct pg_params p = { 0 };
-	pg_params_text(&p, e->name);
-	/* One more belongs to the health check. */
-	return backend_fixture_query_int(
-		       e->other,
-		       "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
-		       &p) == e->wanted + 1;
-}
-
-TEST_CASE(keeps_the_minimum_open_and_closes_idle_connections)
-{
-	const struct backend_fixture *f = *state;
-	struct elastic e = { .other = backend_fixture_pg(f), .name = f->unique, .wanted = 2 };
-	e.pool = pg_pool_new(&(struct pg_pool_config){
-		.url = f->pg_url,
-		.application_name = f->unique,
-		.max = 4,
-		.min = 2,
-		.idle_ms = 500,
-		.wait_ms = WAIT_MS,
-		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
-		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
-		.clock = clock_system(),
-		.log = f->log,
-	});
-	backend_fixture_wait(has_connections, &e, TEST_DEADLINE_MS);
-	struct pg_conn *conns[4] = { NULL };
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(pg_pool_acquire(e.pool, &conns[i]), OK);
-	e.wanted = 4;
-	assert_true(has_connections(&e));
-	for (int i = 0; i < 4; i++)
-		pg_pool_release(e.pool, conns[i]);
-	e.wanted = 2;
-	backend_fixture_wait(has_connections, &e, TEST_DEADLINE_MS);
-	assert_int_equal(use_connection(e.pool), OK);
-	/* A connection that the server closes is replaced even without a caller. */
-	struct pg_params p = { 0 };
-	pg_params_text(&p, e.name);
-	backend_fixture_query_int(
-		e.other,
-		"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
-		&p);
-	backend_fixture_wait(works, e.pool, TEST_DEADLINE_MS);
-	backend_fixture_wait(has_connections, &e, TEST_DEADLINE_MS);
-	pg_pool_free(e.pool);
-	pg_conn_close(e.other);
-}
-
 /* Many threads that all need the only connection. */
 struct waiters {
 	struct pg_pool *pool;
