@@ -77,8 +77,10 @@ bool log_level_parse(const char *text, enum log_level *level);
  *
  *   log_limited_warning(log, "redis_cannot_connect", LOG_TEXT("message", why));
  */
-#define log_limited_warning(log, event, ...)                                                       \
-	LOG_BY(log_limited_write, log, LOG_WARNING, event, ##__VA_ARGS__)
+#define LOG_LIMITED_AT(log, level, event, ...)                                                     \
+	LOG_BY(log_limited_write, log, level, event, ##__VA_ARGS__)
+#define log_limited_warning(log, event, ...) LOG_LIMITED_AT(log, LOG_WARNING, event, ##__VA_ARGS__)
+#define log_limited_error(log, event, ...) LOG_LIMITED_AT(log, LOG_ERROR, event, ##__VA_ARGS__)
 
 /* Writes nothing if log is NULL. Only the first 8 fields count. */
 void log_limited_write(const struct log *log, enum log_level level, const char *event,

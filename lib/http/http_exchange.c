@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
-#include "lib/http/http_text.h"
 
 /* A connection keeps buffers up to this size between requests and frees larger ones. */
 #define BUFFER_KEPT HTTP_EXCHANGE_SMALL_BODY_BYTES
@@ -45,7 +45,7 @@ bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t l
 	size_t more = room > BUFFER_KEPT ? room - x->body_reserved : 0;
 	if (x->body_reserved == 0)
 		x->body_flow = x->flow;
-	if (!http_body_budget_reserve(x->loop->shared->bodies, x->body_flow, more))
+	if (!http_limit_reserve_body(x->loop->shared, x->body_flow, more))
 		return false;
 	x->body_reserved += more;
 	strbuf_add(&x->body, bytes, len);
@@ -55,7 +55,7 @@ bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t l
 void http_exchange_drop_body(struct http_exchange *x)
 {
 	empty_buffer(&x->body);
-	http_body_budget_release(x->loop->shared->bodies, x->body_flow, x->body_reserved);
+	http_limit_release_body(x->loop->shared, x->body_flow, x->body_reserved);
 	x->body_reserved = 0;
 }
 
@@ -400,7 +400,7 @@ static size_t append_text(struct http_exchange *x, const char *text)
 
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
 {
-	if (!http_text_is_token(name, strlen(name)) || !http_text_is_value(value, strlen(value)))
+	if (!http_guard_is_token(name, strlen(name)) || !http_guard_is_value(value, strlen(value)))
 		return ERR_INVALID;
 	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
 		return ERR_LIMIT;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/base/trace_context.h"
-#include "lib/http/http_text.h"
 
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
@@ -14,6 +13,70 @@
 
 /* The library keeps the pointer, so this header can be distinguished from those of the client. */
 static const char no_cookies[] = MHD_HTTP_HEADER_COOKIE;
+
+/* --- character classes --- */
+
+enum { TOKEN = 1, VALUE = 2, TARGET = 4, HOST = 8 };
+
+static const unsigned char classes[256] = {
+	['\t'] = VALUE,
+	[' '] = VALUE,
+	['!'] = TOKEN | VALUE | TARGET | HOST,
+	['"'] = VALUE | TARGET,
+	['#'] = TOKEN | VALUE | TARGET,
+	['$' ... '\''] = TOKEN | VALUE | TARGET | HOST,
+	['(' ... ')'] = VALUE | TARGET | HOST,
+	['*' ... '+'] = TOKEN | VALUE | TARGET | HOST,
+	[','] = VALUE | TARGET,
+	['-' ... '.'] = TOKEN | VALUE | TARGET | HOST,
+	['/'] = VALUE | TARGET,
+	['0' ... '9'] = TOKEN | VALUE | TARGET | HOST,
+	[':' ... ';'] = VALUE | TARGET | HOST,
+	['<'] = VALUE | TARGET,
+	['='] = VALUE | TARGET | HOST,
+	['>' ... '@'] = VALUE | TARGET,
+	['A' ... 'Z'] = TOKEN | VALUE | TARGET | HOST,
+	['['] = VALUE | TARGET | HOST,
+	['\\'] = VALUE | TARGET,
+	[']'] = VALUE | TARGET | HOST,
+	['^' ... '`'] = TOKEN | VALUE | TARGET | HOST,
+	['a' ... 'z'] = TOKEN | VALUE | TARGET | HOST,
+	['{'] = VALUE | TARGET | HOST,
+	['|'] = TOKEN | VALUE | TARGET | HOST,
+	['}'] = VALUE | TARGET | HOST,
+	['~'] = TOKEN | VALUE | TARGET | HOST,
+	[0x80 ... 0xff] = VALUE | TARGET | HOST,
+};
+
+static bool all_are(const char *text, size_t len, unsigned char class)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!(classes[(unsigned char)text[i]] & class))
+			return false;
+	return true;
+}
+
+bool http_guard_is_token(const char *text, size_t len)
+{
+	return len > 0 && all_are(text, len, TOKEN);
+}
+
+bool http_guard_is_value(const char *text, size_t len)
+{
+	return all_are(text, len, VALUE);
+}
+
+bool http_guard_is_target(const char *text, size_t len)
+{
+	return all_are(text, len, TARGET);
+}
+
+bool http_guard_is_host(const char *text, size_t len)
+{
+	return all_are(text, len, HOST);
+}
+
+/* --- the walk through the head --- */
 
 struct walk {
 	/* Where the next header name must begin. */
@@ -61,7 +124,7 @@ static const char *read_host(struct walk *walk, const char *value, size_t len)
 {
 	if (++walk->hosts > 1)
 		return "The request has more than one Host.";
-	return http_text_is_host(value, trimmed_len(value, len)) ? NULL : "The Host is malformed.";
+	return http_guard_is_host(value, trimmed_len(value, len)) ? NULL : "The Host is malformed.";
 }
 
 /* The library compares the whole value, so "chunked " would be an unknown coding to it. */
@@ -122,10 +185,10 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 		return MHD_YES;
 	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
 		return MHD_NO;
-	if (name != walk->next || !http_text_is_token(name, name_len))
+	if (name != walk->next || !http_guard_is_token(name, name_len))
 		walk->problem = "A header's name is malformed.";
 	else if (value == NULL || !is_separated_by_ows(name + name_len, value) ||
-	         !http_text_is_value(value, len))
+	         !http_guard_is_value(value, len))
 		walk->problem = "A header's value is malformed.";
 	else
 		walk->problem = read_header(walk, name, name_len, value, len);
@@ -139,13 +202,13 @@ static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const ch
 static bool request_line_is_plain(const struct http_guard_head *head)
 {
 	size_t method_len = strnlen(head->method, METHOD_LEN_MAX + 1);
-	if (method_len > METHOD_LEN_MAX || !http_text_is_token(head->method, method_len))
+	if (method_len > METHOD_LEN_MAX || !http_guard_is_token(head->method, method_len))
 		return false;
 	if (head->target != head->method + method_len + 1 ||
 	    head->version != head->target + head->target_len + 1)
 		return false;
-	if (!http_text_is_target(head->target, strlen(head->target)) ||
-	    !http_text_is_target(head->query, strlen(head->query)))
+	if (!http_guard_is_target(head->target, strlen(head->target)) ||
+	    !http_guard_is_target(head->query, strlen(head->query)))
 		return false;
 	return strcmp(head->version, "HTTP/1.1") == 0 || strcmp(head->version, "HTTP/1.0") == 0;
 }

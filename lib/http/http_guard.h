@@ -61,4 +61,14 @@ void http_guard_skip_parsing(void *mhd, const char *target, size_t len);
 /* mhd: the library's connection. Call it in the first call of the access handler. */
 struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head);
 
+/*
+ * Character classes of RFC 9110: a token (section 5.6.2, not ""), such as a method or a header's
+ * name; a header's value, without control bytes except the tab; a target, without control bytes and
+ * spaces; a Host, without what ends a URL's authority, user info, and lists.
+ */
+bool http_guard_is_token(const char *text, size_t len);
+bool http_guard_is_value(const char *text, size_t len);
+bool http_guard_is_target(const char *text, size_t len);
+bool http_guard_is_host(const char *text, size_t len);
+
 #endif

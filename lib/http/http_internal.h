@@ -4,7 +4,8 @@
  * otherwise.
  *
  *   http_loop.c        one thread, one libmicrohttpd daemon, its connections
- *   http_expiry.c      which connections end: those past a deadline, and evicted ones
+ *   http_limit.c       how many connections, and how much memory for bodies, each may have
+ *   http_expiry.c      which connections end: those past a deadline, evicted and half-closed ones
  *   http_connection.c  the record of a connection, and the lists that order connections by age
  *   http_request.c     what happens to a request, from the library's calls to the queued response
  *   http_exchange.c    the request and response that a handler sees
@@ -13,24 +14,37 @@
 #ifndef WAYMARK_LIB_HTTP_HTTP_INTERNAL_H
 #define WAYMARK_LIB_HTTP_HTTP_INTERNAL_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "lib/base/strbuf.h"
 #include "lib/base/trace_context.h"
 #include "lib/base/worker_pool.h"
-#include "lib/http/http_body_budget.h"
-#include "lib/http/http_connection_limit.h"
-#include "lib/http/http_linger.h"
-#include "lib/http/http_request_id.h"
 #include "lib/http/http_server.h"
+
+/* --- request ids: unique across processes, but not secret --- */
+
+#define HTTP_REQUEST_ID_LEN 24
+#define HTTP_REQUEST_ID_LEN_MAX 64
+
+struct http_request_id_source {
+	uint64_t seed, count;
+	uint32_t origin;
+};
+
+void http_request_id_init(struct http_request_id_source *source);
+void http_request_id_next(struct http_request_id_source *source,
+                          char out[static HTTP_REQUEST_ID_LEN + 1]);
+
+/* 1 to 64 of [A-Za-z0-9._-]. */
+bool http_request_id_is_valid(const char *text);
 
 /* --- exchange: a request and its response --- */
 
 #define HTTP_EXCHANGE_HEADERS_MAX 32
 #define HTTP_EXCHANGE_HEADER_BYTES_MAX 16384
 #define HTTP_EXCHANGE_RESPONSE_BYTES_MAX (64U << 20)
-#define HTTP_EXCHANGE_ID_SIZE 65
 /* Bodies up to this size need neither admission nor the body budget. */
 #define HTTP_EXCHANGE_SMALL_BODY_BYTES 32768
 #define HTTP_EXCHANGE_CONTENT_TYPE_SIZE 96
@@ -109,7 +123,7 @@ struct http_exchange {
 	/* Bytes reserved in the server's body budget, for body_flow. */
 	size_t body_reserved;
 	uint64_t body_flow;
-	char request_id[HTTP_EXCHANGE_ID_SIZE];
+	char request_id[HTTP_REQUEST_ID_LEN_MAX + 1];
 	char traceparent[TRACE_CONTEXT_SIZE];
 	char parent_span[TRACE_CONTEXT_PARENT_SIZE];
 
@@ -192,9 +206,9 @@ struct http_connection {
 	/* Steady time at which it entered its list. */
 	int64_t since_us;
 	int fd;
-	/* The peer may still be sending when this connection ends; see http_linger.h. */
+	/* The peer may still be sending when this connection ends; see http_expiry_linger. */
 	bool lingers;
-	/* The peer has sent FIN; see http_half_close.h. */
+	/* The peer has sent FIN; see http_expiry_watch. */
 	_Atomic bool is_half_closed;
 	/* acked_bytes belongs to the response that is being sent. */
 	bool is_measured;
@@ -246,17 +260,25 @@ struct http_metrics {
 	struct metric *overdue;
 };
 
+/* What all keys have of something, and what each key has. */
+struct http_limit {
+	pthread_mutex_t lock;
+	/* Guarded by lock, like shares. */
+	size_t used;
+	struct http_share *shares;
+};
+
 /* What the loops of one server share. Atomic members: any thread; the others do not change. */
 struct http_shared {
 	struct http_server_config config;
-	struct http_connection_limit *limit;
+	struct http_limit connections;
+	/* Memory of all bodies. */
+	struct http_limit bodies;
 	/* NULL: no handler may block. */
 	struct worker_pool *workers;
 	/* May be NULL. */
 	struct worker_pool *heavy_workers;
 	struct http_metrics metrics;
-	/* Memory of all bodies. */
-	struct http_body_budget *bodies;
 	/* Each response ends its connection. */
 	_Atomic bool is_lame_duck;
 	_Atomic bool is_draining;
@@ -265,14 +287,24 @@ struct http_shared {
 	_Atomic bool drain_expired;
 };
 
+#define HTTP_LINGER_MAX 64
+
+/* Sockets whose connections have ended; see http_expiry_linger. */
+struct http_linger {
+	size_t count;
+	int fds[HTTP_LINGER_MAX];
+	/* Steady. */
+	int64_t until_us[HTTP_LINGER_MAX];
+};
+
 /*
  * A connection is always in one of five lists:
  *   receiving   accepted, or the request line has arrived; ends after header_deadline_ms
  *   idle        between requests; ends after idle_ms
  *   busy        the handler is at work, or the connection has been cut
  *   sending     a complete response is being sent; ends when a check every send_check_ms finds
- *               that the peer took less than send_bytes_min, or when the peer is gone (stalled_ms
- *               in http_listener.h)
+ *               that the peer took less than send_bytes_min, or when the peer is gone
+ *               (http_server_listen)
  *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
  */
 struct http_loop {
@@ -288,7 +320,7 @@ struct http_loop {
 	/* Steady time of this turn. */
 	int64_t now_us;
 	struct http_connection_list receiving, idle, busy, sending, streaming;
-	/* An epoll instance; see http_half_close.h. */
+	/* An epoll instance; see http_expiry_watch. */
 	int half_close_fd;
 	/* Unused records, linked by next. */
 	struct http_connection *spare;
@@ -317,9 +349,47 @@ void http_loop_wake(struct http_loop *loop);
 /* Waits until the loop has drained, and frees what it holds. */
 void http_loop_join(struct http_loop *loop);
 
+/* --- server --- */
+
+/*
+ * Binds and listens; fds receives config->loops sockets. They share the port (SO_REUSEPORT), but
+ * only with each other. The kernel drops a peer that does not read for idle_ms (TCP_USER_TIMEOUT).
+ * ERR_UNAVAILABLE: another socket has the port, or the address is invalid (logged).
+ */
+enum err http_server_listen(const struct http_server_config *config, int *fds,
+                            uint16_t *port) MUST_CHECK;
+
+/* --- limits: safe from any thread --- */
+
+void http_limit_init(struct http_shared *shared);
+void http_limit_clear(struct http_shared *shared);
+
+enum http_limit_decision {
+	HTTP_LIMIT_ALLOWED,
+	HTTP_LIMIT_NEEDS_ROOM, /* all places are taken: accept it if another is evicted */
+	HTTP_LIMIT_REFUSED,    /* its address has its share, or too many are being evicted */
+};
+
+/*
+ * Whether one more connection from this peer stays within connections and connections_per_ip. IPv6
+ * counts by /64, because one subscriber usually has a whole /64.
+ */
+enum http_limit_decision http_limit_decide(struct http_shared *shared,
+                                           const struct client_ip *peer);
+/* by: 1 for a connection that opened, -1 for one that closed. */
+void http_limit_count(struct http_shared *shared, const struct client_ip *peer, int by);
+
+/*
+ * Bounds the memory of the bodies that a server holds at the same time to bodies_bytes_max: of all
+ * together, and of each flow (http_exchange_set_flow), which may use a quarter. False: it would
+ * pass a ceiling; nothing is reserved.
+ */
+bool http_limit_reserve_body(struct http_shared *shared, uint64_t flow, size_t bytes);
+void http_limit_release_body(struct http_shared *shared, uint64_t flow, size_t bytes);
+
 /* --- expiry --- */
 
-/* Cuts connections past their deadline. Every list is ordered by time. */
+/* Cuts connections past their deadline (every list is ordered by time), and ends lingering ones. */
 void http_expiry_run(struct http_loop *loop);
 
 /* The steady time of the first deadline; INT64_MAX: none. */
@@ -330,6 +400,31 @@ int64_t http_expiry_deadline(const struct http_loop *loop);
  * slowest client. False: all are busy.
  */
 bool http_expiry_evict_one(struct http_loop *loop);
+
+/*
+ * Half-closed connections: a peer that has sent FIN sends no more bytes, so a request that is still
+ * incomplete never completes. The library reads a socket once for each edge of epoll. When the last
+ * bytes and the FIN arrive together, it reads the bytes and never the end. So the loop watches each
+ * socket for EPOLLRDHUP in an epoll instance of its own. As soon as the library has read
+ * everything, the loop shuts the socket for reading. That is another edge: the library answers the
+ * requests that it has, reads the end and closes the connection.
+ */
+void http_expiry_watch(struct http_loop *loop, struct http_connection *c);
+/* Looks at c again in the next turn of the loop. */
+void http_expiry_watch_again(struct http_loop *loop, struct http_connection *c);
+/* After each turn of the library in which the epoll instance was readable. */
+void http_expiry_end_half_closed(struct http_loop *loop);
+
+/*
+ * Lingering close, for a connection that ends now: a response that is sent before the peer has
+ * finished sending is lost if the socket closes at once, because the kernel then resets the
+ * connection. So a duplicate stays open for two seconds, shut for writing, and its input is
+ * discarded until the peer closes too; unless HTTP_LINGER_MAX sockets linger already.
+ */
+void http_expiry_linger(struct http_loop *loop, struct http_connection *c);
+/* Fills at most HTTP_LINGER_MAX entries for poll(2) and returns their number. */
+size_t http_expiry_poll_entries(const struct http_loop *loop, struct pollfd *entries);
+void http_expiry_close_lingering(struct http_loop *loop);
 
 /* --- request --- */
 

@@ -11,7 +11,6 @@
 
 #include "lib/base/thread.h"
 #include "lib/http/http_guard.h"
-#include "lib/http/http_half_close.h"
 #include "lib/http/http_internal.h"
 
 /*
@@ -64,10 +63,9 @@ static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, sock
 	(void)len;
 	struct http_loop *loop = arg;
 	struct client_ip peer = ip_of(address);
-	enum http_connection_decision decision =
-		http_connection_limit_decide(loop->shared->limit, &peer);
-	if (decision == HTTP_CONNECTION_ALLOWED ||
-	    (decision == HTTP_CONNECTION_NEEDS_ROOM && http_expiry_evict_one(loop)))
+	enum http_limit_decision decision = http_limit_decide(loop->shared, &peer);
+	if (decision == HTTP_LIMIT_ALLOWED ||
+	    (decision == HTTP_LIMIT_NEEDS_ROOM && http_expiry_evict_one(loop)))
 		return MHD_YES;
 	metrics_add(loop->shared->metrics.refused_connections, 1);
 	return MHD_NO;
@@ -87,21 +85,19 @@ static void open_connection(struct http_loop *loop, struct MHD_Connection *mhd, 
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 	*context = c;
 	loop->open++;
-	http_connection_limit_opened(loop->shared->limit, &c->exchange.peer);
+	http_limit_count(loop->shared, &c->exchange.peer, 1);
 	metrics_add(loop->shared->metrics.connections, 1);
-	http_half_close_watch(loop, c);
+	http_expiry_watch(loop, c);
 	http_connection_move(c, &loop->receiving, clock_steady_us(loop->shared->config.clock));
 }
 
 static void close_connection(struct http_loop *loop, struct http_connection *c)
 {
-	if (c->lingers) {
-		http_half_close_forget(loop, c);
-		http_linger_add(&loop->linger, c->fd, loop->now_us);
-	}
+	if (c->lingers)
+		http_expiry_linger(loop, c);
 	http_connection_move(c, NULL, 0);
 	loop->open--;
-	http_connection_limit_closed(loop->shared->limit, &c->exchange.peer);
+	http_limit_count(loop->shared, &c->exchange.peer, -1);
 	metrics_add(loop->shared->metrics.connections, -1);
 	if (http_exchange_is_abandoned(&c->exchange)) {
 		http_connection_unref(c);
@@ -156,7 +152,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
 	http_exchange_end(&c->exchange);
 	http_connection_move(c, &loop->idle, loop->now_us);
 	if (c->is_half_closed)
-		http_half_close_recheck(loop, c);
+		http_expiry_watch_again(loop, c);
 }
 
 /* The unescape callback: paths and queries stay raw. */
@@ -275,7 +271,7 @@ static int sleep_ms(const struct http_loop *loop)
 	bool has_work = MHD_get_timeout(loop->daemon, &library_ms) == MHD_YES && library_ms == 0;
 	if (has_work && loop->polled_count == 0)
 		return 0;
-	int64_t until_us = min_us(http_linger_deadline(&loop->linger), http_expiry_deadline(loop));
+	int64_t until_us = http_expiry_deadline(loop);
 	if (loop->is_draining)
 		until_us = min_us(until_us, loop->drain_until_us);
 	if (config->loop_hook != NULL)
@@ -304,7 +300,7 @@ static bool wait_for_events(struct http_loop *loop)
 	};
 	if (hook != NULL)
 		entries[2].fd = hook->descriptor(loop->hook_state, &entries[2].events);
-	size_t count = 4 + http_linger_poll_entries(&loop->linger, entries + 4);
+	size_t count = 4 + http_expiry_poll_entries(loop, entries + 4);
 	poll(entries, count, sleep_ms(loop));
 	if (entries[1].revents & POLLIN) {
 		uint64_t wakes;
@@ -328,12 +324,10 @@ static void run_turn(struct http_loop *loop)
 	loop->now_us = clock_steady_us(loop->shared->config.clock);
 	MHD_run(loop->daemon);
 	if (has_half_closed)
-		http_half_close_run(loop);
+		http_expiry_end_half_closed(loop);
 	if (loop->shared->config.loop_hook != NULL)
 		loop->shared->config.loop_hook->after_requests(loop->hook_state);
 	http_expiry_run(loop);
-	if (loop->linger.count > 0)
-		http_linger_run(&loop->linger, loop->now_us);
 	if (atomic_load_explicit(&loop->shared->is_draining, memory_order_relaxed))
 		drain(loop);
 }
@@ -397,7 +391,7 @@ void http_loop_wake(struct http_loop *loop)
 void http_loop_join(struct http_loop *loop)
 {
 	pthread_join(loop->thread, NULL);
-	http_linger_close_all(&loop->linger);
+	http_expiry_close_lingering(loop);
 	while (loop->spare != NULL) {
 		struct http_connection *c = loop->spare;
 		loop->spare = c->next;

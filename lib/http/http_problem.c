@@ -1,5 +1,6 @@
 #include "lib/http/http_problem.h"
 
+#include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -20,52 +21,6 @@ void http_problem_add_field(struct http_problem_fields *fields, const char *poin
 	va_start(args, format);
 	vsnprintf(fields->field[i].detail, HTTP_PROBLEM_DETAIL_SIZE, format, args);
 	va_end(args);
-}
-
-const char *http_problem_title(unsigned status)
-{
-	static const struct {
-		unsigned status;
-		const char *title;
-	} titles[] = {
-		{ 200, "OK" },
-		{ 201, "Created" },
-		{ 202, "Accepted" },
-		{ 204, "No Content" },
-		{ 207, "Multi-Status" },
-		{ 301, "Moved Permanently" },
-		{ 302, "Found" },
-		{ 304, "Not Modified" },
-		{ 307, "Temporary Redirect" },
-		{ 308, "Permanent Redirect" },
-		{ 400, "Bad Request" },
-		{ 401, "Unauthorized" },
-		{ 403, "Forbidden" },
-		{ 404, "Not Found" },
-		{ 405, "Method Not Allowed" },
-		{ 406, "Not Acceptable" },
-		{ 408, "Request Timeout" },
-		{ 409, "Conflict" },
-		{ 410, "Gone" },
-		{ 411, "Length Required" },
-		{ 412, "Precondition Failed" },
-		{ 413, "Content Too Large" },
-		{ 414, "URI Too Long" },
-		{ 415, "Unsupported Media Type" },
-		{ 422, "Unprocessable Content" },
-		{ 428, "Precondition Required" },
-		{ 429, "Too Many Requests" },
-		{ 431, "Request Header Fields Too Large" },
-		{ 451, "Unavailable For Legal Reasons" },
-		{ 500, "Internal Server Error" },
-		{ 501, "Not Implemented" },
-		{ 503, "Service Unavailable" },
-		{ 504, "Gateway Timeout" },
-	};
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		if (titles[i].status == status)
-			return titles[i].title;
-	return "Error";
 }
 
 static void set_type(struct json *problem, const char *kind)
@@ -93,7 +48,7 @@ struct json *http_problem_new(unsigned status, const char *kind, const char *det
 {
 	struct json *problem = json_new_object();
 	set_type(problem, kind);
-	json_set_text(problem, "title", http_problem_title(status));
+	json_set_text(problem, "title", MHD_get_reason_phrase_for(status));
 	json_set_int(problem, "status", status);
 	if (detail != NULL)
 		json_set_text(problem, "detail", detail);

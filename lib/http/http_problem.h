@@ -37,9 +37,6 @@ void http_problem_add_field(struct http_problem_fields *fields, const char *poin
                             const char *code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The standard reason phrase of a status: "Not Found". */
-const char *http_problem_title(unsigned status);
-
 /*
  * The problem as JSON, for responses that hold several. instance: the request id. kind, detail and
  * fields may be NULL.

@@ -1,8 +1,10 @@
 #include <microhttpd.h>
 #include <string.h>
 
+#include "lib/base/entropy.h"
 #include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
+#include "lib/http/http_router.h"
 
 /* Authorization, then the work. */
 #define WORKER_TURNS_MAX 2
@@ -98,18 +100,45 @@ static bool reject_head(struct http_connection *c, const struct http_guard_head 
 
 static enum http_method method_of(const char *name)
 {
-	static const struct {
-		const char *name;
-		enum http_method method;
-	} known[] = {
-		{ "GET", HTTP_GET },         { "HEAD", HTTP_HEAD },   { "POST", HTTP_POST },
-		{ "PUT", HTTP_PUT },         { "PATCH", HTTP_PATCH }, { "DELETE", HTTP_DELETE },
-		{ "OPTIONS", HTTP_OPTIONS },
-	};
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(name, known[i].name) == 0)
-			return known[i].method;
+	for (enum http_method m = HTTP_GET; m < HTTP_OTHER; m++)
+		if (strcmp(name, http_router_method_name(m)) == 0)
+			return m;
 	return HTTP_OTHER;
+}
+
+void http_request_id_init(struct http_request_id_source *source)
+{
+	*source = (struct http_request_id_source){ 0 };
+	entropy_fill(&source->seed, sizeof(source->seed));
+	entropy_fill(&source->origin, sizeof(source->origin));
+}
+
+static void put_hex(uint64_t number, int digits, char *out)
+{
+	for (int i = digits - 1; i >= 0; i--, number >>= 4)
+		out[i] = "0123456789abcdef"[number & 15];
+}
+
+void http_request_id_next(struct http_request_id_source *source,
+                          char out[static HTTP_REQUEST_ID_LEN + 1])
+{
+	put_hex(source->origin, 8, out);
+	put_hex(entropy_mix(source->seed + source->count++), 16, out + 8);
+	out[HTTP_REQUEST_ID_LEN] = '\0';
+}
+
+static bool is_id_character(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '.' || c == '_' || c == '-';
+}
+
+bool http_request_id_is_valid(const char *text)
+{
+	size_t len = 0;
+	while (len <= HTTP_REQUEST_ID_LEN_MAX && is_id_character(text[len]))
+		len++;
+	return len > 0 && len <= HTTP_REQUEST_ID_LEN_MAX && text[len] == '\0';
 }
 
 static void set_request_id(struct http_exchange *x, const char *given)

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include "lib/http/http_internal.h"
-#include "lib/http/http_problem.h"
 
 /* What the library copies at a time when it cannot send chunks (HTTP/1.0). */
 #define BLOCK_BYTES 16384
@@ -143,7 +142,7 @@ void http_response_send_raw(struct http_exchange *x, int fd)
 	strbuf_add_format(
 		&out,
 		"HTTP/1.1 %u %s\r\nConnection: close\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n",
-		x->status, http_problem_title(x->status), x->request_id, len);
+		x->status, MHD_get_reason_phrase_for(x->status), x->request_id, len);
 	if (x->content_type[0] != '\0')
 		strbuf_add_format(&out, "Content-Type: %s\r\n", x->content_type);
 	for (size_t i = 0; i < x->header_count; i++)

@@ -118,6 +118,8 @@ struct http_loop_hook {
 	void *ctx;
 };
 
+#define HTTP_LOOPS_MAX 64
+
 struct http_server_config {
 	/* For thread names and the log: "public", "ops". */
 	const char *name;
@@ -125,7 +127,7 @@ struct http_server_config {
 	const char *address;
 	/* 0: any free one, see http_server_port. */
 	uint16_t port;
-	/* Loop threads, at least 1. */
+	/* Loop threads, 1 to HTTP_LOOPS_MAX. */
 	size_t loops;
 	/* Threads for HTTP_NEEDS_WORKER; 0: no handler blocks. */
 	size_t workers;

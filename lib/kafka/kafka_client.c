@@ -122,9 +122,8 @@ bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const c
 	    code != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED &&
 	    code != RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
 		return false;
-	LOG_BY(log_limited_write, client->log, LOG_ERROR, "kafka_authorization_failed",
-	       LOG_TEXT("to", resource),
-	       LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
+	log_limited_error(client->log, "kafka_authorization_failed", LOG_TEXT("to", resource),
+	                  LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
 	return true;
 }
 

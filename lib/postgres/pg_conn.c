@@ -82,9 +82,9 @@ static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const 
 	if (err == ERR_INVALID || err == ERR_CONFLICT)
 		return;
 	enum log_level level = err == ERR_INTERNAL ? LOG_ERROR : LOG_WARNING;
-	LOG_BY(log_limited_write, conn->log, level, "postgres_statement_failed",
-	       LOG_TEXT("sqlstate", sqlstate), LOG_TEXT("message", conn->message),
-	       LOG_TEXT("statement", sql));
+	LOG_LIMITED_AT(conn->log, level, "postgres_statement_failed",
+	               LOG_TEXT("sqlstate", sqlstate), LOG_TEXT("message", conn->message),
+	               LOG_TEXT("statement", sql));
 }
 
 enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struct pg_result *result)

@@ -187,8 +187,8 @@ static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct 
 	enum err err = OK;
 	if (error) {
 		err = error_of_reply(error);
-		LOG_BY(log_limited_write, pool->config.log, LOG_ERROR, "redis_error_reply",
-		       LOG_TEXT("message", error));
+		log_limited_error(pool->config.log, "redis_error_reply",
+		                  LOG_TEXT("message", error));
 	}
 	if (err == OK && reply)
 		*reply = got;

@@ -5,13 +5,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/http/http_listener.h"
+#include "lib/http/http_internal.h"
 #include "tests/support/test.h"
 
-static struct http_listener_config config_of(const char *address, uint16_t port, size_t count)
+static struct http_server_config config_of(const char *address, uint16_t port, size_t count)
 {
-	return (struct http_listener_config){
-		.address = address, .port = port, .count = count, .stalled_ms = 1000
+	return (struct http_server_config){
+		.address = address, .port = port, .loops = count, .idle_ms = 1000
 	};
 }
 
@@ -50,10 +50,10 @@ static bool machine_has_ipv6(void)
 
 TEST_CASE(listens_on_every_address)
 {
-	struct http_listener_config config = config_of(NULL, 0, 1);
+	struct http_server_config config = config_of(NULL, 0, 1);
 	uint16_t port = 0;
 	int fd = -1;
-	assert_int_equal(http_listener_open(&config, &fd, &port), OK);
+	assert_int_equal(http_server_listen(&config, &fd, &port), OK);
 	assert_true(port > 0);
 	assert_true(can_connect(AF_INET, port));
 	assert_int_equal(can_connect(AF_INET6, port), machine_has_ipv6());
@@ -62,10 +62,10 @@ TEST_CASE(listens_on_every_address)
 
 TEST_CASE(shares_one_port_among_its_sockets)
 {
-	struct http_listener_config config = config_of("127.0.0.1", 0, 3);
+	struct http_server_config config = config_of("127.0.0.1", 0, 3);
 	uint16_t port = 0;
 	int fds[3] = { -1, -1, -1 };
-	assert_int_equal(http_listener_open(&config, fds, &port), OK);
+	assert_int_equal(http_server_listen(&config, fds, &port), OK);
 	for (size_t i = 0; i < 3; i++) {
 		struct sockaddr_in bound = { 0 };
 		socklen_t len = sizeof(bound);
@@ -91,13 +91,13 @@ TEST_CASE(shares_one_port_among_its_sockets)
 TEST_CASE(does_not_share_the_port_with_other_sockets)
 {
 	for (size_t count = 1; count <= 2; count++) {
-		struct http_listener_config config = config_of("127.0.0.1", 0, count);
+		struct http_server_config config = config_of("127.0.0.1", 0, count);
 		uint16_t port = 0, other = 7;
 		int fds[2] = { -1, -1 }, others[2];
-		assert_int_equal(http_listener_open(&config, fds, &port), OK);
+		assert_int_equal(http_server_listen(&config, fds, &port), OK);
 		for (size_t other_count = 1; other_count <= 2; other_count++) {
 			config = config_of("127.0.0.1", port, other_count);
-			assert_int_equal(http_listener_open(&config, others, &other),
+			assert_int_equal(http_server_listen(&config, others, &other),
 			                 ERR_UNAVAILABLE);
 			assert_int_equal(other, 7);
 		}
@@ -107,10 +107,10 @@ TEST_CASE(does_not_share_the_port_with_other_sockets)
 
 TEST_CASE(rejects_a_malformed_address)
 {
-	struct http_listener_config config = config_of("localhost", 0, 1);
+	struct http_server_config config = config_of("localhost", 0, 1);
 	uint16_t port;
 	int fd;
-	assert_int_equal(http_listener_open(&config, &fd, &port), ERR_UNAVAILABLE);
+	assert_int_equal(http_server_listen(&config, &fd, &port), ERR_UNAVAILABLE);
 }
 
 TEST_MAIN()

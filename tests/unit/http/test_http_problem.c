@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/http/http_problem.h"
 #include "lib/json/json.h"
 #include "tests/support/test.h"
@@ -75,10 +76,24 @@ TEST_CASE(drops_fields_beyond_the_maximum)
 
 TEST_CASE(returns_the_title_of_each_status)
 {
-	assert_string_equal(http_problem_title(410), "Gone");
-	assert_string_equal(http_problem_title(429), "Too Many Requests");
-	assert_string_equal(http_problem_title(503), "Service Unavailable");
-	assert_string_equal(http_problem_title(599), "Error");
+	static const struct {
+		unsigned status;
+		const char *title;
+	} wanted[] = { { 400, "Bad Request" },
+		       { 410, "Gone" },
+		       { 413, "Content Too Large" },
+		       { 414, "URI Too Long" },
+		       { 422, "Unprocessable Content" },
+		       { 428, "Precondition Required" },
+		       { 429, "Too Many Requests" },
+		       { 431, "Request Header Fields Too Large" },
+		       { 451, "Unavailable For Legal Reasons" },
+		       { 503, "Service Unavailable" } };
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		struct json *problem = http_problem_new(wanted[i].status, NULL, NULL, "id-1", NULL);
+		assert_string_equal(json_text(json_get(problem, "title"), NULL), wanted[i].title);
+		json_free(problem);
+	}
 }
 
 TEST_MAIN()

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/http/http_request_id.h"
+#include "lib/http/http_internal.h"
 #include "tests/support/test.h"
 
 static int compare(const void *a, const void *b)
