@@ -1,7 +1,5 @@
 #include "lib/kafka/kafka_client.h"
 
-#include <librdkafka/rdkafka.h>
-
 #include "lib/base/array.h"
 
 #define ERROR_TEXT_SIZE 512
@@ -152,7 +150,7 @@ static enum err set_all(rd_kafka_conf_t *conf, const struct kafka_setting *setti
 
 enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
                                 const struct kafka_setting *settings, size_t count,
-                                struct rd_kafka_conf_s **out)
+                                rd_kafka_conf_t **out)
 {
 	const struct kafka_setting common[] = {
 		{ "bootstrap.servers", config->brokers },
@@ -183,9 +181,20 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 	return err;
 }
 
-enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
-                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms,
-                                       int32_t *count)
+rd_kafka_t *kafka_client_open(struct kafka_client *client, rd_kafka_type_t type,
+                              rd_kafka_conf_t *conf)
+{
+	char why[ERROR_TEXT_SIZE];
+	rd_kafka_t *rk = rd_kafka_new(type, conf, why, sizeof(why));
+	if (!rk) {
+		log_error(client->log, "kafka_configuration_rejected", LOG_TEXT("message", why));
+		rd_kafka_conf_destroy(conf);
+	}
+	return rk;
+}
+
+enum err kafka_client_count_partitions(struct kafka_client *client, rd_kafka_t *rk,
+                                       rd_kafka_topic_t *topic, int64_t timeout_ms, int32_t *count)
 {
 	const struct rd_kafka_metadata *metadata = NULL;
 	if (rd_kafka_metadata(rk, 0, topic, &metadata, (int)timeout_ms) !=
@@ -203,9 +212,8 @@ enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_ka
 	return known ? OK : ERR_UNAVAILABLE;
 }
 
-/* wanted: RD_KAFKA_OFFSET_END or RD_KAFKA_OFFSET_BEGINNING */
-static enum err query_offsets(rd_kafka_t *rk, const char *topic, int32_t count, int64_t wanted,
-                              int64_t timeout_ms, int64_t *offsets)
+enum err kafka_client_query_offsets(rd_kafka_t *rk, const char *topic, int32_t count,
+                                    int64_t wanted, int64_t timeout_ms, int64_t *offsets)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(count);
 	for (int32_t p = 0; p < count; p++)
@@ -223,16 +231,4 @@ static enum err query_offsets(rd_kafka_t *rk, const char *topic, int32_t count, 
 	}
 	rd_kafka_topic_partition_list_destroy(list);
 	return err;
-}
-
-enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
-                                 int64_t timeout_ms, int64_t *ends)
-{
-	return query_offsets(rk, topic, count, RD_KAFKA_OFFSET_END, timeout_ms, ends);
-}
-
-enum err kafka_client_query_beginnings(struct rd_kafka_s *rk, const char *topic, int32_t count,
-                                       int64_t timeout_ms, int64_t *beginnings)
-{
-	return query_offsets(rk, topic, count, RD_KAFKA_OFFSET_BEGINNING, timeout_ms, beginnings);
 }

@@ -5,6 +5,7 @@
 #ifndef WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
 #define WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
 
+#include <librdkafka/rdkafka.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,10 +15,6 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/kafka/kafka_config.h"
-
-struct rd_kafka_conf_s;
-struct rd_kafka_s;
-struct rd_kafka_topic_s;
 
 /* librdkafka's opaque pointer points at this struct. It is the first member of its owner. */
 struct kafka_client {
@@ -46,7 +43,11 @@ struct kafka_setting {
 /* Creates a librdkafka configuration for the caller. ERR_INVALID: it rejects a value (logged). */
 enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
                                 const struct kafka_setting *settings, size_t count,
-                                struct rd_kafka_conf_s **out) MUST_CHECK;
+                                rd_kafka_conf_t **out) MUST_CHECK;
+
+/* Takes conf. NULL: librdkafka rejects the configuration (logged). */
+rd_kafka_t *kafka_client_open(struct kafka_client *client, rd_kafka_type_t type,
+                              rd_kafka_conf_t *conf);
 
 /* Marks the brokers as reachable at once. Call it after a broker has responded. */
 void kafka_client_set_reachable(struct kafka_client *client);
@@ -61,18 +62,17 @@ bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const c
  * Queries the number of partitions of a topic; waits at most timeout_ms. ERR_UNAVAILABLE: no broker
  * responded, or the topic does not exist yet.
  */
-enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
-                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms,
+enum err kafka_client_count_partitions(struct kafka_client *client, rd_kafka_t *rk,
+                                       rd_kafka_topic_t *topic, int64_t timeout_ms,
                                        int32_t *count) MUST_CHECK;
 
 /*
- * Queries the ends of the partitions 0 to count - 1: the offsets after their last records. Waits at
+ * Queries offsets of the partitions 0 to count - 1. wanted: RD_KAFKA_OFFSET_END, after the last
+ * record, or RD_KAFKA_OFFSET_BEGINNING, of the first record, or the end where none is. Waits at
  * most timeout_ms. ERR_UNAVAILABLE: not all are known.
  */
-enum err kafka_client_query_ends(struct rd_kafka_s *rk, const char *topic, int32_t count,
-                                 int64_t timeout_ms, int64_t *ends) MUST_CHECK;
-/* The same for the beginnings: the offsets of the first records, or the ends where none is. */
-enum err kafka_client_query_beginnings(struct rd_kafka_s *rk, const char *topic, int32_t count,
-                                       int64_t timeout_ms, int64_t *beginnings) MUST_CHECK;
+enum err kafka_client_query_offsets(rd_kafka_t *rk, const char *topic, int32_t count,
+                                    int64_t wanted, int64_t timeout_ms,
+                                    int64_t *offsets) MUST_CHECK;
 
 #endif

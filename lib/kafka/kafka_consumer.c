@@ -1,6 +1,5 @@
 #include "lib/kafka/kafka_consumer.h"
 
-#include <librdkafka/rdkafka.h>
 #include <string.h>
 
 #include "lib/base/array.h"
@@ -221,13 +220,9 @@ static enum err connect_group(struct kafka_consumer *c)
 	if (err != OK)
 		return err;
 	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
-	char why[256];
-	c->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
-	if (!c->rk) {
-		log_error(c->client.log, "kafka_configuration_rejected", LOG_TEXT("message", why));
-		rd_kafka_conf_destroy(conf);
+	c->rk = kafka_client_open(&c->client, RD_KAFKA_CONSUMER, conf);
+	if (!c->rk)
 		return ERR_INVALID;
-	}
 	rd_kafka_poll_set_consumer(c->rk);
 	c->topic = rd_kafka_topic_new(c->rk, c->config.topic, NULL);
 	return c->topic ? subscribe(c) : ERR_INVALID;
@@ -316,12 +311,6 @@ enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms,
 	metrics_add(c->messages, 1);
 	kafka_message_fill(message, m);
 	return OK;
-}
-
-enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out,
-                               size_t size)
-{
-	return kafka_message_header(c->borrowed, name, out, size);
 }
 
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset)

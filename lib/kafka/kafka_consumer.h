@@ -71,10 +71,6 @@ enum err kafka_consumer_new(const struct kafka_consumer_config *config,
 enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms,
                              struct kafka_message *message) MUST_CHECK;
 
-/* A header of the last polled record; errors as in kafka_message_header. */
-enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out,
-                               size_t size) MUST_CHECK;
-
 /*
  * Reads partition again from offset, such as after a batch was discarded. Later polls return no
  * record fetched before the call. ERR_NOT_FOUND: the partition is not assigned to us, or halted.

@@ -62,14 +62,9 @@ enum err kafka_instance_open(const struct kafka_instance_config *config, struct 
 	if (err != OK)
 		return err;
 	rd_kafka_conf_set_dr_msg_cb(conf, config->on_report);
-	char why[256];
-	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-	if (!rk) {
-		log_error(config->client->log, "kafka_configuration_rejected",
-		          LOG_TEXT("message", why));
-		rd_kafka_conf_destroy(conf);
+	rd_kafka_t *rk = kafka_client_open(config->client, RD_KAFKA_PRODUCER, conf);
+	if (!rk)
 		return ERR_INVALID;
-	}
 	*out = (struct kafka_instance){ .rk = rk, .batch_bytes = config->batch_bytes };
 	open_topics(out, config->limits->topics);
 	return OK;

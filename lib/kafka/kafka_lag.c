@@ -1,6 +1,5 @@
 #include "lib/kafka/kafka_lag.h"
 
-#include <librdkafka/rdkafka.h>
 #include <stdlib.h>
 
 #include "lib/base/array.h"
@@ -10,7 +9,6 @@
 
 #define INTERVAL_MS 1000
 #define REQUEST_TIMEOUT_MS 1000
-#define ERROR_TEXT_SIZE 512
 
 struct kafka_lag {
 	/* First: it is librdkafka's opaque. */
@@ -55,14 +53,15 @@ static enum err measure(struct kafka_lag *lag, int32_t count, int64_t *from, int
 	enum err err = query_committed(lag, count, from);
 	if (err == OK && has_negative(from, count)) {
 		/* ends is free until the ends are queried. */
-		err = kafka_client_query_beginnings(lag->rk, lag->config.topic, count,
-		                                    REQUEST_TIMEOUT_MS, ends);
+		err = kafka_client_query_offsets(lag->rk, lag->config.topic, count,
+		                                 RD_KAFKA_OFFSET_BEGINNING, REQUEST_TIMEOUT_MS,
+		                                 ends);
 		for (int32_t p = 0; p < count && err == OK; p++)
 			from[p] = from[p] < 0 ? ends[p] : from[p];
 	}
 	if (err == OK)
-		err = kafka_client_query_ends(lag->rk, lag->config.topic, count, REQUEST_TIMEOUT_MS,
-		                              ends);
+		err = kafka_client_query_offsets(lag->rk, lag->config.topic, count,
+		                                 RD_KAFKA_OFFSET_END, REQUEST_TIMEOUT_MS, ends);
 	/* A recreated topic may end before what was committed. */
 	for (int32_t p = 0; p < count && err == OK; p++)
 		sum += ends[p] > from[p] ? ends[p] - from[p] : 0;
@@ -92,20 +91,15 @@ static void run(void *ctx)
 static enum err open_client(struct kafka_lag *lag)
 {
 	const struct kafka_setting settings[] = { { "group.id", lag->config.group } };
-	char why[ERROR_TEXT_SIZE];
 	rd_kafka_conf_t *conf = NULL;
 	enum err err = kafka_client_configure(&lag->client, lag->config.kafka, settings,
 	                                      ARRAY_SIZE(settings), &conf);
 	if (err != OK)
 		return err;
 	/* Without a subscription it never joins the group. */
-	lag->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
-	if (!lag->rk) {
-		log_error(lag->client.log, "kafka_configuration_rejected",
-		          LOG_TEXT("message", why));
-		rd_kafka_conf_destroy(conf);
+	lag->rk = kafka_client_open(&lag->client, RD_KAFKA_CONSUMER, conf);
+	if (!lag->rk)
 		return ERR_INVALID;
-	}
 	lag->topic = rd_kafka_topic_new(lag->rk, lag->config.topic, NULL);
 	return lag->topic ? OK : ERR_INVALID;
 }

@@ -12,7 +12,6 @@
  */
 #include "lib/kafka/kafka_producer.h"
 
-#include <librdkafka/rdkafka.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -446,8 +445,8 @@ enum err kafka_producer_query_ends(struct kafka_producer *p, const char *topic, 
 		err = ERR_LIMIT;
 	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
 	if (err == OK)
-		err = kafka_client_query_ends(p->instance.rk, topic, count,
-		                              left_ms > 1 ? left_ms : 1, ends);
+		err = kafka_client_query_offsets(p->instance.rk, topic, count, RD_KAFKA_OFFSET_END,
+		                                 left_ms > 1 ? left_ms : 1, ends);
 	if (handle)
 		rd_kafka_topic_destroy(handle);
 	pthread_mutex_unlock(&p->mutex);

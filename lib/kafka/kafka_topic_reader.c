@@ -5,7 +5,6 @@
  */
 #include "lib/kafka/kafka_topic_reader.h"
 
-#include <librdkafka/rdkafka.h>
 #include <string.h>
 
 #include "lib/base/array.h"
@@ -63,14 +62,9 @@ static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka
 	                                      ARRAY_SIZE(settings), &conf);
 	if (err != OK)
 		return err;
-	char why[256];
-	reader->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
-	if (!reader->rk) {
-		log_error(reader->client.log, "kafka_configuration_rejected",
-		          LOG_TEXT("message", why));
-		rd_kafka_conf_destroy(conf);
+	reader->rk = kafka_client_open(&reader->client, RD_KAFKA_CONSUMER, conf);
+	if (!reader->rk)
 		return ERR_INVALID;
-	}
 	reader->queue = rd_kafka_queue_new(reader->rk);
 	for (int t = 0; t < KAFKA_TOPIC_READER_TOPICS_MAX && reader->config.topics[t]; t++) {
 		reader->topics[t].handle =

@@ -249,14 +249,13 @@ void consumer_fixture_assert_ledger(struct consumer_fixture *fixture, int64_t co
 	ledger_assert_equal(fixture->database);
 }
 
-static void copy_header(struct kafka_consumer *consumer, const char *name, char *out, size_t size)
+static void copy_header(const struct kafka_message *m, const char *name, char *out, size_t size)
 {
-	if (kafka_consumer_header(consumer, name, out, size) != OK)
+	if (kafka_message_header(m->record, name, out, size) != OK)
 		out[0] = '\0';
 }
 
-static void copy_record(struct kafka_consumer *consumer, const struct kafka_message *m,
-                        struct consumer_fixture_record *out)
+static void copy_record(const struct kafka_message *m, struct consumer_fixture_record *out)
 {
 	*out = (struct consumer_fixture_record){ .len = m->value_len };
 	size_t key_len = m->key_len < sizeof(out->key) ? m->key_len : sizeof(out->key) - 1;
@@ -265,12 +264,12 @@ static void copy_record(struct kafka_consumer *consumer, const struct kafka_mess
 	if (m->value_len > 0)
 		memcpy(out->bytes, m->value,
 		       m->value_len < sizeof(out->bytes) ? m->value_len : sizeof(out->bytes));
-	copy_header(consumer, "ce_id", out->id, sizeof(out->id));
-	copy_header(consumer, "reason", out->reason, sizeof(out->reason));
-	copy_header(consumer, "topic", out->topic, sizeof(out->topic));
-	copy_header(consumer, "partition", out->partition, sizeof(out->partition));
-	copy_header(consumer, "offset", out->offset, sizeof(out->offset));
-	copy_header(consumer, "bytes", out->original_bytes, sizeof(out->original_bytes));
+	copy_header(m, "ce_id", out->id, sizeof(out->id));
+	copy_header(m, "reason", out->reason, sizeof(out->reason));
+	copy_header(m, "topic", out->topic, sizeof(out->topic));
+	copy_header(m, "partition", out->partition, sizeof(out->partition));
+	copy_header(m, "offset", out->offset, sizeof(out->offset));
+	copy_header(m, "bytes", out->original_bytes, sizeof(out->original_bytes));
 }
 
 size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic, size_t count)
@@ -298,7 +297,7 @@ size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic
 			fail_msg("%s has %zu records, not %zu", topic, n, count);
 		if (kafka_consumer_poll(consumer, 50, &message) != OK)
 			continue;
-		copy_record(consumer, &message, &fixture->records[n++]);
+		copy_record(&message, &fixture->records[n++]);
 		last_ms = backend_fixture_now_ms();
 	}
 	kafka_consumer_free(consumer);
