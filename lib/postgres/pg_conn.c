@@ -2,10 +2,10 @@
 
 #include <poll.h>
 
+#include "lib/base/array.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_conn_internal.h"
-#include "lib/postgres/pg_error.h"
 #include "lib/postgres/pg_libpq.h"
 
 /* How much of a COPY is put into libpq's buffer before it is sent. */
@@ -69,6 +69,59 @@ enum err pg_conn_set_broken(struct pg_conn *conn, const char *event)
 	return ERR_UNAVAILABLE;
 }
 
+struct sqlstate_rule {
+	/* Of the SQLSTATE; the first match applies. */
+	const char *prefix;
+	enum err err;
+	bool breaks_connection;
+};
+
+static const struct sqlstate_rule rules[] = {
+	{ "08", ERR_UNAVAILABLE, true }, /* connection exception */
+	{ "0A000", ERR_UNAVAILABLE,
+	  true }, /* "cached plan must not change result type": a new connection plans anew */
+	{ "22", ERR_INVALID, false },       /* data exception */
+	{ "23502", ERR_INVALID, false },    /* not-null violation */
+	{ "23514", ERR_INVALID, false },    /* check violation */
+	{ "23", ERR_CONFLICT, false },      /* unique, foreign key, exclusion */
+	{ "25006", ERR_UNAVAILABLE, true }, /* read-only: this server is a standby now */
+	{ "25P03", ERR_UNAVAILABLE, true }, /* idle in transaction for too long */
+	{ "26000", ERR_UNAVAILABLE, true }, /* our prepared statement is gone */
+	{ "28", ERR_UNAVAILABLE, true },    /* the password is being changed, or is wrong */
+	{ "3D000", ERR_UNAVAILABLE, true }, /* the database does not exist, yet */
+	{ "40", ERR_CONFLICT, false },      /* serialization failure, deadlock */
+	{ "53", ERR_UNAVAILABLE, false },   /* out of disk, memory or connections */
+	{ "55P03", ERR_LIMIT, false },      /* lock_timeout */
+	{ "57014", ERR_LIMIT, false },      /* statement_timeout */
+	{ "57", ERR_UNAVAILABLE, true },    /* shutting down, starting up, terminated */
+	{ "58", ERR_UNAVAILABLE, false },   /* the server's disk */
+};
+
+static const struct sqlstate_rule *sqlstate_rule_of(const char *sqlstate)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		if (strncmp(sqlstate, rules[i].prefix, strlen(rules[i].prefix)) == 0)
+			return &rules[i];
+	}
+	return NULL;
+}
+
+enum err pg_conn_sqlstate_err(const char *sqlstate)
+{
+	if (!sqlstate)
+		return ERR_UNAVAILABLE;
+	const struct sqlstate_rule *rule = sqlstate_rule_of(sqlstate);
+	return rule ? rule->err : ERR_INTERNAL;
+}
+
+bool pg_conn_sqlstate_breaks(const char *sqlstate)
+{
+	if (!sqlstate)
+		return true;
+	const struct sqlstate_rule *rule = sqlstate_rule_of(sqlstate);
+	return rule && rule->breaks_connection;
+}
+
 static const char *pg_conn_error_field(const PGresult *result, int field)
 {
 	const char *text = PQresultErrorField(result, field);
@@ -100,10 +153,10 @@ enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struc
 		return ERR_INTERNAL;
 	}
 	const char *sqlstate = PQresultErrorField(foreign, PG_DIAG_SQLSTATE);
-	enum err err = pg_error_of_sqlstate(sqlstate);
+	enum err err = pg_conn_sqlstate_err(sqlstate);
 	if (err == ERR_LIMIT)
 		conn->waited_in_vain = true;
-	if (pg_error_breaks_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
+	if (pg_conn_sqlstate_breaks(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
 		conn->broken = true;
 	snprintf(conn->constraint, sizeof(conn->constraint), "%s",
 	         pg_conn_error_field(foreign, PG_DIAG_CONSTRAINT_NAME));

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/env.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/strbuf.h"
@@ -23,6 +24,25 @@
 #include "lib/postgres/pg_result.h"
 
 struct pg_conn;
+
+/*
+ * Rows of a service's table of variables. The members of its struct config have these names.
+ * rights_: what the login needs.
+ */
+#define PG_CONN_VARS(config_, statement_timeout_ms_, rights_)                                      \
+	ENV_SECRET("PG_URL", config_, pg_url, NULL, 1, "libpq connection string of " rights_),     \
+		ENV_INT("PG_STATEMENT_TIMEOUT_MS", config_, pg_statement_timeout_ms,               \
+	                statement_timeout_ms_, 100, 600000, "timeout of one statement")
+
+#define PG_CONN_POOLED_VAR(config_)                                                                 \
+	ENV_BOOL(                                                                                   \
+		"PG_POOLED", config_, pg_pooled, "false",                                           \
+		"PG_URL leads to a pooler in transaction mode: no prepared statements, no session " \
+		"settings")
+
+#define PG_CONN_WAIT_VAR(config_)                                                                  \
+	ENV_INT("PG_WAIT_MS", config_, pg_wait_ms, "2000", 100, 600000,                            \
+	        "how long a request waits for a free connection; a new one may take half of it")
 
 /*
  * Checks the value of PG_URL: syntax, ports, sslmode and certificate files. Returns the number of

@@ -57,4 +57,13 @@ enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
 enum err pg_conn_check_result(struct pg_conn *conn, const char *sql,
                               const struct pg_result *result) MUST_CHECK;
 
+/*
+ * Maps an SQLSTATE (PostgreSQL manual, appendix A) to our errors; never OK. sqlstate: five
+ * characters; NULL: the connection broke before the server's report.
+ */
+enum err pg_conn_sqlstate_err(const char *sqlstate) MUST_CHECK;
+
+/* Whether the connection is useless after this error, although it may still be open. */
+bool pg_conn_sqlstate_breaks(const char *sqlstate);
+
 #endif

@@ -80,35 +80,25 @@ static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 	return err == OK ? OK : ERR_UNAVAILABLE;
 }
 
-static struct pg_conn *pg_conn_open_new(bool is_pooled, int64_t statement_timeout_ms,
-                                        const struct log *log)
+static enum err pg_conn_open_as(bool is_pooled, const char *url, const char *application_name,
+                                int64_t timeout_ms, int64_t statement_timeout_ms,
+                                const struct log *log, struct pg_conn **out)
 {
+	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	struct pg_conn *conn = mem_zero(sizeof(*conn));
 	conn->is_pooled = is_pooled;
 	conn->log = log;
 	conn->statement_timeout_ms = statement_timeout_ms;
-	return conn;
-}
-
-/* Takes conn: returns it in *out, or closes it. */
-static enum err pg_conn_open_as(struct pg_conn *conn, const char *url, const char *application_name,
-                                int64_t timeout_ms, struct pg_conn **out)
-{
-	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
-	conn->wire = pg_conn_open_start(url, application_name, conn->statement_timeout_ms);
+	conn->wire = pg_conn_open_start(url, application_name, statement_timeout_ms);
 	if (!conn->wire)
 		abort(); /* out of memory */
 	enum err err = pg_conn_open_finish(conn, deadline_us);
-	if (err != OK)
-		goto out;
-	PQsetNoticeReceiver(conn->wire, pg_conn_open_ignore_notice, NULL);
-	if (PQsetnonblocking(conn->wire, 1) != 0) {
+	if (err == OK && PQsetnonblocking(conn->wire, 1) != 0)
 		err = pg_conn_set_broken(conn, "postgres_cannot_connect");
-		goto out;
-	}
-	if (!conn->is_pooled)
+	if (err == OK)
+		PQsetNoticeReceiver(conn->wire, pg_conn_open_ignore_notice, NULL);
+	if (err == OK && !is_pooled)
 		err = pg_conn_open_settings(conn, deadline_us);
-out:
 	if (err == OK)
 		*out = conn;
 	else
@@ -119,14 +109,14 @@ out:
 enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms,
                       int64_t statement_timeout_ms, const struct log *log, struct pg_conn **out)
 {
-	return pg_conn_open_as(pg_conn_open_new(false, statement_timeout_ms, log), url,
-	                       application_name, timeout_ms, out);
+	return pg_conn_open_as(false, url, application_name, timeout_ms, statement_timeout_ms, log,
+	                       out);
 }
 
 enum err pg_conn_open_pooled(const char *url, const char *application_name, int64_t timeout_ms,
                              int64_t statement_timeout_ms, const struct log *log,
                              struct pg_conn **out)
 {
-	return pg_conn_open_as(pg_conn_open_new(true, statement_timeout_ms, log), url,
-	                       application_name, timeout_ms, out);
+	return pg_conn_open_as(true, url, application_name, timeout_ms, statement_timeout_ms, log,
+	                       out);
 }

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/env.h"
 #include "lib/base/err.h"
-#include "lib/base/strbuf.h"
 
 struct redis_url {
 	char host[256];
@@ -28,5 +28,12 @@ enum err redis_url_parse(const char *text, struct redis_url *out) MUST_CHECK;
  * problems. The line names the part that is wrong, and never its value.
  */
 size_t redis_url_check(const char *text, struct strbuf *problems);
+
+/* Rows of a service's table of variables. The members of its struct config have these names. */
+#define REDIS_URL_VARS(config_, timeout_ms_)                                                       \
+	ENV_SECRET("REDIS_URL", config_, redis_url, NULL, 1,                                       \
+	           "redis://[user:password@]host:port[/db]"),                                      \
+		ENV_INT("REDIS_TIMEOUT_MS", config_, redis_timeout_ms, timeout_ms_, 1, 60000,      \
+	                "timeout of one Redis command; its caller then goes on without Redis")
 
 #endif

@@ -10,11 +10,33 @@
 #ifndef WAYMARK_LIB_TRACING_SPAN_EXPORTER_H
 #define WAYMARK_LIB_TRACING_SPAN_EXPORTER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/tracing/span.h"
 
 #define SPAN_EXPORTER_QUEUE_MAX 8192
+
+#define SPAN_TRACE_ID_BYTES 16
+#define SPAN_ID_BYTES 8
+#define SPAN_METHOD_SIZE 8
+
+/* The span of one answered request, without anything about the visitor. */
+struct span {
+	uint8_t trace_id[SPAN_TRACE_ID_BYTES];
+	uint8_t id[SPAN_ID_BYTES];
+	uint8_t parent_id[SPAN_ID_BYTES];
+	bool has_parent;
+	/* "_OTHER" for one that HTTP does not define. */
+	char method[SPAN_METHOD_SIZE];
+	/* "/api/links/{id}"; lives as long as the program. "": no route. */
+	const char *route;
+	unsigned status;
+	/* Wall time. */
+	int64_t began_us;
+	int64_t duration_us;
+};
 
 struct span_exporter;
 

@@ -5,7 +5,6 @@
 #include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/http/http_config.h"
-#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/analytics-consumer/facts/geoip.h"
 #include "services/analytics-consumer/facts/user_agent_rules.h"
@@ -17,8 +16,8 @@ static const struct env_var vars[] = {
 	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
 	ENV_GROUP("PostgreSQL"),
 	/* A consumer that is frozen in a transaction holds its locks for twice as long. */
-	PG_CONFIG_VARS(struct config, "10000", "a login with the rights of waymark_consumer"),
-	PG_CONFIG_POOLED_VAR(struct config),
+	PG_CONN_VARS(struct config, "10000", "a login with the rights of waymark_consumer"),
+	PG_CONN_POOLED_VAR(struct config),
 	ENV_GROUP("Kafka"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT(

@@ -3,7 +3,6 @@
 #include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/http/http_config.h"
-#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
 
@@ -34,8 +33,8 @@ static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
 	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
 	ENV_GROUP("PostgreSQL"),
-	PG_CONFIG_VARS(struct config, "30000", "a login with the rights of waymark_janitor"),
-	PG_CONFIG_POOLED_VAR(struct config),
+	PG_CONN_VARS(struct config, "30000", "a login with the rights of waymark_janitor"),
+	PG_CONN_POOLED_VAR(struct config),
 	ENV_GROUP("Locks"),
 	TASK_SECONDS(
 		"LOCK_AT_LEAST_S", expiry, at_least_s, "600", 0,

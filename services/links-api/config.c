@@ -8,9 +8,7 @@
 #include "lib/http/http_config.h"
 #include "lib/links/host_list.h"
 #include "lib/links/slug.h"
-#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
-#include "lib/redis/redis_config.h"
 #include "lib/redis/redis_url.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_target.h"
@@ -61,16 +59,16 @@ static const struct env_var vars[] = {
 	        PASSWORD_COST_MIN, PASSWORD_COST_MAX,
 	        "cost of bcrypt for new passwords; each step doubles the time of a login, and values below 10 are for tests only"),
 	ENV_GROUP("PostgreSQL"),
-	PG_CONFIG_VARS(struct config, "3000", "a login with the rights of waymark_api"),
+	PG_CONN_VARS(struct config, "3000", "a login with the rights of waymark_api"),
 	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000,
 	        "largest number of connections to PostgreSQL"),
-	PG_CONFIG_WAIT_VAR(struct config),
+	PG_CONN_WAIT_VAR(struct config),
 	ENV_INT("PG_HEAVY_CONNECTIONS", struct config, pg_heavy_connections, "4", 1, 1000,
 	        "largest number of further connections, for statistics, searches and exports"),
 	ENV_INT("PG_HEAVY_STATEMENT_TIMEOUT_MS", struct config, pg_heavy_statement_timeout_ms,
 	        "2000", 100, 600000, "timeout of one statement on these connections"),
 	ENV_GROUP("Redis"),
-	REDIS_CONFIG_VARS(struct config, "100"),
+	REDIS_URL_VARS(struct config, "100"),
 	ENV_INT("REDIS_CONNECTIONS", struct config, redis_connections, "8", 1, 1000,
 	        "largest number of connections to Redis"),
 	ENV_GROUP("Kafka"),

@@ -10,9 +10,7 @@
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
-#include "lib/postgres/pg_config.h"
 #include "lib/postgres/pg_conn.h"
-#include "lib/redis/redis_config.h"
 #include "lib/redis/redis_url.h"
 #include "services/redirector/page_texts.h"
 
@@ -43,14 +41,14 @@ static const struct env_var vars[] = {
 		"PAGES_FILE", struct config, pages_file, "",
 		"file with texts of pages in more languages (docs/operations.md); empty = English and German"),
 	ENV_GROUP("PostgreSQL"),
-	PG_CONFIG_VARS(struct config, "2000", "a login with SELECT on links and salts"),
-	PG_CONFIG_POOLED_VAR(struct config),
+	PG_CONN_VARS(struct config, "2000", "a login with SELECT on links and salts"),
+	PG_CONN_POOLED_VAR(struct config),
 	/* On a busy day, a wait of two seconds is better than a 503. */
-	PG_CONFIG_WAIT_VAR(struct config),
+	PG_CONN_WAIT_VAR(struct config),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
 	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
 	ENV_GROUP("Redis"),
-	REDIS_CONFIG_VARS(struct config, "30"),
+	REDIS_URL_VARS(struct config, "30"),
 	ENV_GROUP("Kafka"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,

@@ -54,7 +54,6 @@ static rd_kafka_event_t *wait_for_result(const struct admin *a)
 
 static enum err admin_open(struct admin *a, const struct kafka_topics_config *config)
 {
-	char message[MESSAGE_MAX];
 	rd_kafka_conf_t *conf;
 	*a = (struct admin){
 		.common.log = config->log,
@@ -65,12 +64,9 @@ static enum err admin_open(struct admin *a, const struct kafka_topics_config *co
 	enum err result = kafka_client_configure(&a->common, config->kafka, NULL, 0, &conf);
 	if (result != OK)
 		return result;
-	a->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
-	if (!a->client) {
-		rd_kafka_conf_destroy(conf);
-		log_error(config->log, "kafka_configuration_rejected", LOG_TEXT("error", message));
+	a->client = kafka_client_open(&a->common, RD_KAFKA_PRODUCER, conf);
+	if (!a->client)
 		return ERR_INVALID;
-	}
 	a->results = rd_kafka_queue_new(a->client);
 	return OK;
 }
