@@ -82,3 +82,14 @@ void digest_hex(const uint8_t *bytes, size_t len, char *out)
 	}
 	out[2 * len] = '\0';
 }
+
+static uint8_t digit_of(char c)
+{
+	return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+void digest_unhex(const char *text, uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
+}

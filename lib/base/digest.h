@@ -37,5 +37,7 @@ bool digest_equal(const uint8_t a[static DIGEST_SIZE], const uint8_t b[static DI
 
 /* Lower-case hexadecimal. out has room for 2 * len + 1 bytes. */
 void digest_hex(const uint8_t *bytes, size_t len, char *out);
+/* The bytes of a text that has two lower-case hexadecimal digits for each of len. */
+void digest_unhex(const char *text, uint8_t *bytes, size_t len);
 
 #endif

@@ -380,6 +380,21 @@ size_t env_check_directory(const char *path, const char *name, struct strbuf *pr
 	return 0;
 }
 
+size_t env_check_one_of(const char *value, const char *choices, bool any_case, const char *name,
+                        struct strbuf *problems)
+{
+	char reason[ENTRY_SIZE];
+	size_t len = strlen(value);
+	for (const char *at = choices; *at; at += strspn(at, SEPARATORS)) {
+		size_t choice_len = strcspn(at, SEPARATORS);
+		if (len == choice_len && (any_case ? strncasecmp : strncmp)(value, at, len) == 0)
+			return 0;
+		at += choice_len;
+	}
+	snprintf(reason, sizeof(reason), "is not one of %s", choices);
+	return env_check_reject(name, value, len, reason, problems);
+}
+
 bool env_check_is_port(const char *text, size_t len)
 {
 	char digits[PORT_SIZE];
@@ -391,7 +406,7 @@ bool env_check_is_port(const char *text, size_t len)
 	return number_parse(digits, 1, UINT16_MAX, &port) == OK;
 }
 
-static size_t host_len(const char *host)
+size_t env_check_host_len(const char *host)
 {
 	if (*host != '[')
 		return strspn(host, HOST_CHARACTERS);
@@ -419,7 +434,7 @@ size_t env_check_http_url(const char *url, const char *name, struct strbuf *prob
 	if (memchr(host, '@', authority))
 		return env_check_reject(name, url, scheme, "must not have a user or a password",
 		                        problems);
-	size_t len = host_len(host);
+	size_t len = env_check_host_len(host);
 	if (len == 0 || (host[len] != ':' && len != authority))
 		return env_check_reject(name, host, authority, "is not a host", problems);
 	if (len < authority && !env_check_is_port(host + len + 1, authority - len - 1))

@@ -146,6 +146,13 @@ size_t env_check_http_url(const char *url, const char *name, struct strbuf *prob
 size_t env_check_other_port(int64_t port, int64_t other, const char *name, const char *other_name,
                             struct strbuf *problems);
 
+/* value must be one of choices: "a, b, c". */
+size_t env_check_one_of(const char *value, const char *choices, bool any_case, const char *name,
+                        struct strbuf *problems);
+
+/* How much at the start is a host, with the brackets of an IPv6 address; 0: nothing. */
+size_t env_check_host_len(const char *host);
+
 /* text is a port from 1 to 65535. */
 bool env_check_is_port(const char *text, size_t len);
 

@@ -1,22 +1,17 @@
 #include "lib/base/err.h"
 
+#include "lib/base/array.h"
+
 const char *err_name(enum err e)
 {
-	switch (e) {
-	case OK:
-		return "ok";
-	case ERR_INVALID:
-		return "invalid";
-	case ERR_NOT_FOUND:
-		return "not_found";
-	case ERR_CONFLICT:
-		return "conflict";
-	case ERR_UNAVAILABLE:
-		return "unavailable";
-	case ERR_LIMIT:
-		return "limit";
-	case ERR_INTERNAL:
-		return "internal";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[OK] = "ok",
+		[ERR_INVALID] = "invalid",
+		[ERR_NOT_FOUND] = "not_found",
+		[ERR_CONFLICT] = "conflict",
+		[ERR_UNAVAILABLE] = "unavailable",
+		[ERR_LIMIT] = "limit",
+		[ERR_INTERNAL] = "internal",
+	};
+	return (unsigned)e < ARRAY_SIZE(names) ? names[e] : "unknown";
 }

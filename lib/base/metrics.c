@@ -105,18 +105,23 @@ static struct metric *append(struct metrics *m, enum kind kind, const char *name
 	return metric;
 }
 
+static struct metric *find_or_append(struct metrics *m, enum kind kind, const char *name,
+                                     const char *help, const char *labels)
+{
+	struct metric *metric = find(m, kind, name, labels);
+	return metric ? metric : append(m, kind, name, help, labels);
+}
+
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *help,
                                const char *labels)
 {
-	struct metric *metric = find(m, KIND_COUNTER, name, labels);
-	return metric ? metric : append(m, KIND_COUNTER, name, help, labels);
+	return find_or_append(m, KIND_COUNTER, name, help, labels);
 }
 
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help,
                              const char *labels)
 {
-	struct metric *metric = find(m, KIND_GAUGE, name, labels);
-	return metric ? metric : append(m, KIND_GAUGE, name, help, labels);
+	return find_or_append(m, KIND_GAUGE, name, help, labels);
 }
 
 struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help,

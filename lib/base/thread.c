@@ -1,11 +1,14 @@
 #include "lib/base/thread.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
 #define NS_PER_MS 1000000L
@@ -109,6 +112,30 @@ bool thread_wait_ms(struct thread *thread, int64_t ms)
 }
 
 /* --- bounded waits --- */
+
+/* At most a day, so that it fits; -1: forever. */
+static int left_ms(int64_t deadline_us)
+{
+	int64_t left_us = deadline_us - clock_steady_us(clock_system());
+	if (deadline_us == INT64_MAX)
+		return -1;
+	if (left_us > CLOCK_US_PER_DAY)
+		left_us = CLOCK_US_PER_DAY;
+	return left_us > 0 ? (int)((left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS) : 0;
+}
+
+enum err thread_poll(int fd, short events, int64_t deadline_us, short *ready)
+{
+	struct pollfd entry = { .fd = fd, .events = events };
+	int count;
+	do {
+		count = poll(&entry, 1, left_ms(deadline_us));
+	} while (count < 0 && errno == EINTR);
+	if (count <= 0)
+		return count == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
+	*ready = entry.revents;
+	return OK;
+}
 
 struct timespec thread_deadline_in_ms(int64_t ms)
 {

@@ -9,8 +9,8 @@
  *                   do_something(job);
  *   }
  *
- * Only the owner calls thread_new, thread_start, thread_stop and thread_free. The
- * rest is safe from any thread.
+ * Only the owner calls thread_new, thread_start, thread_stop and thread_free. The rest is safe from
+ * any thread.
  */
 #ifndef WAYMARK_LIB_BASE_THREAD_H
 #define WAYMARK_LIB_BASE_THREAD_H
@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "lib/base/err.h"
 
 /*
  * Creates a named thread, or aborts. name has at most 15 bytes; tools like top show it. For modules
@@ -54,17 +56,20 @@ bool thread_wait_until(struct thread *thread, struct timespec moment);
 
 /* --- bounded waits: safe from any thread, and whatever the wall clock does --- */
 
+/*
+ * Waits until fd is ready for events (of poll). OK: *ready has those that occurred. ERR_LIMIT: the
+ * deadline (steady, at most a day ahead; INT64_MAX: none) passed first. ERR_UNAVAILABLE: poll
+ * failed, see errno.
+ */
+enum err thread_poll(int fd, short events, int64_t deadline_us, short *ready) MUST_CHECK;
+
 /* The point in time of CLOCK_MONOTONIC ms from now. ms must not be negative. */
 struct timespec thread_deadline_in_ms(int64_t ms);
 
 /* Use it instead of pthread_cond_init: pthread_cond_timedwait then expects such a point in time. */
 void thread_cond_init(pthread_cond_t *cond);
 
-/*
- * --- priority of threads that share a core with request threads ---
- *
- * They are only hints: if the kernel does not grant one, everything works as without it.
- */
+/* --- priority: hints, without which everything works if the kernel does not grant one --- */
 
 /*
  * Lowers the priority of the calling thread, and of every thread that it starts from now on, below

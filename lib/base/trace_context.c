@@ -8,21 +8,11 @@
 /* "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" */
 enum { VERSION_AT = 0, ID_AT = 3, PARENT_AT = 36, FLAGS_AT = 53, LEN = 55 };
 
-static bool is_hex_digit(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 /* Whether text[from, to) has only hexadecimal digits, not all zero if must_be_nonzero. */
 static bool is_hex_number(const char *text, size_t from, size_t to, bool must_be_nonzero)
 {
-	bool is_nonzero = false;
-	for (size_t i = from; i < to; i++) {
-		if (!is_hex_digit(text[i]))
-			return false;
-		is_nonzero = is_nonzero || text[i] != '0';
-	}
-	return is_nonzero || !must_be_nonzero;
+	return strspn(text + from, "0123456789abcdef") >= to - from &&
+	       (!must_be_nonzero || strspn(text + from, "0") < to - from);
 }
 
 static bool has_dashes(const char *text)
@@ -62,22 +52,19 @@ bool trace_context_is_sampled(const char *context)
 	return ((last <= '9' ? last - '0' : last - 'a' + 10) & 1) != 0;
 }
 
+static void copy_part(const char *context, size_t at, char *out, size_t size)
+{
+	snprintf(out, size, "%s", context[0] ? context + at : "");
+}
+
 void trace_context_id(const char *context, char out[static TRACE_CONTEXT_ID_SIZE])
 {
-	out[0] = '\0';
-	if (context[0] == '\0')
-		return;
-	memcpy(out, context + ID_AT, TRACE_CONTEXT_ID_SIZE - 1);
-	out[TRACE_CONTEXT_ID_SIZE - 1] = '\0';
+	copy_part(context, ID_AT, out, TRACE_CONTEXT_ID_SIZE);
 }
 
 void trace_context_parent(const char *context, char out[static TRACE_CONTEXT_PARENT_SIZE])
 {
-	out[0] = '\0';
-	if (context[0] == '\0')
-		return;
-	memcpy(out, context + PARENT_AT, TRACE_CONTEXT_PARENT_SIZE - 1);
-	out[TRACE_CONTEXT_PARENT_SIZE - 1] = '\0';
+	copy_part(context, PARENT_AT, out, TRACE_CONTEXT_PARENT_SIZE);
 }
 
 void trace_context_set_parent(char context[static TRACE_CONTEXT_SIZE], uint64_t span)

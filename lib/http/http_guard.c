@@ -1,15 +1,14 @@
 #include "lib/http/http_guard.h"
 
 #include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/trace_context.h"
 
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
-
-#define TEXT_OF(number) TEXT_OF_VALUE(number)
-#define TEXT_OF_VALUE(number) #number
 
 /* The library keeps the pointer, so this header can be distinguished from those of the client. */
 static const char no_cookies[] = MHD_HTTP_HEADER_COOKIE;
@@ -229,9 +228,17 @@ static const char *find_framing_problem(const struct walk *walk, const struct ht
 	return NULL;
 }
 
-static struct http_guard_result reject(unsigned status, const char *detail)
+static struct http_guard_result reject(unsigned status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static struct http_guard_result reject(unsigned status, const char *format, ...)
 {
-	return (struct http_guard_result){ .status = status, .detail = detail };
+	struct http_guard_result result = { .status = status };
+	va_list args;
+	va_start(args, format);
+	vsnprintf(result.detail, sizeof(result.detail), format, args);
+	va_end(args);
+	return result;
 }
 
 void http_guard_skip_parsing(void *mhd, const char *target, size_t len)
@@ -247,19 +254,20 @@ struct http_guard_result http_guard_check(void *mhd, const struct http_guard_hea
 {
 	if (head->head_len > head->head_bytes_max)
 		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
-		              "The request's headers are too large.");
+		              "The request's headers are too large. With the request line they "
+		              "may have at most %zu bytes.",
+		              head->head_bytes_max);
 	if (!request_line_is_plain(head))
 		return reject(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
 
 	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
 	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &walk);
 	if (walk.count > HTTP_GUARD_HEADERS_MAX)
-		return reject(
-			MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
-			"The request has more than " TEXT_OF(HTTP_GUARD_HEADERS_MAX) " headers.");
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+		              "The request has more than %d headers.", HTTP_GUARD_HEADERS_MAX);
 	if (walk.problem == NULL)
 		walk.problem = find_framing_problem(&walk, head);
 	if (walk.problem != NULL)
-		return reject(MHD_HTTP_BAD_REQUEST, walk.problem);
+		return reject(MHD_HTTP_BAD_REQUEST, "%s", walk.problem);
 	return walk.result;
 }

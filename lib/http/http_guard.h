@@ -39,7 +39,7 @@ struct http_guard_result {
 	/* 0: accepted; else 400 or 431. */
 	unsigned status;
 	/* A sentence for people. */
-	const char *detail;
+	char detail[128];
 	/* 0: none. */
 	uint64_t content_length;
 	/* The body is chunked. */

@@ -1,6 +1,7 @@
 #include <microhttpd.h>
 #include <string.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/entropy.h"
 #include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
@@ -85,19 +86,6 @@ static bool reject_unread(struct http_connection *c, unsigned status, const char
 	return send_response(x);
 }
 
-static bool reject_head(struct http_connection *c, const struct http_guard_head *head,
-                        const struct http_guard_result *result)
-{
-	char detail[TOO_LARGE_SIZE];
-	if (head->head_len <= head->head_bytes_max)
-		return reject_unread(c, result->status, result->detail);
-	snprintf(detail, sizeof(detail),
-	         "The request's headers are too large. With the request line they may have at most "
-	         "%zu bytes.",
-	         head->head_bytes_max);
-	return reject_unread(c, result->status, detail);
-}
-
 static enum http_method method_of(const char *name)
 {
 	for (enum http_method m = HTTP_GET; m < HTTP_OTHER; m++)
@@ -113,18 +101,14 @@ void http_request_id_init(struct http_request_id_source *source)
 	entropy_fill(&source->origin, sizeof(source->origin));
 }
 
-static void put_hex(uint64_t number, int digits, char *out)
-{
-	for (int i = digits - 1; i >= 0; i--, number >>= 4)
-		out[i] = "0123456789abcdef"[number & 15];
-}
-
 void http_request_id_next(struct http_request_id_source *source,
                           char out[static HTTP_REQUEST_ID_LEN + 1])
 {
-	put_hex(source->origin, 8, out);
-	put_hex(entropy_mix(source->seed + source->count++), 16, out + 8);
-	out[HTTP_REQUEST_ID_LEN] = '\0';
+	const uint64_t id = entropy_mix(source->seed + source->count++);
+	uint8_t bytes[HTTP_REQUEST_ID_LEN / 2];
+	memcpy(bytes, &source->origin, sizeof(source->origin));
+	memcpy(bytes + sizeof(source->origin), &id, sizeof(id));
+	digest_hex(bytes, sizeof(bytes), out);
 }
 
 static bool is_id_character(char c)
@@ -270,7 +254,7 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	set_request_id(x, head_result.status == 0 ? head_result.request_id
 	                                          : http_exchange_header(x, "X-Request-Id"));
 	if (head_result.status != 0)
-		return reject_head(c, &head, &head_result);
+		return reject_unread(c, head_result.status, head_result.detail);
 	join_trace(x, head_result.traceparent);
 	if (config_of(x)->begin_span != NULL)
 		config_of(x)->begin_span(config_of(x)->tracer, x->traceparent, x->parent_span);

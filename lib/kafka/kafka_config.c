@@ -8,29 +8,10 @@
 #include "lib/base/env.h"
 
 #define ERROR_TEXT_SIZE 512
-#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
-#define ADDRESS_CHARACTERS "0123456789abcdefABCDEF:."
-
-static bool is_one_of(const char *text, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(text, names[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-static size_t host_len(const char *host)
-{
-	if (*host != '[')
-		return strspn(host, HOST_CHARACTERS);
-	size_t len = 1 + strspn(host + 1, ADDRESS_CHARACTERS);
-	return len > 1 && host[len] == ']' ? len + 1 : 0;
-}
 
 static bool is_broker(const char *text, size_t len)
 {
-	size_t host = host_len(text);
+	size_t host = env_check_host_len(text);
 	if (host == 0 || host > len)
 		return false;
 	return host < len && text[host] == ':' &&
@@ -54,13 +35,11 @@ static size_t check_brokers(const char *brokers, struct strbuf *problems)
 static size_t check_login(const struct kafka_config *config, bool uses_sasl,
                           struct strbuf *problems)
 {
-	static const char *const mechanisms[] = { "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN" };
 	const char *mechanism = config->sasl_mechanism;
 	size_t wrong = 0;
-	if (mechanism[0] && !is_one_of(mechanism, mechanisms, ARRAY_SIZE(mechanisms)))
-		wrong += env_check_reject("KAFKA_SASL_MECHANISM", mechanism, strlen(mechanism),
-		                          "is not one of SCRAM-SHA-512, SCRAM-SHA-256, PLAIN",
-		                          problems);
+	if (mechanism[0])
+		wrong += env_check_one_of(mechanism, "SCRAM-SHA-512, SCRAM-SHA-256, PLAIN", false,
+		                          "KAFKA_SASL_MECHANISM", problems);
 	const struct {
 		const char *name;
 		const char *value;
@@ -79,18 +58,6 @@ static size_t check_login(const struct kafka_config *config, bool uses_sasl,
 		                    problems);
 	}
 	return wrong;
-}
-
-/* As librdkafka: SASL_SSL, the form of Kafka's documents, is sasl_ssl. */
-static bool is_protocol(const char *text)
-{
-	static const char *const protocols[] = { "", "plaintext", "ssl", "sasl_plaintext",
-		                                 "sasl_ssl" };
-	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
-		if (strcasecmp(text, protocols[i]) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Whether OpenSSL accepts the file, as librdkafka will at the start. */
@@ -132,13 +99,12 @@ static size_t check_authority(const char *path, bool uses_ssl, struct strbuf *pr
 
 size_t kafka_config_check(const struct kafka_config *config, struct strbuf *problems)
 {
+	/* In any case: SASL_SSL is the form of Kafka's documents, and librdkafka takes both. */
 	const char *protocol = config->security_protocol;
 	size_t wrong = check_brokers(config->brokers, problems);
-	if (!is_protocol(protocol))
-		return wrong +
-		       env_check_reject("KAFKA_SECURITY_PROTOCOL", protocol, strlen(protocol),
-		                        "is not one of plaintext, ssl, sasl_plaintext, sasl_ssl",
-		                        problems);
+	if (protocol[0] && env_check_one_of(protocol, "plaintext, ssl, sasl_plaintext, sasl_ssl",
+	                                    true, "KAFKA_SECURITY_PROTOCOL", problems) > 0)
+		return wrong + 1;
 	wrong += check_login(config, strncasecmp(protocol, "sasl", 4) == 0, problems);
 	return wrong +
 	       check_authority(config->ssl_ca_file, strcasestr(protocol, "ssl") != NULL, problems);

@@ -12,9 +12,10 @@
 #define BATCH_DIVISOR 8
 #define BATCH_BYTES_MIN 1000
 
-static enum err configure(const struct kafka_instance_config *config, rd_kafka_conf_t **out)
+static enum err configure(struct kafka_client *client, const struct kafka_config *kafka,
+                          const struct kafka_producer_config *limits, size_t batch_bytes,
+                          rd_kafka_conf_t **out)
 {
-	const struct kafka_producer_config *limits = config->limits;
 	char linger[24], timeout[24], messages[24], kbytes[24], batch[24], record[24];
 	/* The producer enforces its ceilings; librdkafka's only have to be wider. */
 	size_t most = limits->queue_max + RECORDS_SPARE;
@@ -23,7 +24,7 @@ static enum err configure(const struct kafka_instance_config *config, rd_kafka_c
 	snprintf(timeout, sizeof(timeout), "%lld", (long long)limits->message_timeout_ms);
 	snprintf(messages, sizeof(messages), "%zu", most);
 	snprintf(kbytes, sizeof(kbytes), "%zu", most_kbytes);
-	snprintf(batch, sizeof(batch), "%zu", config->batch_bytes);
+	snprintf(batch, sizeof(batch), "%zu", batch_bytes);
 	snprintf(record, sizeof(record), "%d", KAFKA_PRODUCER_BATCH_BYTES_MAX);
 	const struct kafka_setting settings[] = {
 		{ "enable.idempotence", "true" },
@@ -44,8 +45,7 @@ static enum err configure(const struct kafka_instance_config *config, rd_kafka_c
 		{ "queue.buffering.max.messages", messages },
 		{ "queue.buffering.max.kbytes", kbytes },
 	};
-	return kafka_client_configure(config->client, config->kafka, settings, ARRAY_SIZE(settings),
-	                              out);
+	return kafka_client_configure(client, kafka, settings, ARRAY_SIZE(settings), out);
 }
 
 /* Makes librdkafka query the partitions and leaders of the topics, and keep them up to date. */
@@ -55,18 +55,20 @@ static void open_topics(struct kafka_instance *instance, const char *const *name
 		instance->topics[i] = rd_kafka_topic_new(instance->rk, names[i], NULL);
 }
 
-enum err kafka_instance_open(const struct kafka_instance_config *config, struct kafka_instance *out)
+enum err kafka_instance_open(struct kafka_client *client, const struct kafka_config *kafka,
+                             const struct kafka_producer_config *limits, size_t batch_bytes,
+                             kafka_instance_report on_report, struct kafka_instance *out)
 {
 	rd_kafka_conf_t *conf = NULL;
-	enum err err = configure(config, &conf);
+	enum err err = configure(client, kafka, limits, batch_bytes, &conf);
 	if (err != OK)
 		return err;
-	rd_kafka_conf_set_dr_msg_cb(conf, config->on_report);
-	rd_kafka_t *rk = kafka_client_open(config->client, RD_KAFKA_PRODUCER, conf);
+	rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+	rd_kafka_t *rk = kafka_client_open(client, RD_KAFKA_PRODUCER, conf);
 	if (!rk)
 		return ERR_INVALID;
-	*out = (struct kafka_instance){ .rk = rk, .batch_bytes = config->batch_bytes };
-	open_topics(out, config->limits->topics);
+	*out = (struct kafka_instance){ .rk = rk, .batch_bytes = batch_bytes };
+	open_topics(out, limits->topics);
 	return OK;
 }
 

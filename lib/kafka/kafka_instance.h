@@ -24,20 +24,17 @@ struct kafka_instance {
 	size_t batch_bytes;
 };
 
-struct kafka_instance_config {
-	/* Librdkafka's opaque. */
-	struct kafka_client *client;
-	/* Borrowed for the call. */
-	const struct kafka_config *kafka;
-	/* Borrowed for the call. */
-	const struct kafka_producer_config *limits;
-	/* A larger record is sent in a batch of its own. */
-	size_t batch_bytes;
-	void (*on_report)(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque);
-};
+typedef void (*kafka_instance_report)(rd_kafka_t *rk, const rd_kafka_message_t *message,
+                                      void *opaque);
 
-/* ERR_INVALID: librdkafka rejects the configuration (logged). */
-enum err kafka_instance_open(const struct kafka_instance_config *config,
+/*
+ * client is librdkafka's opaque; kafka and limits are borrowed for the call. A record larger than
+ * batch_bytes is sent in a batch of its own. ERR_INVALID: librdkafka rejects the configuration
+ * (logged).
+ */
+enum err kafka_instance_open(struct kafka_client *client, const struct kafka_config *kafka,
+                             const struct kafka_producer_config *limits, size_t batch_bytes,
+                             kafka_instance_report on_report,
                              struct kafka_instance *out) MUST_CHECK;
 
 /*

@@ -1,5 +1,6 @@
 #include "lib/kafka/kafka_message.h"
 
+#include <endian.h>
 #include <librdkafka/rdkafka.h>
 #include <string.h>
 
@@ -17,29 +18,23 @@ void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message
 	};
 }
 
-/* FNV-1a */
-static uint64_t mix_byte(uint64_t hash, uint8_t byte)
-{
-	return (hash ^ byte) * UINT64_C(0x100000001b3);
-}
-
 static size_t head_len(size_t len)
 {
 	return len < KAFKA_MESSAGE_HEAD_BYTES ? len : KAFKA_MESSAGE_HEAD_BYTES;
 }
 
-static uint64_t mix(uint64_t hash, const uint8_t *bytes, size_t len)
+/* FNV-1a */
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		hash = mix_byte(hash, bytes[i]);
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
 
 static uint64_t mix_number(uint64_t hash, int64_t number)
 {
-	for (unsigned shift = 0; shift < 64; shift += 8)
-		hash = mix_byte(hash, (uint8_t)((uint64_t)number >> shift));
-	return hash;
+	const uint64_t bytes = htole64((uint64_t)number);
+	return mix(hash, &bytes, sizeof(bytes));
 }
 
 void kafka_message_copy_head(const struct kafka_message *m, struct kafka_message_head *out)

@@ -229,15 +229,8 @@ static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_queue_
 
 static enum err open_instance(struct kafka_producer *p, struct kafka_instance *out)
 {
-	return kafka_instance_open(
-		&(struct kafka_instance_config){
-			.client = &p->client,
-			.kafka = &p->kafka,
-			.limits = &p->config,
-			.batch_bytes = p->batch_bytes,
-			.on_report = on_delivery_report,
-		},
-		out);
+	return kafka_instance_open(&p->client, &p->kafka, &p->config, p->batch_bytes,
+	                           on_delivery_report, out);
 }
 
 static void restart_instance(struct kafka_producer *p)

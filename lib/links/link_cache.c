@@ -256,7 +256,7 @@ static enum link_cache_result get(struct link_cache *cache, enum link_cache_vali
 	uint64_t server = 0;
 	if (!link_cache_validity_now(cache->validity, level, &epoch))
 		return LINK_CACHE_UNAVAILABLE;
-	if (redis_pool_call_with_run_id(cache->redis, args, 2, &reply, &server) != OK)
+	if (redis_pool_call(cache->redis, args, 2, &reply, &server) != OK)
 		return LINK_CACHE_UNAVAILABLE;
 	enum link_cache_result result = read_reply(cache, level, reply, server, slug, out);
 	redis_reply_free(reply);
@@ -346,8 +346,7 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 	};
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (redis_pool_script_with_run_id(cache->redis, reserve_script, 1, args, 5, &reply,
-	                                  &server) != OK)
+	if (redis_pool_script(cache->redis, reserve_script, 1, args, 5, &reply, &server) != OK)
 		return;
 	size_t len = 0;
 	const char *given = redis_reply_bytes(reply, &len);
@@ -393,8 +392,8 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
 		REDIS_TEXT(token),
 	};
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script_with_run_id(cache->redis, put_entry_script, 1, args, 6,
-	                                             &reply, server);
+	enum err err =
+		redis_pool_script(cache->redis, put_entry_script, 1, args, 6, &reply, server);
 	if (err == OK)
 		*outcome = (enum put_outcome)redis_reply_int(reply);
 	redis_reply_free(reply);
@@ -437,7 +436,7 @@ enum err link_cache_delete(struct link_cache *cache, const char *const *slugs, s
 	args[0] = REDIS_TEXT("DEL");
 	for (size_t i = 0; i < count; i++)
 		args[i + 1] = key_of(slugs[i], keys[i]);
-	enum err err = redis_pool_call(cache->redis, args, count + 1, NULL);
+	enum err err = redis_pool_call(cache->redis, args, count + 1, NULL, NULL);
 	free(args);
 	free(keys);
 	return err;
@@ -468,5 +467,5 @@ enum err link_cache_fill_unknown(struct link_cache *cache,
 		REDIS_TEXT(value),
 		REDIS_TEXT(number_of(LINK_CACHE_UNKNOWN_TTL_S, ttl_s)),
 	};
-	return redis_pool_script(cache->redis, put_unknown_script, 1, args, 5, NULL);
+	return redis_pool_script(cache->redis, put_unknown_script, 1, args, 5, NULL, NULL);
 }

@@ -70,7 +70,7 @@ enum err link_cache_generation_read(struct redis_pool *redis, struct link_cache_
 {
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(KEY) };
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_call_with_run_id(redis, args, 2, &reply, server);
+	enum err err = redis_pool_call(redis, args, 2, &reply, server);
 	if (err == OK)
 		err = parse(redis_reply_bytes(reply, NULL), out);
 	redis_reply_free(reply);
@@ -88,8 +88,7 @@ enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number
 	const struct redis_arg args[] = { REDIS_TEXT(KEY), REDIS_TEXT(number_text),
 		                          REDIS_TEXT(server_text), REDIS_TEXT(not_after) };
 	struct redis_reply *reply = NULL;
-	enum err err =
-		redis_pool_script_with_run_id(redis, announce, 1, args, 4, &reply, &out->server);
+	enum err err = redis_pool_script(redis, announce, 1, args, 4, &reply, &out->server);
 	if (err == OK && redis_reply_count(reply) != 3)
 		err = ERR_INTERNAL;
 	if (err == OK) {

@@ -28,10 +28,6 @@ struct pg_conn {
 /* The steady time in µs by which the server must have responded to a statement sent now. */
 int64_t pg_conn_wait_deadline(const struct pg_conn *conn);
 
-/* Waits until the socket is ready for events (of poll). ERR_LIMIT: the deadline passed first. */
-enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us,
-                             short *ready) MUST_CHECK;
-
 /* Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken or too late (logged). */
 enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
 

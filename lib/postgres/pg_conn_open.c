@@ -2,6 +2,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 #include "lib/postgres/pg_conn_internal.h"
 #include "lib/postgres/pg_libpq.h"
 
@@ -40,7 +41,7 @@ static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
 	while (PQstatus(conn->wire) != CONNECTION_BAD) {
 		short ready = 0;
 		short events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-		if (pg_conn_wait_socket(conn, events, deadline_us, &ready) != OK) {
+		if (thread_poll(PQsocket(conn->wire), events, deadline_us, &ready) != OK) {
 			conn->timed_out = true;
 			break;
 		}

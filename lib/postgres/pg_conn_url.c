@@ -23,26 +23,14 @@ static size_t check_ports(const char *ports, struct strbuf *problems)
 	}
 }
 
-static size_t check_sslmode(const char *mode, struct strbuf *problems)
-{
-	static const char *const modes[] = { "disable", "allow",     "prefer",
-		                             "require", "verify-ca", "verify-full" };
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		if (strcmp(mode, modes[i]) == 0)
-			return 0;
-	}
-	return env_check_reject(
-		NAME, mode, strlen(mode),
-		"is not one of disable, allow, prefer, require, verify-ca, verify-full (sslmode)",
-		problems);
-}
-
 static size_t check_option(const char *keyword, const char *value, struct strbuf *problems)
 {
 	if (strcmp(keyword, "port") == 0)
 		return check_ports(value, problems);
 	if (strcmp(keyword, "sslmode") == 0)
-		return check_sslmode(value, problems);
+		return env_check_one_of(value,
+		                        "disable, allow, prefer, require, verify-ca, verify-full",
+		                        false, NAME ": sslmode", problems);
 	if (strcmp(keyword, "sslrootcert") == 0 || strcmp(keyword, "sslcert") == 0 ||
 	    strcmp(keyword, "sslkey") == 0)
 		return env_check_file(value, NAME, problems);

@@ -1,8 +1,7 @@
-#include <errno.h>
-#include <limits.h>
 #include <poll.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/thread.h"
 #include "lib/postgres/pg_conn_internal.h"
 #include "lib/postgres/pg_libpq.h"
 
@@ -16,38 +15,11 @@ int64_t pg_conn_wait_deadline(const struct pg_conn *conn)
 	       (conn->statement_timeout_ms + RESPONSE_GRACE_MS) * CLOCK_US_PER_MS;
 }
 
-static int pg_conn_wait_left_ms(int64_t deadline_us)
-{
-	if (deadline_us == INT64_MAX)
-		return -1;
-	int64_t left_us = deadline_us - clock_steady_us(clock_system());
-	if (left_us <= 0)
-		return 0;
-	int64_t left_ms = (left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS;
-	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
-}
-
-enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us, short *ready)
-{
-	struct pollfd fd = { .fd = PQsocket(conn->wire), .events = events };
-	for (;;) {
-		int n = poll(&fd, 1, pg_conn_wait_left_ms(deadline_us));
-		if (n > 0) {
-			*ready = fd.revents;
-			return OK;
-		}
-		if (n == 0)
-			return ERR_LIMIT;
-		if (errno != EINTR)
-			return ERR_UNAVAILABLE;
-	}
-}
-
 /* Waits for the socket and reads what has arrived. */
 static enum err pg_conn_wait_input(struct pg_conn *conn, short events, int64_t deadline_us)
 {
 	short ready = 0;
-	enum err err = pg_conn_wait_socket(conn, events, deadline_us, &ready);
+	enum err err = thread_poll(PQsocket(conn->wire), events, deadline_us, &ready);
 	if (err == ERR_LIMIT) {
 		conn->timed_out = true;
 		return pg_conn_set_broken(conn, "postgres_timed_out");
@@ -125,7 +97,7 @@ enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms)
 		if (arrived)
 			return OK;
 		short ready = 0;
-		enum err err = pg_conn_wait_socket(conn, POLLIN, deadline_us, &ready);
+		enum err err = thread_poll(PQsocket(conn->wire), POLLIN, deadline_us, &ready);
 		if (err == ERR_LIMIT)
 			return ERR_NOT_FOUND;
 		if (err != OK || !PQconsumeInput(conn->wire))

@@ -4,7 +4,6 @@
 
 #include "lib/base/conn_pool.h"
 #include "lib/base/mem.h"
-#include "lib/postgres/pg_schema.h"
 
 #define CHECK_MS 1000
 #define CHECK_FAILING_MS 250
@@ -17,12 +16,30 @@ struct pg_pool {
 	struct conn_pool *conns;
 };
 
+enum err pg_pool_schema_version(struct pg_conn *conn, int64_t *out)
+{
+	struct pg_result *rows = NULL;
+	int64_t version = 0;
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT coalesce(has_table_privilege(to_regclass('schema_migrations'), 'SELECT'), false)",
+		NULL, &rows);
+	if (err == OK && pg_result_bool(rows, 0, 0))
+		err = pg_conn_query_int(conn,
+		                        "SELECT coalesce(max(version), 0) FROM schema_migrations",
+		                        NULL, &version);
+	pg_result_free(rows);
+	if (err == OK)
+		*out = version;
+	return err;
+}
+
 static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn)
 {
 	int64_t wanted = pool->config.schema_version, found = 0;
 	if (wanted == 0 || pool->schema == SCHEMA_SUPPORTED)
 		return OK;
-	if (pg_schema_version(conn, &found) != OK)
+	if (pg_pool_schema_version(conn, &found) != OK)
 		return ERR_UNAVAILABLE;
 	if (found >= wanted) {
 		pool->schema = SCHEMA_SUPPORTED;

@@ -73,6 +73,12 @@ bool pg_pool_is_down(struct pg_pool *pool, int64_t wait_ms);
  */
 bool pg_pool_is_reachable(void *pool);
 
+/*
+ * The highest version in schema_migrations, which tools/migrate writes. 0: the table does not
+ * exist, or our role may not read it.
+ */
+enum err pg_pool_schema_version(struct pg_conn *conn, int64_t *out) MUST_CHECK;
+
 /* False while the schema is known to be too old. For /readyz: pool is a struct pg_pool. */
 bool pg_pool_is_schema_supported(void *pool);
 

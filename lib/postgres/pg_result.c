@@ -1,5 +1,6 @@
 #include "lib/postgres/pg_result.h"
 
+#include "lib/base/digest.h"
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "lib/postgres/pg_libpq.h"
@@ -77,22 +78,13 @@ int64_t pg_result_time(const struct pg_result *rows, size_t row, int column)
 	return timestamp_parse(rfc3339, &time_us) == OK ? time_us : 0;
 }
 
-static uint8_t pg_result_nibble(char c)
-{
-	return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out, size_t size)
 {
 	const char *text = pg_result_text(rows, row, column);
 	if (text[0] != '\\' || text[1] != 'x')
 		return 0;
-	const char *hex = text + 2;
-	size_t len = strlen(hex) / 2;
-	uint8_t *bytes = out;
-	for (size_t i = 0; i < len && i < size; i++)
-		bytes[i] = (uint8_t)(pg_result_nibble(hex[2 * i]) << 4 |
-		                     pg_result_nibble(hex[2 * i + 1]));
+	size_t len = strlen(text + 2) / 2;
+	digest_unhex(text + 2, out, len < size ? len : size);
 	return len;
 }
 

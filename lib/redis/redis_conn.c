@@ -14,6 +14,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/base/thread.h"
 
 #define RUN_ID_DIGITS 16
 
@@ -39,21 +40,12 @@ static int64_t deadline_in(int64_t timeout_ms)
 
 static enum err wait_for(struct redis_conn *conn, short events, int64_t deadline_us)
 {
-	struct pollfd fd = { .fd = conn->wire->fd, .events = events };
-	for (;;) {
-		int64_t left_us = deadline_us - clock_steady_us(clock_system());
-		int left_ms =
-			left_us > 0 ? (int)((left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS) : 0;
-		int n = poll(&fd, 1, left_ms);
-		if (n > 0)
-			return OK;
-		if (n == 0) {
-			conn->timed_out = true;
-			return fail(conn, "no reply in time");
-		}
-		if (errno != EINTR)
-			return fail(conn, strerrordesc_np(errno));
-	}
+	short ready;
+	enum err err = thread_poll(conn->wire->fd, events, deadline_us, &ready);
+	conn->timed_out = err == ERR_LIMIT;
+	if (err == OK)
+		return OK;
+	return fail(conn, err == ERR_LIMIT ? "no reply in time" : strerrordesc_np(errno));
 }
 
 static enum err finish_connecting(struct redis_conn *conn, int64_t deadline_us)

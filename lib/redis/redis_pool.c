@@ -213,8 +213,8 @@ static enum err exchange(struct redis_pool *pool, struct redis_conn *conn,
 	return err;
 }
 
-enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args,
-                                     size_t count, struct redis_reply **reply, uint64_t *run_id)
+enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                         struct redis_reply **reply, uint64_t *run_id)
 {
 	void *conn = NULL;
 	enum err err = conn_pool_acquire(pool->conns, &conn);
@@ -222,21 +222,15 @@ enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis
 		return err;
 	struct redis_reply *got = NULL;
 	err = exchange(pool, conn, args, count, &got);
-	*run_id = redis_conn_run_id(conn);
+	if (run_id)
+		*run_id = redis_conn_run_id(conn);
 	conn_pool_release(pool->conns, conn);
 	return err == OK ? finish(pool, got, reply) : err;
 }
 
-enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
-                         struct redis_reply **reply)
-{
-	uint64_t run_id;
-	return redis_pool_call_with_run_id(pool, args, count, reply, &run_id);
-}
-
-enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script,
-                                       size_t key_count, const struct redis_arg *args, size_t count,
-                                       struct redis_reply **reply, uint64_t *run_id)
+enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
+                           const struct redis_arg *args, size_t count, struct redis_reply **reply,
+                           uint64_t *run_id)
 {
 	struct redis_arg *command = mem_array(count + 3, sizeof(*command));
 	char keys[24];
@@ -246,14 +240,7 @@ enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *scri
 	command[2] = REDIS_TEXT(keys);
 	for (size_t i = 0; i < count; i++)
 		command[i + 3] = args[i];
-	enum err err = redis_pool_call_with_run_id(pool, command, count + 3, reply, run_id);
+	enum err err = redis_pool_call(pool, command, count + 3, reply, run_id);
 	free(command);
 	return err;
-}
-
-enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
-                           const struct redis_arg *args, size_t count, struct redis_reply **reply)
-{
-	uint64_t run_id;
-	return redis_pool_script_with_run_id(pool, script, key_count, args, count, reply, &run_id);
 }

@@ -37,26 +37,18 @@ enum err redis_pool_new(const struct redis_pool_config *config, struct redis_poo
 void redis_pool_free(struct redis_pool *pool);
 
 /*
- * Runs one command. reply may be NULL; the caller frees it. ERR_UNAVAILABLE: Redis is down, too
- * slow, loading, out of memory or a replica; the command may or may not have run. ERR_LIMIT: no
- * connection was free. ERR_INTERNAL: any other error reply (logged).
+ * Runs one command. reply may be NULL; the caller frees it. run_id may be NULL; it is set to the
+ * server that replied (redis_conn_run_id). ERR_UNAVAILABLE: Redis is down, too slow, loading, out
+ * of memory or a replica; the command may or may not have run. ERR_LIMIT: no connection was free.
+ * ERR_INTERNAL: any other error reply (logged).
  */
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
-                         struct redis_reply **reply) MUST_CHECK;
+                         struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
 
-/* As redis_pool_call. *run_id: the server that replied (redis_conn_run_id). */
-enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args,
-                                     size_t count, struct redis_reply **reply,
-                                     uint64_t *run_id) MUST_CHECK;
-
-/* Runs a Lua script. args: the keys, then the values. Errors as in redis_pool_call. */
+/* Runs a Lua script. args: the keys, then the values. The rest as for redis_pool_call. */
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count,
-                           const struct redis_arg *args, size_t count,
-                           struct redis_reply **reply) MUST_CHECK;
-
-enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script,
-                                       size_t key_count, const struct redis_arg *args, size_t count,
-                                       struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
+                           const struct redis_arg *args, size_t count, struct redis_reply **reply,
+                           uint64_t *run_id) MUST_CHECK;
 
 /*
  * The run_id of the server that the newest connection leads to (redis_conn_run_id); 0 before the

@@ -324,24 +324,14 @@ static void run(void *ctx)
 		send_waiting(exporter);
 }
 
-static char *url_of(const char *endpoint)
-{
-	struct strbuf url;
-	size_t len = strlen(endpoint);
-	while (len > 0 && endpoint[len - 1] == '/')
-		len--;
-	strbuf_init(&url, len + sizeof(PATH));
-	strbuf_add(&url, endpoint, len);
-	strbuf_add_text(&url, PATH);
-	char *text = mem_text_n(url.data, url.len);
-	strbuf_clear(&url);
-	return text;
-}
-
 struct span_exporter *span_exporter_start(const struct span_exporter_config *config)
 {
 	struct span_exporter *exporter = mem_zero(sizeof(*exporter));
-	exporter->url = url_of(config->endpoint);
+	int len = (int)strlen(config->endpoint);
+	while (len > 0 && config->endpoint[len - 1] == '/')
+		len--;
+	if (asprintf(&exporter->url, "%.*s" PATH, len, config->endpoint) < 0)
+		abort();
 	exporter->service = mem_text(config->service);
 	exporter->sent = config->sent;
 	exporter->dropped = config->dropped;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/entropy.h"
 #include "lib/base/env.h"
 #include "lib/base/mem.h"
@@ -97,18 +98,6 @@ void tracer_begin(void *arg, char context[static TRACE_CONTEXT_SIZE],
 		trace_context_begin(context, trace, id_of(tracer, 2, count));
 }
 
-static uint8_t digit_of(char c)
-{
-	return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-/* text has two lower-case hexadecimal digits for each byte. */
-static void read_bytes(const char *text, uint8_t *out, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		out[i] = (uint8_t)(digit_of(text[2 * i]) << 4 | digit_of(text[2 * i + 1]));
-}
-
 void tracer_end(struct tracer *tracer, const struct http_exchange *x, const char *route,
                 unsigned status, int64_t duration_us)
 {
@@ -127,10 +116,10 @@ void tracer_end(struct tracer *tracer, const struct http_exchange *x, const char
 		.began_us = http_exchange_arrived_us(x),
 		.duration_us = duration_us,
 	};
-	read_bytes(trace, span.trace_id, sizeof(span.trace_id));
-	read_bytes(id, span.id, sizeof(span.id));
+	digest_unhex(trace, span.trace_id, sizeof(span.trace_id));
+	digest_unhex(id, span.id, sizeof(span.id));
 	if (span.has_parent)
-		read_bytes(parent, span.parent_id, sizeof(span.parent_id));
+		digest_unhex(parent, span.parent_id, sizeof(span.parent_id));
 	bool is_known = http_exchange_method(x) != HTTP_OTHER;
 	(void)snprintf(span.method, sizeof(span.method), "%s",
 	               is_known ? http_exchange_method_name(x) : "_OTHER");

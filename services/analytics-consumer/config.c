@@ -4,7 +4,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env.h"
-#include "lib/http/http_config.h"
+#include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/analytics-consumer/facts/geoip.h"
 #include "services/analytics-consumer/facts/user_agent_rules.h"
@@ -13,7 +13,7 @@
 
 static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
-	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
+	HTTP_SERVER_OPS_VARS(struct config, "9090"),
 	ENV_GROUP("PostgreSQL"),
 	/* A consumer that is frozen in a transaction holds its locks for twice as long. */
 	PG_CONN_VARS(struct config, "10000", "a login with the rights of waymark_consumer"),

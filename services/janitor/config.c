@@ -2,7 +2,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/env.h"
-#include "lib/http/http_config.h"
+#include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
 
@@ -31,7 +31,7 @@
 
 static const struct env_var vars[] = {
 	ENV_GROUP("HTTP"),
-	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
+	HTTP_SERVER_OPS_VARS(struct config, "9090"),
 	ENV_GROUP("PostgreSQL"),
 	PG_CONN_VARS(struct config, "30000", "a login with the rights of waymark_janitor"),
 	PG_CONN_POOLED_VAR(struct config),

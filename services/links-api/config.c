@@ -5,7 +5,7 @@
 #include "lib/base/array.h"
 #include "lib/base/client_ip.h"
 #include "lib/base/env.h"
-#include "lib/http/http_config.h"
+#include "lib/http/http_server.h"
 #include "lib/links/host_list.h"
 #include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
@@ -23,8 +23,8 @@ static const struct env_var vars[] = {
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long running requests may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
-	HTTP_CONFIG_VARS(struct config, "8081", "1", "1024", "128"),
-	HTTP_CONFIG_OPS_VARS(struct config, "9081"),
+	HTTP_SERVER_VARS(struct config, "8081", "1", "1024", "128"),
+	HTTP_SERVER_OPS_VARS(struct config, "9081"),
 	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256,
 	        "worker threads that query PostgreSQL and Redis; at most half of them for one account"),
 	ENV_INT("HTTP_HEAVY_WORKERS", struct config, http_heavy_workers, "4", 1, 256,

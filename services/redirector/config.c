@@ -6,7 +6,7 @@
 #include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/base/utf8.h"
-#include "lib/http/http_config.h"
+#include "lib/http/http_server.h"
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
@@ -23,8 +23,8 @@ static const struct env_var vars[] = {
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "25000", 5000, 3600000,
 	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
-	HTTP_CONFIG_VARS(struct config, "8080", "2", "10000", "1000"),
-	HTTP_CONFIG_OPS_VARS(struct config, "9090"),
+	HTTP_SERVER_VARS(struct config, "8080", "2", "10000", "1000"),
+	HTTP_SERVER_OPS_VARS(struct config, "9090"),
 	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control,
 	         "private, no-store",
 	         "Cache-Control of redirects; visits that a cache answers are not counted"),

@@ -73,7 +73,7 @@ static bool is_network_known(struct request *r, const char *account)
 	make_key(r, account, key);
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(key) };
 	struct redis_reply *reply = NULL;
-	bool is_known = redis_pool_call(r->api->redis, args, 2, &reply) == OK &&
+	bool is_known = redis_pool_call(r->api->redis, args, 2, &reply, NULL) == OK &&
 	                redis_reply_bytes(reply, &len);
 	redis_reply_free(reply);
 	return is_known;
@@ -85,7 +85,7 @@ static void remember_network(struct request *r, const char *account)
 	make_key(r, account, key);
 	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(key), REDIS_TEXT("1"),
 		                          REDIS_TEXT("EX"), REDIS_TEXT(KNOWN_S) };
-	enum err err = redis_pool_call(r->api->redis, args, 5, NULL);
+	enum err err = redis_pool_call(r->api->redis, args, 5, NULL, NULL);
 	(void)err; /* the network stays unknown */
 }
 

@@ -154,7 +154,8 @@ static enum err call(const struct rate_limit *limits, const char *script, size_t
                      const struct redis_arg *args, size_t count, int64_t result[static RESULTS])
 {
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script(limits->redis, script, key_count, args, count, &reply);
+	enum err err =
+		redis_pool_script(limits->redis, script, key_count, args, count, &reply, NULL);
 	if (err == OK && redis_reply_count(reply) != RESULTS)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < RESULTS; i++)

@@ -4,7 +4,7 @@
 
 #include "lib/base/entropy.h"
 #include "lib/links/outbox.h"
-#include "lib/postgres/pg_schema.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/outbox/outbox_generation.h"
 #include "services/links-api/outbox/outbox_watermark.h"
 
@@ -60,7 +60,7 @@ bool outbox_session_is_open(const struct outbox_session *session)
 static enum err check_schema(struct outbox_session *session)
 {
 	int64_t version;
-	enum err err = pg_schema_version(session->conn, &version);
+	enum err err = pg_pool_schema_version(session->conn, &version);
 	if (err == OK && version >= session->schema_version)
 		return OK;
 	disconnect(session);

@@ -13,8 +13,8 @@ static enum err control_script_at(struct redis_pool *pool, const char *script, s
 	static const char set[] = "redis.call('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) return 1";
 	/* The script that compares versions is the one that sets entries. */
 	const char *run = strstr(script, "rest >=") ? set : script;
-	return redis_pool_script_with_run_id(pool, run, key_count, args, count, reply, server);
+	return redis_pool_script(pool, run, key_count, args, count, reply, server);
 }
 
-#define redis_pool_script_with_run_id control_script_at
+#define redis_pool_script control_script_at
 #include "lib/links/link_cache.c" // NOLINT(bugprone-suspicious-include)

@@ -108,7 +108,7 @@ static struct link_entry entry_of(const struct fixture *f, int64_t version)
 static void put(struct fixture *f, const char *value, size_t len)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(f->key), { value, len } };
-	assert_int_equal(redis_pool_call(f->redis, args, 3, NULL), OK);
+	assert_int_equal(redis_pool_call(f->redis, args, 3, NULL, NULL), OK);
 }
 
 /* As a caller that changes the link or has read it. */
@@ -130,7 +130,7 @@ static int64_t ttl_s(struct fixture *f)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("TTL"), REDIS_TEXT(f->key) };
 	struct redis_reply *reply = NULL;
-	assert_int_equal(redis_pool_call(f->redis, args, 2, &reply), OK);
+	assert_int_equal(redis_pool_call(f->redis, args, 2, &reply, NULL), OK);
 	int64_t ttl = redis_reply_int(reply);
 	redis_reply_free(reply);
 	return ttl;

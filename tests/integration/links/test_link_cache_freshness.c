@@ -409,7 +409,7 @@ static void fill_unless_newer(struct fixture *f, const struct link_cache_reserva
 	if (get(f) == LINK_CACHE_ENTRY)
 		return;
 	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(KEY), REDIS_TEXT(value) };
-	assert_int_equal(redis_pool_call(f->pool, args, 3, NULL), OK);
+	assert_int_equal(redis_pool_call(f->pool, args, 3, NULL, NULL), OK);
 }
 
 enum step { TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, SAY_UNKNOWN_BY_ANOTHER };

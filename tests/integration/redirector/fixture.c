@@ -224,7 +224,7 @@ void fixture_delete_from_redis(struct fixture *f, const char *name)
 	char key[SLUG_SIZE + 8];
 	snprintf(key, sizeof(key), "link:%s", fixture_slug(f, name, slug));
 	const struct redis_arg args[] = { REDIS_TEXT("DEL"), REDIS_TEXT(key) };
-	assert_int_equal(redis_pool_call(f->redis, args, 2, NULL), OK);
+	assert_int_equal(redis_pool_call(f->redis, args, 2, NULL, NULL), OK);
 }
 
 unsigned fixture_request(struct fixture *f, const char *method_and_target, const char *headers)

@@ -42,7 +42,7 @@ static bool is_reachable(void *pool)
 static enum err ping(struct redis_pool *pool)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("PING") };
-	return redis_pool_call(pool, args, 1, NULL);
+	return redis_pool_call(pool, args, 1, NULL, NULL);
 }
 
 static bool works(void *pool)
@@ -62,10 +62,10 @@ TEST_CASE(stores_and_reads_any_bytes)
 		                         { value, sizeof(value) },
 		                         REDIS_TEXT("PX"),
 		                         REDIS_TEXT("60000") };
-	assert_int_equal(redis_pool_call(pool, set, 5, NULL), OK);
+	assert_int_equal(redis_pool_call(pool, set, 5, NULL, NULL), OK);
 	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
 	struct redis_reply *reply = NULL;
-	assert_int_equal(redis_pool_call(pool, get, 2, &reply), OK);
+	assert_int_equal(redis_pool_call(pool, get, 2, &reply, NULL), OK);
 	size_t len = 0;
 	const char *bytes = redis_reply_bytes(reply, &len);
 	assert_int_equal(len, sizeof(value));
@@ -80,18 +80,18 @@ TEST_CASE(distinguishes_the_types_of_replies)
 	struct redis_pool *pool = new_pool(f, 2);
 	struct redis_reply *reply = NULL;
 	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
-	assert_int_equal(redis_pool_call(pool, get, 2, &reply), OK);
+	assert_int_equal(redis_pool_call(pool, get, 2, &reply, NULL), OK);
 	assert_null(redis_reply_bytes(reply, NULL));
 	assert_int_equal(redis_reply_int(reply), 0);
 	redis_reply_free(reply);
 	const struct redis_arg count[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique),
 		                           REDIS_TEXT("-7") };
-	assert_int_equal(redis_pool_call(pool, count, 3, &reply), OK);
+	assert_int_equal(redis_pool_call(pool, count, 3, &reply, NULL), OK);
 	assert_int_equal(redis_reply_int(reply), -7);
 	redis_reply_free(reply);
 	const struct redis_arg many[] = { REDIS_TEXT("MGET"), REDIS_TEXT(f->unique),
 		                          REDIS_TEXT("no such key") };
-	assert_int_equal(redis_pool_call(pool, many, 3, &reply), OK);
+	assert_int_equal(redis_pool_call(pool, many, 3, &reply, NULL), OK);
 	assert_int_equal(redis_reply_count(reply), 2);
 	assert_string_equal(redis_reply_bytes(redis_reply_at(reply, 0), NULL), "-7");
 	assert_non_null(redis_reply_at(reply, 1));
@@ -109,7 +109,7 @@ TEST_CASE(reports_an_error_reply_and_continues)
 		                           REDIS_TEXT("x") };
 	struct redis_reply *reply = NULL;
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(redis_pool_call(pool, wrong, 3, &reply), ERR_INTERNAL);
+		assert_int_equal(redis_pool_call(pool, wrong, 3, &reply, NULL), ERR_INTERNAL);
 	assert_null(reply);
 	assert_in_range(backend_fixture_logged(f, "redis_error_reply"), 1, 2);
 	assert_int_equal(ping(pool), OK);
@@ -131,13 +131,15 @@ TEST_CASE(runs_a_script_with_keys_and_values)
 		const struct redis_arg args[] = { REDIS_TEXT(f->unique),
 			                          REDIS_TEXT(version),
 			                          { "a\0b", 3 } };
-		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply), OK);
+		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply, NULL),
+		                 OK);
 		size_t len = 0;
 		assert_string_equal(redis_reply_bytes(redis_reply_at(reply, 0), NULL), version);
 		assert_memory_equal(redis_reply_bytes(redis_reply_at(reply, 1), &len), "a\0b", 3);
 		assert_int_equal(len, 3);
 		redis_reply_free(reply);
-		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply), OK);
+		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply, NULL),
+		                 OK);
 		assert_int_equal(redis_reply_count(reply), 0);
 		redis_reply_free(reply);
 	}
@@ -148,10 +150,11 @@ TEST_CASE(runs_a_script_with_keys_and_values)
 TEST_CASE(reports_an_error_in_a_script)
 {
 	struct redis_pool *pool = new_pool(*state, 1);
-	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL),
+	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL, NULL),
 	                 ERR_INTERNAL);
-	assert_int_equal(redis_pool_script(pool, "return redis.call('NONSENSE')", 0, NULL, 0, NULL),
-	                 ERR_INTERNAL);
+	assert_int_equal(
+		redis_pool_script(pool, "return redis.call('NONSENSE')", 0, NULL, 0, NULL, NULL),
+		ERR_INTERNAL);
 	assert_int_equal(ping(pool), OK);
 	redis_pool_free(pool);
 }
@@ -175,8 +178,8 @@ TEST_CASE(selects_the_database_of_the_url)
 		                         REDIS_TEXT("PX"), REDIS_TEXT("60000") };
 	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
 	struct redis_reply *reply = NULL;
-	assert_int_equal(redis_pool_call(ninth, set, 5, NULL), OK);
-	assert_int_equal(redis_pool_call(first, get, 2, &reply), OK);
+	assert_int_equal(redis_pool_call(ninth, set, 5, NULL, NULL), OK);
+	assert_int_equal(redis_pool_call(first, get, 2, &reply, NULL), OK);
 	assert_null(redis_reply_bytes(reply, NULL));
 	redis_reply_free(reply);
 	redis_pool_free(first);
@@ -225,12 +228,12 @@ TEST_CASE(replaces_an_idle_connection_that_redis_closed)
 	for (int i = 0; i < 10; i++) {
 		struct redis_reply *reply = NULL;
 		char number[24];
-		assert_int_equal(redis_pool_call(pool, id, 2, &reply), OK);
+		assert_int_equal(redis_pool_call(pool, id, 2, &reply, NULL), OK);
 		snprintf(number, sizeof(number), "%lld", (long long)redis_reply_int(reply));
 		redis_reply_free(reply);
 		const struct redis_arg kill[] = { REDIS_TEXT("CLIENT"), REDIS_TEXT("KILL"),
 			                          REDIS_TEXT("ID"), REDIS_TEXT(number) };
-		assert_int_equal(redis_pool_call(other, kill, 4, &reply), OK);
+		assert_int_equal(redis_pool_call(other, kill, 4, &reply, NULL), OK);
 		assert_int_equal(redis_reply_int(reply), 1);
 		redis_reply_free(reply);
 		assert_int_equal(ping(pool), OK);
@@ -334,7 +337,7 @@ static uint64_t run_id_of(struct redis_pool *pool)
 	uint64_t server = 0;
 	struct redis_reply *reply = NULL;
 	int64_t begun_ms = backend_fixture_now_ms();
-	while (redis_pool_call_with_run_id(pool, args, 1, &reply, &server) != OK) {
+	while (redis_pool_call(pool, args, 1, &reply, &server) != OK) {
 		assert_true(backend_fixture_now_ms() - begun_ms < TEST_DEADLINE_MS);
 		test_pause();
 	}
