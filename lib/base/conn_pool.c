@@ -197,8 +197,7 @@ void conn_pool_free(struct conn_pool *pool)
 	pthread_cond_signal(&pool->check_soon);
 	pthread_mutex_unlock(&pool->mutex);
 	pthread_join(pool->health_check, NULL);
-	for (size_t i = 0; i < pool->idle_count; i++)
-		pool->config.kind->close(pool->idle[i]);
+	close_idle(pool);
 	pthread_cond_destroy(&pool->changed);
 	pthread_cond_destroy(&pool->check_soon);
 	pthread_cond_destroy(&pool->probed);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <utlist.h>
 
 #include "lib/base/mem.h"
 #include "lib/http/http_internal.h"
@@ -33,27 +34,15 @@ void http_connection_unref(struct http_connection *c)
 		http_connection_free(c);
 }
 
-static void unlink_from_list(struct http_connection *c)
-{
-	if (c->list == NULL)
-		return;
-	*(c->previous != NULL ? &c->previous->next : &c->list->first) = c->next;
-	*(c->next != NULL ? &c->next->previous : &c->list->last) = c->previous;
-	c->list = NULL;
-	c->previous = c->next = NULL;
-}
-
 void http_connection_move(struct http_connection *c, struct http_connection_list *list,
                           int64_t now_us)
 {
-	unlink_from_list(c);
-	if (list == NULL)
-		return;
+	if (c->list != NULL)
+		DL_DELETE2(c->list->first, c, previous, next);
 	c->list = list;
 	c->since_us = now_us;
-	c->previous = list->last;
-	*(list->last != NULL ? &list->last->next : &list->first) = c;
-	list->last = c;
+	if (list != NULL)
+		DL_APPEND2(list->first, c, previous, next);
 }
 
 struct http_connection *http_connection_oldest(const struct http_connection_list *list,

@@ -197,7 +197,7 @@ bool http_exchange_set_path(struct http_exchange *x, const char *url);
 
 /* Its members have the same time limit, so appending keeps it ordered by deadline. */
 struct http_connection_list {
-	struct http_connection *first, *last;
+	struct http_connection *first;
 };
 
 struct http_connection {

@@ -9,6 +9,7 @@
 
 /* Authorization, then the work. */
 #define WORKER_TURNS_MAX 2
+#define QUEUE_FULL "Too many requests are waiting. Try again later."
 
 static const struct http_server_config *config_of(const struct http_exchange *x)
 {
@@ -166,8 +167,7 @@ static size_t body_bytes_max(struct http_exchange *x)
 static void reject_waiting(void *arg)
 {
 	struct http_exchange *x = arg;
-	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-	                     "Too many requests are waiting. Try again later.");
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, QUEUE_FULL);
 	http_exchange_resume(x);
 }
 
@@ -213,8 +213,7 @@ static bool ask_for_admission(struct http_connection *c)
 	x->is_asking = true;
 	http_connection_move(c, &x->loop->busy, x->loop->now_us);
 	if (submit(x, x->loop->shared->workers, decide_admission) != OK)
-		return reject_unread(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-		                     "Too many requests are waiting. Try again later.");
+		return reject_unread(c, MHD_HTTP_SERVICE_UNAVAILABLE, QUEUE_FULL);
 	http_exchange_await_resume(x);
 	return true;
 }
@@ -363,8 +362,7 @@ static bool submit_to_worker(struct http_exchange *x, enum http_progress progres
 	x->worker_turns++;
 	if (submit(x, workers, run_on_worker) == OK)
 		return true;
-	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-	                     "Too many requests are waiting. Try again later.");
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, QUEUE_FULL);
 	return false;
 }
 

@@ -37,28 +37,18 @@ static enum err query_committed(struct kafka_lag *lag, int32_t count, int64_t *o
 	return err;
 }
 
-static bool has_negative(const int64_t *offsets, int32_t count)
-{
-	for (int32_t p = 0; p < count; p++) {
-		if (offsets[p] < 0)
-			return true;
-	}
-	return false;
-}
-
 /* from and ends have a place for each of count partitions. */
 static enum err measure(struct kafka_lag *lag, int32_t count, int64_t *from, int64_t *ends)
 {
 	int64_t sum = 0;
-	enum err err = query_committed(lag, count, from);
-	if (err == OK && has_negative(from, count)) {
-		/* ends is free until the ends are queried. */
-		err = kafka_client_query_offsets(lag->rk, lag->config.topic, count,
-		                                 RD_KAFKA_OFFSET_BEGINNING, REQUEST_TIMEOUT_MS,
-		                                 ends);
-		for (int32_t p = 0; p < count && err == OK; p++)
-			from[p] = from[p] < 0 ? ends[p] : from[p];
-	}
+	/* ends is free until the ends are queried. */
+	enum err err =
+		kafka_client_query_offsets(lag->rk, lag->config.topic, count,
+	                                   RD_KAFKA_OFFSET_BEGINNING, REQUEST_TIMEOUT_MS, ends);
+	if (err == OK)
+		err = query_committed(lag, count, from);
+	for (int32_t p = 0; p < count && err == OK; p++)
+		from[p] = from[p] < ends[p] ? ends[p] : from[p];
 	if (err == OK)
 		err = kafka_client_query_offsets(lag->rk, lag->config.topic, count,
 		                                 RD_KAFKA_OFFSET_END, REQUEST_TIMEOUT_MS, ends);

@@ -1,5 +1,9 @@
 #include "lib/kafka/kafka_queue.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
 #include "lib/base/mem.h"
 
 static size_t block_size(const struct kafka_record *record,
@@ -49,49 +53,25 @@ struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *recor
 
 void kafka_queue_append(struct kafka_queue *list, struct kafka_queue_entry *entry)
 {
-	entry->next = NULL;
-	if (list->last)
-		list->last->next = entry;
-	else
-		list->first = entry;
-	list->last = entry;
+	DL_APPEND(list->first, entry);
 }
 
 struct kafka_queue_entry *kafka_queue_pop(struct kafka_queue *list)
 {
 	struct kafka_queue_entry *entry = list->first;
-	if (!entry)
-		return NULL;
-	list->first = entry->next;
-	if (!list->first)
-		list->last = NULL;
-	entry->next = NULL;
+	if (entry)
+		DL_DELETE(list->first, entry);
 	return entry;
 }
 
-static int by_sequence(const void *a, const void *b)
+static int by_sequence(const struct kafka_queue_entry *a, const struct kafka_queue_entry *b)
 {
-	const struct kafka_queue_entry *x = *(struct kafka_queue_entry *const *)a;
-	const struct kafka_queue_entry *y = *(struct kafka_queue_entry *const *)b;
-	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
 void kafka_queue_merge(struct kafka_queue *list, struct kafka_queue *late)
 {
-	size_t count = 0;
-	for (const struct kafka_queue_entry *e = list->first; e; e = e->next)
-		count++;
-	for (const struct kafka_queue_entry *e = late->first; e; e = e->next)
-		count++;
-	struct kafka_queue_entry **all = mem_array(count, sizeof(struct kafka_queue_entry *));
-	size_t n = 0;
-	struct kafka_queue_entry *e;
-	while ((e = kafka_queue_pop(late)))
-		all[n++] = e;
-	while ((e = kafka_queue_pop(list)))
-		all[n++] = e;
-	qsort(all, n, sizeof(struct kafka_queue_entry *), by_sequence);
-	for (size_t i = 0; i < n; i++)
-		kafka_queue_append(list, all[i]);
-	free(all);
+	DL_CONCAT(list->first, late->first);
+	late->first = NULL;
+	DL_SORT(list->first, by_sequence);
 }

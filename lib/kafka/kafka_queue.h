@@ -10,7 +10,7 @@
 #include "lib/kafka/kafka_producer.h"
 
 struct kafka_queue_entry {
-	struct kafka_queue_entry *next;
+	struct kafka_queue_entry *prev, *next;
 	/* Order of acceptance. */
 	uint64_t sequence;
 	/* Steady. */
@@ -29,7 +29,6 @@ struct kafka_queue_entry {
 /* Entries ordered by sequence. */
 struct kafka_queue {
 	struct kafka_queue_entry *first;
-	struct kafka_queue_entry *last;
 };
 
 /* Copies record, except a borrowed value. Release with free(). */
