@@ -49,12 +49,13 @@ bool client_ip_ranges_contain(const struct client_ip_ranges *ranges, const struc
 
 /*
  * The client's address. It is the peer, unless the peer is a trusted proxy: then it is the
- * rightmost entry of X-Forwarded-For that is not trusted, or the leftmost entry if all are trusted.
- * A malformed entry ends the search, because anybody could have written what is left of it. known
- * is false if a trusted proxy sent no usable header.
+ * rightmost entry of forwarded_for that is not trusted, or the leftmost entry if all are trusted. A
+ * malformed entry ends the search, because anybody could have written what is left of it. known is
+ * false if a trusted proxy sent no usable header.
  *
- * forwarded_for may be NULL. It must hold all lines of the header (http_exchange_joined_header),
- * because some proxies add a line of their own.
+ * forwarded_for is the value of X-Forwarded-For, or of a header with one address such as X-Real-IP;
+ * NULL: there is none. It must hold all lines of the header (http_exchange_joined_header), because
+ * some proxies add a line of their own.
  */
 struct client_ip client_ip_of_request(const struct client_ip *peer, const char *forwarded_for,
                                       const struct client_ip_ranges *trusted);

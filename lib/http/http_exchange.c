@@ -125,21 +125,6 @@ void http_exchange_end(struct http_exchange *x)
 	end(x);
 }
 
-bool http_exchange_set_path(struct http_exchange *x, const char *url)
-{
-	size_t scheme = strncasecmp(url, "http://", 7) == 0    ? 7
-	                : strncasecmp(url, "https://", 8) == 0 ? 8
-	                                                       : 0;
-	if (scheme > 0) {
-		url += scheme;
-		url += strcspn(url, "/");
-		if (*url == '\0')
-			url = "/";
-	}
-	x->path = url;
-	return url[0] == '/';
-}
-
 enum http_method http_exchange_method(const struct http_exchange *x)
 {
 	return x->method;
@@ -274,6 +259,19 @@ const char *http_exchange_body(const struct http_exchange *x, size_t *len)
 struct client_ip http_exchange_peer(const struct http_exchange *x)
 {
 	return x->peer;
+}
+
+const char *http_exchange_client_ip_header(struct http_exchange *x)
+{
+	return http_exchange_joined_header(x, x->loop->shared->config.client_ip_header);
+}
+
+struct client_ip http_exchange_client_ip(struct http_exchange *x)
+{
+	const struct client_ip_ranges *trusted = x->loop->shared->config.trusted;
+	if (!client_ip_ranges_contain(trusted, &x->peer))
+		return x->peer;
+	return client_ip_of_request(&x->peer, http_exchange_client_ip_header(x), trusted);
 }
 
 const char *http_exchange_request_id(const struct http_exchange *x)

@@ -190,9 +190,6 @@ const char *http_exchange_header_name(const struct http_exchange *x, size_t inde
 const char *http_exchange_header_value(const struct http_exchange *x, size_t index);
 const char *http_exchange_response_body(const struct http_exchange *x, size_t *len);
 
-/* Stores an absolute path ("/…"), also of an absolute-form target. False: there is no such path. */
-bool http_exchange_set_path(struct http_exchange *x, const char *url);
-
 /* --- connection --- */
 
 /* Its members have the same time limit, so appending keeps it ordered by deadline. */

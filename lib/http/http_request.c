@@ -162,6 +162,22 @@ static size_t body_bytes_max(struct http_exchange *x)
 	               : max;
 }
 
+/* Stores an absolute path ("/…"), also of an absolute-form target. False: there is no such path. */
+static bool set_path(struct http_exchange *x, const char *url)
+{
+	size_t scheme = strncasecmp(url, "http://", 7) == 0    ? 7
+	                : strncasecmp(url, "https://", 8) == 0 ? 8
+	                                                       : 0;
+	if (scheme > 0) {
+		url += scheme;
+		url += strcspn(url, "/");
+		if (*url == '\0')
+			url = "/";
+	}
+	x->path = url;
+	return url[0] == '/';
+}
+
 /* --- admission of large bodies --- */
 
 static void reject_waiting(void *arg)
@@ -257,7 +273,7 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	join_trace(x, head_result.traceparent);
 	if (config_of(x)->begin_span != NULL)
 		config_of(x)->begin_span(config_of(x)->tracer, x->traceparent, x->parent_span);
-	if (!http_exchange_set_path(x, url))
+	if (!set_path(x, url))
 		return reject_unread(c, MHD_HTTP_BAD_REQUEST,
 		                     "The request's target is not a path.");
 	if (head_result.is_chunked && config_of(x)->needs_length)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "lib/http/http_guard.h"
 #include "lib/http/http_internal.h"
 
 #define BACKLOG 1024
@@ -233,6 +234,17 @@ bool http_server_is_address(const char *address)
 	       inet_pton(AF_INET6, address, &parsed) == 1;
 }
 
+size_t http_server_check_client_ip_header(const char *name, struct strbuf *problems)
+{
+	bool has_other_form = strcasecmp(name, "Forwarded") == 0;
+	return env_expect(
+		!has_other_form && http_guard_is_token(name, strlen(name)), "CLIENT_IP_HEADER",
+		has_other_form ? "must hold addresses alone, which Forwarded does not: let "
+				 "the proxy send X-Forwarded-For"
+			       : "must be the name of one header, like X-Real-IP",
+		problems);
+}
+
 enum err http_server_start(const struct http_server_config *config, struct http_server **out)
 {
 	int fds[HTTP_LOOPS_MAX] = { 0 };
@@ -249,6 +261,8 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 		s->shared.config.target_bytes_max = TARGET_BYTES_MAX;
 	if (config->send_check_ms == 0)
 		s->shared.config.send_check_ms = SEND_CHECK_MS;
+	if (config->client_ip_header == NULL || config->client_ip_header[0] == '\0')
+		s->shared.config.client_ip_header = "X-Forwarded-For";
 	if (config->send_bytes_min == 0)
 		s->shared.config.send_bytes_min = SEND_BYTES_MIN;
 	s->port = port;

@@ -141,8 +141,11 @@ struct http_loop_hook {
 	                "largest number of open connections of one address (IPv6: /64), trusted "  \
 	                "proxies excepted; 0 = no limit"),                                         \
 		ENV_TEXT("TRUSTED_PROXIES", config_, trusted_proxies, "",                          \
-	                 "networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, "      \
+	                 "networks of proxies whose CLIENT_IP_HEADER is trusted: 10.0.0.0/8, "     \
 	                 "fd00::/8; empty = none"),                                                \
+		ENV_TEXT("CLIENT_IP_HEADER", config_, client_ip_header, "X-Forwarded-For",         \
+	                 "header in which these proxies name the client: X-Forwarded-For, "        \
+	                 "X-Real-IP, CF-Connecting-IP"),                                           \
 		ENV_INT("DRAIN_NOTICE_MS", config_, drain_notice_ms, "0", 0, 600000,               \
 	                "how long requests are still accepted after SIGTERM while /readyz fails "  \
 	                "and each response closes its connection; longer than the health-check "   \
@@ -197,6 +200,8 @@ struct http_server_config {
 	size_t send_bytes_min;
 	/* Proxies; may be NULL. */
 	const struct client_ip_ranges *trusted;
+	/* In which proxies name the client; NULL or "": X-Forwarded-For. Borrowed. */
+	const char *client_ip_header;
 	http_handler handler;
 	/* NULL: body_bytes_max for all. */
 	http_body_limit body_limit;
@@ -220,6 +225,10 @@ struct http_server_config {
 #define HTTP_SERVER_ADDRESS_SIZE 46
 /* Whether address is "", or an IPv4 or IPv6 address. */
 bool http_server_is_address(const char *address);
+
+#define HTTP_SERVER_HEADER_NAME_SIZE 64
+/* Checks the variable CLIENT_IP_HEADER, as env_expect does. */
+size_t http_server_check_client_ip_header(const char *name, struct strbuf *problems);
 
 /* Binds the port and starts the threads. ERR_UNAVAILABLE: the port is not available (logged). */
 enum err http_server_start(const struct http_server_config *config,
@@ -271,7 +280,15 @@ enum err http_exchange_cookie(struct http_exchange *x, const char *name,
                               const char **value) MUST_CHECK;
 /* The request's body, followed by a NUL; len 0 if there is none. */
 const char *http_exchange_body(const struct http_exchange *x, size_t *len);
-/* The other end of the connection, which may be a proxy: see client_ip_of_request. */
+/*
+ * The address of the client, for use during the request only: never store, send or log it. It is
+ * the other end of the connection or, behind a trusted proxy, what client_ip_header says
+ * (client_ip_of_request).
+ */
+struct client_ip http_exchange_client_ip(struct http_exchange *x);
+/* As http_exchange_joined_header, of client_ip_header, whoever sent it. */
+const char *http_exchange_client_ip_header(struct http_exchange *x);
+/* The other end of the connection, which may be a proxy. */
 struct client_ip http_exchange_peer(const struct http_exchange *x);
 const char *http_exchange_request_id(const struct http_exchange *x);
 /*

@@ -159,6 +159,7 @@ static size_t check_lists(const struct config *config, struct strbuf *problems)
 		config->cors_origins, is_origin, "CORS_ORIGINS",
 		"is not an origin in the form browsers send, like https://app.example", problems);
 	wrong += env_check_networks(config->trusted_proxies, "TRUSTED_PROXIES", problems);
+	wrong += http_server_check_client_ip_header(config->client_ip_header, problems);
 	return wrong;
 }
 

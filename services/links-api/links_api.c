@@ -91,6 +91,7 @@ static enum err start_http(struct links_api *service)
 		.header_deadline_ms = REQUEST_DEADLINE_MS,
 		.idle_ms = IDLE_MS,
 		.trusted = &service->api->trusted,
+		.client_ip_header = config->client_ip_header,
 		.handler = routes_handle,
 		.error_response = routes_send_error,
 		.observer = routes_log,

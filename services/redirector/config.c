@@ -136,6 +136,7 @@ static size_t check_addresses(const struct config *config, struct strbuf *proble
 	if (config->dashboard_url[0])
 		wrong += env_check_http_url(config->dashboard_url, "DASHBOARD_URL", problems);
 	wrong += env_check_networks(config->trusted_proxies, "TRUSTED_PROXIES", problems);
+	wrong += http_server_check_client_ip_header(config->client_ip_header, problems);
 	return wrong;
 }
 

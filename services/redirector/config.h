@@ -49,6 +49,7 @@ struct config {
 	char pages_file[1024];
 	char redirect_cache_control[128];
 	char trusted_proxies[2048];
+	char client_ip_header[HTTP_SERVER_HEADER_NAME_SIZE];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
 	/* "": none. */
 	char blocked_hosts_file[1024];

@@ -109,7 +109,7 @@ static void record_event(struct redirect *redirect, struct http_exchange *x,
                          const struct link_entry *entry, const struct redirect_decision *decision)
 {
 	struct redirect_event event;
-	struct client_ip visitor = click_counted_visitor(x, redirect->config.trusted);
+	struct client_ip visitor = click_counted_visitor(x);
 	click_describe(x, &visitor, redirect->config.salts, &event);
 	if (!event.has_visitor_hash)
 		metrics_add(redirect->without_salt, 1);
@@ -196,7 +196,7 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
 /* Seconds until the visitor may request unknown slugs again; 0: now. */
 static int64_t retry_after_s(struct redirect *redirect, struct http_exchange *x)
 {
-	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	struct client_ip visitor = http_exchange_client_ip(x);
 	return client_limiter_retry_after_s(redirect->config.client_limiter, &visitor);
 }
 
@@ -207,7 +207,7 @@ static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
 		respond_rate_limited(redirect, x, wait_s);
 		return;
 	}
-	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	struct client_ip visitor = http_exchange_client_ip(x);
 	client_limiter_record_miss(redirect->config.client_limiter, &visitor);
 	respond(redirect, x, ERR_NOT_FOUND, NULL);
 }

@@ -19,7 +19,6 @@
 
 #include <stdint.h>
 
-#include "lib/base/client_ip.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
@@ -43,7 +42,6 @@ struct redirect_config {
 	struct client_limiter *client_limiter;
 	const struct unknown_slug_limiter *unknown_slugs;
 	struct host_guard *hosts;
-	const struct client_ip_ranges *trusted;
 	const struct pages *pages;
 	const char *root_url;
 	const char *cache_control;

@@ -50,6 +50,7 @@ struct config {
 	/* One or more: see jwt_secrets.h. */
 	char jwt_secret[4097];
 	char trusted_proxies[2048];
+	char client_ip_header[HTTP_SERVER_HEADER_NAME_SIZE];
 	/* Syntax: see cors_init. */
 	char cors_origins[4096];
 	int64_t password_threads;

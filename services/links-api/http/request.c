@@ -83,9 +83,7 @@ int64_t request_path_id(const struct request *r)
 
 void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE])
 {
-	struct client_ip peer = http_exchange_peer(r->exchange);
-	const char *forwarded_for = http_exchange_joined_header(r->exchange, "X-Forwarded-For");
-	struct client_ip ip = client_ip_of_request(&peer, forwarded_for, &r->api->trusted);
+	struct client_ip ip = http_exchange_client_ip(r->exchange);
 	client_ip_network(&ip, out);
 	if (!*out)
 		snprintf(out, CLIENT_IP_NETWORK_SIZE, "unknown");

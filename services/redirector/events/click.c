@@ -12,15 +12,6 @@
 #include "lib/clicks/visitor.h"
 #include "lib/http/http_query.h"
 
-struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted)
-{
-	struct client_ip peer = http_exchange_peer(x);
-	if (!client_ip_ranges_contain(trusted, &peer))
-		return peer;
-	return client_ip_of_request(&peer, http_exchange_joined_header(x, "X-Forwarded-For"),
-	                            trusted);
-}
-
 static bool is_loopback(const struct client_ip *ip)
 {
 	char text[CLIENT_IP_TEXT_SIZE];
@@ -28,13 +19,11 @@ static bool is_loopback(const struct client_ip *ip)
 	return strncmp(text, "127.", 4) == 0 || strcmp(text, "::1") == 0;
 }
 
-struct client_ip click_counted_visitor(struct http_exchange *x,
-                                       const struct client_ip_ranges *trusted)
+struct client_ip click_counted_visitor(struct http_exchange *x)
 {
-	struct client_ip visitor = click_visitor(x, trusted);
+	struct client_ip visitor = http_exchange_client_ip(x);
 	struct client_ip peer = http_exchange_peer(x);
-	if (!visitor.known && is_loopback(&peer) &&
-	    !http_exchange_joined_header(x, "X-Forwarded-For"))
+	if (!visitor.known && is_loopback(&peer) && !http_exchange_client_ip_header(x))
 		return peer;
 	return visitor;
 }

@@ -13,16 +13,12 @@
 #include "lib/http/http_server.h"
 #include "services/redirector/events/salt_cache.h"
 
-/* The visitor's address, for use during the request only. Never store, send or log it. */
-struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted);
-
 /*
- * The same for statistics: a program on this machine that names no other visitor is one itself,
- * although its address is trusted. So curl counts beside a local stack. Limits know no such
+ * The visitor's address for statistics (http_exchange_client_ip): a program on this machine that
+ * names no other visitor is one itself, although its address is trusted. So curl counts beside a local stack. Limits know no such
  * visitor, because a proxy on this machine may have forgotten its header.
  */
-struct client_ip click_counted_visitor(struct http_exchange *x,
-                                       const struct client_ip_ranges *trusted);
+struct client_ip click_counted_visitor(struct http_exchange *x);
 
 /*
  * Sets every field of event that comes from the request and the visitor: occurred_at_us, method,

@@ -422,3 +422,14 @@ def test_many_keys_of_one_account_share_its_workers(start, database):
         assert [User(service, database).call("GET", "/api/auth/me").status for _ in range(3)] == [200] * 3
         assert database.statements_waiting() == 2
     assert [status_of(connection) for connection in flood] == [201] * 4
+
+
+def test_the_header_that_the_configuration_names_says_who_the_client_is(start, expect):
+    service = start(ANONYMOUS_LINKS_PER_HOUR=1, CLIENT_IP_HEADER="CF-Connecting-IP")
+    first, second, forwarded = (f"{unique_network()}.1" for _ in range(3))
+
+    def create_as(client, forwarded_for):
+        return Api(service.url).call("POST", "/api/links/public", LINK, {"CF-Connecting-IP": client, "X-Forwarded-For": forwarded_for})
+
+    assert [create_as(client, forwarded).status for client in (first, second)] == [201, 201]
+    expect(create_as(first, second), 429)

@@ -319,5 +319,21 @@ TEST_CASE(counts_an_untrusted_peer_whatever_it_forwards)
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.8\r\n"), 429);
 }
 
+TEST_CASE(counts_the_client_that_the_configured_header_names)
+{
+	struct fixture *f = *state;
+	f->config.unknown_slugs_per_minute = 1;
+	snprintf(f->config.client_ip_header, sizeof(f->config.client_ip_header), "X-Real-IP");
+	fixture_start(f);
+	static const char *const headers[] = {
+		"X-Real-IP: 203.0.113.7\r\nX-Forwarded-For: 198.51.100.1\r\n",
+		"X-Real-IP: 203.0.113.8\r\nX-Forwarded-For: 198.51.100.1\r\n",
+		"X-Real-IP: 203.0.113.7\r\nX-Forwarded-For: 198.51.100.2\r\n",
+	};
+	assert_int_equal(fixture_get_link(f, "guess", headers[0]), 404);
+	assert_int_equal(fixture_get_link(f, "guess", headers[1]), 404);
+	assert_int_equal(fixture_get_link(f, "guess", headers[2]), 429);
+}
+
 TEST_MAIN(.group_set_up = fixture_group_set_up, .group_tear_down = fixture_group_tear_down,
           .set_up = fixture_set_up, .tear_down = fixture_tear_down)
