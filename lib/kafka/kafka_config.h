@@ -17,7 +17,7 @@ struct kafka_config {
 	char security_protocol[32];
 	char sasl_mechanism[32];
 	char sasl_username[128];
-	char sasl_password[256];
+	char sasl_password[1025];
 	char ssl_ca_file[256];
 	char client_id[64];
 };

@@ -25,6 +25,9 @@
 
 struct pg_conn;
 
+/* Of PG_URL: a token as the password may have 2,000 bytes. */
+#define PG_CONN_URL_SIZE 4096
+
 /*
  * Rows of a service's table of variables. The members of its struct config have these names.
  * rights_: what the login needs.

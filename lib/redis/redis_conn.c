@@ -203,7 +203,8 @@ enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct
 {
 	int64_t deadline_us = deadline_in(timeout_ms);
 	struct redis_conn *conn = mem_zero(sizeof(*conn));
-	conn->wire = redisConnectNonBlock(url->host, url->port);
+	conn->wire = url->socket[0] ? redisConnectUnixNonBlock(url->socket)
+	                            : redisConnectNonBlock(url->host, url->port);
 	if (!conn->wire)
 		abort(); /* out of memory */
 	enum err err = finish_connecting(conn, deadline_us);

@@ -1,6 +1,7 @@
 /*
- * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db]. User and password
- * may be percent-encoded; an IPv6 host has brackets.
+ * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db], or
+ * unix://[[user]:password@]/path[?db=N]. User, password and path may be percent-encoded; an IPv6
+ * host has brackets.
  */
 #ifndef WAYMARK_LIB_REDIS_REDIS_URL_H
 #define WAYMARK_LIB_REDIS_REDIS_URL_H
@@ -11,12 +12,17 @@
 #include "lib/base/env.h"
 #include "lib/base/err.h"
 
+/* Of REDIS_URL, with each byte of a long password escaped. */
+#define REDIS_URL_SIZE 4096
+
 struct redis_url {
+	/* The path of a Unix socket; "": host and port. */
+	char socket[108];
 	char host[256];
 	/* Default 6379. */
 	uint16_t port;
 	char user[128];
-	char password[256];
+	char password[1025];
 	uint16_t db;
 };
 
@@ -31,8 +37,9 @@ size_t redis_url_check(const char *text, struct strbuf *problems);
 
 /* Rows of a service's table of variables. The members of its struct config have these names. */
 #define REDIS_URL_VARS(config_, timeout_ms_)                                                       \
-	ENV_SECRET("REDIS_URL", config_, redis_url, NULL, 1,                                       \
-	           "redis://[user:password@]host:port[/db]"),                                      \
+	ENV_SECRET(                                                                                \
+		"REDIS_URL", config_, redis_url, NULL, 1,                                          \
+		"redis://[user:password@]host:port[/db] or unix://[user:password@]/path[?db=N]"),  \
 		ENV_INT("REDIS_TIMEOUT_MS", config_, redis_timeout_ms, timeout_ms_, 1, 60000,      \
 	                "timeout of one Redis command; its caller then goes on without Redis")
 

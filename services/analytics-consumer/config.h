@@ -12,12 +12,13 @@
 #include "lib/base/program.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/postgres/pg_conn.h"
 
 struct config {
 	/* "": all. */
 	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 	/* Through a pooler in transaction mode. */
 	bool pg_pooled;
 	int64_t pg_statement_timeout_ms;

@@ -16,6 +16,8 @@
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/link.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_url.h"
 #include "lib/tracing/tracer.h"
 
 #define CONFIG_NO_TOPIC "none"
@@ -27,12 +29,12 @@ struct config {
 	/* "": all. */
 	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 	/* Through a pooler in transaction mode. */
 	bool pg_pooled;
 	int64_t pg_wait_ms;
 	int64_t pg_statement_timeout_ms;
-	char redis_url[512];
+	char redis_url[REDIS_URL_SIZE];
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;
 

@@ -34,6 +34,7 @@ struct test_redis {
 	int reservation;
 	pid_t pid;
 	char folder[TEST_FOLDER_SIZE];
+	char socket[TEST_FOLDER_SIZE + 16];
 };
 
 static bool is_free(uint16_t port)
@@ -88,7 +89,7 @@ static void exec_redis(const struct test_redis *redis, pid_t parent)
 		_exit(1);
 	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
 	       "--appendonly", "no", "--dir", redis->folder, "--repl-diskless-sync-delay", "0",
-	       (char *)NULL);
+	       "--unixsocket", redis->socket, (char *)NULL);
 	_exit(1);
 }
 
@@ -129,6 +130,7 @@ struct test_redis *test_redis_new(void)
 	struct test_redis *redis = mem_zero(sizeof(*redis));
 	signal(SIGPIPE, SIG_IGN);
 	test_folder_make(redis->folder);
+	snprintf(redis->socket, sizeof(redis->socket), "%s/redis.sock", redis->folder);
 	take_port(redis);
 	start(redis);
 	return redis;
@@ -150,6 +152,11 @@ uint16_t test_redis_port(const struct test_redis *redis)
 void test_redis_url(const struct test_redis *redis, char url[static TEST_REDIS_URL_SIZE])
 {
 	snprintf(url, TEST_REDIS_URL_SIZE, "redis://127.0.0.1:%u", (unsigned)redis->port);
+}
+
+const char *test_redis_socket(const struct test_redis *redis)
+{
+	return redis->socket;
 }
 
 void test_redis_restart(struct test_redis *redis)

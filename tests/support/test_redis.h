@@ -18,6 +18,8 @@ void test_redis_free(struct test_redis *redis);
 
 uint16_t test_redis_port(const struct test_redis *redis);
 void test_redis_url(const struct test_redis *redis, char url[static TEST_REDIS_URL_SIZE]);
+/* The path of its Unix socket. */
+const char *test_redis_socket(const struct test_redis *redis);
 
 /* Kills the server and starts a new one from its last snapshot. It is ready when this returns. */
 void test_redis_restart(struct test_redis *redis);

@@ -10,7 +10,7 @@
 #define PROBLEMS_MAX (256 * 1024)
 
 struct config {
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 	char folder[512];
 	int64_t wait_s;
 	int64_t lock_wait_s;

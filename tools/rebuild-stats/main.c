@@ -4,6 +4,7 @@
 #include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/program.h"
+#include "lib/postgres/pg_conn.h"
 #include "tools/rebuild-stats/rebuild.h"
 
 #define CONNECT_TIMEOUT_MS 5000
@@ -11,7 +12,7 @@
 #define EXIT_UNDETERMINED 2
 
 struct config {
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 };
 
 static const struct env_var vars[] = {

@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/http/http_server.h"
+#include "lib/postgres/pg_conn.h"
 
 /* When a task runs, and how long its lock lasts. */
 struct task_times {
@@ -29,7 +30,7 @@ struct config {
 	/* "": all. */
 	char ops_address[HTTP_SERVER_ADDRESS_SIZE];
 	int64_t ops_port;
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 	/* Through a pooler in transaction mode. */
 	bool pg_pooled;
 	int64_t pg_statement_timeout_ms;

@@ -21,7 +21,7 @@
 #define REPORT_US (10 * CLOCK_US_PER_S)
 
 struct settings {
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 };
 
 static const struct env_var vars[] = {

@@ -12,6 +12,8 @@
 #include "lib/base/program.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_url.h"
 #include "lib/tracing/tracer.h"
 
 struct config {
@@ -34,14 +36,14 @@ struct config {
 	char health_urls[4096];
 	int64_t drain_notice_ms;
 	int64_t drain_ms;
-	char pg_url[1024];
+	char pg_url[PG_CONN_URL_SIZE];
 	int64_t pg_connections;
 	/* For a connection that is free, or new. */
 	int64_t pg_wait_ms;
 	int64_t pg_statement_timeout_ms;
 	int64_t pg_heavy_connections;
 	int64_t pg_heavy_statement_timeout_ms;
-	char redis_url[512];
+	char redis_url[REDIS_URL_SIZE];
 	int64_t redis_connections;
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;

@@ -186,6 +186,31 @@ TEST_CASE(selects_the_database_of_the_url)
 	redis_pool_free(ninth);
 }
 
+TEST_CASE(connects_by_a_unix_socket_and_with_a_long_password)
+{
+	struct backend_fixture *f = *state;
+	struct test_redis *redis = test_redis_new();
+	char password[1025] = "", command[1100], url[1200];
+	memset(password, 'p', sizeof(password) - 1);
+	snprintf(command, sizeof(command), "CONFIG SET requirepass %s", password);
+	test_redis_run(redis, command);
+	snprintf(url, sizeof(url), "unix://:%s@%s?db=3", password, test_redis_socket(redis));
+	struct redis_pool *pool = NULL;
+	struct redis_pool_config config = { .url = url,
+		                            .max = 1,
+		                            .timeout_ms = TIMEOUT_MS,
+		                            .clock = clock_system(),
+		                            .log = f->log };
+	assert_int_equal(redis_pool_new(&config, &pool), OK);
+	assert_int_equal(ping(pool), OK);
+	redis_pool_free(pool);
+	url[strlen("unix://:")] = 'q';
+	assert_int_equal(redis_pool_new(&config, &pool), OK);
+	assert_int_equal(ping(pool), ERR_UNAVAILABLE);
+	redis_pool_free(pool);
+	test_redis_free(redis);
+}
+
 TEST_CASE(does_not_connect_with_a_wrong_password)
 {
 	struct backend_fixture *f = *state;

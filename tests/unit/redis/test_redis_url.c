@@ -49,6 +49,21 @@ TEST_CASE(splits_at_the_last_at_sign)
 	assert_string_equal(url.host, "host");
 }
 
+TEST_CASE(parses_the_path_of_a_unix_socket)
+{
+	struct redis_url url;
+	assert_int_equal(redis_url_parse("unix:///run/redis/redis.sock", &url), OK);
+	assert_string_equal(url.socket, "/run/redis/redis.sock");
+	assert_int_equal(url.db, 0);
+	assert_int_equal(redis_url_parse("UNIX://ann:p%2F?@/run/a%3Fb%20c.sock?db=15", &url), OK);
+	assert_string_equal(url.socket, "/run/a?b c.sock");
+	assert_string_equal(url.user, "ann");
+	assert_string_equal(url.password, "p/?");
+	assert_int_equal(url.db, 15);
+	assert_int_equal(redis_url_parse("Redis://h:1", &url), OK);
+	assert_string_equal(url.socket, "");
+}
+
 TEST_CASE(rejects_malformed_urls)
 {
 	static const char *const wrong[] = {
@@ -76,6 +91,16 @@ TEST_CASE(rejects_malformed_urls)
 		"redis://[::1",
 		"redis://[]:1",
 		"redis://[::1]x:1",
+		"redis://h:1?db=1",
+		"redis://h1:26379,h2:26379",
+		"unix:/run/r.sock",
+		"unix://",
+		"unix://run/r.sock",
+		"unix://ann@/run/r.sock",
+		"unix:///run/r.sock?db=x",
+		"unix:///run/r.sock?db=1024",
+		"unix:///run/r.sock?password=p",
+		"unix:///run/%00.sock",
 	};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct redis_url url = { .port = 7 };
@@ -88,14 +113,18 @@ TEST_CASE(rejects_malformed_urls)
 TEST_CASE(rejects_parts_that_are_too_long)
 {
 	struct redis_url url;
-	char text[1024];
+	char text[4096];
 	snprintf(text, sizeof(text), "redis://%0*d:1", 255, 0);
 	assert_int_equal(redis_url_parse(text, &url), OK);
 	snprintf(text, sizeof(text), "redis://%0*d:1", 256, 0);
 	assert_int_equal(redis_url_parse(text, &url), ERR_INVALID);
-	snprintf(text, sizeof(text), "redis://u:%0*d@h:1", 255, 0);
+	snprintf(text, sizeof(text), "redis://u:%0*d@h:1", 1024, 0);
 	assert_int_equal(redis_url_parse(text, &url), OK);
-	snprintf(text, sizeof(text), "redis://u:%0*d@h:1", 256, 0);
+	snprintf(text, sizeof(text), "redis://u:%0*d@h:1", 1025, 0);
+	assert_int_equal(redis_url_parse(text, &url), ERR_INVALID);
+	snprintf(text, sizeof(text), "unix:///%0*d", 106, 0);
+	assert_int_equal(redis_url_parse(text, &url), OK);
+	snprintf(text, sizeof(text), "unix:///%0*d", 107, 0);
 	assert_int_equal(redis_url_parse(text, &url), ERR_INVALID);
 }
 
