@@ -7,150 +7,13 @@
 
 #define LABELS_MAX 8
 
-/* All words are in lower case: the header is converted to lower case before the search. */
-
-/* Match anywhere in the header. */
-static const char *const preview_agents[] = {
-	"bingpreview",
-	"bluesky cardyb",
-	"discordbot",
-	"embedly",
-	"facebookcatalog",
-	"facebookexternalhit",
-	"facebot",
-	"flipboardproxy",
-	"google web preview",
-	"google-pagerenderer",
-	"iframely",
-	"kakaotalk-scrap",
-	"line-poker",
-	"linkedinbot",
-	"mastodon/",
-	"matrix-media-repo",
-	"meta-externalfetcher",
-	"microsoftpreview",
-	"pinterest/0.",
-	"pinterestbot",
-	"quora link preview",
-	"redditbot",
-	"skypeuripreview",
-	"slack-imgproxy",
-	"slackbot-linkexpanding",
-	"snap url preview",
-	"synapse (bot;",
-	"telegrambot",
-	"tumblr/",
-	"twitterbot",
-	"vkshare",
-	"whatsapp/",
-	"zoombot",
-	NULL,
-};
-
-/* Match at the beginning of the header. */
-static const char *const libraries[] = {
-	"aiohttp/",
-	"akka-http",
-	"apache-httpclient",
-	"apachebench",
-	"axios/",
-	"curl/",
-	"dart/",
-	"faraday",
-	"go-http-client",
-	"got (",
-	"got/",
-	"guzzlehttp",
-	"hackney",
-	"http_request",
-	"httparty",
-	"httpie/",
-	"httpx/",
-	"hyper/",
-	"insomnia",
-	"jakarta",
-	"java-http-client",
-	"java/",
-	"k6/",
-	"libcurl",
-	"libwww-perl",
-	"lua-resty-http",
-	"lwp::",
-	"microsoft url control",
-	"netty",
-	"node-fetch",
-	"node.js",
-	"okhttp",
-	"php/",
-	"postmanruntime",
-	"powershell",
-	"python-",
-	"python/",
-	"reqwest",
-	"rest-client",
-	"restsharp",
-	"ruby",
-	"scrapy/",
-	"siege/",
-	"superagent",
-	"undici",
-	"vert.x",
-	"wget/",
-	"winhttp",
-	"wrk/",
-	NULL,
-};
-
-/* Match anywhere. Agents listed by full name otherwise send the header of a browser. */
-static const char *const crawler_words[] = {
-	"archiver",
-	"checker",
-	"crawl",
-	"diagnostics",
-	"cookiehub",
-	"datadogsynthetics",
-	"fetcher",
-	"-google",
-	"google-",
-	"google favicon",
-	"googleother",
-	"googleimageproxy",
-	"gtmetrix",
-	"headless",
-	"http://",
-	"https://",
-	"httpclient",
-	"httrack",
-	"inspector",
-	"like gecko,",
-	"like gecko;",
-	"lighthouse",
-	"mediapartners",
-	"measurement",
-	"monitor",
-	"newrelic",
-	"nikto",
-	"openvas",
-	"observatory",
-	"optimizer",
-	"phantomjs",
-	"pingdom",
-	"playwright",
-	"ptst/",
-	"puppeteer",
-	"scraper",
-	"selenium",
-	"silktide",
-	"siteimprove",
-	"slurp",
-	"spider",
-	"synthetic",
-	"thousandeyes",
-	"transcoder",
-	"validator",
-	"zgrab",
-	NULL,
-};
+/*
+ * Of bot_words.txt (facts.cmake), which end with NULL. All words are in lower case: the header is
+ * converted to lower case before the search.
+ */
+extern const char *const bot_words_previews[];
+extern const char *const bot_words_libraries[];
+extern const char *const bot_words_crawlers[];
 
 /* Match anywhere, but not on telephones, where people scan with apps (CamScanner). */
 static const char *const scanner_words[] = { "scanner", "scanning", NULL };
@@ -373,7 +236,7 @@ static bool ends_in_agent(const char *text)
 
 static bool is_crawler(const char *text, enum user_agent_device device, bool is_appliance)
 {
-	if (user_agent_contains(text, crawler_words) || contains_bot(text) || has_site(text) ||
+	if (user_agent_contains(text, bot_words_crawlers) || contains_bot(text) || has_site(text) ||
 	    has_mail_address(text) || ends_in_agent(text))
 		return true;
 	bool is_handheld = device == USER_AGENT_MOBILE || device == USER_AGENT_TABLET;
@@ -419,11 +282,11 @@ const char *bot_agent_reason(const char *user_agent, enum user_agent_device devi
 	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1] = { 0 };
 	make_lower(user_agent, text);
 	cut_page(text);
-	if (user_agent_contains(text, preview_agents))
+	if (user_agent_contains(text, bot_words_previews))
 		return "link_preview";
 	if (device == USER_AGENT_BOT)
 		return "crawler";
-	if (user_agent_begins_with(text, libraries))
+	if (user_agent_begins_with(text, bot_words_libraries))
 		return "http_library";
 	bool is_appliance = user_agent_is_appliance(user_agent);
 	if (is_crawler(text, device, is_appliance))

@@ -1,4 +1,4 @@
-# Data that the facts are derived with: referrer_sources.txt as a sorted table, and the rules for user agents as texts.
+# Data that the facts are derived with. First, referrer_sources.txt as a sorted table.
 set(sources_file "${CMAKE_CURRENT_SOURCE_DIR}/facts/referrer_sources.txt")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${sources_file}")
 file(STRINGS "${sources_file}" lines REGEX "^[^#]")
@@ -21,7 +21,23 @@ const struct referrer_source_pair referrer_source_table[] = {
 @rows@};
 const size_t referrer_source_table_size = sizeof(referrer_source_table) / sizeof(referrer_source_table[0]);
 ]])
-target_sources(analytics_consumer_body PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/referrer_source_table.c")
+
+# bot_words.txt as an array of each section.
+set(words_file "${CMAKE_CURRENT_SOURCE_DIR}/facts/bot_words.txt")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${words_file}")
+file(STRINGS "${words_file}" lines REGEX "^[^#]")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^\\[([a-z]+)\\]$")
+    string(APPEND words "${end}extern const char *const bot_words_${CMAKE_MATCH_1}[];\n"
+                        "const char *const bot_words_${CMAKE_MATCH_1}[] = {\n")
+    set(end "\t0,\n};\n")
+  else()
+    string(APPEND words "\t\"${line}\",\n")
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT bot_words.c @ONLY CONTENT "@words@@end@")
+target_sources(analytics_consumer_body PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/referrer_source_table.c"
+                                               "${CMAKE_CURRENT_BINARY_DIR}/bot_words.c")
 
 # The rules of uap-core come from PyPI (tools/setup.d/pypi.sh).
 if(NOT "$ENV{WAYMARK_CACHE}" STREQUAL "")

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/storage/offset_store.h"
+#include "services/analytics-consumer/storage/offsets.h"
 
 #define FLUSH_ON_REVOKE_MS 2000
 #define REJOIN_INTERVAL_MS 10000
@@ -77,7 +77,7 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 	if (err != OK)
 		return err;
 	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
-	err = offset_store_read(conn, a->topic, partitions, count, rows);
+	err = offsets_read(conn, a->topic, partitions, count, rows);
 	pg_pool_release(a->pool, conn);
 	for (size_t i = 0; err == OK && i < count; i++)
 		offsets[i] = start_offset(&rows[i]);
@@ -92,7 +92,7 @@ void assignment_mark_published(struct assignment *a, int64_t as_of_us)
 	struct pg_conn *conn = NULL;
 	if (a->offsets.count == 0 || pg_pool_acquire(a->pool, &conn) != OK)
 		return;
-	enum err err = offset_store_mark_published(conn, a->topic, &a->offsets, as_of_us);
+	enum err err = offsets_store_published(conn, a->topic, &a->offsets, as_of_us);
 	if (err != OK)
 		log_warning(a->log, "published_offset_not_stored",
 		            LOG_TEXT("result", err_name(err)));
@@ -229,7 +229,7 @@ void assignment_record_halts(struct assignment *a)
 	for (size_t i = 0; i < a->offsets.count; i++) {
 		struct offsets_partition *p = &a->offsets.partitions[i];
 		if (p->halt_reason != OFFSETS_NOT_HALTED && !p->is_halt_recorded)
-			p->is_halt_recorded = offset_store_halt(conn, a->topic, p) == OK;
+			p->is_halt_recorded = offsets_halt(conn, a->topic, p) == OK;
 	}
 	pg_pool_release(a->pool, conn);
 }

@@ -10,7 +10,6 @@
 #include "lib/links/link_event.h"
 #include "lib/links/slug.h"
 #include "lib/postgres/sql_column.h"
-#include "services/analytics-consumer/storage/offset_store.h"
 #include "services/analytics-consumer/storage/offsets.h"
 #include "services/analytics-consumer/storage/rollup.h"
 
@@ -61,7 +60,7 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 	if (err != OK)
 		return err;
 	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
-	err = offset_store_read(conn, c->config.topic, partitions, count, rows);
+	err = offsets_read(conn, c->config.topic, partitions, count, rows);
 	pg_pool_release(c->config.pool, conn);
 	for (size_t i = 0; err == OK && i < count; i++)
 		offsets[i] = rows[i].stored == 0 ? KAFKA_CONSUMER_BEGINNING : rows[i].stored;
@@ -182,7 +181,7 @@ static enum err apply(struct purge_consumer *c)
 		return err;
 	err = delete_rows(c, conn);
 	if (err == OK)
-		err = offset_store_advance(conn, c->config.topic, &c->offsets);
+		err = offsets_advance(conn, c->config.topic, &c->offsets);
 	pg_pool_release(c->config.pool, conn);
 	return err;
 }

@@ -3,9 +3,8 @@
  * and how far the batch being gathered extends it.
  *
  * `stored` is the offset that this process last stored, or read when it got the partition. It is
- * never the offset of the batch's first record, because offsets have gaps. If two
- * consumers both believe that they own a partition, the fence (offset_store.h) accepts the batch of
- * only one of them.
+ * never the offset of the batch's first record, because offsets have gaps. If two consumers both
+ * believe that they own a partition, the fence accepts the batch of only one of them.
  *
  * A partition that has never been counted has `stored` 0 and starts at the oldest record of the
  * topic.
@@ -21,7 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/err.h"
 #include "lib/kafka/kafka_message.h"
+#include "lib/postgres/pg_conn.h"
 
 #define OFFSETS_PARTITIONS_MAX 4096
 
@@ -136,5 +137,55 @@ size_t offsets_halted_count(const struct offsets *offsets);
 
 /* The name of a halt reason in the log and in the store. */
 const char *offsets_halt_reason_name(enum offsets_halt_reason reason);
+
+/*
+ * --- the store: the table consumer_offsets, one thread at a time per connection ---
+ *
+ * This is the fence that decides who may count. Inside the transaction of a batch, the row of each
+ * partition advances from where the batch expects it to where the batch ends. If a row is elsewhere,
+ * another owner has taken the partition over.
+ */
+
+/*
+ * Fills partition, stored, fingerprint, published, is_dated and halt_reason of each element of out,
+ * in the order of partitions. Creates missing rows: from then on the store knows that the clicks of
+ * the partition are to be counted.
+ */
+enum err offsets_read(struct pg_conn *conn, const char *topic, const int32_t *partitions,
+                      size_t count, struct offsets_partition *out) MUST_CHECK;
+
+/*
+ * The fence. Advances every partition of the batch from stored to next_stored, in the order of
+ * partition. Visits handed to Kafka must have been acknowledged: the row marks them as published.
+ * ERR_CONFLICT: at least one partition is elsewhere or halted. Roll the transaction back and
+ * discard the batch.
+ */
+enum err offsets_advance(struct pg_conn *conn, const char *topic,
+                         const struct offsets *offsets) MUST_CHECK;
+
+/*
+ * Halts the partition for every owner until consumer_offsets_resume is called. Does nothing if
+ * another owner has advanced it.
+ */
+enum err offsets_halt(struct pg_conn *conn, const char *topic,
+                      const struct offsets_partition *partition) MUST_CHECK;
+
+enum offsets_outcome {
+	OFFSETS_NOT_STORED, /* every partition is where the batch starts */
+	OFFSETS_STORED,     /* every partition is where the batch ends */
+	OFFSETS_FENCED,     /* another owner has advanced a partition */
+};
+
+/* Finds out whether a batch was stored when its COMMIT had no answer. */
+enum err offsets_find_outcome(struct pg_conn *conn, const char *topic,
+                              const struct offsets *offsets, enum offsets_outcome *out) MUST_CHECK;
+
+/*
+ * Marks partitions as published whose visits were all handed to Kafka and acknowledged. Skips
+ * partitions that another owner has advanced. as_of_us: in the partitions that are caught up, every
+ * click that Kafka had up to then is counted; 0 = unknown.
+ */
+enum err offsets_store_published(struct pg_conn *conn, const char *topic,
+                                 const struct offsets *offsets, int64_t as_of_us) MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include "lib/base/hash_table.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
-#include "services/analytics-consumer/storage/offset_store.h"
+#include "services/analytics-consumer/storage/offsets.h"
 #include "services/analytics-consumer/storage/rollup.h"
 #include "services/analytics-consumer/storage/statistics_aggregate.h"
 #include "services/analytics-consumer/storage/unique_visitors.h"
@@ -177,7 +177,7 @@ static enum outcome check_insert(struct visit_store *store, enum err err)
 static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
                             const struct offsets *offsets, enum err *err)
 {
-	*err = offset_store_advance(conn, store->config.topic, offsets);
+	*err = offsets_advance(conn, store->config.topic, offsets);
 	if (*err == ERR_CONFLICT)
 		return OUTCOME_FENCED;
 	if (*err == OK)
@@ -218,12 +218,12 @@ static enum outcome transact(struct visit_store *store, struct pg_conn *conn, st
 static enum err was_stored(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
                            const struct offsets *offsets, bool *out)
 {
-	enum offset_store_outcome outcome = OFFSET_STORE_NOT_STORED;
+	enum offsets_outcome outcome = OFFSETS_NOT_STORED;
 	*out = false;
 	if (!batch->in_doubt)
 		return OK;
-	enum err err = offset_store_find_outcome(conn, store->config.topic, offsets, &outcome);
-	if (err != OK || outcome != OFFSET_STORE_STORED)
+	enum err err = offsets_find_outcome(conn, store->config.topic, offsets, &outcome);
+	if (err != OK || outcome != OFFSETS_STORED)
 		return err;
 	log_info(store->config.log, "batch_in_doubt_was_stored");
 	batch->in_doubt = false;

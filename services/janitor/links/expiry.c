@@ -86,6 +86,7 @@ static enum err run_all(struct run *run, run_work work, int64_t *changed)
 				pause_after_batch(run, started_us, batch.changed);
 		}
 	}
+	run->ctx = NULL;
 	return err;
 }
 

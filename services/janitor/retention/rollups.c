@@ -213,13 +213,13 @@ static enum err fold_all(struct run *run, int64_t *changed)
 	struct rollups_pass pass = { 0 };
 	enum err err = OK;
 	run->ctx = &pass;
-	while (err == OK && !pass.is_over) {
-		if (shutdown_requested(run->shutdown)) {
+	while (err == OK && !pass.is_over && !run->is_interrupted) {
+		if (shutdown_requested(run->shutdown))
 			run->is_interrupted = true;
-			return OK;
-		}
-		err = run_batch(run, fold_some, changed);
+		else
+			err = run_batch(run, fold_some, changed);
 	}
+	run->ctx = NULL;
 	return err;
 }
 

@@ -103,5 +103,7 @@ enum err run_delete(struct run *run, const char *sql, struct pg_params *params, 
 	struct deletion deletion = { sql, params };
 	pg_params_int(params, RUN_BATCH_ROWS);
 	run->ctx = &deletion;
-	return run_batches(run, delete_some, changed);
+	enum err err = run_batches(run, delete_some, changed);
+	run->ctx = NULL;
+	return err;
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "services/analytics-consumer/storage/offset_store.h"
+#include "services/analytics-consumer/storage/offsets.h"
 #include "tests/support/test.h"
 
 #define BATCH_MAX 2000
@@ -16,7 +16,7 @@ static void create_rows(struct consumer_fixture *fixture)
 	struct offsets_partition rows[2];
 	struct pg_conn *conn = NULL;
 	assert_int_equal(pg_pool_acquire(consumer_fixture_pool(fixture), &conn), OK);
-	assert_int_equal(offset_store_read(conn, TOPIC, partitions, 2, rows), OK);
+	assert_int_equal(offsets_read(conn, TOPIC, partitions, 2, rows), OK);
 	pg_pool_release(fixture->pool, conn);
 }
 
