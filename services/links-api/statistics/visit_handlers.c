@@ -13,7 +13,6 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/statistics/export_limiter.h"
 #include "services/links-api/statistics/stats_request.h"
-#include "services/links-api/statistics/visit_lines.h"
 #include "services/links-api/statistics/visit_page.h"
 #include "services/links-api/statistics/visit_sql.h"
 
@@ -79,7 +78,7 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 	size_t count = pg_result_count(rows);
 	struct json *visits = json_new_array();
 	for (size_t i = 0; i < count; i++)
-		json_append(visits, visit_lines_object(rows, i));
+		json_append(visits, visit_page_object(rows, i));
 	struct pagination pagination = { .limit = stats->params.limit,
 		                         .total = PAGINATION_UNCOUNTED };
 	if (count == (size_t)stats->params.limit) {
@@ -165,9 +164,9 @@ static void add_line(const struct visit_export *export, struct strbuf *out,
                      const struct pg_result *rows, size_t row)
 {
 	if (export->is_csv)
-		visit_lines_add_csv(out, rows, row);
+		visit_page_add_csv(out, rows, row);
 	else
-		visit_lines_add_json(out, rows, row);
+		visit_page_add_json(out, rows, row);
 }
 
 /* Adds as many rows as fit. The next page starts after the last of them. */
@@ -197,7 +196,7 @@ static enum err export_next_chunk(struct visit_export *export, struct strbuf *ou
 	if (err != OK)
 		return err;
 	if (!export->has_begun && export->is_csv)
-		visit_lines_add_csv_header(out);
+		visit_page_add_csv_header(out);
 	export->has_begun = true;
 	size_t sent = add_lines(export, out, rows);
 	if (export->is_limited)

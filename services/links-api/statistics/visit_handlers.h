@@ -7,7 +7,7 @@
 /*
  * GET /api/links/{id}/visits. The format comes from format= or else from Accept:
  *   JSON         200 {visits: […], pagination: {limit, next_cursor}, log_since, as_of, lag_ms}
- *   CSV, NDJSON  200 with all matching visits (visit_lines.h); as_of and lag_ms are the headers
+ *   CSV, NDJSON  200 with all matching visits (visit_page.h); as_of and lag_ms are the headers
  *                X-As-Of and X-Lag-Ms
  * 406; 429: too many exports; other errors as stats_request_answer_error.
  */

@@ -3,9 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unicode/uchar.h>
+#include <unicode/unorm2.h>
+#include <unicode/utf8.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/number.h"
+#include "lib/base/timestamp.h"
 #include "services/links-api/statistics/visit_sql.h"
 
 /* Reads the newest days first, then a window that is larger by this factor. */
@@ -13,30 +17,41 @@
 #define DAYS_FACTOR 8
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
+/* UTF-16 units; the longest of Unicode has 18. */
+#define DECOMPOSITION_MAX 32
 
-const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS] = {
-	[VISIT_PAGE_COLUMN_ID] = { "event_id", "event_id", VISIT_PAGE_TEXT },
-	[VISIT_PAGE_COLUMN_OCCURRED_AT] = { "occurred_at", "occurred_at", VISIT_PAGE_TIME },
-	{ "country", "country", VISIT_PAGE_TEXT },
-	{ "region", "region", VISIT_PAGE_TEXT },
-	{ "city", "city", VISIT_PAGE_TEXT },
-	{ "referrer_host", "referrer_host", VISIT_PAGE_TEXT },
-	{ "referrer_source", "referrer_source", VISIT_PAGE_TEXT },
-	{ "browser", "browser", VISIT_PAGE_TEXT },
-	{ "browser_version", "browser_version", VISIT_PAGE_TEXT },
-	{ "os", "os", VISIT_PAGE_TEXT },
-	{ "os_version", "os_version", VISIT_PAGE_TEXT },
-	{ "device", "device", VISIT_PAGE_TEXT },
-	{ "language", "language", VISIT_PAGE_TEXT },
-	{ "utm_source", "utm_source", VISIT_PAGE_TEXT },
-	{ "utm_medium", "utm_medium", VISIT_PAGE_TEXT },
-	{ "utm_campaign", "utm_campaign", VISIT_PAGE_TEXT },
-	{ "is_bot", "is_bot", VISIT_PAGE_BOOL },
-	{ "bot_reason", "bot_reason", VISIT_PAGE_TEXT },
-	{ "is_unique", "is_unique", VISIT_PAGE_BOOL },
-	{ "slug", "slug", VISIT_PAGE_TEXT },
-	{ "status", "status", VISIT_PAGE_INT },
-	{ "latency_ms", "latency_us / 1000.0::float8", VISIT_PAGE_REAL },
+enum kind { TEXT, INT, REAL, BOOL, TIME };
+enum { COLUMN_ID, COLUMN_OCCURRED_AT, COLUMNS = 22 };
+
+struct column {
+	const char *name;
+	const char *sql;
+	enum kind kind;
+};
+
+static const struct column columns[COLUMNS] = {
+	[COLUMN_ID] = { "event_id", "event_id", TEXT },
+	[COLUMN_OCCURRED_AT] = { "occurred_at", "occurred_at", TIME },
+	{ "country", "country", TEXT },
+	{ "region", "region", TEXT },
+	{ "city", "city", TEXT },
+	{ "referrer_host", "referrer_host", TEXT },
+	{ "referrer_source", "referrer_source", TEXT },
+	{ "browser", "browser", TEXT },
+	{ "browser_version", "browser_version", TEXT },
+	{ "os", "os", TEXT },
+	{ "os_version", "os_version", TEXT },
+	{ "device", "device", TEXT },
+	{ "language", "language", TEXT },
+	{ "utm_source", "utm_source", TEXT },
+	{ "utm_medium", "utm_medium", TEXT },
+	{ "utm_campaign", "utm_campaign", TEXT },
+	{ "is_bot", "is_bot", BOOL },
+	{ "bot_reason", "bot_reason", TEXT },
+	{ "is_unique", "is_unique", BOOL },
+	{ "slug", "slug", TEXT },
+	{ "status", "status", INT },
+	{ "latency_ms", "latency_us / 1000.0::float8", REAL },
 };
 
 static void add_traffic(struct visit_sql *sql, enum visit_filter_traffic traffic)
@@ -65,8 +80,8 @@ static enum err read_span(struct pg_conn *conn, const struct visit_page_query *q
 {
 	struct visit_sql sql;
 	visit_sql_init(&sql);
-	for (size_t i = 0; i < VISIT_PAGE_COLUMNS; i++)
-		visit_sql_add(&sql, "%s%s", i == 0 ? "SELECT " : ", ", visit_page_columns[i].sql);
+	for (size_t i = 0; i < COLUMNS; i++)
+		visit_sql_add(&sql, "%s%s", i == 0 ? "SELECT " : ", ", columns[i].sql);
 	char condition[64];
 	snprintf(condition, sizeof(condition), "link_id = $%d::bigint",
 	         visit_sql_int(&sql, query->link_id));
@@ -106,10 +121,10 @@ enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *qu
 
 struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row)
 {
-	struct visit_page_cursor place = { .occurred_at_us = pg_result_time(
-						   rows, row, VISIT_PAGE_COLUMN_OCCURRED_AT) };
+	struct visit_page_cursor place = { .occurred_at_us =
+		                                   pg_result_time(rows, row, COLUMN_OCCURRED_AT) };
 	snprintf(place.event_id, sizeof(place.event_id), "%s",
-	         pg_result_text(rows, row, VISIT_PAGE_COLUMN_ID));
+	         pg_result_text(rows, row, COLUMN_ID));
 	return place;
 }
 
@@ -149,4 +164,152 @@ enum err visit_page_cursor_parse(const char *text, struct visit_page_cursor *out
 	memcpy(place.event_id, id + 1, VISIT_PAGE_ID_SIZE);
 	*out = place;
 	return OK;
+}
+
+/* --- its forms --- */
+
+static void set(struct json *visit, const struct column *column, const struct pg_result *rows,
+                size_t row, int index)
+{
+	switch (column->kind) {
+	case TEXT:
+		json_set_text(visit, column->name, pg_result_text(rows, row, index));
+		break;
+	case INT:
+		json_set_int(visit, column->name, pg_result_int(rows, row, index));
+		break;
+	case REAL:
+		json_set_real(visit, column->name, pg_result_double(rows, row, index));
+		break;
+	case BOOL:
+		json_set_bool(visit, column->name, pg_result_bool(rows, row, index));
+		break;
+	case TIME:
+		json_set_time(visit, column->name, pg_result_time(rows, row, index));
+		break;
+	}
+}
+
+struct json *visit_page_object(const struct pg_result *rows, size_t row)
+{
+	struct json *visit = json_new_object();
+	for (int i = 0; i < COLUMNS; i++)
+		set(visit, &columns[i], rows, row, i);
+	return visit;
+}
+
+void visit_page_add_json(struct strbuf *out, const struct pg_result *rows, size_t row)
+{
+	struct json *visit = visit_page_object(rows, row);
+	json_write(visit, out);
+	json_free(visit);
+	strbuf_add_char(out, '\n');
+}
+
+void visit_page_add_csv_header(struct strbuf *out)
+{
+	for (size_t i = 0; i < COLUMNS; i++)
+		strbuf_add_format(out, "%s%s", i == 0 ? "" : ",", columns[i].name);
+	strbuf_add_text(out, "\r\n");
+}
+
+/* Where some spreadsheet ends a cell, whatever separates those of the file. */
+static bool is_separator(UChar32 c)
+{
+	return c == ',' || c == ';' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* What a spreadsheet drops before it decides what a cell is. */
+static bool is_dropped(UChar32 c)
+{
+	return c == '"' || u_isUWhiteSpace(c) || u_charType(c) == U_CONTROL_CHAR ||
+	       u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT);
+}
+
+/* The first character of the compatibility form: "=" for a full-width, small or raised one. */
+static UChar32 plain_form(UChar32 c)
+{
+	UErrorCode error = U_ZERO_ERROR;
+	const UNormalizer2 *forms = unorm2_getNFKDInstance(&error);
+	UChar plain[DECOMPOSITION_MAX];
+	if (U_FAILURE(error) ||
+	    unorm2_getDecomposition(forms, c, plain, DECOMPOSITION_MAX, &error) <= 0 ||
+	    U_FAILURE(error))
+		return c;
+	return plain[0];
+}
+
+/* Whether a spreadsheet could take the character for the beginning of a formula. */
+static bool begins_formula(UChar32 c)
+{
+	UChar32 plain = plain_form(c);
+	return plain == '=' || plain == '+' || plain == '-' || plain == '@' ||
+	       plain == 0x2212; /* minus sign */
+}
+
+/* Whether all of a cell is a number, as in coordinates: 40.7,-74.0. */
+static bool is_number(const char *text)
+{
+	size_t digits = strspn(text + 1, "0123456789.");
+	return (*text == '+' || *text == '-') && digits > 0 &&
+	       strchr(",;\t\r\n\"", text[1 + digits]) != NULL;
+}
+
+void visit_page_add_csv_text(struct strbuf *out, const char *text)
+{
+	int32_t len = (int32_t)strlen(text);
+	bool is_quoted = strpbrk(text, ",;\t\r\n\"") != NULL;
+	/* Nothing of the cell that would begin here has been seen. */
+	bool is_beginning = true;
+	bool is_first = true;
+	if (is_quoted)
+		strbuf_add_char(out, '"');
+	for (int32_t at = 0, next = 0; at < len; at = next) {
+		UChar32 c;
+		U8_NEXT(text, next, len, c);
+		if (is_beginning && begins_formula(c) && (is_first || !is_number(text + at)))
+			strbuf_add_char(out, '\'');
+		is_beginning = is_separator(c) || (is_beginning && is_dropped(c));
+		is_first = is_first && !is_separator(c);
+		if (c == '"')
+			strbuf_add_char(out, '"');
+		strbuf_add(out, text + at, (size_t)(next - at));
+	}
+	if (is_quoted)
+		strbuf_add_char(out, '"');
+}
+
+static void add_csv_field(struct strbuf *out, enum kind kind, const struct pg_result *rows,
+                          size_t row, int index)
+{
+	char number[NUMBER_TEXT_SIZE], time[TIMESTAMP_TEXT_SIZE];
+	switch (kind) {
+	case TEXT:
+		visit_page_add_csv_text(out, pg_result_text(rows, row, index));
+		break;
+	case INT:
+		strbuf_add_text(out, pg_result_text(rows, row, index));
+		break;
+	case REAL:
+		number_format(pg_result_double(rows, row, index), number);
+		strbuf_add_text(out, number);
+		break;
+	case BOOL:
+		strbuf_add_text(out, pg_result_bool(rows, row, index) ? "true" : "false");
+		break;
+	case TIME:
+		timestamp_format_ms(pg_result_time(rows, row, index), time);
+		strbuf_add_text(out, time);
+		break;
+	}
+}
+
+void visit_page_add_csv(struct strbuf *out, const struct pg_result *rows, size_t row)
+{
+	for (int i = 0; i < COLUMNS; i++) {
+		if (i > 0)
+			strbuf_add_char(out, ',');
+		add_csv_field(out, columns[i].kind, rows, row, i);
+	}
+	strbuf_add_text(out, "\r\n");
 }

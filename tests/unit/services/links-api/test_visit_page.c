@@ -1,8 +1,13 @@
 #include <stdint.h>
+#include <stdio.h>
 
+#include "lib/json/json.h"
 #include "services/links-api/statistics/visit_page.h"
 #include "tests/support/test.h"
 
+#define EXAMPLES "tests/support/csv_cells.json"
+#define EXAMPLES_BYTES_MAX 65536
+#define CELL_BYTES_MAX 256
 #define ID "0190a0b0-c0d0-7000-8000-0123456789ab"
 
 TEST_CASE(parses_what_it_formatted)
@@ -39,6 +44,34 @@ TEST_CASE(rejects_everything_else)
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
 		if (visit_page_cursor_parse(malformed[i], &position) != ERR_INVALID)
 			fail_msg("accepted: %s", malformed[i]);
+}
+
+static struct json *read_examples(void)
+{
+	static char text[EXAMPLES_BYTES_MAX];
+	char reason[JSON_REASON_SIZE];
+	struct json *examples = NULL;
+	FILE *file = fopen(EXAMPLES, "r");
+	assert_non_null(file);
+	size_t len = fread(text, 1, sizeof(text), file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(json_parse(text, len, &examples, reason), OK);
+	return examples;
+}
+
+TEST_CASE(no_spreadsheet_takes_a_text_for_a_formula)
+{
+	struct json *examples = read_examples();
+	assert_true(json_count(examples) > 50);
+	for (size_t i = 0; i < json_count(examples); i++) {
+		struct json *example = json_at(examples, i);
+		struct strbuf cell;
+		strbuf_init(&cell, CELL_BYTES_MAX);
+		visit_page_add_csv_text(&cell, json_text(json_at(example, 0), NULL));
+		assert_string_equal(cell.data, json_text(json_at(example, 1), NULL));
+		strbuf_clear(&cell);
+	}
+	json_free(examples);
 }
 
 TEST_MAIN()

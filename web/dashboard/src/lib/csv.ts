@@ -79,7 +79,7 @@ const beginsFormula = (text: string) => /^[=+\-@\u2212]/.test(text.normalize("NF
 
 /**
  * A cell of a CSV file that no spreadsheet takes for a formula, whatever separates cells there: an apostrophe stands before
- * what would begin one. -74.0 within coordinates is a number. visit_lines.c has the same rules, and tests/support/csv_cells.json examples.
+ * what would begin one. -74.0 within coordinates is a number. visit_page.c has the same rules, and tests/support/csv_cells.json examples.
  */
 export function csvCell(text: string): string {
   const safe = text.replace(BEGIN, (start: string, _, next: string, at: number) => {
