@@ -52,6 +52,7 @@ def files(browser, user, visitor, tmp_path):
                 window.page.get_by_role("button", name=button, exact=True).first.click()
             download.value.save_as(tmp_path / f"{name}-{locale}.csv")
         window.close()
+    assert all("'=cmd|" in file.read_text(encoding="utf-8") for file in tmp_path.glob("*-*.csv"))
     return tmp_path
 
 

@@ -24,7 +24,7 @@ const NAMES = {
   slug: "slug shortcode customlink custombitlinks backhalf custombackhalf keyword key slashtag alias path originalpath originalpaths shortid shorturl shorturls shortlink bitlink link url",
   title: "title titles name",
   tags: "tags tag labels",
-  expires_at: "expiresat expires expiry expirydate expirationdate expiration end ends enddate validuntil",
+  expires_at: "expiresat expires expirein expiry expirydate expirationdate expiration end ends enddate validuntil",
   starts_at: "startsat starts start startdate validsince",
   notes: "notes note description comments comment",
   visits: "visits visitcount clicks clickcount totalclicks humanclicks hits views engagements scans humans bots total",
