@@ -131,7 +131,7 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct attempt *a = attempt_new(r, true);
+	struct attempt *a = authentication_has_https(r) ? attempt_new(r, true) : NULL;
 	if (a && take_registration(r) == OK) {
 		if (password_queue_submit(r, PASSWORD_QUEUE_REGISTRATION, register_job, a))
 			return HTTP_PENDING;

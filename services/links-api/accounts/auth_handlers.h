@@ -7,13 +7,13 @@
 
 #include "lib/http/http_server.h"
 
-/* POST /api/auth/register → 201 {user}, 400, 409, 429 */
+/* POST /api/auth/register → 201 {user}, 400, 403 "https-required", 409, 429 */
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
 
 /* POST /api/auth/login → 200 {access_token, token_type, expires_in}, 400, 401, 429 */
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x);
 
-/* POST /api/auth/session → 201 {user} and a session's cookie, 400, 401, 403 "cross-site", 429 */
+/* POST /api/auth/session → 201 {user} and a session's cookie, 400, 401, 403 "cross-site" or "https-required", 429 */
 enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *x);
 
 /* GET /api/auth/session → 200 {user}, null without valid credentials; 403 */

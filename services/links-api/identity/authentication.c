@@ -94,10 +94,10 @@ static const char *skip_scheme(const char *origin, bool needs_https)
 	return NULL;
 }
 
-static bool is_own_origin(const struct request *r, const char *origin)
+static bool is_own_origin(const struct request *r, const char *origin, bool needs_https)
 {
 	const char *host = http_exchange_header(r->exchange, "Host");
-	const char *sender = skip_scheme(origin, r->api->is_https);
+	const char *sender = skip_scheme(origin, needs_https);
 	return sender && host && *sender && strcasecmp(sender, host) == 0;
 }
 
@@ -110,7 +110,19 @@ static bool is_same_origin(const struct request *r)
 	if (site)
 		return strcmp(site, "same-origin") == 0 || (is_read && strcmp(site, "none") == 0);
 	const char *origin = http_exchange_joined_header(x, "Origin");
-	return origin ? is_own_origin(r, origin) : is_read;
+	return origin ? is_own_origin(r, origin, r->api->is_https) : is_read;
+}
+
+/*
+ * Our own page sent it over plain HTTP, where browsers keep no cookie of a server with HTTPS. On
+ * localhost they do, and send Sec-Fetch-Site.
+ */
+static bool lacks_https(const struct request *r)
+{
+	if (!r->api->is_https || http_exchange_joined_header(r->exchange, "Sec-Fetch-Site"))
+		return false;
+	const char *origin = http_exchange_joined_header(r->exchange, "Origin");
+	return origin && is_own_origin(r, origin, false) && !is_own_origin(r, origin, true);
 }
 
 static enum request_auth read_session(struct request *r)
@@ -267,6 +279,10 @@ bool authentication_authorize(struct request *r, unsigned permission)
 
 static enum http_progress send_cross_site(struct request *r)
 {
+	if (lacks_https(r))
+		return response_problem(r, 403, "https-required",
+		                        "This server is used over HTTPS: open its page with "
+		                        "https:// in the address.");
 	metrics_add(r->api->cross_site_requests, 1);
 	return response_problem(
 		r, 403, "cross-site",
@@ -280,6 +296,14 @@ bool authentication_is_same_origin(struct request *r)
 	if (!is_own)
 		send_cross_site(r);
 	return is_own;
+}
+
+bool authentication_has_https(struct request *r)
+{
+	bool has_https = !lacks_https(r);
+	if (!has_https)
+		send_cross_site(r);
+	return has_https;
 }
 
 enum http_progress authentication_send_error(struct request *r, enum request_auth login)

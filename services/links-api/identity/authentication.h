@@ -30,8 +30,17 @@ enum err authentication_verify(struct request *r, enum request_auth *login) MUST
  */
 bool authentication_authorize(struct request *r, unsigned permission);
 
-/* True: our own page sent it (the table in authentication.c). False: the response is 403 "cross-site". */
+/*
+ * True: our own page sent it (the table in authentication.c). False: the response is 403
+ * "https-required" if only the scheme is wrong, otherwise 403 "cross-site".
+ */
 bool authentication_is_same_origin(struct request *r);
+
+/*
+ * True unless our own page sent it over HTTP while PUBLIC_BASE_URL is HTTPS, where no login could
+ * follow. False: the response is 403 "https-required".
+ */
+bool authentication_has_https(struct request *r);
 
 /* Sends the error response for a login that is not VALID: 401, or 403 "blocked" or "cross-site". */
 enum http_progress authentication_send_error(struct request *r, enum request_auth login);

@@ -268,7 +268,8 @@ HOSTILE = {
     "a host that ends with ours": {"Origin": f"https://evil.{HOST}"},
     "a port of ours": {"Origin": "https://app.example"},
     "another port": {"Origin": "https://app.example:8444"},
-    "plain HTTP": {"Origin": f"http://{HOST}"},
+    "plain HTTP of another host": {"Origin": "http://evil.example"},
+    "plain HTTP of ours in a newer browser": {"Sec-Fetch-Site": "same-site", "Origin": f"http://{HOST}"},
     "a user name": {"Origin": f"https://{HOST}@evil.example"},
     "a path": {"Origin": f"https://{HOST}/"},
     "two origins": {"Origin": f"https://{HOST}, https://evil.example"},
@@ -345,6 +346,18 @@ def test_no_write_of_another_site_is_accepted(service, victim):
     assert not through and len(cases) >= 200, through
     assert victim.state() == before
     assert metric(service, "waymark_cross_site_requests_total") == refused + len(cases)
+
+
+def test_a_page_over_plain_http_is_told_that_https_is_needed(victim):
+    """Before it has an account without a session: browsers keep no cookie of __Host- there."""
+    before, refused = victim.state(), (403, "https-required")
+    account = {"email": unique_email(), "password": PASSWORD}
+    for origin in (f"http://{HOST}", f"http://{HOST.upper()}"):
+        for method, path, body in (*WRITES, ("POST", "/api/auth/register", account)):
+            assert victim.send(method, path, body, {"Origin": origin}) == refused, (method, path)
+    assert victim.state() == before
+    for headers in ({"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}, {"Origin": "http://evil.example"}, {"Origin": f"https://{HOST}"}, {"Origin": "null"}, {}):
+        assert victim.send("POST", "/api/auth/register", {**account, "email": unique_email()}, headers) == (201, None), headers
 
 
 OWN = {
