@@ -1,16 +1,18 @@
 import { defineConfig } from "vite";
+import { browsers, targets } from "./build/browsers.mjs";
 import { budget } from "./build/budget.mjs";
 import { licences } from "./build/licences.mjs";
+import { uplot } from "./build/uplot.mjs";
 import { world } from "./build/world.mjs";
 
 const api = process.env.LINKS_API_URL ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   base: "/app/",
-  plugins: [world(), licences(), budget()],
+  plugins: [world(), uplot(), browsers(), licences(), budget()],
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   build: {
-    target: "es2022",
+    target: targets,
     assetsInlineLimit: 0, // a data: URL of a script or font is not allowed by the policy of the page
     modulePreload: { polyfill: false },
     minify: "terser", // its files are 2 % smaller than those of esbuild

@@ -7,8 +7,9 @@ import { startSession } from "./app/session";
 import { applyTheme } from "./app/settings";
 import { loadLanguage } from "./i18n";
 
+const root = document.getElementById("app") as HTMLElement;
 applyTheme();
 startRouter();
 await Promise.all([loadLanguage(), startSession()]);
-const root = document.getElementById("app");
-if (root) render(<App />, root);
+root.textContent = "";
+render(<App />, root);

@@ -1,6 +1,6 @@
-import { api, type ApiError, asApiError, setUnauthorizedHandler, unwrap, type User } from "../api/client";
+import { api, ApiError, asApiError, setRejectionHandlers, unwrap, type User } from "../api/client";
 import { createStore, useStore } from "../lib/store";
-import { adoptSettings } from "./settings";
+import { adoptSettings, leaveZone } from "./settings";
 
 /** undefined: not known yet; null: nobody is logged in. The session itself is a cookie that no script can read. */
 const user = createStore<User | null | undefined>(undefined);
@@ -21,7 +21,7 @@ export function setUser(next: User | null): void {
 
 /** Finds out who is logged in. If that fails, it goes on trying until it is known. */
 export async function startSession(): Promise<void> {
-  setUnauthorizedHandler(() => setUser(null));
+  setRejectionHandlers(() => setUser(null), leaveZone);
   try {
     const answer = await unwrap(api.GET("/api/auth/session"));
     if (user.get() === undefined) setUser(answer.user); // nobody has logged in meanwhile
@@ -32,7 +32,11 @@ export async function startSession(): Promise<void> {
 }
 
 export async function login(email: string, password: string): Promise<void> {
-  setUser((await unwrap(api.POST("/api/auth/session", { body: { email, password } }))).user);
+  await unwrap(api.POST("/api/auth/session", { body: { email, password } }));
+  const answer = await unwrap(api.GET("/api/auth/session"));
+  // The browser keeps no cookies here, or keeps this one over https only.
+  if (!answer.user) throw new ApiError(401, { type: "/problems/no-cookie", title: "", status: 401, detail: "", instance: "" }, "", 0);
+  setUser(answer.user);
 }
 
 export async function register(email: string, password: string, name: string): Promise<void> {

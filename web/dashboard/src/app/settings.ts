@@ -6,7 +6,8 @@ import { createStore, useStore } from "../lib/store";
 export type Theme = Schemas["Theme"];
 
 const theme = createStore<Theme>(readLocal<Theme>("theme", "system"));
-const zone = createStore<string>(readLocal("zone", ""));
+const keptZone = readLocal("zone", "");
+const zone = createStore<string>(isKnownZone(keptZone) ? keptZone : "");
 
 export const useTheme = (): Theme => useStore(theme);
 export const useZoneSetting = (): string => useStore(zone);
@@ -14,7 +15,21 @@ export const useZoneSetting = (): string => useStore(zone);
 /** The zone of all dates that are shown and of days in statistics. */
 export const currentZone = (): string => zone.get() || browserZone();
 
-export const browserZone = (): string => currentName(Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
+/** Of the system's clock. Chromium calls a zone that it does not know Etc/Unknown, and Intl throws for that. */
+export function browserZone(): string {
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return isKnownZone(name) ? currentName(name) : offsetZone();
+}
+
+/** The zone without summer time whose clocks agree with the system's now: Etc/GMT-3 is three hours ahead of UTC. */
+function offsetZone(): string {
+  const hours = -new Date().getTimezoneOffset() / 60;
+  const name = `Etc/GMT${hours > 0 ? "-" : "+"}${Math.abs(hours)}`;
+  return hours !== 0 && isKnownZone(name) ? name : "UTC";
+}
+
+/** For a zone that the server does not know: until the next login, days are those of the system's clock. */
+export const leaveZone = (): void => zone.set(offsetZone());
 
 /** Cities by the names of their zones that the IANA database has replaced. Chromium still uses the old ones. */
 const CITIES: Record<string, string> = {
@@ -30,10 +45,10 @@ export function currentName(name: string): string {
   return next !== name && isKnownZone(next) ? next : name;
 }
 
-/** A zone that this browser does not know would break every date. */
-function isKnownZone(name: string): boolean {
+/** A zone that this browser does not know would break every date. An offset such as +03:00 is no name. */
+function isKnownZone(name: string | undefined): name is string {
   try {
-    return Boolean(Intl.DateTimeFormat("en", { timeZone: name }));
+    return /^[a-z]/i.test(name ?? "") && Boolean(Intl.DateTimeFormat("en", { timeZone: name }));
   } catch {
     return false;
   }

@@ -3,15 +3,29 @@ import { notify } from "../app/toasts";
 import { t } from "../i18n";
 import { Icon } from "./icons";
 
+/** Without the clipboard's API, which browsers have over https only: copies what is selected beside the element. Whether it could. */
+function copySelected(text: string, beside: Element): boolean {
+  const field = document.createElement("textarea");
+  const focused = document.activeElement;
+  field.value = text;
+  field.readOnly = true; // no keyboard appears on a phone
+  field.className = "visually-hidden";
+  beside.after(field); // outside of an open dialog, nothing can be selected
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
+}
+
 export function CopyButton({ text, label, withText = false }: { text: string; label: string; withText?: boolean }) {
   const [isDone, setDone] = useState(false);
   const timer = useRef(0);
-  const copy = async () => {
+  const copy = async (button: Element) => {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      notify(t("copy.failed", { text }), { isError: true });
-      return;
+      if (!copySelected(text, button)) return notify(t("copy.failed", { text }), { isError: true });
     }
     notify(t("copied", { text }));
     setDone(true);
@@ -19,7 +33,7 @@ export function CopyButton({ text, label, withText = false }: { text: string; la
     timer.current = window.setTimeout(() => setDone(false), 2000);
   };
   return (
-    <button type="button" class={withText ? "button" : "icon-button"} aria-label={withText ? undefined : label} title={label} onClick={copy}>
+    <button type="button" class={withText ? "button" : "icon-button"} aria-label={withText ? undefined : label} title={label} onClick={(event) => void copy(event.currentTarget)}>
       <Icon name={isDone ? "check" : "copy"} />
       {withText && (isDone ? t("copied.short") : t("copy"))}
     </button>

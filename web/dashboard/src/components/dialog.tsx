@@ -32,7 +32,7 @@ export function Dialog({ title, onClose, children, isSheet = false, isWide = fal
   // Without this, Chromium's second Escape closes every open dialog and fires no cancel event.
   useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      const isTop = [...document.querySelectorAll("dialog[open]")].at(-1) === element.current;
+      const isTop = [...document.querySelectorAll("dialog[open]")].pop() === element.current;
       if (event.key !== "Escape" || event.isComposing || !isTop) return;
       event.preventDefault();
       onClose();

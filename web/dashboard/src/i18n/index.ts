@@ -17,28 +17,36 @@ export const languages: Record<string, string> = { en: "English", de: "Deutsch" 
 
 interface Loaded {
   locale: string;
+  /** For dates and numbers. */
+  region: string;
   texts: Record<Key, string> & Partial<Catalogue>;
 }
 
-const loaded = createStore<Loaded>({ locale: "en", texts: en });
+const loaded = createStore<Loaded>({ locale: "en", region: regionOf("en"), texts: en });
 
 /** Renders the caller again when the language changes. */
 export const useLanguage = (): string => useStore(loaded).locale;
-export const currentLocale = (): string => {
-  const { locale } = loaded.get();
-  // The browser's region decides about dates and numbers, if its language is the chosen one.
-  return navigator.language.startsWith(locale) ? navigator.language : locale;
-};
+export const currentLocale = (): string => loaded.get().region;
+
+/** The browser's region decides about dates and numbers, if its language is the chosen one. Browsers also say "C", "en_US.UTF-8" or "en-US@posix", for which Intl throws. */
+function regionOf(locale: string): string {
+  try {
+    const own = new Intl.Locale(navigator.language.replace(/[.@].*/, "").replaceAll("_", "-"));
+    return own.language === locale ? own.toString() : locale;
+  } catch {
+    return locale;
+  }
+}
 
 function preferred(): string {
   const chosen = readLocal("language", "");
-  return [chosen, ...navigator.languages].map((tag) => tag.slice(0, 2)).find((tag) => tag in languages) ?? "en";
+  return [chosen, ...(navigator.languages ?? [])].map((tag) => tag.slice(0, 2)).find((tag) => tag in languages) ?? "en";
 }
 
 export async function loadLanguage(language = preferred()): Promise<void> {
   const texts = language === "en" ? en : (await catalogues[language]?.())?.default;
   document.documentElement.lang = language;
-  loaded.set({ locale: language, texts: texts ?? en });
+  loaded.set({ locale: language, region: regionOf(language), texts: texts ?? en });
 }
 
 export async function setLanguage(language: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Schemas } from "../api/client";
 import { type Key, t } from "../i18n";
 import { cellsOf, type CsvRow, parseCsv, plainCell } from "./csv";
-import { normalizeUrl } from "./urls";
+import { normalizeUrl, parseUrl } from "./urls";
 import { fromLocalInput } from "./zone";
 
 export type NewLink = Schemas["NewLink"];
@@ -60,7 +60,7 @@ function columnsOf(cells: string[], chosen?: number): Columns {
 }
 
 /** Browsers accept a space in a host. */
-const isAddress = (url: string) => !/\s/.test(url) && URL.canParse(url) && /^https?:\/\//i.test(url);
+const isAddress = (url: string) => !/\s/.test(url) && parseUrl(url) !== undefined && /^https?:\/\//i.test(url);
 /** Beyond doubt, unlike 31.12.2027 and "No.". */
 const looksLikeAddress = (cell: string) => /^(https?:\/\/\S|[^\s/@]+\.\p{L}[\p{L}\d-]+([/:?#]|$))/iu.test(cell) && isAddress(normalizeUrl(cell));
 

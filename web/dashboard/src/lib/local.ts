@@ -1,10 +1,10 @@
-/** Values in localStorage. A browser may refuse it; then they live as long as the page. */
+/** What the browser refused to store. It lives as long as the page. */
 const memory = new Map<string, string>();
 
 export function readLocal<T>(name: string, fallback: T): T {
   try {
-    const text = localStorage.getItem(`waymark.${name}`) ?? memory.get(name);
-    return text === undefined ? fallback : (JSON.parse(text) as T);
+    const value: unknown = JSON.parse(memory.get(name) ?? localStorage.getItem(`waymark.${name}`) ?? "null");
+    return typeof value === typeof fallback && Array.isArray(value) === Array.isArray(fallback) ? (value as T) : fallback;
   } catch {
     return fallback;
   }
@@ -12,10 +12,10 @@ export function readLocal<T>(name: string, fallback: T): T {
 
 export function writeLocal(name: string, value: unknown): void {
   const text = JSON.stringify(value);
-  memory.set(name, text);
   try {
     localStorage.setItem(`waymark.${name}`, text);
+    memory.delete(name);
   } catch {
-    // Private mode or a full disk.
+    memory.set(name, text); // private mode or a full disk
   }
 }

@@ -1,5 +1,6 @@
 import type { Params } from "../app/router";
 import { currentZone } from "../app/settings";
+import { toLocalInput } from "./zone";
 
 export const PRESETS = ["today", "yesterday", "7d", "30d", "90d", "month", "year", "custom"] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -19,7 +20,7 @@ export interface Range {
 
 /** 2026-11-20 in the zone. */
 export function dateIn(zone: string, time = Date.now()): string {
-  return new Intl.DateTimeFormat("en-CA", { timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit" }).format(time);
+  return toLocalInput(time, zone).slice(0, 10);
 }
 
 export function addDays(date: string, days: number): string {

@@ -16,8 +16,17 @@ export function hostOf(text: string): string {
   return authority.replace(/^.*@/, "").replace(/^([^:]*|\[.*\]):\d*$/, "$1");
 }
 
+/** Older browsers have no URL.canParse. */
+export function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export function utmOf(url: string): Utm {
-  const params = URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams();
+  const params = parseUrl(url)?.searchParams ?? new URLSearchParams();
   return Object.fromEntries(UTM_FIELDS.map((field) => [field, params.get(field) ?? ""])) as Utm;
 }
 

@@ -38,7 +38,7 @@ function Profile() {
 
 function Display() {
   const zone = useZoneSetting();
-  const zones = [...new Set(Intl.supportedValuesOf("timeZone").map(currentName))].sort();
+  const zones = [...new Set([...Intl.supportedValuesOf("timeZone"), ...(zone ? [zone] : [])].map(currentName))].sort();
   const options = zones.map((each) => [each, each.replaceAll("_", " ")] as const);
   const choose = (next: string) => {
     showZone(next);

@@ -270,7 +270,7 @@ export default function LinksPage() {
   }, [data, isStale]);
   const changed = (those: Link[]) => {
     const others = links.filter((link) => !those.includes(link));
-    next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others.at(-1)];
+    next.current = [...those, others[links.indexOf(those[0] as Link)] ?? others[others.length - 1]];
     reload();
   };
   const saved = (link: Link) => {
