@@ -6,10 +6,12 @@ import { startRouter } from "./app/router";
 import { startSession } from "./app/session";
 import { applyTheme } from "./app/settings";
 import { loadLanguage } from "./i18n";
+import { followTranslation } from "./lib/translation";
 
 const root = document.getElementById("app") as HTMLElement;
 applyTheme();
 startRouter();
+followTranslation(root);
 await Promise.all([loadLanguage(), startSession()]);
 root.textContent = "";
 render(<App />, root);

@@ -72,9 +72,9 @@ function LinkCell({ link, onTag }: { link: Link; onTag: (tag: string) => void })
     <>
       <div class="link-line">
         {link.state === "deleted" ? (
-          <span class="short">{name}</span>
+          <span class="short" translate={false}>{name}</span>
         ) : (
-          <a class="short" href={href(`/links/${link.id}`)}>
+          <a class="short" translate={false} href={href(`/links/${link.id}`)}>
             {name}
           </a>
         )}

@@ -30,7 +30,7 @@ export function QrDialog({ shortUrl, slug, onClose }: { shortUrl: string; slug: 
     <Dialog title={t("qr.title")} onClose={onClose}>
       <div class="qr-preview">
         <QrImage drawing={drawing} colour={colour} label={t("qr.of", { url: shortUrl })} />
-        <p class="mono">{hostAndSlug(shortUrl)}</p>
+        <p class="mono" translate={false}>{hostAndSlug(shortUrl)}</p>
       </div>
       <div class="field-row">
         <SelectField label={t("qr.size")} value={String(pixels)} options={SIZES.map((size) => [String(size), `${size} × ${size}`] as const)} onChange={(size) => setPixels(Number(size))} />

@@ -38,7 +38,7 @@ export default function ShareDialog({ subject, name, onClose }: ShareDialogProps
     return (
       <Dialog title={t("shares.made")} onClose={onClose}>
         <p>{t(password === "" ? "shares.once" : "shares.once.password")}</p>
-        <p class="secret mono">{url}</p>
+        <p class="secret mono" translate={false}>{url}</p>
         <footer class="dialog-foot">
           <CopyButton withText text={url} label={t("shares.copy")} />
           <button type="button" class="button button-primary" onClick={onClose}>

@@ -45,7 +45,7 @@ function Preview({ items }: { items: BulkItem[] }) {
                 <div class="ellipsis">{shortenUrl(item.link.original_url)}</div>
                 <div class="muted">{describe(item.link)}</div>
               </td>
-              <td class="mono">{item.link.slug ?? <span class="muted">{t("random")}</span>}</td>
+              <td class="mono" translate={false}>{item.link.slug ?? <span class="muted">{t("random")}</span>}</td>
             </tr>
           ))}
         </tbody>

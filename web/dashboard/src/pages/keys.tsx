@@ -38,7 +38,7 @@ function NewKey({ onClose, onMade }: { onClose: () => void; onMade: () => void }
     return (
       <Dialog title={t("key.made")} onClose={onClose}>
         <p>{t("key.once")}</p>
-        <p class="secret mono">{secret}</p>
+        <p class="secret mono" translate={false}>{secret}</p>
         <footer class="dialog-foot">
           <CopyButton withText text={secret} label={t("key.copy")} />
           <button type="button" class="button button-primary" onClick={onClose}>

@@ -44,7 +44,7 @@ export default function LinkPage({ id }: PageProps) {
       <header class="page-head link-head">
         <div class="link-head-text">
           <h1>
-            {hostAndSlug(link.short_url)} <StateBadges link={link} />
+            <span translate={false}>{hostAndSlug(link.short_url)}</span> <StateBadges link={link} />
           </h1>
           {link.title && <p class="link-title">{link.title}</p>}
           <p class="muted ellipsis">

@@ -51,7 +51,7 @@ function Row({ visit }: { visit: LiveVisit }) {
     <tr>
       <td class="nowrap mono">{formatClock(visit.occurred_at)}</td>
       <td>
-        <a class="short" href={href(`/links/${visit.link_id}`)}>
+        <a class="short" translate={false} href={href(`/links/${visit.link_id}`)}>
           /{visit.slug}
         </a>
       </td>

@@ -19,7 +19,7 @@ function Newest({ link }: { link: TemporaryLink }) {
       <QrImage drawing={drawing} colour="#000000" label={t("qr.of", { url: link.short_url })} />
       <div class="newest-text">
         <p class="hint">{t("start.made")}</p>
-        <a class="newest-url" href={link.short_url} target="_blank" rel="noreferrer">
+        <a class="newest-url" translate={false} href={link.short_url} target="_blank" rel="noreferrer">
           {hostAndSlug(link.short_url)}
         </a>
         <p class="ellipsis">{shortenUrl(link.original_url)}</p>
@@ -43,7 +43,7 @@ function OwnLinks({ links, onChange }: { links: TemporaryLink[]; onChange: () =>
         {links.map((link) => (
           <li key={link.slug} class="row">
             <div class="row-main">
-              <a href={link.short_url} target="_blank" rel="noreferrer" class="short">
+              <a href={link.short_url} target="_blank" rel="noreferrer" class="short" translate={false}>
                 {hostAndSlug(link.short_url)}
               </a>
               <span class="ellipsis muted">{shortenUrl(link.original_url)}</span>

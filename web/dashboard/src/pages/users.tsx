@@ -50,7 +50,7 @@ function ResetDialog({ reset, onClose }: { reset: Reset; onClose: () => void }) 
   return (
     <Dialog title={t("reset.made")} onClose={onClose}>
       <p>{t("reset.made.text", { time: formatTime(reset.expires_at) })}</p>
-      <p class="secret mono">{url}</p>
+      <p class="secret mono" translate={false}>{url}</p>
       <footer class="dialog-foot">
         <CopyButton withText text={url} label={t("shares.copy")} />
       </footer>
