@@ -33,11 +33,13 @@ class Browser:
     """One Chromium, in the form that has no windows and takes half the CPU time. Each user has a context of their own, and so
     cookies and storage of their own."""
 
-    def __init__(self, base):
+    def __init__(self, base, beside=None, args=(), env=None):
+        """beside: another Browser of this process, which is closed after this one."""
         self.base = base
-        self.playwright = sync_playwright().start()
+        self.beside = beside
+        self.playwright = beside.playwright if beside else sync_playwright().start()
         # The tests run as root, which Chromium's sandbox does not allow, and there is no GPU.
-        self.chromium = self.playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox", "--disable-gpu"])
+        self.chromium = self.playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox", "--disable-gpu", *args], env={**os.environ, **(env or {})})
 
     def open(self, **options):
         settings = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", "timezone_id": "Europe/Berlin"}
@@ -48,7 +50,8 @@ class Browser:
 
     def close(self):
         self.chromium.close()
-        self.playwright.stop()
+        if not self.beside:
+            self.playwright.stop()
 
 
 class Window:
@@ -83,6 +86,14 @@ class Window:
         self.page.get_by_role("button", name="Create account").click()
         if message:
             expect(self.page.get_by_text(message)).to_be_visible()
+        expect(self.page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
+
+    def enter(self, email):
+        """Through the form of somebody who has an account."""
+        self.goto("/login")
+        self.page.get_by_label("E-mail address", exact=True).fill(email)
+        self.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        self.page.get_by_role("main").get_by_role("button", name="Log in").click()
         expect(self.page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
 
     def login(self, email):
