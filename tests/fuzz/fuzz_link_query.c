@@ -57,11 +57,12 @@ static void require_in_bounds(const struct link_list_params *query)
 
 static void require_a_cursor(const struct link_list_params *query)
 {
-	char cursor[LINK_CURSOR_SIZE];
-	struct link_cursor place = { .key = (int64_t)strlen(query->query_key), .id = query->limit },
-			   read;
-	link_cursor_format(&place, query->query_key, cursor);
-	require(link_cursor_parse(cursor, query->query_key, &read) == OK);
+	char cursor[LINK_LIST_PARAMS_CURSOR_SIZE];
+	struct link_list_params_cursor place = { .key = (int64_t)strlen(query->query_key),
+		                                 .id = query->limit },
+				       read;
+	link_list_params_format_cursor(&place, query->query_key, cursor);
+	require(link_list_params_parse_cursor(cursor, query->query_key, &read) == OK);
 	require(read.key == place.key && read.id == place.id);
 }
 

@@ -1,12 +1,16 @@
 #include "services/links-api/accounts/account_deletion.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/links/link_cache_validity.h"
+#include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/sql_column.h"
 #include "services/links-api/identity/api_key_store.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/session_store.h"
@@ -14,19 +18,108 @@
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
-#include "services/links-api/links/link_deletion_store.h"
 
 #define POLL_MS 5000
 #define CACHE_POLL_US (20 * CLOCK_US_PER_MS)
 #define CACHE_TIMEOUT_US (LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS * CLOCK_US_PER_MS)
+
+/* --- batches of links --- */
+
+/* Reads the next links and collects the IDs of those that are not DELETED yet. */
+static enum err read_next(struct pg_conn *conn, struct account_deletion_cursor *cursor,
+                          struct sql_column *ids)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, cursor->owner_id);
+	pg_params_time(&params, cursor->created_at_us);
+	pg_params_int(&params, cursor->id);
+	pg_params_int(&params, ACCOUNT_DELETION_BATCH_MAX);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT id, created_at, state <> 'DELETED' FROM links "
+	                             "WHERE owner_id = $1 AND (created_at, id) > ($2, $3) "
+	                             "ORDER BY created_at, id LIMIT $4",
+	                             &params, &rows);
+	if (err != OK)
+		return err;
+	size_t count = pg_result_count(rows);
+	for (size_t i = 0; i < count; i++)
+		if (pg_result_bool(rows, i, 2))
+			sql_column_add_int(ids, pg_result_int(rows, i, 0));
+	cursor->is_over = count < ACCOUNT_DELETION_BATCH_MAX;
+	if (count > 0) {
+		cursor->id = pg_result_int(rows, count - 1, 0);
+		cursor->created_at_us = pg_result_time(rows, count - 1, 1);
+	}
+	pg_result_free(rows);
+	return OK;
+}
+
+static enum err add_events(const struct pg_result *rows, struct outbox_bulk *events,
+                           struct account_deletion_batch *batch)
+{
+	struct link_event event;
+	for (size_t i = 0; i < pg_result_count(rows); i++) {
+		enum err err = link_row_read(rows, i, &event.link);
+		if (err != OK)
+			return err;
+		link_row_to_event(&event.link, LINK_CHANGE_DELETED, &event);
+		outbox_bulk_add(events, &event);
+		batch->ids[batch->count++] = event.link.entry.id;
+		snprintf(batch->last_slug, sizeof(batch->last_slug), "%s", event.link.entry.slug);
+	}
+	return OK;
+}
+
+/* Locks rows in the order of IDs, like every statement that locks several links. */
+static enum err delete_rows(struct pg_conn *conn, struct sql_column *ids, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	enum err err = sql_column_param(ids, &params);
+	if (err != OK)
+		return err;
+	return pg_conn_query(
+		conn,
+		"WITH chosen AS (SELECT id FROM links WHERE id = ANY ($1::bigint[]) AND state <> 'DELETED' "
+		"ORDER BY id FOR UPDATE) "
+		"UPDATE links SET state = 'DELETED', version = version + 1, state_before_deletion = state, "
+		"state_since = clock_timestamp(), updated_at = clock_timestamp() "
+		"WHERE id = ANY (ARRAY(SELECT id FROM chosen)) RETURNING " LINK_ROW_COLUMNS,
+		&params, rows);
+}
+
+enum err account_deletion_next(struct pg_conn *conn, struct account_deletion_cursor *cursor,
+                               struct account_deletion_batch *batch)
+{
+	struct sql_column ids;
+	struct outbox_bulk events;
+	struct pg_result *rows = NULL;
+	batch->count = 0;
+	batch->last_slug[0] = '\0';
+	sql_column_init_for(&ids, SQL_COLUMN_INT8, ACCOUNT_DELETION_BATCH_MAX, sizeof(int64_t));
+	outbox_bulk_init(&events, OUTBOX_URGENT, ACCOUNT_DELETION_BATCH_MAX);
+	enum err err = read_next(conn, cursor, &ids);
+	if (err == OK && ids.count > 0)
+		err = delete_rows(conn, &ids, &rows);
+	if (err == OK)
+		err = add_events(rows, &events, batch);
+	if (err == OK)
+		err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
+	sql_column_clear(&ids);
+	pg_result_free(rows);
+	return err;
+}
+
+/* --- accounts --- */
 
 /* Progress within one account. A batch takes 4 KB. */
 struct progress {
 	const struct api *api;
 	/* NULL in the background thread. */
 	const char *request_id;
-	struct link_deletion_cursor walk;
-	struct link_deletion_batch step;
+	struct account_deletion_cursor walk;
+	struct account_deletion_batch step;
 	bool is_grace_over;
 	/* Rows of its figures that the last step deleted. */
 	int64_t figures;
@@ -64,7 +157,7 @@ static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
 	if (err == OK && id != owner_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		err = link_deletion_store_next(conn, &p->walk, &p->step);
+		err = account_deletion_next(conn, &p->walk, &p->step);
 	return err == OK ? audit_step(p, conn) : err;
 }
 
@@ -137,7 +230,7 @@ enum err account_deletion_run(const struct request *r, const char *hash)
 		                .request_id = http_exchange_request_id(r->exchange) };
 	p->walk.owner_id = r->user_id;
 	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over;
-	     done += LINK_DELETION_STORE_BATCH_MAX) {
+	     done += ACCOUNT_DELETION_BATCH_MAX) {
 		if (delete_batch(p) != OK)
 			break; /* the background thread continues */
 		wait_until_cached(p);

@@ -13,6 +13,12 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_DELETION_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/links/slug.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/http/api.h"
 #include "services/links-api/http/request.h"
 
@@ -33,5 +39,36 @@ struct account_deletion;
 struct account_deletion *account_deletion_start(const struct api *api);
 /* NULL is allowed. */
 void account_deletion_stop(struct account_deletion *closing);
+
+/* --- batches of links --- */
+
+#define ACCOUNT_DELETION_BATCH_MAX 500
+
+/*
+ * Walks through the links in the order of creation, so the cost of a batch depends neither on the
+ * number of links nor on how many are DELETED already. Initialise with { .owner_id = … }.
+ */
+struct account_deletion_cursor {
+	int64_t owner_id;
+	/* The next batch begins after this link. */
+	int64_t created_at_us, id;
+	bool is_over;
+};
+
+/* The links that one batch has deleted. */
+struct account_deletion_batch {
+	size_t count;
+	int64_t ids[ACCOUNT_DELETION_BATCH_MAX];
+	/* Of the last event in the outbox; "" if none was deleted. */
+	char last_slug[SLUG_SIZE];
+};
+
+/*
+ * Deletes those of the next ACCOUNT_DELETION_BATCH_MAX links that are not DELETED yet, as the
+ * DELETE endpoint does, and adds their events. Call it inside a transaction. It advances cursor;
+ * the caller must restore the old value if it cannot commit. Errors of pg_conn_query pass through.
+ */
+enum err account_deletion_next(struct pg_conn *conn, struct account_deletion_cursor *cursor,
+                               struct account_deletion_batch *batch) MUST_CHECK;
 
 #endif

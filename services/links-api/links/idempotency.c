@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/links/outbox.h"
 #include "lib/postgres/sql_column.h"
 #include "services/links-api/http/limits.h"
 #include "services/links-api/http/response.h"
@@ -335,29 +334,14 @@ enum http_progress idempotency_send_response(const struct idempotency *i)
 	return HTTP_COMPLETE;
 }
 
-static enum err are_cached(const struct idempotency *i, const char *const *slugs, bool *is_cached)
-{
-	struct pg_pool *pool = i->request->api->pg;
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_acquire(pool, &conn);
-	if (err != OK)
-		return err;
-	err = outbox_are_cached(conn, slugs, i->slug_count, is_cached);
-	pg_pool_release(pool, conn);
-	return err;
-}
-
-static enum err update_cache(const struct idempotency *i)
+static void update_cache(const struct idempotency *i)
 {
 	const char **slugs = mem_array(i->slug_count, sizeof(*slugs));
-	bool is_cached = false;
 	for (size_t n = 0; n < i->slug_count; n++)
 		slugs[n] = i->slugs[n];
-	enum err err = are_cached(i, slugs, &is_cached);
-	if (err == OK && !is_cached)
+	if (!link_cache_update_is_relayed(i->request->api, slugs, i->slug_count))
 		link_cache_update_bulk(i->request->api, slugs, i->slug_count);
 	free(slugs);
-	return err;
 }
 
 enum http_progress idempotency_answer(const struct idempotency *i)
@@ -375,8 +359,7 @@ enum http_progress idempotency_answer(const struct idempotency *i)
 			r, 409, "idempotency-key-in-flight",
 			"A request with this Idempotency-Key is still in progress. Retry later.");
 	}
-	if (update_cache(i) != OK)
-		return response_failure(r, ERR_UNAVAILABLE);
+	update_cache(i);
 	http_exchange_add_fixed_header(r->exchange, "Idempotency-Replayed", "true");
 	return idempotency_send_response(i);
 }

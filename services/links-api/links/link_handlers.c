@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/http/query_params.h"
 #include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/user_store.h"
@@ -311,39 +311,26 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	return answer(r, &s, err);
 }
 
-/* ERR_INVALID: hard is neither true nor false or a duplicate, or there is another parameter. */
-static enum err read_hard(const char *query, bool *hard)
+static enum err read_hard(const char *query, bool *hard, struct http_problem_fields *wrong)
 {
-	char name[8], value[8];
-	enum err err = OK;
-	*hard = false;
-	for (bool is_first = true; err == OK; is_first = false) {
-		err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
-		if (err == ERR_NOT_FOUND)
-			return OK;
-		bool is_known = err == OK && is_first && strcmp(name, "hard") == 0;
-		*hard = is_known && strcmp(value, "true") == 0;
-		if (!is_known || (!*hard && strcmp(value, "false") != 0))
-			err = ERR_INVALID;
-	}
+	char text[QUERY_PARAMS_TEXT_SIZE] = "false";
+	struct query_param param = { .name = "hard", .text = text, .text_size = sizeof(text) };
+	enum err err = query_params_read(query, &param, 1, wrong);
+	*hard = strcmp(text, "true") == 0;
+	if (*hard || strcmp(text, "false") == 0)
+		return err;
+	http_problem_add_field(wrong, "/hard", "choice", "must be true or false");
 	return ERR_INVALID;
-}
-
-static enum http_progress answer_invalid_hard(struct request *r)
-{
-	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/hard", "type",
-	                       "must be true or false, given once, with no other query parameter");
-	return response_invalid_fields(r, &wrong);
 }
 
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
 	struct handled_link s = { 0 };
+	struct http_problem_fields wrong = { 0 };
 	bool hard;
-	if (read_hard(http_exchange_query(x), &hard) != OK)
-		return answer_invalid_hard(r);
+	if (read_hard(http_exchange_query(x), &hard, &wrong) != OK)
+		return response_invalid_fields(r, &wrong);
 	if (!read_if_match(r))
 		return HTTP_COMPLETE;
 	struct change_context context = { r, hard ? link_change_purge : link_change_delete,

@@ -82,9 +82,9 @@ static enum err read_page(const struct request *r, struct page *page)
 static struct json *page_json(const struct page *page)
 {
 	const struct link_list_params *params = &page->params;
-	char cursor[LINK_CURSOR_SIZE];
+	char cursor[LINK_LIST_PARAMS_CURSOR_SIZE];
 	if (page->list.has_more)
-		link_cursor_format(&page->list.last, params->query_key, cursor);
+		link_list_params_format_cursor(&page->list.last, params->query_key, cursor);
 	const struct pagination pagination = {
 		.page = params->page,
 		.limit = params->limit,

@@ -7,12 +7,16 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/digest.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/http/http_query.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
+
+#define CHECKSUM_BYTES 8
+#define POSITION_DIGITS 32
 
 #define DIGITS_MAX 19
 /* 18 digits, the maximum in docs/api/openapi.yaml. */
@@ -25,7 +29,7 @@ struct reading {
 	struct http_problem_fields *wrong;
 	struct query_pair pair;
 	const char *value;
-	char cursor[LINK_CURSOR_SIZE];
+	char cursor[LINK_LIST_PARAMS_CURSOR_SIZE];
 	char filter[NQL_BYTES_MAX + 1];
 	bool has_page, has_cursor;
 };
@@ -57,7 +61,7 @@ static void read_cursor(struct reading *reading)
 {
 	reading->has_cursor = true;
 	snprintf(reading->cursor, sizeof(reading->cursor), "%s",
-	         strlen(reading->value) < LINK_CURSOR_SIZE ? reading->value : "");
+	         strlen(reading->value) < LINK_LIST_PARAMS_CURSOR_SIZE ? reading->value : "");
 }
 
 static const char *const sorts[] = {
@@ -189,7 +193,8 @@ static void format_query_key(struct link_list_params *out, const char *filter)
 }
 
 /* A client can forge a cursor with a valid checksum; PostgreSQL must accept its values. */
-static bool is_in_range(const struct link_list_params *params, const struct link_cursor *cursor)
+static bool is_in_range(const struct link_list_params *params,
+                        const struct link_list_params_cursor *cursor)
 {
 	bool is_never =
 		params->sort == LINK_LIST_PARAMS_LAST_VISITED_AT && cursor->key == INT64_MIN;
@@ -204,7 +209,8 @@ static void apply_cursor(struct reading *reading)
 	member_pointer("cursor", reading->pair.pointer);
 	if (reading->has_page)
 		WRONG(reading, "exclusive", "use page or cursor, not both");
-	else if (link_cursor_parse(reading->cursor, out->query_key, &out->after) != OK ||
+	else if (link_list_params_parse_cursor(reading->cursor, out->query_key, &out->after) !=
+	                 OK ||
 	         !is_in_range(out, &out->after))
 		WRONG(reading, "cursor",
 		      "invalid cursor; reuse next_cursor with unchanged parameters");
@@ -239,4 +245,48 @@ bool link_list_params_has_search(const char *query)
 	char value[2];
 	return http_query_value(query, "q", value, sizeof(value)) != ERR_NOT_FOUND ||
 	       http_query_value(query, "filter", value, sizeof(value)) != ERR_NOT_FOUND;
+}
+
+/* --- cursors --- */
+
+/* Two numbers of 16 hex digits each, then a checksum over these digits and query_key. */
+void link_list_params_format_cursor(const struct link_list_params_cursor *cursor,
+                                    const char *query_key,
+                                    char out[static LINK_LIST_PARAMS_CURSOR_SIZE])
+{
+	uint8_t digest[DIGEST_SIZE];
+	size_t len = strlen(query_key);
+	char *checked = mem_zero(POSITION_DIGITS + len + 1);
+	snprintf(checked, POSITION_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, (uint64_t)cursor->key,
+	         (uint64_t)cursor->id);
+	memcpy(out, checked, POSITION_DIGITS);
+	memcpy(checked + POSITION_DIGITS, query_key, len + 1);
+	digest_sha256(checked, POSITION_DIGITS + len, digest);
+	digest_hex(digest, CHECKSUM_BYTES, out + POSITION_DIGITS);
+	free(checked);
+}
+
+static int64_t read_digits(const char *text)
+{
+	uint64_t number = 0;
+	for (size_t i = 0; i < POSITION_DIGITS / 2; i++)
+		number = number << 4 |
+		         (uint64_t)(text[i] <= '9' ? text[i] - '0' : text[i] - 'a' + 10);
+	return (int64_t)number;
+}
+
+enum err link_list_params_parse_cursor(const char *text, const char *query_key,
+                                       struct link_list_params_cursor *out)
+{
+	char same[LINK_LIST_PARAMS_CURSOR_SIZE];
+	if (strlen(text) != LINK_LIST_PARAMS_CURSOR_SIZE - 1 ||
+	    strspn(text, "0123456789abcdef") != LINK_LIST_PARAMS_CURSOR_SIZE - 1)
+		return ERR_INVALID;
+	struct link_list_params_cursor cursor = { .key = read_digits(text),
+		                                  .id = read_digits(text + POSITION_DIGITS / 2) };
+	link_list_params_format_cursor(&cursor, query_key, same);
+	if (strcmp(same, text) != 0)
+		return ERR_INVALID;
+	*out = cursor;
+	return OK;
 }

@@ -8,7 +8,6 @@
 #include "lib/base/err.h"
 #include "lib/http/http_problem.h"
 #include "lib/links/link.h"
-#include "services/links-api/lists/link_cursor.h"
 #include "services/links-api/lists/nql.h"
 
 #define LINK_LIST_PARAMS_LIMIT_MAX 100
@@ -26,13 +25,27 @@ enum link_list_params_sort {
 	LINK_LIST_PARAMS_LAST_VISITED_AT
 };
 
+#define LINK_LIST_PARAMS_CURSOR_SIZE 49
+
+/*
+ * A position in a list, which clients get as opaque text and send back for the next page. The text
+ * holds the sort key and id of the last link, and a checksum over them and the query. It is
+ * therefore invalid with another order, filter or owner. It is not signed: a forged cursor only
+ * returns links that the same client could get with a filter.
+ */
+struct link_list_params_cursor {
+	/* The value of the sort column: a time in µs, or a count. */
+	int64_t key;
+	int64_t id;
+};
+
 /* About 14 KB: keep it on the heap. */
 struct link_list_params {
 	/* From 1; 0 = after a cursor. */
 	int64_t page;
 	int64_t limit;
 	/* If page is 0. */
-	struct link_cursor after;
+	struct link_list_params_cursor after;
 	enum link_list_params_sort sort;
 	bool is_ascending;
 	/* owner= is present. */
@@ -75,5 +88,14 @@ void link_list_params_set_q(struct link_list_params *params, const char *text, s
 
 /* Whether the query of GET /api/links searches (q, filter), which may take long. */
 bool link_list_params_has_search(const char *query);
+
+/* query_key: that of struct link_list_params. */
+void link_list_params_format_cursor(const struct link_list_params_cursor *cursor,
+                                    const char *query_key,
+                                    char out[static LINK_LIST_PARAMS_CURSOR_SIZE]);
+
+/* ERR_INVALID: text does not come from link_list_params_format_cursor with this query_key. */
+enum err link_list_params_parse_cursor(const char *text, const char *query_key,
+                                       struct link_list_params_cursor *out) MUST_CHECK;
 
 #endif

@@ -155,7 +155,7 @@ static const struct order *order_of(const struct link_list_params *query)
 static void write_cursor(struct statement *sql, const struct link_list_params *query,
                          const char *key, const char *id)
 {
-	const struct link_cursor *after = &query->after;
+	const struct link_list_params_cursor *after = &query->after;
 	if (!order_of(query)->is_time)
 		pg_params_int(&sql->params, after->key);
 	else if (after->key == INT64_MIN)

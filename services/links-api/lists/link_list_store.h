@@ -23,7 +23,7 @@ struct link_list {
 	size_t count;
 	bool has_more;
 	/* The position of the last link; only if count > 0. */
-	struct link_cursor last;
+	struct link_list_params_cursor last;
 	/* On all pages. */
 	int64_t total;
 	/* More than total match. */

@@ -335,7 +335,7 @@ static enum err read_field(struct parser *p, struct nql_node *term)
 	const char *name = take_name(&p->lexer, &len);
 	if (len == 0)
 		return fail(p, start, "expected a field or (%s", hint_at(p, start));
-	term->field = nql_field_find(name, len);
+	term->field = nql_sql_find_field(name, len);
 	if (!term->field)
 		return fail_unknown_field(p, start, name, len);
 	if (!take(&p->lexer, ":"))

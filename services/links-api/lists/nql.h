@@ -51,7 +51,7 @@ struct nql_field {
 };
 
 /* NULL = unknown field. */
-const struct nql_field *nql_field_find(const char *name, size_t len);
+const struct nql_field *nql_sql_find_field(const char *name, size_t len);
 
 enum nql_operator {
 	NQL_EQUAL,

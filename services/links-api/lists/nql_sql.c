@@ -37,7 +37,7 @@ static const struct nql_field fields[] = {
 };
 /* clang-format on */
 
-const struct nql_field *nql_field_find(const char *name, size_t len)
+const struct nql_field *nql_sql_find_field(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (strlen(fields[i].name) == len && memcmp(fields[i].name, name, len) == 0)
@@ -101,7 +101,9 @@ static void write_search(const struct writer *w, const char *text)
 
 static void write_contains(const struct writer *w, const struct nql_node *term)
 {
-	const char *sql = term->field->sql;
+	/* A destination is looked for as people see it, too. */
+	bool is_url = strcmp(term->field->sql, "original_url") == 0;
+	const char *sql = is_url ? "(original_url || E'\\n' || shown_url)" : term->field->sql;
 	const char *text = nql_text(w->filter, first_value(w, term));
 	int pattern = add_text(w, sql_texts_like_containing(w->texts, text, strlen(text)));
 	if (term->field->type == NQL_FIELD_TAGS)

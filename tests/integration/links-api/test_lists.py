@@ -230,6 +230,10 @@ def test_a_search_finds_what_people_see(new_user):
         for q in texts:
             found = user.call("GET", f"/api/links?q={urllib.parse.quote(q, safe='')}").json["links"]
             assert [each["id"] for each in found] == [links[url]], q
+    for text in ("новости", "my file", "münch", "café/€", "xn--e1afmkfd"):
+        filtered = urllib.parse.quote(f"original_url:~'{text}'", safe="")
+        (url,) = [url for url in SEEN if text in SEEN[url]]
+        assert [each["id"] for each in user.call("GET", f"/api/links?filter={filtered}").json["links"]] == [links[url]], text
     for q in ("пример новости лета", "my files", "münchenstraße", "%0a%26"):
         assert user.call("GET", f"/api/links?q={urllib.parse.quote(q, safe='')}").json["links"] == [], q
 

@@ -149,22 +149,22 @@ TEST_CASE(rejects_invalid_values)
 	                    "at character 4: id must be a whole number, not 'x'");
 }
 
-static enum err read_with_cursor(const struct link_cursor *position, const char *text)
+static enum err read_with_cursor(const struct link_list_params_cursor *position, const char *text)
 {
-	char with_cursor[512], cursor[LINK_CURSOR_SIZE];
+	char with_cursor[512], cursor[LINK_LIST_PARAMS_CURSOR_SIZE];
 	assert_int_equal(read_query(text), OK);
-	link_cursor_format(position, params.query_key, cursor);
+	link_list_params_format_cursor(position, params.query_key, cursor);
 	snprintf(with_cursor, sizeof(with_cursor), "%s&cursor=%s", text, cursor);
 	return read_query(with_cursor);
 }
 
 TEST_CASE(accepts_a_cursor_only_with_the_query_that_it_belongs_to)
 {
-	const struct link_cursor position = { 5, 6 };
-	char query_text[256], cursor[LINK_CURSOR_SIZE];
+	const struct link_list_params_cursor position = { 5, 6 };
+	char query_text[256], cursor[LINK_LIST_PARAMS_CURSOR_SIZE];
 	assert_int_equal(read_with_cursor(&position, "q=a&limit=5"), OK);
 	assert_true(params.page == 0 && params.after.key == 5 && params.after.id == 6);
-	link_cursor_format(&position, params.query_key, cursor);
+	link_list_params_format_cursor(&position, params.query_key, cursor);
 	static const char *const others[] = { "q=b",
 		                              "tag=a",
 		                              "q=a&sort=humans",
@@ -185,7 +185,7 @@ TEST_CASE(rejects_a_forged_cursor_with_impossible_values)
 {
 	static const struct {
 		const char *text;
-		struct link_cursor position;
+		struct link_list_params_cursor position;
 		enum err expected;
 	} cases[] = {
 		{ "q=a", { INT64_MIN, 1 }, ERR_INVALID },
@@ -230,6 +230,58 @@ TEST_CASE(rejects_unknown_parameters_instead_of_ignoring_them)
 	assert_int_equal(read_query("\xff=1&a/b~=2"), ERR_INVALID);
 	assert_int_equal(wrong.count, 2);
 	assert_string_equal(wrong.field[1].pointer, "/a~1b~0");
+}
+
+TEST_CASE(parses_the_cursors_that_it_formatted)
+{
+	static const struct link_list_params_cursor positions[] = {
+		{ 0, 1 },  { INT64_MAX, INT64_MAX }, { INT64_MIN, 7 }, { 1763625600123456, 42 },
+		{ -1, 1 },
+	};
+	for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
+		char text[LINK_LIST_PARAMS_CURSOR_SIZE];
+		struct link_list_params_cursor read;
+		link_list_params_format_cursor(&positions[i], "query", text);
+		assert_int_equal(strlen(text), LINK_LIST_PARAMS_CURSOR_SIZE - 1);
+		assert_int_equal(link_list_params_parse_cursor(text, "query", &read), OK);
+		assert_true(read.key == positions[i].key && read.id == positions[i].id);
+	}
+}
+
+TEST_CASE(a_cursor_is_valid_only_for_its_own_query)
+{
+	const struct link_list_params_cursor position = { 5, 6 };
+	struct link_list_params_cursor read;
+	char text[LINK_LIST_PARAMS_CURSOR_SIZE];
+	link_list_params_format_cursor(&position, "created_at by 1", text);
+	assert_int_equal(link_list_params_parse_cursor(text, "created_at by 2", &read),
+	                 ERR_INVALID);
+	assert_int_equal(link_list_params_parse_cursor(text, "", &read), ERR_INVALID);
+}
+
+TEST_CASE(a_cursor_is_invalid_with_any_digit_changed_or_in_another_format)
+{
+	static const char *const malformed[] = { "", "0", "x", "next" };
+	const struct link_list_params_cursor position = { 5, 6 };
+	struct link_list_params_cursor read;
+	char text[LINK_LIST_PARAMS_CURSOR_SIZE + 1];
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
+		assert_int_equal(link_list_params_parse_cursor(malformed[i], "q", &read),
+		                 ERR_INVALID);
+	for (size_t i = 0; i < LINK_LIST_PARAMS_CURSOR_SIZE - 1; i++) {
+		link_list_params_format_cursor(&position, "q", text);
+		text[i] = text[i] == '0' ? '1' : '0';
+		assert_int_equal(link_list_params_parse_cursor(text, "q", &read), ERR_INVALID);
+		text[i] = 'G';
+		assert_int_equal(link_list_params_parse_cursor(text, "q", &read), ERR_INVALID);
+	}
+	link_list_params_format_cursor(&position, "q", text);
+	text[LINK_LIST_PARAMS_CURSOR_SIZE - 2] = '\0';
+	assert_int_equal(link_list_params_parse_cursor(text, "q", &read), ERR_INVALID);
+	link_list_params_format_cursor(&position, "q", text);
+	text[LINK_LIST_PARAMS_CURSOR_SIZE - 1] = '0';
+	text[LINK_LIST_PARAMS_CURSOR_SIZE] = '\0';
+	assert_int_equal(link_list_params_parse_cursor(text, "q", &read), ERR_INVALID);
 }
 
 TEST_MAIN()

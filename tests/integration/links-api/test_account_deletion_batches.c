@@ -1,17 +1,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "services/links-api/links/link_deletion_store.h"
+#include "services/links-api/accounts/account_deletion.h"
 #include "tests/integration/links/link_fixture.h"
 #include "tests/support/test.h"
 
 /* Deletes one batch in a separate transaction. */
-static struct link_deletion_batch delete_batch(struct link_fixture *f,
-                                               struct link_deletion_cursor *cursor)
+static struct account_deletion_batch delete_batch(struct link_fixture *f,
+                                                  struct account_deletion_cursor *cursor)
 {
-	struct link_deletion_batch batch;
+	struct account_deletion_batch batch;
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_deletion_store_next(f->api, cursor, &batch), OK);
+	assert_int_equal(account_deletion_next(f->api, cursor, &batch), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 	return batch;
 }
@@ -19,7 +19,7 @@ static struct link_deletion_batch delete_batch(struct link_fixture *f,
 TEST_CASE(deletes_remaining_links_as_their_owner_would)
 {
 	struct link_fixture *f = *state;
-	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .owner_id = 1 };
 	link_fixture_make(f, "closing-active");
 	int64_t active = f->link.entry.id;
 	link_fixture_make(f, "closing-disabled");
@@ -33,7 +33,7 @@ TEST_CASE(deletes_remaining_links_as_their_owner_would)
 	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
 	test_database_run(f->db, "TRUNCATE outbox");
 
-	struct link_deletion_batch batch = delete_batch(f, &cursor);
+	struct account_deletion_batch batch = delete_batch(f, &cursor);
 	assert_int_equal(batch.count, 2);
 	assert_true(cursor.is_over);
 	assert_int_equal(link_store_get(f->api, active, 1, &f->other), OK);
@@ -59,7 +59,7 @@ TEST_CASE(deletes_remaining_links_as_their_owner_would)
 TEST_CASE(skips_links_that_are_deleted_already)
 {
 	struct link_fixture *f = *state;
-	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .owner_id = 1 };
 	/* All have the same creation time, so the order depends on their IDs. */
 	test_database_run(
 		f->db,
@@ -80,7 +80,7 @@ TEST_CASE(skips_links_that_are_deleted_already)
 TEST_CASE(a_waiting_expiry_event_goes_first)
 {
 	struct link_fixture *f = *state;
-	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_cursor cursor = { .owner_id = 1 };
 	link_fixture_make(f, "closing-marked");
 	test_database_run(f->db, "UPDATE outbox SET priority = 1");
 	assert_int_equal(delete_batch(f, &cursor).count, 1);
@@ -91,11 +91,11 @@ TEST_CASE(a_waiting_expiry_event_goes_first)
 TEST_CASE(a_rollback_leaves_no_changes)
 {
 	struct link_fixture *f = *state;
-	struct link_deletion_cursor cursor = { .owner_id = 1 };
-	struct link_deletion_batch batch;
+	struct account_deletion_cursor cursor = { .owner_id = 1 };
+	struct account_deletion_batch batch;
 	link_fixture_make(f, "closing-undone");
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_deletion_store_next(f->api, &cursor, &batch), OK);
+	assert_int_equal(account_deletion_next(f->api, &cursor, &batch), OK);
 	pg_conn_rollback(f->api);
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'DELETED'"), 0);
