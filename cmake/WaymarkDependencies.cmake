@@ -3,9 +3,8 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjwt jansson libmaxminddb
-                         cmocka icu-uc libcurl libcares libpcre2-8 yaml-0.1 libcrypt libcrypto libxxhash
-                         libqrencode libpng)
+foreach(library IN ITEMS cmocka hiredis icu-uc jansson libcares libcrypt libcrypto libcurl libjwt libmaxminddb
+                         libmicrohttpd libpcre2-8 libpng libpq libprotobuf-c libqrencode libxxhash rdkafka yaml-0.1)
   string(MAKE_C_IDENTIFIER "${library}" prefix)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET "${library}")
   add_library(dep::${library} ALIAS PkgConfig::${prefix})

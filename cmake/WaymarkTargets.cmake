@@ -1,12 +1,17 @@
-# The four functions that define targets. A service takes all of its sources; the lists of the others are explicit.
+# The four functions that define targets.
 
 # The time limit of every test. It guards against a hang: on a machine with nothing else to do the slowest takes a tenth.
 set(WAYMARK_TEST_TIMEOUT_S 1200)
 
-# waymark_library(NAME SOURCES ... [LINK ...] [PRIVATE_LINK ...])
-# A static library: a room of lib/, or a service without its main.c.
+# waymark_library(NAME [SOURCES ...] [LINK ...] [PRIVATE_LINK ...])
+# A static library. Without SOURCES it has all of its folder and of the folders below, but main.c: a room of lib/, or a service, which
+# is a library so that tests can link it.
 function(waymark_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB ARG_SOURCES RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS *.c */*.c)
+    list(REMOVE_ITEM ARG_SOURCES main.c)
+  endif()
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC waymark_flags Threads::Threads ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
 endfunction()
