@@ -21,28 +21,26 @@ def run(argv, folder, **environment):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def generators():
+def generators(name, file):
     """The folder that tools/setup fills."""
-    folder = CACHE / "generated-clients"
-    for name in ("package-lock.json", "requirements.txt"):
-        if not (folder / name).is_file() or (folder / name).read_bytes() != (SOURCES / name).read_bytes():
-            pytest.skip("no generators of clients; tools/setup fetches them")
+    folder = CACHE / name
+    if not (folder / file).is_file() or (folder / file).read_bytes() != (SOURCES / file).read_bytes():
+        pytest.skip("no generators of clients; tools/setup fetches them")
     return folder
 
 
-def test_a_typescript_client_makes_a_journey(env, generators, tmp_path):
-    (tmp_path / "node_modules").symlink_to(generators / "node_modules")
+def test_a_typescript_client_makes_a_journey(env, tmp_path):
+    modules = generators("generated-clients", "package-lock.json") / "node_modules"
+    (tmp_path / "node_modules").symlink_to(modules)
     for name in ("package.json", "journey.mts"):
         shutil.copy(SOURCES / name, tmp_path)
-    programs = generators / "node_modules/.bin"
-    run([programs / "openapi-typescript", DESCRIPTION, "-o", "api.d.ts"], tmp_path)
-    run([programs / "tsc", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "journey.mts"], tmp_path)
+    run([modules / ".bin/openapi-typescript", DESCRIPTION, "-o", "api.d.ts"], tmp_path)
+    run([modules / ".bin/tsc", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "journey.mts"], tmp_path)
     assert run(["node", "journey.mjs", env["LINKS_API_URL"], unique_email()], tmp_path) == "done\n"
 
 
-def test_a_python_client_makes_a_journey(env, generators, tmp_path):
-    generate = [generators / "python/bin/openapi-python-client", "generate", "--meta", "none", "--fail-on-warning"]
+def test_a_python_client_makes_a_journey(env, tmp_path):
+    programs = generators("generated-clients-python", "requirements.txt") / "bin"
+    generate = [programs / "openapi-python-client", "generate", "--meta", "none", "--fail-on-warning"]
     run([*generate, "--path", DESCRIPTION, "--config", SOURCES / "python.yaml", "--output-path", tmp_path / "waymark_client"], tmp_path)
-    python = generators / "python/bin/python"
-    assert run([python, "-B", SOURCES / "journey.py", env["LINKS_API_URL"], unique_email()], tmp_path, PYTHONPATH=str(tmp_path)) == "done\n"
+    assert run([programs / "python", "-B", SOURCES / "journey.py", env["LINKS_API_URL"], unique_email()], tmp_path, PYTHONPATH=str(tmp_path)) == "done\n"

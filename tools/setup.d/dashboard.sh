@@ -31,23 +31,3 @@ dashboard_packages() { # dashboard_packages FOLDER
 	(cd "$1" && npm ci --ignore-scripts --no-audit --no-fund --loglevel error >>"$log" 2>&1) || return 1
 	cp "$1/package-lock.json" "$1/node_modules/.lock"
 }
-
-# Playwright and axe-core, for tests/e2e/dashboard. The browser is Debian's.
-browser_install() {
-	local wanted=$here/../tests/e2e/dashboard/requirements.txt folder=$cache/browser
-	! cmp -s "$wanted" "$folder/requirements.txt" || return 0
-	step "Playwright (through pip)"
-	rm -rf "$folder"
-	if ! browser_fetch "$folder" "$wanted"; then
-		rm -rf "$folder"
-		echo "    cannot download from PyPI or npm: the tests of the dashboard will be skipped. Later: tools/setup"
-		return 0
-	fi
-	cp "$wanted" "$folder/requirements.txt"
-}
-
-browser_fetch() { # browser_fetch FOLDER REQUIREMENTS
-	/usr/bin/python3 -m venv --system-site-packages "$1" >>"$log" 2>&1 || return 1
-	"$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement "$2" >>"$log" 2>&1 || return 1
-	"$here/npm/install" axe >>"$log" 2>&1
-}

@@ -14,9 +14,7 @@ geoip_install() {
 	}
 	dpkg -x "$work"/tor-geoipdb_*.deb "$work"
 	mkdir -p "$folder"
-	progress "building"
 	"$here/geoip/build-database" "$work/usr/share/tor/geoip" "$work/usr/share/tor/geoip6" "$folder/country.mmdb"
-	progress_end
 	rm -rf "$work"
 }
 

@@ -28,17 +28,7 @@ kafka_download() { # kafka_download CHECKSUMS FOLDER
 kafka_fetch() { # kafka_fetch FOLDER
 	mkdir -p "$1"
 	timeout --foreground 900 mvn -B --strict-checksums -Dmaven.wagon.rto=30000 -f "$here/kafka/pom.xml" \
-		dependency:copy-dependencies -DoutputDirectory="$1" 2>&1 </dev/null | tee -a "$log" | kafka_progress
-}
-
-kafka_progress() {
-	local line fetched=0
-	while read -r line; do
-		case $line in
-		*"Downloaded from"*) fetched=$((fetched + 1)) && progress "fetched $fetched files" ;;
-		esac
-	done
-	progress_end
+		dependency:copy-dependencies -DoutputDirectory="$1" >>"$log" 2>&1 </dev/null
 }
 
 kafka_checksums() { # kafka_checksums FOLDER

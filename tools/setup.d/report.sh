@@ -2,7 +2,7 @@
 # Output for the user. All output of other programs goes to $log.
 
 step() { # step TEXT: announces the next step
-	printf '\033[1m==>\033[0m %s\n' "$1" | plain_unless_terminal
+	echo "==> $1"
 }
 
 progress() { # progress TEXT: shows progress on one line, on a terminal only
@@ -19,12 +19,8 @@ progress_end() {
 
 die() { # die SENTENCE…: reports what is missing and what to run, then exits
 	progress_end
-	printf '\033[1;31mtools/setup:\033[0m %s\n' "$*" | plain_unless_terminal >&2
+	echo "tools/setup: $*" >&2
 	exit 1
-}
-
-plain_unless_terminal() {
-	if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9;]*m//g'; fi
 }
 
 # Without stack frames of JavaScript, which would leave no room for what they are about.

@@ -54,7 +54,7 @@ def measure(stack):
     account = live.Account(stack.env, 0)
     fill(stack.env, account)
     stack.run_program("rebuild-stats", "--all")
-    command = [os.path.join(TREE, "tests/support/needs-browser"), "python3", "-B", os.path.join(TREE, "tests/bench/benchlib/interactions.py")]
+    command = [os.path.join(TREE, "tests/support/needs-browser"), "/usr/bin/python3", "-B", os.path.join(TREE, "tests/bench/benchlib/interactions.py")]
     done = subprocess.run([*command, stack.env["LINKS_API_URL"], account.email], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit("bench: the dashboard could not be measured: " + done.stdout)

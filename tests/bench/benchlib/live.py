@@ -121,7 +121,7 @@ class Screen:
     """The page Live of the first account, in a Chromium of its own process. Says when each referring host appeared."""
 
     def __init__(self, url, account):
-        command = [os.path.join(TREE, "tests/support/needs-browser"), "python3", "-B", os.path.join(TREE, "tests/bench/benchlib/screen.py")]
+        command = [os.path.join(TREE, "tests/support/needs-browser"), "/usr/bin/python3", "-B", os.path.join(TREE, "tests/bench/benchlib/screen.py")]
         self.process = subprocess.Popen([*command, url, account.email], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self.process.stdout.readline()
         if "ready" not in ready:
