@@ -3,7 +3,7 @@
 
 -- Every counted click, including those of bots. No foreign keys, because the log outlives its
 -- links. Partitioned by UTC day. The janitor makes partitions far ahead; the default partition has
--- the clicks of days without one, for as long as they are kept.
+-- the clicks of days without one.
 CREATE TABLE visit_log (
     day             date NOT NULL, -- UTC day of occurred_at
     event_id        uuid NOT NULL,
@@ -125,10 +125,12 @@ GRANT SELECT ON visitor_salts TO waymark_redirector;
 -- the janitor passes the days, and its clock agrees with those of the redirectors that dated the
 -- clicks.
 
--- Makes a day's partition. False: it exists, also if an operator detached it, or the default
--- partition has clicks of the day, which then stay there.
-CREATE FUNCTION visit_log_make_partition(partition_day date) RETURNS boolean LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+-- Makes a day's partition, and moves the clicks of that day into it that came before. False: it
+-- exists, also if an operator detached it; more than move_max clicks came before, which then stay in
+-- the default partition; or PostgreSQL, which reads all of the default partition meanwhile, needed
+-- longer than the caller's statement_timeout. Batches wait until then.
+CREATE FUNCTION visit_log_make_partition(partition_day date, move_max integer DEFAULT 1000)
+    RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     partition_name text := 'visit_log_' || to_char(partition_day, 'YYYYMMDD');
 BEGIN
@@ -136,13 +138,18 @@ BEGIN
     -- partition and waited for that would fail, because the partition's bounds have changed
     -- meanwhile.
     LOCK TABLE ONLY visit_log IN SHARE ROW EXCLUSIVE MODE;
-    IF to_regclass(partition_name) IS NOT NULL OR EXISTS (SELECT FROM visit_log_default WHERE day = partition_day) THEN
+    IF to_regclass(partition_name) IS NOT NULL
+       OR (SELECT count(*) FROM (SELECT FROM visit_log_default WHERE day = partition_day LIMIT move_max + 1) AS early) > move_max THEN
         RETURN false;
     END IF;
     EXECUTE format('CREATE TABLE %I (LIKE visit_log INCLUDING ALL)', partition_name);
+    EXECUTE format('WITH moved AS (DELETE FROM visit_log_default WHERE day = %L RETURNING *) INSERT INTO %I SELECT * FROM moved',
+                   partition_day, partition_name);
     EXECUTE format('ALTER TABLE visit_log ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                    partition_name, partition_day, partition_day + 1);
     RETURN true;
+EXCEPTION WHEN query_canceled THEN
+    RETURN false;
 END
 $$;
 
@@ -168,7 +175,7 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION visit_log_make_partition(date), visit_log_drop_partition(date) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION visit_log_make_partition(date), visit_log_drop_partition(date) TO waymark_janitor;
+REVOKE EXECUTE ON FUNCTION visit_log_make_partition(date, integer), visit_log_drop_partition(date) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION visit_log_make_partition(date, integer), visit_log_drop_partition(date) TO waymark_janitor;
 GRANT SELECT, DELETE ON visit_log_default TO waymark_janitor;
 GRANT SELECT, UPDATE ON visit_log_reach TO waymark_janitor;

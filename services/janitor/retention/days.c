@@ -37,33 +37,43 @@ static int32_t oldest_kept_day(const struct run *run)
 	return days_today(run) - (int32_t)run->config->visit_log_keep_days;
 }
 
-#define TEXT_OF(number) TEXT_OF_VALUE(number)
-#define TEXT_OF_VALUE(number) #number
-
-static enum err set_lock_timeout(struct pg_conn *conn)
+/* Of the transaction, so that batches do not wait for longer. */
+static enum err set_timeouts(struct pg_conn *conn)
 {
-	return pg_conn_query(conn, "SET LOCAL lock_timeout = " TEXT_OF(DAYS_LOCK_TIMEOUT_MS), NULL,
-	                     NULL);
+	struct pg_params params = { 0 };
+	pg_params_int(&params, DAYS_LOCK_TIMEOUT_MS);
+	pg_params_int(&params, DAYS_STATEMENT_TIMEOUT_MS);
+	return pg_conn_query(conn,
+	                     "SELECT set_config('lock_timeout', $1::text, true), "
+	                     "set_config('statement_timeout', $2::text, true)",
+	                     &params, NULL);
 }
 
 /* One partition per transaction, so that its locks are held as briefly as possible. */
 static enum err make_next_partition(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
 	int32_t today = days_today(run);
 	pg_params_day(&params, today);
 	pg_params_day(&params, today + DAYS_OF_PARTITIONS_AHEAD);
-	enum err err = set_lock_timeout(run->conn);
-	if (err != OK)
-		return err;
-	return pg_conn_query_int(
-		run->conn,
-		"SELECT count(*) FILTER (WHERE visit_log_make_partition(day)) FROM ("
-		"SELECT each::date AS day FROM generate_series($1::date, $2::date, interval '1 day') AS each "
-		"WHERE to_regclass('visit_log_' || to_char(each, 'YYYYMMDD')) IS NULL "
-		"AND NOT EXISTS (SELECT FROM visit_log_default AS d WHERE d.day = each::date) "
-		"ORDER BY day LIMIT 1) AS missing",
-		&params, changed);
+	pg_params_int(&params, RUN_BATCH_ROWS);
+	enum err err = set_timeouts(run->conn);
+	if (err == OK)
+		err = pg_conn_query(
+			run->conn,
+			"SELECT day, visit_log_make_partition(day, $3::integer) FROM ("
+			"SELECT each::date AS day FROM generate_series($1::date, $2::date, interval '1 day') AS each "
+			"WHERE to_regclass('visit_log_' || to_char(each, 'YYYYMMDD')) IS NULL "
+			"AND (SELECT count(*) FROM (SELECT FROM visit_log_default AS d WHERE d.day = each::date "
+			"LIMIT $3::integer + 1) AS early) <= $3::integer ORDER BY day LIMIT 1) AS missing",
+			&params, &rows);
+	*changed = pg_result_count(rows) > 0 && pg_result_bool(rows, 0, 1);
+	if (pg_result_count(rows) > 0 && *changed == 0)
+		log_warning(run->log, "partition_not_made",
+		            LOG_TEXT("day", pg_result_text(rows, 0, 0)));
+	pg_result_free(rows);
+	return err;
 }
 
 static enum err delete_expired_clicks(const struct run *run, int64_t *changed)
@@ -95,7 +105,7 @@ enum err days_drop_oldest_partition(const struct run *run, int64_t *changed)
 {
 	struct pg_params params = { 0 };
 	pg_params_day(&params, oldest_kept_day(run));
-	enum err err = set_lock_timeout(run->conn);
+	enum err err = set_timeouts(run->conn);
 	if (err != OK)
 		return err;
 	return pg_conn_query_int(run->conn, "SELECT visit_log_drop_partition($1)::int", &params,

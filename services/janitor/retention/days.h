@@ -19,6 +19,8 @@
  * the wait for their locks.
  */
 #define DAYS_LOCK_TIMEOUT_MS 1000
+/* PostgreSQL reads all of the default partition to make one, and batches wait for both times. */
+#define DAYS_STATEMENT_TIMEOUT_MS 2000
 
 /*
  * ERR_INVALID: this clock and PostgreSQL's differ by more than CLOCK_SKEW_MAX_S; logged. Always OK
@@ -32,12 +34,15 @@ int32_t days_today(const struct run *run);
 /*
  * The task "partitions". It gives visit_log a partition for today and each of the next days. The
  * default partition has the clicks of all other days: those of clocks that are far off, and those
- * that came while no janitor ran for so long. They stay there, because they are read and counted
- * like all others, and are deleted once they are older than VISIT_LOG_KEEP_DAYS; they stay counted
- * in the statistics.
+ * that came while no janitor ran for so long. They are read and counted like all others. When a day
+ * gets its partition, up to RUN_BATCH_ROWS clicks move into it. A day with more stays in the default
+ * partition, whose clicks are deleted once they are older than VISIT_LOG_KEEP_DAYS; they stay
+ * counted in the statistics.
  *
- * *changed: partitions made and rows deleted. ERR_LIMIT: a reader or writer holds the table for
- * longer than DAYS_LOCK_TIMEOUT_MS; the next run tries again.
+ * *changed: partitions made and rows deleted. A partition that takes longer than
+ * DAYS_STATEMENT_TIMEOUT_MS is not made (logged), and the next run tries again; clicks of the day go
+ * to the default partition. ERR_LIMIT: a reader or writer holds the table for longer than
+ * DAYS_LOCK_TIMEOUT_MS.
  */
 enum err days_make_partitions(struct run *run, int64_t *changed) MUST_CHECK;
 
