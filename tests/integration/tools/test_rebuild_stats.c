@@ -36,8 +36,8 @@ static const char visits_sql[] =
 
 /* Counts a visit as the consumer does: one transaction for the log and all aggregate tables. */
 static const char count_visit_sql[] =
-	"CREATE FUNCTION count_visit(link bigint, microseconds integer) RETURNS integer LANGUAGE plpgsql AS $$ "
-	"DECLARE at timestamptz := clock_timestamp(); BEGIN "
+	"CREATE FUNCTION count_visit(link bigint, microseconds integer, at timestamptz DEFAULT clock_timestamp()) "
+	"RETURNS integer LANGUAGE plpgsql AS $$ BEGIN "
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, owner_id, slug, status, latency_us, is_bot, is_unique, browser) "
 	"VALUES ((at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, link, link % 3, 'rebuild', 302, microseconds, false, true, 'Chrome'); "
 	"INSERT INTO rollup_delta (link_id, owner_id, hour, entries, humans, bots, uniques, quarters, browser) "
@@ -280,7 +280,7 @@ static void *fold(void *arg)
 	struct folder *folder = arg;
 	struct rollups_pass pass = { 0 };
 	struct pg_conn *conn = test_database_connect(folder->db, "waymark_janitor");
-	while (!atomic_load(&folder->is_over)) {
+	do {
 		int64_t folded = 0;
 		assert_int_equal(pg_conn_begin(conn), OK);
 		assert_int_equal(rollups_fold(&pass, conn, INT64_MAX / 2, 20, &folded), OK);
@@ -288,7 +288,7 @@ static void *fold(void *arg)
 		folder->folded += folded;
 		if (pass.is_over)
 			pass = (struct rollups_pass){ 0 };
-	}
+	} while (!atomic_load(&folder->is_over));
 	pg_conn_close(conn);
 	return NULL;
 }
@@ -329,6 +329,44 @@ static void is_exact_while_consumers_count_and_the_janitor_folds(void **state)
 		VISITS + counted);
 }
 
+struct rebuilder {
+	struct test_database *db;
+	int64_t link_id;
+	enum err err;
+};
+
+static void *rebuild_link(void *arg)
+{
+	struct rebuilder *rebuilder = arg;
+	rebuilder->err = rebuild(rebuilder->db, rebuilder->link_id, false);
+	return NULL;
+}
+
+/* Of two visits in an hour without a row one is lost, and the janitor folds the other. */
+static void adds_to_a_row_that_a_fold_makes_at_the_same_time(void **state)
+{
+	struct test_database *db = *state;
+	struct rebuilder rebuilder = { .db = db, .link_id = some_link(db) };
+	struct rollups_pass pass = { 0 };
+	struct pg_conn *janitor = test_database_connect(db, "waymark_janitor");
+	pthread_t thread;
+	int64_t folded = 0;
+	run(db, "SELECT count_visit(min(id), 100, now()) FROM links; DELETE FROM rollup_delta;"
+	        "SELECT count_visit(min(id), 100, now()) FROM links");
+	assert_int_equal(pg_conn_begin(janitor), OK);
+	assert_int_equal(rollups_fold(&pass, janitor, INT64_MAX / 2, 20, &folded), OK);
+	assert_int_equal(folded, 1);
+	assert_int_equal(pthread_create(&thread, NULL, rebuild_link, &rebuilder), 0);
+	test_database_await(db,
+	                    "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+	                    "current_database() AND wait_event_type = 'Lock'",
+	                    1, TEST_DEADLINE_MS);
+	assert_int_equal(pg_conn_commit(janitor), OK);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pg_conn_close(janitor);
+	assert_int_equal(rebuilder.err, OK);
+}
+
 /* Makes the schema a year old and drops the first of the three days, as retention does. */
 #define DROP_A_DAY                                                                                 \
 	"UPDATE schema_migrations SET applied_at = now() - interval '1 year';"                     \
@@ -350,8 +388,8 @@ static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
 }
 
 /*
- * Counts a late visit of eight days ago, which retention then deletes from the default partition
- * without dropping a partition.
+ * Counts late visits of eight days ago, which retention then deletes from the default partition
+ * without dropping a partition. One of them is folded after that.
  */
 #define COUNT_LATE_VISIT                                                                                                         \
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "     \
@@ -361,8 +399,11 @@ static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
 static void keeps_counts_of_deleted_late_visits(void **state)
 {
 	struct test_database *db = *state;
+	struct folder folder = { .db = db, .is_over = true };
 	run(db, COUNT_LATE_VISIT);
 	assert_int_equal(rebuild(db, 0, false), OK);
+	run(db, "SELECT count_visit(min(id), 1500, now() - interval '8 days') FROM links");
+	assert_int_equal(rebuild(db, 0, true), OK);
 	int64_t hash = test_database_ask(db, aggregates_hash_sql);
 	assert_int_equal(
 		test_database_ask(
@@ -370,7 +411,7 @@ static void keeps_counts_of_deleted_late_visits(void **state)
 			"WITH gone AS (DELETE FROM visit_log_default WHERE day < current_date - 4 "
 			"RETURNING 1), reach AS (UPDATE visit_log_reach SET since = current_date - 4) "
 			"SELECT count(*) FROM gone"),
-		1);
+		2);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
@@ -379,6 +420,14 @@ static void keeps_counts_of_deleted_late_visits(void **state)
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
+	(void)fold(&folder);
+	assert_int_equal(folder.folded, 1);
+	assert_int_equal(rebuild(db, 0, true), OK);
+	assert_int_equal(
+		test_database_ask(
+			db,
+			"SELECT sum(humans)::bigint FROM rollup_day WHERE day < current_date - 4"),
+		2);
 	run(db, "UPDATE visit_log_reach SET since = NULL");
 }
 
@@ -440,6 +489,7 @@ int main(void)
 		AFTER_RESET(compares_only_hours_that_are_kept),
 		AFTER_RESET(compares_the_sums_of_lists_that_were_cut),
 		AFTER_RESET(is_exact_while_consumers_count_and_the_janitor_folds),
+		AFTER_RESET(adds_to_a_row_that_a_fold_makes_at_the_same_time),
 		AFTER_RESET(refuses_a_second_rebuild_at_the_same_time),
 		AFTER_RESET(keeps_counts_of_deleted_late_visits),
 		AFTER_RESET(keeps_a_day_whose_partition_was_detached),
