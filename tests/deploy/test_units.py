@@ -72,6 +72,12 @@ def test_a_unit_sets_variables_of_its_program(service):
     assert required <= named, f"{service}.env in the document lacks {required - named}"
 
 
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_unit_listens_on_this_machine_only(service):
+    addresses = [name for name in programs.table(service) if name.endswith("_ADDRESS")]
+    assert addresses and dict(re.findall(r"^Environment=(\w+_ADDRESS)=(.*)$", unit(service), re.M)) == dict.fromkeys(addresses, "127.0.0.1")
+
+
 def document():
     return (ROOT / "docs/deploy-without-kubernetes.md").read_text()
 
