@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 import psycopg2
+from clients import postgres_environment
 from harness import wait_until
 from processes import popen
 
@@ -34,8 +35,9 @@ class Standby:
     def __enter__(self):
         if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
-        copy = ["pg_basebackup", "--dbname", self.primary, "--pgdata", self.data, "--checkpoint", "fast", "--no-sync", "--write-recovery-conf"]
-        subprocess.run([*self.launch(), f"{BIN}/{copy[0]}", *copy[1:]], check=True, capture_output=True, timeout=TIMEOUT_S)
+        copy = [f"{BIN}/pg_basebackup", "--pgdata", self.data, "--checkpoint", "fast", "--no-sync", "--write-recovery-conf"]
+        environment = {**os.environ, **postgres_environment(self.primary)}
+        subprocess.run([*self.launch(), *copy], env=environment, check=True, capture_output=True, timeout=TIMEOUT_S)
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
         settings["max_connections"] = CONNECTIONS  # a standby needs as many as its primary
         words = [f"--{name}={value}" for name, value in settings.items()]

@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import os
 import pathlib
 import random
 import secrets
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 import redis
-from clients import Api, Topic, kafka_settings, unique_email
+from clients import Api, Topic, kafka_settings, postgres_environment, unique_email
 from waiting import wait_until
 
 ADDRESSES = 1000
@@ -187,7 +188,7 @@ def searched(env, tmp_path_factory):
     folder = tmp_path_factory.mktemp("searched")
     state = pathlib.Path(env["STACK_STATE"])
     with open(folder / "postgres", "wb") as out:
-        subprocess.run([PG_DUMP, "--inserts", env["PG_URL"]], stdout=out, check=True, timeout=120)
+        subprocess.run([PG_DUMP, "--inserts"], env={**os.environ, **postgres_environment(env["PG_URL"])}, stdout=out, check=True, timeout=120)
     (folder / "redis").write_bytes(b"\n".join(redis_contents(env["REDIS_URL"])))
     (folder / "kafka").write_bytes(b"\n".join(kafka.read_all()))
     (folder / "journals").write_bytes(b"".join(p.read_bytes() for p in sorted(state.glob("journal/**/*")) if p.is_file()))

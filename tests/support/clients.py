@@ -1,4 +1,4 @@
-"""Clients of Waymark's public interfaces: the API, the redirector, Kafka topics."""
+"""Clients of Waymark's public interfaces (the API, the redirector, Kafka topics), and how to reach PostgreSQL."""
 
 import http.client
 import json
@@ -21,6 +21,15 @@ GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.
 
 def unique_email():
     return f"user-{secrets.token_hex(6)}@example.com"
+
+
+def postgres_environment(url):
+    """The variables by which PostgreSQL's programs connect. Every user of this machine can read arguments."""
+    parts = urllib.parse.urlsplit(url)
+    return {
+        "PGHOST": parts.hostname, "PGPORT": str(parts.port), "PGDATABASE": parts.path[1:],
+        "PGUSER": parts.username, "PGPASSWORD": urllib.parse.unquote(parts.password),
+    }  # fmt: skip
 
 
 class Answer:

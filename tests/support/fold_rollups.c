@@ -1,7 +1,7 @@
 /*
  * Folds roll-ups as the janitor does, for tests and benchmarks that have a clock of their own:
  *
- *     fold_rollups PG_URL [BEFORE_S [DELTAS_MAX [STEPS_MAX]]]
+ *     PG_URL=… fold_rollups [BEFORE_S [DELTAS_MAX [STEPS_MAX]]]
  *
  * BEFORE_S: hours that end by then are over, in seconds since 1970; 0 = all. Prints what the steps
  * did, as JSON: times in milliseconds, and the processor time of this program and of its backend in
@@ -56,11 +56,12 @@ static void raise_to(double *most, double value)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2)
+	const char *url = getenv("PG_URL");
+	if (!url)
 		return 64;
-	int64_t now_us = argument(argc, argv, 2, INT64_MAX / 2 / CLOCK_US_PER_S) * CLOCK_US_PER_S;
-	int64_t deltas_max = argument(argc, argv, 3, ROLLUPS_FOLD_DELTAS_MAX);
-	int64_t steps_max = argument(argc, argv, 4, INT64_MAX);
+	int64_t now_us = argument(argc, argv, 1, INT64_MAX / 2 / CLOCK_US_PER_S) * CLOCK_US_PER_S;
+	int64_t deltas_max = argument(argc, argv, 2, ROLLUPS_FOLD_DELTAS_MAX);
+	int64_t steps_max = argument(argc, argv, 3, INT64_MAX);
 	int64_t steps = 0;
 	double longest_ms = 0;
 	double most_cpu_ms = 0;
@@ -68,7 +69,7 @@ int main(int argc, char **argv)
 	struct log *log = log_new("fold_rollups", LOG_INFO, 2);
 	struct pg_conn *conn = NULL;
 	int64_t backend = 0;
-	enum err err = pg_conn_open(argv[1], "waymark-janitor", CONNECT_TIMEOUT_MS, 0, log, &conn);
+	enum err err = pg_conn_open(url, "waymark-janitor", CONNECT_TIMEOUT_MS, 0, log, &conn);
 	if (err == OK)
 		err = pg_conn_query_int(conn, "SELECT pg_backend_pid()", NULL, &backend);
 	int64_t began_us = clock_steady_us(clock_system());

@@ -14,6 +14,8 @@ import redis
 from clients import Api
 from waiting import wait_until
 
+from stacklib.state import State
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STACK = str(ROOT / "tools/stack")
 BUILD = os.environ.get("WAYMARK_BUILD_DIR", str(ROOT / "build/dev"))
@@ -283,3 +285,40 @@ def ports_of(processes):
 def get_location(url):
     argv = ["curl", "-s", "-o", "/dev/null", "-w", "%{redirect_url}", url]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("kind", ("a folder", "a link to a folder", "a link of somebody else"))
+@pytest.mark.parametrize("command", ("up", "env", "logs"))
+def test_refuses_a_folder_of_somebody_else(embedded, tmp_path, kind, command):
+    """As in /tmp, where anybody can be first: their links would say what is overwritten, and their socket what a shell evaluates."""
+    nobody, folder = 65534, tmp_path / "folder"
+    folder.mkdir()
+    if kind == "a link of somebody else":
+        folder = tmp_path / "link"
+        folder.symlink_to("folder")
+    os.chown(folder, nobody, nobody, follow_symlinks=False)
+    if kind == "a link to a folder":
+        folder = tmp_path / "link"
+        folder.symlink_to("folder")
+    more = {"up": ("--services", "none", "--build", BUILD, *TIED), "env": (), "logs": ("kafka",)}[command]
+    done = stack(command, "--state", folder, *more, check=False)
+    assert done.returncode == 1 and f"{folder} belongs to another user" in done.stderr
+    assert not any((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.parametrize("kind", ("a link to a file", "a link to nothing", "another name of a file", "a file that all can read", "a FIFO"))
+def test_writes_secrets_to_new_files_only(tmp_path, kind):
+    victim, planted, secret = tmp_path / "victim", tmp_path / "secret.new", tmp_path / "secret"
+    if kind in ("a link to a file", "another name of a file"):
+        victim.write_text("important")
+    {
+        "a link to a file": lambda: planted.symlink_to(victim),
+        "a link to nothing": lambda: planted.symlink_to(victim),
+        "another name of a file": lambda: planted.hardlink_to(victim),
+        "a file that all can read": lambda: planted.touch(0o666),
+        "a FIFO": lambda: os.mkfifo(planted),
+    }[kind]()
+    State.write_secret(str(secret), "word")
+    assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("word", 0o600)
+    assert not victim.exists() or victim.read_text() == "important"

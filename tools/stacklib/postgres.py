@@ -99,8 +99,7 @@ class Postgres(Member):
     @contextlib.contextmanager
     def _password_file(self):
         path = self.data + ".password"
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(self.state.secret(ADMIN))
+        self.state.write_secret(path, self.state.secret(ADMIN))
         self._chown_to_postgres(path)
         try:
             yield path

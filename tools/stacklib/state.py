@@ -1,5 +1,6 @@
 """The state folder of a stack. state.json keeps what must not change between starts."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -22,6 +23,7 @@ class State:
         self.folder = os.path.abspath(folder)
         self._file = self.path("state.json")
         self._values = {}
+        self._require_own_folder()
         if os.path.exists(self._file):
             with open(self._file, encoding="utf-8") as file:
                 self._values = json.load(file)
@@ -32,7 +34,15 @@ class State:
     def log(self, name):
         return self.path("logs", f"{name}.log")
 
+    def _require_own_folder(self):
+        """In a folder of somebody else, a link could stand where a file is written, or an answer be false."""
+        with contextlib.suppress(FileNotFoundError):
+            if {os.lstat(self.folder).st_uid, os.stat(self.folder).st_uid} != {os.geteuid()}:
+                raise StackError(f"{self.folder} belongs to another user: choose another folder")
+
     def make(self):
+        os.makedirs(self.folder, exist_ok=True)
+        self._require_own_folder()
         os.makedirs(self.path("logs"), exist_ok=True)
         # Other users may pass through, because the user postgres must reach its own folder.
         os.chmod(self.folder, 0o711)
@@ -62,7 +72,9 @@ class State:
     def write_secret(path, text):
         """Writes a file that only the owner can read."""
         temporary = path + ".new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)  # the last writer was killed
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(temporary, path)

@@ -12,6 +12,8 @@ import statistics
 import subprocess
 import time
 
+from clients import postgres_environment
+
 from . import load
 from .answers import Client
 from .bounds import judge
@@ -137,8 +139,9 @@ class PgBench:
             os.remove(old)
         defined = [part for name, value in self.defined.items() for part in ("-D", f"{name}={value}")]
         command = ["/usr/lib/postgresql/15/bin/pgbench", "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", "1", "-T", str(seconds)]
-        command += ["-f", self.path, "-l", "--log-prefix", prefix, *defined, self.stage.stores["PG_URL"]]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        command += ["-f", self.path, "-l", "--log-prefix", prefix, *defined]
+        environment = {**os.environ, **postgres_environment(self.stage.stores["PG_URL"])}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0 or "ERROR" in done.stderr:
             raise SystemExit(f"bench: pgbench failed: {done.stderr[-2000:]}")
         took_ms = []

@@ -244,8 +244,9 @@ class Bench:
         postgres = [each for each in self.neighbours if each.name == "postgres"]
         sizes = [self.database.size("visit_log") / events, self.database.size("rollup_delta") / events]
         before = self.spent(postgres)
-        fold = [os.path.join(self.build, "bin/fold_rollups"), self.database.url]
-        folded = json.loads(subprocess.run(fold, check=True, capture_output=True, text=True).stdout)
+        environment = {**os.environ, "PG_URL": self.database.url}
+        fold = subprocess.run([os.path.join(self.build, "bin/fold_rollups")], env=environment, check=True, capture_output=True, text=True)
+        folded = json.loads(fold.stdout)
         spent = (self.spent(postgres)["postgres"] - before["postgres"]) / events * 1e6
         sizes.append(sum(self.database.size(table) for table in ROLLUPS[1:]) / events)
         return (

@@ -83,9 +83,9 @@ class Bench:
         self.cursor.execute(count_sql(chosen), values)
 
     def fold(self, *bounds):
-        done = subprocess.run(
-            [os.path.join(self.build, "bin/fold_rollups"), self.stage.stores["ADMIN_PG_URL"], *map(str, bounds)], check=True, capture_output=True, text=True
-        )
+        environment = {**os.environ, "PG_URL": self.stage.stores["ADMIN_PG_URL"]}
+        command = [os.path.join(self.build, "bin/fold_rollups"), *map(str, bounds)]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
         return json.loads(done.stdout)
 
     def folded(self, name):

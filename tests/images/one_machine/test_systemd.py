@@ -68,7 +68,7 @@ class Machine:
         # /waymark may be in a folder that only root reads.
         self.run("setpriv --reuid=postgres --regid=postgres --init-groups createdb waymark")
         self.run("setpriv --reuid=postgres --regid=postgres --init-groups psql -q waymark <deploy/k8s/overlays/local/stores/logins.sql")
-        self.run("setpriv --reuid=postgres --regid=postgres --init-groups psql -qc \"ALTER ROLE postgres PASSWORD 'local'\"")
+        self.run("setpriv --reuid=postgres --regid=postgres --init-groups psql -q <<<\"ALTER ROLE postgres PASSWORD 'local'\"")
 
     def install(self):
         """What the document says, in its order."""
@@ -138,6 +138,13 @@ def test_the_running_unit_gives_the_service_little(machine, service):
     status = dict(line.split(":\t", 1) for line in machine.run(f"cat /proc/{pid}/status").splitlines() if ":\t" in line)
     assert (status["CapEff"], status["CapBnd"], status["NoNewPrivs"]) == ("0" * 16, "0" * 16, "1")
     assert int(status["Uid"].split()[0]) > 60000
+
+
+def test_the_services_listen_on_this_machine_only(machine):
+    rows = [line.split() for line in machine.run("cat /proc/net/tcp /proc/net/tcp6").splitlines()]
+    listening = {tuple(row[1].split(":")) for row in rows if row[3] == "0A"}
+    ours = {f"{port:04X}" for port in (8080, 8081, 9090, 9091, 9095, 9096)}
+    assert {(address, port) for address, port in listening if port in ours} == {("0100007F", port) for port in ours}
 
 
 def test_the_journal_of_clicks_is_in_the_state_folder(machine):

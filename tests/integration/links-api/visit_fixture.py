@@ -112,7 +112,7 @@ FOLD = os.path.join(os.environ["WAYMARK_BUILD_DIR"], "bin/fold_rollups")
 def fold(database, before, *bounds):
     """Folds what was counted before that day, as the janitor does. bounds: the most deltas of a step, the most steps."""
     seconds = int(datetime.datetime.combine(before, datetime.time(), datetime.timezone.utc).timestamp())
-    subprocess.run([FOLD, database.url(), str(seconds), *map(str, bounds)], check=True, capture_output=True)
+    subprocess.run([FOLD, str(seconds), *map(str, bounds)], env={**os.environ, "PG_URL": database.url()}, check=True, capture_output=True)
 
 
 def finish(database, before):

@@ -4,8 +4,11 @@ import os
 import pathlib
 import re
 import secrets
+import shutil
+import stat
 import subprocess
 import time
+import urllib.parse
 
 import psycopg2
 import pytest
@@ -63,6 +66,75 @@ def copy(names, tmp_path_factory):
     return path
 
 
+PASSWORDS = {
+    "plain": "s3cret-word", "with an at": "p@ss@word", "with a percent sign": "100%25word", "with a backslash": "a\\x41\\nword",
+    "with a colon and a question mark": "a:b?c=word", "with quotes": "a'b\"$(word)", "not ASCII": "pässword",
+}  # fmt: skip
+
+
+@pytest.fixture
+def spied(tmp_path):
+    """A PATH whose programs of PostgreSQL note their arguments before they run."""
+    notes = tmp_path / "arguments"
+    for name in ("psql", "pg_dump", "pg_restore"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/bash\nprintf '%s\\n' \"$@\" >>{notes}\nexec {shutil.which(name)} \"$@\"\n")
+        program.chmod(0o755)
+    return f"{tmp_path}/bin:{os.environ['PATH']}", notes
+
+
+@pytest.mark.parametrize("password", PASSWORDS.values(), ids=PASSWORDS)
+def test_no_program_has_the_password_among_its_arguments(names, spied, tmp_path, password):
+    path, notes = spied
+    owner, copied = f"test_owner_{secrets.token_hex(6)}", f"test_backup_{secrets.token_hex(6)}"
+    run(f"CREATE ROLE {owner} SUPERUSER LOGIN PASSWORD %s", "postgres", password)
+    base = f"postgresql://{owner}:{urllib.parse.quote(password, safe='')}@{url_of('').rpartition('@')[2]}"
+    commands = [(names[0], "kafka-lost")]
+    if password == PASSWORDS["plain"]:
+        commands += [(names[0], "dump", tmp_path / "copy"), (copied, "restore", tmp_path / "copy")]
+    try:
+        for database, *words in commands:
+            done = subprocess.run([ROOT / "tools/backup", *words], env={**os.environ, "PATH": path, "PG_URL": base + database}, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert names[0] in notes.read_text()
+        assert password not in notes.read_text() and urllib.parse.quote(password, safe="") not in notes.read_text()
+    finally:
+        run(f"DROP DATABASE IF EXISTS {copied}", "postgres")
+        run(f"DROP ROLE {owner}", "postgres")
+
+
+@pytest.mark.parametrize("url", ("host=localhost password=word", "postgresql://a@localhost/b?password=word", "postgresql://a@localhost/b?sslmode=require&sslpassword=word"))
+def test_a_url_whose_password_would_be_an_argument_is_refused(url, tmp_path):
+    done = subprocess.run([ROOT / "tools/backup", "dump", tmp_path / "copy"], env={**os.environ, "PG_URL": url}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("backup: PG_URL must ") and "word=" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ("a link to a file", "a link to nothing", "a file that all can read", "a FIFO", "another name of a file", "a folder"))
+def test_what_somebody_put_there_is_not_written_to(names, tmp_path, kind):
+    victim = tmp_path / "victim"
+    for planted in (tmp_path / "copy", tmp_path / "copy.part"):
+        if kind in ("a link to a file", "another name of a file"):
+            victim.write_text("important")
+        {
+            "a link to a file": lambda: planted.symlink_to(victim),
+            "a link to nothing": lambda: planted.symlink_to(victim),
+            "a file that all can read": lambda: planted.touch(0o666),
+            "a FIFO": lambda: os.mkfifo(planted),
+            "another name of a file": lambda: planted.hardlink_to(victim),
+            "a folder": planted.mkdir,
+        }[kind]()
+    done = try_backup(names[0], "dump", tmp_path / "copy")
+    if kind == "a folder":
+        assert done.returncode != 0 and not any((tmp_path / "copy").iterdir())
+    else:
+        assert done.returncode == 0, done.stderr
+        facts = (tmp_path / "copy").lstat()
+        assert stat.S_ISREG(facts.st_mode) and facts.st_mode & 0o777 == 0o600 and facts.st_nlink == 1
+    assert not victim.exists() or victim.read_text() == "important"
+    assert {path.name for path in tmp_path.iterdir()} <= {"copy", "copy.part", "victim"}
+
+
 def test_only_the_owner_can_read_the_copy(copy):
     assert copy.stat().st_mode & 0o777 == 0o600
 
@@ -74,19 +146,24 @@ def test_the_copy_has_no_salts(names, copy):
 
 
 def script_of_the_cron_job():
-    """The script of the CronJob in docs/recovery.md."""
+    """Shell and script of the CronJob in docs/recovery.md."""
     (document,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/recovery.md").read_text(), re.S)
-    return yaml.safe_load(document)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"][0]
+    container = yaml.safe_load(document)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    return container["command"], container["args"][0]
 
 
-def test_the_cron_job_of_the_document_writes_the_same_copy(names, copy, tmp_path):
+def test_the_cron_job_of_the_document_writes_the_same_copy(names, copy, spied, tmp_path_factory):
+    programs, notes = spied
+    tmp_path = tmp_path_factory.mktemp("volume")
     (tmp_path / "pg-url").write_text(url_of(names[0]))
-    script = script_of_the_cron_job().replace("/run/secrets/waymark", str(tmp_path)).replace("/backup", str(tmp_path))
+    shell, script = script_of_the_cron_job()
+    script = script.replace("/run/secrets/waymark", str(tmp_path)).replace("/backup", str(tmp_path))
     old, recent = tmp_path / "old.copy", tmp_path / "recent.copy"
     for path, days in ((old, 20), (recent, 10)):
         path.touch()
         os.utime(path, (time.time() - days * 86400,) * 2)
-    subprocess.run(["/bin/sh", "-ec", script], check=True, timeout=300)
+    subprocess.run([*shell, script], env={**os.environ, "PATH": programs}, check=True, timeout=300)
+    assert names[0] in notes.read_text() and urllib.parse.urlsplit(url_of(names[0])).password not in notes.read_text()
     (written,) = set(tmp_path.iterdir()) - {tmp_path / "pg-url", recent}
     assert written.suffix == ".copy" and written.stat().st_mode & 0o777 == 0o600
     entries = lambda path: re.findall(r"^\d+; \d+ \d+ (.*)", subprocess.run(["pg_restore", "--list", path], capture_output=True, text=True, check=True).stdout, re.M)  # noqa: E731
