@@ -62,6 +62,25 @@ def test_the_cron_job_fits_into_an_overlay(tmp_path):
     assert secret(pod) == secret(migrate)
 
 
+def requested(overlay, bound):
+    """The CPUs and GiB that the pods of an overlay request, with as many of each as its scaler allows."""
+    rendered, cpus, bytes_ = rendering.render(tree.MANIFESTS / "overlays" / overlay), 0, 0
+    scalers = {each["spec"]["scaleTargetRef"]["name"]: each["spec"] for kind in ("HorizontalPodAutoscaler", "ScaledObject") for each in rendered.all(kind)}
+    for workload in (each for each in rendered.workloads if not each.is_job):
+        scaler = scalers.get(workload.name, {})
+        pods = scaler.get(f"{bound}Replicas") or scaler.get(f"{bound}ReplicaCount") or workload.thing["spec"]["replicas"]
+        for requests in (container["resources"]["requests"] for container in workload.containers):
+            cpu = str(requests["cpu"])
+            cpus += pods * (int(cpu[:-1]) / 1000 if cpu.endswith("m") else float(cpu))
+            bytes_ += pods * description.bytes_of(requests["memory"])
+    return f"{cpus:.4g}", f"{bytes_ / 2**30:.1f}"
+
+
+def test_the_document_says_what_the_pods_request():
+    said = re.findall(r"request ([0-9.]+) CPUs and ([0-9.]+) GiB", OPERATIONS)
+    assert said == [requested("local", "min"), requested("production", "min"), requested("production", "max")]
+
+
 def test_the_rules_of_prometheus_become_an_object_of_its_operator(tmp_path):
     (command,) = re.findall(r"^```\n(cat >rules.yaml .*?)^```", OPERATIONS, re.M | re.S)
     (tmp_path / "deploy").symlink_to(ROOT / "deploy")
