@@ -396,39 +396,37 @@ static size_t append_text(struct http_exchange *x, const char *text)
 	return at;
 }
 
-enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
+static enum err append_header(struct http_exchange *x, const char *name, const char *value)
 {
-	if (!http_guard_is_token(name, strlen(name)) || !http_guard_is_value(value, strlen(value)))
-		return ERR_INVALID;
 	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
 		return ERR_LIMIT;
-	struct http_response_header header = { .name_at = append_text(x, name),
-		                               .value_at = append_text(x, value) };
+	struct http_response_header header = { append_text(x, name), append_text(x, value) };
 	if (strbuf_status(&x->header_bytes) != OK)
 		return ERR_LIMIT;
 	x->headers[x->header_count++] = header;
 	return OK;
 }
 
+enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
+{
+	if (!http_guard_is_token(name, strlen(name)) || !http_guard_is_value(value, strlen(value)))
+		return ERR_INVALID;
+	return append_header(x, name, value);
+}
+
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value)
 {
-	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX) {
+	if (append_header(x, name, value) != OK)
 		x->is_broken = true;
-		return;
-	}
-	x->headers[x->header_count++] =
-		(struct http_response_header){ .fixed_name = name, .fixed_value = value };
 }
 
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
 {
-	for (size_t i = 0; i < x->header_count; i++) {
-		struct http_response_header *header = &x->headers[i];
-		if (header->fixed_name == NULL || strcasecmp(header->fixed_name, name) != 0)
-			continue;
-		header->fixed_value = value;
-		return;
-	}
+	size_t kept = 0;
+	for (size_t i = 0; i < x->header_count; i++)
+		if (strcasecmp(http_exchange_header_name(x, i), name) != 0)
+			x->headers[kept++] = x->headers[i];
+	x->header_count = kept;
 	http_exchange_add_fixed_header(x, name, value);
 }
 
@@ -481,14 +479,12 @@ void http_exchange_set_push_reader(struct http_exchange *x, http_body_reader rea
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)
 {
-	const struct http_response_header *h = &x->headers[index];
-	return h->fixed_name != NULL ? h->fixed_name : x->header_bytes.data + h->name_at;
+	return x->header_bytes.data + x->headers[index].name_at;
 }
 
 const char *http_exchange_header_value(const struct http_exchange *x, size_t index)
 {
-	const struct http_response_header *h = &x->headers[index];
-	return h->fixed_name != NULL ? h->fixed_value : x->header_bytes.data + h->value_at;
+	return x->header_bytes.data + x->headers[index].value_at;
 }
 
 const char *http_exchange_response_body(const struct http_exchange *x, size_t *len)

@@ -65,9 +65,8 @@ enum http_phase {
 	HTTP_PHASE_ABANDONED, /* the connection ended while it was polled; final */
 };
 
-/* A response header. It consists either of two literals or of offsets into header_bytes. */
+/* Offsets into header_bytes. */
 struct http_response_header {
-	const char *fixed_name, *fixed_value;
 	size_t name_at, value_at;
 };
 

@@ -328,7 +328,7 @@ enum err http_exchange_add_header(struct http_exchange *x, const char *name,
                                   const char *value) MUST_CHECK;
 /* Adds a header whose name and value are literals. */
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
-/* The same, but replaces an earlier fixed header of that name. */
+/* The same, but replaces earlier headers of that name. */
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* Copies the body, replaces an earlier one, sets Content-Type. HEAD gets headers and length. */
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes,

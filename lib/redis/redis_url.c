@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/url.h"
 
@@ -21,23 +20,6 @@
 #define NEEDS_A_PROXY                                                                              \
 	"names a Sentinel or a cluster, which are not supported: write redis:// and the address "  \
 	"of a proxy that follows the master (docs/stores.md)"
-
-/* Schemes that other clients know. */
-static const struct {
-	const char *scheme;
-	const char *reason;
-} refused[] = {
-	{ "rediss", NEEDS_TLS },
-	{ "valkeys", NEEDS_TLS },
-	{ "redis+tls", NEEDS_TLS },
-	{ "redis+ssl", NEEDS_TLS },
-	{ "redis-sentinel", NEEDS_A_PROXY },
-	{ "redis+sentinel", NEEDS_A_PROXY },
-	{ "rediss+sentinel", NEEDS_A_PROXY },
-	{ "sentinel", NEEDS_A_PROXY },
-	{ "redis-cluster", NEEDS_A_PROXY },
-	{ "redis+cluster", NEEDS_A_PROXY },
-};
 
 static enum err decode(const char *text, size_t len, char *out, size_t size)
 {
@@ -139,14 +121,18 @@ enum err redis_url_parse(const char *text, struct redis_url *out)
 	return parse(text, out, &part);
 }
 
+/* Schemes that other clients know: rediss, valkeys, redis+tls, redis-sentinel, redis+cluster. */
 static const char *reason_of_refusal(const char *text)
 {
-	size_t len = strcspn(text, ":");
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-		if (strlen(refused[i].scheme) == len &&
-		    strncasecmp(text, refused[i].scheme, len) == 0)
-			return refused[i].reason;
-	return NULL;
+	char scheme[32];
+	const char *end = strstr(text, "://");
+	snprintf(scheme, sizeof(scheme), "%.*s", end ? (int)(end - text) : 0, text);
+	if (strcasestr(scheme, "sentinel") || strcasestr(scheme, "cluster"))
+		return NEEDS_A_PROXY;
+	return strcasestr(scheme, "rediss") || strcasestr(scheme, "valkeys") ||
+	                       strcasestr(scheme, "tls") || strcasestr(scheme, "ssl")
+	               ? NEEDS_TLS
+	               : NULL;
 }
 
 size_t redis_url_check(const char *text, struct strbuf *problems)
