@@ -32,7 +32,7 @@ struct live_stream {
 	int64_t began_us, ends_us, heartbeat_us;
 	/* The number of the next visit to look at. */
 	uint64_t cursor;
-	struct live_position position;
+	struct live_visits_position position;
 	/* Of the feed that cursor belongs to; 0 = not placed yet. */
 	uint64_t generation;
 	bool has_begun;
@@ -56,9 +56,9 @@ struct live_feed {
 	int64_t needed_us;
 	struct live_visits *visits;
 	/* The next offset of each partition that is read. */
-	struct live_position position;
+	struct live_visits_position position;
 	/* The first one. */
-	struct live_position begin;
+	struct live_visits_position begin;
 	int32_t partitions, partitions_at_end;
 	/* Rises when visits may be missing. */
 	uint64_t generation;
@@ -77,8 +77,8 @@ static bool is_ready(const struct live_feed *feed)
 static void reset(struct live_feed *feed)
 {
 	live_visits_clear(feed->visits);
-	live_position_clear(&feed->position);
-	live_position_clear(&feed->begin);
+	live_visits_clear_position(&feed->position);
+	live_visits_clear_position(&feed->begin);
 	feed->partitions = feed->partitions_at_end = 0;
 	feed->generation++;
 }
@@ -92,7 +92,7 @@ static void advance(struct live_feed *feed, int32_t partition, int64_t offset, i
 
 static void add_visit(struct live_feed *feed, const struct kafka_message *m)
 {
-	if (m->partition >= LIVE_POSITION_PARTITIONS_MAX)
+	if (m->partition >= LIVE_VISITS_PARTITIONS_MAX)
 		return;
 	advance(feed, m->partition, m->offset, m->offset + 1);
 	int64_t owner_id =
@@ -102,7 +102,7 @@ static void add_visit(struct live_feed *feed, const struct kafka_message *m)
 }
 
 /* True if the client has seen records that this instance has not read. */
-static bool is_ahead(const struct live_feed *feed, const struct live_position *seen)
+static bool is_ahead(const struct live_feed *feed, const struct live_visits_position *seen)
 {
 	for (int32_t p = 0; p < feed->partitions; p++)
 		if (seen->next[p] > feed->position.next[p])
@@ -110,7 +110,7 @@ static bool is_ahead(const struct live_feed *feed, const struct live_position *s
 	return false;
 }
 
-static bool has_missed(const struct live_feed *feed, const struct live_position *seen)
+static bool has_missed(const struct live_feed *feed, const struct live_visits_position *seen)
 {
 	for (int32_t p = 0; p < feed->partitions; p++) {
 		int64_t next = seen->next[p];
@@ -134,7 +134,7 @@ static void add_reset(struct live_stream *s, struct strbuf *out)
 {
 	strbuf_add_text(out, RESET);
 	metrics_add(s->feed->resets, 1);
-	live_position_clear(&s->position);
+	live_visits_clear_position(&s->position);
 }
 
 /* Puts the cursor of a new stream, or one of an earlier generation, at the oldest visit. */
@@ -157,7 +157,7 @@ static bool is_seen(const struct live_stream *s, const struct live_visit *visit)
 static void add_visit_event(struct live_stream *s, struct live_visit *visit, struct strbuf *out)
 {
 	strbuf_add_text(out, "event: visit\nid: ");
-	live_position_add_text(&s->position, out);
+	live_visits_add_position(&s->position, out);
 	strbuf_add_format(out, "\ndata: %s\n\n", live_visits_json(s->feed->visits, visit));
 }
 
@@ -165,7 +165,7 @@ static void add_visit_event(struct live_stream *s, struct live_visit *visit, str
 static void add_heartbeat(struct live_stream *s, struct strbuf *out)
 {
 	strbuf_add_text(out, "id: ");
-	live_position_add_text(&s->position, out);
+	live_visits_add_position(&s->position, out);
 	strbuf_add_text(out, "\n\n");
 }
 
@@ -192,7 +192,7 @@ static void skip_to_end(struct live_stream *s)
 {
 	struct live_feed *feed = s->feed;
 	s->cursor = live_visits_end(feed->visits);
-	for (int32_t p = 0; p < LIVE_POSITION_PARTITIONS_MAX; p++)
+	for (int32_t p = 0; p < LIVE_VISITS_PARTITIONS_MAX; p++)
 		if (feed->position.next[p] > s->position.next[p])
 			s->position.next[p] = feed->position.next[p];
 }
@@ -233,7 +233,7 @@ enum http_chunk live_feed_read_stream(void *stream, struct strbuf *out)
 }
 
 enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t owner_id, const struct live_position *after,
+                                      int64_t owner_id, const struct live_visits_position *after,
                                       struct live_stream **out)
 {
 	struct live_stream *s = mem_zero(sizeof(*s));
@@ -242,7 +242,7 @@ enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchan
 	s->began_us = now_us;
 	s->ends_us = now_us + feed->config.stream_us;
 	s->heartbeat_us = now_us + HEARTBEAT_US;
-	live_position_clear(&s->position);
+	live_visits_clear_position(&s->position);
 	if (after)
 		s->position = *after;
 	size_t of_account = 0;
@@ -293,12 +293,11 @@ static void on_partitions_found(void *ctx, int topic, int32_t count)
 {
 	(void)topic;
 	struct live_feed *feed = ctx;
-	if (count > LIVE_POSITION_PARTITIONS_MAX)
+	if (count > LIVE_VISITS_PARTITIONS_MAX)
 		log_error(feed->config.log, "live_partitions_ignored", LOG_INT("partitions", count),
-		          LOG_INT("read", LIVE_POSITION_PARTITIONS_MAX));
+		          LOG_INT("read", LIVE_VISITS_PARTITIONS_MAX));
 	pthread_mutex_lock(&feed->lock);
-	feed->partitions =
-		count < LIVE_POSITION_PARTITIONS_MAX ? count : LIVE_POSITION_PARTITIONS_MAX;
+	feed->partitions = count < LIVE_VISITS_PARTITIONS_MAX ? count : LIVE_VISITS_PARTITIONS_MAX;
 	pthread_mutex_unlock(&feed->lock);
 }
 
@@ -317,7 +316,7 @@ static void on_position_lost(void *ctx, int topic, int32_t partition)
 	pthread_mutex_lock(&feed->lock);
 	live_visits_clear(feed->visits);
 	feed->begin = feed->position;
-	if (partition < LIVE_POSITION_PARTITIONS_MAX)
+	if (partition < LIVE_VISITS_PARTITIONS_MAX)
 		feed->begin.next[partition] = feed->position.next[partition] = -1;
 	count_ends(feed);
 	feed->generation++;
@@ -328,7 +327,7 @@ static void on_end(void *ctx, int topic, int32_t partition, int64_t offset)
 {
 	(void)topic;
 	struct live_feed *feed = ctx;
-	if (partition >= LIVE_POSITION_PARTITIONS_MAX)
+	if (partition >= LIVE_VISITS_PARTITIONS_MAX)
 		return;
 	pthread_mutex_lock(&feed->lock);
 	advance(feed, partition, offset, offset);

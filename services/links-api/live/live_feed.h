@@ -18,7 +18,7 @@
 #include "lib/base/metrics.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
-#include "services/links-api/live/live_position.h"
+#include "services/links-api/live/live_visits.h"
 
 #define LIVE_FEED_TAIL 4096
 
@@ -57,7 +57,7 @@ enum live_feed_refusal {
  * x ends.
  */
 enum live_feed_refusal live_feed_open(struct live_feed *feed, struct http_exchange *x,
-                                      int64_t owner_id, const struct live_position *after,
+                                      int64_t owner_id, const struct live_visits_position *after,
                                       struct live_stream **out);
 void live_feed_close(void *stream);
 

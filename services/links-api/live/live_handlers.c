@@ -7,12 +7,12 @@
 #define MEDIA_TYPE "text/event-stream"
 
 /* OK also: the client has sent none. */
-static enum err read_position(struct http_exchange *x, struct live_position *out,
+static enum err read_position(struct http_exchange *x, struct live_visits_position *out,
                               bool *has_position)
 {
 	const char *text = http_exchange_joined_header(x, "Last-Event-ID");
 	*has_position = text != NULL;
-	return *has_position ? live_position_parse(text, out) : OK;
+	return *has_position ? live_visits_parse_position(text, out) : OK;
 }
 
 static enum http_progress send_full(struct request *r, enum live_feed_refusal refusal)
@@ -41,7 +41,7 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
 	static const char *const types[] = { MEDIA_TYPE };
-	struct live_position after;
+	struct live_visits_position after;
 	bool has_position;
 	size_t chosen;
 	if (media_type_choose(http_exchange_joined_header(x, "Accept"), types, 1, &chosen) != OK)

@@ -1,21 +1,25 @@
 #include "services/links-api/live/live_visits.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
+#include "lib/base/number.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/json/json.h"
 
 #define JSON_BYTES_MAX ((size_t)16 << 10)
+/* That a position may name. */
+#define PARTITION_MAX 99
 
 struct live_visits {
 	struct live_visit *ring[LIVE_VISITS_MAX];
 	uint64_t first, end;
 	size_t bytes;
 	/* After the last visit that was dropped; 0 = none was. */
-	int64_t dropped_below[LIVE_POSITION_PARTITIONS_MAX];
+	int64_t dropped_below[LIVE_VISITS_PARTITIONS_MAX];
 };
 
 struct live_visits *live_visits_new(void)
@@ -56,7 +60,7 @@ int64_t live_visits_add(struct live_visits *visits, int32_t partition, int64_t o
                         const void *event, size_t len)
 {
 	struct visit_event decoded;
-	bool is_valid = event && partition >= 0 && partition < LIVE_POSITION_PARTITIONS_MAX &&
+	bool is_valid = event && partition >= 0 && partition < LIVE_VISITS_PARTITIONS_MAX &&
 	                len <= VISIT_EVENT_BYTES_MAX &&
 	                visit_event_decode(event, len, &decoded) == OK;
 	if (!is_valid || decoded.owner_id <= 0)
@@ -148,4 +152,55 @@ const char *live_visits_json(struct live_visits *visits, struct live_visit *visi
 bool live_visits_dropped(const struct live_visits *visits, int32_t partition, int64_t next)
 {
 	return visits->dropped_below[partition] > next;
+}
+
+/* --- positions --- */
+
+void live_visits_clear_position(struct live_visits_position *position)
+{
+	for (size_t i = 0; i < LIVE_VISITS_PARTITIONS_MAX; i++)
+		position->next[i] = -1;
+}
+
+void live_visits_add_position(const struct live_visits_position *position, struct strbuf *out)
+{
+	const char *separator = "";
+	for (size_t i = 0; i < LIVE_VISITS_PARTITIONS_MAX; i++) {
+		if (position->next[i] < 0)
+			continue;
+		strbuf_add_format(out, "%s%zu:%" PRId64, separator, i, position->next[i]);
+		separator = ",";
+	}
+}
+
+/* Reads digits up to the end character, and moves *text past it. */
+static enum err read_number(const char **text, char end, int64_t max, int64_t *out)
+{
+	char digits[NUMBER_TEXT_SIZE];
+	size_t len = strspn(*text, "0123456789");
+	if (len == 0 || len >= sizeof(digits) || (*text)[len] != end)
+		return ERR_INVALID;
+	memcpy(digits, *text, len);
+	digits[len] = '\0';
+	*text += len + (end != '\0');
+	return number_parse(digits, 0, max, out);
+}
+
+enum err live_visits_parse_position(const char *text, struct live_visits_position *out)
+{
+	struct live_visits_position position;
+	live_visits_clear_position(&position);
+	for (bool is_last = false; !is_last;) {
+		int64_t partition, next;
+		is_last = strchr(text, ',') == NULL;
+		enum err err = read_number(&text, ':', PARTITION_MAX, &partition);
+		if (err == OK)
+			err = read_number(&text, is_last ? '\0' : ',', INT64_MAX, &next);
+		if (err != OK)
+			return ERR_INVALID;
+		if (partition < LIVE_VISITS_PARTITIONS_MAX)
+			position.next[partition] = next;
+	}
+	*out = position;
+	return OK;
 }

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "services/links-api/live/live_position.h"
+#include "lib/base/strbuf.h"
 
+#define LIVE_VISITS_PARTITIONS_MAX 64
 #define LIVE_VISITS_MAX 16384
 #define LIVE_VISITS_BYTES_MAX ((size_t)16 << 20)
 
@@ -51,5 +52,28 @@ const char *live_visits_json(struct live_visits *visits, struct live_visit *visi
 
 /* True if a visit of somebody at or after next in this partition was dropped. */
 bool live_visits_dropped(const struct live_visits *visits, int32_t partition, int64_t next);
+
+/* --- positions --- */
+
+/*
+ * How far a stream of visits has come in waymark.visits.v1: the next offset of each partition. It
+ * is the id of each event ("0:812,1:790"), so that a client continues where it was, on any
+ * instance. Pure.
+ */
+struct live_visits_position {
+	/* -1 = not known. */
+	int64_t next[LIVE_VISITS_PARTITIONS_MAX];
+};
+
+void live_visits_clear_position(struct live_visits_position *position);
+
+/* Writes the partitions that are known; nothing if none is. */
+void live_visits_add_position(const struct live_visits_position *position, struct strbuf *out);
+
+/*
+ * Reads what live_visits_add_position writes, in any order. Partitions beyond those that are read are
+ * ignored. ERR_INVALID: another form.
+ */
+enum err live_visits_parse_position(const char *text, struct live_visits_position *out) MUST_CHECK;
 
 #endif

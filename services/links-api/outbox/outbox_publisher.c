@@ -12,11 +12,71 @@
 #include "lib/kafka/kafka_producer.h"
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
-#include "services/links-api/outbox/topic_ends.h"
 
 #define QUEUE_MAX                                                                                  \
 	((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* each event may be followed by a tombstone */
 #define SOURCE "/waymark/links-api"
+
+/* --- the ends of partitions --- */
+
+void outbox_publisher_ends_reset(struct outbox_publisher_ends *ends)
+{
+	ends->are_known = false;
+	ends->partitions = 0;
+}
+
+static void lower(int64_t *lowest, int64_t end)
+{
+	if (end < *lowest)
+		*lowest = end;
+}
+
+void outbox_publisher_ends_set(struct outbox_publisher_ends *ends, const int64_t *queried,
+                               int32_t partitions)
+{
+	for (int32_t p = 0; p < partitions; p++) {
+		struct watermark_partition *partition = &ends->partition[p];
+		if (p >= ends->partitions)
+			partition->lowest_end = ends->lowest_sent[p] = queried[p];
+		lower(&partition->lowest_end, queried[p]);
+		partition->end = queried[p];
+	}
+	ends->partitions = partitions;
+	ends->are_known = true;
+}
+
+void outbox_publisher_ends_add(struct outbox_publisher_ends *ends, int32_t partition,
+                               int64_t offset)
+{
+	if (partition < 0 || partition >= ends->partitions || offset < 0) {
+		ends->are_known = false;
+		return;
+	}
+	struct watermark_partition *known = &ends->partition[partition];
+	if (offset < known->end)
+		ends->are_known = false;
+	lower(&known->lowest_end, offset);
+	known->end = offset + 1;
+}
+
+void outbox_publisher_ends_take(struct outbox_publisher_ends *ends, struct watermark *out)
+{
+	size_t size = (size_t)ends->partitions * sizeof(ends->partition[0]);
+	memcpy(out->partition, ends->partition, size);
+	out->partitions = ends->partitions;
+	for (int32_t p = 0; p < ends->partitions; p++) {
+		ends->lowest_sent[p] = ends->partition[p].lowest_end;
+		ends->partition[p].lowest_end = ends->partition[p].end;
+	}
+}
+
+void outbox_publisher_ends_restore(struct outbox_publisher_ends *ends)
+{
+	for (int32_t p = 0; p < ends->partitions; p++)
+		lower(&ends->partition[p].lowest_end, ends->lowest_sent[p]);
+}
+
+/* --- the publisher --- */
 
 struct outbox_publisher {
 	struct kafka_config kafka;
@@ -27,7 +87,7 @@ struct outbox_publisher {
 	/* The last one was not delivered. */
 	_Atomic bool is_watermark_lost;
 	/* The producer's thread changes it while events are in flight. */
-	struct topic_ends ends;
+	struct outbox_publisher_ends ends;
 };
 
 /* Events have an opaque pointer, watermarks do not. */
@@ -46,7 +106,7 @@ static void acked(void *ctx, const struct kafka_record *record, int32_t partitio
 {
 	struct outbox_publisher *p = ctx;
 	if (record->opaque)
-		topic_ends_add(&p->ends, partition, offset);
+		outbox_publisher_ends_add(&p->ends, partition, offset);
 }
 
 enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log,
@@ -126,7 +186,7 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 
 void outbox_publisher_forget_ends(struct outbox_publisher *p)
 {
-	topic_ends_reset(&p->ends);
+	outbox_publisher_ends_reset(&p->ends);
 }
 
 enum err outbox_publisher_query_ends(struct outbox_publisher *p, int64_t timeout_ms)
@@ -136,7 +196,7 @@ enum err outbox_publisher_query_ends(struct outbox_publisher *p, int64_t timeout
 	enum err err = kafka_producer_query_ends(p->producer, LINK_EVENT_TOPIC, timeout_ms, ends,
 	                                         WATERMARK_PARTITIONS_MAX, &partitions);
 	if (err == OK)
-		topic_ends_set(&p->ends, ends, partitions);
+		outbox_publisher_ends_set(&p->ends, ends, partitions);
 	else if (err == ERR_LIMIT)
 		log_error(p->log, "link_topic_has_too_many_partitions",
 		          LOG_INT("max", WATERMARK_PARTITIONS_MAX));
@@ -154,11 +214,11 @@ enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_
 	if (kafka_producer_queued(p->producer) > 0 || !p->ends.are_known)
 		return ERR_UNAVAILABLE;
 	if (atomic_exchange(&p->is_watermark_lost, false))
-		topic_ends_restore(&p->ends);
+		outbox_publisher_ends_restore(&p->ends);
 	struct watermark watermark = { .as_of_us = as_of_us,
 		                       .generation = generation,
 		                       .version_base = version_base };
-	topic_ends_take(&p->ends, &watermark);
+	outbox_publisher_ends_take(&p->ends, &watermark);
 	uint8_t bytes[WATERMARK_BYTES_MAX];
 	const struct kafka_record record = {
 		.topic = WATERMARK_TOPIC,
@@ -167,7 +227,7 @@ enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_
 	};
 	enum err err = kafka_producer_send(p->producer, &record);
 	if (err != OK)
-		topic_ends_restore(&p->ends);
+		outbox_publisher_ends_restore(&p->ends);
 	return err;
 }
 

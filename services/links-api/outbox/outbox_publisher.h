@@ -14,6 +14,7 @@
 #include "lib/base/metrics.h"
 #include "lib/kafka/kafka_config.h"
 #include "lib/links/outbox.h"
+#include "lib/links/watermark.h"
 
 /* Rows that may be in flight together. */
 #define OUTBOX_PUBLISHER_ROWS_MAX 256
@@ -66,5 +67,41 @@ enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_
  * timeout_ms; call again.
  */
 enum err outbox_publisher_flush(struct outbox_publisher *p, int64_t timeout_ms) MUST_CHECK;
+
+/*
+ * The ends of the partitions of waymark.links.v1, as the relay knows them: from the brokers once,
+ * and from then on from the acks of its own records, because nobody else writes there. Watermarks
+ * carry them (lib/links/watermark.h).
+ *
+ * An offset below the known end shows that the topic was created again. The end is then unknown
+ * until the brokers are queried, and lowest_end keeps the lowest one for the readers, until Kafka
+ * has acknowledged a watermark with it.
+ *
+ * Pure.
+ */
+struct outbox_publisher_ends {
+	bool are_known;
+	int32_t partitions;
+	struct watermark_partition partition[WATERMARK_PARTITIONS_MAX];
+	/* In the watermark that is in flight. */
+	int64_t lowest_sent[WATERMARK_PARTITIONS_MAX];
+};
+
+/* Forgets everything: other relays may have written meanwhile. */
+void outbox_publisher_ends_reset(struct outbox_publisher_ends *ends);
+
+/* The brokers named these ends while no record was in flight. */
+void outbox_publisher_ends_set(struct outbox_publisher_ends *ends, const int64_t *queried,
+                               int32_t partitions);
+
+/* A record was acked. A negative offset is unknown. */
+void outbox_publisher_ends_add(struct outbox_publisher_ends *ends, int32_t partition,
+                               int64_t offset);
+
+/* Copies the ends into a watermark that is about to be sent. They must be known. */
+void outbox_publisher_ends_take(struct outbox_publisher_ends *ends, struct watermark *out);
+
+/* That watermark was not acked, so the next one has to repeat its lowest ends. */
+void outbox_publisher_ends_restore(struct outbox_publisher_ends *ends);
 
 #endif

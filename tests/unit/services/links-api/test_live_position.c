@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "services/links-api/live/live_position.h"
+#include "services/links-api/live/live_visits.h"
 #include "tests/support/test.h"
 
 TEST_CASE(writes_and_reads_the_partitions_that_are_known)
@@ -11,12 +11,12 @@ TEST_CASE(writes_and_reads_the_partitions_that_are_known)
 		                             "0:1,2:3,63:4" };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct live_position position;
+		struct live_visits_position position;
 		struct strbuf text;
 		strbuf_init(&text, 4096);
-		if (live_position_parse(texts[i], &position) != OK)
+		if (live_visits_parse_position(texts[i], &position) != OK)
 			fail_msg("%s", texts[i]);
-		live_position_add_text(&position, &text);
+		live_visits_add_position(&position, &text);
 		assert_string_equal(text.data, texts[i]);
 		strbuf_clear(&text);
 	}
@@ -24,8 +24,8 @@ TEST_CASE(writes_and_reads_the_partitions_that_are_known)
 
 TEST_CASE(ignores_partitions_that_are_not_read)
 {
-	struct live_position position;
-	assert_int_equal(live_position_parse("88:5,1:007,0:3", &position), OK);
+	struct live_visits_position position;
+	assert_int_equal(live_visits_parse_position("88:5,1:007,0:3", &position), OK);
 	assert_int_equal(position.next[0], 3);
 	assert_int_equal(position.next[1], 7);
 	assert_int_equal(position.next[2], -1);
@@ -54,19 +54,19 @@ TEST_CASE(refuses_other_texts)
 		                             "0:9223372036854775808" };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct live_position position;
-		if (live_position_parse(texts[i], &position) != ERR_INVALID)
+		struct live_visits_position position;
+		if (live_visits_parse_position(texts[i], &position) != ERR_INVALID)
 			fail_msg("%s", texts[i]);
 	}
 }
 
 TEST_CASE(writes_nothing_if_no_partition_is_known)
 {
-	struct live_position position;
+	struct live_visits_position position;
 	struct strbuf text;
 	strbuf_init(&text, 64);
-	live_position_clear(&position);
-	live_position_add_text(&position, &text);
+	live_visits_clear_position(&position);
+	live_visits_add_position(&position, &text);
 	assert_int_equal(text.len, 0);
 	strbuf_clear(&text);
 }
