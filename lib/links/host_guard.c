@@ -1,18 +1,95 @@
 #include "lib/links/host_guard.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/links/blocked_host_store.h"
-#include "lib/links/host_list.h"
 
 #define RETRY_MS 1000
 #define VERSION_UNKNOWN (-1)
+#define CHUNK_BYTES 16384
+#define REASON_SIZE 96
+
+/* --- a file --- */
+
+static enum err reject(char reason[static REASON_SIZE], const char *text)
+{
+	snprintf(reason, REASON_SIZE, "%s", text);
+	return ERR_INVALID;
+}
+
+static enum err read_content(const char *path, struct strbuf *text, char reason[static REASON_SIZE])
+{
+	FILE *file = fopen(path, "re");
+	char chunk[CHUNK_BYTES];
+	size_t len;
+	bool failed = !file;
+	while (!failed && (len = fread(chunk, 1, sizeof(chunk), file)) > 0 &&
+	       strbuf_status(text) == OK)
+		strbuf_add(text, chunk, len);
+	failed = failed || ferror(file);
+	int saved_errno = errno;
+	if (file)
+		fclose(file);
+	if (!failed)
+		return strbuf_status(text) == OK ? OK : reject(reason, "is too long");
+	snprintf(reason, REASON_SIZE, "cannot be read: %s", strerrordesc_np(saved_errno));
+	return ERR_UNAVAILABLE;
+}
+
+static enum err check_text(const struct strbuf *text, enum host_policy_kind kind,
+                           char reason[static REASON_SIZE])
+{
+	size_t line = 0;
+	struct host_policy *policy = host_policy_new();
+	enum err err = host_policy_add_list(policy, kind, text->data, text->len, &line);
+	size_t count = host_policy_count(policy);
+	host_policy_free(policy);
+	if (err == ERR_LIMIT || count > HOST_GUARD_FILE_RULES_MAX)
+		return reject(reason, "has too many hosts");
+	if (err == OK && count == 0 && kind == HOST_POLICY_ALLOWLIST)
+		return reject(reason, "does not allow any host");
+	if (err != OK)
+		snprintf(
+			reason, REASON_SIZE,
+			"line %zu is not a host: write example.com or .example.com, non-ASCII names as xn--…",
+			line);
+	return err;
+}
+
+static enum err read_list(const char *path, enum host_policy_kind kind, struct strbuf *text,
+                          char reason[static REASON_SIZE])
+{
+	enum err err = read_content(path, text, reason);
+	return err == OK ? check_text(text, kind, reason) : err;
+}
+
+static size_t check_file(const char *path, const char *name, enum host_policy_kind kind,
+                         struct strbuf *problems)
+{
+	char reason[REASON_SIZE] = "";
+	struct strbuf text;
+	strbuf_init(&text, HOST_GUARD_FILE_BYTES_MAX);
+	enum err err = path[0] != '\0' ? read_list(path, kind, &text, reason) : OK;
+	strbuf_clear(&text);
+	return env_expect(err == OK, name, reason, problems);
+}
+
+size_t host_guard_check_files(const char *blocked, const char *allowed, struct strbuf *problems)
+{
+	return check_file(blocked, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCKLIST, problems) +
+	       check_file(allowed, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOWLIST, problems);
+}
+
+/* --- the policy --- */
 
 enum source { BLOCKED_FILE, ALLOWED_FILE, BLOCKED_TABLE, SOURCES };
 
@@ -89,9 +166,9 @@ static void replace_list(struct host_guard *guard, enum source source, struct st
 static enum err read_file(struct host_guard *guard, enum source source)
 {
 	struct strbuf text;
-	char reason[HOST_LIST_REASON_SIZE] = "";
-	strbuf_init(&text, HOST_LIST_BYTES_MAX);
-	enum err err = host_list_read(path_of(guard, source), sources[source].kind, &text, reason);
+	char reason[REASON_SIZE] = "";
+	strbuf_init(&text, HOST_GUARD_FILE_BYTES_MAX);
+	enum err err = read_list(path_of(guard, source), sources[source].kind, &text, reason);
 	if (err != OK) {
 		log_error(guard->config.log, "host_list_invalid",
 		          LOG_TEXT("source", sources[source].name), LOG_TEXT("reason", reason));

@@ -1,7 +1,10 @@
 /*
- * The hosts that links may lead to right now. It combines the operator's files (host_list.h) and
- * the hosts that administrators have blocked (blocked_host_store.h) into one policy
- * (host_policy.h), and rebuilds the policy when one of them changes.
+ * The hosts that links may lead to right now. It combines the operator's files and the hosts that
+ * administrators have blocked (blocked_host_store.h) into one policy (host_policy.h), and rebuilds
+ * the policy when one of them changes. A file is a list (host_policy.h) of at most
+ * HOST_GUARD_FILE_BYTES_MAX and HOST_GUARD_FILE_RULES_MAX hosts; one invalid line makes it invalid
+ * as a whole, and so does a list of allowed hosts without any: an emptied file must not disable
+ * every link.
  *
  * A thread checks the table every interval_ms, and every second while PostgreSQL is down. A file is
  * reloaded after it has changed (file_watch.h). So a change takes effect everywhere within two
@@ -19,11 +22,15 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/env.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/links/host_policy.h"
 #include "lib/postgres/pg_pool.h"
+
+#define HOST_GUARD_FILE_BYTES_MAX ((size_t)8 * 1024 * 1024)
+#define HOST_GUARD_FILE_RULES_MAX 100000
 
 struct host_guard;
 
@@ -53,5 +60,19 @@ enum host_policy_decision host_guard_check(struct host_guard *guard, const char 
  * the caller sees its own change.
  */
 void host_guard_refresh(struct host_guard *guard, struct pg_conn *conn);
+
+/*
+ * The rows of the host files in a service's table of variables (lib/base/env.h), and their check.
+ * The members of each struct config have the names used here. Returns the number of problems.
+ */
+#define HOST_GUARD_VARS(config_)                                                                   \
+	ENV_TEXT("BLOCKED_HOSTS_FILE", config_, blocked_hosts_file, "",                            \
+	         "file of blocked destination hosts, one per line: example.com or .example.com; "  \
+	         "extends the administrators' list"),                                              \
+		ENV_TEXT("ALLOWED_HOSTS_FILE", config_, allowed_hosts_file, "",                    \
+	                 "file of the only allowed destination hosts; empty = all hosts"),         \
+		ENV_INT("HOSTS_CHECK_MS", config_, hosts_check_ms, "10000", 100, 60000,            \
+	                "how often the host files and the table of blocked hosts are reloaded")
+size_t host_guard_check_files(const char *blocked, const char *allowed, struct strbuf *problems);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * Decides whether the links in Redis are valid. A thread polls the generation that the relay of
- * links-api announces in Redis (link_cache_generation.h) every 100 ms. Redis is valid while all of
- * these hold:
+ * Decides whether the links in Redis are valid. Its content has a generation, a number that rises
+ * whenever Redis may hold something old; everything of an earlier generation reads as a miss
+ * (docs/decisions/0012-redis-cache-generation.md). The relay of links-api announces it under the
+ * key link_cache:generation, and a thread polls it every 100 ms. Redis is valid while all of these
+ * hold:
  *
  *   - The last successful poll began at most 300 ms ago.
  *   - The generation was announced for the run of the server that sent the reply. This is compared
@@ -21,6 +23,7 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/redis/redis_pool.h"
@@ -68,5 +71,47 @@ void link_cache_validity_require(struct link_cache_validity *validity, int64_t g
 
 /* The last seen generation, valid or not; 0 if none was seen. */
 int64_t link_cache_validity_generation(const struct link_cache_validity *validity);
+
+/* --- the generation in Redis --- */
+
+struct link_cache_generation {
+	int64_t number;
+	/* The run of Redis that it was announced for (redis_conn_run_id). */
+	uint64_t server;
+	/* Differs with each announcement. */
+	int64_t heartbeat;
+};
+
+/*
+ * *server is the server that answered. ERR_NOT_FOUND: it has no announcement, or a malformed one.
+ * Other errors as redis_pool_call.
+ */
+enum err link_cache_validity_read(struct redis_pool *redis, struct link_cache_generation *out,
+                                  uint64_t *server) MUST_CHECK;
+
+enum link_cache_validity_status {
+	LINK_CACHE_VALIDITY_ANNOUNCED,
+	LINK_CACHE_VALIDITY_LATE,   /* not_after_us has passed */
+	LINK_CACHE_VALIDITY_BEHIND, /* a higher generation has been announced: number */
+};
+
+struct link_cache_validity_reply {
+	enum link_cache_validity_status status;
+	int64_t number;
+	/* By the clock of Redis. */
+	int64_t now_us;
+	/* The server that answered. */
+	uint64_t server;
+};
+
+/*
+ * Announces a generation for a server with a new heartbeat, unless not_after_us has passed by the
+ * clock of Redis. So an announcement that was stuck in the socket of a suspended Redis, or that
+ * comes from a suspended relay, has no effect. Works even if the memory of Redis is full. Errors of
+ * redis_pool_call.
+ */
+enum err link_cache_validity_announce(struct redis_pool *redis, int64_t number, uint64_t server,
+                                      int64_t not_after_us,
+                                      struct link_cache_validity_reply *out) MUST_CHECK;
 
 #endif

@@ -6,7 +6,7 @@
 #include "lib/base/client_ip.h"
 #include "lib/base/env.h"
 #include "lib/http/http_server.h"
-#include "lib/links/host_list.h"
+#include "lib/links/host_guard.h"
 #include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
@@ -114,7 +114,7 @@ static const struct env_var vars[] = {
 		"more hosts of this service that links may not point at: example.com, .example.com, …"),
 	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
 	         "slugs that users may not choose, in addition to the built-in list"),
-	HOST_LIST_VARS(struct config),
+	HOST_GUARD_VARS(struct config),
 	ENV_GROUP("Traces"),
 	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
@@ -218,8 +218,8 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += jwt_secrets_check(config->jwt_secret, problems);
 	wrong += check_lists(config, problems);
-	wrong += host_list_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
-	                               problems);
+	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
+	                                problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += check_health_urls(config->health_urls, problems);
 	wrong += check_live_streams(config, problems);

@@ -7,7 +7,7 @@
 #include "lib/base/env.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_server.h"
-#include "lib/links/host_list.h"
+#include "lib/links/host_guard.h"
 #include "lib/links/link_event.h"
 #include "lib/links/watermark.h"
 #include "lib/postgres/pg_conn.h"
@@ -83,7 +83,7 @@ static const struct env_var vars[] = {
 	        1000000,
 	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
 	ENV_GROUP("Destinations"),
-	HOST_LIST_VARS(struct config),
+	HOST_GUARD_VARS(struct config),
 	ENV_GROUP("Traces"),
 	TRACER_VARS(struct config, tracing),
 	ENV_GROUP("Logging"),
@@ -159,8 +159,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    "must be printable ASCII, as an HTTP header value", problems);
 	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION",
 	                    "must be valid UTF-8", problems);
-	wrong += host_list_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
-	                               problems);
+	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
+	                                problems);
 	wrong += check_pages(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;

@@ -7,16 +7,74 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/http/http_accept.h"
-#include "services/redirector/built_in_texts.h"
 
 #define REASON_SIZE 160
 #define BLANKS " \t\r"
 
-#define KEYS BUILT_IN_TEXTS
+/* clang-format off: a text per line */
+static const struct {
+	const char *key, *english, *german;
+} built_in[] = {
+	{ "error", "Error", "Fehler" },
+	{ "operator", "Operated by {operator}.", "Betrieben von {operator}." },
+	{ "contact", "Contact", "Kontakt" },
+	{ "start.title", "Short links", "Kurzlinks" },
+	{ "start.text",
+	  "{host} shortens links. To follow one, open its whole address, for example {host}/name.",
+	  "{host} kürzt Links. Zu einem Kurzlink gehört auch, was hinter dem Schrägstrich steht, zum Beispiel {host}/name." },
+	{ "start.dashboard", "Shorten a link", "Einen Link kürzen" },
+	{ "400.title", "Bad request", "Ungültige Anfrage" },
+	{ "400.text", "This is not a valid HTTP request.", "Das ist keine gültige HTTP-Anfrage." },
+	{ "404.title", "This link does not exist", "Diesen Link gibt es nicht" },
+	{ "404.text",
+	  "It may have been switched off, or it may not have started yet. Or the address is not quite right: "
+	  "look for missing, extra or wrong characters. Upper and lower case matter.",
+	  "Vielleicht wurde er abgeschaltet oder gilt noch nicht. Oder die Adresse stimmt nicht ganz: "
+	  "Vielleicht fehlt ein Zeichen, ist eines zu viel oder falsch. Groß- und Kleinschreibung zählen." },
+	{ "405.title", "Method not allowed", "Methode nicht erlaubt" },
+	{ "405.text", "This address supports GET and HEAD only.",
+	  "Diese Adresse unterstützt nur GET und HEAD." },
+	{ "408.title", "Request timeout", "Zeitüberschreitung" },
+	{ "408.text", "The request did not arrive in time. Please try again.",
+	  "Die Anfrage kam nicht rechtzeitig an. Bitte noch einmal versuchen." },
+	{ "410.title", "This link has expired", "Dieser Link ist abgelaufen" },
+	{ "410.text", "It was created for a limited time, which is over.",
+	  "Er galt für eine begrenzte Zeit, die vorbei ist." },
+	{ "411.title", "Length required", "Länge fehlt" },
+	{ "411.text", "A request body needs a Content-Length.",
+	  "Eine Anfrage mit Inhalt braucht Content-Length." },
+	{ "413.title", "This request is too large", "Diese Anfrage ist zu groß" },
+	{ "413.text", "Short links are requested without a body.",
+	  "Kurzlinks werden ohne Inhalt aufgerufen." },
+	{ "414.title", "This address is too long", "Diese Adresse ist zu lang" },
+	{ "414.text", "A short link is much shorter than that.", "Ein Kurzlink ist viel kürzer." },
+	{ "429.title", "Too many requests", "Zu viele Anfragen" },
+	{ "429.text",
+	  "Your network has requested many links that do not exist. Please wait a minute and try again.",
+	  "Aus diesem Netz wurden viele Links aufgerufen, die es nicht gibt. Bitte in einer Minute noch einmal versuchen." },
+	{ "431.title", "This request is too large", "Diese Anfrage ist zu groß" },
+	{ "431.text", "Its headers are too large. Clearing this site's cookies may help.",
+	  "Die Kopfzeilen der Anfrage sind zu groß. Vielleicht hilft es, die Cookies dieser Website zu löschen." },
+	{ "451.title", "This link is blocked", "Dieser Link ist gesperrt" },
+	{ "451.text",
+	  "It leads to a site that this service has blocked. The creator of the link cannot change that.",
+	  "Er führt zu einer Website, die dieser Dienst gesperrt hat. Wer den Link angelegt hat, kann das nicht ändern." },
+	{ "500.title", "Something went wrong here", "Hier ist etwas schiefgegangen" },
+	{ "500.text", "The error is on our side and has been logged. Please try again later.",
+	  "Der Fehler liegt bei uns und wurde protokolliert. Bitte später noch einmal versuchen." },
+	{ "503.title", "We can't check this link right now",
+	  "Wir können diesen Link gerade nicht prüfen" },
+	{ "503.text", "The problem is on our side. Please try again in a few seconds.",
+	  "Das Problem liegt bei uns. Bitte in einigen Sekunden noch einmal versuchen." },
+};
+/* clang-format on */
+
+#define KEYS ARRAY_SIZE(built_in)
 
 struct language {
 	char name[PAGE_TEXTS_LANGUAGE_SIZE];
@@ -32,7 +90,7 @@ struct page_texts {
 static int find_key(const char *key)
 {
 	for (size_t i = 0; i < KEYS; i++)
-		if (strcmp(built_in_texts[i].key, key) == 0)
+		if (strcmp(built_in[i].key, key) == 0)
 			return (int)i;
 	return -1;
 }
@@ -62,8 +120,8 @@ static struct page_texts *new_built_in(void)
 	struct language *english = add_language(texts, "en");
 	struct language *german = add_language(texts, "de");
 	for (size_t i = 0; i < KEYS; i++) {
-		english->values[i] = mem_text(built_in_texts[i].english);
-		german->values[i] = mem_text(built_in_texts[i].german);
+		english->values[i] = mem_text(built_in[i].english);
+		german->values[i] = mem_text(built_in[i].german);
 	}
 	return texts;
 }

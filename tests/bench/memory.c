@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	fill(cache, links);
 	double ns_per_put =
 		(double)(clock_steady_us(clock_system()) - began_us) * 1000 / (double)links;
-	struct memory_shard_usage usage = memory_cache_usage(cache);
+	struct memory_cache_usage usage = memory_cache_usage(cache);
 	double resident = (double)(resident_bytes() - before) / (double)links;
 	double one = ns_per_hit(cache, links, 1);
 	double two = ns_per_hit(cache, links, 2);

@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
-#include "lib/links/link_cache_generation.h"
+#include "lib/links/link_cache_validity.h"
 
 #define PERIOD_MS 20
 #define TIMEOUT_MS 200
@@ -22,10 +22,10 @@ struct test_announcer {
 
 static void announce(struct test_announcer *a)
 {
-	struct link_cache_generation_reply answer;
-	enum err err = link_cache_generation_announce(a->redis, a->generation, a->server,
-	                                              INT64_MAX / 1024, &answer);
-	if (err == OK && answer.status == LINK_CACHE_GENERATION_BEHIND)
+	struct link_cache_validity_reply answer;
+	enum err err = link_cache_validity_announce(a->redis, a->generation, a->server,
+	                                            INT64_MAX / 1024, &answer);
+	if (err == OK && answer.status == LINK_CACHE_VALIDITY_BEHIND)
 		a->generation = answer.number + 1;
 	if (err != OK || answer.server == a->server)
 		return;

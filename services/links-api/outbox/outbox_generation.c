@@ -1,6 +1,6 @@
 #include "services/links-api/outbox/outbox_generation.h"
 
-#include "lib/links/link_cache_generation.h"
+#include "lib/links/link_cache_validity.h"
 #include "lib/links/outbox.h"
 
 #define UPDATE_BUDGET_US (CLOCK_US_PER_S / 4)
@@ -192,7 +192,7 @@ static enum err skip_uncached(struct outbox_generation *g, struct pg_conn *conn,
 }
 
 static enum err announce_before(struct outbox_generation *g, int64_t not_after_us,
-                                struct link_cache_generation_reply *answer)
+                                struct link_cache_validity_reply *answer)
 {
 	/*
 	 * From here on Redis may receive it, even without a reply, so later changes must be applied
@@ -200,18 +200,18 @@ static enum err announce_before(struct outbox_generation *g, int64_t not_after_u
 	 */
 	bool was_raised = g->is_raised;
 	g->is_raised = false;
-	enum err err = link_cache_generation_announce(g->redis, g->updater->generation,
-	                                              g->updater->server, not_after_us, answer);
+	enum err err = link_cache_validity_announce(g->redis, g->updater->generation,
+	                                            g->updater->server, not_after_us, answer);
 	if (err != OK)
 		return err;
 	g->offset_us = answer->now_us - steady_us(g);
-	if (answer->status != LINK_CACHE_GENERATION_ANNOUNCED)
+	if (answer->status != LINK_CACHE_VALIDITY_ANNOUNCED)
 		g->is_raised = was_raised;
 	return OK;
 }
 
 static enum err announce(struct outbox_generation *g, int64_t held_us,
-                         struct link_cache_generation_reply *answer)
+                         struct link_cache_validity_reply *answer)
 {
 	enum err err = OK;
 	/* The first try is late if Redis' clock is unknown or was set. */
@@ -220,7 +220,7 @@ static enum err announce(struct outbox_generation *g, int64_t held_us,
 		int64_t hold_us = held_us + ANNOUNCE_AFTER_HOLD_US;
 		err = announce_before(g, g->offset_us + (until_us < hold_us ? until_us : hold_us),
 		                      answer);
-		if (err != OK || answer->status != LINK_CACHE_GENERATION_LATE)
+		if (err != OK || answer->status != LINK_CACHE_VALIDITY_LATE)
 			break;
 	}
 	return err;
@@ -229,11 +229,11 @@ static enum err announce(struct outbox_generation *g, int64_t held_us,
 static void announce_and_check(struct outbox_generation *g, struct pg_conn *conn,
                                const struct fenced_lock *lock, int64_t held_us)
 {
-	struct link_cache_generation_reply answer;
+	struct link_cache_validity_reply answer;
 	if (!redis_pool_is_reachable(g->redis) || announce(g, held_us, &answer) != OK)
 		return;
 	enum err err = OK;
-	if (answer.status == LINK_CACHE_GENERATION_BEHIND)
+	if (answer.status == LINK_CACHE_VALIDITY_BEHIND)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_BEHIND, answer.number,
 		                       answer.server);
 	else if (answer.server != g->updater->server)

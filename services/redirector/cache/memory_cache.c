@@ -1,21 +1,263 @@
+/*
+ * The cache is split into shards, each a hash table from slug to link and the two queues of S3-FIFO
+ * that choose which link to evict. A link is one block, as long as its texts need; a start takes
+ * room only if there is one.
+ */
 #include "services/redirector/cache/memory_cache.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/cache/memory_shard.h"
 #include "services/redirector/cache/slug_hash.h"
 
+/* glibc's header before each block; jemalloc has none. */
+#define BLOCK_HEADER 8
+#define HITS_MAX 3
+/* Sizes the table. Shorter URLs make chains longer, longer URLs leave some buckets empty. */
+#define LINK_BYTES_EXPECTED 160
+#define SMALL_QUEUE_PERCENT 10
+/* Hits in the small queue that move a link to the main queue. */
+#define HITS_TO_PROMOTE 2
 #define SHARDS_MAX 64
 #define SHARD_BYTES_MIN ((size_t)1024 * 1024)
 
-/* One cache line each, so loops that use different shards do not share lines. */
-struct locked_shard {
+/* --- a link --- */
+
+struct cached_link {
+	/* The next in its bucket. */
+	struct cached_link *chain;
+	TAILQ_ENTRY(cached_link) neighbours;
+	/* Steady; when it was read from a store. */
+	int64_t read_at_us;
+	int64_t id;
+	int64_t version;
+	int64_t expires_at_us;
+	uint16_t original_len;
+	uint16_t expired_len;
+	uint16_t redirect_status;
+	uint8_t state;
+	uint8_t slug_len;
+	/* Since the queue last considered it; at most HITS_MAX. */
+	uint8_t hits : 2;
+	uint8_t queue : 1;
+	/* The feed cannot have missed an event of it since read_at_us (memory_cache.h). */
+	uint8_t is_tracked : 1;
+	uint8_t has_start : 1;
+	/* Slug, original_url, expired_url, without NULs; the bytes of a start. */
+	char text[];
+};
+
+static size_t bytes_of(const struct cached_link *link)
+{
+	return malloc_usable_size((void *)(uintptr_t)link) + BLOCK_HEADER;
+}
+
+static struct cached_link *pack(const struct link_entry *entry, int64_t read_at_us)
+{
+	size_t slug_len = strlen(entry->slug);
+	size_t original_len = strlen(entry->original_url);
+	size_t expired_len = strlen(entry->expired_url);
+	/* At least the size of the struct, whose tail padding overlaps the text. */
+	size_t text_len = slug_len + original_len + expired_len;
+	size_t start_len = entry->starts_at_us ? sizeof(entry->starts_at_us) : 0;
+	size_t size = offsetof(struct cached_link, text) + text_len + start_len;
+	struct cached_link *link = mem_zero(size > sizeof(*link) ? size : sizeof(*link));
+	link->read_at_us = read_at_us;
+	link->id = entry->id;
+	link->version = entry->version;
+	link->expires_at_us = entry->expires_at_us;
+	link->original_len = (uint16_t)original_len;
+	link->expired_len = (uint16_t)expired_len;
+	link->redirect_status = entry->redirect_status;
+	link->state = (uint8_t)entry->state;
+	link->slug_len = (uint8_t)slug_len;
+	memcpy(link->text, entry->slug, slug_len);
+	memcpy(link->text + slug_len, entry->original_url, original_len);
+	memcpy(link->text + slug_len + original_len, entry->expired_url, expired_len);
+	link->has_start = start_len > 0;
+	memcpy(link->text + text_len, &entry->starts_at_us, start_len);
+	return link;
+}
+
+static const char *unpack_text(const char *text, size_t len, char *out)
+{
+	memcpy(out, text, len);
+	out[len] = '\0';
+	return text + len;
+}
+
+static void unpack(const struct cached_link *link, struct link_entry *out)
+{
+	out->id = link->id;
+	out->version = link->version;
+	out->expires_at_us = link->expires_at_us;
+	out->state = (enum link_state)link->state;
+	out->redirect_status = link->redirect_status;
+	const char *text = unpack_text(link->text, link->slug_len, out->slug);
+	text = unpack_text(text, link->original_len, out->original_url);
+	text = unpack_text(text, link->expired_len, out->expired_url);
+	out->starts_at_us = 0;
+	if (link->has_start)
+		memcpy(&out->starts_at_us, text, sizeof(out->starts_at_us));
+}
+
+static void record_hit(struct cached_link *link)
+{
+	if (link->hits < HITS_MAX)
+		link->hits = (uint8_t)(link->hits + 1) & HITS_MAX;
+}
+
+/* --- a shard --- */
+
+enum { SMALL, MAIN, QUEUES };
+
+struct queue {
+	/* The oldest first. */
+	TAILQ_HEAD(, cached_link) links;
+	size_t bytes;
+};
+
+/* A cache line of its own, so loops that use different shards do not share lines. */
+struct shard {
 	pthread_mutex_t lock;
-	struct memory_shard *shard;
+	const struct slug_hash_key *key;
+	struct queue queues[QUEUES];
+	/* Of the bytes in both queues. */
+	size_t limit;
+	size_t table_bytes;
+	size_t entries;
+	uint64_t evictions;
+	uint64_t mask;
+	struct cached_link **buckets;
+	/* Fingerprints of links that recently left the small queue. */
+	uint32_t *ghosts;
 } __attribute__((aligned(64)));
+
+static void shard_init(struct shard *shard, size_t bytes, const struct slug_hash_key *key)
+{
+	*shard = (struct shard){ .key = key };
+	pthread_mutex_init(&shard->lock, NULL);
+	for (size_t i = 0; i < QUEUES; i++)
+		TAILQ_INIT(&shard->queues[i].links);
+	size_t slots = 64;
+	while (slots * 2 <= bytes / LINK_BYTES_EXPECTED)
+		slots *= 2;
+	shard->mask = slots - 1;
+	shard->buckets = mem_array(slots, sizeof(struct cached_link *));
+	shard->ghosts = mem_array(slots, sizeof(*shard->ghosts));
+	shard->table_bytes =
+		sizeof(*shard) + slots * (sizeof(struct cached_link *) + sizeof(*shard->ghosts));
+	shard->limit = bytes - shard->table_bytes;
+}
+
+static void shard_clear(struct shard *shard)
+{
+	pthread_mutex_destroy(&shard->lock);
+	for (size_t i = 0; i < QUEUES; i++) {
+		struct cached_link *link;
+		while ((link = TAILQ_FIRST(&shard->queues[i].links))) {
+			TAILQ_REMOVE(&shard->queues[i].links, link, neighbours);
+			free(link);
+		}
+	}
+	free(shard->buckets);
+	free(shard->ghosts);
+}
+
+static struct cached_link *find(const struct shard *shard, uint64_t hash, const char *slug,
+                                size_t slug_len)
+{
+	struct cached_link *link = shard->buckets[hash & shard->mask];
+	while (link && (link->slug_len != slug_len || memcmp(link->text, slug, slug_len) != 0))
+		link = link->chain;
+	return link;
+}
+
+static void push(struct shard *shard, struct cached_link *link, uint8_t to)
+{
+	link->queue = to & 1;
+	TAILQ_INSERT_TAIL(&shard->queues[to].links, link, neighbours);
+	shard->queues[to].bytes += bytes_of(link);
+}
+
+static void unlink_from_queue(struct shard *shard, struct cached_link *link)
+{
+	struct queue *queue = &shard->queues[link->queue];
+	TAILQ_REMOVE(&queue->links, link, neighbours);
+	queue->bytes -= bytes_of(link);
+}
+
+/* Recomputed when a link leaves, instead of stored with each link. */
+static uint64_t hash_of(const struct shard *shard, const struct cached_link *link)
+{
+	return slug_hash(shard->key, link->text, link->slug_len);
+}
+
+static void remove_link(struct shard *shard, struct cached_link *link)
+{
+	unlink_from_queue(shard, link);
+	struct cached_link **place = &shard->buckets[hash_of(shard, link) & shard->mask];
+	while (*place != link)
+		place = &(*place)->chain;
+	*place = link->chain;
+	shard->entries--;
+	free(link);
+}
+
+/* Bits that choose neither the bucket nor the shard. Never 0, which marks an empty slot. */
+static uint32_t fingerprint(uint64_t hash)
+{
+	return (uint32_t)(hash >> 26) | 1;
+}
+
+/* True, once, for a link that recently left the small queue. */
+static bool take_ghost(struct shard *shard, uint64_t hash)
+{
+	uint32_t *ghost = &shard->ghosts[hash & shard->mask];
+	if (*ghost != fingerprint(hash))
+		return false;
+	*ghost = 0;
+	return true;
+}
+
+static size_t used(const struct shard *shard)
+{
+	return shard->queues[SMALL].bytes + shard->queues[MAIN].bytes;
+}
+
+/* Evicts the oldest link of a queue, or moves it to the main one if it was requested again. */
+static void evict(struct shard *shard)
+{
+	struct cached_link *small = TAILQ_FIRST(&shard->queues[SMALL].links);
+	struct cached_link *oldest = TAILQ_FIRST(&shard->queues[MAIN].links);
+	bool is_small_full = shard->queues[SMALL].bytes > shard->limit / 100 * SMALL_QUEUE_PERCENT;
+	bool is_small = small && (is_small_full || !oldest);
+	struct cached_link *link = is_small ? small : oldest;
+	if (link->hits >= (is_small ? HITS_TO_PROMOTE : 1)) {
+		link->hits = (uint8_t)(link->hits - !is_small) & HITS_MAX;
+		unlink_from_queue(shard, link);
+		push(shard, link, MAIN);
+		return;
+	}
+	uint64_t hash = hash_of(shard, link);
+	if (is_small)
+		shard->ghosts[hash & shard->mask] = fingerprint(hash);
+	shard->evictions++;
+	remove_link(shard, link);
+}
+
+/* Terminates: each step evicts or promotes a link, or uses up one of its hits. */
+static void make_room(struct shard *shard, size_t bytes)
+{
+	while (used(shard) > 0 && used(shard) + bytes > shard->limit)
+		evict(shard);
+}
+
+/* --- the cache --- */
 
 struct memory_cache {
 	struct slug_hash_key key;
@@ -27,7 +269,7 @@ struct memory_cache {
 	const struct recent_changes *changes;
 	/* A power of two. */
 	size_t shard_count;
-	struct locked_shard *shards;
+	struct shard *shards;
 };
 
 struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us)
@@ -41,10 +283,8 @@ struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us)
 	cache->shards = aligned_alloc(64, cache->shard_count * sizeof(*cache->shards));
 	if (!cache->shards)
 		abort();
-	for (size_t i = 0; i < cache->shard_count; i++) {
-		pthread_mutex_init(&cache->shards[i].lock, NULL);
-		cache->shards[i].shard = memory_shard_new(bytes / cache->shard_count, &cache->key);
-	}
+	for (size_t i = 0; i < cache->shard_count; i++)
+		shard_init(&cache->shards[i], bytes / cache->shard_count, &cache->key);
 	return cache;
 }
 
@@ -52,22 +292,10 @@ void memory_cache_free(struct memory_cache *cache)
 {
 	if (!cache)
 		return;
-	for (size_t i = 0; i < cache->shard_count; i++) {
-		memory_shard_free(cache->shards[i].shard);
-		pthread_mutex_destroy(&cache->shards[i].lock);
-	}
+	for (size_t i = 0; i < cache->shard_count; i++)
+		shard_clear(&cache->shards[i]);
 	free(cache->shards);
 	free(cache);
-}
-
-/* The upper bits of the hash choose the shard, the lower bits the bucket in it. */
-static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash,
-                                       pthread_mutex_t **lock)
-{
-	struct locked_shard *chosen = &cache->shards[(hash >> 58) & (cache->shard_count - 1)];
-	*lock = &chosen->lock;
-	pthread_mutex_lock(*lock);
-	return chosen->shard;
 }
 
 void memory_cache_use_feed(struct memory_cache *cache, const struct watermark_tracker *watermark,
@@ -93,18 +321,18 @@ void memory_cache_require_above(struct memory_cache *cache, int64_t version)
 		atomic_store_explicit(&cache->above, version, memory_order_relaxed);
 }
 
-static bool is_tracked_now(const struct memory_cache *cache, const struct memory_link *link)
+static bool is_tracked_now(const struct memory_cache *cache, const struct cached_link *link)
 {
 	return link->is_tracked &&
 	       watermark_tracker_is_continuous_since(cache->watermark, link->read_at_us);
 }
 
-static bool is_of_this_epoch(const struct memory_cache *cache, const struct memory_link *link)
+static bool is_of_this_epoch(const struct memory_cache *cache, const struct cached_link *link)
 {
 	return link->version > atomic_load_explicit(&cache->above, memory_order_relaxed);
 }
 
-static bool is_usable(const struct memory_cache *cache, const struct memory_link *link,
+static bool is_usable(const struct memory_cache *cache, const struct cached_link *link,
                       int64_t now_us)
 {
 	if (!is_of_this_epoch(cache, link))
@@ -115,48 +343,76 @@ static bool is_usable(const struct memory_cache *cache, const struct memory_link
 	       is_tracked_now(cache, link);
 }
 
-static void copy_out(struct memory_link *link, struct link_entry *out)
+/* The place of a slug, whose shard is locked until release. link NULL: not present. */
+struct place {
+	struct shard *shard;
+	struct cached_link *link;
+	uint64_t hash;
+};
+
+/* The upper bits of the hash choose the shard, the lower bits the bucket in it. */
+static struct place acquire(struct memory_cache *cache, const char *slug, size_t slug_len)
 {
-	memory_link_record_hit(link);
-	memory_link_unpack(link, out);
+	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	struct shard *shard = &cache->shards[(hash >> 58) & (cache->shard_count - 1)];
+	pthread_mutex_lock(&shard->lock);
+	return (struct place){ shard, find(shard, hash, slug, slug_len), hash };
+}
+
+static void release(const struct place *place)
+{
+	pthread_mutex_unlock(&place->shard->lock);
+}
+
+/* Replaces the link of the place, if there is one. */
+static void put(const struct place *place, const struct link_entry *entry, int64_t read_at_us,
+                bool is_tracked)
+{
+	struct shard *shard = place->shard;
+	struct cached_link *link = pack(entry, read_at_us);
+	link->is_tracked = is_tracked;
+	uint8_t queue = take_ghost(shard, place->hash) ? MAIN : SMALL;
+	if (place->link) {
+		queue = place->link->queue;
+		link->hits = place->link->hits;
+		remove_link(shard, place->link);
+	}
+	make_room(shard, bytes_of(link));
+	push(shard, link, queue);
+	link->chain = shard->buckets[place->hash & shard->mask];
+	shard->buckets[place->hash & shard->mask] = link;
+	shard->entries++;
+}
+
+static enum err copy_out(const struct place *place, bool answers, struct link_entry *out)
+{
+	if (answers) {
+		record_hit(place->link);
+		unpack(place->link, out);
+	}
+	release(place);
+	return answers ? OK : ERR_NOT_FOUND;
 }
 
 enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len,
                           int64_t now_us, struct link_entry *out)
 {
-	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	enum err err = link && is_usable(cache, link, now_us) ? OK : ERR_NOT_FOUND;
-	if (err == OK)
-		copy_out(link, out);
-	pthread_mutex_unlock(lock);
-	return err;
+	struct place place = acquire(cache, slug, slug_len);
+	return copy_out(&place, place.link && is_usable(cache, place.link, now_us), out);
 }
 
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
                                 struct link_entry *out)
 {
-	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	enum err err = link && is_of_this_epoch(cache, link) ? OK : ERR_NOT_FOUND;
-	if (err == OK)
-		copy_out(link, out);
-	pthread_mutex_unlock(lock);
-	return err;
+	struct place place = acquire(cache, slug, slug_len);
+	return copy_out(&place, place.link && is_of_this_epoch(cache, place.link), out);
 }
 
 int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len)
 {
-	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	int64_t version = link ? link->version : 0;
-	pthread_mutex_unlock(lock);
+	struct place place = acquire(cache, slug, slug_len);
+	int64_t version = place.link ? place.link->version : 0;
+	release(&place);
 	return version;
 }
 
@@ -174,7 +430,7 @@ static bool is_tracked_since(const struct memory_cache *cache, const char *slug,
  * A store returned the version that memory holds. If the feed had a gap since the old read, the new
  * read must be tracked by itself: it must not inherit the old entry's tracking.
  */
-static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us,
+static void confirm(const struct memory_cache *cache, struct cached_link *link, int64_t read_at_us,
                     bool is_tracked)
 {
 	bool was_tracked = cache->watermark && is_tracked_now(cache, link);
@@ -186,59 +442,50 @@ static void confirm(const struct memory_cache *cache, struct memory_link *link, 
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us)
 {
 	size_t slug_len = strlen(entry->slug);
-	uint64_t hash = slug_hash(&cache->key, entry->slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
-	if (!link || link->version < entry->version) {
-		memory_shard_put(shard, hash, entry, read_at_us,
-		                 is_tracked_since(cache, entry->slug, slug_len, read_at_us), link);
-	} else if (link->version == entry->version) {
-		memory_link_record_hit(link);
-		confirm(cache, link, read_at_us,
-		        is_tracked_since(cache, entry->slug, slug_len, read_at_us));
+	struct place place = acquire(cache, entry->slug, slug_len);
+	int64_t version = place.link ? place.link->version : 0;
+	bool is_tracked = version <= entry->version &&
+	                  is_tracked_since(cache, entry->slug, slug_len, read_at_us);
+	if (version < entry->version) {
+		put(&place, entry, read_at_us, is_tracked);
+	} else if (version == entry->version) {
+		record_hit(place.link);
+		confirm(cache, place.link, read_at_us, is_tracked);
 	} else {
-		memory_link_unpack(link, entry);
+		unpack(place.link, entry);
 	}
-	pthread_mutex_unlock(lock);
+	release(&place);
 }
 
 /* read_at_us stays as it is: a feed that lags must not extend the life of an entry. */
 void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry)
 {
-	size_t slug_len = strlen(entry->slug);
-	uint64_t hash = slug_hash(&cache->key, entry->slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
-	if (link && link->version < entry->version)
-		memory_shard_put(shard, hash, entry, link->read_at_us, true, link);
-	else if (link && link->version == entry->version)
-		link->is_tracked = true;
-	pthread_mutex_unlock(lock);
+	struct place place = acquire(cache, entry->slug, strlen(entry->slug));
+	if (place.link && place.link->version < entry->version)
+		put(&place, entry, place.link->read_at_us, true);
+	else if (place.link && place.link->version == entry->version)
+		place.link->is_tracked = true;
+	release(&place);
 }
 
 void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len)
 {
-	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	if (link)
-		memory_shard_remove(shard, link);
-	pthread_mutex_unlock(lock);
+	struct place place = acquire(cache, slug, slug_len);
+	if (place.link)
+		remove_link(place.shard, place.link);
+	release(&place);
 }
 
-struct memory_shard_usage memory_cache_usage(struct memory_cache *cache)
+struct memory_cache_usage memory_cache_usage(struct memory_cache *cache)
 {
-	struct memory_shard_usage usage = { 0 };
+	struct memory_cache_usage usage = { 0 };
 	for (size_t i = 0; i < cache->shard_count; i++) {
-		pthread_mutex_lock(&cache->shards[i].lock);
-		struct memory_shard_usage part = memory_shard_usage(cache->shards[i].shard);
-		usage.bytes += part.bytes;
-		usage.entries += part.entries;
-		usage.evictions += part.evictions;
-		pthread_mutex_unlock(&cache->shards[i].lock);
+		struct shard *shard = &cache->shards[i];
+		pthread_mutex_lock(&shard->lock);
+		usage.bytes += shard->table_bytes + used(shard);
+		usage.entries += shard->entries;
+		usage.evictions += shard->evictions;
+		pthread_mutex_unlock(&shard->lock);
 	}
 	return usage;
 }

@@ -27,7 +27,6 @@
 
 #include "lib/base/err.h"
 #include "lib/links/link.h"
-#include "services/redirector/cache/memory_shard.h"
 #include "services/redirector/cache/recent_changes.h"
 #include "services/redirector/cache/watermark_tracker.h"
 
@@ -73,7 +72,13 @@ void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t sl
  */
 void memory_cache_require_above(struct memory_cache *cache, int64_t version);
 
+struct memory_cache_usage {
+	size_t bytes;
+	size_t entries;
+	uint64_t evictions;
+};
+
 /* The sum of all shards. */
-struct memory_shard_usage memory_cache_usage(struct memory_cache *cache);
+struct memory_cache_usage memory_cache_usage(struct memory_cache *cache);
 
 #endif

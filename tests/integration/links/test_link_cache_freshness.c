@@ -12,7 +12,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
-#include "lib/links/link_cache_generation.h"
+#include "lib/links/link_cache_validity.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test.h"
 #include "tests/support/test_announcer.h"
@@ -223,17 +223,17 @@ TEST_CASE(ignores_an_announcement_that_was_stuck_in_a_suspended_server)
 {
 	struct fixture *f = *state;
 	struct redis_pool *relay = new_pool(f->url);
-	struct link_cache_generation_reply answer;
+	struct link_cache_validity_reply answer;
 	int64_t generation = test_announcer_generation(f->announcer);
 	fill(f, 1);
 	test_announcer_pause(f->announcer);
-	enum err err = link_cache_generation_announce(relay, generation, redis_pool_run_id(relay),
-	                                              0, &answer);
+	enum err err = link_cache_validity_announce(relay, generation, redis_pool_run_id(relay), 0,
+	                                            &answer);
 	assert_int_equal(err, OK);
-	assert_int_equal(answer.status, LINK_CACHE_GENERATION_LATE);
+	assert_int_equal(answer.status, LINK_CACHE_VALIDITY_LATE);
 	test_redis_freeze(f->server);
-	err = link_cache_generation_announce(relay, generation, answer.server,
-	                                     answer.now_us + 200000, &answer);
+	err = link_cache_validity_announce(relay, generation, answer.server, answer.now_us + 200000,
+	                                   &answer);
 	assert_int_equal(err, ERR_UNAVAILABLE);
 	await_invalid(f);
 	test_redis_thaw(f->server);
@@ -244,11 +244,11 @@ TEST_CASE(ignores_an_announcement_that_was_stuck_in_a_suspended_server)
 TEST_CASE(ignores_a_generation_lower_than_the_current_one)
 {
 	struct fixture *f = *state;
-	struct link_cache_generation_reply answer;
-	enum err err = link_cache_generation_announce(f->pool, 1, redis_pool_run_id(f->pool),
-	                                              INT64_MAX / 1024, &answer);
+	struct link_cache_validity_reply answer;
+	enum err err = link_cache_validity_announce(f->pool, 1, redis_pool_run_id(f->pool),
+	                                            INT64_MAX / 1024, &answer);
 	assert_int_equal(err, OK);
-	assert_int_equal(answer.status, LINK_CACHE_GENERATION_BEHIND);
+	assert_int_equal(answer.status, LINK_CACHE_VALIDITY_BEHIND);
 	assert_int_equal(answer.number, test_announcer_generation(f->announcer));
 	fill(f, 1);
 }
@@ -331,11 +331,11 @@ TEST_CASE(keeps_nothing_stale_when_memory_is_full)
 	/* Announcements still work; otherwise the existing entries would be unusable. */
 	struct link_cache_generation before, after;
 	uint64_t server;
-	assert_int_equal(link_cache_generation_read(f->pool, &before, &server), OK);
+	assert_int_equal(link_cache_validity_read(f->pool, &before, &server), OK);
 	int64_t until_us = steady_us() + DEADLINE_US;
 	do {
 		assert_true(steady_us() < until_us);
-		assert_int_equal(link_cache_generation_read(f->pool, &after, &server), OK);
+		assert_int_equal(link_cache_validity_read(f->pool, &after, &server), OK);
 	} while (after.heartbeat == before.heartbeat);
 }
 

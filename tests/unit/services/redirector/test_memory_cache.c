@@ -178,7 +178,7 @@ TEST_CASE(never_exceeds_its_byte_limit)
 		if (i % 1000 == 0)
 			assert_true(memory_cache_usage(cache).bytes <= MIB);
 	}
-	struct memory_shard_usage usage = memory_cache_usage(cache);
+	struct memory_cache_usage usage = memory_cache_usage(cache);
 	assert_true(usage.bytes <= MIB);
 	assert_true(usage.bytes >= MIB * 9 / 10);
 	assert_int_equal(usage.entries + usage.evictions, 50000);
@@ -190,7 +190,7 @@ TEST_CASE(uses_few_bytes_per_link)
 	struct memory_cache *cache = memory_cache_new(64 * MIB, TTL_US);
 	for (int i = 0; i < 100000; i++)
 		put(cache, i, 1, 0);
-	struct memory_shard_usage usage = memory_cache_usage(cache);
+	struct memory_cache_usage usage = memory_cache_usage(cache);
 	assert_int_equal(usage.entries, 100000);
 
 	struct memory_cache *empty = memory_cache_new(64 * MIB, TTL_US);
