@@ -1,75 +1,38 @@
 #include "lib/clicks/statistics_store.h"
 
-#include <string.h>
-
-#include "lib/base/mem.h"
-#include "lib/base/number.h"
-#include "lib/base/strbuf.h"
-#include "lib/base/timestamp.h"
 #include "lib/clicks/redirect_event.h"
+#include "lib/postgres/sql_column.h"
 
 #define COLUMNS                                                                                    \
 	"link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms, latency_m2"
-enum { COLUMN_COUNT = 8 };
-/* The longest element of an array literal, a number or a time, with its comma. */
-#define ELEMENT_MAX 40
+enum column { LINK_ID, VISITS, BOTS, UNIQUES, LAST_VISIT, LATENCIES, MEAN, M2, COLUMN_COUNT };
 
-/* Array literals, "{1,2}", one per column. */
-struct arrays {
-	struct strbuf of[COLUMN_COUNT];
-};
-
-static void add_int(struct strbuf *array, int64_t value)
+static void init_columns(struct sql_column columns[static COLUMN_COUNT],
+                         const struct statistics *deltas, size_t count)
 {
-	strbuf_add_format(array, "%lld,", (long long)value);
-}
-
-static void add_double(struct strbuf *array, double value)
-{
-	char text[NUMBER_TEXT_SIZE];
-	number_format(value, text);
-	strbuf_add_format(array, "%s,", text);
-}
-
-static void add_time(struct strbuf *array, int64_t time_us)
-{
-	char text[TIMESTAMP_TEXT_SIZE] = "NULL";
-	if (time_us != 0)
-		timestamp_format_us(time_us, text);
-	strbuf_add_format(array, "%s,", text);
-}
-
-static void arrays_init(struct arrays *arrays, const struct statistics *deltas, size_t count)
-{
-	for (size_t i = 0; i < COLUMN_COUNT; i++) {
-		strbuf_init(&arrays->of[i], 2 + count * ELEMENT_MAX);
-		strbuf_add_char(&arrays->of[i], '{');
-	}
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		sql_column_init_for(&columns[i],
+		                    i == LAST_VISIT ? SQL_COLUMN_TIME
+		                    : i >= MEAN     ? SQL_COLUMN_FLOAT8
+		                                    : SQL_COLUMN_INT8,
+		                    count, 8);
 	for (size_t i = 0; i < count; i++) {
-		add_int(&arrays->of[0], deltas[i].link_id);
-		add_int(&arrays->of[1], deltas[i].visit_count);
-		add_int(&arrays->of[2], deltas[i].bot_count);
-		add_int(&arrays->of[3], deltas[i].unique_visitors);
-		add_time(&arrays->of[4], deltas[i].last_visited_at_us);
-		add_int(&arrays->of[5], deltas[i].latency_ms.n);
-		add_double(&arrays->of[6], deltas[i].latency_ms.mean);
-		add_double(&arrays->of[7], deltas[i].latency_ms.m2);
+		sql_column_add_int(&columns[LINK_ID], deltas[i].link_id);
+		sql_column_add_int(&columns[VISITS], deltas[i].visit_count);
+		sql_column_add_int(&columns[BOTS], deltas[i].bot_count);
+		sql_column_add_int(&columns[UNIQUES], deltas[i].unique_visitors);
+		sql_column_add_time(&columns[LAST_VISIT], deltas[i].last_visited_at_us);
+		sql_column_add_int(&columns[LATENCIES], deltas[i].latency_ms.n);
+		sql_column_add_double(&columns[MEAN], deltas[i].latency_ms.mean);
+		sql_column_add_double(&columns[M2], deltas[i].latency_ms.m2);
 	}
-	/* Replace the last comma with the closing brace. */
-	for (size_t i = 0; i < COLUMN_COUNT; i++)
-		arrays->of[i].data[arrays->of[i].len - 1] = '}';
-}
-
-static void arrays_clear(struct arrays *arrays)
-{
-	for (size_t i = 0; i < COLUMN_COUNT; i++)
-		strbuf_clear(&arrays->of[i]);
 }
 
 /* Latencies are merged as in welford_merge. Each expression sees the old row. */
 static const char add_sql[] =
 	"INSERT INTO link_statistics AS old (" COLUMNS ") "
-	"SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::bigint[], "
+	"SELECT link_id, visit_count, bot_count, unique_visitors, NULLIF(last_visited_at, 'epoch'), latency_count, "
+	"latency_mean_ms, latency_m2 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::bigint[], "
 	"$7::float8[], $8::float8[]) AS delta (" COLUMNS ") ORDER BY link_id "
 	"ON CONFLICT (link_id) DO UPDATE SET "
 	"visit_count = old.visit_count + EXCLUDED.visit_count, "
@@ -93,13 +56,16 @@ enum err statistics_store_add(struct pg_conn *conn, const struct statistics *del
 	}
 	if (count == 0)
 		return OK;
-	struct arrays arrays;
-	arrays_init(&arrays, deltas, count);
+	struct sql_column columns[COLUMN_COUNT];
+	init_columns(columns, deltas, count);
 	struct pg_params params = { 0 };
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < COLUMN_COUNT; i++)
+		err = sql_column_param(&columns[i], &params);
+	if (err == OK)
+		err = pg_conn_query(conn, add_sql, &params, NULL);
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
-		pg_params_text(&params, arrays.of[i].data);
-	enum err err = pg_conn_query(conn, add_sql, &params, NULL);
-	arrays_clear(&arrays);
+		sql_column_clear(&columns[i]);
 	return err;
 }
 
@@ -127,27 +93,26 @@ enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, siz
 {
 	if (count == 0)
 		return OK;
-	struct strbuf requested;
-	strbuf_init(&requested, 2 + count * ELEMENT_MAX);
-	strbuf_add_char(&requested, '{');
+	struct sql_column requested;
+	sql_column_init_for(&requested, SQL_COLUMN_INT8, count, 8);
 	for (size_t i = 0; i < count; i++)
-		add_int(&requested, ids[i]);
-	requested.data[requested.len - 1] = '}';
+		sql_column_add_int(&requested, ids[i]);
 	struct pg_params params = { 0 };
-	pg_params_text(&params, requested.data);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT " COLUMNS
-		" FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
-		"LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
-		&params, &rows);
+	enum err err = sql_column_param(&requested, &params);
+	if (err == OK)
+		err = pg_conn_query(
+			conn,
+			"SELECT " COLUMNS
+			" FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
+			"LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
+			&params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < count; i++)
 		read_row(rows, i, &out[i]);
 	pg_result_free(rows);
-	strbuf_clear(&requested);
+	sql_column_clear(&requested);
 	return err;
 }
 

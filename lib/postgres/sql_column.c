@@ -94,6 +94,14 @@ void sql_column_add_time(struct sql_column *column, int64_t time_us)
 	add(column, &us, sizeof(us));
 }
 
+void sql_column_add_double(struct sql_column *column, double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	bits = htobe64(bits);
+	add(column, &bits, sizeof(bits));
+}
+
 enum err sql_column_param(struct sql_column *column, struct pg_params *params)
 {
 	uint32_t length = htonl(column->count);

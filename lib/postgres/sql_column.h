@@ -21,6 +21,7 @@ enum sql_column_type {
 	SQL_COLUMN_INT2 = 21,
 	SQL_COLUMN_INT4 = 23,
 	SQL_COLUMN_TEXT = 25,
+	SQL_COLUMN_FLOAT8 = 701,
 	SQL_COLUMN_DATE = 1082,
 	SQL_COLUMN_TIME = 1184,
 	SQL_COLUMN_UUID = 2950,
@@ -44,6 +45,8 @@ void sql_column_reset(struct sql_column *column);
 
 /* INT2, INT4, INT8 (the value must fit). */
 void sql_column_add_int(struct sql_column *column, int64_t value);
+/* FLOAT8. */
+void sql_column_add_double(struct sql_column *column, double value);
 /* TEXT; NULL: SQL NULL. */
 void sql_column_add_text(struct sql_column *column, const char *text);
 /* BYTES, and UUID (16 bytes). */

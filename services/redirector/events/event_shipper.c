@@ -11,7 +11,6 @@
 #include "lib/base/thread.h"
 #include "lib/kafka/cloud_event.h"
 #include "lib/kafka/kafka_producer.h"
-#include "services/redirector/journal/journal_directory.h"
 #include "services/redirector/journal/journal_shard.h"
 
 #define SOURCE "/waymark/redirector"
@@ -259,7 +258,7 @@ static size_t segment_bytes_of(size_t shard_bytes)
 static void create_shards(struct event_shipper *shipper, const struct event_shipper_config *config)
 {
 	shipper->shard_bytes_max = config->bytes_max / SHARDS;
-	enum err err = journal_directory_make(config->journal_dir, config->log);
+	enum err err = journal_make_directory(config->journal_dir, config->log);
 	(void)err; /* logged; the journals below refuse appends then */
 	for (size_t i = 0; i < SHARDS; i++) {
 		char dir[600];

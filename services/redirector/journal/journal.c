@@ -1,14 +1,19 @@
 #include "services/redirector/journal/journal.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/journal/journal_directory.h"
 #include "services/redirector/journal/journal_segment.h"
 
 #define RETRY_US (1 * CLOCK_US_PER_S)
+#define NUMBER_DIGITS 20
 
 /* A record between journal_next and its release. Its running number is its ack_id. */
 struct in_flight {
@@ -117,22 +122,88 @@ static void recover_segment(struct journal *j, struct journal_segment *s, uint64
 	add_to_chain(j, s);
 }
 
+static int is_segment(const struct dirent *entry)
+{
+	const char *name = entry->d_name;
+	return strlen(name) == NUMBER_DIGITS + 4 && strspn(name, "0123456789") == NUMBER_DIGITS &&
+	       strcmp(name + NUMBER_DIGITS, ".seg") == 0;
+}
+
+static void open_segment(struct journal *j, const char *name)
+{
+	struct journal_segment *s;
+	char path[JOURNAL_SEGMENT_PATH_SIZE];
+	uint64_t records;
+	bool is_torn;
+	snprintf(path, sizeof path, "%s/%.*s", j->dir, NUMBER_DIGITS + 4, name);
+	if (journal_segment_open(path, j->config.log, &s) != OK)
+		return;
+	journal_segment_inspect(s, &records, &is_torn);
+	log_info(j->config.log, "journal_segment_recovered", LOG_TEXT("path", path),
+	         LOG_INT("records", records), LOG_INT("is_torn", is_torn));
+	recover_segment(j, s, records);
+}
+
+/* In the order in which they were written. One that is not intact stays where it is. */
 static void recover(struct journal *j)
 {
-	struct journal_directory directory;
-	journal_directory_list(&directory, j->dir, j->config.log);
-	for (size_t i = 0; i < directory.count; i++)
-		recover_segment(j, directory.segments[i], directory.records[i]);
-	j->first_own_number = directory.next_number;
-	atomic_store(&j->next_number, directory.next_number);
-	journal_directory_clear(&directory);
+	struct dirent **entries = NULL;
+	int count = scandir(j->dir, &entries, is_segment, alphasort);
+	uint64_t next_number = 1;
+	for (int i = 0; i < count; i++) {
+		next_number = strtoull(entries[i]->d_name, NULL, 10) + 1;
+		open_segment(j, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	j->first_own_number = next_number;
+	atomic_store(&j->next_number, next_number);
+}
+
+/* --- the directory --- */
+
+static enum err fail(const char *dir, const char *event, const struct log *log)
+{
+	log_error(log, event, LOG_TEXT("path", dir), LOG_TEXT("error", strerrordesc_np(errno)));
+	return ERR_UNAVAILABLE;
+}
+
+/* Writes its names to the disk, so that new and renamed files survive a power cut. */
+static enum err sync_directory(const char *dir, const struct log *log)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* EINVAL: the file system keeps names by other means. */
+	bool is_synced = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+	enum err err = is_synced ? OK : fail(dir, "journal_directory_not_synced", log);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+enum err journal_make_directory(const char *dir, const struct log *log)
+{
+	char parent[JOURNAL_SEGMENT_PATH_SIZE];
+	snprintf(parent, sizeof parent, "%s/..", dir);
+	if (mkdir(dir, 0700) == 0)
+		return sync_directory(parent, log);
+	return errno == EEXIST ? OK : fail(dir, "journal_directory_not_created", log);
 }
 
 /* Locks the directory and recovers its segments. Appends are refused until then. */
 static void open_directory(struct journal *j)
 {
-	if (journal_directory_lock(j->dir, j->config.log, &j->lock_fd) != OK)
+	char path[JOURNAL_SEGMENT_PATH_SIZE];
+	snprintf(path, sizeof path, "%s/lock", j->dir);
+	if (journal_make_directory(j->dir, j->config.log) != OK)
 		return;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		(void)fail(j->dir, "journal_directory_unusable", j->config.log);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	j->lock_fd = fd;
 	recover(j);
 	atomic_store_explicit(&j->is_open, true, memory_order_release);
 	atomic_store(&j->accepts_appends, true);
@@ -336,7 +407,7 @@ static enum err sync_names(struct journal *j)
 {
 	if (!atomic_exchange(&j->has_new_names, false))
 		return OK;
-	enum err err = journal_directory_sync(j->dir, j->config.log);
+	enum err err = sync_directory(j->dir, j->config.log);
 	if (err != OK)
 		atomic_store(&j->has_new_names, true);
 	return err;

@@ -33,6 +33,9 @@
 
 struct journal;
 
+/* Creates a directory, durably, if it is missing. ERR_UNAVAILABLE: cannot (logged). */
+enum err journal_make_directory(const char *dir, const struct log *log) MUST_CHECK;
+
 struct journal_config {
 	/* Created if missing; locked (flock) while it is open. */
 	const char *dir;
