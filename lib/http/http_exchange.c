@@ -79,7 +79,7 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 	x->mhd = mhd;
 	x->is_begun = true;
 	x->is_checked = x->is_rejected = x->is_queued = x->closes = x->on_worker = false;
-	x->is_asking = x->is_admitted = false;
+	x->is_asking = x->is_admitted = x->is_unread = false;
 	x->flow = 0;
 	x->workers = x->loop->shared->workers;
 	x->worker_turns = 0;
@@ -301,7 +301,7 @@ int64_t http_exchange_arrived_us(const struct http_exchange *x)
 
 void *http_exchange_hook_state(const struct http_exchange *x)
 {
-	return x->loop->hook_state;
+	return x->is_unread ? NULL : x->loop->hook_state;
 }
 
 bool http_exchange_is_on_worker(const struct http_exchange *x)

@@ -91,6 +91,8 @@ struct http_exchange {
 	/* The connection ends with this response. */
 	bool closes;
 	bool on_worker;
+	/* The handler answers before the body, which is never read. */
+	bool is_unread;
 	/* Admission decides about the body. */
 	bool is_asking;
 	/* Its decision. */

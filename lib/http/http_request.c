@@ -248,6 +248,17 @@ static bool end_admission(struct http_connection *c)
 	return send_response(x);
 }
 
+static bool respond(struct http_connection *c);
+
+/* Its next request cannot be found, so the connection closes. */
+static bool respond_unread(struct http_connection *c)
+{
+	c->exchange.is_unread = true;
+	c->exchange.closes = true;
+	c->lingers = true;
+	return respond(c);
+}
+
 /* The head has arrived. */
 static bool begin_request(struct http_connection *c, const char *url, const char *method,
                           const char *version)
@@ -276,6 +287,9 @@ static bool begin_request(struct http_connection *c, const char *url, const char
 	if (!set_path(x, url))
 		return reject_unread(c, MHD_HTTP_BAD_REQUEST,
 		                     "The request's target is not a path.");
+	if (config_of(x)->answers_unread && x->method != HTTP_GET && x->method != HTTP_HEAD &&
+	    (head_result.is_chunked || head_result.content_length > 0))
+		return respond_unread(c);
 	if (head_result.is_chunked && config_of(x)->needs_length)
 		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED,
 		                     "The request's body has no Content-Length.");

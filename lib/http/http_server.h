@@ -190,6 +190,12 @@ struct http_server_config {
 	size_t bodies_bytes_max;
 	/* 411 for chunked bodies, so that none is read. */
 	bool needs_length;
+	/*
+	 * Bodies of methods other than GET and HEAD are not received, whatever their size, and
+	 * "Expect: 100-continue" is not answered: the handler runs once the head has arrived, and its
+	 * response ends the connection. It must not return HTTP_PENDING_ON_LOOP then.
+	 */
+	bool answers_unread;
 	/* From the first byte (or the accept) to the end of headers and body. */
 	int64_t header_deadline_ms;
 	/* Keep-alive connections without a request, and peers that stop reading. */
@@ -301,7 +307,10 @@ const char *http_exchange_parent_span(const struct http_exchange *x);
 /* Steady and wall time at which the request line arrived. */
 int64_t http_exchange_arrived_steady_us(const struct http_exchange *x);
 int64_t http_exchange_arrived_us(const struct http_exchange *x);
-/* The loop hook's state for the loop of x; only in the loop's thread. NULL without a hook. */
+/*
+ * The loop hook's state for the loop of x; only in the loop's thread. NULL without a hook, and for a
+ * request whose body is not read (answers_unread).
+ */
 void *http_exchange_hook_state(const struct http_exchange *x);
 bool http_exchange_is_on_worker(const struct http_exchange *x);
 

@@ -247,7 +247,7 @@ static const struct rule good_rules[] = {
 
 struct runner {
 	const struct http_fixture *server;
-	bool needs_length;
+	bool is_redirector;
 	/* The connection of the barrier. */
 	int barrier;
 	struct framing_report *report;
@@ -304,9 +304,19 @@ static void wait_until_read(const struct runner *r)
 	}
 }
 
+/* A redirector answers other methods than GET and HEAD before the body, for an unknown slug. */
+static bool is_unread(const struct runner *r)
+{
+	return r->is_redirector && (r->rule->is_chunked || r->rule->status == 413) &&
+	       strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0;
+}
+
 static const char *fault_of_bad(const struct runner *r, int fd, char *response, size_t size)
 {
-	unsigned status = r->needs_length && r->rule->is_chunked ? 411 : r->rule->status;
+	unsigned status = is_unread(r)                              ? 404
+	                  : r->is_redirector && r->rule->is_chunked ? 411
+	                                                            : r->rule->status;
+	r->report->unread += is_unread(r);
 	char expected[16];
 	snprintf(expected, sizeof(expected), "HTTP/1.1 %u ", status);
 	bool ended = http_fixture_read_to_end(fd, response, size, HTTP_FIXTURE_DEADLINE_MS);
@@ -386,11 +396,12 @@ static void send_in_two(struct runner *r, size_t cuts_max)
 			send_case(r, at);
 }
 
-static void send_all(const struct http_fixture *server, bool needs_length, const struct rule *rules,
-                     size_t count, size_t cuts, struct framing_report *report)
+static void send_all(const struct http_fixture *server, bool is_redirector,
+                     const struct rule *rules, size_t count, size_t cuts,
+                     struct framing_report *report)
 {
 	struct runner r = { .server = server,
-		            .needs_length = needs_length,
+		            .is_redirector = is_redirector,
 		            .barrier = http_fixture_connect(server),
 		            .report = report };
 	*report = (struct framing_report){ 0 };
@@ -405,10 +416,10 @@ static void send_all(const struct http_fixture *server, bool needs_length, const
 	close(r.barrier);
 }
 
-void framing_send_bad(const struct http_fixture *server, bool needs_length, size_t cuts,
+void framing_send_bad(const struct http_fixture *server, bool is_redirector, size_t cuts,
                       struct framing_report *report)
 {
-	send_all(server, needs_length, bad_rules, ARRAY_SIZE(bad_rules), cuts, report);
+	send_all(server, is_redirector, bad_rules, ARRAY_SIZE(bad_rules), cuts, report);
 }
 
 void framing_send_good(const struct http_fixture *server, size_t cuts,

@@ -12,6 +12,8 @@
 
 struct framing_report {
 	size_t cases;
+	/* Answered before their body. */
+	size_t unread;
 	/* More than one response came. */
 	size_t smuggled;
 	/* No response came. */
@@ -24,10 +26,11 @@ struct framing_report {
 
 /*
  * Each request has a hidden one behind it. It expects exactly one response, with the status of its
- * rule and Connection: close, and the end of the connection. needs_length: the server rejects
- * chunked bodies, so malformed chunks expect 411. cuts: at most so many per request.
+ * rule and Connection: close, and the end of the connection. is_redirector: the server rejects
+ * chunked bodies of GET, so malformed chunks expect 411, and answers other methods unread, with 404.
+ * cuts: at most so many per request.
  */
-void framing_send_bad(const struct http_fixture *server, bool needs_length, size_t cuts,
+void framing_send_bad(const struct http_fixture *server, bool is_redirector, size_t cuts,
                       struct framing_report *report);
 
 /*
