@@ -1,7 +1,14 @@
 -- Links, the tombstones of purged links, and what belongs to a link: notes, colors of tags, shares.
 CREATE TABLE links (
     id                    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    slug                  text COLLATE "C" NOT NULL CHECK (slug ~ '^[A-Za-z0-9_-]{1,32}$'),
+    slug                  text COLLATE "C" NOT NULL
+        CHECK (slug ~ '^[A-Za-z0-9_-]([A-Za-z0-9_.-]{0,98}[A-Za-z0-9_-])?$'),
+    -- A slug that a person chose is found in either case, unless SLUG_CASE was exact.
+    slug_chosen           boolean NOT NULL DEFAULT true,
+    slug_exact            boolean NOT NULL DEFAULT false,
+    -- What a link is found by; slug_key() in lib/links/slug.c is the same.
+    slug_key              text COLLATE "C" NOT NULL
+        GENERATED ALWAYS AS (CASE WHEN slug_exact THEN '=' || slug ELSE lower(slug) END) STORED,
     version               bigint NOT NULL DEFAULT 1 CHECK (version > 0),
     state                 text NOT NULL DEFAULT 'ACTIVE' CHECK (state IN ('ACTIVE', 'DISABLED', 'EXPIRED', 'DELETED')),
     link_type             text NOT NULL CHECK (link_type IN ('TEMPORARY', 'PERMANENT')),
@@ -30,8 +37,8 @@ CREATE TABLE links (
     last_checked_at       timestamptz,
     next_check_at         timestamptz NOT NULL DEFAULT '-infinity',
     failed_checks         smallint NOT NULL DEFAULT 0 CHECK (failed_checks >= 0), -- consecutive
-    -- This constraint alone decides which link gets a slug.
-    CONSTRAINT links_slug_key UNIQUE (slug),
+    -- This constraint and the trigger below decide which link gets a slug.
+    CONSTRAINT links_slug_key UNIQUE (slug_key),
     CONSTRAINT links_temporary_has_no_owner CHECK ((link_type = 'TEMPORARY') = (owner_id IS NULL)),
     CONSTRAINT links_temporary_expires CHECK (link_type = 'PERMANENT' OR expires_at IS NOT NULL),
     CONSTRAINT links_state_before_deletion CHECK (state_before_deletion IS NULL OR state = 'DELETED')
@@ -39,6 +46,7 @@ CREATE TABLE links (
 CREATE INDEX links_owner_created_idx ON links (owner_id, created_at DESC, id DESC) WHERE owner_id IS NOT NULL;
 CREATE INDEX links_active_expires_idx ON links (expires_at) WHERE state = 'ACTIVE' AND expires_at IS NOT NULL;
 CREATE INDEX links_purgeable_idx ON links (state, state_since) WHERE state IN ('EXPIRED', 'DELETED');
+CREATE INDEX links_exact_idx ON links (lower(slug)) WHERE slug_exact;
 CREATE INDEX links_next_check_idx ON links (next_check_at) WHERE state = 'ACTIVE';
 -- Finds an owner's existing link to a destination ("reuse"). The query also compares the URL
 -- itself.
@@ -64,16 +72,22 @@ CREATE TABLE link_tombstones (
     link_id    bigint NOT NULL,
     last_state text NOT NULL,
     version    bigint NOT NULL,
-    purged_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+    purged_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    slug_exact boolean NOT NULL DEFAULT false
 );
+CREATE INDEX link_tombstones_folded_idx ON link_tombstones (lower(slug));
 
--- Refuses the slug of a tombstone as if links_slug_key spanned both tables. A purge and an insert
--- of the same slug serialise on the row of the slug or of its tombstone.
-CREATE FUNCTION links_refuse_tombstoned_slug() RETURNS trigger LANGUAGE plpgsql
+-- Two slugs that differ by case alone clash unless both are exact. Refuses one that clashes with a
+-- tombstone, or with a link of the other kind, as if links_slug_key spanned them. A purge and an
+-- insert of the same slug serialise on the row of the slug or of its tombstone.
+CREATE FUNCTION links_refuse_used_slug() RETURNS trigger LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
-    IF EXISTS (SELECT FROM link_tombstones WHERE slug = NEW.slug) THEN
-        RAISE unique_violation USING MESSAGE = format('slug %s was used by a purged link', NEW.slug),
+    IF EXISTS (SELECT FROM link_tombstones WHERE lower(slug) = lower(NEW.slug)
+               AND (slug = NEW.slug OR NOT (slug_exact AND NEW.slug_exact)))
+       OR (NEW.slug_exact AND EXISTS (SELECT FROM links WHERE slug_key = lower(NEW.slug)))
+       OR (NOT NEW.slug_exact AND EXISTS (SELECT FROM links WHERE slug_exact AND lower(slug) = NEW.slug_key)) THEN
+        RAISE unique_violation USING MESSAGE = format('slug %s is or was used by another link', NEW.slug),
             CONSTRAINT = 'links_slug_key', TABLE = 'links';
     END IF;
     RETURN NEW;
@@ -81,8 +95,8 @@ END
 $$;
 -- AFTER, so that the insert has passed the unique index first. An insert that waited there for a
 -- purge to commit then sees the tombstone.
-CREATE TRIGGER links_refuse_tombstoned_slug AFTER INSERT ON links
-    FOR EACH ROW EXECUTE FUNCTION links_refuse_tombstoned_slug();
+CREATE TRIGGER links_refuse_used_slug AFTER INSERT OR UPDATE OF slug_exact ON links
+    FOR EACH ROW EXECUTE FUNCTION links_refuse_used_slug();
 
 -- Private notes of a link's owner. In a table of their own, because only links-api may read them. They
 -- end with their link.

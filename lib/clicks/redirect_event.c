@@ -148,8 +148,8 @@ static const char *validate_numbers(const struct fields *from)
 		return "status";
 	if (from->of[LATENCY_US].value > LATENCY_MAX_US)
 		return "latency_us";
-	if (from->of[METHOD].value != REDIRECT_METHOD_GET &&
-	    from->of[METHOD].value != REDIRECT_METHOD_HEAD)
+	if (from->of[METHOD].value < REDIRECT_METHOD_GET ||
+	    from->of[METHOD].value > REDIRECT_METHOD_OTHER)
 		return "method";
 	return NULL;
 }

@@ -31,7 +31,16 @@
 #define REDIRECT_EVENT_DESTINATION_HOST_MAX 253
 
 /* The numbers are those of waymark.v1.Method. */
-enum redirect_method { REDIRECT_METHOD_GET = 1, REDIRECT_METHOD_HEAD = 2 };
+enum redirect_method {
+	REDIRECT_METHOD_GET = 1,
+	REDIRECT_METHOD_HEAD = 2,
+	REDIRECT_METHOD_POST = 3,
+	REDIRECT_METHOD_PUT = 4,
+	REDIRECT_METHOD_PATCH = 5,
+	REDIRECT_METHOD_DELETE = 6,
+	REDIRECT_METHOD_OPTIONS = 7,
+	REDIRECT_METHOD_OTHER = 8,
+};
 
 /* Holds no pointers, so it can be copied. Texts are valid UTF-8 without NUL; "" = absent. */
 struct redirect_event {

@@ -1,6 +1,7 @@
 #include "lib/links/link.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/array.h"
 #include "lib/base/url.h"
@@ -61,6 +62,17 @@ enum link_state link_state_at(const struct link_entry *entry, int64_t now_us)
 	if (entry->expires_at_us != 0 && entry->expires_at_us <= now_us)
 		return LINK_STATE_EXPIRED;
 	return entry->starts_at_us > now_us ? LINK_STATE_SCHEDULED : LINK_STATE_ACTIVE;
+}
+
+size_t link_key(const struct link_entry *entry, char out[static SLUG_KEY_SIZE])
+{
+	return slug_key(entry->slug, entry->is_slug_exact, out);
+}
+
+bool link_answers_to(const struct link_entry *entry, const char *slug)
+{
+	return strcmp(entry->slug, slug) == 0 || (entry->is_slug_chosen && !entry->is_slug_exact &&
+	                                          strcasecmp(entry->slug, slug) == 0);
 }
 
 bool link_redirect_status_is_valid(int64_t status)

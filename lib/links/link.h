@@ -56,6 +56,10 @@ struct link_entry {
 	/* As stored; see link_state_at. */
 	enum link_state state;
 	uint16_t redirect_status;
+	/* A person chose the slug. */
+	bool is_slug_chosen;
+	/* It is found only as it is; see slug.h. */
+	bool is_slug_exact;
 	char slug[SLUG_SIZE];
 	char original_url[LINK_URL_SIZE];
 	/* "" = none. */
@@ -91,6 +95,11 @@ struct link {
  * database still says ACTIVE. One with starts_at > now is SCHEDULED.
  */
 enum link_state link_state_at(const struct link_entry *entry, int64_t now_us);
+
+/* The key under which the link is stored and found (slug.h). Returns its length. */
+size_t link_key(const struct link_entry *entry, char out[static SLUG_KEY_SIZE]);
+/* Whether a slug that was typed is that of the link: as it is, or in either case if it was chosen. */
+bool link_answers_to(const struct link_entry *entry, const char *slug);
 
 /*
  * Finds the host of a URL in normal form: between "://" and the port, with the brackets of an IPv6

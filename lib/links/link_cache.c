@@ -14,39 +14,47 @@
 /*
  * A value is text of one of three kinds:
  *
- *   2 generation version id state redirect_status expires_at_us original_url_len
- *     original_url expired_url    an entry without a start
- *   3 generation version id state redirect_status expires_at_us starts_at_us original_url_len
- *     original_url expired_url    an entry with one
+ *   4 generation version id state redirect_status expires_at_us starts_at_us slug_flags slug_len
+ *     original_url_len slug original_url expired_url    an entry
  *   ? generation                  PostgreSQL has no such slug
  *   ~ generation token            a reservation for an entry that is being read or committed
  *
- * Words are separated by one space. There is one before original_url and none between the URLs. "2"
- * and "3" are versions of this format; processes that do not know "3" read it as a miss. Any other
- * value is not ours and reads as a miss.
+ * Words are separated by one space. There is one before the slug and none between the texts. "4" is
+ * the version of this format. Any other value is not ours and reads as a miss.
  */
-#define FORM "2"
-#define FORM_WITH_START "3"
+#define FORM "4"
 #define UNKNOWN_KIND "?"
 #define KEY_PREFIX "link:"
-#define KEY_SIZE (sizeof(KEY_PREFIX) + SLUG_LENGTH_MAX)
-#define NUMBERS_MAX 8
+#define KEY_SIZE (sizeof(KEY_PREFIX) - 1 + SLUG_KEY_SIZE)
+enum number {
+	GENERATION,
+	VERSION,
+	ID,
+	STATE,
+	STATUS,
+	EXPIRES,
+	STARTS,
+	FLAGS,
+	SLUG_LEN,
+	URL_LEN,
+	NUMBERS
+};
+enum slug_flag { SLUG_CHOSEN = 1, SLUG_EXACT = 2 };
 #define NUMBER_TEXT 20
 #define VALUE_MAX                                                                                  \
-	(sizeof(FORM) + (size_t)NUMBERS_MAX * (NUMBER_TEXT + 1) + 2 * (size_t)LINK_URL_MAX)
+	(sizeof(FORM) + (size_t)NUMBERS * (NUMBER_TEXT + 1) + SLUG_LENGTH_MAX +                    \
+	 2 * (size_t)LINK_URL_MAX)
 
 /*
  * Common prefix of the scripts. It parses the kind, the generation and the version or token of a
- * value; nothing for a value in another format. The kind of an entry is 2, whichever form it has.
- * Scripts compare versions as decimal texts without leading zeros (longer is larger), because large
- * versions would be equal as Lua's doubles.
+ * value; nothing for a value in another format. Scripts compare versions as decimal texts without
+ * leading zeros (longer is larger), because large versions would be equal as Lua's doubles.
  * KEYS[1]: the key. ARGV[1]: the generation.
  */
 #define READ_OLD                                                                                   \
 	"local old = redis.call('GET', KEYS[1]) "                                                  \
 	"local kind, generation, rest "                                                            \
-	"if old then kind, generation, rest = string.match(old, '^([23?~]) (%d+) ?(%w*)') end "    \
-	"if kind == '3' then kind = '2' end "                                                      \
+	"if old then kind, generation, rest = string.match(old, '^([4?~]) (%d+) ?(%w*)') end "     \
 	"local age = kind and tonumber(ARGV[1]) - tonumber(generation) "
 
 enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
@@ -59,8 +67,8 @@ static const char put_entry_script[] = READ_OLD
 	"if not old then return 2 end "
 	"if age and age < 0 then return 3 end "
 	"local here = age == 0 and kind "
-	"if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
-	"if here == '2' or (here == '~' and rest == ARGV[5]) then "
+	"if here == '4' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
+	"if here == '4' or (here == '~' and rest == ARGV[5]) then "
 	"local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
 	"if not outcome.err then return 1 end "
 	"end "
@@ -72,7 +80,7 @@ static const char put_entry_script[] = READ_OLD
  * purged, or that is being created right now. Callers read the key before they use this script.
  */
 static const char put_unknown_script[] = READ_OLD
-	"if kind == '2' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
+	"if kind == '4' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
 	"if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
 	"local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
 	"if outcome.err then return 2 end "
@@ -83,20 +91,30 @@ static const char reserve_script[] = READ_OLD
 	"if age and age < 0 then return '' end "
 	"local here = age == 0 and kind "
 	"if here == '~' then return rest end "
-	"if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
+	"if here == '4' or (here == '?' and ARGV[4] ~= '1') then return '' end "
 	"local outcome = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
 	"if outcome.err then return '' end "
 	"return ARGV[2]";
 
 static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
 {
-	strbuf_add_format(out, "%s %lld %lld %lld %d %d %lld ",
-	                  entry->starts_at_us ? FORM_WITH_START : FORM, (long long)generation,
-	                  (long long)entry->version, (long long)entry->id, (int)entry->state,
-	                  (int)entry->redirect_status, (long long)entry->expires_at_us);
-	if (entry->starts_at_us)
-		strbuf_add_format(out, "%lld ", (long long)entry->starts_at_us);
-	strbuf_add_format(out, "%zu ", strlen(entry->original_url));
+	const int64_t number[NUMBERS] = {
+		[GENERATION] = generation,
+		[VERSION] = entry->version,
+		[ID] = entry->id,
+		[STATE] = (int64_t)entry->state,
+		[STATUS] = entry->redirect_status,
+		[EXPIRES] = entry->expires_at_us,
+		[STARTS] = entry->starts_at_us,
+		[FLAGS] = (entry->is_slug_chosen ? SLUG_CHOSEN : 0) |
+		          (entry->is_slug_exact ? SLUG_EXACT : 0),
+		[SLUG_LEN] = (int64_t)strlen(entry->slug),
+		[URL_LEN] = (int64_t)strlen(entry->original_url),
+	};
+	strbuf_add_text(out, FORM " ");
+	for (size_t i = 0; i < NUMBERS; i++)
+		strbuf_add_format(out, "%lld ", (long long)number[i]);
+	strbuf_add_text(out, entry->slug);
 	strbuf_add_text(out, entry->original_url);
 	strbuf_add_text(out, entry->expired_url);
 }
@@ -124,33 +142,36 @@ static const char *read_text(const char *at, int64_t len, char *out)
 static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
 {
 	const char *end = value + len;
-	bool has_start = len > 0 && value[0] == FORM_WITH_START[0];
-	if (len < sizeof(FORM) || (!has_start && value[0] != FORM[0]) || value[1] != ' ' ||
+	if (len < sizeof(FORM) || memcmp(value, FORM " ", sizeof(FORM)) != 0 ||
 	    memchr(value, '\0', len))
 		return false;
 	const char *at = value + sizeof(FORM);
-	int64_t number[NUMBERS_MAX] = { 0 };
-	size_t numbers = has_start ? NUMBERS_MAX : NUMBERS_MAX - 1;
-	for (size_t i = 0; i < numbers; i++) {
+	int64_t number[NUMBERS] = { 0 };
+	for (size_t i = 0; i < NUMBERS; i++) {
 		at = read_number(at, end, &number[i]);
 		if (!at)
 			return false;
 	}
-	int64_t version = number[1], id = number[2], state = number[3], status = number[4],
-		url_len = number[numbers - 1];
-	int64_t expired_url_len = end - at - url_len;
-	if (version < 1 || id < 1 || state < LINK_STATE_ACTIVE || state > LINK_STATE_DELETED ||
-	    !link_redirect_status_is_valid(status) || url_len < 1 || url_len > LINK_URL_MAX ||
-	    expired_url_len < 0 || expired_url_len > LINK_URL_MAX)
+	if (number[VERSION] < 1 || number[ID] < 1 || number[STATE] < LINK_STATE_ACTIVE ||
+	    number[STATE] > LINK_STATE_DELETED || !link_redirect_status_is_valid(number[STATUS]) ||
+	    number[SLUG_LEN] < 1 || number[SLUG_LEN] > SLUG_LENGTH_MAX || number[URL_LEN] < 1 ||
+	    number[URL_LEN] > LINK_URL_MAX)
 		return false;
-	out->version = version;
-	out->id = id;
-	out->state = (enum link_state)state;
-	out->redirect_status = (uint16_t)status;
-	*generation = number[0];
-	out->expires_at_us = number[5];
-	out->starts_at_us = has_start ? number[6] : 0;
-	read_text(read_text(at, url_len, out->original_url), expired_url_len, out->expired_url);
+	int64_t expired_url_len = end - at - number[SLUG_LEN] - number[URL_LEN];
+	if (expired_url_len < 0 || expired_url_len > LINK_URL_MAX)
+		return false;
+	*generation = number[GENERATION];
+	out->version = number[VERSION];
+	out->id = number[ID];
+	out->state = (enum link_state)number[STATE];
+	out->redirect_status = (uint16_t)number[STATUS];
+	out->expires_at_us = number[EXPIRES];
+	out->starts_at_us = number[STARTS];
+	out->is_slug_chosen = number[FLAGS] & SLUG_CHOSEN;
+	out->is_slug_exact = number[FLAGS] & SLUG_EXACT;
+	at = read_text(at, number[SLUG_LEN], out->slug);
+	read_text(read_text(at, number[URL_LEN], out->original_url), expired_url_len,
+	          out->expired_url);
 	return true;
 }
 
@@ -189,14 +210,17 @@ void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 	link_cache_validity_require(cache->validity, generation);
 }
 
-/* Cut at the maximum length of a slug. No link has a longer one. */
-static struct redis_arg key_of(const char *slug, char key[static KEY_SIZE])
+static struct redis_arg key_of(const char *key, char name[static KEY_SIZE])
 {
-	size_t len = strnlen(slug, SLUG_LENGTH_MAX);
-	memcpy(key, KEY_PREFIX, sizeof(KEY_PREFIX) - 1);
-	memcpy(key + sizeof(KEY_PREFIX) - 1, slug, len);
-	key[sizeof(KEY_PREFIX) - 1 + len] = '\0';
-	return REDIS_TEXT(key);
+	snprintf(name, KEY_SIZE, KEY_PREFIX "%s", key);
+	return REDIS_TEXT(name);
+}
+
+static struct redis_arg key_of_entry(const struct link_entry *entry, char name[static KEY_SIZE])
+{
+	char key[SLUG_KEY_SIZE];
+	link_key(entry, key);
+	return key_of(key, name);
 }
 
 static const char *number_of(int64_t number, char text[static NUMBER_TEXT + 1])
@@ -233,24 +257,21 @@ static enum link_cache_result read_value(const char *value, size_t len, int64_t 
 static enum link_cache_result read_reply(const struct link_cache *cache,
                                          enum link_cache_validity_level level,
                                          const struct redis_reply *reply, uint64_t server,
-                                         const char *slug, struct link_entry *out)
+                                         struct link_entry *out)
 {
 	struct link_cache_epoch epoch;
 	if (!link_cache_validity_now(cache->validity, level, &epoch) || epoch.server != server)
 		return LINK_CACHE_UNAVAILABLE;
 	size_t len = 0;
 	const char *value = redis_reply_bytes(reply, &len);
-	enum link_cache_result result = read_value(value, len, epoch.generation, out);
-	if (result == LINK_CACHE_ENTRY)
-		snprintf(out->slug, sizeof(out->slug), "%s", slug);
-	return result;
+	return read_value(value, len, epoch.generation, out);
 }
 
 static enum link_cache_result get(struct link_cache *cache, enum link_cache_validity_level level,
-                                  const char *slug, struct link_entry *out)
+                                  const char *key, struct link_entry *out)
 {
-	char key[KEY_SIZE];
-	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
+	char name[KEY_SIZE];
+	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(key, name) };
 	struct link_cache_epoch epoch;
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
@@ -258,28 +279,27 @@ static enum link_cache_result get(struct link_cache *cache, enum link_cache_vali
 		return LINK_CACHE_UNAVAILABLE;
 	if (redis_pool_call(cache->redis, args, 2, &reply, &server) != OK)
 		return LINK_CACHE_UNAVAILABLE;
-	enum link_cache_result result = read_reply(cache, level, reply, server, slug, out);
+	enum link_cache_result result = read_reply(cache, level, reply, server, out);
 	redis_reply_free(reply);
 	return result;
 }
 
-enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug,
+enum link_cache_result link_cache_get(struct link_cache *cache, const char *key,
                                       struct link_entry *out)
 {
-	return get(cache, LINK_CACHE_VALIDITY_FULL, slug, out);
+	return get(cache, LINK_CACHE_VALIDITY_FULL, key, out);
 }
 
-enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug,
+enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *key,
                                                   struct link_entry *out)
 {
-	return get(cache, LINK_CACHE_VALIDITY_LAST_RESORT, slug, out);
+	return get(cache, LINK_CACHE_VALIDITY_LAST_RESORT, key, out);
 }
 
 struct pending_get {
 	struct link_cache *cache;
 	link_cache_callback callback;
 	void *ctx;
-	char slug[SLUG_SIZE];
 };
 
 /* If Redis rejects one GET, it rejects all of them. So this logs at most once a second. */
@@ -301,24 +321,22 @@ static void finish_get(void *ctx, const struct redis_reply *reply, uint64_t serv
 	if (error)
 		log_error_reply(q->cache, error);
 	else if (reply)
-		result = read_reply(q->cache, LINK_CACHE_VALIDITY_FULL, reply, server, q->slug,
-		                    &entry);
+		result = read_reply(q->cache, LINK_CACHE_VALIDITY_FULL, reply, server, &entry);
 	q->callback(q->ctx, result, &entry);
 	free(q);
 }
 
 enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline,
-                              const char *slug, link_cache_callback callback, void *ctx)
+                              const char *key, link_cache_callback callback, void *ctx)
 {
-	char key[KEY_SIZE];
-	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
+	char name[KEY_SIZE];
+	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(key, name) };
 	struct link_cache_epoch epoch;
 	if (!link_cache_validity_now(cache->validity, LINK_CACHE_VALIDITY_FULL, &epoch))
 		return ERR_UNAVAILABLE;
 	redis_pipeline_require_run_id(pipeline, epoch.server);
 	struct pending_get *q = mem_zero(sizeof(*q));
 	*q = (struct pending_get){ .cache = cache, .callback = callback, .ctx = ctx };
-	snprintf(q->slug, sizeof(q->slug), "%s", slug);
 	enum err err = redis_pipeline_call(pipeline, args, 2, finish_get, q);
 	if (err != OK)
 		free(q);
@@ -327,10 +345,10 @@ enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *p
 
 /* --- filling --- */
 
-static void reserve_place(struct link_cache *cache, const char *slug, const char *replaces_unknown,
+static void reserve_place(struct link_cache *cache, const char *key, const char *replaces_unknown,
                           struct link_cache_reservation *out)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1],
+	char name[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1],
 		token[sizeof(out->token)];
 	struct link_cache_epoch epoch;
 	*out = (struct link_cache_reservation){ 0 };
@@ -338,7 +356,7 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 		return;
 	entropy_text("0123456789abcdef", token, sizeof(token) - 1);
 	const struct redis_arg args[] = {
-		key_of(slug, key),
+		key_of(key, name),
 		REDIS_TEXT(number_of(epoch.generation, generation)),
 		REDIS_TEXT(token),
 		REDIS_TEXT(number_of(LINK_CACHE_RESERVATION_TTL_S, ttl_s)),
@@ -357,16 +375,16 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 	redis_reply_free(reply);
 }
 
-void link_cache_reserve(struct link_cache *cache, const char *slug,
+void link_cache_reserve(struct link_cache *cache, const char *key,
                         struct link_cache_reservation *out)
 {
-	reserve_place(cache, slug, "", out);
+	reserve_place(cache, key, "", out);
 }
 
-void link_cache_reserve_for_change(struct link_cache *cache, const char *slug,
+void link_cache_reserve_for_change(struct link_cache *cache, const char *key,
                                    struct link_cache_reservation *out)
 {
-	reserve_place(cache, slug, "1", out);
+	reserve_place(cache, key, "1", out);
 }
 
 static int64_t jittered_ttl_s(void)
@@ -379,12 +397,12 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
                           const struct link_entry *entry, enum put_outcome *outcome,
                           uint64_t *server)
 {
-	char key[KEY_SIZE], of[NUMBER_TEXT + 1], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
+	char name[KEY_SIZE], of[NUMBER_TEXT + 1], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
 	struct strbuf value;
 	strbuf_init(&value, VALUE_MAX);
 	encode(entry, generation, &value);
 	const struct redis_arg args[] = {
-		key_of(entry->slug, key),
+		key_of_entry(entry, name),
 		REDIS_TEXT(number_of(generation, of)),
 		REDIS_TEXT(number_of(entry->version, version)),
 		{ value.data, value.len },
@@ -431,14 +449,17 @@ enum err link_cache_delete(struct link_cache *cache, const char *const *slugs, s
 {
 	if (count == 0)
 		return OK;
-	char(*keys)[KEY_SIZE] = mem_array(count, sizeof(*keys));
-	struct redis_arg *args = mem_array(count + 1, sizeof(*args));
+	char(*names)[KEY_SIZE] = mem_array(2 * count, sizeof(*names));
+	struct redis_arg *args = mem_array(2 * count + 1, sizeof(*args));
 	args[0] = REDIS_TEXT("DEL");
-	for (size_t i = 0; i < count; i++)
-		args[i + 1] = key_of(slugs[i], keys[i]);
-	enum err err = redis_pool_call(cache->redis, args, count + 1, NULL, NULL);
+	for (size_t i = 0; i < 2 * count; i++) {
+		char key[SLUG_KEY_SIZE];
+		slug_key(slugs[i / 2], i % 2 == 1, key);
+		args[i + 1] = key_of(key, names[i]);
+	}
+	enum err err = redis_pool_call(cache->redis, args, 2 * count + 1, NULL, NULL);
 	free(args);
-	free(keys);
+	free(names);
 	return err;
 }
 
@@ -454,14 +475,14 @@ enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cac
 }
 
 enum err link_cache_fill_unknown(struct link_cache *cache,
-                                 const struct link_cache_reservation *reservation, const char *slug)
+                                 const struct link_cache_reservation *reservation, const char *key)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1],
+	char name[KEY_SIZE], generation[NUMBER_TEXT + 1],
 		value[NUMBER_TEXT + sizeof(UNKNOWN_KIND " ")], ttl_s[NUMBER_TEXT + 1];
 	number_of(reservation->generation, generation);
 	snprintf(value, sizeof(value), UNKNOWN_KIND " %s", generation);
 	const struct redis_arg args[] = {
-		key_of(slug, key),
+		key_of(key, name),
 		REDIS_TEXT(generation),
 		REDIS_TEXT(reservation->token),
 		REDIS_TEXT(value),

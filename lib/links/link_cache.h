@@ -1,7 +1,7 @@
 /*
- * A cache of links in Redis: key link:{slug}. Everything is best effort; Redis may lose any value
- * at any time. The cache guarantees that old values never stay and never come back
- * (docs/decisions/0012-redis-cache-generation.md):
+ * A cache of links in Redis, by the keys of their slugs (slug.h): link:{key}. Everything is best
+ * effort; Redis may lose any value at any time. The cache guarantees that old values never stay and
+ * never come back (docs/decisions/0012-redis-cache-generation.md):
  *
  *   - Each value has the generation of the content of Redis. A value of another generation reads as
  *     a miss. Redis is used only while it is valid (link_cache_validity.h).
@@ -12,7 +12,7 @@
  *
  * Filling after a miss:
  *
- *   link_cache_reserve(cache, slug, &reservation);
+ *   link_cache_reserve(cache, key, &reservation);
  *   ... read the entry from PostgreSQL ...
  *   err = link_cache_fill(cache, &reservation, &entry);
  *
@@ -62,11 +62,11 @@ enum link_cache_result {
 	                           fill */
 };
 
-enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug,
+enum link_cache_result link_cache_get(struct link_cache *cache, const char *key,
                                       struct link_entry *out);
 
 /* As link_cache_get, for when PostgreSQL is down (LINK_CACHE_VALIDITY_LAST_RESORT). */
-enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug,
+enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *key,
                                                   struct link_entry *out);
 
 /* entry is borrowed, and the callee may change it. It is set only with LINK_CACHE_ENTRY. */
@@ -79,7 +79,7 @@ typedef void (*link_cache_callback)(void *ctx, enum link_cache_result result,
  * the other errors of redis_pipeline_call, Redis was not asked and callback is not called.
  */
 enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline,
-                              const char *slug, link_cache_callback callback, void *ctx) MUST_CHECK;
+                              const char *key, link_cache_callback callback, void *ctx) MUST_CHECK;
 
 /* --- filling --- */
 
@@ -93,10 +93,10 @@ struct link_cache_reservation {
  * Call it before reading an entry from PostgreSQL that Redis does not have. *out is all zeros if
  * Redis is down, not valid, or has a value by now.
  */
-void link_cache_reserve(struct link_cache *cache, const char *slug,
+void link_cache_reserve(struct link_cache *cache, const char *key,
                         struct link_cache_reservation *out);
 /* Call it before committing a change. Replaces an unknown slug as well. */
-void link_cache_reserve_for_change(struct link_cache *cache, const char *slug,
+void link_cache_reserve_for_change(struct link_cache *cache, const char *key,
                                    struct link_cache_reservation *out);
 
 /*
@@ -113,8 +113,8 @@ enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reser
 enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry) MUST_CHECK;
 
 /*
- * Deletes the values and reservations of many links after a bulk change, so that Redis has nothing
- * older on success. One command. Errors of redis_pool_call.
+ * Deletes the values and reservations of many links after a bulk change, under each key that their
+ * slugs can have, so that Redis has nothing older on success. One command. Errors of redis_pool_call.
  */
 enum err link_cache_delete(struct link_cache *cache, const char *const *slugs,
                            size_t count) MUST_CHECK;
@@ -133,6 +133,6 @@ enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cac
  */
 enum err link_cache_fill_unknown(struct link_cache *cache,
                                  const struct link_cache_reservation *reservation,
-                                 const char *slug) MUST_CHECK;
+                                 const char *key) MUST_CHECK;
 
 #endif

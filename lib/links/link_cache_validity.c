@@ -95,8 +95,7 @@ enum err link_cache_validity_announce(struct redis_pool *redis, int64_t number, 
 	const struct redis_arg args[] = { REDIS_TEXT(GENERATION_KEY), REDIS_TEXT(number_text),
 		                          REDIS_TEXT(server_text), REDIS_TEXT(not_after) };
 	struct redis_reply *reply = NULL;
-	enum err err =
-		redis_pool_script(redis, announce, 1, args, 4, &reply, &out->server);
+	enum err err = redis_pool_script(redis, announce, 1, args, 4, &reply, &out->server);
 	if (err == OK && redis_reply_count(reply) != 3)
 		err = ERR_INTERNAL;
 	if (err == OK) {

@@ -29,6 +29,8 @@ static void encode_link(const struct link *link, char **tags, Waymark__V1__Link 
 	out->created_at_us = link->created_at_us;
 	out->updated_at_us = link->updated_at_us;
 	out->starts_at_us = link->entry.starts_at_us;
+	out->slug_is_chosen = link->entry.is_slug_chosen;
+	out->slug_is_exact = link->entry.is_slug_exact;
 }
 
 void link_event_encode(const struct link_event *event, struct strbuf *out)
@@ -75,6 +77,8 @@ static bool decode_entry(const Waymark__V1__Link *from, struct link_entry *out)
 	out->starts_at_us = from->starts_at_us;
 	out->state = (enum link_state)from->state;
 	out->redirect_status = (uint16_t)from->redirect_status;
+	out->is_slug_chosen = from->slug_is_chosen;
+	out->is_slug_exact = from->slug_is_exact;
 	return slug_is_valid(from->slug, strlen(from->slug)) && from->original_url[0] != '\0' &&
 	       protobuf_copy_text(from->slug, out->slug, sizeof(out->slug)) &&
 	       protobuf_copy_text(from->original_url, out->original_url,

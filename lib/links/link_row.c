@@ -20,6 +20,8 @@ enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct li
 	out->redirect_status = (uint16_t)status;
 	out->expires_at_us = pg_result_time(rows, row, 6);
 	out->starts_at_us = pg_result_time(rows, row, 8);
+	out->is_slug_chosen = pg_result_bool(rows, row, 9);
+	out->is_slug_exact = pg_result_bool(rows, row, 10);
 	if (!copy_text(pg_result_text(rows, row, 1), out->slug, sizeof(out->slug)) ||
 	    !copy_text(pg_result_text(rows, row, 5), out->original_url,
 	               sizeof(out->original_url)) ||
@@ -74,15 +76,15 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	enum err err = link_row_read_entry(rows, row, &out->entry);
 	if (err != OK)
 		return err;
-	out->owner_id = pg_result_int(rows, row, 10);
-	out->created_at_us = pg_result_time(rows, row, 13);
-	out->updated_at_us = pg_result_time(rows, row, 14);
-	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 15));
-	out->deleted_at_us = pg_result_time(rows, row, 16);
-	if (link_type_parse_stored(pg_result_text(rows, row, 9), &out->type) != OK ||
-	    !copy_text(pg_result_text(rows, row, 11), out->title, sizeof(out->title)))
+	out->owner_id = pg_result_int(rows, row, 12);
+	out->created_at_us = pg_result_time(rows, row, 15);
+	out->updated_at_us = pg_result_time(rows, row, 16);
+	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 17));
+	out->deleted_at_us = pg_result_time(rows, row, 18);
+	if (link_type_parse_stored(pg_result_text(rows, row, 11), &out->type) != OK ||
+	    !copy_text(pg_result_text(rows, row, 13), out->title, sizeof(out->title)))
 		return ERR_INTERNAL;
-	return split_tags(pg_result_text(rows, row, 12), &out->tags);
+	return split_tags(pg_result_text(rows, row, 14), &out->tags);
 }
 
 enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,

@@ -15,6 +15,11 @@
 #define LINK_ROW_TAGS_FROM_TEXT(parameter) "string_to_array(" parameter ", E'\\x1f')"
 #define LINK_ROW_TAGS_SIZE (LINK_TAGS_MAX * LINK_TAG_SIZE)
 
+/* True for the link that a slug names, which may have been typed in another case. */
+#define LINK_ROW_ANSWERS_TO(slug_)                                                                 \
+	"slug_key IN (lower(" slug_ "::text COLLATE \"C\"), '=' || " slug_ ") AND (slug = " slug_  \
+	" OR (slug_chosen AND NOT slug_exact))"
+
 /*
  * The version of a link. links.version alone could repeat a version that was lost in a failover
  * (docs/decisions/0053-database-epoch.md).
@@ -27,12 +32,14 @@
  */
 #define LINK_ROW_ENTRY_COLUMNS                                                                     \
 	"id, slug, " LINK_ROW_VERSION                                                              \
-	", state, redirect_status, original_url, expires_at, expired_url, starts_at"
+	", state, redirect_status, original_url, expires_at, expired_url, starts_at, "             \
+	"slug_chosen, slug_exact"
+#define LINK_ROW_ENTRY_COLUMN_COUNT 11
 #define LINK_ROW_COLUMNS                                                                           \
 	LINK_ROW_ENTRY_COLUMNS                                                                     \
 	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \
 	"state_before_deletion, CASE WHEN state = 'DELETED' THEN state_since END"
-#define LINK_ROW_COLUMN_COUNT 17
+#define LINK_ROW_COLUMN_COUNT 19
 
 /* ERR_INTERNAL: the row violates its constraints. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row,

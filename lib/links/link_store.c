@@ -6,18 +6,25 @@
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 
-enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out)
+enum err link_store_find_entry(struct pg_conn *conn, const char *key, struct link_entry *out)
 {
 	struct pg_params params = { 0 };
-	pg_params_text(&params, slug);
+	pg_params_text(&params, key);
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn, "SELECT " LINK_ROW_ENTRY_COLUMNS " FROM links WHERE slug = $1",
-	                      &params, &rows);
+	/* The last column is read without a link only. */
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT " LINK_ROW_ENTRY_COLUMNS ", CASE WHEN id IS NULL THEN "
+		"EXISTS (SELECT FROM links AS other WHERE slug_exact AND lower(slug) = $1::text) OR "
+		"EXISTS (SELECT FROM links AS other WHERE $1 LIKE '=%' AND slug_key = lower(substr($1, 2) COLLATE \"C\")) END "
+		"FROM (SELECT $1::text AS wanted) AS one LEFT JOIN links ON slug_key = wanted",
+		&params, &rows);
 	struct link_entry entry;
+	if (err == OK && pg_result_is_null(rows, 0, 0))
+		err = pg_result_bool(rows, 0, LINK_ROW_ENTRY_COLUMN_COUNT) ? ERR_CONFLICT
+		                                                           : ERR_NOT_FOUND;
 	if (err == OK)
-		err = pg_result_count(rows) == 1 ? link_row_read_entry(rows, 0, &entry)
-		                                 : ERR_NOT_FOUND;
+		err = link_row_read_entry(rows, 0, &entry);
 	if (err == OK)
 		*out = entry;
 	pg_result_free(rows);
@@ -55,8 +62,8 @@ enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
 	pg_params_text(&params, slug);
 	pg_params_bytes(&params, claim_token_hash, DIGEST_SIZE);
 	return link_row_query(conn,
-	                      "SELECT " LINK_ROW_COLUMNS
-	                      " FROM links WHERE slug = $1 AND claim_token_hash = $2 FOR UPDATE",
+	                      "SELECT " LINK_ROW_COLUMNS " FROM links WHERE " LINK_ROW_ANSWERS_TO(
+				      "$1") " AND claim_token_hash = $2 FOR UPDATE",
 	                      &params, out);
 }
 
@@ -156,12 +163,12 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 }
 
 /* Deletes the links whose IDs are in "due", and inserts their tombstones. */
-#define DELETE_DUE                                                                                         \
-	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "          \
-	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                 \
-	"SELECT slug, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                 \
-	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "  \
-	"original_url, expires_at, expired_url, starts_at, link_type, owner_id, title, tags, created_at, " \
+#define DELETE_DUE                                                                                                                  \
+	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                                   \
+	"tombstones AS (INSERT INTO link_tombstones (slug, slug_exact, link_id, last_state, version) "                              \
+	"SELECT slug, slug_exact, id, state, " LINK_ROW_VERSION " + 1 FROM deleted), "                                              \
+	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                           \
+	"original_url, expires_at, expired_url, starts_at, slug_chosen, slug_exact, link_type, owner_id, title, tags, created_at, " \
 	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM deleted) "
 
 /* The state is a literal because the index is partial. */
@@ -206,28 +213,28 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 	return err;
 }
 
-/* --- all slugs --- */
+/* --- all keys --- */
 
-static void read_slugs(const struct pg_result *rows, struct link_store_slug_page *page)
+static void read_keys(const struct pg_result *rows, struct link_store_key_page *page)
 {
 	page->count = pg_result_count(rows);
 	for (size_t i = 0; i < page->count; i++)
-		snprintf(page->slugs[i], SLUG_SIZE, "%s", pg_result_text(rows, i, 0));
+		snprintf(page->keys[i], SLUG_KEY_SIZE, "%s", pg_result_text(rows, i, 0));
 }
 
-enum err link_store_next_slugs(struct pg_conn *conn, struct link_store_slug_page *page)
+enum err link_store_next_keys(struct pg_conn *conn, struct link_store_key_page *page)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, page->last);
-	pg_params_int(&params, LINK_STORE_SLUG_PAGE_MAX);
-	enum err err =
-		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2",
-	                      &params, &rows);
+	pg_params_int(&params, LINK_STORE_KEY_PAGE_MAX);
+	enum err err = pg_conn_query(
+		conn, "SELECT slug_key FROM links WHERE slug_key > $1 ORDER BY slug_key LIMIT $2",
+		&params, &rows);
 	if (err == OK) {
-		read_slugs(rows, page);
+		read_keys(rows, page);
 		if (page->count > 0)
-			memcpy(page->last, page->slugs[page->count - 1], SLUG_SIZE);
+			memcpy(page->last, page->keys[page->count - 1], SLUG_KEY_SIZE);
 	}
 	pg_result_free(rows);
 	return err;
@@ -238,17 +245,17 @@ enum err link_store_newest_id(struct pg_conn *conn, int64_t *id)
 	return pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM links", NULL, id);
 }
 
-enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id, struct link_store_slug_page *page)
+enum err link_store_new_keys(struct pg_conn *conn, int64_t *id, struct link_store_key_page *page)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, *id);
-	pg_params_int(&params, LINK_STORE_SLUG_PAGE_MAX);
-	enum err err =
-		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2",
-	                      &params, &rows);
+	pg_params_int(&params, LINK_STORE_KEY_PAGE_MAX);
+	enum err err = pg_conn_query(
+		conn, "SELECT slug_key, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params,
+		&rows);
 	if (err == OK) {
-		read_slugs(rows, page);
+		read_keys(rows, page);
 		if (page->count > 0)
 			*id = pg_result_int(rows, page->count - 1, 1);
 	}

@@ -17,8 +17,11 @@
 #include "lib/links/link.h"
 #include "lib/postgres/pg_conn.h"
 
-/* For redirects. ERR_NOT_FOUND: the slug was never issued, or the link was purged. */
-enum err link_store_find_entry(struct pg_conn *conn, const char *slug,
+/*
+ * For redirects, by its key (slug.h). ERR_NOT_FOUND: no link has the slug in any case, or it was
+ * purged. ERR_CONFLICT: none has the key, but one may answer to its slug under the other kind of key.
+ */
+enum err link_store_find_entry(struct pg_conn *conn, const char *key,
                                struct link_entry *out) MUST_CHECK;
 
 /* --- for owners --- */
@@ -81,21 +84,21 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
                                 struct link_store_batch *batch) MUST_CHECK;
 
 /*
- * --- all slugs ---
+ * --- all keys ---
  *
- * Pages of all slugs, each read by one short statement. A slug that is issued during the iteration
+ * Pages of all keys, each read by one short statement. A key that is issued during the iteration
  * may or may not be included.
  */
 
-#define LINK_STORE_SLUG_PAGE_MAX 5000
+#define LINK_STORE_KEY_PAGE_MAX 5000
 
-/* About 165 KB: keep it on the heap. */
-struct link_store_slug_page {
+/* About 510 KB: keep it on the heap. */
+struct link_store_key_page {
 	/* The page begins after it; "" = the first page. */
-	char last[SLUG_SIZE];
-	/* Fewer than LINK_STORE_SLUG_PAGE_MAX: this is the last page. */
+	char last[SLUG_KEY_SIZE];
+	/* Fewer than LINK_STORE_KEY_PAGE_MAX: this is the last page. */
 	size_t count;
-	char slugs[LINK_STORE_SLUG_PAGE_MAX][SLUG_SIZE];
+	char keys[LINK_STORE_KEY_PAGE_MAX][SLUG_KEY_SIZE];
 };
 
 /* The ID of the newest link; 0 if there are no links. */
@@ -105,10 +108,10 @@ enum err link_store_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
  * Reads a page of links with IDs above *id, oldest first, and raises *id to the newest of them.
  * Leaves last unchanged.
  */
-enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id,
-                              struct link_store_slug_page *page) MUST_CHECK;
+enum err link_store_new_keys(struct pg_conn *conn, int64_t *id,
+                             struct link_store_key_page *page) MUST_CHECK;
 
 /* Reads the page after last. On an error of pg_conn_query the page is unchanged. */
-enum err link_store_next_slugs(struct pg_conn *conn, struct link_store_slug_page *page) MUST_CHECK;
+enum err link_store_next_keys(struct pg_conn *conn, struct link_store_key_page *page) MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
 #include "lib/links/slug.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -7,33 +8,76 @@
 #include "lib/base/entropy.h"
 #include "lib/base/url.h"
 
-/* Each character as an escape, and a slash. */
-#define RAW_LENGTH_MAX (3 * SLUG_LENGTH_MAX + 1)
+/* No server accepts a longer path. */
+#define PATH_LENGTH_MAX 65536
 
-/*
- * Paths that the services, or a proxy in front of them, serve themselves. A slug cannot contain a
- * dot, so "robots" reserves the look-alike of robots.txt.
- */
+/* Paths that the services, or a proxy in front of them, serve themselves: "robots", robots.txt. */
+/* clang-format off: words */
 static const char *const reserved[] = {
-	"account", "admin",  "api",       "app",    "assets",     "auth",     "dashboard", "docs",
-	"favicon", "health", "healthz",   "help",   "home",       "index",    "links",     "livez",
-	"login",   "logout", "metrics",   "oauth",  "openapi",    "ping",     "problems",  "public",
-	"r",       "readyz", "register",  "robots", "security",   "settings", "sitemap",   "static",
-	"stats",   "status", "undefined", "null",   "well-known", "www",
+	"account",
+	"admin",
+	"ads",
+	"api",
+	"app",
+	"app-ads",
+	"apple-touch-icon",
+	"apple-touch-icon-precomposed",
+	"assets",
+	"auth",
+	"browserconfig",
+	"crossdomain",
+	"dashboard",
+	"docs",
+	"favicon",
+	"health",
+	"healthz",
+	"help",
+	"home",
+	"humans",
+	"index",
+	"links",
+	"livez",
+	"login",
+	"logout",
+	"manifest",
+	"metrics",
+	"null",
+	"oauth",
+	"openapi",
+	"ping",
+	"problems",
+	"public",
+	"r",
+	"readyz",
+	"register",
+	"robots",
+	"security",
+	"settings",
+	"site",
+	"sitemap",
+	"static",
+	"stats",
+	"status",
+	"undefined",
+	"well-known",
+	"www",
 };
+/* clang-format on */
 
-static bool is_slug_char(char c)
+/* The character in a key; 0: no character of a slug. */
+static inline char fold(unsigned c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-	       c == '_' || c == '-';
+	if ((c | 0x20) - 'a' < 26)
+		return (char)(c | 0x20);
+	return c - '0' < 10 || c == '_' || c == '-' || c == '.' ? (char)c : '\0';
 }
 
 bool slug_is_valid(const char *slug, size_t len)
 {
-	if (len < 1 || len > SLUG_LENGTH_MAX)
+	if (len < 1 || len > SLUG_LENGTH_MAX || slug[0] == '.' || slug[len - 1] == '.')
 		return false;
 	for (size_t i = 0; i < len; i++) {
-		if (!is_slug_char(slug[i]))
+		if (!fold((unsigned char)slug[i]))
 			return false;
 	}
 	return true;
@@ -41,11 +85,33 @@ bool slug_is_valid(const char *slug, size_t len)
 
 bool slug_is_reserved(const char *slug)
 {
+	size_t len = strcspn(slug, ".");
 	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
-		if (strcasecmp(slug, reserved[i]) == 0)
+		if (strncasecmp(slug, reserved[i], len) == 0 && reserved[i][len] == '\0')
 			return true;
 	}
 	return false;
+}
+
+size_t slug_key(const char *slug, bool is_exact, char out[static SLUG_KEY_SIZE])
+{
+	size_t len = 0;
+	if (is_exact)
+		out[len++] = '=';
+	for (; *slug && len < SLUG_KEY_SIZE - 1; slug++)
+		out[len++] = is_exact ? *slug : fold((unsigned char)*slug);
+	out[len] = '\0';
+	return len;
+}
+
+bool slug_case_is_exact(const char *slug_case)
+{
+	return strcmp(slug_case, "exact") == 0;
+}
+
+bool slug_case_is_valid(const char *slug_case)
+{
+	return slug_case_is_exact(slug_case) || strcmp(slug_case, "folded") == 0;
 }
 
 void slug_random(char out[static SLUG_SIZE], size_t length)
@@ -60,30 +126,105 @@ void slug_random(char out[static SLUG_SIZE], size_t length)
 	} while (slug_is_reserved(out));
 }
 
-bool slug_of_path(const char *path, char out[static SLUG_SIZE])
+/* --- paths --- */
+
+#define NO_CHARACTER (-1)
+
+/*
+ * The next character of an escaped text of UTF-8; moves *at past it. A byte that cannot begin a
+ * character, like a quote of Windows-1252, is one by itself. NO_CHARACTER: malformed.
+ */
+static int32_t next_character(const char *text, size_t len, size_t *at)
 {
+	int lead = url_decode_next(text, len, at);
+	if (lead < 0xc0)
+		return lead;
+	int more = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf8 ? 3 : 0;
+	int32_t character = lead & (0x3f >> more);
+	for (int i = 0; i < more; i++) {
+		int byte = *at < len ? url_decode_next(text, len, at) : NO_CHARACTER;
+		if (byte < 0x80 || byte >= 0xc0)
+			return NO_CHARACTER;
+		character = character << 6 | (byte & 0x3f);
+	}
+	return more > 0 ? character : NO_CHARACTER;
+}
+
+/* Punctuation, spaces, symbols and invisible characters beyond ASCII. */
+static const struct {
+	int32_t first, last;
+} marks[] = {
+	{ 0x80, 0xa9 },       { 0xab, 0xb1 },       { 0xb4, 0xb4 },     { 0xb6, 0xb8 },
+	{ 0xbb, 0xbb },       { 0xbf, 0xbf },       { 0x60c, 0x60d },   { 0x61b, 0x61f },
+	{ 0x6d4, 0x6d4 },     { 0x964, 0x965 },     { 0x1680, 0x1680 }, { 0x180e, 0x180e },
+	{ 0x2000, 0x206f },   { 0x20a0, 0x20cf },   { 0x2190, 0x2bff }, { 0x2e00, 0x2e7f },
+	{ 0x3000, 0x3004 },   { 0x3008, 0x3020 },   { 0x3030, 0x3030 }, { 0x30fb, 0x30fb },
+	{ 0xfe00, 0xfe6f },   { 0xfeff, 0xfeff },   { 0xff01, 0xff0f }, { 0xff1a, 0xff20 },
+	{ 0xff3b, 0xff40 },   { 0xff5b, 0xff65 },   { 0xffe0, 0xffef }, { 0xfff9, 0xfffd },
+	{ 0x1f000, 0x1faff }, { 0xe0020, 0xe007f },
+};
+
+static bool is_mark(int32_t c)
+{
+	if (c > 0 && c < 0x80)
+		return c != '+' && c != '%' && (c == '.' || !fold(c));
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		if (c >= marks[i].first && c <= marks[i].last)
+			return true;
+	}
+	return false;
+}
+
+/* Whether what follows a slug is not part of it. */
+static bool is_ending(const char *text, size_t len, const char **query)
+{
+	int32_t before = 0;
+	for (size_t at = 0; at < len;) {
+		int32_t c = next_character(text, len, &at);
+		/* "&amp;" is how HTML writes "&". */
+		if (c == '&' || c == '?')
+			*query = text + at + (strncmp(text + at, "amp;", 4) == 0 ? 4 : 0);
+		if (c == '&' || c == '?' || c == '#' || c == '<')
+			return true;
+		/* "/." and "/.." are other paths. */
+		if (!is_mark(c) || (c == '.' && before == '/'))
+			return false;
+		before = c;
+	}
+	return true;
+}
+
+bool slug_of_path(const char *path, struct slug_path *out)
+{
+	size_t len = 0, at = 0;
+	out->query = "";
 	if (path[0] != '/')
 		return false;
-	const char *raw = path + 1;
+	const char *raw = path + strspn(path, "/");
 	if (strncmp(raw, "r/", 2) == 0)
-		raw += 2;
-	/* A bounded length check, because the client chooses the length of the path. */
-	size_t raw_len = strnlen(raw, RAW_LENGTH_MAX + 1);
-	if (raw_len > RAW_LENGTH_MAX)
-		return false;
-	if (raw_len > 1 && raw[raw_len - 1] == '/')
-		raw_len--;
-	char slug[SLUG_LENGTH_MAX];
-	size_t len = 0;
-	for (size_t at = 0; at < raw_len;) {
-		int c = url_decode_next(raw, raw_len, &at);
-		if (len == SLUG_LENGTH_MAX || c < 0 || !is_slug_char((char)c))
+		raw += 2 + strspn(raw + 2, "/");
+	for (;;) {
+		size_t next = at + 1;
+		unsigned c = (unsigned char)raw[at];
+		if (c == '%') {
+			next = at;
+			c = (unsigned)url_decode_next(raw, strnlen(raw, at + 3), &next);
+		}
+		char folded = fold(c);
+		if (!folded)
+			break;
+		if (len == SLUG_LENGTH_MAX)
 			return false;
-		slug[len++] = (char)c;
+		out->slug[len] = (char)c;
+		out->key[len++] = folded;
+		at = next;
 	}
-	if (len == 0)
+	while (len > 0 && out->slug[len - 1] == '.')
+		len--;
+	out->slug[len] = out->key[len] = '\0';
+	out->len = len;
+	if (len == 0 || out->slug[0] == '.')
 		return false;
-	memcpy(out, slug, len);
-	out[len] = '\0';
-	return true;
+	return raw[at] == '\0' ||
+	       is_ending(raw + at, strnlen(raw + at, PATH_LENGTH_MAX), &out->query);
 }

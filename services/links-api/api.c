@@ -79,6 +79,8 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	api->base->reserved = api->reserved_slugs;
 	api->base->hosts = api->hosts;
 	api->base->destination_bytes_max = (size_t)api->config->destination_bytes_max;
+	api->base->slug_length_max = (size_t)api->config->slug_length_max;
+	api->base->is_slug_exact = slug_case_is_exact(api->config->slug_case);
 	return err;
 }
 

@@ -114,6 +114,9 @@ static const struct env_var vars[] = {
 		"more hosts of this service that links may not point at: example.com, .example.com, …"),
 	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
 	         "slugs that users may not choose, in addition to the built-in list"),
+	SLUG_CASE_VAR(struct config),
+	ENV_INT("SLUG_LENGTH_MAX", struct config, slug_length_max, "64", 1, SLUG_LENGTH_MAX,
+	        "characters of a slug that users choose"),
 	HOST_GUARD_VARS(struct config),
 	ENV_GROUP("Traces"),
 	TRACER_VARS(struct config, tracing),
@@ -146,6 +149,12 @@ static bool is_origin(const char *entry)
 {
 	struct cors cors;
 	return cors_init(&cors, entry) == OK;
+}
+
+static size_t check_slug_case(const struct config *config, struct strbuf *problems)
+{
+	return env_expect(slug_case_is_valid(config->slug_case), "SLUG_CASE",
+	                  "must be folded or exact", problems);
 }
 
 static size_t check_lists(const struct config *config, struct strbuf *problems)
@@ -218,6 +227,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += kafka_config_check(&config->kafka, problems);
 	wrong += jwt_secrets_check(config->jwt_secret, problems);
 	wrong += check_lists(config, problems);
+	wrong += check_slug_case(config, problems);
 	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
 	                                problems);
 	wrong += check_public_base_url(config, problems);
@@ -233,6 +243,6 @@ const struct program config_program = {
 	.vars = vars,
 	.var_count = ARRAY_SIZE(vars),
 	.config_size = sizeof(struct config),
-	.options = "--make-admin EMAIL | --republish-links",
+	.options = "--make-admin EMAIL | --republish-links | --fold-slugs",
 	.check = check,
 };

@@ -22,6 +22,7 @@ static const struct env_var vars[] = {
 	         "region name that is written into each event"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "25000", 5000, 3600000,
 	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
+	SLUG_CASE_VAR(struct config),
 	ENV_GROUP("HTTP"),
 	HTTP_SERVER_VARS(struct config, "8080", "2", "10000", "1000"),
 	HTTP_SERVER_OPS_VARS(struct config, "9090"),
@@ -159,6 +160,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    "must be printable ASCII, as an HTTP header value", problems);
 	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION",
 	                    "must be valid UTF-8", problems);
+	wrong += env_expect(slug_case_is_valid(config->slug_case), "SLUG_CASE",
+	                    "must be folded or exact", problems);
 	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
 	                                problems);
 	wrong += check_pages(config, problems);

@@ -57,6 +57,7 @@ struct config {
 	char blocked_hosts_file[1024];
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;
+	char slug_case[SLUG_CASE_SIZE];
 	/* 0: no limit. */
 	int64_t unknown_slugs_per_minute;
 

@@ -33,9 +33,9 @@ static const struct {
 	{ "404.title", "This link does not exist", "Diesen Link gibt es nicht" },
 	{ "404.text",
 	  "It may have been switched off, or it may not have started yet. Or the address is not quite right: "
-	  "look for missing, extra or wrong characters. Upper and lower case matter.",
+	  "look for missing, extra or wrong characters, also for upper and lower case.",
 	  "Vielleicht wurde er abgeschaltet oder gilt noch nicht. Oder die Adresse stimmt nicht ganz: "
-	  "Vielleicht fehlt ein Zeichen, ist eines zu viel oder falsch. Groß- und Kleinschreibung zählen." },
+	  "Vielleicht fehlt ein Zeichen, ist eines zu viel oder falsch, auch groß oder klein geschrieben." },
 	{ "405.title", "Method not allowed", "Methode nicht erlaubt" },
 	{ "405.text", "This address supports GET and HEAD only.",
 	  "Diese Adresse unterstützt nur GET und HEAD." },

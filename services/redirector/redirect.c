@@ -12,6 +12,7 @@
 #include "services/redirector/pages.h"
 
 #define RETRY_AFTER_UNAVAILABLE "2"
+#define ALLOW "GET, HEAD"
 
 /* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
 static const char robots_text[] = "User-agent: *\nDisallow:\n";
@@ -172,6 +173,20 @@ static enum http_progress respond_rate_limited(struct redirect *redirect, struct
 		"This address has requested too many unknown links. Retry after the time in Retry-After.");
 }
 
+static enum http_progress respond_method_not_allowed(struct redirect *redirect,
+                                                     struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Allow", ALLOW);
+	return pages_respond_error(redirect->config.pages, x, 405,
+	                           "This address supports GET and HEAD only.");
+}
+
+static bool is_read(const struct http_exchange *x)
+{
+	enum http_method method = http_exchange_method(x);
+	return method == HTTP_GET || method == HTTP_HEAD;
+}
+
 /* The clock is read once, so state, status and destination belong to the same moment. */
 static enum http_progress respond(struct redirect *redirect, struct http_exchange *x,
                                   enum err found, const struct link_entry *entry)
@@ -183,6 +198,8 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
 		return pages_respond_error(
 			redirect->config.pages, x, 451,
 			"The operator of this service has blocked the destination host of this link.");
+	if (decision.location && !is_read(x) && decision.status != 307 && decision.status != 308)
+		return respond_method_not_allowed(redirect, x);
 	if (decision.location)
 		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
@@ -212,14 +229,55 @@ static void respond_unknown(struct redirect *redirect, struct http_exchange *x)
 	respond(redirect, x, ERR_NOT_FOUND, NULL);
 }
 
-static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct link_entry *entry)
+static void leave_loop(void *waiter)
 {
-	struct redirect *redirect = ctx;
-	struct http_exchange *x = waiter;
-	if (http_exchange_is_abandoned(x)) {
-		http_exchange_resume(x);
-		return;
-	}
+	http_exchange_suspend(waiter);
+}
+
+/* The keys under which a slug that was typed may be found, in this order. */
+enum { FIRST, LAST, KEYS };
+
+struct key {
+	const char *text;
+	size_t len;
+	char exact[SLUG_KEY_SIZE];
+};
+
+static void find_key(const struct redirect *redirect, const struct slug_path *typed, int which,
+                     struct key *out)
+{
+	bool is_exact = redirect->config.is_slug_exact == (which == FIRST);
+	out->text = is_exact ? out->exact : typed->key;
+	out->len = is_exact ? slug_key(typed->slug, true, out->exact) : typed->len;
+}
+
+static bool is_lacking(const struct redirect *redirect, const struct slug_path *typed, int which)
+{
+	struct key key;
+	find_key(redirect, typed, which, &key);
+	return unknown_slug_limiter_lacks(redirect->config.unknown_slugs, key.text, key.len);
+}
+
+/*
+ * Whether the last key is worth a lookup after the first one. PostgreSQL has said so (ERR_CONFLICT)
+ * or no (ERR_NOT_FOUND); after a 404 of the Bloom filter, the filter can tell.
+ */
+static bool needs_last_key(const struct redirect *redirect, const struct slug_path *typed,
+                           enum err found, const struct link_entry *entry)
+{
+	struct key key;
+	find_key(redirect, typed, LAST, &key);
+	if (found == OK)
+		return !link_answers_to(entry, typed->slug);
+	if (found == ERR_NOT_FOUND)
+		return unknown_slug_limiter_knows(redirect->config.unknown_slugs, key.text,
+		                                  key.len);
+	return found == ERR_CONFLICT || !is_lacking(redirect, typed, LAST);
+}
+
+static void respond_found(struct redirect *redirect, struct http_exchange *x, enum err found,
+                          const struct link_entry *entry)
+{
 	if (found == ERR_NOT_FOUND)
 		respond_unknown(redirect, x);
 	else
@@ -227,26 +285,93 @@ static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct
 	http_exchange_resume(x);
 }
 
-static void leave_loop(void *waiter)
+/* The slug that x names. Its path was read before. */
+static void read_slug(const struct http_exchange *x, struct slug_path *out)
 {
-	http_exchange_suspend(waiter);
+	bool is_slug = slug_of_path(http_exchange_path(x), out);
+	(void)is_slug;
+}
+
+static void on_last_key_done(void *ctx, void *waiter, enum err found,
+                             const struct link_entry *entry)
+{
+	struct redirect *redirect = ctx;
+	struct http_exchange *x = waiter;
+	struct slug_path typed;
+	if (http_exchange_is_abandoned(x)) {
+		http_exchange_resume(x);
+		return;
+	}
+	read_slug(x, &typed);
+	if (found == OK && !link_answers_to(entry, typed.slug))
+		found = ERR_NOT_FOUND;
+	respond_found(redirect, x, found, entry);
+}
+
+/* As on_last_key_done, after the first key could not be looked up. */
+static void on_last_resort_done(void *ctx, void *waiter, enum err found,
+                                const struct link_entry *entry)
+{
+	on_last_key_done(ctx, waiter, found == ERR_NOT_FOUND ? ERR_UNAVAILABLE : found, entry);
+}
+
+static void look_up_last_key(struct redirect *redirect, struct http_exchange *x,
+                             const struct slug_path *typed, pending_lookups_callback on_done)
+{
+	struct key key;
+	find_key(redirect, typed, LAST, &key);
+	/* True only with a pipeline. */
+	(void)link_lookup_start(redirect->config.lookup, NULL, key.text, key.len,
+	                        &(struct link_lookup_waiter){ on_done, leave_loop, redirect, x });
+}
+
+static void on_first_key_done(void *ctx, void *waiter, enum err found,
+                              const struct link_entry *entry)
+{
+	struct redirect *redirect = ctx;
+	struct http_exchange *x = waiter;
+	struct slug_path typed;
+	if (http_exchange_is_abandoned(x)) {
+		http_exchange_resume(x);
+		return;
+	}
+	read_slug(x, &typed);
+	if (!needs_last_key(redirect, &typed, found, entry)) {
+		respond_found(redirect, x, found, entry);
+		return;
+	}
+	leave_loop(x);
+	look_up_last_key(redirect, x, &typed,
+	                 found == ERR_UNAVAILABLE ? on_last_resort_done : on_last_key_done);
 }
 
 static enum http_progress serve_slug(struct redirect *redirect, struct http_exchange *x,
-                                     const char *slug, size_t slug_len)
+                                     const struct slug_path *typed)
 {
 	struct link_entry entry;
-	if (link_lookup_in_memory(redirect->config.lookup, slug, slug_len, &entry) == OK)
-		return respond(redirect, x, OK, &entry);
-
-	if (unknown_slug_limiter_lacks(redirect->config.unknown_slugs, slug, slug_len)) {
+	struct key key;
+	bool is_other = false;
+	for (int which = 0; which < KEYS; which++) {
+		find_key(redirect, typed, which, &key);
+		if (link_lookup_in_memory(redirect->config.lookup, key.text, key.len, &entry) != OK)
+			continue;
+		if (link_answers_to(&entry, typed->slug))
+			return respond(redirect, x, OK, &entry);
+		is_other |= which == FIRST;
+	}
+	if (is_lacking(redirect, typed, FIRST) && is_lacking(redirect, typed, LAST)) {
 		int64_t wait_s = retry_after_s(redirect, x);
 		if (wait_s > 0)
 			return respond_rate_limited(redirect, x, wait_s);
 	}
+	if (is_other) {
+		look_up_last_key(redirect, x, typed, on_last_key_done);
+		return HTTP_PENDING;
+	}
+	find_key(redirect, typed, FIRST, &key);
 	bool completes_on_loop = link_lookup_start(
-		redirect->config.lookup, http_exchange_hook_state(x), slug, slug_len,
-		&(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
+		redirect->config.lookup, http_exchange_hook_state(x), key.text, key.len,
+		&(struct link_lookup_waiter){ on_first_key_done, leave_loop, redirect, x });
 	return completes_on_loop ? HTTP_PENDING_ON_LOOP : HTTP_PENDING;
 }
 
@@ -260,28 +385,30 @@ static enum http_progress respond_root(struct redirect *redirect, struct http_ex
 	return HTTP_COMPLETE;
 }
 
+static enum http_progress respond_robots(struct http_exchange *x)
+{
+	http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text,
+	                             sizeof(robots_text) - 1);
+	return HTTP_COMPLETE;
+}
+
 enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 {
 	struct redirect *redirect = ctx;
-	enum http_method method = http_exchange_method(x);
 	const char *path = http_exchange_path(x);
-	if (method != HTTP_GET && method != HTTP_HEAD) {
-		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
-		return pages_respond_error(redirect->config.pages, x, 405,
-		                           "Short links support GET and HEAD only.");
-	}
-	char slug[SLUG_SIZE];
-	if (slug_of_path(path, slug))
-		return serve_slug(redirect, x, slug, strlen(slug));
-	if (strcmp(path, "/") == 0)
+	bool is_root = strcmp(path, "/") == 0, is_favicon = strcmp(path, "/favicon.ico") == 0,
+	     is_robots = strcmp(path, "/robots.txt") == 0;
+	if ((is_root || is_favicon || is_robots) && !is_read(x))
+		return respond_method_not_allowed(redirect, x);
+	if (is_root)
 		return respond_root(redirect, x);
-	if (strcmp(path, "/favicon.ico") == 0)
+	if (is_favicon)
 		return pages_respond_favicon(x);
-	if (strcmp(path, "/robots.txt") == 0) {
-		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text,
-		                             sizeof(robots_text) - 1);
-		return HTTP_COMPLETE;
-	}
+	if (is_robots)
+		return respond_robots(x);
+	struct slug_path typed;
+	if (slug_of_path(path, &typed))
+		return serve_slug(redirect, x, &typed);
 	return pages_respond_error(redirect->config.pages, x, 404, "This link does not exist.");
 }
 

@@ -1,6 +1,7 @@
 /*
  * Safe from any thread. The HTTP handler for visitors: GET and HEAD of /{slug} and /r/{slug},
- * /robots.txt, /favicon.ico and "/".
+ * /robots.txt, /favicon.ico and "/". A link whose status is 307 or 308 is followed with any method,
+ * because these exist to keep it; the request's body is not read.
  *
  * A link that memory knows is answered in the loop thread. Otherwise the connection waits while the
  * stores are queried (link_lookup.h). The event of a redirect is in the journal before the response
@@ -9,6 +10,12 @@
  *
  * A link to a blocked host (host_guard.h) is answered 451, wherever it was found; that is not a
  * redirect.
+ *
+ * A slug that was typed is looked up under the key of a slug that is found in either case, then under
+ * that of an exact one (lib/links/slug.h), or the other way round if SLUG_CASE is exact. Links of the
+ * second kind are from before SLUG_CASE changed; PostgreSQL or the Bloom filter knows them. A link whose slug
+ * differs from what was typed in the case of its letters, and may not, is unknown, and takes as long
+ * as an unknown one: how long an answer takes must not tell a guess that is nearly right.
  *
  * An address that has requested too many unknown slugs still gets every link that exists. Its
  * further unknown slugs are answered 429: at once if the Bloom filter lacks them, otherwise after
@@ -48,6 +55,8 @@ struct redirect_config {
 	/* At most REDIRECT_EVENT_REGION_MAX bytes. */
 	const char *region;
 	int64_t unknown_per_minute;
+	/* SLUG_CASE is exact. */
+	bool is_slug_exact;
 	/* NULL: no spans. */
 	struct tracer *tracer;
 	const struct clock *clock;

@@ -16,7 +16,7 @@
 #define IDLE_MS 60000
 /* The part of DRAIN_MS that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
-/* Small bodies of unsupported methods are read and ignored, so the request gets a response. */
+/* A small body of a GET is read and ignored, so the request gets a response. */
 #define BODY_BYTES_MAX 4096
 
 struct redirector {
@@ -130,6 +130,7 @@ static void create_lookup(struct redirector *r)
 		.limiter = r->limiter,
 		.workers = (size_t)r->config->workers,
 		.lookups_max = LOOKUPS_MAX,
+		.is_slug_exact = slug_case_is_exact(r->config->slug_case),
 		.clock = r->clock,
 		.metrics = r->metrics,
 	});
@@ -244,6 +245,7 @@ static void create_handler(struct redirector *r)
 		.cache_control = r->config->redirect_cache_control,
 		.region = r->config->region,
 		.unknown_per_minute = r->config->unknown_slugs_per_minute,
+		.is_slug_exact = slug_case_is_exact(r->config->slug_case),
 		.tracer = r->tracer,
 		.clock = r->clock,
 		.log = r->log,
@@ -404,6 +406,7 @@ static enum err serve_visitors(struct redirector *r)
 			.connections_per_ip = (size_t)r->config->http_connections_per_ip,
 			.body_bytes_max = BODY_BYTES_MAX,
 			.needs_length = true,
+			.answers_unread = true,
 			.header_deadline_ms = HEADER_DEADLINE_MS,
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,

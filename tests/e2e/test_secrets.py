@@ -214,7 +214,9 @@ def test_no_address_password_or_token_stands_anywhere(searched, place):
 @pytest.mark.parametrize("place", ["postgres", "redis", "kafka", "journals"])
 def test_the_search_finds_what_does_stand_there(searched, place):
     folder, planting = searched
-    assert len(found_in(folder / place, planting.slugs)) > len(planting.slugs) / 2
+    # Redis has the keys under which links are looked up.
+    slugs = [slug.lower() if place == "redis" else slug for slug in planting.slugs]
+    assert len(found_in(folder / place, slugs)) > len(slugs) / 2
 
 
 def odd_text():

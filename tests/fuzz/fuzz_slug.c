@@ -20,10 +20,10 @@ static void require(bool holds)
 
 static void require_found_in(const char *prefix, const char *slug, const char *suffix)
 {
-	char path[8 + SLUG_SIZE];
-	char found[SLUG_SIZE];
+	char path[32 + SLUG_SIZE];
+	struct slug_path found;
 	snprintf(path, sizeof(path), "%s%s%s", prefix, slug, suffix);
-	require(slug_of_path(path, found) && strcmp(found, slug) == 0);
+	require(slug_of_path(path, &found) && strcmp(found.slug, slug) == 0);
 }
 
 static void require_found(const char *slug)
@@ -33,15 +33,19 @@ static void require_found(const char *slug)
 		require_found_in("/", slug, "/");
 	require_found_in("/r/", slug, "");
 	require_found_in("/r/", slug, "/");
+	if (strcmp(slug, "r") != 0)
+		require_found_in("//", slug, "%E2%80%9D.");
+	require_found_in("/r//", slug, "&utm_source=x");
 }
 
 static void try_path(const char *path)
 {
-	char slug[SLUG_SIZE];
-	if (!slug_of_path(path, slug))
+	struct slug_path found;
+	if (!slug_of_path(path, &found))
 		return;
-	require(slug_is_valid(slug, strlen(slug)));
-	require_found(slug);
+	require(slug_is_valid(found.slug, strlen(found.slug)));
+	require(!*found.query || (found.query > path && found.query < path + strlen(path)));
+	require_found(found.slug);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

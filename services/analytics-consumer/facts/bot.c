@@ -302,5 +302,7 @@ const char *bot_reason(const struct redirect_event *event, const struct user_age
 		return agent->bot_reason;
 	if (event->prefetch)
 		return "prefetch";
-	return event->method == REDIRECT_METHOD_HEAD ? "head" : "";
+	bool wants_no_page =
+		event->method == REDIRECT_METHOD_HEAD || event->method == REDIRECT_METHOD_OPTIONS;
+	return wants_no_page ? "head" : "";
 }

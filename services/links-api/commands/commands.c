@@ -19,6 +19,7 @@
 #define STATEMENT_TIMEOUT_MS 30000
 #define POLL_NS 20000000
 #define REPORT_US (10 * CLOCK_US_PER_S)
+#define FOLD_BATCH_MAX 1000
 
 struct settings {
 	char pg_url[PG_CONN_URL_SIZE];
@@ -236,6 +237,103 @@ static enum err republish(void *ctx, struct pg_conn *conn)
 	return err;
 }
 
+/* --- fold-slugs --- */
+
+struct folding {
+	/* The links of the batch: those after the first id, up to the last. */
+	int64_t after_id;
+	int64_t last_id;
+	int64_t folded;
+};
+
+static enum err find_batch(struct pg_conn *conn, struct folding *f)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, f->after_id);
+	pg_params_int(&params, FOLD_BATCH_MAX);
+	return pg_conn_query_int(conn,
+	                         "SELECT COALESCE(max(id), 0) FROM (SELECT id FROM links "
+	                         "WHERE slug_exact AND id > $1 ORDER BY id LIMIT $2) AS batch",
+	                         &params, &f->last_id);
+}
+
+static enum err add_folded(struct pg_conn *conn, const struct pg_result *rows)
+{
+	struct outbox_bulk events;
+	struct link_event event;
+	enum err err = OK;
+	outbox_bulk_init(&events, OUTBOX_BACKGROUND, pg_result_count(rows));
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
+		err = link_row_read(rows, i, &event.link);
+		if (err == OK) {
+			link_row_to_event(&event.link, LINK_CHANGE_UPDATED, &event);
+			outbox_bulk_add(&events, &event);
+		}
+	}
+	if (err == OK)
+		err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
+	return err;
+}
+
+static enum err fold_batch(void *ctx, struct pg_conn *conn)
+{
+	struct folding *f = ctx;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, f->after_id);
+	pg_params_int(&params, f->last_id);
+	enum err err = pg_conn_query(
+		conn,
+		"UPDATE links SET slug_exact = false, version = version + 1, updated_at = clock_timestamp() "
+		"WHERE slug_exact AND id > $1 AND id <= $2 "
+		"AND NOT EXISTS (SELECT FROM links AS other WHERE other.slug_exact AND other.id <> links.id "
+		"AND lower(other.slug) = lower(links.slug)) "
+		"AND NOT EXISTS (SELECT FROM links AS other WHERE other.slug_key = lower(links.slug)) "
+		"AND NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = lower(links.slug)) "
+		"RETURNING " LINK_ROW_COLUMNS,
+		&params, &rows);
+	if (err == OK)
+		err = add_folded(conn, rows);
+	if (err == OK)
+		f->folded += (int64_t)pg_result_count(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err print_pairs(struct pg_conn *conn)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT string_agg(slug, ', ' ORDER BY slug) FROM links WHERE slug_exact AND slug_chosen "
+		"GROUP BY lower(slug) ORDER BY lower(slug)",
+		NULL, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		printf("links-api: found only as it is: %s\n", pg_result_text(rows, i, 0));
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err fold(void *ctx, struct pg_conn *conn)
+{
+	struct folding *f = ctx;
+	enum err err;
+	while ((err = find_batch(conn, f)) == OK && f->last_id > 0) {
+		err = pg_transaction_on(conn, fold_batch, f);
+		if (err != OK)
+			break;
+		f->after_id = f->last_id;
+	}
+	if (err == OK)
+		err = print_pairs(conn);
+	if (err == OK)
+		printf("links-api: %" PRId64 " more links are found in either case\n", f->folded);
+	else
+		fprintf(stderr, "links-api: stopped (%s). Run it again\n", err_name(err));
+	return err;
+}
+
 /* --- the command line --- */
 
 int commands_run(int argc, char **argv)
@@ -248,6 +346,10 @@ int commands_run(int argc, char **argv)
 		struct republication r = { .report_at_us =
 			                           clock_steady_us(clock_system()) + REPORT_US };
 		return run(republish, &r);
+	}
+	if (argc == 2 && strcmp(argv[1], "--fold-slugs") == 0) {
+		struct folding folding = { 0 };
+		return run(fold, &folding);
 	}
 	return COMMANDS_NONE;
 }

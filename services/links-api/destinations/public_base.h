@@ -32,6 +32,10 @@ struct public_base {
 	size_t destination_bytes_max;
 	/* Extra reserved slugs; borrowed; NULL = none. */
 	const struct reserved_slugs *reserved;
+	/* Of slugs that people choose; SLUG_LENGTH_MAX from public_base_init. */
+	size_t slug_length_max;
+	/* SLUG_CASE is exact. */
+	bool is_slug_exact;
 };
 
 /*

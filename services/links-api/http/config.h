@@ -12,6 +12,7 @@
 #include "lib/base/program.h"
 #include "lib/http/http_server.h"
 #include "lib/kafka/kafka_config.h"
+#include "lib/links/slug.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
 #include "lib/tracing/tracer.h"
@@ -85,6 +86,8 @@ struct config {
 	char own_hosts[4096];
 	/* In addition to those in slug.h. */
 	char reserved_slugs[65536];
+	char slug_case[SLUG_CASE_SIZE];
+	int64_t slug_length_max;
 	/* "" = none. */
 	char blocked_hosts_file[1024];
 	char allowed_hosts_file[1024];

@@ -21,11 +21,23 @@ static struct link_bulk_item *first_with_url(struct link_bulk *bulk, const char 
 	return item;
 }
 
-static struct link_bulk_item *first_with_slug(struct link_bulk *bulk, const char *slug)
+static bool has_key(const struct link_bulk_item *item, const char *key)
 {
+	char own[SLUG_KEY_SIZE];
+	const struct link_write_new *wanted = &item->creation.requested;
+	if (!is_creation(item) || !wanted->slug)
+		return false;
+	slug_key(wanted->slug, wanted->is_slug_exact, own);
+	return strcmp(own, key) == 0;
+}
+
+static struct link_bulk_item *first_with_slug(struct link_bulk *bulk,
+                                              const struct link_write_new *wanted)
+{
+	char key[SLUG_KEY_SIZE];
 	struct link_bulk_item *item = bulk->items;
-	while (!is_creation(item) || !item->creation.requested.slug ||
-	       strcmp(item->creation.requested.slug, slug) != 0)
+	slug_key(wanted->slug, wanted->is_slug_exact, key);
+	while (!has_key(item, key))
 		item++;
 	return item;
 }
@@ -38,7 +50,7 @@ void bulk_create_match(struct link_bulk *bulk)
 			continue;
 		item->url_first = first_with_url(bulk, item->input.original_url);
 		if (item->creation.requested.slug)
-			item->slug_first = first_with_slug(bulk, item->creation.requested.slug);
+			item->slug_first = first_with_slug(bulk, &item->creation.requested);
 	}
 }
 

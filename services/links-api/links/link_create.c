@@ -211,9 +211,10 @@ static enum err execute(void *ctx, struct idempotency *i)
 	/* Only the first response has the claim token: a neighbour could send the same key. */
 	if (err == OK && !c->request->user_id)
 		err = build_response(c, c->claim_token.text, i);
+	char key[SLUG_KEY_SIZE];
+	link_key(&c->link.entry, key);
 	if (err == OK)
-		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug,
-		                              &c->place);
+		link_cache_reserve_for_change(c->request->api->cache, key, &c->place);
 	return err;
 }
 

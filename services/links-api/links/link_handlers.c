@@ -126,7 +126,9 @@ static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn
 	enum err err = outbox_are_cached(conn, &slug, 1, &s->is_cached);
 	if (err != OK || s->is_cached)
 		return err;
-	link_cache_reserve(r->api->cache, slug, &s->place);
+	char key[SLUG_KEY_SIZE];
+	link_key(&s->link.entry, key);
+	link_cache_reserve(r->api->cache, key, &s->place);
 	return read_link(r, conn, s);
 }
 
@@ -247,9 +249,10 @@ static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 	enum err err = c->needs_owner ? lock_owner(c, conn) : OK;
 	if (err == OK)
 		err = write_if_changed(c, conn);
+	char key[SLUG_KEY_SIZE];
+	link_key(&s->link.entry, key);
 	if (err == OK)
-		link_cache_reserve_for_change(c->request->api->cache, s->link.entry.slug,
-		                              &s->place);
+		link_cache_reserve_for_change(c->request->api->cache, key, &s->place);
 	return err;
 }
 

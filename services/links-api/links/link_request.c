@@ -69,10 +69,12 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	const char *slug = member_text(value, pointer, r->wrong);
 	if (!slug)
 		return;
-	if (!slug_is_valid(slug, strlen(slug)))
-		http_problem_add_field(r->wrong, pointer, "slug",
-		                       "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
-		                       SLUG_LENGTH_MAX);
+	if (!slug_is_valid(slug, strlen(slug)) || strlen(slug) > r->base->slug_length_max)
+		http_problem_add_field(
+			r->wrong, pointer, "slug",
+			"must have 1 to %zu characters of A-Z, a-z, 0-9, _, - and ., "
+			"without . at either end",
+			r->base->slug_length_max);
 	else if (slug_is_reserved(slug) ||
 	         (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
 		http_problem_add_field(r->wrong, pointer, "slug-reserved", "is reserved");
@@ -263,7 +265,7 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
                            const struct public_base *base, int64_t now_us, struct link_request *out,
                            struct http_problem_fields *wrong)
 {
-	struct link_request read = { 0 };
+	struct link_request read = { .is_slug_exact = base->is_slug_exact };
 	struct reading r = { .base = base, .now_us = now_us, .out = &read, .wrong = wrong };
 	const char *name;
 	struct json *value;
@@ -302,6 +304,8 @@ struct link_write_new link_request_new_link(const struct link_request *request, 
 	bool has_status = request->members & LINK_REQUEST_REDIRECT_STATUS;
 	return (struct link_write_new){
 		.slug = request->members & LINK_REQUEST_SLUG ? request->slug : NULL,
+		.is_slug_chosen = request->members & LINK_REQUEST_SLUG,
+		.is_slug_exact = request->is_slug_exact,
 		.original_url = request->original_url,
 		.expired_url = request->expired_url,
 		.title = request->title,

@@ -49,6 +49,8 @@ struct link_request {
 	/* Owned; of a creation never NULL. */
 	char *original_url;
 	char slug[SLUG_SIZE];
+	/* A new link is found only by its slug as it is. */
+	bool is_slug_exact;
 	uint16_t redirect_status;
 	/* 0 = null. */
 	int64_t starts_at_us;

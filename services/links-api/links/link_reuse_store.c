@@ -22,9 +22,9 @@ static const char find_sql[] =
 	"CROSS JOIN LATERAL (WITH same AS MATERIALIZED ("
 	"SELECT * FROM links WHERE wanted_slug = '' "
 	"AND hashtextextended(original_url, 0) = hashtextextended(wanted_url, 0) AND " FITS
-	"UNION ALL SELECT * FROM links WHERE wanted_slug <> '' AND slug = wanted_slug AND " FITS
-	") "
-	"SELECT * FROM same ORDER BY created_at DESC, id DESC LIMIT 1) AS newest";
+	"UNION ALL SELECT * FROM links WHERE wanted_slug <> '' AND " LINK_ROW_ANSWERS_TO(
+		"wanted_slug") " AND " FITS ") "
+			       "SELECT * FROM same ORDER BY created_at DESC, id DESC LIMIT 1) AS newest";
 
 static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_lookup *lookups,
                           size_t count)
@@ -91,7 +91,8 @@ enum err link_reuse_store_find_deleted(struct pg_conn *conn, int64_t owner_id,
 	if (err == OK)
 		err = pg_conn_query(conn,
 		                    "SELECT id FROM unnest($1::text[]) WITH ORDINALITY AS used "
-		                    "(slug, place) LEFT JOIN links ON links.slug = used.slug "
+		                    "(slug, place) LEFT JOIN links ON links.slug_key IN "
+		                    "(lower(used.slug COLLATE \"C\"), '=' || used.slug) "
 		                    "AND owner_id = $2 AND state = 'DELETED' ORDER BY place",
 		                    &params, &rows);
 	if (err == OK && pg_result_count(rows) != count)

@@ -26,6 +26,7 @@ enum column {
 	EXPIRES_AT,
 	STARTS_AT,
 	SLUG,
+	SLUG_CHOSEN,
 	COLUMNS
 };
 
@@ -46,6 +47,7 @@ static const struct {
 	[EXPIRES_AT] = { SQL_COLUMN_TIME, 8 }, /* 0, which is 'epoch': NULL */
 	[STARTS_AT] = { SQL_COLUMN_TIME, 8 },
 	[SLUG] = { SQL_COLUMN_TEXT, SLUG_SIZE },
+	[SLUG_CHOSEN] = { SQL_COLUMN_INT2, 2 },
 };
 
 struct input {
@@ -86,6 +88,7 @@ static enum err add_row(struct input *input, const struct link_write_new *link)
 		return err;
 	url_display_write(link->original_url, shown_url);
 	sql_column_add_text(&column[SLUG], link->slug);
+	sql_column_add_int(&column[SLUG_CHOSEN], link->is_slug_chosen);
 	sql_column_add_text(&column[ORIGINAL_URL], link->original_url);
 	sql_column_add_text(&column[SHOWN_URL], shown_url);
 	sql_column_add_text(&column[EXPIRED_URL], link->expired_url ? link->expired_url : "");
@@ -99,7 +102,11 @@ static enum err add_row(struct input *input, const struct link_write_new *link)
 
 /* --- creation --- */
 
+#define FOLDED "lower(new.slug COLLATE \"C\")"
+
 /*
+ * The conditions are those of the trigger links_refuse_used_slug.
+ *
  * If this statement waits for the lock of a slug, the link may have been purged by the time it gets
  * the lock. Then the trigger of the tables rejects the whole statement
  * (docs/decisions/0005-slugs-are-never-reused.md).
@@ -108,7 +115,7 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
                             const struct link_write_new *first, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
-	enum err err = input_params(input, ORIGINAL_URL, SLUG, &params);
+	enum err err = input_params(input, ORIGINAL_URL, SLUG_CHOSEN, &params);
 	if (err != OK)
 		return err;
 	if (first->owner_id)
@@ -116,21 +123,27 @@ static enum err insert_rows(struct pg_conn *conn, struct input *input,
 	else
 		pg_params_null(&params);
 	pg_params_bytes(&params, first->claim_token_hash, DIGEST_SIZE);
+	pg_params_bool(&params, first->is_slug_exact);
 	return pg_conn_query(
 		conn,
 		"INSERT INTO links (original_url, shown_url, expired_url, title, tags, redirect_status, expires_at, "
-		"starts_at, slug, link_type, owner_id, claim_token_hash, created_at, updated_at) "
+		"starts_at, slug, slug_chosen, slug_exact, link_type, owner_id, claim_token_hash, created_at, updated_at) "
 		"SELECT original_url, shown_url, NULLIF(expired_url, ''), title, " LINK_ROW_TAGS_FROM_TEXT(
 			"tags") ", redirect_status, NULLIF(expires_at, 'epoch'), NULLIF(starts_at, 'epoch'), "
-				"slug, CASE WHEN $10::bigint IS NULL THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
-				"$10, $11, at, at "
+				"slug, slug_chosen = 1, $13, CASE WHEN $11::bigint IS NULL THEN 'TEMPORARY' ELSE 'PERMANENT' END, "
+				"$11, $12, at, at "
 				"FROM (SELECT new.*, statement_timestamp() + ordinal * interval '1 microsecond' AS at "
 				"FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], "
-				"$7::timestamptz[], $8::timestamptz[], $9::text[]) WITH ORDINALITY AS new (original_url, "
-				"shown_url, expired_url, title, tags, redirect_status, expires_at, starts_at, slug, ordinal)) AS new "
-				"WHERE NOT EXISTS (SELECT FROM link_tombstones WHERE link_tombstones.slug = new.slug) "
-				"ORDER BY slug COLLATE \"C\" "
-				"ON CONFLICT (slug) DO NOTHING RETURNING " LINK_ROW_COLUMNS,
+				"$7::timestamptz[], $8::timestamptz[], $9::text[], $10::smallint[]) WITH ORDINALITY AS new (original_url, "
+				"shown_url, expired_url, title, tags, redirect_status, expires_at, starts_at, slug, slug_chosen, ordinal)) AS new "
+				"WHERE NOT EXISTS (SELECT FROM link_tombstones AS gone WHERE lower(gone.slug) = " FOLDED
+				" AND (gone.slug = new.slug OR NOT (gone.slug_exact AND $13))) "
+				"AND NOT ($13 AND EXISTS (SELECT FROM links AS other WHERE other.slug_key = " FOLDED
+				")) "
+				"AND NOT (NOT $13 AND EXISTS (SELECT FROM links AS other "
+				"WHERE other.slug_exact AND lower(other.slug) = " FOLDED ")) "
+				"ORDER BY " FOLDED ", slug COLLATE \"C\" "
+				"ON CONFLICT (slug_key) DO NOTHING RETURNING " LINK_ROW_COLUMNS,
 		&params, rows);
 }
 

@@ -21,6 +21,9 @@
 
 struct link_write_new {
 	const char *slug;
+	/* As in struct link_entry. */
+	bool is_slug_chosen;
+	bool is_slug_exact;
 	const char *original_url;
 	/* NULL = none. */
 	const char *expired_url;
@@ -39,8 +42,9 @@ struct link_write_new {
 /*
  * Creates links of one owner. It locks slugs in a fixed order, so that concurrent callers never
  * deadlock; lists show the links in the order given. is_created[i] is true if new_links[i] was
- * created, as *links[i]. If not, its slug is taken or was used before. new_links must have distinct
- * slugs, and the owner and the claim token of the first one.
+ * created, as *links[i]. If not, its slug is taken or was used before, perhaps in another case.
+ * new_links must have distinct keys (slug.h), and the owner, the claim token and is_slug_exact of the
+ * first one.
  *   ERR_LIMIT      more than LINK_WRITE_MAX links
  *   ERR_CONFLICT   a link with one of the slugs was purged just now, or two transactions
  *                  deadlocked: roll back and try again

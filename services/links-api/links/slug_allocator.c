@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/mem.h"
 
@@ -47,12 +48,17 @@ static void finish_item(struct slug_allocator_item *item, bool is_created)
 	item->err = is_created ? OK : item->requested.slug ? ERR_CONFLICT : ERR_LIMIT;
 }
 
-/* Orders by slug; of equal slugs, the requested one comes first. */
+static int compare_slugs(const struct slug_allocator_item *x, const struct slug_allocator_item *y)
+{
+	return x->requested.is_slug_exact ? strcmp(x->slug, y->slug) : strcasecmp(x->slug, y->slug);
+}
+
+/* Orders by the keys of the slugs; of equal ones, the requested one comes first. */
 static int compare_items(const void *a, const void *b)
 {
 	const struct slug_allocator_item *x = *(struct slug_allocator_item *const *)a;
 	const struct slug_allocator_item *y = *(struct slug_allocator_item *const *)b;
-	int order = strcmp(x->slug, y->slug);
+	int order = compare_slugs(x, y);
 	return order != 0 ? order : (y->requested.slug != NULL) - (x->requested.slug != NULL);
 }
 
@@ -67,7 +73,7 @@ static size_t drop_duplicates(struct slug_allocator_item **items, size_t count)
 		mem_copy(items, count * sizeof(struct slug_allocator_item *));
 	qsort(sorted, count, sizeof(struct slug_allocator_item *), compare_items);
 	for (size_t i = 1; i < count; i++)
-		sorted[i]->is_duplicate = strcmp(sorted[i - 1]->slug, sorted[i]->slug) == 0;
+		sorted[i]->is_duplicate = compare_slugs(sorted[i - 1], sorted[i]) == 0;
 	free(sorted);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {

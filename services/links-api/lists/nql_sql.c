@@ -156,6 +156,11 @@ static void write_time(const struct writer *w, const struct nql_node *term)
 		WRITE(w, "%s %s $%d::timestamptz", sql, sign_of(term->op), value);
 }
 
+static void write_slug(const struct writer *w, int value)
+{
+	WRITE(w, LINK_ROW_ANSWERS_TO("$%d"), value, value, value);
+}
+
 static void write_comparison(const struct writer *w, const struct nql_node *term)
 {
 	const struct nql_field *field = term->field;
@@ -165,6 +170,8 @@ static void write_comparison(const struct writer *w, const struct nql_node *term
 		WRITE(w, "%s @> ARRAY[$%d::text]", field->sql, add_value(w, term));
 	else if (field->type == NQL_FIELD_TIME)
 		write_time(w, term);
+	else if (term->op == NQL_EQUAL && strcmp(field->sql, "slug") == 0)
+		write_slug(w, add_value(w, term));
 	else
 		WRITE(w, "%s %s $%d::%s", field->sql, sign_of(term->op), add_value(w, term),
 		      type_of(field));

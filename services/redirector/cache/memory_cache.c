@@ -25,8 +25,6 @@
 #define SHARDS_MAX 64
 #define SHARD_BYTES_MIN ((size_t)1024 * 1024)
 
-/* --- a link --- */
-
 struct cached_link {
 	/* The next in its bucket. */
 	struct cached_link *chain;
@@ -40,14 +38,18 @@ struct cached_link {
 	uint16_t expired_len;
 	uint16_t redirect_status;
 	uint8_t state;
-	uint8_t slug_len;
+	uint8_t key_len;
 	/* Since the queue last considered it; at most HITS_MAX. */
 	uint8_t hits : 2;
 	uint8_t queue : 1;
 	/* The feed cannot have missed an event of it since read_at_us (memory_cache.h). */
 	uint8_t is_tracked : 1;
 	uint8_t has_start : 1;
-	/* Slug, original_url, expired_url, without NULs; the bytes of a start. */
+	uint8_t is_slug_chosen : 1;
+	uint8_t is_slug_exact : 1;
+	/* The slug has upper case, which its key has not. */
+	uint8_t has_slug : 1;
+	/* Key, slug, original_url, expired_url, without NULs; the bytes of a start. */
 	char text[];
 };
 
@@ -58,11 +60,14 @@ static size_t bytes_of(const struct cached_link *link)
 
 static struct cached_link *pack(const struct link_entry *entry, int64_t read_at_us)
 {
-	size_t slug_len = strlen(entry->slug);
+	char key[SLUG_KEY_SIZE];
+	size_t key_len = link_key(entry, key);
+	bool has_slug = !entry->is_slug_exact && memcmp(key, entry->slug, key_len) != 0;
+	size_t slug_len = has_slug ? key_len : 0;
 	size_t original_len = strlen(entry->original_url);
 	size_t expired_len = strlen(entry->expired_url);
 	/* At least the size of the struct, whose tail padding overlaps the text. */
-	size_t text_len = slug_len + original_len + expired_len;
+	size_t text_len = key_len + slug_len + original_len + expired_len;
 	size_t start_len = entry->starts_at_us ? sizeof(entry->starts_at_us) : 0;
 	size_t size = offsetof(struct cached_link, text) + text_len + start_len;
 	struct cached_link *link = mem_zero(size > sizeof(*link) ? size : sizeof(*link));
@@ -74,12 +79,16 @@ static struct cached_link *pack(const struct link_entry *entry, int64_t read_at_
 	link->expired_len = (uint16_t)expired_len;
 	link->redirect_status = entry->redirect_status;
 	link->state = (uint8_t)entry->state;
-	link->slug_len = (uint8_t)slug_len;
-	memcpy(link->text, entry->slug, slug_len);
-	memcpy(link->text + slug_len, entry->original_url, original_len);
-	memcpy(link->text + slug_len + original_len, entry->expired_url, expired_len);
+	link->is_slug_chosen = entry->is_slug_chosen;
+	link->is_slug_exact = entry->is_slug_exact;
+	link->has_slug = has_slug;
 	link->has_start = start_len > 0;
-	memcpy(link->text + text_len, &entry->starts_at_us, start_len);
+	link->key_len = (uint8_t)key_len;
+	char *text = mempcpy(link->text, key, key_len);
+	text = mempcpy(text, entry->slug, slug_len);
+	text = mempcpy(text, entry->original_url, original_len);
+	text = mempcpy(text, entry->expired_url, expired_len);
+	memcpy(text, &entry->starts_at_us, start_len);
 	return link;
 }
 
@@ -97,7 +106,12 @@ static void unpack(const struct cached_link *link, struct link_entry *out)
 	out->expires_at_us = link->expires_at_us;
 	out->state = (enum link_state)link->state;
 	out->redirect_status = link->redirect_status;
-	const char *text = unpack_text(link->text, link->slug_len, out->slug);
+	out->is_slug_chosen = link->is_slug_chosen;
+	out->is_slug_exact = link->is_slug_exact;
+	/* The key of an exact slug is "=" and the slug. */
+	size_t slug_len = (size_t)link->key_len - link->is_slug_exact;
+	const char *text = link->text + (link->has_slug ? link->key_len : link->is_slug_exact);
+	text = unpack_text(text, slug_len, out->slug);
 	text = unpack_text(text, link->original_len, out->original_url);
 	text = unpack_text(text, link->expired_len, out->expired_url);
 	out->starts_at_us = 0;
@@ -168,11 +182,11 @@ static void shard_clear(struct shard *shard)
 	free(shard->ghosts);
 }
 
-static struct cached_link *find(const struct shard *shard, uint64_t hash, const char *slug,
-                                size_t slug_len)
+static struct cached_link *find(const struct shard *shard, uint64_t hash, const char *key,
+                                size_t key_len)
 {
 	struct cached_link *link = shard->buckets[hash & shard->mask];
-	while (link && (link->slug_len != slug_len || memcmp(link->text, slug, slug_len) != 0))
+	while (link && (link->key_len != key_len || memcmp(link->text, key, key_len) != 0))
 		link = link->chain;
 	return link;
 }
@@ -191,16 +205,12 @@ static void unlink_from_queue(struct shard *shard, struct cached_link *link)
 	queue->bytes -= bytes_of(link);
 }
 
-/* Recomputed when a link leaves, instead of stored with each link. */
-static uint64_t hash_of(const struct shard *shard, const struct cached_link *link)
-{
-	return slug_hash(shard->key, link->text, link->slug_len);
-}
-
+/* The hash is computed again when a link leaves, instead of stored with each link. */
 static void remove_link(struct shard *shard, struct cached_link *link)
 {
 	unlink_from_queue(shard, link);
-	struct cached_link **place = &shard->buckets[hash_of(shard, link) & shard->mask];
+	struct cached_link **place =
+		&shard->buckets[slug_hash(shard->key, link->text, link->key_len) & shard->mask];
 	while (*place != link)
 		place = &(*place)->chain;
 	*place = link->chain;
@@ -243,7 +253,7 @@ static void evict(struct shard *shard)
 		push(shard, link, MAIN);
 		return;
 	}
-	uint64_t hash = hash_of(shard, link);
+	uint64_t hash = slug_hash(shard->key, link->text, link->key_len);
 	if (is_small)
 		shard->ghosts[hash & shard->mask] = fingerprint(hash);
 	shard->evictions++;
@@ -343,7 +353,7 @@ static bool is_usable(const struct memory_cache *cache, const struct cached_link
 	       is_tracked_now(cache, link);
 }
 
-/* The place of a slug, whose shard is locked until release. link NULL: not present. */
+/* The place of a key, whose shard is locked. link NULL: not present. */
 struct place {
 	struct shard *shard;
 	struct cached_link *link;
@@ -351,17 +361,12 @@ struct place {
 };
 
 /* The upper bits of the hash choose the shard, the lower bits the bucket in it. */
-static struct place acquire(struct memory_cache *cache, const char *slug, size_t slug_len)
+static struct place acquire(struct memory_cache *cache, const char *key, size_t key_len)
 {
-	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	uint64_t hash = slug_hash(&cache->key, key, key_len);
 	struct shard *shard = &cache->shards[(hash >> 58) & (cache->shard_count - 1)];
 	pthread_mutex_lock(&shard->lock);
-	return (struct place){ shard, find(shard, hash, slug, slug_len), hash };
-}
-
-static void release(const struct place *place)
-{
-	pthread_mutex_unlock(&place->shard->lock);
+	return (struct place){ shard, find(shard, hash, key, key_len), hash };
 }
 
 /* Replaces the link of the place, if there is one. */
@@ -390,39 +395,39 @@ static enum err copy_out(const struct place *place, bool answers, struct link_en
 		record_hit(place->link);
 		unpack(place->link, out);
 	}
-	release(place);
+	pthread_mutex_unlock(&place->shard->lock);
 	return answers ? OK : ERR_NOT_FOUND;
 }
 
-enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len,
+enum err memory_cache_get(struct memory_cache *cache, const char *key, size_t key_len,
                           int64_t now_us, struct link_entry *out)
 {
-	struct place place = acquire(cache, slug, slug_len);
+	struct place place = acquire(cache, key, key_len);
 	return copy_out(&place, place.link && is_usable(cache, place.link, now_us), out);
 }
 
-enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
+enum err memory_cache_get_stale(struct memory_cache *cache, const char *key, size_t key_len,
                                 struct link_entry *out)
 {
-	struct place place = acquire(cache, slug, slug_len);
+	struct place place = acquire(cache, key, key_len);
 	return copy_out(&place, place.link && is_of_this_epoch(cache, place.link), out);
 }
 
-int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len)
+int64_t memory_cache_version(struct memory_cache *cache, const char *key, size_t key_len)
 {
-	struct place place = acquire(cache, slug, slug_len);
+	struct place place = acquire(cache, key, key_len);
 	int64_t version = place.link ? place.link->version : 0;
-	release(&place);
+	pthread_mutex_unlock(&place.shard->lock);
 	return version;
 }
 
 /* Call it with the shard's lock held: an event recorded later then finds the new entry. */
-static bool is_tracked_since(const struct memory_cache *cache, const char *slug, size_t slug_len,
+static bool is_tracked_since(const struct memory_cache *cache, const char *key, size_t key_len,
                              int64_t read_at_us)
 {
 	return cache->watermark &&
 	       watermark_tracker_is_continuous_since(cache->watermark, read_at_us) &&
-	       recent_changes_none_since(cache->changes, slug, slug_len,
+	       recent_changes_none_since(cache->changes, key, key_len,
 	                                 read_at_us - RECENT_CHANGES_LATE_FILL_US);
 }
 
@@ -441,11 +446,12 @@ static void confirm(const struct memory_cache *cache, struct cached_link *link, 
 
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us)
 {
-	size_t slug_len = strlen(entry->slug);
-	struct place place = acquire(cache, entry->slug, slug_len);
+	char key[SLUG_KEY_SIZE];
+	size_t key_len = link_key(entry, key);
+	struct place place = acquire(cache, key, key_len);
 	int64_t version = place.link ? place.link->version : 0;
-	bool is_tracked = version <= entry->version &&
-	                  is_tracked_since(cache, entry->slug, slug_len, read_at_us);
+	bool is_tracked =
+		version <= entry->version && is_tracked_since(cache, key, key_len, read_at_us);
 	if (version < entry->version) {
 		put(&place, entry, read_at_us, is_tracked);
 	} else if (version == entry->version) {
@@ -454,26 +460,28 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	} else {
 		unpack(place.link, entry);
 	}
-	release(&place);
+	pthread_mutex_unlock(&place.shard->lock);
 }
 
 /* read_at_us stays as it is: a feed that lags must not extend the life of an entry. */
 void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry)
 {
-	struct place place = acquire(cache, entry->slug, strlen(entry->slug));
+	char key[SLUG_KEY_SIZE];
+	size_t key_len = link_key(entry, key);
+	struct place place = acquire(cache, key, key_len);
 	if (place.link && place.link->version < entry->version)
 		put(&place, entry, place.link->read_at_us, true);
 	else if (place.link && place.link->version == entry->version)
 		place.link->is_tracked = true;
-	release(&place);
+	pthread_mutex_unlock(&place.shard->lock);
 }
 
-void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len)
+void memory_cache_remove(struct memory_cache *cache, const char *key, size_t key_len)
 {
-	struct place place = acquire(cache, slug, slug_len);
+	struct place place = acquire(cache, key, key_len);
 	if (place.link)
 		remove_link(place.shard, place.link);
-	release(&place);
+	pthread_mutex_unlock(&place.shard->lock);
 }
 
 struct memory_cache_usage memory_cache_usage(struct memory_cache *cache)

@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. Links in the memory of this process, bounded by bytes. Each link is packed
- * into one block of about 90 bytes plus its URLs. An entry that is no longer fresh only remembers
+ * Safe from any thread. Links in the memory of this process, by the keys of their slugs
+ * (lib/links/slug.h), bounded by bytes. Each link is packed into one block of about 90 bytes plus its
+ * URLs. An entry that is no longer fresh only remembers
  * its version, so that an older version that arrives late is recognised.
  *
  * Eviction is S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache
@@ -45,15 +46,15 @@ void memory_cache_set_ttl(struct memory_cache *cache, int64_t ttl_us);
 int64_t memory_cache_ttl_us(const struct memory_cache *cache);
 
 /* Times are steady. ERR_NOT_FOUND: no fresh entry. Sets only what the entry uses. */
-enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len,
+enum err memory_cache_get(struct memory_cache *cache, const char *key, size_t key_len,
                           int64_t now_us, struct link_entry *out) MUST_CHECK;
 
 /* Ignores freshness: for when no store can answer. ERR_NOT_FOUND: no entry. */
-enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
+enum err memory_cache_get_stale(struct memory_cache *cache, const char *key, size_t key_len,
                                 struct link_entry *out) MUST_CHECK;
 
 /* The version held, fresh or not; 0: none. */
-int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len);
+int64_t memory_cache_version(struct memory_cache *cache, const char *key, size_t key_len);
 
 /*
  * Stores what a store returned. read_at_us is when the store was queried; freshness counts from
@@ -64,7 +65,7 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 /* An event of the feed, after recent_changes_add. Replaces an older version; adds nothing. */
 void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry);
 /* Removes a link whose event could not be decoded. */
-void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len);
+void memory_cache_remove(struct memory_cache *cache, const char *key, size_t key_len);
 
 /*
  * From now on no entry answers whose version is not above this one. It only rises. The versions of

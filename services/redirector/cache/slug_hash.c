@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/base/entropy.h"
-#include "lib/links/slug.h"
 
 void slug_hash_key_generate(struct slug_hash_key *key)
 {
@@ -19,10 +18,15 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 uint64_t slug_hash(const struct slug_hash_key *key, const char *slug, size_t len)
 {
-	uint64_t word[SLUG_LENGTH_MAX / 8] = { 0 };
-	memcpy(word, slug, len);
-	uint64_t h = mix(word[0] ^ key->part[0], word[1] ^ key->part[1]);
-	if (len > 16)
-		h ^= mix(word[2] ^ key->part[2], word[3] ^ key->part[3]);
+	uint64_t word[2] = { 0 };
+	uint64_t h = 0;
+	const char *end = slug + len;
+	for (; end - slug > 16; slug += 16) {
+		memcpy(word, slug, sizeof(word));
+		h = mix(word[0] ^ key->part[2], word[1] ^ key->part[3] ^ h);
+	}
+	word[0] = word[1] = 0;
+	memcpy(word, slug, (size_t)(end - slug));
+	h ^= mix(word[0] ^ key->part[0], word[1] ^ key->part[1]);
 	return mix(h ^ len, key->part[4] | 1);
 }

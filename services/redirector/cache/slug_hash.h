@@ -1,5 +1,5 @@
 /*
- * Safe from any thread. Hashes slugs for tables. The key is random for each table, so nobody can
+ * Safe from any thread. Hashes keys of slugs for tables. The key is random for each table, so nobody can
  * choose slugs that collide. Not for secrets.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CACHE_SLUG_HASH_H
@@ -14,7 +14,6 @@ struct slug_hash_key {
 
 void slug_hash_key_generate(struct slug_hash_key *key);
 
-/* len is at most SLUG_LENGTH_MAX. */
 uint64_t slug_hash(const struct slug_hash_key *key, const char *slug, size_t len);
 
 #endif

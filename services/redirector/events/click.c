@@ -11,6 +11,7 @@
 #include "lib/clicks/visit_event.h"
 #include "lib/clicks/visitor.h"
 #include "lib/http/http_query.h"
+#include "lib/links/slug.h"
 
 static bool is_loopback(const struct client_ip *ip)
 {
@@ -96,6 +97,25 @@ static void copy_campaign(const char *query, char out[static REDIRECT_EVENT_QUER
 	}
 }
 
+/* Of a visitor, or a program, that wrote "&" in place of "?". */
+static void copy_campaign_of_path(const char *path, char out[static REDIRECT_EVENT_QUERY_MAX + 1])
+{
+	struct slug_path typed;
+	if (slug_of_path(path, &typed))
+		copy_campaign(typed.query, out);
+}
+
+static enum redirect_method method_of(enum http_method method)
+{
+	static const enum redirect_method methods[] = {
+		[HTTP_GET] = REDIRECT_METHOD_GET,         [HTTP_HEAD] = REDIRECT_METHOD_HEAD,
+		[HTTP_POST] = REDIRECT_METHOD_POST,       [HTTP_PUT] = REDIRECT_METHOD_PUT,
+		[HTTP_PATCH] = REDIRECT_METHOD_PATCH,     [HTTP_DELETE] = REDIRECT_METHOD_DELETE,
+		[HTTP_OPTIONS] = REDIRECT_METHOD_OPTIONS, [HTTP_OTHER] = REDIRECT_METHOD_OTHER,
+	};
+	return methods[method];
+}
+
 enum { SEC_PURPOSE, PURPOSE, X_MOZ, USER_AGENT, REFERER, ACCEPT_LANGUAGE, HOST, HEADERS };
 
 static const char *const names[HEADERS] = {
@@ -110,8 +130,7 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor,
                     struct salt_cache *salts, struct redirect_event *event)
 {
 	event->occurred_at_us = http_exchange_arrived_us(x);
-	event->method =
-		http_exchange_method(x) == HTTP_HEAD ? REDIRECT_METHOD_HEAD : REDIRECT_METHOD_GET;
+	event->method = method_of(http_exchange_method(x));
 	const char *header[HEADERS];
 	http_exchange_find_headers(x, names, header, HEADERS);
 	event->prefetch = click_is_prefetch(header[SEC_PURPOSE], header[PURPOSE], header[X_MOZ]);
@@ -121,6 +140,9 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor,
 	COPY(header[ACCEPT_LANGUAGE], event->accept_language);
 	COPY(header[HOST], event->host);
 	copy_campaign(http_exchange_query(x), event->query);
+	const char *path = http_exchange_path(x);
+	if (event->query[0] == '\0' && strpbrk(path, "&%"))
+		copy_campaign_of_path(path, event->query);
 
 	struct digest_hmac_key salt;
 	client_ip_network(visitor, event->client_network);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,11 +64,14 @@ static void queue_repair(struct link_feed *feed, const struct link_entry *entry)
 static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 {
 	const struct link_feed_config *c = &feed->config;
-	size_t slug_len = strlen(entry->slug);
-	slug_bloom_filter_add(c->filter, entry->slug, slug_len);
-	bool was_filled =
-		recent_changes_add(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
+	char key[SLUG_KEY_SIZE], other[SLUG_KEY_SIZE];
+	size_t key_len = link_key(entry, key);
+	size_t other_len = slug_key(entry->slug, !entry->is_slug_exact, other);
+	slug_bloom_filter_add(c->filter, key, key_len);
+	bool was_filled = recent_changes_add(c->changes, key, key_len, clock_steady_us(c->clock));
 	memory_cache_apply_change(c->memory, entry);
+	/* From before the slug became one that is found in either case. */
+	memory_cache_remove(c->memory, other, other_len);
 	if (was_filled)
 		queue_repair(feed, entry);
 	metrics_add(feed->events, 1);
@@ -76,12 +80,18 @@ static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 /* Perhaps from a newer version of links-api: the link has to be read from a store again. */
 static void handle_malformed(struct link_feed *feed, const struct kafka_message *message)
 {
+	char slug[SLUG_SIZE];
 	if (!slug_is_valid(message->key, message->key_len))
 		return;
-	slug_bloom_filter_add(feed->config.filter, message->key, message->key_len);
-	recent_changes_add(feed->config.changes, message->key, message->key_len,
-	                   clock_steady_us(feed->config.clock));
-	memory_cache_remove(feed->config.memory, message->key, message->key_len);
+	snprintf(slug, sizeof(slug), "%.*s", (int)message->key_len, (const char *)message->key);
+	for (int is_exact = 0; is_exact < 2; is_exact++) {
+		char key[SLUG_KEY_SIZE];
+		size_t len = slug_key(slug, is_exact, key);
+		slug_bloom_filter_add(feed->config.filter, key, len);
+		recent_changes_add(feed->config.changes, key, len,
+		                   clock_steady_us(feed->config.clock));
+		memory_cache_remove(feed->config.memory, key, len);
+	}
 }
 
 /*

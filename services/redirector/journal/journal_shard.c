@@ -21,19 +21,21 @@ struct shares {
 	uint16_t holders[2];
 };
 
-/* Precedes the message: what the shipper needs for the key and headers of the Kafka record. */
+/*
+ * Precedes the message: what the shipper needs for the key and headers of the Kafka record. The slug
+ * follows, then TRACE_CONTEXT_SIZE bytes of traceparent if has_trace, then the message.
+ */
 struct head {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;
-	char slug[SLUG_SIZE];
-	/* TRACE_CONTEXT_SIZE bytes of traceparent follow, before the message. */
+	uint8_t slug_len;
 	bool has_trace;
 	/* Where its bytes are counted; for the process that wrote the record. */
 	struct shares shares;
 	uint8_t zero[2];
 };
 /* A journal may be read by a later version of the program. */
-static_assert(sizeof(struct head) == 64, "the size of the head is part of the format");
+static_assert(sizeof(struct head) == 32, "the size of the head is part of the format");
 
 struct journal_shard {
 	struct journal *journal;
@@ -83,8 +85,8 @@ struct journal_shard *journal_shard_new(const struct journal_config *config)
 	shard->journal = journal_new(&own);
 	entropy_uuid4(shard->instance);
 	pthread_mutex_init(&shard->append_lock, NULL);
-	strbuf_init(&shard->bytes,
-	            sizeof(struct head) + TRACE_CONTEXT_SIZE + REDIRECT_EVENT_BYTES_MAX);
+	strbuf_init(&shard->bytes, sizeof(struct head) + SLUG_SIZE + TRACE_CONTEXT_SIZE +
+	                                   REDIRECT_EVENT_BYTES_MAX);
 	return shard;
 }
 
@@ -127,6 +129,7 @@ static enum err append(struct journal_shard *shard, struct redirect_event *event
                        const char *traceparent)
 {
 	struct head head = { .occurred_at_us = event->occurred_at_us,
+		             .slug_len = (uint8_t)strlen(event->slug),
 		             .has_trace = traceparent[0] != '\0',
 		             .shares = { { holder_of(shard, event->slug, 0),
 		                           holder_of(shard, event->client_network, 1) } } };
@@ -136,9 +139,9 @@ static enum err append(struct journal_shard *shard, struct redirect_event *event
 	event->sequence = shard->sequence + 1;
 	entropy_pool_uuid7(&shard->entropy, event->occurred_at_us, event->event_id);
 	memcpy(head.event_id, event->event_id, sizeof(head.event_id));
-	memcpy(head.slug, event->slug, sizeof(event->slug));
 	strbuf_reset(&shard->bytes);
 	strbuf_add(&shard->bytes, &head, sizeof(head));
+	strbuf_add(&shard->bytes, event->slug, head.slug_len);
 	if (head.has_trace)
 		strbuf_add(&shard->bytes, traceparent, TRACE_CONTEXT_SIZE);
 	redirect_event_encode(event, &shard->bytes);
@@ -165,16 +168,17 @@ bool journal_shard_next(struct journal_shard *shard, struct journal_shard_record
 	if (!journal_next(shard->journal, &found))
 		return false;
 	const struct head *head = found.bytes;
+	const char *slug = (const char *)(head + 1), *trace = slug + head->slug_len;
 	size_t trace_len = head->has_trace ? TRACE_CONTEXT_SIZE : 0;
 	*record = (struct journal_shard_record){
 		.event_id = head->event_id,
 		.occurred_at_us = head->occurred_at_us,
-		.bytes = (const char *)(head + 1) + trace_len,
-		.len = found.len - sizeof(*head) - trace_len,
+		.bytes = trace + trace_len,
+		.len = found.len - sizeof(*head) - head->slug_len - trace_len,
 		.ack_id = found.ack_id,
 	};
-	memcpy(record->slug, head->slug, sizeof(record->slug) - 1);
-	memcpy(record->traceparent, head + 1, trace_len);
+	memcpy(record->slug, slug, head->slug_len);
+	memcpy(record->traceparent, trace, trace_len);
 	return true;
 }
 

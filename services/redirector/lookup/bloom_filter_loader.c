@@ -18,7 +18,7 @@ struct bloom_filter_loader {
 	struct bloom_filter_loader_config config;
 	struct thread *thread;
 	bool has_warned_overfull;
-	struct link_store_slug_page *page;
+	struct link_store_key_page *page;
 	int64_t newest_id;
 	/* Steady; last look for new links. */
 	int64_t polled_us;
@@ -31,10 +31,9 @@ static int64_t continuous_since(const struct bloom_filter_loader *loader)
 
 static void add_page(struct bloom_filter_loader *loader)
 {
-	const struct link_store_slug_page *page = loader->page;
+	const struct link_store_key_page *page = loader->page;
 	for (size_t i = 0; i < page->count; i++)
-		slug_bloom_filter_add(loader->config.filter, page->slugs[i],
-		                      strlen(page->slugs[i]));
+		slug_bloom_filter_add(loader->config.filter, page->keys[i], strlen(page->keys[i]));
 }
 
 enum page_kind { PAGE_FIRST, PAGE_NEXT, PAGE_NEW };
@@ -49,9 +48,9 @@ static enum err load_page(struct bloom_filter_loader *loader, enum page_kind kin
 	if (kind == PAGE_FIRST)
 		err = link_store_newest_id(conn, &loader->newest_id);
 	if (err == OK && kind == PAGE_NEW)
-		err = link_store_new_slugs(conn, &loader->newest_id, loader->page);
+		err = link_store_new_keys(conn, &loader->newest_id, loader->page);
 	else if (err == OK)
-		err = link_store_next_slugs(conn, loader->page);
+		err = link_store_next_keys(conn, loader->page);
 	pg_pool_release(loader->config.postgres, conn);
 	if (err == OK)
 		add_page(loader);
@@ -63,7 +62,7 @@ static enum err load_all(struct bloom_filter_loader *loader)
 {
 	loader->page->last[0] = '\0';
 	enum err err = load_page(loader, PAGE_FIRST);
-	while (err == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX) {
+	while (err == OK && loader->page->count == LINK_STORE_KEY_PAGE_MAX) {
 		if (slug_bloom_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
 		err = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE
@@ -77,7 +76,7 @@ static void load_new(struct bloom_filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
 	enum err err = load_page(loader, PAGE_NEW);
-	while (err == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX &&
+	while (err == OK && loader->page->count == LINK_STORE_KEY_PAGE_MAX &&
 	       !thread_wait_ms(loader->thread, 0))
 		err = load_page(loader, PAGE_NEW);
 }

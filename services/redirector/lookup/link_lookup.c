@@ -38,6 +38,7 @@ struct link_lookup {
 	struct pg_pool *postgres;
 	struct recent_changes *changes;
 	struct unknown_slug_limiter *limiter;
+	bool is_slug_exact;
 	const struct clock *clock;
 	struct pending_lookups *pending;
 	struct worker_pool *redis_workers;
@@ -87,6 +88,7 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->postgres = config->postgres;
 	lookup->changes = config->changes;
 	lookup->limiter = config->limiter;
+	lookup->is_slug_exact = config->is_slug_exact;
 	lookup->clock = config->clock;
 	lookup->pending = pending_lookups_new();
 	lookup->redis_workers =
@@ -115,11 +117,11 @@ void link_lookup_free(struct link_lookup *lookup)
 	free(lookup);
 }
 
-enum err link_lookup_in_memory(struct link_lookup *lookup, const char *slug, size_t slug_len,
+enum err link_lookup_in_memory(struct link_lookup *lookup, const char *key, size_t key_len,
                                struct link_entry *out)
 {
-	enum err err = memory_cache_get(lookup->memory, slug, slug_len,
-	                                clock_steady_us(lookup->clock), out);
+	enum err err =
+		memory_cache_get(lookup->memory, key, key_len, clock_steady_us(lookup->clock), out);
 	if (err == OK)
 		metrics_add(lookup->from_memory, 1);
 	return err;
@@ -133,11 +135,16 @@ static void start_query(struct leader *leader, int64_t now_us)
 	pending_lookups_start_query(leader->lookup->pending, leader->pending, now_us);
 }
 
-static enum step end_not_found(struct leader *leader, struct metric *from)
+static enum step end_without(struct leader *leader, enum err result, struct metric *from)
 {
 	metrics_add(from, 1);
-	leader->result = ERR_NOT_FOUND;
+	leader->result = result;
 	return STEP_DONE;
+}
+
+static enum step end_not_found(struct leader *leader, struct metric *from)
+{
+	return end_without(leader, ERR_NOT_FOUND, from);
 }
 
 /* entry becomes the newer version if memory has one. */
@@ -179,9 +186,9 @@ static void leave_loop(struct leader *leader)
 static enum step check_memory(struct leader *leader, struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
-	const char *slug = leader->pending->slug;
+	const char *key = leader->pending->key;
 	start_query(leader, clock_steady_us(lookup->clock));
-	if (link_lookup_in_memory(lookup, slug, strlen(slug), entry) != OK)
+	if (link_lookup_in_memory(lookup, key, strlen(key), entry) != OK)
 		return STEP_REDIS;
 	leader->result = OK;
 	return STEP_DONE;
@@ -192,9 +199,9 @@ static enum step check_memory(struct leader *leader, struct link_entry *entry)
 static void prepare_redis_query(struct leader *leader)
 {
 	struct link_lookup *lookup = leader->lookup;
-	const char *slug = leader->pending->slug;
+	const char *key = leader->pending->key;
 	leader->read_at_us = clock_steady_us(lookup->clock);
-	leader->seen_version = memory_cache_version(lookup->memory, slug, strlen(slug));
+	leader->seen_version = memory_cache_version(lookup->memory, key, strlen(key));
 	start_query(leader, leader->read_at_us);
 }
 
@@ -210,7 +217,7 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_result 
 	leave_loop(leader);
 	leader->is_redis_down = result == LINK_CACHE_UNAVAILABLE;
 	leader->is_redis_stale = result == LINK_CACHE_ENTRY;
-	/* Memory knows the slug, so it was issued, and the Bloom filter cannot answer. */
+	/* Memory knows the key, so it was issued, and the Bloom filter cannot answer. */
 	if (leader->is_redis_stale || leader->seen_version > 0)
 		return continue_with_postgres(leader);
 	return STEP_BLOOM_FILTER;
@@ -220,7 +227,7 @@ static enum step query_redis(struct leader *leader, struct link_entry *entry)
 {
 	prepare_redis_query(leader);
 	return use_redis_result(
-		leader, link_cache_get(leader->lookup->redis, leader->pending->slug, entry), entry);
+		leader, link_cache_get(leader->lookup->redis, leader->pending->key, entry), entry);
 }
 
 /* --- the Bloom filter --- */
@@ -231,7 +238,7 @@ static enum step check_bloom_filter(struct leader *leader)
 {
 	struct link_lookup *lookup = leader->lookup;
 	start_query(leader, clock_steady_us(lookup->clock));
-	if (unknown_slug_limiter_hold(lookup->limiter, leader->pending->slug, on_limiter_decision,
+	if (unknown_slug_limiter_hold(lookup->limiter, leader->pending->key, on_limiter_decision,
 	                              leader))
 		return STEP_WAIT;
 	return continue_with_postgres(leader);
@@ -246,7 +253,7 @@ static enum step use_limiter_decision(struct leader *leader, enum err decision)
 /* --- PostgreSQL --- */
 
 /* A connection that broke while idle fails at its first use; the second attempt gets a new one. */
-static enum err find_in_postgres(struct link_lookup *lookup, const char *slug,
+static enum err find_in_postgres(struct link_lookup *lookup, const char *key,
                                  struct link_entry *out)
 {
 	enum err err = ERR_UNAVAILABLE;
@@ -255,19 +262,23 @@ static enum err find_in_postgres(struct link_lookup *lookup, const char *slug,
 		struct pg_conn *conn = NULL;
 		if (pg_pool_acquire(lookup->postgres, &conn) != OK)
 			return ERR_UNAVAILABLE;
-		err = link_store_find_entry(conn, slug, out);
+		err = link_store_find_entry(conn, key, out);
 		should_try = err == ERR_UNAVAILABLE && !pg_conn_timed_out(conn);
 		pg_pool_release(lookup->postgres, conn);
 	}
-	return err == OK || err == ERR_NOT_FOUND ? err : ERR_UNAVAILABLE;
+	/* The key of the other kind was looked up before this one. */
+	bool is_last = (key[0] == '=') != lookup->is_slug_exact;
+	if (err == ERR_CONFLICT && is_last)
+		return ERR_NOT_FOUND;
+	return err == OK || err == ERR_NOT_FOUND || err == ERR_CONFLICT ? err : ERR_UNAVAILABLE;
 }
 
-static void fill_redis(struct link_lookup *lookup, const char *slug,
+static void fill_redis(struct link_lookup *lookup, const char *key,
                        const struct link_cache_reservation *reservation, enum err found,
                        const struct link_entry *entry, int64_t read_at_us)
 {
 	if ((found != OK && found != ERR_NOT_FOUND) ||
-	    !recent_changes_start_fill(lookup->changes, slug, strlen(slug), read_at_us,
+	    !recent_changes_start_fill(lookup->changes, key, strlen(key), read_at_us,
 	                               clock_steady_us(lookup->clock)))
 		return;
 	/* Best effort: link_cache logs errors, and a newer version in Redis is as good. */
@@ -275,15 +286,15 @@ static void fill_redis(struct link_lookup *lookup, const char *slug,
 	if (found == OK)
 		err = link_cache_fill(lookup->redis, reservation, entry);
 	else
-		err = link_cache_fill_unknown(lookup->redis, reservation, slug);
+		err = link_cache_fill_unknown(lookup->redis, reservation, key);
 	(void)err;
 }
 
 /* Memory knows the link and PostgreSQL does not: it was purged. Late copies must not be served. */
-static void mark_purged_in_memory(struct link_lookup *lookup, const char *slug, int64_t read_at_us)
+static void mark_purged_in_memory(struct link_lookup *lookup, const char *key, int64_t read_at_us)
 {
 	struct link_entry entry;
-	if (memory_cache_get_stale(lookup->memory, slug, strlen(slug), &entry) != OK)
+	if (memory_cache_get_stale(lookup->memory, key, strlen(key), &entry) != OK)
 		return;
 	entry.state = LINK_STATE_DELETED;
 	entry.version++;
@@ -302,14 +313,14 @@ static enum err find_in_redis_as_last_resort(struct leader *leader, struct link_
 		return ERR_UNAVAILABLE;
 	start_query(leader, clock_steady_us(lookup->clock));
 	enum link_cache_result result =
-		link_cache_get_last_resort(lookup->redis, leader->pending->slug, out);
+		link_cache_get_last_resort(lookup->redis, leader->pending->key, out);
 	return result == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
 
 static enum step query_postgres(struct leader *leader, struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
-	const char *slug = leader->pending->slug;
+	const char *key = leader->pending->key;
 	int64_t read_at_us = clock_steady_us(lookup->clock);
 	struct link_cache_reservation reservation = { 0 };
 	enum err found = ERR_UNAVAILABLE;
@@ -317,23 +328,23 @@ static enum step query_postgres(struct leader *leader, struct link_entry *entry)
 	if (read_at_us - leader->pending->started_us <= LINK_LOOKUP_TIMEOUT_US) {
 		start_query(leader, read_at_us);
 		if (!leader->is_redis_down)
-			link_cache_reserve(lookup->redis, slug, &reservation);
-		found = find_in_postgres(lookup, slug, entry);
+			link_cache_reserve(lookup->redis, key, &reservation);
+		found = find_in_postgres(lookup, key, entry);
 	}
 	/*
 	 * "Unknown" is written to Redis even while its content is invalid. Otherwise it could become
 	 * valid again with the entry of a purged link.
 	 */
 	if (!leader->is_redis_down || found == ERR_NOT_FOUND)
-		fill_redis(lookup, slug, &reservation, found, entry, read_at_us);
+		fill_redis(lookup, key, &reservation, found, entry, read_at_us);
 	/* Memory knew the link before the query, so PostgreSQL lacks it because it was purged. */
 	if (found == ERR_NOT_FOUND && leader->seen_version > 0)
-		mark_purged_in_memory(lookup, slug, read_at_us);
+		mark_purged_in_memory(lookup, key, read_at_us);
 
 	if (found == OK)
 		return end_found(leader, entry, read_at_us, lookup->from_postgres);
-	if (found == ERR_NOT_FOUND)
-		return end_not_found(leader, lookup->from_postgres);
+	if (found == ERR_NOT_FOUND || found == ERR_CONFLICT)
+		return end_without(leader, found, lookup->from_postgres);
 	if (find_in_redis_as_last_resort(leader, entry) == OK)
 		return end_found(leader, entry, read_at_us, lookup->from_redis);
 	return STEP_STALE_MEMORY;
@@ -349,12 +360,12 @@ static enum step query_postgres(struct leader *leader, struct link_entry *entry)
 static enum step check_stale_memory(struct leader *leader, struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
-	const char *slug = leader->pending->slug;
+	const char *key = leader->pending->key;
 	enum err err = ERR_NOT_FOUND;
 	bool is_down = pg_pool_is_down(lookup->postgres, leader->down_check_ms);
 	start_query(leader, clock_steady_us(lookup->clock));
 	if (is_down)
-		err = memory_cache_get_stale(lookup->memory, slug, strlen(slug), entry);
+		err = memory_cache_get_stale(lookup->memory, key, strlen(key), entry);
 	metrics_add(err == OK ? lookup->from_stale_memory : lookup->from_nowhere, 1);
 	leader->result = err == OK ? OK : ERR_UNAVAILABLE;
 	return STEP_DONE;
@@ -430,12 +441,12 @@ static void on_limiter_decision(void *ctx, enum err decision)
 	run_steps(leader, use_limiter_decision(leader, decision), &entry);
 }
 
-bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline,
-                       const char *slug, size_t slug_len, const struct link_lookup_waiter *waiter)
+bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *key,
+                       size_t key_len, const struct link_lookup_waiter *waiter)
 {
-	struct pending_lookup *pending = pending_lookups_join(
-		lookup->pending, slug, slug_len, clock_steady_us(lookup->clock), waiter->on_done,
-		waiter->ctx, waiter->waiter);
+	struct pending_lookup *pending =
+		pending_lookups_join(lookup->pending, key, key_len, clock_steady_us(lookup->clock),
+	                             waiter->on_done, waiter->ctx, waiter->waiter);
 	if (!pending)
 		return false;
 	struct leader *leader = mem_zero(sizeof(*leader));
@@ -443,7 +454,7 @@ bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeli
 	if (pipeline) {
 		prepare_redis_query(leader);
 		leader->loop_waiter = *waiter;
-		if (link_cache_get_async(lookup->redis, pipeline, pending->slug, on_redis_reply,
+		if (link_cache_get_async(lookup->redis, pipeline, pending->key, on_redis_reply,
 		                         leader) == OK)
 			return true;
 		leader->loop_waiter = (struct link_lookup_waiter){ 0 };

@@ -1,5 +1,6 @@
 /*
- * Safe from any thread. Finds the link of a slug: memory → Redis → Bloom filter → PostgreSQL.
+ * Safe from any thread. Finds the link of a slug, by its key (lib/links/slug.h): memory → Redis →
+ * Bloom filter → PostgreSQL.
  *
  *   memory        answers in the loop thread while its entry is fresh (memory_cache.h)
  *   Redis         queried through the loop's pipeline: all queries of one turn go out in one write.
@@ -53,6 +54,8 @@ struct link_lookup_config {
 	size_t workers;
 	/* That may wait for a thread; beyond: ERR_UNAVAILABLE. */
 	size_t lookups_max;
+	/* SLUG_CASE is exact. */
+	bool is_slug_exact;
 	const struct clock *clock;
 	struct metrics *metrics;
 };
@@ -62,7 +65,7 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config);
 void link_lookup_free(struct link_lookup *lookup);
 
 /* Never blocks: memory alone. ERR_NOT_FOUND: memory has no fresh entry; call link_lookup_start. */
-enum err link_lookup_in_memory(struct link_lookup *lookup, const char *slug, size_t slug_len,
+enum err link_lookup_in_memory(struct link_lookup *lookup, const char *key, size_t key_len,
                                struct link_entry *out) MUST_CHECK;
 
 struct link_lookup_waiter {
@@ -78,8 +81,9 @@ struct link_lookup_waiter {
 };
 
 /*
- * Never blocks. on_done gets OK and the entry, ERR_NOT_FOUND (never issued, or purged) or
- * ERR_UNAVAILABLE. It usually runs later, but it may run before this function returns.
+ * Never blocks. on_done gets OK and the entry, ERR_NOT_FOUND (never issued, or purged), ERR_CONFLICT
+ * (not under this key, but perhaps under the other one of the slug; only for the kind of key that new
+ * links have) or ERR_UNAVAILABLE. It usually runs later, but it may run before this function returns.
  *
  * pipeline is the connection to Redis of the calling thread's loop. NULL, or while it is not
  * connected: a worker queries Redis.
@@ -87,7 +91,7 @@ struct link_lookup_waiter {
  * True: the lookup is in the hands of the pipeline's thread, which calls on_done, or leave_loop
  * before another thread takes over. False: any thread may call on_done, or has done so already.
  */
-bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline,
-                       const char *slug, size_t slug_len, const struct link_lookup_waiter *waiter);
+bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *key,
+                       size_t key_len, const struct link_lookup_waiter *waiter);
 
 #endif

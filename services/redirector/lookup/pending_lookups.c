@@ -17,7 +17,7 @@ struct lookup_waiter {
 struct pending_lookups {
 	pthread_mutex_t lock;
 	pthread_cond_t empty;
-	struct pending_lookup *by_slug;
+	struct pending_lookup *by_key;
 };
 
 struct pending_lookups *pending_lookups_new(void)
@@ -33,7 +33,7 @@ void pending_lookups_free(struct pending_lookups *table)
 	if (!table)
 		return;
 	pthread_mutex_lock(&table->lock);
-	while (table->by_slug)
+	while (table->by_key)
 		pthread_cond_wait(&table->empty, &table->lock);
 	pthread_mutex_unlock(&table->lock);
 	pthread_cond_destroy(&table->empty);
@@ -41,18 +41,18 @@ void pending_lookups_free(struct pending_lookups *table)
 	free(table);
 }
 
-static struct pending_lookup *create(struct pending_lookups *table, const char *slug,
-                                     size_t slug_len, int64_t now_us)
+static struct pending_lookup *create(struct pending_lookups *table, const char *key, size_t key_len,
+                                     int64_t now_us)
 {
 	struct pending_lookup *lookup = mem_zero(sizeof(*lookup));
 	lookup->started_us = lookup->queried_us = now_us;
-	memcpy(lookup->slug, slug, slug_len);
-	HASH_ADD(hh, table->by_slug, slug, slug_len, lookup);
+	memcpy(lookup->key, key, key_len);
+	HASH_ADD(hh, table->by_key, key, key_len, lookup);
 	return lookup;
 }
 
-struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug,
-                                            size_t slug_len, int64_t now_us,
+struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *key,
+                                            size_t key_len, int64_t now_us,
                                             pending_lookups_callback on_done, void *ctx,
                                             void *waiter)
 {
@@ -63,10 +63,10 @@ struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const
 
 	pthread_mutex_lock(&table->lock);
 	struct pending_lookup *lookup;
-	HASH_FIND(hh, table->by_slug, slug, slug_len, lookup);
+	HASH_FIND(hh, table->by_key, key, key_len, lookup);
 	bool is_leader = !lookup;
 	if (is_leader)
-		lookup = create(table, slug, slug_len, now_us);
+		lookup = create(table, key, key_len, now_us);
 	joining->older = lookup->waiters;
 	lookup->waiters = joining;
 	lookup->waiter_count++;
@@ -94,7 +94,8 @@ static struct lookup_waiter *take_served(struct pending_lookup *lookup, enum err
 	struct lookup_waiter **first = &lookup->waiters;
 	size_t joined_after_query = lookup->waiter_count - lookup->joined_before_query;
 	size_t late = 0;
-	while (*first && ((result == ERR_NOT_FOUND && late < joined_after_query) ||
+	bool is_unknown = result == ERR_NOT_FOUND || result == ERR_CONFLICT;
+	while (*first && ((is_unknown && late < joined_after_query) ||
 	                  (result == OK && is_too_late(lookup, *first)))) {
 		first = &(*first)->older;
 		late++;
@@ -113,8 +114,8 @@ bool pending_lookups_complete(struct pending_lookups *table, struct pending_look
 	struct lookup_waiter *served = take_served(lookup, result);
 	bool is_complete = lookup->waiter_count == 0;
 	if (is_complete) {
-		HASH_DEL(table->by_slug, lookup);
-		if (!table->by_slug)
+		HASH_DEL(table->by_key, lookup);
+		if (!table->by_key)
 			pthread_cond_signal(&table->empty);
 	}
 	pthread_mutex_unlock(&table->lock);
@@ -133,7 +134,7 @@ bool pending_lookups_complete(struct pending_lookups *table, struct pending_look
 size_t pending_lookups_count(struct pending_lookups *table)
 {
 	pthread_mutex_lock(&table->lock);
-	size_t count = HASH_COUNT(table->by_slug);
+	size_t count = HASH_COUNT(table->by_key);
 	pthread_mutex_unlock(&table->lock);
 	return count;
 }

@@ -1,25 +1,25 @@
 /*
- * Safe from any thread. The single-flight table of lookups: at most one lookup per slug runs at a
- * time.
+ * Safe from any thread. The single-flight table of lookups: at most one lookup of a slug's key
+ * (lib/links/slug.h) runs at a time.
  *
  * The first caller that misses a slug becomes the leader and queries the stores. Callers that ask
  * for the same slug meanwhile join as waiters and receive the same result, so a stampede on a cold
  * slug costs one query.
  *
  * A result does not always fit every waiter, because a waiter may join after the store was queried:
- *   - ERR_NOT_FOUND holds only for waiters that joined before the query. A later waiter may already
+ *   - ERR_NOT_FOUND and ERR_CONFLICT hold only for waiters that joined before the query. A later waiter may already
  *     have seen the 201 of the link's creation.
  *   - OK holds for waiters that joined up to PENDING_LOOKUPS_RESULT_MAX_AGE_US after the query. A
  *     later waiter may have seen a newer version.
  *   - Other errors hold for all waiters.
  * The remaining waiters stay, and the leader queries again for them.
  *
- *       lookup = pending_lookups_join(table, slug, len, now, on_done, ctx, waiter);
+ *       lookup = pending_lookups_join(table, key, len, now, on_done, ctx, waiter);
  *       if (!lookup)
  *               return;                           // another leader completes it
  *       do {
  *               pending_lookups_start_query(table, lookup, now);
- *               result = query_the_stores(lookup->slug, &entry);
+ *               result = query_the_stores(lookup->key, &entry);
  *       } while (!pending_lookups_complete(table, lookup, result, &entry));
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_LOOKUP_PENDING_LOOKUPS_H
@@ -43,7 +43,7 @@ struct pending_lookups;
 typedef void (*pending_lookups_callback)(void *ctx, void *waiter, enum err result,
                                          const struct link_entry *entry);
 
-/* Everything but slug and started_us belongs to the table. Times are steady. */
+/* Everything but key and started_us belongs to the table. Times are steady. */
 struct pending_lookup {
 	UT_hash_handle hh;
 	/* Newest first. */
@@ -54,7 +54,7 @@ struct pending_lookup {
 	int64_t queried_us;
 	/* The leader's: start of the lookup, or of its latest repetition. */
 	int64_t started_us;
-	char slug[SLUG_SIZE];
+	char key[SLUG_KEY_SIZE];
 };
 
 struct pending_lookups *pending_lookups_new(void);
@@ -62,12 +62,12 @@ struct pending_lookups *pending_lookups_new(void);
 void pending_lookups_free(struct pending_lookups *table);
 
 /*
- * Adds a waiter to the lookup of slug. NULL: a lookup was pending already and its leader will
+ * Adds a waiter to the lookup of key. NULL: a lookup was pending already and its leader will
  * complete it. Otherwise the caller is the leader: it queries the stores and calls
- * pending_lookups_complete. slug_len is at most SLUG_LENGTH_MAX.
+ * pending_lookups_complete. key_len is less than SLUG_KEY_SIZE.
  */
-struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug,
-                                            size_t slug_len, int64_t now_us,
+struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *key,
+                                            size_t key_len, int64_t now_us,
                                             pending_lookups_callback on_done, void *ctx,
                                             void *waiter);
 

@@ -85,13 +85,25 @@ static bool may_be_issued(const struct unknown_slug_limiter *limiter, const char
 	return slug_bloom_filter_may_contain(limiter->config.filter, slug, strlen(slug));
 }
 
-bool unknown_slug_limiter_lacks(const struct unknown_slug_limiter *limiter, const char *slug,
-                                size_t slug_len)
+static bool is_filter_current(const struct unknown_slug_limiter *limiter)
 {
 	int64_t now_us = clock_steady_us(limiter->config.clock);
 	return watermark_tracker_is_fresh(limiter->config.watermark, now_us) &&
-	       is_filter_reliable(limiter) &&
+	       is_filter_reliable(limiter);
+}
+
+bool unknown_slug_limiter_lacks(const struct unknown_slug_limiter *limiter, const char *slug,
+                                size_t slug_len)
+{
+	return is_filter_current(limiter) &&
 	       !slug_bloom_filter_may_contain(limiter->config.filter, slug, slug_len);
+}
+
+bool unknown_slug_limiter_knows(const struct unknown_slug_limiter *limiter, const char *slug,
+                                size_t slug_len)
+{
+	return is_filter_current(limiter) &&
+	       slug_bloom_filter_may_contain(limiter->config.filter, slug, slug_len);
 }
 
 /* Call it with the lock held. */

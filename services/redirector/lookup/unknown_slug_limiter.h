@@ -70,6 +70,10 @@ bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char 
 bool unknown_slug_limiter_lacks(const struct unknown_slug_limiter *limiter, const char *slug,
                                 size_t slug_len);
 
+/* Whether the filter has the slug, as far as it can tell now. False when it can tell nothing. */
+bool unknown_slug_limiter_knows(const struct unknown_slug_limiter *limiter, const char *slug,
+                                size_t slug_len);
+
 bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter);
 
 /*

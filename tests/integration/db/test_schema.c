@@ -49,7 +49,7 @@ TEST_CASE(never_accepts_the_slug_of_a_purged_link_again)
 	pg_conn_close(conn);
 }
 
-TEST_CASE(treats_slugs_as_case_sensitive)
+TEST_CASE(refuses_a_slug_that_differs_by_case_alone)
 {
 	struct pg_conn *conn = backend_fixture_pg(*state);
 	char slug[2][12] = { "", "" };
@@ -57,7 +57,8 @@ TEST_CASE(treats_slugs_as_case_sensitive)
 	snprintf(slug[1], sizeof(slug[1]), "%s", slug[0]);
 	slug[1][0] = (char)(slug[1][0] - 'a' + 'A');
 	assert_int_equal(insert_link(conn, slug[0]), OK);
-	assert_int_equal(insert_link(conn, slug[1]), OK);
+	assert_int_equal(insert_link(conn, slug[1]), ERR_CONFLICT);
+	assert_string_equal(pg_conn_constraint(conn), "links_slug_key");
 	pg_conn_close(conn);
 }
 

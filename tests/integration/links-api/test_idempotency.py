@@ -256,7 +256,7 @@ def test_a_stored_response_is_replayed_once_redirectors_know_its_links(ann, data
     body = {**LINK, "slug": slug}
     assert ann.call("POST", "/api/links", body, headers).status == 201
     holder = hold_uncached_row(database, slug)
-    database.redis.client.set(f"link:{slug}", f"? {database.redis.announced_generation()[0]}")
+    database.redis.client.set(f"link:{slug.lower()}", f"? {database.redis.announced_generation()[0]}")
     assert database.redis.valid_entry(slug) == "?"
     assert ann.call("POST", "/api/links", body, headers).headers["idempotency-replayed"] == "true"
     assert database.redis.valid_entry(slug) != "?"

@@ -20,7 +20,7 @@ struct fixture {
 	struct link_cache *cache;
 	/* Unique to the test. */
 	char slug[SLUG_SIZE];
-	char key[64];
+	char key[SLUG_SIZE + 8];
 };
 
 static struct redis_pool *connect_to(const char *url, const struct log *log)
@@ -73,7 +73,7 @@ static int set_up(void **state)
 	f->announcer = test_announcer_new(url);
 	f->redis = connect_to(url, f->log);
 	f->cache = new_cache(f->redis, f->log);
-	slug_random(f->slug, 20);
+	entropy_text("abcdefghijklmnopqrstuvwxyz", f->slug, 20);
 	snprintf(f->key, sizeof(f->key), "link:%s", f->slug);
 	await_valid(f->cache);
 	*state = f;
@@ -307,12 +307,14 @@ TEST_CASE(ignores_values_of_an_older_generation)
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 9);
 	assert_int_equal(fill(f, &entry), OK);
-	char value[] = "2 0000000000 9 42 1 302 0 3 abc", unknown[] = "? 00000000000";
+	char value[] = "4 0000000000 9 42 1 302 0 0 0 1 3 aabc", unknown[] = "? 00000000000";
 	int64_t now = test_announcer_generation(f->announcer);
-	int len = snprintf(value, sizeof(value), "2 %lld 9 42 1 302 0 3 abc", (long long)now);
+	int len =
+		snprintf(value, sizeof(value), "4 %lld 9 42 1 302 0 0 0 1 3 aabc", (long long)now);
 	put(f, value, (size_t)len);
 	assert_version(f, 9);
-	len = snprintf(value, sizeof(value), "2 %lld 9 42 1 302 0 3 abc", (long long)now - 1);
+	len = snprintf(value, sizeof(value), "4 %lld 9 42 1 302 0 0 0 1 3 aabc",
+	               (long long)now - 1);
 	put(f, value, (size_t)len);
 	assert_answer(f, LINK_CACHE_MISS);
 	len = snprintf(unknown, sizeof(unknown), "? %lld", (long long)now);
@@ -342,16 +344,20 @@ static void put_now(struct fixture *f, const char *form, size_t len)
 	put(f, value, used);
 }
 
-TEST_CASE(reads_a_value_from_before_starts_existed_as_started)
+TEST_CASE(reads_each_number_of_a_value)
 {
 	struct fixture *f = *state;
-	struct link_entry out = { .starts_at_us = 77 };
-	put_now(f, "2 G 9 42 1 302 0 3 abc", 22);
+	struct link_entry out;
+	static const char value[] = "4 G 10 42 1 302 7 5 1 2 3 Ababc";
+	put_now(f, value, sizeof(value) - 1);
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
-	assert_int_equal(out.starts_at_us, 0);
-	put_now(f, "3 G 10 42 1 302 0 5 3 abc", 25);
-	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
+	assert_int_equal(out.version, 10);
+	assert_int_equal(out.expires_at_us, 7);
 	assert_int_equal(out.starts_at_us, 5);
+	assert_true(out.is_slug_chosen);
+	assert_false(out.is_slug_exact);
+	assert_string_equal(out.slug, "Ab");
+	assert_string_equal(out.original_url, "abc");
 }
 
 TEST_CASE(ignores_and_replaces_values_in_another_format)
@@ -365,25 +371,28 @@ TEST_CASE(ignores_and_replaces_values_in_another_format)
 		"garbage",
 		"?",
 		"~ G 0123456789abcdef",
-		"1 9 42 1 302 0 3 abc",
-		"4 G 9 42 1 302 0 3 abc",
-		"3 G 9 42 1 302 0 3 abc",
-		"3 G 9 42 1 302 0 -5 3 abc",
-		"3G 9 42 1 302 0 5 3 abc",
-		"3",
-		"2 G 9 42 1 302 0 4 abc",
-		"2 G 9 42 1 302 0 -1 abc",
-		"2 G 0 42 1 302 0 3 abc",
-		"2 G 9 0 1 302 0 3 abc",
-		"2 G 9 42 5 302 0 3 abc",
-		"2 G 9 42 1 200 0 3 abc",
-		"2 G 9 42 1 302 0 0 abc",
-		"2 G 9 42 1 302 0",
-		"2 G 9 42 1 302 0 3",
-		"2 G 9 x 1 302 0 3 abc",
-		"2 x 9 42 1 302 0 3 abc",
-		"2 G 99999999999999999999 42 1 302 0 3 abc",
-		"2 G 9 42 1 302 0 9223372036854775807 abc",
+		"2 G 9 42 1 302 0 3 abc",
+		"3 G 9 42 1 302 0 5 3 abc",
+		"5 G 9 42 1 302 0 0 0 1 3 aabc",
+		"4G 9 42 1 302 0 0 0 1 3 aabc",
+		"4",
+		"4 G 9 42 1 302 0 -5 0 1 3 aabc",
+		"4 G 9 42 1 302 0 0 0 1 4 aabc",
+		"4 G 9 42 1 302 0 0 0 1 -1 aabc",
+		"4 G 9 42 1 302 0 0 0 0 3 abc",
+		"4 G 9 42 1 302 0 0 0 101 3 aabc",
+		"4 G 0 42 1 302 0 0 0 1 3 aabc",
+		"4 G 9 0 1 302 0 0 0 1 3 aabc",
+		"4 G 9 42 5 302 0 0 0 1 3 aabc",
+		"4 G 9 42 1 200 0 0 0 1 3 aabc",
+		"4 G 9 42 1 302 0 0 0 1 0 aabc",
+		"4 G 9 42 1 302 0",
+		"4 G 9 42 1 302 0 0 0 1 3",
+		"4 G 9 x 1 302 0 0 0 1 3 aabc",
+		"4 x 9 42 1 302 0 0 0 1 3 aabc",
+		"4 G 99999999999999999999 42 1 302 0 0 0 1 3 aabc",
+		"4 G 9 42 1 302 0 0 0 1 9223372036854775807 aabc",
+		"4 G 9 42 1 302 0 0 0 9223372036854775807 9223372036854775807 aabc",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct link_entry out = { .version = 77 };
@@ -392,7 +401,7 @@ TEST_CASE(ignores_and_replaces_values_in_another_format)
 			fail_msg("read '%s' as an entry", values[i]);
 		assert_int_equal(out.version, 77);
 	}
-	put_now(f, "2 G 9 42 1 302 0 3 a\0b", 22);
+	put_now(f, "4 G 9 42 1 302 0 0 0 1 3 aa\0b", 29);
 	struct link_entry out;
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
 	put(f, "1 9 42 1 302 0 3 abc", 20);

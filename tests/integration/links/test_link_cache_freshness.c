@@ -402,10 +402,10 @@ static void fill_reservation(struct fixture *f, const struct link_cache_reservat
 static void fill_unless_newer(struct fixture *f, const struct link_cache_reservation *reservation,
                               const struct link_entry *entry)
 {
-	char value[LINK_URL_SIZE + 128];
-	snprintf(value, sizeof(value), "2 %lld %lld 42 1 302 0 %zu %s",
-	         (long long)reservation->generation, (long long)entry->version,
-	         strlen(entry->original_url), entry->original_url);
+	char value[LINK_URL_SIZE + SLUG_SIZE + 128];
+	snprintf(value, sizeof(value), "4 %lld %lld 42 1 302 0 0 0 %zu %zu %s%s",
+	         (long long)reservation->generation, (long long)entry->version, strlen(entry->slug),
+	         strlen(entry->original_url), entry->slug, entry->original_url);
 	if (get(f) == LINK_CACHE_ENTRY)
 		return;
 	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(KEY), REDIS_TEXT(value) };

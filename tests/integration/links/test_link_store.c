@@ -74,6 +74,7 @@ TEST_CASE(finds_the_entry_that_a_redirect_needs)
 	assert_string_equal(entry.expired_url, "");
 	assert_int_equal(entry.expires_at_us, 0);
 	assert_int_equal(link_store_find_entry(redirector, "For-Visitors", &entry), ERR_NOT_FOUND);
+	assert_int_equal(link_store_find_entry(redirector, "=for-visitors", &entry), ERR_CONFLICT);
 	/* The redirector may only read. */
 	pg_conn_set_log(redirector, NULL);
 	assert_int_equal(
@@ -96,12 +97,37 @@ TEST_CASE(the_transaction_continues_after_a_taken_slug)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
 }
 
-TEST_CASE(slugs_are_case_sensitive)
+TEST_CASE(slugs_that_differ_by_case_alone_clash_unless_both_are_exact)
 {
 	struct link_fixture *f = *state;
-	link_fixture_make(f, "case");
-	link_fixture_make(f, "CASE");
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 2);
+	struct link_write_new lower = link_fixture_plain("case"),
+			      upper = link_fixture_plain("CASE");
+	for (int i = 0; i < 4; i++) {
+		lower.is_slug_exact = i & 1;
+		upper.is_slug_exact = i & 2;
+		assert_int_equal(link_fixture_create(f->api, &lower, &f->link), OK);
+		assert_int_equal(f->link.entry.is_slug_exact, lower.is_slug_exact);
+		assert_int_equal(link_fixture_create(f->api, &upper, &f->link),
+		                 i == 3 ? OK : ERR_CONFLICT);
+		assert_int_equal(link_fixture_create(f->api, &lower, &f->link), ERR_CONFLICT);
+		test_database_run(f->db, "DELETE FROM links");
+	}
+}
+
+TEST_CASE(the_key_is_the_same_in_sql_and_c)
+{
+	struct link_fixture *f = *state;
+	for (int i = 0; i < 2; i++) {
+		char key[SLUG_KEY_SIZE];
+		struct link_entry entry;
+		struct link_write_new new_link = link_fixture_plain("A.b_C-9");
+		new_link.is_slug_exact = i == 1;
+		assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
+		link_key(&f->link.entry, key);
+		assert_int_equal(link_store_find_entry(f->api, key, &entry), OK);
+		assert_string_equal(entry.slug, "A.b_C-9");
+		test_database_run(f->db, "DELETE FROM links");
+	}
 }
 
 TEST_CASE(a_link_without_an_owner_needs_an_expiry_time)

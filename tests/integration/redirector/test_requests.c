@@ -23,7 +23,7 @@ TEST_CASE(redirects_with_the_links_status_and_headers_for_browsers_and_robots)
 TEST_CASE(serves_the_r_prefix_and_head)
 {
 	struct fixture *f = *state;
-	char target[64];
+	char target[SLUG_SIZE + 16];
 	char slug[SLUG_SIZE];
 	fixture_add_link(f, "both");
 	fixture_start(f);
@@ -65,11 +65,11 @@ TEST_CASE(sends_the_configured_cache_control)
 	fixture_assert_header(f, "Cache-Control", "max-age=60");
 }
 
-TEST_CASE(rejects_other_methods_with_allow)
+TEST_CASE(rejects_other_methods_of_its_own_paths_with_allow)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
-	const char *const methods[] = { "POST /abc", "DELETE /abc", "OPTIONS /",
+	const char *const methods[] = { "POST /", "DELETE /favicon.ico", "OPTIONS /",
 		                        "PUT /robots.txt" };
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		assert_int_equal(fixture_request(f, methods[i], ""), 405);
@@ -97,15 +97,18 @@ TEST_CASE(redirects_the_root_if_configured_and_makes_no_event)
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
 }
 
-static void assert_no_lookup(struct fixture *f)
+static void assert_lookups(struct fixture *f, size_t wanted)
 {
-	const char *const levels[] = { "memory", "redis", "postgres", "stale_memory", "none" };
+	const char *const levels[] = { "memory",       "redis", "postgres",
+		                       "stale_memory", "none",  "bloom_filter" };
+	double lookups = 0;
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		char series[64];
 		snprintf(series, sizeof(series), "waymark_link_lookups_total{level=\"%s\"}",
 		         levels[i]);
-		assert_int_equal(fixture_metric(f, series), 0);
+		lookups += fixture_metric(f, series);
 	}
+	assert_int_equal(lookups, wanted);
 }
 
 static void send_long(struct fixture *f, const char *line, const char *header, unsigned status)
@@ -129,39 +132,28 @@ TEST_CASE(an_invalid_slug_is_never_looked_up)
 		"/ab%2fc",
 		"/r%2fabc",
 		"/%2e%2e/abc",
-		"/abc%0d%0a",
-		"/abc%3fx",
-		"/abc%20",
 		"/../abc",
 		"/..",
 		"/./abc",
 		"/r/../abc",
 		"/abc/..",
 		"/.abc",
-		"//abc",
-		"///abc",
 		"//",
-		"/r//abc",
-		"//r/abc",
-		"/abc//",
+		"/abc.d+",
+		"/abc%E2%80%9Dd",
+		"/abc%C3%A4",
+		"/abc/../d",
 		"/%2561bc",
 		"/%72%2fabc",
 		"/r/",
 		"/r/r/abc",
 		"/R/abc",
 		"/a/b/c",
-		"/a.b",
 		"/abc;x",
 		"/abc+",
-		"/abc~",
-		"/abc:",
 		"/\xc3\xa4",
 		"/abc\xff",
-		"/abc\\",
 		"/a|b",
-		"/abc#x",
-		"/123456789012345678901234567890123",
-		"http://sho.rt//abc",
 	};
 	const char *const methods[] = { "GET", "HEAD" };
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
@@ -172,7 +164,7 @@ TEST_CASE(an_invalid_slug_is_never_looked_up)
 				fail_msg("%s is answered with %u", line, f->answer.status);
 		}
 	}
-	assert_no_lookup(f);
+	assert_lookups(f, 0);
 }
 
 TEST_CASE(a_malformed_or_oversized_request_is_never_looked_up)
@@ -212,7 +204,7 @@ TEST_CASE(a_malformed_or_oversized_request_is_never_looked_up)
 	memset(header + 3, 'a', sizeof(header) - 6);
 	memcpy(header + sizeof(header) - 3, "\r\n", 3);
 	send_long(f, "GET /abc", header, 431);
-	assert_no_lookup(f);
+	assert_lookups(f, 0);
 }
 
 /* The smuggled requests name a link, so executing one would count as a lookup. */
@@ -228,7 +220,7 @@ TEST_CASE(executes_no_smuggled_request)
 		fail_msg("%s", report.first_wrong);
 	assert_int_equal(report.smuggled, 0);
 	assert_int_equal(report.crashed, 0);
-	assert_no_lookup(f);
+	assert_lookups(f, report.unread);
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
 }
 

@@ -52,6 +52,27 @@ TEST_CASE(other_stored_states_do_not_depend_on_the_time)
 	}
 }
 
+TEST_CASE(answers_to_a_chosen_slug_in_either_case_and_to_others_only_as_they_are)
+{
+	char key[SLUG_KEY_SIZE];
+	struct link_entry entry = { .slug = "Spring", .is_slug_chosen = true };
+	assert_true(link_answers_to(&entry, "Spring"));
+	assert_true(link_answers_to(&entry, "SPRING"));
+	assert_false(link_answers_to(&entry, "springs"));
+	assert_int_equal(link_key(&entry, key), 6);
+	assert_string_equal(key, "spring");
+	entry.is_slug_exact = true;
+	assert_true(link_answers_to(&entry, "Spring"));
+	assert_false(link_answers_to(&entry, "SPRING"));
+	assert_int_equal(link_key(&entry, key), 7);
+	assert_string_equal(key, "=Spring");
+	entry = (struct link_entry){ .slug = "aBc1234" };
+	assert_true(link_answers_to(&entry, "aBc1234"));
+	assert_false(link_answers_to(&entry, "abc1234"));
+	link_key(&entry, key);
+	assert_string_equal(key, "abc1234");
+}
+
 TEST_CASE(allows_only_four_redirect_statuses)
 {
 	int valid = 0;

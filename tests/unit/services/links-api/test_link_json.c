@@ -10,8 +10,8 @@ TEST_CASE(shows_a_link_with_all_fields)
 {
 	struct public_base base = json_fixture_base();
 	struct link link = {
-		.entry = { 7, 3, NOW_US - 1000, NOW_US + 1000, LINK_STATE_ACTIVE, 301, "abc",
-		           "https://a.example/", "https://b.example/" },
+		.entry = { 7, 3, NOW_US - 1000, NOW_US + 1000, LINK_STATE_ACTIVE, 301, true, false,
+		           "abc", "https://a.example/", "https://b.example/" },
 		.type = LINK_TYPE_PERMANENT,
 		.owner_id = 1,
 		.title = "\"T\"",
@@ -38,8 +38,8 @@ TEST_CASE(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired)
 {
 	struct public_base base = json_fixture_base();
 	struct link link = {
-		.entry = { 7, 1, 0, NOW_US, LINK_STATE_ACTIVE, 302, "abc", "https://a.example/",
-		           "" },
+		.entry = { 7, 1, 0, NOW_US, LINK_STATE_ACTIVE, 302, false, false, "abc",
+		           "https://a.example/", "" },
 		.type = LINK_TYPE_TEMPORARY,
 		.created_at_us = NOW_US,
 		.updated_at_us = NOW_US,

@@ -190,28 +190,15 @@ TEST_CASE(the_next_process_recovers_the_traceparent)
 	assert_next(f, "plain", "");
 }
 
-/* The format of older versions: a head of 64 bytes with zeros after the slug. */
-TEST_CASE(reads_records_written_before_traces_existed)
+TEST_CASE(keeps_the_longest_slug)
 {
 	struct fixture *f = *state;
-	struct redirect_event event = { .event_id = { 7 },
-		                        .occurred_at_us = 1,
-		                        .link_id = 1,
-		                        .link_version = 1,
-		                        .status = 302,
-		                        .method = REDIRECT_METHOD_GET,
-		                        .slug = "a-slug-of-thirty-two-characters_" };
-	char head[64] = { 7 };
-	memcpy(head + ENTROPY_UUID_SIZE + sizeof(int64_t), event.slug, sizeof(event.slug));
-	struct strbuf bytes;
-	strbuf_init(&bytes, 65536);
-	strbuf_add(&bytes, head, sizeof(head));
-	redirect_event_encode(&event, &bytes);
-	journal_maintain(journal_shard_journal(f->shard));
-	assert_int_equal(journal_append(journal_shard_journal(f->shard), bytes.data, bytes.len),
-	                 OK);
-	strbuf_clear(&bytes);
-	assert_next(f, event.slug, "");
+	char slug[SLUG_SIZE] = "";
+	memset(slug, 'a', SLUG_LENGTH_MAX);
+	append(f, slug, TRACE);
+	append(f, "b", "");
+	assert_next(f, slug, TRACE);
+	assert_next(f, "b", "");
 }
 
 TEST_MAIN(.set_up = set_up, .tear_down = tear_down)

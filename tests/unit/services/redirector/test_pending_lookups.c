@@ -34,7 +34,7 @@ TEST_CASE(one_leader_completes_all_waiters)
 	struct waiter waiters[100] = { 0 };
 	struct pending_lookup *lookup = join(table, "abc", &waiters[0]);
 	assert_non_null(lookup);
-	assert_string_equal(lookup->slug, "abc");
+	assert_string_equal(lookup->key, "abc");
 	for (int i = 1; i < 100; i++)
 		assert_null(join(table, "abc", &waiters[i]));
 	struct link_entry entry = { .version = 6 };

@@ -154,7 +154,7 @@ export function LinkForm({ link, onSaved, onClose }: Props) {
           {error && <ErrorBox error={error} />}
           <TextField label={t("destination")} inputMode="url" autocomplete="off" required autofocus placeholder={t("example.url")} value={draft.original_url} error={error?.fields.original_url} onInput={(original_url) => change({ original_url })} onChange={() => setDraft(settle)} />
           {!link && (
-            <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]{1,32}" title={t("error.slug")} maxLength={32} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.problem?.errors?.[0]?.code === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
+            <TextField label={t("slug")} hint={t("slug.hint")} pattern="[A-Za-z0-9_\-]([A-Za-z0-9_.\-]{0,98}[A-Za-z0-9_\-])?" title={t("error.slug")} maxLength={100} autocomplete="off" autocapitalize="off" spellcheck={false} value={draft.slug} error={error?.problem?.errors?.[0]?.code === "slug-taken" ? t("slug.taken") : error?.fields.slug} onInput={(slug) => change({ slug })} />
           )}
           <TextField label={t("title")} hint={t("optional")} maxLength={200} autocomplete="off" value={draft.title} error={error?.fields.title} onInput={(title) => change({ title })} />
           <TagInput label={t("tags")} hint={t("tags.hint")} error={error?.fields.tags} tags={draft.tags} onChange={(tags) => change({ tags })} />

@@ -212,6 +212,6 @@ function timeOf(text: string, isDayFirst: boolean, bound = "23:59:59"): string {
 
 function faultOf(link: NewLink): BulkItem["fault"] {
   if (!isAddress(link.original_url)) return "url-scheme";
-  if (link.slug && !/^[A-Za-z0-9_-]{1,32}$/.test(link.slug)) return "slug";
+  if (link.slug && !/^[A-Za-z0-9_-]([A-Za-z0-9_.-]{0,98}[A-Za-z0-9_-])?$/.test(link.slug)) return "slug";
   return [link.expires_at, link.starts_at].every((time) => !time || isTime(time)) ? undefined : "bulk-time";
 }
