@@ -83,6 +83,12 @@ CREATE TRIGGER database_epoch_check BEFORE INSERT ON users
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 CREATE TRIGGER database_epoch_check BEFORE INSERT ON api_keys
     FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON sessions
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON shares
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
+CREATE TRIGGER database_epoch_check BEFORE INSERT ON audit_log
+    FOR EACH STATEMENT EXECUTE FUNCTION database_epoch_check();
 
 REVOKE EXECUTE ON FUNCTION database_epoch_raise(bigint), database_epoch_adopt() FROM PUBLIC;
 GRANT SELECT ON database_epoch TO waymark_redirector, waymark_links_api, waymark_janitor;
