@@ -17,7 +17,7 @@
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
-	         "URL prefix of short links: https://sho.rt"),
+	         "URL prefix of short links: https://sho.rt, without a path"),
 	ENV_TEXT("REGION", struct config, region, "",
 	         "region name that is written into each event"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "25000", 5000, 3600000,
@@ -129,9 +129,15 @@ static size_t check_addresses(const struct config *config, struct strbuf *proble
 	wrong += env_check_other_port(config->ops_port, config->http_port, "OPS_PORT", "HTTP_PORT",
 	                              problems);
 	wrong += env_check_http_url(config->public_base_url, "PUBLIC_BASE_URL", problems);
-	if (wrong == 0)
-		wrong += env_expect(strpbrk(config->public_base_url, "?#") == NULL,
-		                    "PUBLIC_BASE_URL", "has a query or a fragment", problems);
+	if (wrong == 0) {
+		const char *host = strstr(config->public_base_url, "://") + strlen("://");
+		const char *rest = host + strcspn(host, "/?#");
+		wrong += env_expect(strcmp(rest, "") == 0 || strcmp(rest, "/") == 0,
+		                    "PUBLIC_BASE_URL",
+		                    "must end with its host or port: redirectors answer at "
+		                    "https://HOST/SLUG, below no path",
+		                    problems);
+	}
 	if (config->root_url[0])
 		wrong += env_check_http_url(config->root_url, "ROOT_URL", problems);
 	if (config->dashboard_url[0])

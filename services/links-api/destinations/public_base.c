@@ -17,11 +17,9 @@ enum err public_base_init(struct public_base *base, const char *url, const char 
 		*reason = "has a query or a fragment";
 		return ERR_INVALID;
 	}
-	size_t len = parsed.query;
-	while (len > 0 && parsed.url[len - 1] == '/')
-		len--;
-	if (len > PUBLIC_BASE_URL_MAX) {
-		*reason = "is too long";
+	size_t len = parsed.path;
+	if (parsed.query - parsed.path > strlen("/")) {
+		*reason = "has a path, but redirectors answer at https://HOST/SLUG";
 		return ERR_INVALID;
 	}
 	*base = (struct public_base){ .host = parsed.host,

@@ -1,7 +1,6 @@
 /*
- * PUBLIC_BASE_URL, the prefix of short links ("https://wm.example", "https://wm.example/r"), and
- * what links may not use: destinations at our own hosts or at blocked ones, and reserved slugs.
- * Pure.
+ * PUBLIC_BASE_URL, the prefix of short links ("https://wm.example"), and what links may not use:
+ * destinations at our own hosts or at blocked ones, and reserved slugs. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_PUBLIC_BASE_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_PUBLIC_BASE_H
@@ -13,7 +12,7 @@
 #include "lib/links/link.h"
 #include "services/links-api/destinations/destination_host.h"
 
-#define PUBLIC_BASE_URL_MAX 1024
+#define PUBLIC_BASE_URL_MAX (sizeof("https://:65535") + DESTINATION_HOST_MAX)
 
 struct host_guard;
 struct host_policy;
@@ -39,8 +38,8 @@ struct public_base {
 };
 
 /*
- * ERR_INVALID: not an http or https URL, or one with a username, password, query or fragment, or
- * longer than PUBLIC_BASE_URL_MAX. reason is a string literal that says which.
+ * ERR_INVALID: not an http or https URL, or one with a username, password, path, query or fragment.
+ * reason is a string literal that says which.
  */
 enum err public_base_init(struct public_base *base, const char *url,
                           const char **reason) MUST_CHECK;

@@ -30,7 +30,8 @@ TEST_CASE(builds_short_urls)
 	} examples[] = {
 		{ "https://wm.example", "https://wm.example/abc" },
 		{ "https://WM.example/", "https://wm.example/abc" },
-		{ "https://wm.example/r/", "https://wm.example/r/abc" },
+		{ "https://wm.example/./", "https://wm.example/abc" },
+		{ "https://wm.example:443", "https://wm.example/abc" },
 		{ "http://127.0.0.1:8080", "http://127.0.0.1:8080/abc" },
 	};
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
@@ -53,8 +54,8 @@ TEST_CASE(finds_what_follows_the_base)
 		{ "https://wm.example", "https://wm.example.org/abc", NULL },
 		{ "https://wm.example", "http://wm.example/abc", NULL },
 		{ "https://wm.example", "/abc", NULL },
-		{ "https://wm.example/r", "wm.example/r/abc", "abc" },
-		{ "https://wm.example/r", "wm.example/abc", NULL },
+		{ "https://wm.example:8443", "wm.example:8443/abc", "abc" },
+		{ "https://wm.example:8443", "wm.example/abc", NULL },
 	};
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
 		struct public_base base = base_of(examples[i].base);
@@ -75,6 +76,13 @@ TEST_CASE(refuses_urls_that_a_slug_cannot_follow)
 		"https://wm.example/?a",
 		"https://wm.example/#a",
 		"https://u@wm.example",
+		"https://wm.example/r",
+		"https://wm.example/r/",
+		"https://wm.example//",
+		"https://wm.example/%2F",
+		"https://wm.example:8443/r",
+		"https://wm.example/;v=1",
+		"http://127.0.0.1:8080/go/",
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		struct public_base base;

@@ -54,6 +54,11 @@ TEST_CASE(names_each_malformed_variable)
 	assert_refuses("REDIS_URL", "http://127.0.0.1");
 	assert_refuses("PUBLIC_BASE_URL", "sho.rt");
 	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt/a b");
+	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt/r");
+	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt//");
+	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt:8443/r/");
+	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt?a");
+	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt/#a");
 	assert_refuses("ROOT_URL", "javascript:alert(1)");
 	assert_refuses("ROOT_URL", "https://a.example/\r\nSet-Cookie: x=1");
 	assert_refuses("REDIRECT_CACHE_CONTROL", "private\nX: y");
