@@ -1,7 +1,11 @@
-"""Measures what a crowd costs the others: slow readers of links-api, idle connections to the redirector, and a flood of logins."""
+"""Measures what a crowd costs the others: slow readers of links-api, idle connections to the redirector, a flood of logins, and one account
+that sends passwords through every door.
+"""
 
+import concurrent.futures
 import contextlib
 import http.client
+import itertools
 import json
 import resource
 import select
@@ -18,6 +22,8 @@ from .report import table
 READERS, READER_BYTES_PER_S = 1_100, 200  # links-api has HTTP_CONNECTIONS=1024
 IDLE = 10_100  # the redirector has HTTP_CONNECTIONS=10000
 NETWORKS = 64  # of the flood of logins; each has one login under way
+TOKENS, SHARES = 100, 100  # of the one account; each has one password under way
+PASSWORD = "correct horse battery"
 RUNS = 6  # of options.seconds for each crowd
 BIG_DOCUMENT = "/docs/swagger-ui-bundle.js"
 BUFFER_BYTES = 4096  # of each reader, so that its system does not take the document in its stead
@@ -105,9 +111,13 @@ def others(send, wanted, options):
     return statuses.count(wanted), len(statuses) - statuses.count(wanted)
 
 
+def send(url, path, body, network, token=None):
+    headers = {"Content-Type": "application/json", "X-Forwarded-For": network} | ({"Authorization": f"Bearer {token}"} if token else {})
+    return ask(url, "POST", path, json.dumps(body), headers)
+
+
 def log_in(url, email, network):
-    body = json.dumps({"email": email, "password": "correct horse battery"})
-    return ask(url, "POST", "/api/auth/login", body, {"Content-Type": "application/json", "X-Forwarded-For": network})
+    return send(url, "/api/auth/login", {"email": email, "password": PASSWORD}, network)
 
 
 def measure_readers(stage, options):
@@ -146,10 +156,67 @@ def measure_logins(stage, options):
             thread.join()
 
 
+def measure_doors(stage, options):
+    """One account with many networks, tokens and shares at once; others log in from known and from new networks, register, and open a share."""
+    url, attacker, known, new, owner = stage.stores["LINKS_API_URL"], *[shares.account(stage, f"doors-{n}") for n in range(4)]
+    networks, tokens, opened = [f"100.65.{n}.1" for n in range(NETWORKS)], [], []
+    for number in range(TOKENS):
+        attacker.headers["X-Forwarded-For"] = networks[number % NETWORKS]
+        tokens.append(attacker.ask("POST", "/api/auth/login", {"email": attacker.email, "password": PASSWORD})[0]["access_token"])
+    for _ in range(SHARES):
+        opened.append(attacker.ask("POST", "/api/shares", {"tag": "x", "password": PASSWORD})[0]["token"])
+    owner.connect()  # the service has closed the idle connection
+    foreign = owner.ask("POST", "/api/shares", {"tag": "x", "password": PASSWORD})[0]["token"]
+    wrong = {"current_password": "wrong horse battery", "new_password": PASSWORD}
+    attack = [lambda network=network: log_in(url, attacker.email, network) for network in networks]
+    attack += [lambda token=token: send(url, "/api/auth/password", wrong, networks[0], token) for token in tokens]
+    attack += [lambda token=token: send(url, "/api/shared/access", {"token": token, "password": PASSWORD}, networks[0]) for token in opened]
+    is_over, refused, numbers, times_s = threading.Event(), [], itertools.count(), []
+
+    def flood(request):
+        while not is_over.is_set():
+            refused.append(request() == 429)
+            is_over.wait(0.1)  # this machine also runs the service
+
+    def timed(request):
+        began = time.monotonic()
+        status = request()
+        times_s.append(time.monotonic() - began)
+        return status
+
+    def unused_network():
+        number = next(numbers)
+        return f"100.{66 + number // 250}.{number % 250}.1"
+
+    def register():
+        network = unused_network()
+        return send(url, "/api/auth/register", {"email": f"new-{network}@example.com", "password": PASSWORD}, network)
+
+    asked = [
+        (200, lambda: log_in(url, known.email, "100.127.1.1")),
+        (200, lambda: log_in(url, new.email, unused_network())),
+        (200, lambda: send(url, "/api/shared/access", {"token": foreign, "password": PASSWORD}, unused_network())),
+        (201, register),
+    ]
+    assert log_in(url, known.email, "100.127.1.1") == 200
+    threads = [threading.Thread(target=flood, args=(request,)) for request in attack]
+    for thread in threads:
+        thread.start()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+            seen = list(pool.map(lambda each: others(lambda: timed(each[1]), each[0], options), asked))
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    p99_s = sorted(times_s)[len(times_s) * 99 // 100]
+    return sum(good for good, _ in seen), sum(failed for _, failed in seen), f"{sum(refused):,}; p99 of others {p99_s * 1000:.0f} ms"
+
+
 def measure(folder, stage, options):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return measure_readers(stage, options), measure_idle(folder, stage, options), measure_logins(stage, options)
+    return measure_readers(stage, options), measure_idle(folder, stage, options), measure_logins(stage, options), measure_doors(stage, options)
 
 
 def report(seen, options):
@@ -157,10 +224,11 @@ def report(seen, options):
         f"{READERS:,} readers at {READER_BYTES_PER_S} bytes/s on links-api",
         f"{IDLE:,} idle connections to a redirector",
         f"{NETWORKS} networks that log in to unknown accounts",
+        f"one account with {NETWORKS} networks, {TOKENS} tokens and {SHARES} shares at once",
     )
     rows, wanted = [], []
     for name, (good, failed, given_up) in zip(names, seen):
         wanted.append(judge(f"requests of others that fail beside {name}", failed, 0))
-        rows.append([name, f"{good:,}", f"{failed:,}", f"{given_up:,}"])
+        rows.append([name, f"{good:,}", f"{failed:,}", given_up if isinstance(given_up, str) else f"{given_up:,}"])
     head = ["crowd", "good requests of others", "failed", "crowd closed or refused"]
     return f"{RUNS * options.seconds} s each; failed requests of others{wanted[0]}.\n\n" + table(head, rows)
