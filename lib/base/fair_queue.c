@@ -14,7 +14,9 @@ struct waiting_job {
 /* Exists while a job of the flow waits or runs, or while the flow has a turn. */
 struct flow {
 	uint64_t id;
+	/* Without the job that has the first place. */
 	size_t waiting, running;
+	bool is_first_taken;
 	struct waiting_job *first, *last;
 	/* In the list of turns; it may have become empty there. */
 	bool has_turn;
@@ -28,6 +30,9 @@ struct fair_queue {
 	struct waiting_job *jobs, *unused;
 	struct flow *first_turn, *last_turn;
 	struct flow *flows;
+	/* The jobs of all flows that have a first place. */
+	struct flow firsts;
+	bool was_first;
 };
 
 struct fair_queue *fair_queue_new(size_t waiting_max, size_t flow_running_max)
@@ -55,11 +60,6 @@ void fair_queue_free(struct fair_queue *queue)
 	free(queue);
 }
 
-size_t fair_queue_waiting(const struct fair_queue *queue)
-{
-	return queue->waiting;
-}
-
 /* --- flows --- */
 
 static struct flow *flow_with(struct fair_queue *queue, uint64_t id)
@@ -76,7 +76,7 @@ static struct flow *flow_with(struct fair_queue *queue, uint64_t id)
 
 static void drop_if_unused(struct fair_queue *queue, struct flow *flow)
 {
-	if (flow->waiting > 0 || flow->running > 0 || flow->has_turn)
+	if (flow->waiting > 0 || flow->running > 0 || flow->is_first_taken || flow->has_turn)
 		return;
 	HASH_DEL(queue->flows, flow);
 	free(flow);
@@ -104,24 +104,13 @@ static struct flow *longest_flow(const struct fair_queue *queue)
 
 /* --- jobs --- */
 
-/* The job that the new one goes before, or NULL. */
-static struct waiting_job *follower_of(const struct flow *flow, const struct fair_queue_job *job)
-{
-	struct waiting_job *follower = job->is_first ? flow->first : NULL;
-	while (follower && follower->job.is_first)
-		follower = follower->next;
-	return follower;
-}
-
 static void insert(struct fair_queue *queue, struct flow *flow, const struct fair_queue_job *job)
 {
 	struct waiting_job *waiting = queue->unused;
-	struct waiting_job *next = follower_of(flow, job);
-	struct waiting_job *previous = next ? next->previous : flow->last;
 	queue->unused = waiting->next;
-	*waiting = (struct waiting_job){ .job = *job, .previous = previous, .next = next };
-	*(previous ? &previous->next : &flow->first) = waiting;
-	*(next ? &next->previous : &flow->last) = waiting;
+	*waiting = (struct waiting_job){ .job = *job, .previous = flow->last };
+	*(flow->last ? &flow->last->next : &flow->first) = waiting;
+	flow->last = waiting;
 	flow->waiting++;
 	queue->waiting++;
 }
@@ -138,12 +127,11 @@ static struct fair_queue_job take(struct fair_queue *queue, struct flow *flow,
 	return waiting->job;
 }
 
-/* Makes room for a job of flow. False: no other flow waits with more jobs than it would. */
-static bool replace(struct fair_queue *queue, const struct flow *flow,
-                    struct fair_queue_job *replaced)
+/* Makes room for a job. False: no flow waits with more jobs than allowed. */
+static bool replace(struct fair_queue *queue, size_t allowed, struct fair_queue_job *replaced)
 {
 	struct flow *longest = longest_flow(queue);
-	if (!longest || longest->waiting <= flow->waiting + 1)
+	if (!longest || longest->waiting <= allowed)
 		return false;
 	struct waiting_job *newest = longest->last;
 	while (newest && !newest->job.reject)
@@ -155,20 +143,32 @@ static bool replace(struct fair_queue *queue, const struct flow *flow,
 }
 
 enum err fair_queue_push(struct fair_queue *queue, const struct fair_queue_job *job,
-                         struct fair_queue_job *replaced)
+                         size_t waiting_max, struct fair_queue_job *replaced)
 {
 	*replaced = (struct fair_queue_job){ 0 };
 	struct flow *flow = flow_with(queue, job->flow);
-	if (!queue->unused && !replace(queue, flow, replaced)) {
+	struct fair_queue_job placed = *job;
+	placed.is_first = job->is_first && !flow->is_first_taken;
+	bool is_full = !queue->unused || (!placed.is_first && queue->waiting >= waiting_max);
+	if (is_full && !replace(queue, placed.is_first ? 0 : flow->waiting + 1, replaced)) {
 		drop_if_unused(queue, flow);
 		return ERR_LIMIT;
 	}
-	insert(queue, flow, job);
+	flow->is_first_taken = flow->is_first_taken || placed.is_first;
+	insert(queue, placed.is_first ? &queue->firsts : flow, &placed);
 	give_turn(queue, flow);
 	return OK;
 }
 
-bool fair_queue_pop(struct fair_queue *queue, struct fair_queue_job *out)
+static bool pop_first(struct fair_queue *queue, struct fair_queue_job *out)
+{
+	if (queue->firsts.waiting == 0)
+		return false;
+	*out = take(queue, &queue->firsts, queue->firsts.first);
+	return true;
+}
+
+static bool pop_turn(struct fair_queue *queue, struct fair_queue_job *out)
 {
 	while (queue->first_turn) {
 		struct flow *flow = queue->first_turn;
@@ -186,10 +186,21 @@ bool fair_queue_pop(struct fair_queue *queue, struct fair_queue_job *out)
 	return false;
 }
 
-void fair_queue_end(struct fair_queue *queue, uint64_t id)
+bool fair_queue_pop(struct fair_queue *queue, struct fair_queue_job *out)
 {
-	struct flow *flow = flow_with(queue, id);
-	flow->running--;
+	bool is_found = queue->was_first ? pop_turn(queue, out) || pop_first(queue, out)
+	                                 : pop_first(queue, out) || pop_turn(queue, out);
+	queue->was_first = is_found && out->is_first;
+	return is_found;
+}
+
+void fair_queue_end(struct fair_queue *queue, const struct fair_queue_job *job)
+{
+	struct flow *flow = flow_with(queue, job->flow);
+	if (job->is_first)
+		flow->is_first_taken = false;
+	else
+		flow->running--;
 	give_turn(queue, flow);
 	drop_if_unused(queue, flow);
 }

@@ -157,13 +157,13 @@ void limiter_set_owed(struct limiter *limiter, const void *key, size_t len, int6
 }
 
 enum err limiter_reserve(struct limiter *limiter, const void *key, size_t len,
-                         const struct limiter_rule *rule, int64_t hold_us, int64_t *running)
+                         const struct limiter_rule *rule, int64_t hold_us)
 {
 	int64_t now_us = clock_steady_us(limiter->clock);
 	struct subject *subject = lock_subject(limiter, key, len, true, now_us);
 	bool has_room = subject->running < limiter_left(rule, owed_us(subject, now_us));
 	if (has_room) {
-		*running = subject->running++;
+		subject->running++;
 		subject->hold_end_us = now_us + hold_us;
 	}
 	pthread_mutex_unlock(&limiter->lock);

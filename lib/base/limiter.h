@@ -67,11 +67,10 @@ void limiter_set_owed(struct limiter *limiter, const void *key, size_t len, int6
 /*
  * Reserves a place for a running event, unless counted and running events reach max: then
  * ERR_LIMIT, and nothing is reserved. The place is free again after limiter_release, or hold_us
- * after the latest reservation of the subject. *running: other reservations.
+ * after the latest reservation of the subject.
  */
 enum err limiter_reserve(struct limiter *limiter, const void *key, size_t len,
-                         const struct limiter_rule *rule, int64_t hold_us,
-                         int64_t *running) MUST_CHECK;
+                         const struct limiter_rule *rule, int64_t hold_us) MUST_CHECK;
 void limiter_release(struct limiter *limiter, const void *key, size_t len);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/base/fair_queue.h"
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 
@@ -44,7 +43,7 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&pool->lock);
 		job.run(job.arg);
 		pthread_mutex_lock(&pool->lock);
-		fair_queue_end(pool->queue, job.flow);
+		fair_queue_end(pool->queue, &job);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
@@ -99,14 +98,12 @@ void worker_pool_free(struct worker_pool *pool)
 	free(pool);
 }
 
-static enum err submit(struct worker_pool *pool, size_t waiting_max,
-                       const struct fair_queue_job *job)
+enum err worker_pool_submit_job(struct worker_pool *pool, const struct fair_queue_job *job,
+                                size_t waiting_max)
 {
 	struct fair_queue_job replaced = { 0 };
-	enum err err = ERR_LIMIT;
 	pthread_mutex_lock(&pool->lock);
-	if (fair_queue_waiting(pool->queue) < waiting_max)
-		err = fair_queue_push(pool->queue, job, &replaced);
+	enum err err = fair_queue_push(pool->queue, job, waiting_max, &replaced);
 	if (err == OK) {
 		metrics_add(pool->queued, replaced.reject ? 0 : 1);
 		pthread_cond_signal(&pool->wake);
@@ -117,27 +114,16 @@ static enum err submit(struct worker_pool *pool, size_t waiting_max,
 	return err;
 }
 
-enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg)
-{
-	return worker_pool_submit_below(pool, SIZE_MAX, job, arg);
-}
-
-enum err worker_pool_submit_first(struct worker_pool *pool, worker_pool_job job, void *arg)
-{
-	return submit(pool, SIZE_MAX,
-	              &(struct fair_queue_job){ .is_first = true, .run = job, .arg = arg });
-}
-
-enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
-                                  void *arg)
-{
-	return submit(pool, waiting_max, &(struct fair_queue_job){ .run = job, .arg = arg });
-}
-
 enum err worker_pool_submit_for(struct worker_pool *pool, uint64_t flow, worker_pool_job job,
                                 worker_pool_job reject, void *arg)
 {
-	return submit(
-		pool, SIZE_MAX,
-		&(struct fair_queue_job){ .flow = flow, .run = job, .reject = reject, .arg = arg });
+	return worker_pool_submit_job(
+		pool,
+		&(struct fair_queue_job){ .flow = flow, .run = job, .reject = reject, .arg = arg },
+		SIZE_MAX);
+}
+
+enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg)
+{
+	return worker_pool_submit_for(pool, 0, job, NULL, arg);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/base/fair_queue.h"
 #include "lib/base/metrics.h"
 
 struct worker_pool;
@@ -39,19 +40,14 @@ void worker_pool_free(struct worker_pool *pool);
 /* ERR_LIMIT at once if queue_max jobs are already waiting; the job will not run. */
 enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg) MUST_CHECK;
 
-/* Like worker_pool_submit, but the job runs before all jobs that were not submitted this way. */
-enum err worker_pool_submit_first(struct worker_pool *pool, worker_pool_job job,
-                                  void *arg) MUST_CHECK;
-
-/* For jobs that leave capacity to others: ERR_LIMIT also if waiting_max jobs wait already. */
-enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
-                                  void *arg) MUST_CHECK;
-
 /*
- * For a job of one flow, an account for example. ERR_LIMIT: the queue is full, and no other flow
- * waits with more jobs. Otherwise the newest job of the longest flow makes room: its reject runs in
- * the thread that submits, and its run never does. reject NULL: the job keeps its place.
+ * For a job of one flow, an account for example: see fair_queue_push, also for waiting_max. The job
+ * that it replaces is rejected in the thread that submits, and its run never runs.
  */
+enum err worker_pool_submit_job(struct worker_pool *pool, const struct fair_queue_job *job,
+                                size_t waiting_max) MUST_CHECK;
+
+/* The same without a first place and without waiting_max. */
 enum err worker_pool_submit_for(struct worker_pool *pool, uint64_t flow, worker_pool_job job,
                                 worker_pool_job reject, void *arg) MUST_CHECK;
 

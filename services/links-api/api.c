@@ -5,12 +5,13 @@
 
 #include "lib/base/mem.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/health/health_monitor.h"
+#include "services/links-api/health/health_probe.h"
 #include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
-#include "services/links-api/statistics/export_limiter.h"
+#include "services/links-api/routes.h"
 #include "services/links-api/statistics/local_calendar.h"
+#include "services/links-api/statistics/visit_export.h"
 
 #define PG_WAITERS_MAX 256
 
@@ -84,8 +85,8 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	return err;
 }
 
-enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
-                 const struct log *log, struct metrics *metrics, struct api **out)
+enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics,
+                 struct api **out)
 {
 	struct api *api = mem_zero(sizeof(*api));
 	api->config = config;
@@ -116,22 +117,23 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->limits = rate_limit_new(api->redis, api->clock, metrics);
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
-	api->password_workers = worker_pool_new("password", (size_t)config->password_threads,
-	                                        (size_t)config->password_queue);
+	size_t threads = (size_t)config->password_threads;
+	api->password_workers = worker_pool_new_fair(
+		"password", threads, (size_t)config->password_queue, (threads + 1) / 2);
 	worker_pool_set_queue_metric(api->password_workers,
 	                             metrics_gauge(metrics, "waymark_password_jobs_queued",
 	                                           "Password jobs waiting for a worker thread.",
 	                                           NULL));
 	api->zones = local_calendar_zones_new();
-	api->exports = export_limiter_new();
-	api->route_metrics = route_metrics_new(routes, route_count, metrics);
+	api->exports = visit_export_limiter_new();
+	api->route_metrics = routes_metrics_new(metrics);
 	api->cross_site_requests = metrics_counter(
 		metrics, "waymark_cross_site_requests_total",
 		"Requests with a session, or logins for one, that were refused because "
 		"another site sent them.",
 		NULL);
 	api->live = start_live_feed(api, metrics);
-	api->health = health_monitor_start(config->health_urls, api->clock);
+	api->health = health_probe_start(config->health_urls, api->clock);
 	api->tracer = tracer_start(&config->tracing, "links-api", log, metrics);
 	err = load_policies(api, metrics);
 	if (err != OK) {
@@ -148,14 +150,14 @@ void api_free(struct api *api)
 	if (!api)
 		return;
 	live_feed_stop(api->live);
-	health_monitor_stop(api->health);
+	health_probe_stop(api->health);
 	worker_pool_free(api->password_workers);
 	host_guard_stop(api->hosts);
 	reserved_slugs_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);
-	route_metrics_free(api->route_metrics);
+	routes_metrics_free(api->route_metrics);
 	tracer_stop(api->tracer);
-	export_limiter_free(api->exports);
+	visit_export_limiter_free(api->exports);
 	local_calendar_zones_free(api->zones);
 	link_cache_free(api->cache);
 	rate_limit_free(api->limits);

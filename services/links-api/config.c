@@ -11,7 +11,7 @@
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_url.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/health/health_target.h"
+#include "services/links-api/health/health_probe.h"
 #include "services/links-api/http/cors.h"
 #include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/password.h"
@@ -19,7 +19,7 @@
 static const struct env_var vars[] = {
 	ENV_GROUP("Service"),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
-	         "URL prefix of short links; links may not point at its host"),
+	         "URL prefix of short links, without a path; links may not point at its host"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long running requests may take after DRAIN_NOTICE_MS"),
 	ENV_GROUP("HTTP"),
@@ -53,8 +53,8 @@ static const struct env_var vars[] = {
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
-	        "passwords that may wait for a thread; further ones get 429. Registrations may fill half of it, and "
-	        "logins from networks that are new to their account three quarters"),
+	        "passwords that may wait for a thread; further ones get 429. New passwords may fill half of it, others "
+	        "three quarters, and each account has one first place; an account that waits with many makes room"),
 	ENV_INT("PASSWORD_HASH_COST", struct config, password_hash_cost, PASSWORD_COST_DEFAULT,
 	        PASSWORD_COST_MIN, PASSWORD_COST_MAX,
 	        "cost of bcrypt for new passwords; each step doubles the time of a login, and values below 10 are for tests only"),
@@ -172,35 +172,6 @@ static size_t check_lists(const struct config *config, struct strbuf *problems)
 	return wrong;
 }
 
-static bool is_health_target(const char *entry)
-{
-	struct health_target target;
-	return health_target_parse(entry, &target) == OK;
-}
-
-static bool has_name_of_service(const char *entry)
-{
-	struct health_target target;
-	return health_target_parse(entry, &target) == OK && health_target_is_service(target.name);
-}
-
-static size_t check_health_urls(const char *urls, struct strbuf *problems)
-{
-	struct health_target targets[HEALTH_TARGETS_MAX];
-	size_t count;
-	size_t wrong = env_check_entries(urls, is_health_target, "HEALTH_URLS",
-	                                 "is not NAME=http://HOST:PORT", problems);
-	if (wrong == 0)
-		wrong = env_check_entries(urls, has_name_of_service, "HEALTH_URLS",
-		                          "does not begin with the name of a service: redirector, "
-		                          "links-api, analytics-consumer or janitor",
-		                          problems);
-	if (wrong > 0)
-		return wrong;
-	return env_expect(health_target_parse_list(urls, targets, &count) == OK, "HEALTH_URLS",
-	                  "has more than 16 entries", problems);
-}
-
 /* Streams that take every connection leave none for other requests. */
 static size_t check_live_streams(const struct config *config, struct strbuf *problems)
 {
@@ -231,7 +202,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,
 	                                problems);
 	wrong += check_public_base_url(config, problems);
-	wrong += check_health_urls(config->health_urls, problems);
+	wrong += health_probe_check(config->health_urls, problems);
 	wrong += check_live_streams(config, problems);
 	wrong += tracer_config_check(&config->tracing, problems);
 	return wrong;

@@ -54,9 +54,7 @@ enum err links_api_new(const struct config *config, const struct log *log, struc
 {
 	struct links_api *service = mem_zero(sizeof(*service));
 	service->metrics = metrics;
-	size_t route_count;
-	const struct http_route *routes = routes_table(&route_count);
-	enum err err = api_new(config, routes, route_count, log, metrics, &service->api);
+	enum err err = api_new(config, log, metrics, &service->api);
 	if (err == OK)
 		err = start_outbox_relay(service);
 	if (err == OK)

@@ -1,31 +1,17 @@
 #include "services/links-api/routes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
-#include "lib/base/utf8.h"
-#include "lib/http/http_query.h"
-#include "services/links-api/accounts/account_handlers.h"
-#include "services/links-api/accounts/admin_handlers.h"
-#include "services/links-api/accounts/auth_handlers.h"
-#include "services/links-api/accounts/key_handlers.h"
-#include "services/links-api/accounts/password_reset.h"
-#include "services/links-api/accounts/session_handlers.h"
-#include "services/links-api/accounts/share_handlers.h"
-#include "services/links-api/accounts/shared_handlers.h"
-#include "services/links-api/destinations/host_handlers.h"
-#include "services/links-api/documents/dashboard_handlers.h"
-#include "services/links-api/documents/document_handlers.h"
-#include "services/links-api/health/health_handlers.h"
-#include "services/links-api/http/member.h"
-#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/handlers.h"
+#include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/http/route_metrics.h"
-#include "services/links-api/identity/account_rate.h"
 #include "services/links-api/identity/authentication.h"
-#include "services/links-api/identity/share_store.h"
+#include "services/links-api/identity/share.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
@@ -33,17 +19,11 @@
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
-#include "services/links-api/live/live_handlers.h"
-#include "services/links-api/qr/qr_handlers.h"
-#include "services/links-api/statistics/stats_handlers.h"
-#include "services/links-api/statistics/visit_handlers.h"
-#include "services/links-api/tags/tag_handlers.h"
 
 /* Longer than every path in the table. */
 #define PATH_SIZE 256
 /* Two URLs of LINK_URL_MAX bytes, a title, tags and notes. */
 #define BODY_BYTES_MAX ((size_t)32 * 1024)
-#define PARAMETER_SIZE 64
 #define OPTIONS ", OPTIONS"
 #define TOO_LARGE 413
 #define OVERLOADED 503
@@ -62,22 +42,22 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/session",        auth_handlers_start_session, PERMISSION_NONE,     BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/session",        auth_handlers_get_session, PERMISSION_NONE,     BLOCKS, false },
-	{ HTTP_DELETE, "/api/auth/session",        session_handlers_end,    PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_GET,    "/api/auth/sessions",       session_handlers_list,   PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_DELETE, "/api/auth/sessions/{id}",  session_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/session",        session_handle_end,      PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/auth/sessions",       session_handle_list,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/auth/sessions/{id}",  session_handle_delete,   PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_PATCH,  "/api/auth/me",             account_handlers_change, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, BLOCKS, false },
 	{ HTTP_POST,   "/api/auth/password-reset", password_reset_use,      PERMISSION_NONE,         BLOCKS, false },
-	{ HTTP_POST,   "/api/keys",                key_handlers_create,     PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_GET,    "/api/keys",                key_handlers_list,       PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_POST,   "/api/keys",                api_key_handle_create,   PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_GET,    "/api/keys",                api_key_handle_list,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/keys/{id}",           api_key_handle_delete,   PERMISSION_ACCOUNT,      BLOCKS, false },
 	{ HTTP_POST,   "/api/shares",              share_handlers_create,   PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_GET,    "/api/shares",              share_handlers_list,     PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_DELETE, "/api/shares/{id}",         share_handlers_delete,   PERMISSION_ACCOUNT,      BLOCKS, false },
-	{ HTTP_POST,   "/api/shared/access",       shared_handlers_access,  PERMISSION_NONE,         BLOCKS, false },
-	{ HTTP_GET,    "/api/shared",              shared_handlers_get,     PERMISSION_SHARED,       BLOCKS, false },
+	{ HTTP_GET,    "/api/shares",              share_handle_list,       PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_DELETE, "/api/shares/{id}",         share_handle_delete,     PERMISSION_ACCOUNT,      BLOCKS, false },
+	{ HTTP_POST,   "/api/shared/access",       share_handlers_access,   PERMISSION_NONE,         BLOCKS, false },
+	{ HTTP_GET,    "/api/shared",              share_handle_get,        PERMISSION_SHARED,       BLOCKS, false },
 	{ HTTP_GET,    "/api/shared/stats/summary", stats_handlers_summary, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/shared/stats/timeseries", stats_handlers_series, PERMISSION_SHARED, HEAVY, true },
 	{ HTTP_GET,    "/api/shared/stats/{dimension}", stats_handlers_dimension, PERMISSION_SHARED, HEAVY, true },
@@ -102,7 +82,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, HEAVY, true },
 	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   BLOCKS, true },
-	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   HEAVY, true },
+	{ HTTP_GET,    "/api/links/{id}/visits",   visit_export_list,       PERMISSION_STATS_READ,   HEAVY, true },
 	{ HTTP_GET,    "/api/tags",                tag_handlers_list,       PERMISSION_LINKS_READ,   HEAVY, false },
 	{ HTTP_PATCH,  "/api/tags/{name...}",      tag_handlers_patch,      PERMISSION_LINKS_WRITE,  HEAVY, false },
 	{ HTTP_DELETE, "/api/tags/{name...}",      tag_handlers_delete,     PERMISSION_LINKS_WRITE,  HEAVY, false },
@@ -115,15 +95,15 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        BLOCKS, false },
 	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        BLOCKS, false },
-	{ HTTP_GET,    "/api/admin/health",        health_handlers_get,     PERMISSION_ADMIN,        BLOCKS, false },
-	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   MEMORY, true },
-	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       MEMORY, true },
-	{ HTTP_GET,    "/docs/runbook/{title}",   document_handlers_runbook, PERMISSION_NONE,       MEMORY, true },
-	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       MEMORY, true },
-	{ HTTP_GET,    "/",                        dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
-	{ HTTP_GET,    "/app",                     dashboard_handlers_redirect, PERMISSION_NONE,     MEMORY, true },
-	{ HTTP_GET,    "/app/{path...}",           dashboard_handlers_file,   PERMISSION_NONE,       MEMORY, true },
-	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/api/admin/health",        health_get,              PERMISSION_ADMIN,        BLOCKS, false },
+	{ HTTP_GET,    "/openapi.json",            document_description,    PERMISSION_NONE,   MEMORY, true },
+	{ HTTP_GET,    "/docs",                    document_reader,         PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/docs/runbook/{title}",   document_runbook,        PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/docs/{file}",             document_file,           PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/",                        web_files_redirect,      PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app",                     web_files_redirect,      PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app/{path...}",           web_files_get,           PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/problems/{kind}",         document_problem,        PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */
 #define TABLE_COUNT ARRAY_SIZE(table)
@@ -231,37 +211,15 @@ static bool modifies(const struct http_route *route)
 	return route->method == HTTP_POST || route->method == HTTP_PATCH;
 }
 
-/* Rejects unknown parameters: an ignored filter could be one that the caller relies on. */
-static bool has_query(const struct request *r)
-{
-	const char *query = http_exchange_query(r->exchange);
-	return query[strspn(query, "&")] != '\0';
-}
-
-static enum http_progress reject_query(struct request *r)
-{
-	const char *query = http_exchange_query(r->exchange);
-	struct http_problem_fields wrong = { 0 };
-	for (;;) {
-		char name[PARAMETER_SIZE], value[PARAMETER_SIZE],
-			pointer[HTTP_PROBLEM_POINTER_SIZE];
-		const char *raw = query + strspn(query, "&");
-		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
-		if (err == ERR_NOT_FOUND)
-			return response_invalid_fields(r, &wrong);
-		if (name[0] == '\0')
-			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
-		member_pointer(name, pointer);
-		http_problem_add_field(&wrong, pointer, "unknown", "unknown query parameter");
-	}
-}
-
 static enum http_progress dispatch(struct request *r)
 {
+	struct http_problem_fields wrong = { 0 };
 	if (has_malformed_id(r))
 		return send_malformed_id(r);
-	if (!r->match.route->queries && has_query(r))
-		return reject_query(r);
+	/* An ignored filter could be one that the caller relies on. */
+	if (!r->match.route->queries &&
+	    query_params_read(http_exchange_query(r->exchange), NULL, 0, &wrong) != OK)
+		return response_invalid_fields(r, &wrong);
 	if (modifies(r->match.route) && !response_accepts_json(r))
 		return HTTP_COMPLETE;
 	/* Forms of other sites cannot send JSON, also where the handler ignores the body. */
@@ -284,7 +242,7 @@ static enum http_progress start(struct request *r)
 		login = authentication_read(r);
 	if (login != REQUEST_AUTH_VALID)
 		return authentication_send_error(r, login);
-	request_set_flow(r, r->credentials.user_id);
+	http_exchange_set_flow(x, request_flow(r, r->credentials.user_id));
 	return HTTP_NEEDS_WORKER;
 }
 
@@ -302,13 +260,12 @@ static bool authorize(struct request *r)
 			response_failure(r, err);
 		else if (login != REQUEST_AUTH_VALID)
 			authentication_send_error(r, login);
-		if (err != OK || login != REQUEST_AUTH_VALID || !account_rate_take_request(r) ||
+		if (err != OK || login != REQUEST_AUTH_VALID || !authentication_take_request(r) ||
 		    !authentication_authorize(r, permission))
 			return false;
-		if (r->share)
-			request_set_readers_flow(r, r->share->owner_id);
-		else
-			request_set_flow(r, r->user_id);
+		http_exchange_set_flow(r->exchange,
+		                       r->share ? request_readers_flow(r->share->owner_id)
+		                                : request_flow(r, r->user_id));
 	}
 	r->is_authorized = true;
 	return true;
@@ -361,7 +318,7 @@ size_t routes_body_limit(void *ctx, struct http_exchange *x)
 	struct request r = { .api = ctx, .exchange = x };
 	bool is_large = takes_large_bodies(&r) && authentication_read(&r) == REQUEST_AUTH_VALID;
 	if (is_large)
-		request_set_flow(&r, r.credentials.user_id);
+		http_exchange_set_flow(x, request_flow(&r, r.credentials.user_id));
 	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
@@ -395,6 +352,74 @@ void routes_send_error(void *ctx, struct http_exchange *x, unsigned status, cons
 	http_problem_respond(x, status, status == OVERLOADED ? "overloaded" : NULL, detail, NULL);
 }
 
+/* --- what is counted and logged --- */
+
+#define LABELS_SIZE 128
+#define CODES 6 /* indexed by the first digit of the status; 0 and 1 are unused */
+#define CODE_SIZE sizeof(",code=\"2xx\"")
+
+struct row {
+	struct metric *counters[CODES];
+	struct metric *seconds;
+	char labels[LABELS_SIZE];
+	char labels_by_code[CODES][LABELS_SIZE + CODE_SIZE];
+};
+
+struct routes_metrics {
+	/* The last row counts requests that matched no route. */
+	struct row rows[TABLE_COUNT + 1];
+};
+
+static void set_labels(struct row *row, const char *method, const char *pattern)
+{
+	snprintf(row->labels, sizeof(row->labels), "method=\"%s\",route=\"%s\"", method, pattern);
+	for (unsigned i = 2; i < CODES; i++)
+		snprintf(row->labels_by_code[i], sizeof(row->labels_by_code[i]), "%s,code=\"%uxx\"",
+		         row->labels, i);
+}
+
+static void register_counters(struct row *row, struct metrics *metrics)
+{
+	for (unsigned i = 2; i < CODES; i++)
+		row->counters[i] =
+			metrics_counter(metrics, "waymark_api_requests_total",
+		                        "Requests counters, by route.", row->labels_by_code[i]);
+}
+
+struct routes_metrics *routes_metrics_new(struct metrics *metrics)
+{
+	struct routes_metrics *routes = mem_zero(sizeof(*routes));
+	for (size_t i = 0; i < TABLE_COUNT; i++)
+		set_labels(&routes->rows[i], http_router_method_name(table[i].method),
+		           table[i].pattern);
+	set_labels(&routes->rows[TABLE_COUNT], "", "");
+	/* All series of one metric must be registered together. */
+	for (size_t i = 0; i <= TABLE_COUNT; i++)
+		register_counters(&routes->rows[i], metrics);
+	for (size_t i = 0; i <= TABLE_COUNT; i++)
+		routes->rows[i].seconds = metrics_histogram(
+			metrics, "waymark_api_request_seconds",
+			"Time from the request line to the queued response, by route.",
+			routes->rows[i].labels, metrics_latency_bounds,
+			metrics_latency_bound_count);
+	return routes;
+}
+
+void routes_metrics_free(struct routes_metrics *routes)
+{
+	free(routes);
+}
+
+/* route: a row of the table, or NULL if none matched. */
+static void count(struct routes_metrics *routes, const struct http_route *route, unsigned status,
+                  int64_t duration_us)
+{
+	struct row *row = &routes->rows[route ? (size_t)(route - table) : TABLE_COUNT];
+	unsigned code = status / 100;
+	metrics_add(code < CODES ? row->counters[code] : NULL, 1);
+	metrics_observe(row->seconds, (double)duration_us / (double)CLOCK_US_PER_S);
+}
+
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
 {
 	const struct api *api = ctx;
@@ -402,7 +427,7 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
 	const char *route = r && r->match.route ? r->match.route->pattern : "";
-	route_metrics_count(api->route_metrics, r ? r->match.route : NULL, status, duration_us);
+	count(api->route_metrics, r ? r->match.route : NULL, status, duration_us);
 	tracer_end(api->tracer, x, route, status, duration_us);
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
 	         LOG_TEXT("method", http_exchange_method_name(x)), LOG_TEXT("route", route),

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "lib/http/http_router.h"
-#include "services/links-api/identity/permission.h"
+#include "services/links-api/identity/authentication.h"
 #include "services/links-api/links/link_bulk.h"
 
 #define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX
@@ -38,7 +38,18 @@ size_t routes_body_limit(void *ctx, struct http_exchange *x);
  */
 bool routes_admit_body(void *ctx, struct http_exchange *x);
 
-/* Writes one line per completed request. Never logs an address, a token or a query string. */
+/*
+ * Request rate, errors and duration per route. Labels hold the route's pattern, never the requested
+ * path, whose number is unlimited; both are "" for requests that match no route.
+ *
+ *   waymark_api_requests_total{method="GET",route="/api/links/{id}",code="2xx"}
+ *   waymark_api_request_seconds{method="GET",route="/api/links/{id}"}
+ */
+struct routes_metrics *routes_metrics_new(struct metrics *metrics);
+/* Call after the last scrape: the series borrow their labels from this object. NULL is allowed. */
+void routes_metrics_free(struct routes_metrics *routes);
+
+/* Counts each completed request and writes one line. Never logs an address, a token or a query string. */
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
 
 #endif

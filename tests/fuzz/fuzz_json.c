@@ -12,12 +12,12 @@
 #include "lib/base/utf8.h"
 #include "lib/http/http_internal.h"
 #include "lib/json/json.h"
-#include "services/links-api/accounts/admin_handlers.h"
+#include "lib/links/blocked_host_store.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/key_handlers.h"
 #include "services/links-api/destinations/destination.h"
-#include "services/links-api/destinations/host_handlers.h"
-#include "services/links-api/identity/scope.h"
+#include "services/links-api/http/handlers.h"
+#include "services/links-api/identity/api_key.h"
+#include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/link_request.h"
@@ -121,7 +121,7 @@ static void try_key(const struct json *body)
 {
 	struct api_key key = { 0 };
 	struct http_problem_fields wrong = { 0 };
-	enum err err = key_handlers_read_body(body, NOW_US, &key, &wrong);
+	enum err err = api_key_read_body(body, NOW_US, &key, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	if (err != OK)
 		return;
@@ -137,7 +137,7 @@ static void try_user_change(const struct json *body)
 	require((err == OK) == (wrong.count == 0));
 	if (err == OK && change.has_links_per_day)
 		require(change.links_per_day >= -1 &&
-		        change.links_per_day <= ADMIN_HANDLERS_LINKS_PER_DAY_MAX);
+		        change.links_per_day <= USER_STORE_LINKS_PER_DAY_MAX);
 }
 
 static bool is_password(const char *text)

@@ -9,8 +9,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/clicks/rollup_list.h"
-#include "services/links-api/statistics/rollup_points.h"
-#include "services/links-api/statistics/rollup_values.h"
+#include "services/links-api/statistics/statistics.h"
 
 #define VALUES_MAX 1000
 #define LIST_BYTES_MAX ((size_t)16 * 1024 * 1024)
@@ -25,19 +24,21 @@ static void require(bool holds)
 
 static void add_up(const char *list, const struct statistics_sums *totals)
 {
-	struct rollup_values *values = rollup_values_new();
-	struct rollup_values_item *items = mem_array(VALUES_MAX, sizeof(*items));
-	enum err err = rollup_values_add_list(values, totals, list);
+	struct statistics_values *values = statistics_values_new();
+	struct statistics_values_item *items = mem_array(VALUES_MAX, sizeof(*items));
+	enum err err = statistics_values_add_list(values, totals, list);
 	if (err == OK)
-		err = rollup_values_finish(values);
+		err = statistics_values_finish(values);
 	size_t count =
-		err == OK ? rollup_values_top(values, VISIT_FILTER_HUMANS, VALUES_MAX, items) : 0;
+		err == OK ? statistics_values_top(values, VISIT_FILTER_HUMANS, VALUES_MAX, items)
+			  : 0;
 	for (size_t i = 0; i < count; i++) {
-		require(rollup_values_of(values, items[i].value).humans == items[i].sums.humans);
+		require(statistics_values_sums(values, items[i].value).humans ==
+		        items[i].sums.humans);
 		require(i == 0 || items[i - 1].sums.humans >= items[i].sums.humans);
 	}
 	free(items);
-	rollup_values_free(values);
+	statistics_values_free(values);
 }
 
 /* The sum of a list and nothing is found again, and has no more entries. */
@@ -65,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const int64_t start_us = 0;
 	struct statistics_sums sums;
-	struct rollup_points points;
+	struct statistics_series points;
 	char *list = mem_text_n((const char *)data, size);
 	for (size_t i = 0; i < size; i++) {
 		if (list[i] == ';')
@@ -75,9 +76,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	sum_up(list);
 	add_up(list, &(struct statistics_sums){ 1000, 100, 10 });
-	rollup_points_init(&points, &start_us, 1, &sums);
-	rollup_points_begin(&points, (struct statistics_span){ 0, INT64_MAX });
-	(void)!rollup_points_add_quarters(&points, 0, list);
+	statistics_series_init(&points, &start_us, 1, &sums);
+	statistics_series_begin(&points, (struct statistics_span){ 0, INT64_MAX });
+	(void)!statistics_series_add_quarters(&points, 0, list);
 	free(list);
 	return 0;
 }

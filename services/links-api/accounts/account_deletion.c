@@ -11,10 +11,7 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
 #include "lib/postgres/sql_column.h"
-#include "services/links-api/identity/api_key_store.h"
 #include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/session_store.h"
-#include "services/links-api/identity/share_store.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -207,12 +204,6 @@ static enum err delete_account_on(void *ctx, struct pg_conn *conn)
 	const struct deletion *deletion = ctx;
 	const struct request *r = deletion->request;
 	enum err err = erase(deletion, conn);
-	if (err == OK)
-		err = api_key_store_delete_all(conn, r->user_id);
-	if (err == OK)
-		err = session_store_delete_all(conn, r->user_id);
-	if (err == OK)
-		err = share_store_delete_all(conn, r->user_id);
 	if (err == OK)
 		err = audit_store_record(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id,
 		                         NULL);

@@ -1,30 +1,22 @@
-#include "services/links-api/accounts/account_handlers.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/login_limiter.h"
-#include "services/links-api/accounts/password_queue.h"
-#include "services/links-api/accounts/user_json.h"
+#include "services/links-api/accounts/password_job.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
-#include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/session_cookie.h"
-#include "services/links-api/identity/session_store.h"
+#include "services/links-api/identity/session.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/statistics/local_calendar.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
-	struct request *request;
-	struct login_attempt limit;
+	struct password_job job;
 	struct user user;
 	char hash[PASSWORD_HASH_SIZE];
 	char password[PASSWORD_SIZE];
@@ -33,51 +25,21 @@ struct password_check {
 	char new_hash[PASSWORD_HASH_SIZE];
 };
 
-static void password_check_free(struct password_check *c)
-{
-	explicit_bzero(c, sizeof(*c));
-	free(c);
-}
-
-/* NULL: the response is complete. new_name may be NULL. */
-static struct password_check *password_check_new(struct request *r, const char *name,
-                                                 const char *new_name)
-{
-	struct json *body = request_body_read(r);
-	if (!body)
-		return NULL;
-	struct password_check *c = mem_zero(sizeof(*c));
-	struct http_problem_fields wrong = { 0 };
-	c->request = r;
-	enum err err = credentials_read_password(body, name, new_name, c->password, c->new_password,
-	                                         &wrong);
-	json_free(body);
-	if (err == OK)
-		return c;
-	response_invalid_fields(r, &wrong);
-	password_check_free(c);
-	return NULL;
-}
-
-/* Runs in a password thread. */
-
 static enum err write_password_on(void *ctx, struct pg_conn *conn)
 {
 	const struct password_check *c = ctx;
-	int64_t id = c->request->user_id;
+	int64_t id = c->job.request->user_id;
 	enum err err = user_store_set_password(conn, id, c->hash, c->new_hash);
-	if (err == OK)
-		err = session_store_delete_all(conn, id);
-	return err == OK ? audit_store_record(c->request, conn, "user.password", AUDIT_STORE_USER,
-	                                      id, NULL)
+	return err == OK ? audit_store_record(c->job.request, conn, "user.password",
+	                                      AUDIT_STORE_USER, id, NULL)
 	                 : err;
 }
 
 static enum err set_password(struct password_check *c)
 {
-	enum err err = password_hash(c->new_password, c->request->api->config->password_hash_cost,
-	                             c->new_hash);
-	return err == OK ? pg_transaction_run(c->request->api->pg, write_password_on, c) : err;
+	enum err err = password_hash(c->new_password,
+	                             c->job.request->api->config->password_hash_cost, c->new_hash);
+	return err == OK ? pg_transaction_run(c->job.request->api->pg, write_password_on, c) : err;
 }
 
 static enum http_progress send_wrong_password(struct request *r)
@@ -89,81 +51,77 @@ static enum http_progress send_wrong_password(struct request *r)
 static void send_done(struct request *r)
 {
 	if (r->session_id)
-		session_cookie_clear(r);
+		session_clear_cookie(r);
 	response_no_content(r);
 }
 
-static void check_job(void *arg)
+/* Runs in a password thread. */
+static void check_job(void *state)
 {
-	struct password_check *c = arg;
-	struct request *r = c->request;
-	bool is_correct =
-		password_matches(c->password, c->hash, r->api->config->password_hash_cost);
-	login_limiter_end(r, &c->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
-	if (is_correct) {
-		enum err err =
-			*c->new_password ? set_password(c) : account_deletion_run(r, c->hash);
-		if (err == ERR_NOT_FOUND)
-			send_wrong_password(r); /* it has changed since find_user */
-		else if (err == ERR_CONFLICT)
-			response_conflict(
-				r, "last-admin", "",
-				"You are the last administrator. Promote another account first.");
-		else if (err == OK)
-			send_done(r);
-		else
-			response_failure(r, err);
-	} else {
+	struct password_check *c = state;
+	struct request *r = c->job.request;
+	if (!password_job_matches(&c->job, c->password, c->hash)) {
 		send_wrong_password(r);
+		return;
 	}
-	password_check_free(c);
-	http_exchange_resume(r->exchange);
+	enum err err = *c->new_password ? set_password(c) : account_deletion_run(r, c->hash);
+	if (err == ERR_NOT_FOUND)
+		send_wrong_password(r); /* it has changed since find_user */
+	else if (err == ERR_CONFLICT)
+		response_conflict(r, "last-admin", "",
+		                  "You are the last administrator. Promote another account first.");
+	else if (err == OK)
+		send_done(r);
+	else
+		response_failure(r, err);
 }
 
 static enum err find_user(struct password_check *c)
 {
-	struct pg_pool *pool = c->request->api->pg;
+	struct pg_pool *pool = c->job.request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(pool, &conn);
 	if (err == OK)
-		err = user_store_get_with_hash(conn, c->request->user_id, &c->user, c->hash);
+		err = user_store_get_with_hash(conn, c->job.request->user_id, &c->user, c->hash);
 	pg_pool_release(pool, conn);
 	return err;
 }
 
-/* Takes ownership of c. */
-static enum http_progress submit(struct password_check *c)
+/* new_name: of the new password; NULL = none. */
+static enum http_progress check(struct request *r, const char *name, const char *new_name)
 {
-	struct request *r = c->request;
-	enum err err = find_user(c);
-	if (err == ERR_NOT_FOUND)
+	struct json *body = request_body_read(r);
+	if (!body)
+		return HTTP_COMPLETE;
+	struct password_check *c = password_job_new(r, sizeof(*c));
+	struct http_problem_fields wrong = { 0 };
+	enum err err = credentials_read_password(body, name, new_name, c->password, c->new_password,
+	                                         &wrong);
+	json_free(body);
+	if (err == OK)
+		err = find_user(c);
+	if (err == OK)
+		return password_job_submit(c, PASSWORD_DOOR_TOKEN, r->user_id, NULL, check_job);
+	if (wrong.count > 0)
+		response_invalid_fields(r, &wrong);
+	else if (err == ERR_NOT_FOUND)
 		response_unauthorized(r, REQUEST_AUTH_INVALID);
-	else if (err != OK)
+	else
 		response_failure(r, err);
-	if (err == OK)
-		err = login_limiter_begin_with_token(r, &c->limit);
-	enum password_queue_kind kind =
-		c->limit.has_priority ? PASSWORD_QUEUE_PRIORITY : PASSWORD_QUEUE_LOGIN;
-	if (err == OK && password_queue_submit(r, kind, check_job, c))
-		return HTTP_PENDING;
-	if (err == OK)
-		login_limiter_end(r, &c->limit, LOGIN_RESULT_ABANDONED);
-	password_check_free(c);
+	password_job_free(c);
 	return HTTP_COMPLETE;
 }
 
 enum http_progress account_handlers_set_password(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct password_check *c = password_check_new(ctx, "current_password", "new_password");
-	return c ? submit(c) : HTTP_COMPLETE;
+	return check(ctx, "current_password", "new_password");
 }
 
 enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct password_check *c = password_check_new(ctx, "password", NULL);
-	return c ? submit(c) : HTTP_COMPLETE;
+	return check(ctx, "password", NULL);
 }
 
 struct settings_change {
@@ -352,6 +310,6 @@ enum http_progress account_handlers_change(void *ctx, struct http_exchange *x)
 	}
 	if (err == ERR_NOT_FOUND)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
-	return err == OK ? response_json(r, 200, user_json_new(&update.user))
+	return err == OK ? response_json(r, 200, user_store_json(&update.user))
 	                 : response_failure(r, err);
 }

@@ -1,5 +1,3 @@
-#include "services/links-api/accounts/admin_handlers.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +6,13 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/accounts/user_json.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/pagination.h"
 #include "services/links-api/http/query_params.h"
-#include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/session_store.h"
+#include "services/links-api/identity/user_store.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
@@ -105,7 +102,7 @@ static struct json *users_json(const struct users_query *query, const struct use
 {
 	struct json *users = json_new_array();
 	for (size_t i = 0; i < list->count; i++)
-		json_append(users, user_json_for_admin(&list->users[i]));
+		json_append(users, user_store_json_for_admin(&list->users[i]));
 
 	bool has_more = (int64_t)list->count == query->limit;
 	struct json *response = json_new_object();
@@ -168,10 +165,10 @@ static void read_links_per_day(const struct json *object, struct user_change *ou
 		return;
 	if (json_type(value) == JSON_INT)
 		out->links_per_day = json_int(value);
-	if (out->links_per_day < 0 || out->links_per_day > ADMIN_HANDLERS_LINKS_PER_DAY_MAX)
+	if (out->links_per_day < 0 || out->links_per_day > USER_STORE_LINKS_PER_DAY_MAX)
 		http_problem_add_field(wrong, "/links_per_day", "number",
 		                       "must be null or a number from 0 to %" PRId64,
-		                       ADMIN_HANDLERS_LINKS_PER_DAY_MAX);
+		                       USER_STORE_LINKS_PER_DAY_MAX);
 }
 
 enum err admin_handlers_read_user_change(const struct json *object, struct user_change *out,
@@ -232,8 +229,6 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 		err = user_store_get(conn, u->id, &before);
 	if (err == OK)
 		err = user_store_change(conn, u->id, &u->change, &u->user);
-	if (err == OK && u->user.blocked)
-		err = session_store_delete_all(conn, u->id);
 	if (err != OK || is_same(&before, &u->user))
 		return err;
 	return audit_change(u->request, conn, u->id, &u->change);
@@ -251,7 +246,7 @@ static bool locks_out_caller(const struct update *u)
 static enum http_progress send_user(struct request *r, const struct user *user)
 {
 	struct json *response = json_new_object();
-	json_set(response, "user", user_json_for_admin(user));
+	json_set(response, "user", user_store_json_for_admin(user));
 	return response_json(r, 200, response);
 }
 

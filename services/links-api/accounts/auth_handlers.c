@@ -1,45 +1,25 @@
-#include "services/links-api/accounts/auth_handlers.h"
-
-#include <stdlib.h>
-
-#include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/login_limiter.h"
-#include "services/links-api/accounts/password_queue.h"
-#include "services/links-api/accounts/session_handlers.h"
-#include "services/links-api/accounts/user_json.h"
-#include "services/links-api/http/limits.h"
-#include "services/links-api/http/rate_limit.h"
-#include "services/links-api/http/request_body.h"
+#include "services/links-api/accounts/password_job.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/jwt_secrets.h"
-#include "services/links-api/identity/permission.h"
-#include "services/links-api/identity/session_cookie.h"
+#include "services/links-api/identity/session.h"
 
 /* A request whose password is being hashed. */
 struct attempt {
-	struct request *request;
+	struct password_job job;
 	struct credentials credentials;
 	/* At login: the stored hash; "" = no such account. */
 	char hash[PASSWORD_HASH_SIZE];
-	/* At login. */
-	struct login_attempt limit;
 	/* At login: a session, not an access token. */
 	bool wants_session;
+	/* id 0: there is none. */
 	struct user user;
 };
-
-static void attempt_free(struct attempt *a)
-{
-	if (!a)
-		return;
-	credentials_wipe(&a->credentials);
-	free(a);
-}
 
 /* NULL: the response is complete. */
 static struct attempt *attempt_new(struct request *r, bool has_name)
@@ -47,23 +27,15 @@ static struct attempt *attempt_new(struct request *r, bool has_name)
 	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
-	struct attempt *a = mem_zero(sizeof(*a));
+	struct attempt *a = password_job_new(r, sizeof(*a));
 	struct http_problem_fields wrong = { 0 };
-	a->request = r;
 	enum err err = credentials_read(body, has_name, &a->credentials, &wrong);
 	json_free(body);
 	if (err == OK)
 		return a;
 	response_invalid_fields(r, &wrong);
-	attempt_free(a);
+	password_job_free(a);
 	return NULL;
-}
-
-static void finish(struct attempt *a)
-{
-	struct http_exchange *x = a->request->exchange;
-	attempt_free(a);
-	http_exchange_resume(x);
 }
 
 /* The new account is the actor of its own audit entry. */
@@ -72,8 +44,8 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 	struct attempt *a = ctx;
 	const struct credentials *wanted = &a->credentials;
 	enum err err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
-	a->request->user_id = err == OK ? a->user.id : 0;
-	return err == OK ? audit_store_record(a->request, conn, "user.create", AUDIT_STORE_USER,
+	a->job.request->user_id = err == OK ? a->user.id : 0;
+	return err == OK ? audit_store_record(a->job.request, conn, "user.create", AUDIT_STORE_USER,
 	                                      a->user.id, NULL)
 	                 : err;
 }
@@ -81,64 +53,32 @@ static enum err create_user_on(void *ctx, struct pg_conn *conn)
 static enum err create_user(struct attempt *a)
 {
 	enum err err = password_hash(a->credentials.password,
-	                             a->request->api->config->password_hash_cost, a->hash);
-	return err == OK ? pg_transaction_run(a->request->api->pg, create_user_on, a) : err;
+	                             a->job.request->api->config->password_hash_cost, a->hash);
+	return err == OK ? pg_transaction_run(a->job.request->api->pg, create_user_on, a) : err;
 }
 
-static void register_job(void *arg)
+/* Runs in a password thread. */
+static void register_job(void *state)
 {
-	struct attempt *a = arg;
+	struct attempt *a = state;
+	struct request *r = a->job.request;
 	enum err err = create_user(a);
 	if (err == OK) {
-		login_limiter_record_registration(a->request, a->credentials.email);
-		response_json(a->request, 201, user_json_new(&a->user));
+		password_job_remember_network(r, a->credentials.email);
+		response_json(r, 201, user_store_json(&a->user));
 	} else if (err == ERR_CONFLICT) {
-		response_conflict(a->request, "email-taken", "/email",
-		                  "already belongs to an account");
+		response_conflict(r, "email-taken", "/email", "already belongs to an account");
 	} else {
-		response_failure(a->request, err);
+		response_failure(r, err);
 	}
-	finish(a);
-}
-
-/*
- * Counts one registration of the network. An existing e-mail address counts too: the response
- * reveals the account and costs the same work. ERR_LIMIT: nothing was counted, and the response is
- * complete (429).
- */
-static enum err take_registration(struct request *r)
-{
-	struct rate_limit_rule limit = limits_rule(r->api->config, LIMITS_ACCOUNTS);
-	char network[CLIENT_IP_NETWORK_SIZE];
-	struct rate_limit_state state;
-	request_network(r, network);
-	enum err err = rate_limit_take(r->api->limits, &limit, network, 1, &state);
-	if (err != OK)
-		response_rate_limited(r, &limit, state.reset_s);
-	return err;
-}
-
-/* Uncounts a registration that was not processed. */
-static void refund_registration(struct request *r)
-{
-	struct rate_limit_rule limit = limits_rule(r->api->config, LIMITS_ACCOUNTS);
-	char network[CLIENT_IP_NETWORK_SIZE];
-	request_network(r, network);
-	rate_limit_refund(r->api->limits, &limit, network);
 }
 
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct request *r = ctx;
-	struct attempt *a = authentication_has_https(r) ? attempt_new(r, true) : NULL;
-	if (a && take_registration(r) == OK) {
-		if (password_queue_submit(r, PASSWORD_QUEUE_REGISTRATION, register_job, a))
-			return HTTP_PENDING;
-		refund_registration(r);
-	}
-	attempt_free(a);
-	return HTTP_COMPLETE;
+	struct attempt *a = authentication_has_https(ctx) ? attempt_new(ctx, true) : NULL;
+	return a ? password_job_submit(a, PASSWORD_DOOR_REGISTER, 0, NULL, register_job)
+	         : HTTP_COMPLETE;
 }
 
 static enum http_progress send_token(struct request *r, const struct user *user)
@@ -164,22 +104,22 @@ static void send_wrong_credentials(struct request *r)
 
 static void start_session(struct request *r, const struct user *user)
 {
-	enum err err = session_handlers_start(r, user);
+	enum err err = session_start(r, user);
 	if (err == ERR_NOT_FOUND)
 		send_wrong_credentials(r); /* the account has changed since find_user */
 	else if (err != OK)
 		response_failure(r, err);
 }
 
-/* Only a caller with the right password learns that the account is blocked. */
-static void login_job(void *arg)
+/*
+ * Runs in a password thread. Only a caller with the right password learns that the account is
+ * blocked.
+ */
+static void login_job(void *state)
 {
-	struct attempt *a = arg;
-	struct request *r = a->request;
-	bool is_correct = password_matches(a->credentials.password, *a->hash ? a->hash : NULL,
-	                                   a->request->api->config->password_hash_cost);
-	login_limiter_end(r, &a->limit, is_correct ? LOGIN_RESULT_RIGHT : LOGIN_RESULT_WRONG);
-	if (!is_correct)
+	struct attempt *a = state;
+	struct request *r = a->job.request;
+	if (!password_job_matches(&a->job, a->credentials.password, *a->hash ? a->hash : NULL))
 		send_wrong_credentials(r);
 	else if (a->user.blocked)
 		authentication_send_error(r, REQUEST_AUTH_BLOCKED);
@@ -187,13 +127,12 @@ static void login_job(void *arg)
 		start_session(r, &a->user);
 	else
 		send_token(r, &a->user);
-	finish(a);
 }
 
 /* A missing account is no error here: the same work follows, so timing does not reveal it. */
 static enum err find_user(struct attempt *a)
 {
-	struct pg_pool *pool = a->request->api->pg;
+	struct pg_pool *pool = a->job.request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(pool, &conn);
 	if (err == OK)
@@ -202,32 +141,19 @@ static enum err find_user(struct attempt *a)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-/* No password was checked, so nothing counts. */
-static enum http_progress abandon(struct attempt *a)
-{
-	login_limiter_end(a->request, &a->limit, LOGIN_RESULT_ABANDONED);
-	attempt_free(a);
-	return HTTP_COMPLETE;
-}
-
 static enum http_progress log_in(struct request *r, bool wants_session)
 {
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
 		return HTTP_COMPLETE;
 	a->wants_session = wants_session;
-	if (login_limiter_begin(r, a->credentials.email, &a->limit) != OK) {
-		attempt_free(a);
-		return HTTP_COMPLETE;
-	}
 	enum err err = find_user(a);
-	if (err != OK) {
-		response_failure(r, err);
-		return abandon(a);
-	}
-	enum password_queue_kind kind =
-		a->limit.has_priority ? PASSWORD_QUEUE_PRIORITY : PASSWORD_QUEUE_LOGIN;
-	return password_queue_submit(r, kind, login_job, a) ? HTTP_PENDING : abandon(a);
+	if (err == OK)
+		return password_job_submit(a, PASSWORD_DOOR_LOGIN, a->user.id, a->credentials.email,
+		                           login_job);
+	response_failure(r, err);
+	password_job_free(a);
+	return HTTP_COMPLETE;
 }
 
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
@@ -260,7 +186,7 @@ enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x)
 	    login != REQUEST_AUTH_INVALID)
 		return authentication_send_error(r, login);
 	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
-		session_cookie_clear(r);
+		session_clear_cookie(r);
 	struct json *response = json_new_object();
 	json_set_null(response, "user");
 	return response_json(r, 200, response);
@@ -281,5 +207,5 @@ enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)
 		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	if (err != OK)
 		return response_failure(r, err);
-	return response_json(r, 200, user_json_new(&user));
+	return response_json(r, 200, user_store_json(&user));
 }

@@ -1,24 +1,23 @@
-#include "services/links-api/accounts/share_handlers.h"
-
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/password_queue.h"
-#include "services/links-api/accounts/share_json.h"
+#include "services/links-api/accounts/password_job.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
-#include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
+#include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/share_store.h"
+#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/share.h"
 #include "services/links-api/identity/user_store.h"
 
 #define PAGE "/app/shared#"
 #define URL_SIZE (sizeof(PAGE) + SECRET_SIZE)
+#define LIMITED_NAME_SIZE 32
 
 /* --- create --- */
 
@@ -82,7 +81,7 @@ static enum err read_share(const struct json *object, int64_t now_us, struct sha
 }
 
 struct creation {
-	struct request *request;
+	struct password_job job;
 	struct share wanted, created;
 	/* "" = none. */
 	char password[PASSWORD_SIZE];
@@ -92,32 +91,6 @@ struct creation {
 	bool has_no_link;
 };
 
-static void creation_free(struct creation *c)
-{
-	explicit_bzero(c, sizeof(*c));
-	free(c);
-}
-
-/* NULL: the response is complete. */
-static struct creation *creation_new(struct request *r)
-{
-	struct json *body = request_body_read(r);
-	if (!body)
-		return NULL;
-	struct creation *c = mem_zero(sizeof(*c));
-	struct http_problem_fields wrong = { 0 };
-	c->request = r;
-	enum err err = read_share(body, request_now_us(r), &c->wanted, c->password, &wrong);
-	json_free(body);
-	c->wanted.owner_id = r->user_id;
-	secret_generate(SECRET_SHARE, &c->token);
-	if (err == OK)
-		return c;
-	response_invalid_fields(r, &wrong);
-	creation_free(c);
-	return NULL;
-}
-
 /* Details name what is shared, but never the tag, which may be personal. */
 static enum err audit_creation(const struct creation *c, struct pg_conn *conn)
 {
@@ -126,9 +99,18 @@ static enum err audit_creation(const struct creation *c, struct pg_conn *conn)
 		json_set_int(details, "link_id", c->created.link_id);
 	json_set_bool(details, "has_password", c->created.has_password);
 	json_set_time(details, "expires_at", c->created.expires_at_us);
-	enum err err = audit_store_record(c->request, conn, "share.create", AUDIT_STORE_SHARE,
+	enum err err = audit_store_record(c->job.request, conn, "share.create", AUDIT_STORE_SHARE,
 	                                  c->created.id, details);
 	json_free(details);
+	return err;
+}
+
+/* err: of finding the link. */
+static enum err note_link(struct creation *c, enum err err, const struct link *link)
+{
+	if (err == OK && link->entry.state == LINK_STATE_DELETED)
+		err = ERR_NOT_FOUND;
+	c->has_no_link = err == ERR_NOT_FOUND;
 	return err;
 }
 
@@ -138,43 +120,38 @@ static enum err lock_link(struct creation *c, struct pg_conn *conn)
 	struct link link;
 	if (c->wanted.link_id == 0)
 		return OK;
-	enum err err = link_store_lock(conn, c->wanted.link_id, c->request->user_id, &link);
-	if (err == OK && link.entry.state == LINK_STATE_DELETED)
-		err = ERR_NOT_FOUND;
-	c->has_no_link = err == ERR_NOT_FOUND;
-	return err;
+	enum err err = link_store_lock(conn, c->wanted.link_id, c->wanted.owner_id, &link);
+	return note_link(c, err, &link);
 }
 
 /* Locks the account, so that two concurrent requests cannot exceed the limit of shares. */
 static enum err create_on(void *ctx, struct pg_conn *conn)
 {
 	struct creation *c = ctx;
-	enum err err = user_store_lock(conn, c->request->user_id);
+	enum err err = user_store_lock(conn, c->job.request->user_id);
 	if (err == OK)
 		err = lock_link(c, conn);
 	if (err == OK)
-		err = share_store_create(conn, &c->wanted, &c->token, c->password_hash,
-		                         &c->created);
+		err = share_create(conn, &c->wanted, &c->token, c->password_hash, &c->created);
 	return err == OK ? audit_creation(c, conn) : err;
 }
 
 static enum http_progress send_created(const struct creation *c)
 {
-	struct request *r = c->request;
+	struct request *r = c->job.request;
 	char url[URL_SIZE];
 	snprintf(url, sizeof(url), PAGE "%s", c->token.text);
 	struct json *response = json_new_object();
-	json_set(response, "share", share_json_new(&c->created, r->api->base));
+	json_set(response, "share", share_json(&c->created, r->api->base));
 	json_set_text(response, "token", c->token.text);
 	json_set_text(response, "url", url);
 	return response_json(r, 201, response);
 }
 
-static enum http_progress create(struct creation *c)
+static enum http_progress answer(struct creation *c, enum err err)
 {
-	struct request *r = c->request;
+	struct request *r = c->job.request;
 	struct http_problem_fields wrong = { 0 };
-	enum err err = pg_transaction_run(r->api->pg, create_on, c);
 	if (c->has_no_link) {
 		http_problem_add_field(&wrong, "/link_id", "id",
 		                       "must be the id of one of your links");
@@ -188,78 +165,195 @@ static enum http_progress create(struct creation *c)
 	return err == OK ? send_created(c) : response_failure(r, err);
 }
 
-/* Runs in a password thread. */
-static void create_job(void *arg)
+static void create(struct creation *c)
 {
-	struct creation *c = arg;
-	struct request *r = c->request;
+	answer(c, pg_transaction_run(c->job.request->api->pg, create_on, c));
+}
+
+/* What create_on refuses, before the password takes the time of a thread. */
+static enum err check_room(struct creation *c)
+{
+	struct pg_pool *pool = c->job.request->api->pg;
+	struct pg_conn *conn = NULL;
+	struct link link;
+	enum err err = pg_pool_acquire(pool, &conn);
+	if (err == OK)
+		err = share_check_room(conn, c->wanted.owner_id);
+	if (err == OK && c->wanted.link_id) {
+		err = link_store_get(conn, c->wanted.link_id, c->wanted.owner_id, &link);
+		err = note_link(c, err, &link);
+	}
+	pg_pool_release(pool, conn);
+	return err;
+}
+
+/* Runs in a password thread. */
+static void create_job(void *state)
+{
+	struct creation *c = state;
+	struct request *r = c->job.request;
 	enum err err =
 		password_hash(c->password, r->api->config->password_hash_cost, c->password_hash);
 	if (err == OK)
 		create(c);
 	else
 		response_failure(r, err);
-	creation_free(c);
-	http_exchange_resume(r->exchange);
 }
 
 enum http_progress share_handlers_create(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct creation *c = creation_new(r);
-	if (!c)
+	struct http_problem_fields wrong = { 0 };
+	struct json *body = request_body_read(r);
+	if (!body)
 		return HTTP_COMPLETE;
-	if (*c->password && password_queue_submit(r, PASSWORD_QUEUE_REGISTRATION, create_job, c))
-		return HTTP_PENDING;
-	if (!*c->password)
+	struct creation *c = password_job_new(r, sizeof(*c));
+	enum err err = read_share(body, request_now_us(r), &c->wanted, c->password, &wrong);
+	json_free(body);
+	c->wanted.owner_id = r->user_id;
+	secret_generate(SECRET_SHARE, &c->token);
+	if (err == OK && *c->password) {
+		err = check_room(c);
+		if (err == OK)
+			return password_job_submit(c, PASSWORD_DOOR_NEW_SHARE, r->user_id, NULL,
+			                           create_job);
+		answer(c, err);
+	} else if (err == OK) {
 		create(c);
-	creation_free(c);
+	} else {
+		response_invalid_fields(r, &wrong);
+	}
+	password_job_free(c);
 	return HTTP_COMPLETE;
 }
 
-/* --- list --- */
+/* --- open --- */
 
-enum http_progress share_handlers_list(void *ctx, struct http_exchange *x)
+/* A reader who opens a share. */
+struct opening {
+	struct password_job job;
+	struct share share;
+	uint8_t token_hash[DIGEST_SIZE];
+	char password[PASSWORD_SIZE];
+	/* "" = the share has no password. */
+	char password_hash[PASSWORD_HASH_SIZE];
+};
+
+/* {token, password?}. password: "" = none. ERR_INVALID: wrong lists every invalid member. */
+static enum err read_access(const struct json *object, uint8_t token_hash[static DIGEST_SIZE],
+                            char password[static PASSWORD_SIZE], struct http_problem_fields *wrong)
 {
-	(void)x;
-	struct request *r = ctx;
-	struct share *shares = mem_array(SHARE_STORE_SHARES_MAX, sizeof(*shares));
-	size_t count = 0;
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err == OK)
-		err = share_store_list(conn, r->user_id, shares, &count);
-	pg_pool_release(r->api->pg, conn);
-	struct json *array = json_new_array();
-	for (size_t i = 0; i < count; i++)
-		json_append(array, share_json_new(&shares[i], r->api->base));
-	free(shares);
-	return response_list(r, err, "shares", array);
+	static const char *const names[] = { "token", "password" };
+	member_reject_unknown(object, names, 2, wrong);
+	const char *token = member_text_of(object, "token", true, wrong);
+	if (token)
+		secret_hash(token, token_hash);
+	const struct json *value = json_get(object, "password");
+	bool is_given = value && json_type(value) != JSON_NULL;
+	const char *given = is_given ? member_text(value, "/password", wrong) : NULL;
+	snprintf(password, PASSWORD_SIZE, "%s", given ? given : "");
+	if (given && strlen(given) > PASSWORD_BYTES_MAX)
+		http_problem_add_field(wrong, "/password", "too-many-bytes",
+		                       "must have at most %d bytes", PASSWORD_BYTES_MAX);
+	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
-/* --- revoke --- */
-
-static enum err delete_on(void *ctx, struct pg_conn *conn)
+static enum err find(struct opening *o)
 {
-	const struct request *r = ctx;
-	int64_t id = request_path_id(r);
-	int64_t link_id;
-	enum err err = share_store_delete(conn, r->user_id, id, &link_id);
-	if (err != OK)
-		return err;
-	struct json *details = json_new_object();
-	if (link_id)
-		json_set_int(details, "link_id", link_id);
-	err = audit_store_record(r, conn, "share.delete", AUDIT_STORE_SHARE, id, details);
-	json_free(details);
+	struct pg_pool *pool = o->job.request->api->pg;
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(pool, &conn);
+	if (err == OK)
+		err = share_find(conn, o->token_hash, &o->share, o->password_hash);
+	pg_pool_release(pool, conn);
 	return err;
 }
 
-enum http_progress share_handlers_delete(void *ctx, struct http_exchange *x)
+static enum err mark_used(const struct opening *o)
+{
+	struct pg_pool *pool = o->job.request->api->pg;
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(pool, &conn);
+	if (err == OK)
+		err = share_mark_used(conn, o->share.id);
+	pg_pool_release(pool, conn);
+	return err;
+}
+
+static enum http_progress send_access(const struct opening *o)
+{
+	struct request *r = o->job.request;
+	char token[ACCESS_TOKEN_SIZE];
+	enum err err = mark_used(o);
+	if (err == OK)
+		err = access_token_issue_for_share(jwt_secrets_get(r->api->secrets, 0),
+		                                   o->token_hash, request_now_us(r), token);
+	if (err != OK)
+		return response_failure(r, err);
+	struct json *response = json_new_object();
+	json_set_text(response, "access_token", token);
+	json_set_text(response, "token_type", "Bearer");
+	json_set_int(response, "expires_in", ACCESS_TOKEN_SHARE_LIFETIME_S);
+	return response_json(r, 200, response);
+}
+
+static enum http_progress send_password_needed(struct request *r, bool was_wrong)
+{
+	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
+	return response_problem(r, 401, "share-password",
+	                        was_wrong ? "The password of this share is wrong."
+	                                  : "This share has a password. Send it as password.");
+}
+
+/* Runs in a password thread. */
+static void check_job(void *state)
+{
+	struct opening *o = state;
+	if (password_job_matches(&o->job, o->password, o->password_hash))
+		send_access(o);
+	else
+		send_password_needed(o->job.request, true);
+}
+
+/*
+ * Wrong passwords of a share are limited like those of an account. Its name there has no "@", so it
+ * is no account's.
+ */
+static enum http_progress check(struct opening *o)
+{
+	char name[LIMITED_NAME_SIZE];
+	snprintf(name, sizeof(name), "share:%" PRId64, o->share.id);
+	return password_job_submit(o, PASSWORD_DOOR_SHARE, o->share.owner_id, name, check_job);
+}
+
+enum http_progress share_handlers_access(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	enum err err = pg_transaction_run(r->api->pg, delete_on, r);
-	return response_deleted(r, err);
+	struct http_problem_fields wrong = { 0 };
+	struct json *body = request_body_read(r);
+	if (!body)
+		return HTTP_COMPLETE;
+	struct opening *o = password_job_new(r, sizeof(*o));
+	enum err err = read_access(body, o->token_hash, o->password, &wrong);
+	json_free(body);
+	if (err == OK)
+		err = find(o);
+	if (err == OK && *o->password_hash && *o->password)
+		return check(o);
+	if (wrong.count > 0)
+		response_invalid_fields(r, &wrong);
+	else if (err == ERR_NOT_FOUND)
+		response_problem(
+			r, 404, "no-share",
+			"This share does not exist or has ended. Ask its owner for a new one.");
+	else if (err != OK)
+		response_failure(r, err);
+	else if (*o->password_hash)
+		send_password_needed(r, false);
+	else
+		send_access(o);
+	password_job_free(o);
+	return HTTP_COMPLETE;
 }

@@ -1,18 +1,27 @@
 /*
- * One thread at a time. Asks every address of every target for its /readyz, all at the same time,
- * and waits for at most HEALTH_PROBE_TIMEOUT_MS. Looking up the names comes before that; the
+ * How the other processes are: asks every address of every target of HEALTH_URLS for its /readyz, all
+ * at the same time, and waits for at most a second. Looking up the names comes before that; the
  * resolver bounds it. Follows no redirects, uses no proxy and reads at most 4 KiB of a response.
+ *
+ * A thread of its own asks, and only while somebody reads: a slow process delays neither requests nor
+ * shutdown of the HTTP server. Safe from any thread.
+ *
+ * HEALTH_URLS is a list of NAME=http://HOST:PORT, separated by commas or white space. Only operators
+ * set it, so any host is allowed: there is no server-side request forgery to prevent.
+ *
+ *   redirector=http://redirector-ops:9090,janitor=http://janitor-ops:9090
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_PROBE_H
 #define WAYMARK_SERVICES_LINKS_API_HEALTH_HEALTH_PROBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/json/json.h"
-#include "services/links-api/health/health_target.h"
+#include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
 
-#define HEALTH_PROBE_TIMEOUT_MS 1000
+#define HEALTH_PROBE_NAME_SIZE 33
 #define HEALTH_PROBE_PROCESSES_MAX 64
 #define HEALTH_PROBE_FAILING_MAX 9 /* OPS_SERVER_CHECKS_MAX, and "draining" */
 #define HEALTH_PROBE_CHECK_SIZE 33
@@ -35,7 +44,7 @@ enum health_reason {
 
 /* One process, or a name without an address. */
 struct health_process {
-	char name[HEALTH_TARGET_NAME_SIZE];
+	char name[HEALTH_PROBE_NAME_SIZE];
 	/* "10.0.0.7:9090"; of a name without an address "host:port", cut; "" = this process */
 	char address[64];
 	enum health_status status;
@@ -53,18 +62,20 @@ struct health_report {
 	struct health_process processes[HEALTH_PROBE_PROCESSES_MAX];
 };
 
-/* Initialises and releases libcurl. */
-void health_probe_start(void);
-void health_probe_end(void);
+/* The number of problems of HEALTH_URLS; each is a line of problems. */
+size_t health_probe_check(const char *urls, struct strbuf *problems);
 
-/* Sets count and processes of report, in the order of the targets. */
-void health_probe_run(const struct health_target *targets, size_t count,
-                      struct health_report *report);
+struct health_probe;
+
+/* urls: HEALTH_URLS, checked. */
+struct health_probe *health_probe_start(const char *urls, const struct clock *clock);
+/* Waits for an answer that is under way. NULL is allowed. */
+void health_probe_stop(struct health_probe *probe);
 
 /*
- * What a response of /readyz means: status is its HTTP status. A body that is not {status,
- * failing}, or does not fit the HTTP status, is HEALTH_INVALID. Counts may be missing. Pure.
+ * Copies a report that is at most two seconds old. If there is none, waits up to two seconds for it
+ * and then copies the last one: its checked_at_us says how old it is, 0 that there is none.
  */
-void health_probe_read(int status, const char *body, size_t len, struct health_process *process);
+void health_probe_read(struct health_probe *probe, struct health_report *out);
 
 #endif

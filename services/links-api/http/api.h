@@ -21,16 +21,16 @@
 #include "services/links-api/http/config.h"
 #include "services/links-api/http/cors.h"
 #include "services/links-api/http/rate_limit.h"
-#include "services/links-api/http/route_metrics.h"
 
-struct export_limiter;
-struct health_monitor;
+struct health_probe;
 struct jwt_secrets;
 struct live_feed;
 struct outbox_relay;
 struct public_base;
 struct reserved_slugs;
 struct local_calendar_zones;
+struct routes_metrics;
+struct visit_export_limiter;
 
 struct api {
 	const struct config *config;
@@ -50,13 +50,13 @@ struct api {
 	struct link_cache *cache;
 	struct worker_pool *password_workers;
 	struct local_calendar_zones *zones;
-	struct export_limiter *exports;
-	struct route_metrics *route_metrics;
+	struct visit_export_limiter *exports;
+	struct routes_metrics *route_metrics;
 	/* NULL: no spans. */
 	struct tracer *tracer;
 	struct metric *cross_site_requests;
 	struct live_feed *live;
-	struct health_monitor *health;
+	struct health_probe *health;
 	/* Set when it has started; outlives all requests. */
 	const struct outbox_relay *relay;
 	/* base borrows these three. */
@@ -66,11 +66,11 @@ struct api {
 };
 
 /*
- * Does not need PostgreSQL or Redis to be up. config and routes, the route table, are borrowed.
- * ERR_INVALID: a setting that config's check also rejects (logged).
+ * Does not need PostgreSQL or Redis to be up. config is borrowed. ERR_INVALID: a setting that
+ * config's check also rejects (logged).
  */
-enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
-                 const struct log *log, struct metrics *metrics, struct api **out) MUST_CHECK;
+enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics,
+                 struct api **out) MUST_CHECK;
 
 /*
  * Call after the HTTP server has stopped. Waits for running password jobs, which use the other

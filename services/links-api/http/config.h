@@ -33,7 +33,7 @@ struct config {
 	/* 0: no limit. */
 	int64_t http_connections_per_ip;
 	int64_t http_bodies_max_bytes;
-	/* Syntax: see health_target.h. */
+	/* Syntax: see health_probe.h. */
 	char health_urls[4096];
 	int64_t drain_notice_ms;
 	int64_t drain_ms;

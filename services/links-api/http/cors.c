@@ -2,30 +2,11 @@
 
 #include <string.h>
 
-#include "lib/base/array.h"
-#include "lib/base/number.h"
+#include "lib/base/url.h"
 
 #define SEPARATORS ", \t\r\n"
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789.-_"
 #define ADDRESS_CHARACTERS "0123456789abcdef:."
-#define PORT_SIZE 6
-
-/* The position after the scheme, and its default port. NULL: another scheme. */
-static const char *skip_scheme(const char *origin, int64_t *default_port)
-{
-	static const struct {
-		const char *text;
-		int64_t port;
-	} schemes[] = { { "https://", 443 }, { "http://", 80 } };
-	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
-		size_t len = strlen(schemes[i].text);
-		if (strncmp(origin, schemes[i].text, len) != 0)
-			continue;
-		*default_port = schemes[i].port;
-		return origin + len;
-	}
-	return NULL;
-}
 
 static size_t host_len(const char *host)
 {
@@ -35,28 +16,18 @@ static size_t host_len(const char *host)
 	return len > 1 && host[len] == ']' ? len + 1 : 0;
 }
 
-static bool is_port(const char *text, size_t len, int64_t default_port)
-{
-	char digits[PORT_SIZE];
-	int64_t port;
-	if (len == 0 || len >= sizeof(digits) || text[0] == '0')
-		return false;
-	memcpy(digits, text, len);
-	digits[len] = '\0';
-	return number_parse(digits, 1, UINT16_MAX, &port) == OK && port != default_port;
-}
-
 static bool is_origin(const char *origin, size_t len)
 {
-	int64_t default_port;
-	const char *host = skip_scheme(origin, &default_port);
-	if (!host || host_len(host) == 0)
+	struct url url;
+	uint16_t port;
+	bool is_https = strncmp(origin, "https://", 8) == 0;
+	if ((!is_https && strncmp(origin, "http://", 7) != 0) ||
+	    url_split(origin, len, &url) != OK || url.user.text || url.path.len > 0 ||
+	    url.query.text || url.fragment.text || url.host.len == 0 ||
+	    host_len(url.host.text) != url.host.len)
 		return false;
-	const char *port = host + host_len(host);
-	const char *end = origin + len;
-	if (port >= end)
-		return port == end;
-	return *port == ':' && is_port(port + 1, (size_t)(end - port) - 1, default_port);
+	return !url.port.text || (*url.port.text != '0' && url_port(url.port, &port) == OK &&
+	                          port != (is_https ? 443 : 80));
 }
 
 enum err cors_init(struct cors *cors, const char *origins)

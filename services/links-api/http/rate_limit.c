@@ -1,6 +1,7 @@
 #include "services/links-api/http/rate_limit.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,50 @@
 #include "lib/base/entropy.h"
 #include "lib/base/limiter.h"
 #include "lib/base/mem.h"
+
+#define MINUTE_S 60
+#define HOUR_S 3600
+#define DAY_S 86400
+
+struct rate_limit_rule rate_limit_rule_of(const struct config *config, enum limits_name name)
+{
+#define SIZE(member) offsetof(struct config, member)
+	/* clang-format off */
+	static const struct {
+		const char *name;
+		size_t max;
+		int64_t window_s;
+		const char *detail;
+	} limits[] = {
+		[LIMITS_REQUESTS]        = { "requests",          SIZE(requests_per_minute),        MINUTE_S,
+			"Your account has sent too many requests in a minute." },
+		[LIMITS_SHARE_REQUESTS]  = { "requests",          SIZE(requests_per_minute),        MINUTE_S,
+			"Your network has read this share too often in a minute." },
+		[LIMITS_BULK_LINKS]      = { "bulk-links",        SIZE(bulk_links_per_minute),      MINUTE_S,
+			"The bulk requests of your account contain too many links for one minute." },
+		[LIMITS_ANONYMOUS_LINKS] = { "anonymous-links",   SIZE(anonymous_links_per_hour),   HOUR_S,
+			"Your network has reached its hourly limit of links created without a login." },
+		[LIMITS_ACCOUNTS]        = { "accounts",          SIZE(accounts_per_hour),          HOUR_S,
+			"Too many registrations from your network." },
+		[LIMITS_LOGIN]           = { "login",             SIZE(login_failures),             15 * MINUTE_S,
+			"Too many wrong passwords for this account or share from your network." },
+		[LIMITS_LOGIN_NETWORK]   = { "login-network",     SIZE(login_failures_per_network), HOUR_S,
+			"Too many wrong passwords from your network." },
+		[LIMITS_LOGIN_ACCOUNT]   = { "login-account",     SIZE(login_failures_per_account), 15 * MINUTE_S,
+			"Too many wrong passwords for this account or share. Use a network where the password was right before, or wait." },
+		[LIMITS_PASSWORD]        = { "password",          SIZE(login_failures),             15 * MINUTE_S,
+			"Too many wrong passwords with this access token or session." },
+		[LIMITS_LINKS]           = { "links",             SIZE(links_per_day),              DAY_S,
+			"Your account has reached its limit of new links, which an administrator can raise." },
+		[LIMITS_IDEMPOTENCY_BYTES] = { "idempotency-bytes", SIZE(idempotency_bytes_per_day), DAY_S,
+			"The responses to your requests with an Idempotency-Key take too much space." },
+	};
+	/* clang-format on */
+#undef SIZE
+	const int64_t *max = (const int64_t *)((const char *)config + limits[name].max);
+	return (struct rate_limit_rule){ limits[name].name, limits[name].detail, *max,
+		                         limits[name].window_s };
+}
 
 #define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
 /* Of what this process saw, so that a subject that has earned all back does not owe again. */
@@ -51,8 +96,8 @@ static const char refund_script[] = READ_OWED "if used > 0 then add(-1) end\n"
 
 /*
  * KEYS[2]: the reservations, scored by their expiry in ms. ARGV[4]: the id. ARGV[5]: the lifetime
- * of a reservation in ms. Returns {1, other running events, lost} if reserved, {0, µs that are
- * owed, lost} if no event is allowed, {-1, 0, lost} if reservations take the rest.
+ * of a reservation in ms. Returns {1, 0, lost} if reserved, {0, µs that are owed, lost} if no event is
+ * allowed, {-1, 0, lost} if reservations take the rest.
  */
 static const char reserve_script[] =
 	READ_OWED "if used >= max then return {0, free_at - now, lost} end\n"
@@ -62,7 +107,7 @@ static const char reserve_script[] =
 		  "if used + held >= max then return {-1, 0, lost} end\n"
 		  "redis.call('ZADD', KEYS[2], now_ms + tonumber(ARGV[5]), ARGV[4])\n"
 		  "redis.call('PEXPIRE', KEYS[2], ARGV[5])\n"
-		  "return {1, held, lost}\n";
+		  "return {1, 0, lost}\n";
 
 /* KEYS: as above. ARGV[4]: the id. ARGV[5]: 1 if the event counts. Returns {1, µs owed, lost}. */
 static const char end_reservation_script[] = READ_OWED "redis.call('ZREM', KEYS[2], ARGV[4])\n"
@@ -184,11 +229,23 @@ static enum err call_counter(const struct rate_limit *limits, const char *script
 	return err;
 }
 
+/*
+ * While Redis is away, this process goes on from what it saw of the counter, if that is more than it
+ * counted itself.
+ */
+static void adopt_seen(const struct rate_limit *limits, const char *key)
+{
+	int64_t seen_us = limiter_owed_us(limits->seen, key, strlen(key));
+	if (seen_us > limiter_owed_us(limits->local, key, strlen(key)))
+		limiter_set_owed(limits->local, key, strlen(key), seen_us);
+}
+
 /* What counts in this process alone, because Redis could not be asked. */
 static int64_t add_locally(const struct rate_limit *limits, const struct rate_limit_rule *rule,
                            const char *key, int64_t events)
 {
 	struct limiter_rule core = core_of(rule);
+	adopt_seen(limits, key);
 	return limiter_add(limits->local, key, strlen(key), &core, events);
 }
 
@@ -215,6 +272,9 @@ enum err rate_limit_take(struct rate_limit *limits, const struct rate_limit_rule
 		*state = state_of(rule, result[1]);
 		return result[0] > 0 ? OK : ERR_LIMIT;
 	}
+	adopt_seen(limits, key);
+	if (is_limited_locally(limits, rule, key, state))
+		return ERR_LIMIT;
 	metrics_add(limits->fallbacks, 1);
 	*state = state_of(rule, add_locally(limits, rule, key, cost));
 	return OK;
@@ -288,16 +348,20 @@ enum err rate_limit_reserve(struct rate_limit *limits, const struct rate_limit_r
 	}
 	if (call_reservation(limits, reserve_script, rule, &keys, out->id, hold_s * 1000, result) ==
 	    OK) {
-		out->others = result[0] > 0 ? result[1] : 0;
 		if (result[0] == 0)
 			*reset_s = state_of(rule, result[1]).reset_s;
 		return result[0] > 0 ? OK : result[0] == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
+	}
+	adopt_seen(limits, keys.counter);
+	if (is_limited_locally(limits, rule, keys.counter, &state)) {
+		*reset_s = state.reset_s;
+		return ERR_LIMIT;
 	}
 	metrics_add(limits->fallbacks, 1);
 	out->is_local = true;
 	struct limiter_rule core = core_of(rule);
 	enum err err = limiter_reserve(limits->local, keys.counter, strlen(keys.counter), &core,
-	                               hold_s * CLOCK_US_PER_S, &out->others);
+	                               hold_s * CLOCK_US_PER_S);
 	return err == OK ? OK : ERR_UNAVAILABLE;
 }
 

@@ -4,8 +4,9 @@
  * limit:{rule}:{subject}:held. Safe from any thread.
  *
  * Events that Redis does not count, because it is down or refuses the command, are counted in the
- * memory of this process with the same rule. Each instance then allows max, so the limit is weaker,
- * but never absent. waymark_rate_limit_fallbacks_total counts these events.
+ * memory of this process with the same rule, on top of what it saw of the counter last. Each instance
+ * then allows the rest of max, so the limit is weaker, but never absent.
+ * waymark_rate_limit_fallbacks_total counts these events.
  *
  * A counter that Redis loses before its time, by eviction or a restart, continues from what this
  * process saw of it last. waymark_rate_limit_lost_counters_total counts these counters.
@@ -20,6 +21,7 @@
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
 #include "lib/redis/redis_pool.h"
+#include "services/links-api/http/config.h"
 
 #define RATE_LIMIT_SUBJECT_MAX 128
 
@@ -34,6 +36,25 @@ struct rate_limit_rule {
 	int64_t max;
 	int64_t window_s;
 };
+
+/* One table has their names, windows and sizes; docs/operations.md has it for operators. */
+enum limits_name {
+	/* Counted by rate_limit.h. */
+	LIMITS_REQUESTS,
+	LIMITS_SHARE_REQUESTS,
+	LIMITS_BULK_LINKS,
+	LIMITS_ANONYMOUS_LINKS,
+	LIMITS_ACCOUNTS,
+	LIMITS_LOGIN,
+	LIMITS_LOGIN_NETWORK,
+	LIMITS_LOGIN_ACCOUNT,
+	LIMITS_PASSWORD,
+	/* Counted in PostgreSQL, in the transaction that uses them up, in steps of its own. */
+	LIMITS_LINKS,
+	LIMITS_IDEMPOTENCY_BYTES,
+};
+
+struct rate_limit_rule rate_limit_rule_of(const struct config *config, enum limits_name name);
 
 /*
  * What remains of a limit. reset_s: seconds until all of it is there again, or until an event is
@@ -69,8 +90,6 @@ struct rate_limit_reservation {
 	char id[RATE_LIMIT_ID_MAX + 1];
 	/* Counted by this process and not by Redis. */
 	bool is_local;
-	/* Events that were already running. */
-	int64_t others;
 };
 
 /*

@@ -37,11 +37,9 @@ struct request_credentials {
 	enum request_credentials_kind kind;
 	/* Of an access token. */
 	int64_t user_id, generation;
-	/* Of the access token of a share. */
-	int64_t share_id;
 	/* "" = an API key. */
 	char token_id[ENTROPY_UUID_TEXT_SIZE];
-	/* Of an API key or of a session. */
+	/* Of an API key, of a session, or of the token of a share. */
 	uint8_t hash[DIGEST_SIZE];
 };
 
@@ -83,14 +81,14 @@ int64_t request_now_us(const struct request *r);
  */
 struct pg_pool *request_pg(const struct request *r);
 
-/* Sets whose share of workers and memory this is: the network's, or the account's once known. */
-void request_set_flow(const struct request *r, int64_t user_id);
+/* Whose share of workers and memory this is: the account's, or the network's if user_id is 0. */
+uint64_t request_flow(const struct request *r, int64_t user_id);
 
 /*
  * The flow of all readers of an account's shares together. It is not the account's own: many
  * readers delay neither their owner nor other accounts.
  */
-void request_set_readers_flow(const struct request *r, int64_t owner_id);
+uint64_t request_readers_flow(int64_t owner_id);
 
 /*
  * True for an access token or a session of an administrator. API keys never have administrator
@@ -109,5 +107,14 @@ int64_t request_path_id(const struct request *r);
 
 /* The client's network ("203.0.113.0/24"); "unknown": a trusted proxy sent no address. */
 void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE]);
+
+/*
+ * Parses the body, which must be a JSON object. Release it with json_free. NULL: the request is
+ * invalid and the response is already complete (400, 411 or 415).
+ */
+struct json *request_body_read(struct request *r);
+
+/* True if there is no body, or its type is JSON. False: the response is complete (415). */
+bool request_body_check_type(struct request *r);
 
 #endif

@@ -1,13 +1,15 @@
 #include "services/links-api/http/response.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
-#include "services/links-api/http/media_type.h"
+#include "lib/http/http_accept.h"
 
 /* A page of 100 links with the longest URLs, titles, tags and notes takes less than 5 MiB. */
 #define BODY_BYTES_MAX (8 * 1024 * 1024)
@@ -26,8 +28,8 @@ bool response_accepts_json(struct request *r)
 {
 	static const char *const json[] = { "application/json" };
 	size_t chosen;
-	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1,
-	                      &chosen) == OK)
+	if (response_choose_type(http_exchange_joined_header(r->exchange, "Accept"), json, 1,
+	                         &chosen) == OK)
 		return true;
 	response_problem(
 		r, 406, NULL,
@@ -58,6 +60,21 @@ enum http_progress response_json(struct request *r, unsigned status, struct json
 	return fits ? HTTP_COMPLETE : response_failure(r, ERR_INTERNAL);
 }
 
+void response_set_ms(struct json *body, const char *name, double ms)
+{
+	json_set_real(body, name, round(ms * 1000) / 1000);
+}
+
+void response_add_freshness(struct json *body, int64_t as_of_us, int64_t now_us)
+{
+	int64_t lag_us = now_us - as_of_us;
+	json_set_time(body, "as_of", as_of_us);
+	if (as_of_us == 0)
+		json_set_null(body, "lag_ms");
+	else
+		json_set_int(body, "lag_ms", lag_us > 0 ? lag_us / CLOCK_US_PER_MS : 0);
+}
+
 enum http_progress response_no_content(struct request *r)
 {
 	http_exchange_set_status(r->exchange, 204);
@@ -80,6 +97,22 @@ enum http_progress response_list(struct request *r, enum err err, const char *na
 		return response_json(r, 200, response);
 	json_free(response);
 	return response_failure(r, err);
+}
+
+enum http_progress response_rows(struct request *r, const char *name, const char *sql,
+                                 const struct pg_params *params, response_row_json *row_json)
+{
+	struct pg_conn *conn = NULL;
+	struct pg_result *rows = NULL;
+	struct json *array = json_new_array();
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
+	if (err == OK)
+		err = pg_conn_query(conn, sql, params, &rows);
+	pg_pool_release(r->api->pg, conn);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		json_append(array, row_json(r, rows, i));
+	pg_result_free(rows);
+	return response_list(r, err, name, array);
 }
 
 enum http_progress response_problem(struct request *r, unsigned status, const char *kind,
@@ -253,4 +286,54 @@ enum http_progress response_failure(struct request *r, enum err err)
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
 	return response_problem(r, 503, NULL,
 	                        "The service is temporarily unavailable. Please retry.");
+}
+
+/* --- content negotiation --- */
+
+/* How closely a media range matches a type. The closest decides, whatever its quality. */
+enum specificity { SPECIFICITY_NONE, SPECIFICITY_ANY, SPECIFICITY_FAMILY, SPECIFICITY_TYPE };
+
+static enum specificity specificity_of(const struct http_accept_item *range, const char *type)
+{
+	size_t family = strcspn(type, "/") + 1;
+	if (http_accept_is(range, type))
+		return SPECIFICITY_TYPE;
+	if (range->len == family + 1 && strncasecmp(range->name, type, family) == 0 &&
+	    range->name[family] == '*')
+		return SPECIFICITY_FAMILY;
+	return http_accept_is(range, "*/*") ? SPECIFICITY_ANY : SPECIFICITY_NONE;
+}
+
+/* In thousandths. A malformed quality counts as 1. */
+static int quality_for(const char *accept, const char *type)
+{
+	enum specificity best = SPECIFICITY_NONE;
+	int quality = 0;
+	struct http_accept_item range;
+	while (http_accept_next(&accept, &range)) {
+		enum specificity specificity = specificity_of(&range, type);
+		if (specificity > best) {
+			best = specificity;
+			quality = range.weight < 0 ? HTTP_ACCEPT_WEIGHT_MAX : range.weight;
+		}
+	}
+	return quality;
+}
+
+enum err response_choose_type(const char *accept, const char *const *offered, size_t count,
+                              size_t *chosen)
+{
+	int best = 0;
+	if (accept == NULL || accept[strspn(accept, ", \t")] == '\0') {
+		*chosen = 0;
+		return OK;
+	}
+	for (size_t i = 0; i < count; i++) {
+		int quality = quality_for(accept, offered[i]);
+		if (quality > best) {
+			best = quality;
+			*chosen = i;
+		}
+	}
+	return best > 0 ? OK : ERR_NOT_FOUND;
 }

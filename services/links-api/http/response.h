@@ -15,7 +15,12 @@
 /* Takes ownership of body. A GET whose Accept header excludes JSON gets 406 instead. */
 enum http_progress response_json(struct request *r, unsigned status, struct json *body);
 
-/* 204 No Content. */
+/* Sets a latency in whole microseconds, in which latencies are measured: at most three decimals. */
+void response_set_ms(struct json *body, const char *name, double ms);
+
+/* Adds as_of and lag_ms: the counts are complete up to then. 0: nothing is counted yet, both are null. */
+void response_add_freshness(struct json *body, int64_t as_of_us, int64_t now_us);
+
 /* 204; 404 for ERR_NOT_FOUND, or what response_failure says. */
 enum http_progress response_deleted(struct request *r, enum err err);
 
@@ -23,7 +28,23 @@ enum http_progress response_deleted(struct request *r, enum err err);
 enum http_progress response_list(struct request *r, enum err err, const char *name,
                                  struct json *array);
 
+typedef struct json *response_row_json(const struct request *r, const struct pg_result *rows,
+                                       size_t row);
+
+/* The same with the rows of a statement, each as row_json says. */
+enum http_progress response_rows(struct request *r, const char *name, const char *sql,
+                                 const struct pg_params *params, response_row_json *row_json);
+
+/* 204 No Content. */
 enum http_progress response_no_content(struct request *r);
+
+/*
+ * Content negotiation (RFC 9110 section 12.5.1). Pure. Writes the index of the offered type
+ * ("text/csv") that accept prefers; ties go to the first one. Parameters other than q are ignored. If
+ * accept is NULL or empty, picks the first. ERR_NOT_FOUND: accept excludes every offered type.
+ */
+enum err response_choose_type(const char *accept, const char *const *offered, size_t count,
+                              size_t *chosen) MUST_CHECK;
 
 /* True if Accept allows application/json. If false, the response is already complete (406). */
 bool response_accepts_json(struct request *r);

@@ -10,44 +10,40 @@
 #include "lib/base/clock.h"
 #include "lib/base/number.h"
 
-#define SUBJECT_SIZE (NUMBER_TEXT_SIZE + sizeof("share:"))
-
-/* A kind of token: the text before the id in sub, and how long it is valid at most. */
-struct kind {
-	const char *prefix;
-	int64_t lifetime_s;
-};
-
-static const struct kind user_kind = { "", ACCESS_TOKEN_LIFETIME_S };
-static const struct kind share_kind = { "share:", ACCESS_TOKEN_SHARE_LIFETIME_S };
+#define SHARE_PREFIX "share:"
+#define SUBJECT_SIZE (sizeof(SHARE_PREFIX) + 2 * DIGEST_SIZE)
 
 static bool secret_is_valid(const char *secret)
 {
 	return secret && strlen(secret) >= ACCESS_TOKEN_SECRET_BYTES_MIN;
 }
 
-static void format_subject(const struct kind *kind, int64_t id, char out[static SUBJECT_SIZE])
+static void format_user(int64_t id, char out[static SUBJECT_SIZE])
 {
-	snprintf(out, SUBJECT_SIZE, "%s%" PRId64, kind->prefix, id);
+	snprintf(out, SUBJECT_SIZE, "%" PRId64, id);
 }
 
-static bool add_claims(jwt_t *jwt, const struct kind *kind, int64_t subject_id, int64_t generation,
+static void format_share(const uint8_t hash[static DIGEST_SIZE], char out[static SUBJECT_SIZE])
+{
+	memcpy(out, SHARE_PREFIX, strlen(SHARE_PREFIX));
+	digest_hex(hash, DIGEST_SIZE, out + strlen(SHARE_PREFIX));
+}
+
+static bool add_claims(jwt_t *jwt, const char *subject, int64_t lifetime_s, int64_t generation,
                        int64_t now_s)
 {
 	uint8_t uuid[ENTROPY_UUID_SIZE];
 	char id[ENTROPY_UUID_TEXT_SIZE];
-	char subject[SUBJECT_SIZE];
 	entropy_uuid4(uuid);
 	entropy_uuid_format(uuid, id);
-	format_subject(kind, subject_id, subject);
 	return jwt_add_grant(jwt, "sub", subject) == 0 &&
 	       jwt_add_grant_int(jwt, "iat", now_s) == 0 &&
-	       jwt_add_grant_int(jwt, "exp", now_s + kind->lifetime_s) == 0 &&
+	       jwt_add_grant_int(jwt, "exp", now_s + lifetime_s) == 0 &&
 	       jwt_add_grant(jwt, "jti", id) == 0 &&
 	       (generation == 0 || jwt_add_grant_int(jwt, "gen", generation) == 0);
 }
 
-static enum err issue(const char *secret, const struct kind *kind, int64_t subject_id,
+static enum err issue(const char *secret, const char *subject, int64_t lifetime_s,
                       int64_t generation, int64_t now_us, char out[static ACCESS_TOKEN_SIZE])
 {
 	if (!secret_is_valid(secret))
@@ -56,7 +52,7 @@ static enum err issue(const char *secret, const struct kind *kind, int64_t subje
 	char *text = NULL;
 	enum err err = ERR_INTERNAL;
 	if (jwt_new(&jwt) == 0 &&
-	    add_claims(jwt, kind, subject_id, generation, now_us / CLOCK_US_PER_S) &&
+	    add_claims(jwt, subject, lifetime_s, generation, now_us / CLOCK_US_PER_S) &&
 	    jwt_set_alg(jwt, JWT_ALG_HS256, (const unsigned char *)secret, (int)strlen(secret)) ==
 	            0)
 		text = jwt_encode_str(jwt);
@@ -72,13 +68,17 @@ static enum err issue(const char *secret, const struct kind *kind, int64_t subje
 enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
                             char out[static ACCESS_TOKEN_SIZE])
 {
-	return issue(secret, &user_kind, user_id, generation, now_us, out);
+	char subject[SUBJECT_SIZE];
+	format_user(user_id, subject);
+	return issue(secret, subject, ACCESS_TOKEN_LIFETIME_S, generation, now_us, out);
 }
 
-enum err access_token_issue_for_share(const char *secret, int64_t share_id, int64_t now_us,
-                                      char out[static ACCESS_TOKEN_SIZE])
+enum err access_token_issue_for_share(const char *secret, const uint8_t hash[static DIGEST_SIZE],
+                                      int64_t now_us, char out[static ACCESS_TOKEN_SIZE])
 {
-	return issue(secret, &share_kind, share_id, 0, now_us, out);
+	char subject[SUBJECT_SIZE];
+	format_share(hash, subject);
+	return issue(secret, subject, ACCESS_TOKEN_SHARE_LIFETIME_S, 0, now_us, out);
 }
 
 static int base64url_value(char c)
@@ -156,37 +156,30 @@ static bool get_generation(jwt_t *jwt, int64_t *generation)
 	return err == ERR_NOT_FOUND || (err == OK && *generation > 0);
 }
 
-/* user_id: the id in sub, of either kind. */
-static bool get_claims(jwt_t *jwt, const struct kind *kind, struct access_token_claims *claims)
+static bool get_claims(jwt_t *jwt, char subject[static SUBJECT_SIZE],
+                       struct access_token_claims *claims)
 {
-	const char *subject = jwt_get_grant(jwt, "sub");
+	const char *sub = jwt_get_grant(jwt, "sub");
 	const char *id = jwt_get_grant(jwt, "jti");
-	char canonical[SUBJECT_SIZE];
-	const size_t prefix = strlen(kind->prefix);
-	if (!subject || strncmp(subject, kind->prefix, prefix) != 0 ||
-	    number_parse(subject + prefix, 1, INT64_MAX, &claims->user_id) != OK)
+	if (!sub || strlen(sub) >= SUBJECT_SIZE || !id || strlen(id) != ENTROPY_UUID_TEXT_SIZE - 1)
 		return false;
-	format_subject(kind, claims->user_id, canonical);
-	if (strcmp(canonical, subject) != 0)
-		return false;
-	if (!id || strlen(id) != ENTROPY_UUID_TEXT_SIZE - 1)
-		return false;
+	memcpy(subject, sub, strlen(sub) + 1);
 	memcpy(claims->id, id, sizeof(claims->id));
 	return get_generation(jwt, &claims->generation) &&
 	       get_int(jwt, "iat", &claims->issued_at_s) == OK &&
 	       get_int(jwt, "exp", &claims->expires_at_s) == OK;
 }
 
-static bool is_current(const struct access_token_claims *claims, const struct kind *kind,
-                       int64_t now_s)
+static bool is_current(const struct access_token_claims *claims, int64_t lifetime_s, int64_t now_s)
 {
 	return claims->issued_at_s > 0 && claims->issued_at_s <= now_s + ACCESS_TOKEN_SKEW_S &&
 	       claims->expires_at_s > now_s && claims->expires_at_s > claims->issued_at_s &&
-	       claims->expires_at_s - claims->issued_at_s <= kind->lifetime_s;
+	       claims->expires_at_s - claims->issued_at_s <= lifetime_s;
 }
 
-static enum err verify(const char *secret, const struct kind *kind, const char *token,
-                       int64_t now_us, struct access_token_claims *out)
+/* Everything but the meaning of sub. */
+static enum err verify(const char *secret, const char *token, int64_t lifetime_s, int64_t now_us,
+                       char subject[static SUBJECT_SIZE], struct access_token_claims *out)
 {
 	/* libjwt treats a NULL key as "do not verify", and copies tokens of any length. */
 	if (!secret_is_valid(secret))
@@ -196,31 +189,50 @@ static enum err verify(const char *secret, const struct kind *kind, const char *
 	jwt_t *jwt = NULL;
 	if (jwt_decode(&jwt, token, (const unsigned char *)secret, (int)strlen(secret)) != 0)
 		return ERR_INVALID;
-	struct access_token_claims claims = { 0 };
 	int64_t now_s = now_us / CLOCK_US_PER_S;
-	bool is_valid = header_is_supported(jwt) && get_claims(jwt, kind, &claims) &&
-	                is_current(&claims, kind, now_s) && has_begun(jwt, now_s);
+	bool is_valid = header_is_supported(jwt) && get_claims(jwt, subject, out) &&
+	                is_current(out, lifetime_s, now_s) && has_begun(jwt, now_s);
 	jwt_free(jwt);
-	if (!is_valid)
-		return ERR_INVALID;
-	*out = claims;
-	return OK;
+	return is_valid ? OK : ERR_INVALID;
 }
 
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
                              struct access_token_claims *out)
 {
-	return verify(secret, &user_kind, token, now_us, out);
+	struct access_token_claims claims = { 0 };
+	char subject[SUBJECT_SIZE], canonical[SUBJECT_SIZE];
+	enum err err = verify(secret, token, ACCESS_TOKEN_LIFETIME_S, now_us, subject, &claims);
+	if (err != OK)
+		return err;
+	if (number_parse(subject, 1, INT64_MAX, &claims.user_id) != OK)
+		return ERR_INVALID;
+	format_user(claims.user_id, canonical);
+	if (strcmp(canonical, subject) != 0)
+		return ERR_INVALID;
+	*out = claims;
+	return OK;
 }
 
 enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
-                                       int64_t *share_id)
+                                       uint8_t hash[static DIGEST_SIZE])
 {
-	struct access_token_claims claims;
-	enum err err = verify(secret, &share_kind, token, now_us, &claims);
-	if (err == OK && claims.generation != 0)
-		err = ERR_INVALID;
-	if (err == OK)
-		*share_id = claims.user_id;
-	return err;
+	struct access_token_claims claims = { 0 };
+	uint8_t read[DIGEST_SIZE] = { 0 };
+	char subject[SUBJECT_SIZE], canonical[SUBJECT_SIZE];
+	enum err err =
+		verify(secret, token, ACCESS_TOKEN_SHARE_LIFETIME_S, now_us, subject, &claims);
+	if (err != OK)
+		return err;
+	if (strlen(subject) != SUBJECT_SIZE - 1 || claims.generation != 0)
+		return ERR_INVALID;
+	for (size_t i = 0; i < DIGEST_SIZE; i++) {
+		const char *digits = subject + strlen(SHARE_PREFIX) + 2 * i;
+		const char byte[] = { digits[0], digits[1], '\0' };
+		read[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	format_share(read, canonical);
+	if (strcmp(canonical, subject) != 0)
+		return ERR_INVALID;
+	memcpy(hash, read, DIGEST_SIZE);
+	return OK;
 }

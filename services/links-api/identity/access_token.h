@@ -2,9 +2,9 @@
  * Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256") by libjwt. Pure.
  *
  * Claims: sub (the user id), iat, exp, jti, and gen (the account's token generation) unless it is
- * 0. A new password starts a new generation. sub of a share's token is "share:" and the share's
- * id, so that neither kind of token is valid as the other. libjwt checks little besides the
- * signature; this module checks the rest.
+ * 0. A new password starts a new generation. sub of a reader's token is "share:" and the SHA-256
+ * of the share's token: random, so that it never opens another share, whatever the database has
+ * forgotten. libjwt checks little besides the signature; this module checks the rest.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_ACCESS_TOKEN_H
 #define WAYMARK_SERVICES_LINKS_API_IDENTITY_ACCESS_TOKEN_H
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/entropy.h"
 #include "lib/base/err.h"
 
@@ -47,10 +48,14 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t generat
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,
                              struct access_token_claims *out) MUST_CHECK;
 
-/* The same for a reader of a share, for at most ACCESS_TOKEN_SHARE_LIFETIME_S. */
-enum err access_token_issue_for_share(const char *secret, int64_t share_id, int64_t now_us,
+/*
+ * The same for a reader of a share, for at most ACCESS_TOKEN_SHARE_LIFETIME_S. hash: of the share's
+ * token.
+ */
+enum err access_token_issue_for_share(const char *secret, const uint8_t hash[static DIGEST_SIZE],
+                                      int64_t now_us,
                                       char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
 enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
-                                       int64_t *share_id) MUST_CHECK;
+                                       uint8_t hash[static DIGEST_SIZE]) MUST_CHECK;
 
 #endif

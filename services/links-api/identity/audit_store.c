@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/strbuf.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/http/request.h"
 
 static enum err write_details(const struct audit_entry *entry, struct strbuf *out)
@@ -49,6 +50,37 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
 		.details = details,
 	};
 	return audit_store_add(conn, &entry);
+}
+
+struct deletion {
+	const struct request *request;
+	int64_t id;
+	const char *sql, *action, *subject_type;
+};
+
+static enum err delete_on(void *ctx, struct pg_conn *conn)
+{
+	const struct deletion *d = ctx;
+	struct pg_params params = { 0 };
+	int64_t link_id = 0;
+	pg_params_int(&params, d->id);
+	pg_params_int(&params, d->request->user_id);
+	enum err err = pg_conn_query_int(conn, d->sql, &params, &link_id);
+	if (err != OK)
+		return err;
+	struct json *details = json_new_object();
+	if (link_id)
+		json_set_int(details, "link_id", link_id);
+	err = audit_store_record(d->request, conn, d->action, d->subject_type, d->id, details);
+	json_free(details);
+	return err;
+}
+
+enum err audit_store_delete(const struct request *r, int64_t id, const char *sql,
+                            const char *action, const char *subject_type)
+{
+	struct deletion deletion = { r, id, sql, action, subject_type };
+	return pg_transaction_run(r->api->pg, delete_on, &deletion);
 }
 
 #define SQL_BYTES_MAX 2048

@@ -48,6 +48,13 @@ enum err audit_store_record(const struct request *r, struct pg_conn *conn, const
                             const char *subject_type, int64_t subject_id,
                             const struct json *details) MUST_CHECK;
 
+/*
+ * Deletes something of the caller's in a transaction of its own, and records that. sql deletes row $1
+ * of account $2 and returns the link that the details name, or 0. ERR_NOT_FOUND: it returns no row.
+ */
+enum err audit_store_delete(const struct request *r, int64_t id, const char *sql,
+                            const char *action, const char *subject_type) MUST_CHECK;
+
 #define AUDIT_QUERY_TEXT_SIZE 64
 #define AUDIT_QUERY_LIMIT_MAX 100
 

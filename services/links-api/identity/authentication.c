@@ -6,15 +6,13 @@
 #include <strings.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/number.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
-#include "services/links-api/identity/api_key_store.h"
+#include "services/links-api/identity/api_key.h"
 #include "services/links-api/identity/jwt_secrets.h"
-#include "services/links-api/identity/permission.h"
-#include "services/links-api/identity/scope.h"
-#include "services/links-api/identity/session_cookie.h"
-#include "services/links-api/identity/session_store.h"
-#include "services/links-api/identity/share_store.h"
+#include "services/links-api/identity/session.h"
+#include "services/links-api/identity/share.h"
 #include "services/links-api/identity/user_store.h"
 
 #define DETAIL_SIZE 128
@@ -64,8 +62,7 @@ static enum request_auth read_share_token(struct request *r)
 		return REQUEST_AUTH_MISSING;
 	for (size_t i = 0; i < secrets->count; i++)
 		if (access_token_verify_for_share(jwt_secrets_get(secrets, i), text,
-		                                  request_now_us(r),
-		                                  &r->credentials.share_id) == OK)
+		                                  request_now_us(r), r->credentials.hash) == OK)
 			return REQUEST_AUTH_VALID;
 	return REQUEST_AUTH_INVALID;
 }
@@ -127,7 +124,7 @@ static bool lacks_https(const struct request *r)
 
 static enum request_auth read_session(struct request *r)
 {
-	enum err err = session_cookie_read(r, r->credentials.hash);
+	enum err err = session_read_cookie(r, r->credentials.hash);
 	if (err == ERR_NOT_FOUND)
 		return REQUEST_AUTH_MISSING;
 	r->credentials.kind = REQUEST_SESSION;
@@ -151,7 +148,7 @@ enum request_auth authentication_read(struct request *r)
 static enum err load_key(struct request *r, struct pg_conn *conn)
 {
 	struct api_key key;
-	enum err err = api_key_store_use(conn, r->credentials.hash, request_now_us(r), &key);
+	enum err err = api_key_use(conn, r->credentials.hash, request_now_us(r), &key);
 	if (err != OK)
 		return err;
 	r->user_id = key.user_id;
@@ -164,7 +161,7 @@ static enum err load_key(struct request *r, struct pg_conn *conn)
 static enum err load_session(struct request *r, struct pg_conn *conn)
 {
 	struct session session;
-	enum err err = session_store_use(conn, r->credentials.hash, &session);
+	enum err err = session_use(conn, r->credentials.hash, &session);
 	if (err != OK)
 		return err;
 	r->user_id = session.user_id;
@@ -192,8 +189,9 @@ static enum err load_credentials(struct request *r, struct pg_conn *conn)
 /* The reader of a share has no account: user_id stays 0. */
 static enum err load_share(struct request *r, struct pg_conn *conn, enum request_auth *login)
 {
+	char password_hash[PASSWORD_HASH_SIZE];
 	r->share = mem_zero(sizeof(*r->share));
-	enum err err = share_store_get(conn, r->credentials.share_id, r->share);
+	enum err err = share_find(conn, r->credentials.hash, r->share, password_hash);
 	if (err == OK)
 		*login = REQUEST_AUTH_VALID;
 	return err;
@@ -201,18 +199,18 @@ static enum err load_share(struct request *r, struct pg_conn *conn, enum request
 
 static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_auth *login)
 {
-	struct user_status status;
+	struct user user;
 	r->scopes = SCOPE_ALL;
 	enum err err = load_credentials(r, conn);
 	if (err == OK)
-		err = user_store_get_status(conn, r->user_id, &status);
+		err = user_store_get(conn, r->user_id, &user);
 	if (err != OK)
 		return err;
-	r->has_admin_role = status.role == USER_ROLE_ADMIN;
+	r->has_admin_role = user.role == USER_ROLE_ADMIN;
 	if (r->credentials.kind == REQUEST_ACCESS_TOKEN &&
-	    r->credentials.generation != status.token_generation)
+	    r->credentials.generation != user.token_generation)
 		return ERR_NOT_FOUND;
-	*login = status.blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
+	*login = user.blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
 	return OK;
 }
 
@@ -247,7 +245,7 @@ static unsigned scope_of(unsigned permission)
 static enum http_progress send_scope_missing(struct request *r, unsigned scope)
 {
 	char detail[DETAIL_SIZE], name[SCOPE_LIST_SIZE];
-	scope_join(scope, name);
+	api_key_join_scopes(scope, name);
 	snprintf(detail, sizeof(detail),
 	         "The API key lacks the scope %s, which this endpoint requires.", name);
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
@@ -311,9 +309,49 @@ enum http_progress authentication_send_error(struct request *r, enum request_aut
 	if (login == REQUEST_AUTH_CROSS_SITE)
 		return send_cross_site(r);
 	if (login == REQUEST_AUTH_INVALID && r->credentials.kind == REQUEST_SESSION)
-		session_cookie_clear(r);
+		session_clear_cookie(r);
 	if (login == REQUEST_AUTH_BLOCKED)
 		return response_problem(r, 403, "blocked",
 		                        "An administrator has blocked this account.");
 	return response_unauthorized(r, login);
+}
+
+/* --- how fast --- */
+
+#define SUBJECT_SIZE (sizeof("share::") + NUMBER_TEXT_SIZE + CLIENT_IP_NETWORK_SIZE)
+
+/* The account, or the share and the network of its reader. */
+static void write_subject(const struct request *r, char out[static SUBJECT_SIZE])
+{
+	if (!r->share) {
+		snprintf(out, SUBJECT_SIZE, "%" PRId64, r->user_id);
+		return;
+	}
+	char network[CLIENT_IP_NETWORK_SIZE];
+	request_network(r, network);
+	snprintf(out, SUBJECT_SIZE, "share:%" PRId64 ":%s", r->share->id, network);
+}
+
+static bool take(struct request *r, enum limits_name name, int64_t cost)
+{
+	const struct rate_limit_rule rule = rate_limit_rule_of(r->api->config, name);
+	char subject[SUBJECT_SIZE];
+	struct rate_limit_state state;
+	write_subject(r, subject);
+	enum err err = rate_limit_take(r->api->limits, &rule, subject, cost, &state);
+	if (err == OK)
+		response_add_limit(r, &rule, &state);
+	else
+		response_rate_limited(r, &rule, state.reset_s);
+	return err == OK;
+}
+
+bool authentication_take_request(struct request *r)
+{
+	return take(r, r->share ? LIMITS_SHARE_REQUESTS : LIMITS_REQUESTS, 1);
+}
+
+bool authentication_take_bulk(struct request *r, int64_t links)
+{
+	return take(r, LIMITS_BULK_LINKS, links);
 }

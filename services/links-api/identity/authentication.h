@@ -9,6 +9,17 @@
 
 #include "services/links-api/http/request.h"
 
+/* What an endpoint requires of its caller: the route table names one for each. */
+enum permission {
+	PERMISSION_NONE,        /* anyone */
+	PERMISSION_ACCOUNT,     /* account management: no API key */
+	PERMISSION_LINKS_READ,  /* "links:read" */
+	PERMISSION_LINKS_WRITE, /* "links:write" */
+	PERMISSION_STATS_READ,  /* "stats:read" */
+	PERMISSION_SHARED,      /* the access token of a share, and no other credentials */
+	PERMISSION_ADMIN,       /* the platform: an administrator, no API key */
+};
+
 /*
  * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>", or else
  * the cookie of a session, if our own page sent the request. Does not block.
@@ -44,5 +55,24 @@ bool authentication_has_https(struct request *r);
 
 /* Sends the error response for a login that is not VALID: 401, or 403 "blocked" or "cross-site". */
 enum http_progress authentication_send_error(struct request *r, enum request_auth login);
+
+/*
+ * --- how fast an account may use the API, whatever it calls and however it authenticates:
+ * REQUESTS_PER_MINUTE, and BULK_LINKS_PER_MINUTE for the links of bulk requests. All access tokens and
+ * API keys of an account share both limits. Readers of a share have REQUESTS_PER_MINUTE of their own,
+ * per share and network, and use up nothing of the account's. ---
+ */
+
+/*
+ * Counts an authenticated request, and adds the RateLimit headers to its response. False: the
+ * response is complete (429).
+ */
+bool authentication_take_request(struct request *r);
+
+/*
+ * Counts the links of a bulk request. It passes while one is left, and all of its links count.
+ * False: the response is complete (429).
+ */
+bool authentication_take_bulk(struct request *r, int64_t links);
 
 #endif

@@ -16,6 +16,8 @@
 #define SECRET_SESSION "wms_"
 /* Opens a share (POST /api/shared/access) and is good for nothing else. */
 #define SECRET_SHARE "wmshare_"
+/* Sets a new password (POST /api/auth/password-reset), once. */
+#define SECRET_RESET "wmr_"
 /* Proves that its holder created a link without an owner, and so may claim it. */
 #define SECRET_CLAIM "wmc_"
 

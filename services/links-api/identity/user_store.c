@@ -75,27 +75,6 @@ enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out)
 	                 &params, out, NULL);
 }
 
-enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_status *out)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	pg_params_int(&params, id);
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT role, blocked, token_generation FROM users WHERE id = $1 AND deleted_at IS NULL",
-		&params, &rows);
-	if (err == OK && pg_result_count(rows) != 1)
-		err = ERR_NOT_FOUND;
-	if (err == OK)
-		err = user_store_parse_role(pg_result_text(rows, 0, 0), &out->role);
-	if (err == OK) {
-		out->blocked = pg_result_bool(rows, 0, 1);
-		out->token_generation = pg_result_int(rows, 0, 2);
-	}
-	pg_result_free(rows);
-	return err;
-}
-
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE])
 {
@@ -175,8 +154,11 @@ static enum err change_one(struct pg_conn *conn, const char *sql, const struct p
 	return err;
 }
 
-/* A new password and the end of the account end its reset token. */
-#define END_RESET "WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) "
+/* After an UPDATE of users that is named "changed" and returns id. */
+#define END_RESETS                                                                                 \
+	", resets AS (DELETE FROM password_resets r USING changed c WHERE r.user_id = c.id)"
+#define END_SESSIONS(which)                                                                        \
+	", ended AS (DELETE FROM sessions s USING changed c WHERE s.user_id = c.id" which ")"
 
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash)
@@ -185,12 +167,12 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 	pg_params_int(&params, id);
 	pg_params_text(&params, old_hash);
 	pg_params_text(&params, new_hash);
-	return change_one(
+	return pg_conn_query_int(
 		conn,
-		END_RESET
-		"UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
-		"updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
-		&params);
+		"WITH changed AS (UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
+		"updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2 RETURNING id)" END_RESETS
+			END_SESSIONS("") " SELECT id FROM changed",
+		&params, &id);
 }
 
 enum err user_store_set_settings(struct pg_conn *conn, const struct user *user)
@@ -236,13 +218,13 @@ enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
 
 #define IS_VALID_RESET "token_hash = $1 AND expires_at > clock_timestamp()"
 
-enum err user_store_find_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE])
+enum err user_store_find_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                               int64_t *id)
 {
 	struct pg_params params = { 0 };
-	int64_t id;
 	pg_params_bytes(&params, token_hash, DIGEST_SIZE);
 	return pg_conn_query_int(conn, "SELECT user_id FROM password_resets WHERE " IS_VALID_RESET,
-	                         &params, &id);
+	                         &params, id);
 }
 
 enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
@@ -254,9 +236,10 @@ enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[sta
 	return pg_conn_query_int(
 		conn,
 		"WITH used AS (DELETE FROM password_resets WHERE " IS_VALID_RESET
-		" RETURNING user_id) "
+		" RETURNING user_id), changed AS ("
 		"UPDATE users SET password_hash = $2, token_generation = token_generation + 1, "
-		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id",
+		"updated_at = clock_timestamp() FROM used WHERE id = used.user_id RETURNING id)" END_SESSIONS(
+			"") " SELECT id FROM changed",
 		&params, id);
 }
 
@@ -283,12 +266,14 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	pg_params_text(&params, hash);
 	return query_bool(
 		conn,
-		END_RESET
-		"UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
-		"tz = NULL, locale = NULL, theme = 'system', "
-		"deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
-		"token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "
-		"RETURNING " IS_ACTING_ADMIN,
+		"WITH changed AS (UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+		"tz = NULL, locale = NULL, theme = 'system', deleted_at = clock_timestamp(), "
+		"updated_at = clock_timestamp(), token_generation = token_generation + 1 "
+		"WHERE id = $1 AND password_hash = $2 RETURNING id, " IS_ACTING_ADMIN
+		" AS was_admin)" END_RESETS END_SESSIONS(
+			"") ", keys AS (DELETE FROM api_keys k USING changed c WHERE k.user_id = c.id), "
+			    "shared AS (DELETE FROM shares s USING changed c WHERE s.owner_id = c.id) "
+			    "SELECT was_admin FROM changed",
 		&params, was_admin);
 }
 
@@ -379,9 +364,11 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
 	pg_params_int(&params, change->links_per_day);
 	return query_one(
 		conn,
-		"UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, role = coalesce($4, role), "
+		"WITH changed AS (UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, "
+		"role = coalesce($4, role), "
 		"links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
-		"updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
+		"updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING *)" END_SESSIONS(
+			" AND c.blocked") " SELECT " COLUMNS " FROM changed",
 		&params, out, NULL);
 }
 
@@ -420,4 +407,55 @@ enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct u
 	                 "UPDATE users SET role = 'admin', updated_at = clock_timestamp() "
 	                 "WHERE lower(email) = lower($1) RETURNING " COLUMNS,
 	                 &params, out, NULL);
+}
+
+/* --- as JSON --- */
+
+static void set_links_per_day(struct json *object, const struct user *user)
+{
+	if (user->has_links_per_day)
+		json_set_int(object, "links_per_day", user->links_per_day);
+	else
+		json_set_null(object, "links_per_day");
+}
+
+static void set_text_or_null(struct json *object, const char *name, const char *text)
+{
+	if (*text)
+		json_set_text(object, name, text);
+	else
+		json_set_null(object, name);
+}
+
+static struct json *new_json(const struct user *user)
+{
+	struct json *object = json_new_object();
+	json_set_int(object, "id", user->id);
+	json_set_text(object, "email", user->email);
+	json_set_text(object, "name", user->name);
+	json_set_text(object, "role", user_store_role_name(user->role));
+	return object;
+}
+
+struct json *user_store_json(const struct user *user)
+{
+	struct json *object = new_json(user);
+	set_links_per_day(object, user);
+	set_text_or_null(object, "tz", user->settings.tz);
+	set_text_or_null(object, "locale", user->settings.locale);
+	json_set_text(object, "theme", user->settings.theme);
+	json_set_time(object, "created_at", user->created_at_us);
+
+	struct json *response = json_new_object();
+	json_set(response, "user", object);
+	return response;
+}
+
+struct json *user_store_json_for_admin(const struct user *user)
+{
+	struct json *object = new_json(user);
+	json_set_bool(object, "blocked", user->blocked);
+	set_links_per_day(object, user);
+	json_set_time(object, "created_at", user->created_at_us);
+	return object;
 }

@@ -10,6 +10,7 @@
 
 #include "lib/base/digest.h"
 #include "lib/base/err.h"
+#include "lib/json/json.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/identity/password.h"
 
@@ -52,13 +53,14 @@ struct user {
 	struct user_settings settings;
 };
 
-/* What authentication needs for every request. */
-struct user_status {
-	enum user_role role;
-	bool blocked;
-	/* Tokens of other generations are invalid. */
-	int64_t token_generation;
-};
+/*
+ * {"user": {…}} for the account itself: {id, email, name, role, links_per_day, tz, locale, theme,
+ * created_at}. links_per_day null: the service's default applies. The caller owns it.
+ */
+struct json *user_store_json(const struct user *user);
+
+/* For administrators, without the wrapper: {id, email, name, role, blocked, links_per_day, created_at}. */
+struct json *user_store_json_for_admin(const struct user *user);
 
 /* ERR_CONFLICT: an account has this address. */
 enum err user_store_create(struct pg_conn *conn, const char *email, const char *name,
@@ -66,9 +68,6 @@ enum err user_store_create(struct pg_conn *conn, const char *email, const char *
 
 /* For all functions below, ERR_NOT_FOUND: no such account, or it is deleted. */
 enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST_CHECK;
-
-enum err user_store_get_status(struct pg_conn *conn, int64_t id,
-                               struct user_status *out) MUST_CHECK;
 
 /* Finds the account at login. ERR_NOT_FOUND: no account has this address. */
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
@@ -84,7 +83,9 @@ enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_p
 enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
                                   char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
-/* Sets the password and invalidates all access tokens. ERR_NOT_FOUND also: old_hash is outdated. */
+/*
+ * Sets the password, and ends all access tokens and sessions. ERR_NOT_FOUND also: old_hash is outdated.
+ */
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash) MUST_CHECK;
 
@@ -101,14 +102,16 @@ enum err user_store_set_settings(struct pg_conn *conn, const struct user *user) 
 enum err user_store_set_reset(struct pg_conn *conn, int64_t id,
                               const uint8_t token_hash[static DIGEST_SIZE], int64_t lifetime_s,
                               int64_t *expires_at_us) MUST_CHECK;
-enum err user_store_find_reset(struct pg_conn *conn,
-                               const uint8_t token_hash[static DIGEST_SIZE]) MUST_CHECK;
-/* Sets the password and invalidates the token and all access tokens. id: the account. */
+/* id: the account. */
+enum err user_store_find_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                               int64_t *id) MUST_CHECK;
+/* Sets the password, and ends the token, all access tokens and sessions. id: the account. */
 enum err user_store_use_reset(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
                               const char *new_hash, int64_t *id) MUST_CHECK;
 
 /*
- * Erases the personal data. The row stays and is_closing is set (account_deletion.h). ERR_NOT_FOUND
+ * Erases the personal data, and deletes all keys, sessions and shares. The row stays and is_closing is
+ * set (account_deletion.h). ERR_NOT_FOUND
  * also: hash is no longer the stored hash. was_admin: it was an administrator and not blocked.
  */
 enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash,
@@ -139,6 +142,7 @@ enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_
 /* For administrators. */
 
 #define USER_STORE_LIMIT_MAX 100
+#define USER_STORE_LINKS_PER_DAY_MAX INT64_C(1000000000)
 
 struct user_page {
 	/* Substring of the address or the name, case-insensitive; "" = all. */
@@ -163,6 +167,7 @@ struct user_change {
 	int64_t links_per_day;
 };
 
+/* A blocked account has no sessions. */
 enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,
                            struct user *out) MUST_CHECK;
 

@@ -7,7 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/postgres/sql_column.h"
-#include "services/links-api/http/limits.h"
+#include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/links/link_cache_update.h"
 
@@ -64,7 +64,8 @@ enum err idempotency_init(struct idempotency *i, struct request *r)
 	const char *header = http_exchange_joined_header(r->exchange, "Idempotency-Key");
 	*i = (struct idempotency){ .request = r,
 		                   .has_key = header != NULL,
-		                   .rule = limits_rule(r->api->config, LIMITS_IDEMPOTENCY_BYTES) };
+		                   .rule = rate_limit_rule_of(r->api->config,
+		                                              LIMITS_IDEMPOTENCY_BYTES) };
 	i->rule.window_s = COUNTED_S;
 	if (header && !is_valid_key(header)) {
 		response_problem(r, 400, "idempotency-key",

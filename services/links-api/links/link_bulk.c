@@ -7,9 +7,8 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/http/member.h"
-#include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/account_rate.h"
+#include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/idempotency.h"
@@ -369,7 +368,7 @@ static struct link_bulk *read_body(struct request *r, enum link_bulk_kind kind, 
 	const struct json *items = items_of(body, max, &wrong);
 	if (wrong.count > 0)
 		response_invalid_fields(r, &wrong);
-	else if (account_rate_take_bulk(r, (int64_t)json_count(items)))
+	else if (authentication_take_bulk(r, (int64_t)json_count(items)))
 		bulk = link_bulk_new(r, kind, items);
 	json_free(body);
 	return bulk;

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/http/limits.h"
-#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/secret.h"
 #include "services/links-api/links/etag.h"
@@ -180,7 +179,7 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 	struct rate_limit *limits = c->request->api->limits;
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(c->request, network);
-	c->quota.rule = limits_rule(c->request->api->config, LIMITS_ANONYMOUS_LINKS);
+	c->quota.rule = rate_limit_rule_of(c->request->api->config, LIMITS_ANONYMOUS_LINKS);
 	enum err err = rate_limit_take(limits, &c->quota.rule, network, 1, &c->quota.state);
 	if (err != OK)
 		return err;

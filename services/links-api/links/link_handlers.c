@@ -8,7 +8,6 @@
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/http/query_params.h"
-#include "services/links-api/http/request_body.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/etag.h"

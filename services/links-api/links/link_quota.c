@@ -1,7 +1,7 @@
 #include "services/links-api/links/link_quota.h"
 
 #include "lib/base/clock.h"
-#include "services/links-api/http/limits.h"
+#include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/user_store.h"
 
@@ -90,7 +90,7 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 		                 &oldest_us);
 	if (err != OK)
 		return err;
-	out->rule = limits_rule(r->api->config, LIMITS_LINKS);
+	out->rule = rate_limit_rule_of(r->api->config, LIMITS_LINKS);
 	out->rule.max = max;
 	out->rule.window_s = COUNTED_S;
 	out->state.left = max > used ? max - used : 0;

@@ -8,9 +8,9 @@
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/pagination.h"
-#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/request.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/account_rate.h"
+#include "services/links-api/identity/authentication.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
@@ -268,7 +268,7 @@ static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 		return err;
 	edit_links(r, update);
 	update->is_rate_limited =
-		update->changed > 0 && !account_rate_take_bulk(r, (int64_t)update->changed);
+		update->changed > 0 && !authentication_take_bulk(r, (int64_t)update->changed);
 	if (update->is_rate_limited)
 		return ERR_LIMIT;
 	err = link_history_begin(r, conn);

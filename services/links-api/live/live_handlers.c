@@ -1,6 +1,4 @@
-#include "services/links-api/live/live_handlers.h"
-
-#include "services/links-api/http/media_type.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/live/live_feed.h"
 
@@ -44,7 +42,7 @@ enum http_progress live_handlers_get(void *ctx, struct http_exchange *x)
 	struct live_visits_position after;
 	bool has_position;
 	size_t chosen;
-	if (media_type_choose(http_exchange_joined_header(x, "Accept"), types, 1, &chosen) != OK)
+	if (response_choose_type(http_exchange_joined_header(x, "Accept"), types, 1, &chosen) != OK)
 		return response_problem(
 			r, 406, NULL,
 			"This endpoint responds with text/event-stream, which the Accept header excludes.");

@@ -1,5 +1,3 @@
-#include "services/links-api/qr/qr_handlers.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +5,7 @@
 #include "lib/base/digest.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/http/media_type.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/links/etag.h"
@@ -50,8 +48,8 @@ static bool choose_format(struct request *r, enum format *format)
 	size_t chosen;
 	if (*format != ANY)
 		return true;
-	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types, ANY,
-	                      &chosen) != OK) {
+	if (response_choose_type(http_exchange_joined_header(r->exchange, "Accept"), types, ANY,
+	                         &chosen) != OK) {
 		response_problem(r, 406, NULL,
 		                 "The Accept header excludes image/svg+xml and image/png.");
 		return false;

@@ -1,11 +1,13 @@
-#include "services/links-api/statistics/stats_handlers.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/timestamp.h"
+#include "lib/clicks/statistics_store.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/statistics/stats_request.h"
@@ -31,10 +33,49 @@ struct endpoint {
 	/* question: the request's, and with compare= then its earlier one. */
 	enum err (*count)(struct stats_request *stats, struct pg_conn *conn,
 	                  struct statistics_query *question, void *result);
-	/* earlier NULL: the request does not compare. Its counts are left to render. */
-	struct json *(*render)(const struct stats_request *stats, const void *result,
-	                       struct stats_json_earlier *earlier);
+	/* Adds the result to json, and that of the earlier period to compared, unless that is NULL. */
+	void (*render)(const struct stats_request *stats, const void *result, struct json *json,
+	               struct json *compared);
 };
+
+/*
+ * Everywhere humans counts visits of humans, bots those of bots, and total both; unique_visitors
+ * counts humans. The parameter bots= changes none of them: it chooses which values, links and visits
+ * are listed, and their order.
+ */
+static void set_counts(struct json *json, int64_t humans, int64_t bots)
+{
+	json_set_int(json, "humans", humans);
+	json_set_int(json, "bots", bots);
+	json_set_int(json, "total", humans + bots);
+}
+
+static void set_sums(struct json *json, const struct statistics_sums *sums)
+{
+	set_counts(json, sums->humans, sums->bots);
+	json_set_int(json, "unique_visitors", sums->uniques);
+}
+
+static struct json *sums_json(const struct statistics_sums *sums)
+{
+	struct json *json = json_new_object();
+	set_sums(json, sums);
+	return json;
+}
+
+/* Unlike json_set_time, writes 0 as 1970 and not as null. */
+static void set_time(struct json *json, const char *name, int64_t time_us)
+{
+	char text[TIMESTAMP_TEXT_SIZE];
+	timestamp_format_ms(time_us, text);
+	json_set_text(json, name, text);
+}
+
+static void set_range(struct json *json, const struct statistics_query *question)
+{
+	set_time(json, "from", question->counted.from_us);
+	set_time(json, "to", question->counted.to_us);
+}
 
 static enum subject subject_of(const struct request *r)
 {
@@ -82,7 +123,7 @@ static enum err load_with(struct stats_request *stats, struct pg_conn *conn,
 	stats->needs_log = stats->needs_log || endpoint->needs_log;
 	enum err err = find_subject(stats, conn);
 	if (err == OK)
-		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
+		err = statistics_store_as_of(conn, &stats->as_of_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
 	return err == OK ? count(stats, conn, endpoint, result) : err;
@@ -104,13 +145,24 @@ static enum err load(struct stats_request *stats, struct request *r,
 	return err;
 }
 
+/*
+ * With compare=, compared is null if the earlier counts need the visit log, which does not reach back
+ * that far.
+ */
 static struct json *render(const struct stats_request *stats, const struct endpoint *endpoint,
                            const void *result)
 {
-	struct stats_json_earlier earlier = {
-		.question = stats->is_earlier_counted ? &stats->earlier : NULL,
-	};
-	return endpoint->render(stats, result, compares(stats) ? &earlier : NULL);
+	struct json *json = json_new_object();
+	struct json *compared = stats->is_earlier_counted ? json_new_object() : NULL;
+	if (compared)
+		set_range(compared, &stats->earlier);
+	endpoint->render(stats, result, json, compared);
+	if (compared)
+		json_set(json, "compared", compared);
+	else if (compares(stats))
+		json_set_null(json, "compared");
+	response_add_freshness(json, stats->as_of_us, stats->now_us);
+	return json;
 }
 
 static enum http_progress run(struct request *r, const struct endpoint *endpoint, void *result)
@@ -143,20 +195,42 @@ static enum err count_totals(struct stats_request *stats, struct pg_conn *conn,
 	                   params->filter.count > 0 || compares(stats) || question->link_id == 0;
 	if (!totals->is_range)
 		return statistics_store_get(conn, question->link_id, &totals->statistics);
-	return statistics_sql_total(conn, question,
-	                            question == &stats->earlier ? &totals->earlier : &totals->sums);
+	return statistics_series_total(
+		conn, question, question == &stats->earlier ? &totals->earlier : &totals->sums);
 }
 
-static struct json *render_totals(const struct stats_request *stats, const void *result,
-                                  struct stats_json_earlier *earlier)
+/* {link_id, humans, bots, total, unique_visitors, last_visited_at, latency: {count, mean_ms, stddev_ms}} */
+static void render_all_time(const struct statistics *statistics, struct json *json)
+{
+	const struct welford *latency_ms = &statistics->latency_ms;
+	struct json *latency = json_new_object();
+	json_set_int(latency, "count", latency_ms->n);
+	response_set_ms(latency, "mean_ms", latency_ms->mean);
+	response_set_ms(latency, "stddev_ms", welford_stddev(latency_ms));
+	json_set_int(json, "link_id", statistics->link_id);
+	set_counts(json, statistics->visit_count, statistics->bot_count);
+	json_set_int(json, "unique_visitors", statistics->unique_visitors);
+	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
+	json_set(json, "latency", latency);
+}
+
+/* {link_id, from, to, humans, bots, total, unique_visitors}; several links: {links, …}, how many */
+static void render_totals(const struct stats_request *stats, const void *result, struct json *json,
+                          struct json *compared)
 {
 	const struct totals *totals = result;
-	if (!totals->is_range)
-		return stats_json_of_link(&totals->statistics, &stats->freshness);
-	if (earlier)
-		earlier->sums = &totals->earlier;
-	return stats_json_of_range(&stats->question, stats->link_count, &totals->sums, earlier,
-	                           &stats->freshness);
+	if (!totals->is_range) {
+		render_all_time(&totals->statistics, json);
+		return;
+	}
+	if (stats->question.link_id != 0)
+		json_set_int(json, "link_id", stats->question.link_id);
+	else
+		json_set_int(json, "links", stats->link_count);
+	set_range(json, &stats->question);
+	set_sums(json, &totals->sums);
+	if (compared)
+		set_sums(compared, &totals->earlier);
 }
 
 enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
@@ -175,8 +249,8 @@ enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x)
 
 struct points {
 	size_t count;
-	int64_t starts[STATISTICS_SQL_POINTS_MAX];
-	struct statistics_sums sums[STATISTICS_SQL_POINTS_MAX];
+	int64_t starts[STATISTICS_POINTS_MAX];
+	struct statistics_sums sums[STATISTICS_POINTS_MAX];
 };
 
 struct series {
@@ -190,29 +264,40 @@ static enum err count_series(struct stats_request *stats, struct pg_conn *conn,
 	struct points *points = question == &stats->earlier ? &series->earlier : &series->points;
 	enum err err = local_calendar_starts(conn, question->requested, stats->params.zone,
 	                                     stats->params.interval, points->starts,
-	                                     STATISTICS_SQL_POINTS_MAX, &points->count);
+	                                     STATISTICS_POINTS_MAX, &points->count);
 	if (err == ERR_LIMIT)
 		http_problem_add_field(
 			&stats->wrong, "/interval", "range",
 			"gives more than %d points; use a longer interval or a shorter range",
-			STATISTICS_SQL_POINTS_MAX);
+			STATISTICS_POINTS_MAX);
 	if (err != OK)
 		return err;
-	return statistics_sql_series(conn, question, points->starts, points->count, points->sums);
+	return statistics_series(conn, question, points->starts, points->count, points->sums);
 }
 
-static struct json *render_series(const struct stats_request *stats, const void *result,
-                                  struct stats_json_earlier *earlier)
+static struct json *points_json(const struct points *points)
+{
+	struct json *array = json_new_array();
+	for (size_t i = 0; i < points->count; i++) {
+		struct json *point = json_new_object();
+		set_time(point, "start", points->starts[i]);
+		set_sums(point, &points->sums[i]);
+		json_append(array, point);
+	}
+	return array;
+}
+
+/* {interval, tz, from, to, points: [{start, humans, bots, total, unique_visitors}]} */
+static void render_series(const struct stats_request *stats, const void *result, struct json *json,
+                          struct json *compared)
 {
 	const struct series *series = result;
-	if (earlier) {
-		earlier->starts = series->earlier.starts;
-		earlier->sums = series->earlier.sums;
-		earlier->count = series->earlier.count;
-	}
-	return stats_json_of_series(&stats->question, &stats->params, series->points.starts,
-	                            series->points.sums, series->points.count, earlier,
-	                            &stats->freshness);
+	json_set_text(json, "interval", local_calendar_interval_name(stats->params.interval));
+	json_set_text(json, "tz", stats->params.zone);
+	set_range(json, &stats->question);
+	json_set(json, "points", points_json(&series->points));
+	if (compared)
+		json_set(compared, "points", points_json(&series->earlier));
 }
 
 enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
@@ -235,9 +320,9 @@ struct values {
 	enum visit_dimension dimension;
 	size_t count;
 	struct statistics_sums total, earlier_total;
-	struct statistics_value values[STATISTICS_SQL_VALUES_MAX];
+	struct statistics_value values[STATISTICS_VALUES_MAX];
 	/* Of the same values. */
-	struct statistics_sums earlier[STATISTICS_SQL_VALUES_MAX];
+	struct statistics_sums earlier[STATISTICS_VALUES_MAX];
 };
 
 static enum err count_values(struct stats_request *stats, struct pg_conn *conn,
@@ -245,23 +330,35 @@ static enum err count_values(struct stats_request *stats, struct pg_conn *conn,
 {
 	struct values *values = result;
 	if (question == &stats->earlier)
-		return statistics_sql_values_of(conn, question, values->dimension, values->values,
-		                                values->count, values->earlier,
-		                                &values->earlier_total);
-	return statistics_sql_values(conn, question, values->dimension, (size_t)stats->params.limit,
-	                             values->values, &values->count, &values->total);
+		return statistics_values_of(conn, question, values->dimension, values->values,
+		                            values->count, values->earlier, &values->earlier_total);
+	return statistics_values(conn, question, values->dimension, (size_t)stats->params.limit,
+	                         values->values, &values->count, &values->total);
 }
 
-static struct json *render_values(const struct stats_request *stats, const void *result,
-                                  struct stats_json_earlier *earlier)
+/*
+ * {dimension, from, to, items: [{value, humans, bots, total, unique_visitors}], totals}. With compare=,
+ * each item has compared: {humans, …}.
+ */
+static void render_values(const struct stats_request *stats, const void *result, struct json *json,
+                          struct json *compared)
 {
 	const struct values *values = result;
-	if (earlier) {
-		earlier->sums = values->earlier;
-		earlier->total = &values->earlier_total;
+	struct json *items = json_new_array();
+	for (size_t i = 0; i < values->count; i++) {
+		struct json *item = json_new_object();
+		json_set_text(item, "value", values->values[i].value);
+		set_sums(item, &values->values[i].sums);
+		if (compared)
+			json_set(item, "compared", sums_json(&values->earlier[i]));
+		json_append(items, item);
 	}
-	return stats_json_of_values(&stats->question, values->dimension, values->values,
-	                            values->count, &values->total, earlier, &stats->freshness);
+	json_set_text(json, "dimension", visit_filter_dimension_name(values->dimension));
+	set_range(json, &stats->question);
+	json_set(json, "items", items);
+	json_set(json, "totals", sums_json(&values->total));
+	if (compared)
+		json_set(compared, "totals", sums_json(&values->earlier_total));
 }
 
 static enum http_progress answer_unknown_dimension(struct request *r)
@@ -270,7 +367,7 @@ static enum http_progress answer_unknown_dimension(struct request *r)
 	size_t len = (size_t)snprintf(detail, sizeof(detail), "Unknown dimension. There are");
 	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
 		len += (size_t)snprintf(detail + len, sizeof(detail) - len, "%s %s",
-		                        d > 0 ? "," : "", visit_dimension_name(d));
+		                        d > 0 ? "," : "", visit_filter_dimension_name(d));
 	snprintf(detail + len, sizeof(detail) - len, ".");
 	return response_problem(r, 404, NULL, detail);
 }
@@ -280,7 +377,7 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 	struct endpoint endpoint = {
 		{ STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
 		          STATS_REQUEST_COMPARE,
-		  VALUES_DEFAULT, STATISTICS_SQL_VALUES_MAX },
+		  VALUES_DEFAULT, STATISTICS_VALUES_MAX },
 		.count = count_values,
 		.render = render_values,
 	};
@@ -288,8 +385,8 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct values *values = mem_zero(sizeof(*values));
 	const char *name = r->match.params[subject_of(r) == ONE_LINK ? 1 : 0];
-	bool is_there = visit_dimension_parse(name, &values->dimension) == OK;
-	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
+	bool is_there = visit_filter_parse_dimension(name, &values->dimension) == OK;
+	endpoint.needs_log = is_there && !visit_filter_is_rolled_up(values->dimension);
 	enum http_progress progress =
 		is_there ? run(r, &endpoint, values) : answer_unknown_dimension(r);
 	free(values);
@@ -300,25 +397,37 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 
 struct top_links {
 	size_t count;
-	struct statistics_top links[STATISTICS_SQL_TOP_MAX];
+	struct statistics_top links[STATISTICS_TOP_MAX];
 };
 
 static enum err count_top(struct stats_request *stats, struct pg_conn *conn,
                           struct statistics_query *question, void *result)
 {
 	struct top_links *top = result;
-	return statistics_sql_top(conn, question, (size_t)stats->params.limit, top->links,
-	                          &top->count);
+	return statistics_top(conn, question, (size_t)stats->params.limit, top->links, &top->count);
 }
 
-/* The endpoint takes no compare=. */
-static struct json *render_top(const struct stats_request *stats, const void *result,
-                               struct stats_json_earlier *earlier)
+/* {from, to, links: [{id, slug, short_url, title, humans, bots, total, unique_visitors}]} */
+static void render_top(const struct stats_request *stats, const void *result, struct json *json,
+                       struct json *compared)
 {
-	(void)earlier;
+	(void)compared;
 	const struct top_links *top = result;
-	return stats_json_of_top(&stats->question, top->links, top->count,
-	                         stats->request->api->base, &stats->freshness);
+	struct json *items = json_new_array();
+	for (size_t i = 0; i < top->count; i++) {
+		const struct statistics_top *link = &top->links[i];
+		char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
+		public_base_short_url(stats->request->api->base, link->slug, short_url);
+		struct json *item = json_new_object();
+		json_set_int(item, "id", link->link_id);
+		json_set_text(item, "slug", link->slug);
+		json_set_text(item, "short_url", short_url);
+		json_set_text(item, "title", link->title);
+		set_sums(item, &link->sums);
+		json_append(items, item);
+	}
+	set_range(json, &stats->question);
+	json_set(json, "links", items);
 }
 
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
@@ -326,7 +435,7 @@ enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 	static const struct endpoint endpoint = {
 		{ STATS_REQUEST_LIMIT | STATS_REQUEST_FILTERS | STATS_REQUEST_BOTS |
 		          STATS_REQUEST_LAST_DAY,
-		  TOP_DEFAULT, STATISTICS_SQL_TOP_MAX },
+		  TOP_DEFAULT, STATISTICS_TOP_MAX },
 		.count = count_top,
 		.render = render_top,
 	};
@@ -340,35 +449,38 @@ enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 /* --- the platform --- */
 
 struct platform {
-	int64_t total_links;
+	int64_t total_links, as_of_us;
 	struct statistics statistics;
-	struct stats_json_freshness freshness;
 };
 
 static enum err load_platform(struct pg_conn *conn, struct platform *platform)
 {
 	enum err err = link_list_store_count(conn, LINK_STORE_ANY_OWNER, &platform->total_links);
 	if (err == OK)
-		err = statistics_store_as_of(conn, &platform->freshness.as_of_us);
+		err = statistics_store_as_of(conn, &platform->as_of_us);
 	return err == OK ? statistics_store_get(conn, STATISTICS_STORE_PLATFORM,
 	                                        &platform->statistics)
 	                 : err;
 }
 
+/* {total_links, humans, bots, total, avg_latency_ms}; avg_latency_ms is 0 before the first redirect */
 enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct platform platform = { .freshness.now_us = request_now_us(r) };
+	int64_t now_us = request_now_us(r);
+	struct platform platform = { 0 };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
-	if (err != OK)
-		return response_failure(r, err);
-	err = load_platform(conn, &platform);
+	if (err == OK)
+		err = load_platform(conn, &platform);
 	pg_pool_release(r->api->pg, conn);
 	if (err != OK)
 		return response_failure(r, err);
-	return response_json(r, 200,
-	                     stats_json_of_platform(platform.total_links, &platform.statistics,
-	                                            &platform.freshness));
+	struct json *json = json_new_object();
+	json_set_int(json, "total_links", platform.total_links);
+	set_counts(json, platform.statistics.visit_count, platform.statistics.bot_count);
+	response_set_ms(json, "avg_latency_ms", platform.statistics.latency_ms.mean);
+	response_add_freshness(json, platform.as_of_us, now_us);
+	return response_json(r, 200, json);
 }

@@ -15,7 +15,7 @@
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/share_store.h"
+#include "services/links-api/identity/share.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/statistics/visit_sql.h"
 
@@ -219,7 +219,8 @@ static bool read_filter(struct reading *reading)
 	enum visit_dimension dimension;
 	bool is_not = strncmp(name, not_prefix, strlen(not_prefix)) == 0;
 	if (!(reading->terms->parts & STATS_REQUEST_FILTERS) ||
-	    visit_dimension_parse(is_not ? name + strlen(not_prefix) : name, &dimension) != OK)
+	    visit_filter_parse_dimension(is_not ? name + strlen(not_prefix) : name, &dimension) !=
+	            OK)
 		return false;
 	if (query_params_accept(&reading->pair, &is_given_before, reading->wrong))
 		read_term(reading, dimension, is_not);
@@ -264,7 +265,7 @@ enum err stats_request_read_params(const char *query, const struct stats_request
 enum err stats_request_read(struct stats_request *stats, struct request *r,
                             const struct stats_request_terms *terms)
 {
-	*stats = (struct stats_request){ .request = r, .freshness.now_us = request_now_us(r) };
+	*stats = (struct stats_request){ .request = r, .now_us = request_now_us(r) };
 	stats->question.filter = &stats->params.filter;
 	enum err err = stats_request_read_params(http_exchange_query(r->exchange), terms,
 	                                         &stats->params, &stats->wrong);
@@ -360,9 +361,8 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
                               struct statistics_span *out)
 {
 	const struct stats_request_params *params = &stats->params;
-	int64_t now_us = stats->freshness.now_us;
-	struct statistics_span span = { .to_us = now_us - now_us % CLOCK_US_PER_HOUR +
-		                                 CLOCK_US_PER_HOUR };
+	int64_t hours = stats->now_us / CLOCK_US_PER_HOUR + 1;
+	struct statistics_span span = { .to_us = hours * CLOCK_US_PER_HOUR };
 	enum err err = local_calendar_zones_check(stats->request->api->zones, conn, params->zone);
 	if (err == ERR_NOT_FOUND) {
 		http_problem_add_field(&stats->wrong, "/tz", "time-zone",
@@ -381,11 +381,9 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 	if (err != OK)
 		return err;
 	if (statistics_range_is_empty(&span)) {
-		if (params->to.is_given)
-			http_problem_add_field(&stats->wrong, "/to", "range",
-			                       "must be later than from");
-		else
-			http_problem_add_field(&stats->wrong, "/from", "range", "is in the future");
+		bool has_end = params->to.is_given;
+		http_problem_add_field(&stats->wrong, has_end ? "/to" : "/from", "range", "%s",
+		                       has_end ? "must be later than from" : "is in the future");
 		return ERR_INVALID;
 	}
 	*out = span;
@@ -417,9 +415,8 @@ enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *c
 static struct statistics_span passed(const struct stats_request *stats)
 {
 	struct statistics_span span = stats->question.requested;
-	int64_t now_us = stats->freshness.now_us;
-	if (now_us < span.to_us)
-		span.to_us = now_us > span.from_us ? now_us : span.from_us;
+	if (stats->now_us < span.to_us)
+		span.to_us = stats->now_us > span.from_us ? stats->now_us : span.from_us;
 	return span;
 }
 

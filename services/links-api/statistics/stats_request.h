@@ -8,9 +8,9 @@
  *   err = stats_request_find_link(stats, conn);               // the link of the path, or
  *   err = stats_request_find_links(stats, conn);              // the caller's links, or
  *   err = stats_request_find_shared_links(stats, conn);       // those of a share
- *   err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
+ *   err = statistics_store_as_of(conn, &stats->as_of_us);
  *   err = stats_request_find_range(stats, conn);              // from and to as times
- *   err = statistics_sql_total(conn, &stats->question, …);
+ *   err = statistics_series_total(conn, &stats->question, …);
  *   err = stats_request_find_earlier(stats, conn);            // with compare=
  *   if (err != OK) return stats_request_answer_error(stats, err);
  *   …
@@ -23,9 +23,8 @@
 #include "services/links-api/http/request.h"
 #include "services/links-api/lists/nql.h"
 #include "services/links-api/statistics/local_calendar.h"
+#include "services/links-api/statistics/statistics.h"
 #include "services/links-api/statistics/statistics_range.h"
-#include "services/links-api/statistics/statistics_sql.h"
-#include "services/links-api/statistics/stats_json.h"
 #include "services/links-api/statistics/visit_page.h"
 
 #define STATS_REQUEST_LINKS_MAX 100000
@@ -107,7 +106,9 @@ struct stats_request {
 	struct sql_column link_ids;
 	/* The same. */
 	int64_t link_count;
-	struct stats_json_freshness freshness;
+	/* 0: nothing has been counted yet. */
+	int64_t as_of_us;
+	int64_t now_us;
 	struct http_problem_fields wrong;
 	/* Unknown, deleted, or owned by another user. */
 	bool has_no_link;

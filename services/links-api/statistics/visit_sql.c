@@ -75,8 +75,8 @@ static void add_alternatives(struct visit_sql *sql, const struct visit_filter *f
 			continue;
 		int value = visit_sql_text(sql, term->value);
 		if (is_first)
-			visit_sql_add(sql, " AND %s IN ($%d", visit_dimension_name(dimension),
-			              value);
+			visit_sql_add(sql, " AND %s IN ($%d",
+			              visit_filter_dimension_name(dimension), value);
 		else
 			visit_sql_add(sql, ", $%d", value);
 		is_first = false;
@@ -92,7 +92,8 @@ static void add_terms(struct visit_sql *sql, const struct visit_filter *filter)
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct visit_filter_term *term = &filter->terms[i];
 		if (term->is_not)
-			visit_sql_add(sql, " AND %s <> $%d", visit_dimension_name(term->dimension),
+			visit_sql_add(sql, " AND %s <> $%d",
+			              visit_filter_dimension_name(term->dimension),
 			              visit_sql_text(sql, term->value));
 	}
 }
@@ -217,6 +218,25 @@ void visit_sql_add_piece(struct visit_sql *sql, const char *columns,
 	                   "", piece->span);
 	visit_sql_add(sql, " UNION ALL SELECT %s", columns);
 	visit_sql_add_rows(sql, &scope->deltas, "", piece->span);
+}
+
+const char *visit_sql_rank(enum visit_filter_traffic traffic)
+{
+	static const char *const ranks[] = {
+		[VISIT_FILTER_HUMANS] = "humans",
+		[VISIT_FILTER_ALL] = "humans + bots",
+		[VISIT_FILTER_BOTS] = "bots",
+	};
+	return ranks[traffic];
+}
+
+struct statistics_sums visit_sql_sums(const struct pg_result *row, int column)
+{
+	return (struct statistics_sums){
+		.humans = pg_result_int(row, 0, column),
+		.bots = pg_result_int(row, 0, column + 1),
+		.uniques = pg_result_int(row, 0, column + 2),
+	};
 }
 
 /* --- a statement --- */

@@ -13,8 +13,8 @@
 #include "lib/base/strbuf.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/postgres/sql_column.h"
+#include "services/links-api/statistics/statistics.h"
 #include "services/links-api/statistics/statistics_range.h"
-#include "services/links-api/statistics/statistics_sql.h"
 #include "services/links-api/statistics/visit_filter.h"
 
 struct visit_sql {
@@ -80,6 +80,19 @@ extern const struct visit_sql_scope visit_sql_owned_links;
 /* Adds the first parameter: the links or the account. */
 const struct visit_sql_scope *visit_sql_add_scope(struct visit_sql *sql,
                                                   const struct statistics_query *query);
+
+/* The SQL of the sums of several rows. */
+#define VISIT_SQL_SUMS                                                                             \
+	"sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques"
+#define VISIT_SQL_SUMS_OR_ZERO                                                                     \
+	"coalesce(sum(humans), 0)::bigint AS humans, coalesce(sum(bots), 0)::bigint AS bots, "     \
+	"coalesce(sum(uniques), 0)::bigint AS uniques"
+
+/* The SQL of the visits that decide which values are listed, and in which order. */
+const char *visit_sql_rank(enum visit_filter_traffic traffic);
+
+/* The sums in three columns of a row. */
+struct statistics_sums visit_sql_sums(const struct pg_result *row, int column);
 
 /* --- a statement that counts --- */
 

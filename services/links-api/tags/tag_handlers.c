@@ -1,5 +1,3 @@
-#include "services/links-api/tags/tag_handlers.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +5,11 @@
 #include "lib/base/mem.h"
 #include "lib/clicks/statistics_store.h"
 #include "lib/postgres/pg_transaction.h"
-#include "services/links-api/http/request_body.h"
+#include "services/links-api/http/handlers.h"
+#include "services/links-api/http/request.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/account_rate.h"
 #include "services/links-api/identity/audit_store.h"
+#include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/user_store.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -18,7 +17,6 @@
 #include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_write.h"
 #include "services/links-api/links/tag_request.h"
-#include "services/links-api/statistics/stats_json.h"
 
 #define PATH_PREFIX "/api/tags/"
 /* Of a list: those of the most links. */
@@ -42,7 +40,7 @@ struct tag_count {
 
 struct tag_list {
 	size_t count;
-	struct stats_json_freshness freshness;
+	int64_t as_of_us, now_us;
 	struct tag_count tags[TAGS_MAX];
 };
 
@@ -80,7 +78,7 @@ static enum err load(const struct request *r, struct tag_list *list)
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(request_pg(r), &conn);
 	if (err == OK)
-		err = statistics_store_as_of(conn, &list->freshness.as_of_us);
+		err = statistics_store_as_of(conn, &list->as_of_us);
 	if (err == OK)
 		err = list_tags(conn, r->user_id, list->tags, &list->count);
 	pg_pool_release(request_pg(r), conn);
@@ -106,7 +104,7 @@ static struct json *render(const struct tag_list *list)
 	}
 	struct json *answer = json_new_object();
 	json_set(answer, "tags", tags);
-	stats_json_add_freshness(answer, &list->freshness);
+	response_add_freshness(answer, list->as_of_us, list->now_us);
 	return answer;
 }
 
@@ -115,7 +113,7 @@ enum http_progress tag_handlers_list(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct tag_list *list = mem_zero(sizeof(*list));
-	list->freshness.now_us = request_now_us(r);
+	list->now_us = request_now_us(r);
 	enum err err = load(r, list);
 	enum http_progress progress =
 		err == OK ? response_json(r, 200, render(list)) : response_failure(r, err);
@@ -287,7 +285,8 @@ static enum err change_part(struct tag_change *change, struct pg_conn *conn, con
 static enum err change_links(struct tag_change *change, struct pg_conn *conn)
 {
 	enum err err = OK;
-	change->is_rate_limited = !account_rate_take_bulk(change->request, (int64_t)change->count);
+	change->is_rate_limited =
+		!authentication_take_bulk(change->request, (int64_t)change->count);
 	if (change->is_rate_limited)
 		return ERR_LIMIT;
 	change->links = mem_array(LINK_WRITE_MAX, sizeof(*change->links));

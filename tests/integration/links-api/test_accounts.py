@@ -114,12 +114,17 @@ def test_concurrent_guesses_are_counted(service, anonymous):
 
 @pytest.fixture
 def blocked_logins(start, database):
-    """Logins reserve a place in the limit and wait in the database until release(); at most two may fail."""
-    service = start(LOGIN_FAILURES=2, PG_STATEMENT_TIMEOUT_MS=60000)
+    """Logins reserve a place in the limit and wait until release() for the only password thread; at most two may fail."""
+    service = start(LOGIN_FAILURES=2, PASSWORD_THREADS=1, PASSWORD_QUEUE=16, PG_STATEMENT_TIMEOUT_MS=60000)
     blocker = psycopg2.connect(database.url())
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        logins = types.SimpleNamespace(service=service, release=blocker.rollback)
-        logins.block = lambda: blocker.cursor().execute("LOCK TABLE users")
+
+    def block():
+        blocker.cursor().execute("LOCK TABLE users IN SHARE MODE")
+        pool.submit(register, Api(service.url), unique_email())
+        database.await_statements_waiting(1)
+
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        logins = types.SimpleNamespace(service=service, release=blocker.rollback, block=block)
         logins.begin = lambda email, password=PASSWORD: pool.submit(login, Api(service.url), email, password)
         logins.reservations = lambda: [key for key in database.redis.client.keys("limit:login:*:held")]
         yield logins

@@ -299,7 +299,7 @@ def test_only_administrators_see_it(service, database, expect, anonymous):
 def test_each_kind_of_problem_is_a_title_of_the_runbook(service):
     description = yaml.safe_load((ROOT / "docs/api/openapi.yaml").read_text())
     kinds = description["components"]["schemas"]["Health"]["properties"]["problems"]["items"]["properties"]["kind"]["enum"]
-    assert sorted(set(re.findall(r'"(Waymark[A-Za-z]+)"', (ROOT / "services/links-api/health/health_json.c").read_text()))) == kinds
+    assert sorted(set(re.findall(r'"(Waymark[A-Za-z]+)"', (ROOT / "services/links-api/health/health.c").read_text()))) == kinds
     for kind in kinds:
         answer = ask(service.url, "GET", f"/docs/runbook/{kind}")
         assert answer.status == 200 and answer.body.decode().startswith(f"## {kind}\n\n"), answer

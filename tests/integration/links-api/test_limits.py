@@ -206,8 +206,9 @@ def test_a_network_may_register_a_limited_number_of_accounts_in_an_hour(start, e
 
 
 def test_registrations_leave_room_for_logins(start, new_user, database, expect):
-    """One registration blocks the only password thread, so the others queue. Half of the four places are reserved for logins."""
-    users, network = [new_user() for _ in range(3)], unique_network()
+    """One registration blocks the only password thread, so the others queue. Half of the four places are reserved for logins,
+    and a login of one more account replaces the newest registration of the network that has several."""
+    users, network = [new_user() for _ in range(4)], unique_network()
     service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=4, PG_STATEMENT_TIMEOUT_MS=60000, ACCOUNTS_PER_HOUR=4)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     blocker = psycopg2.connect(database.url())
@@ -219,7 +220,7 @@ def test_registrations_leave_room_for_logins(start, new_user, database, expect):
     def log_in(user):
         return Api(service.url).call("POST", "/api/auth/login", {"email": user.email, "password": "correct horse battery"})
 
-    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+    with concurrent.futures.ThreadPoolExecutor(7) as pool:
         registrations = [pool.submit(register_from, service, f"{network}.1")]
         wait_until(lambda: database.value(waiting) == 1, 60, "the thread to be busy")
         registrations += [pool.submit(register_from, service, f"{network}.1") for _ in range(2)]
@@ -227,11 +228,15 @@ def test_registrations_leave_room_for_logins(start, new_user, database, expect):
         assert expect(register_from(service, f"{network}.1"), 429)["type"] == "/problems/busy"
         logins = [pool.submit(log_in, user) for user in users[:2]]
         queue_is(4)
-        assert expect(log_in(users[2]), 429)["type"] == "/problems/busy"
+        logins.append(pool.submit(log_in, users[2]))
+        wait_until(lambda: sum(each.done() for each in registrations) == 1, 60, "a registration to lose its place")
+        logins.append(pool.submit(log_in, users[3]))
+        wait_until(lambda: sum(each.done() for each in registrations) == 2, 60, "the other registration to lose its place")
         blocker.rollback()
     blocker.close()
-    assert [answer.result().status for answer in registrations + logins] == [201] * 3 + [200] * 2
-    assert [register_from(service, f"{network}.1").status for _ in range(2)] == [201, 429], "a refused registration does not count"
+    assert sorted(answer.result().status for answer in registrations) == [201, 429, 429]
+    assert [answer.result().status for answer in logins] == [200] * 4
+    assert [register_from(service, f"{network}.1").status for _ in range(4)] == [201] * 3 + [429], "a refused registration does not count"
 
 
 def test_known_networks_log_in_while_unknown_ones_fill_the_queue(start, new_user, database, expect):
@@ -257,6 +262,95 @@ def test_known_networks_log_in_while_unknown_ones_fill_the_queue(start, new_user
     assert queued and known.result().status == 200
     assert registration.result().status == 201
     assert sorted(each.result().status for each in flood) == [401] * 6 + [429] * 4
+
+
+PASSWORD, WRONG = "correct horse battery", "wrong horse battery"
+
+
+def password_doors(service, account):
+    """The ways in which one account, or who knows its shares, sends passwords: lists of requests that may be sent at once."""
+    networks = [f"{unique_network()}.1" for _ in range(6)]
+    tokens, shares = [account.token], []
+    for network in networks:
+        known = log_in_from(service, network, account.email)
+        assert known.status == 200
+        tokens.append(known.json["access_token"])
+    for _ in range(6):
+        shares.append(account.call("POST", "/api/shares", {"tag": "x", "password": PASSWORD}).json["token"])
+        assert open_share(service, networks[0], shares[-1]).status == 200
+
+    def change(token):
+        api = Api(service.url)
+        api.token = token
+        return api.call("POST", "/api/auth/password", {"current_password": WRONG, "new_password": PASSWORD})
+
+    return {
+        "known networks": [lambda network=network: log_in_from(service, network, account.email) for network in networks],
+        "new networks": [lambda: log_in_from(service, f"{unique_network()}.1", account.email)] * 6,
+        "wrong passwords": [lambda: log_in_from(service, f"{unique_network()}.1", account.email, WRONG)] * 6,
+        "access tokens": [lambda token=token: change(token) for token in tokens],
+        "shares": [lambda token=token: open_share(service, networks[0], token) for token in shares],
+        "shares from many networks": [lambda token=token: open_share(service, f"{unique_network()}.1", token) for token in shares],
+        "new shares": [lambda: account.call("POST", "/api/shares", {"tag": "x", "password": PASSWORD})] * 6,
+    }
+
+
+def log_in_from(service, network, email, password=PASSWORD):
+    """network None: that of this machine, which is known for all accounts."""
+    headers = {"X-Forwarded-For": network} if network else {}
+    return Api(service.url).call("POST", "/api/auth/login", {"email": email, "password": password}, headers)
+
+
+def open_share(service, network, token):
+    return Api(service.url).call("POST", "/api/shared/access", {"token": token, "password": PASSWORD}, {"X-Forwarded-For": network})
+
+
+@pytest.fixture(scope="module")
+def one_thread(start):
+    return start(PASSWORD_THREADS=1, PASSWORD_QUEUE=8, PG_STATEMENT_TIMEOUT_MS=60000, LOGIN_FAILURES=0)
+
+
+@pytest.mark.parametrize(
+    "doors",
+    [
+        ["known networks", "access tokens", "shares"],  # at once
+        ["known networks"], ["new networks"], ["wrong passwords"], ["access tokens"], ["shares"], ["shares from many networks"], ["new shares"],
+        ["new networks", "wrong passwords", "shares from many networks", "new shares", "access tokens"],
+    ],
+    ids="+".join,
+)  # fmt: skip
+def test_whatever_one_account_does_with_passwords_refuses_nobody_else(one_thread, new_user, database, doors):
+    """A registration blocks the only password thread, and the account fills the queue. What others send then waits in it."""
+    service, attacker, known, new, owner = one_thread, *[new_user(one_thread) for _ in range(4)]
+    foreign = owner.call("POST", "/api/shares", {"tag": "x", "password": PASSWORD}).json["token"]
+    ways = password_doors(service, attacker)
+    attack = [request for door in doors for request in ways[door]]
+    with concurrent.futures.ThreadPoolExecutor(len(attack) + 6) as pool:
+        with database.locked("users", "SHARE"):
+            blocker = pool.submit(register_from, service, f"{unique_network()}.1")
+            database.await_statements_waiting(1)
+            sent = [pool.submit(request) for request in attack]
+
+            def are_waiting():
+                return sum(each.done() for each in sent) + metric(service, "waymark_password_jobs_queued") == len(sent)
+
+            wait_until(are_waiting, 60, "the queue to be full")
+            others = [
+                pool.submit(log_in_from, service, None, known.email),
+                pool.submit(log_in_from, service, f"{unique_network()}.1", new.email),
+                pool.submit(open_share, service, f"{unique_network()}.1", foreign),
+                pool.submit(register_from, service, f"{unique_network()}.1"),
+            ]
+
+            def have_arrived():
+                done = sum(each.done() for each in sent + others)
+                return done + metric(service, "waymark_password_jobs_queued") == len(sent) + len(others)
+
+            wait_until(have_arrived, 60, "the others to wait in the queue")
+        assert blocker.result().status == 201
+    statuses = [each.result().status for each in others]
+    assert statuses == [200, 200, 200, 201], [each.result().json for each in others if each.result().status == 429]
+    assert {each.result().status for each in sent} <= {200, 201, 401, 403, 429}
 
 
 def limits_of(answer, name):
@@ -293,6 +387,61 @@ def test_a_rate_continues_when_redis_loses_its_counter(start, database, expect):
     expect(user.call("GET", "/api/links"), 429)
     assert metric(service, "waymark_rate_limit_lost_counters_total") == 1
     assert metric(service, "waymark_rate_limit_fallbacks_total") == 0
+
+
+def spend_requests(service, user, network):
+    return user.call("GET", "/api/links").status
+
+
+def spend_bulk_links(service, user, network):
+    return user.call("POST", "/api/links/bulk", {"links": [LINK]}).status
+
+
+def spend_anonymous_links(service, user, network):
+    return create_from(service, network).status
+
+
+def spend_registrations(service, user, network):
+    return register_from(service, network).status
+
+
+def spend_wrong_passwords(service, user, network):
+    return log_in_from(service, network, user.email, WRONG).status
+
+
+def spend_wrong_passwords_with_a_token(service, user, network):
+    return user.call("DELETE", "/api/auth/me", {"password": WRONG}).status
+
+
+def spend_wrong_passwords_of_a_share(service, user, network):
+    body = {"token": user.share, "password": WRONG}
+    return Api(service.url).call("POST", "/api/shared/access", body, {"X-Forwarded-For": network}).status
+
+
+@pytest.mark.parametrize(
+    "variable, spend, status",
+    [
+        ("REQUESTS_PER_MINUTE", spend_requests, 200), ("BULK_LINKS_PER_MINUTE", spend_bulk_links, 200),
+        ("ANONYMOUS_LINKS_PER_HOUR", spend_anonymous_links, 201), ("ACCOUNTS_PER_HOUR", spend_registrations, 201),
+        ("LOGIN_FAILURES", spend_wrong_passwords, 401), ("LOGIN_FAILURES", spend_wrong_passwords_with_a_token, 403),
+        ("LOGIN_FAILURES", spend_wrong_passwords_of_a_share, 401),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)  # fmt: skip
+def test_without_redis_a_limit_goes_on_from_what_the_process_saw(start, database, new_user, variable, spend, status):
+    service = start(**{variable: 5})
+    user, network = new_user(), f"{unique_network()}.1"
+    user.base = service.url
+    user.share = user.call("POST", "/api/shares", {"tag": "x", "password": PASSWORD}).json["token"]
+    before = 2 if variable == "REQUESTS_PER_MINUTE" else 3  # the share was a request
+    assert [spend(service, user, network) for _ in range(before)] == [status] * before
+    database.redis.process.kill()
+    database.redis.process.wait()
+    try:
+        assert [spend(service, user, network) for _ in range(3)] == [status] * 2 + [429]
+    finally:
+        database.redis.start()
+    assert spend(service, user, network) == 429, "what it counted alone still counts"
 
 
 def test_bulk_requests_count_by_links(start, expect):

@@ -8,10 +8,11 @@ import urllib.parse
 import uuid
 
 import pytest
-from clients import Api
+from clients import Api, unique_email
 from service import SECRET
 from users import Browser, User, insert_api_key, insert_session, make_token, sign
 from visit_fixture import add_visits, roll_up
+from waiting import wait_until
 
 UTC = datetime.timezone.utc
 BEGIN, END = datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 3, 11, tzinfo=UTC)
@@ -305,11 +306,12 @@ def test_other_credentials_do_not_open_a_share(owner, service, database, expect,
         expect(api.call("GET", path, headers={"X-Api-Key": api.token or "wm_x"}), 401)
 
 
-def forgeries(share_id, user_id):
+def forgeries(token, share_id, user_id):
+    name = hashlib.sha256(token.encode()).hexdigest()
     header = {"alg": "HS256", "typ": "JWT"}
     def claims(**changes):
         now = int(time.time())
-        made = {"sub": f"share:{share_id}", "iat": now, "exp": now + 3600, "jti": str(uuid.uuid4()), **changes}
+        made = {"sub": f"share:{name}", "iat": now, "exp": now + 3600, "jti": str(uuid.uuid4()), **changes}
         return {name: value for name, value in made.items() if value is not None}
 
     yield "control", sign(header, claims()), 200
@@ -319,23 +321,41 @@ def forgeries(share_id, user_id):
     yield "expired", sign(header, claims(iat=int(time.time()) - 3600, exp=int(time.time()) - 1)), 401
     yield "never expires", sign(header, claims(exp=None)), 401
     yield "a generation", sign(header, claims(gen=1)), 401
-    yield "a leading zero", sign(header, claims(sub=f"share:0{share_id}")), 401
-    yield "a sign", sign(header, claims(sub=f"share:+{share_id}")), 401
-    yield "no id", sign(header, claims(sub="share:")), 401
-    yield "another kind", sign(header, claims(sub=f"Share:{share_id}")), 401
-    yield "another share", sign(header, claims(sub="share:999999999")), 401
+    yield "the id of the share", sign(header, claims(sub=f"share:{share_id}")), 401
+    yield "upper case", sign(header, claims(sub=f"share:{name.upper()}")), 401
+    yield "too short", sign(header, claims(sub=f"share:{name[:-1]}")), 401
+    yield "too long", sign(header, claims(sub=f"share:{name}0")), 401
+    yield "a sign", sign(header, claims(sub=f"share:+{name[1:]}")), 401
+    yield "a space", sign(header, claims(sub=f"share: {name[1:]}")), 401
+    yield "no name", sign(header, claims(sub="share:")), 401
+    yield "another kind", sign(header, claims(sub=f"Share:{name}")), 401
+    yield "another share", sign(header, claims(sub=f"share:{'0' * 64}")), 401
+    yield "the token itself", sign(header, claims(sub=f"share:{token}")), 401
     yield "a user with that id", make_token(share_id), 401
     yield "the owner", make_token(user_id, SECRET), 401
 
 
-@pytest.mark.parametrize("number", range(14))
+@pytest.mark.parametrize("number", range(19))
 def test_forged_access_tokens_are_refused(owner, number):
     made = share(owner, link_id=owner.links[0]["id"])
     reader = Api(owner.base)
-    name, reader.token, status = list(forgeries(made["share"]["id"], owner.id))[number]
+    name, reader.token, status = list(forgeries(made["token"], made["share"]["id"], owner.id))[number]
     assert reader.call("GET", "/api/shared").status == status, name
     if status == 200:
         assert reader.call("GET", "/api/auth/me").status == 401
+
+
+def test_the_access_token_of_a_lost_share_does_not_open_the_next_one_with_its_id(user, database):
+    """As after a failover that lost the share: another one gets its id."""
+    lost = share(user, link_id=user.create()["id"])
+    reader = reader_of(user, lost["token"])
+    assert reader.call("GET", "/api/shared").status == 200
+    database.run("DELETE FROM shares WHERE id = %s", lost["share"]["id"])
+    database.run(
+        "INSERT INTO shares (id, owner_id, tag, token_hash) OVERRIDING SYSTEM VALUE VALUES (%s, %s, 'secret', %s)",
+        lost["share"]["id"], user.id, hashlib.sha256(b"of another share").digest(),
+    )  # fmt: skip
+    assert reader.call("GET", "/api/shared").status == 401
 
 
 def test_an_access_token_is_valid_for_an_hour_at_most(user):
@@ -361,6 +381,40 @@ def test_a_hash_is_no_token(user):
     token = share(user)["token"]
     for wrong in (hashlib.sha256(token.encode()).hexdigest(), token.lower(), token[8:], token + "A", token[:-1]):
         assert access(user, wrong).status == 404
+
+
+# --- what is refused costs no password thread ---
+
+
+@pytest.fixture(scope="module")
+def one_thread(start):
+    return start(PASSWORD_THREADS=1, PG_STATEMENT_TIMEOUT_MS=60000)
+
+
+@pytest.mark.parametrize("why", ["too many shares", "no link", "a deleted link", "a link of another account", "an invalid expiry", "a short password"])
+def test_a_share_is_refused_before_its_password_is_hashed(one_thread, database, why):
+    """A registration keeps the only password thread busy, so what is hashed waits."""
+    user, other = (User(one_thread, database) for _ in range(2))
+    body = {"tag": "x", "password": PASSWORD}
+    if why == "too many shares":
+        token = "sha256(gen_random_uuid()::text::bytea)"
+        database.run(f"INSERT INTO shares (owner_id, tag, token_hash) SELECT %s, 'x', {token} FROM generate_series(1, 100)", user.id)
+    elif why == "an invalid expiry":
+        body["expires_at"] = "2001-01-01T00:00:00Z"
+    elif why == "a short password":
+        body["password"] = "short"
+    else:
+        link = (other if why == "a link of another account" else user).create()
+        body = {"link_id": 999999999 if why == "no link" else link["id"], "password": PASSWORD}
+        if why == "a deleted link":
+            user.call("DELETE", f"/api/links/{link['id']}")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool, database.locked("users", "SHARE"):
+        registration = pool.submit(Api(user.base).call, "POST", "/api/auth/register", {"email": unique_email(), "password": PASSWORD})
+        database.await_statements_waiting(1)
+        refused = pool.submit(user.call, "POST", "/api/shares", body)
+        wait_until(refused.done, 60, "the answer")
+        assert not registration.done()
+    assert refused.result().status == (409 if why == "too many shares" else 400), refused.result()
 
 
 # --- passwords ---

@@ -56,55 +56,6 @@ TEST_CASE(runs_every_job_once)
 	assert_int_equal(atomic_load(&count), 1000);
 }
 
-TEST_CASE(limited_jobs_leave_capacity_to_others)
-{
-	struct blocker blocker;
-	_Atomic int count = 0;
-	blocker_init(&blocker);
-	struct worker_pool *pool = worker_pool_new("test", 1, 3);
-	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
-	wait_for(&blocker.entered);
-	assert_int_equal(worker_pool_submit_below(pool, 2, count_up, &count), OK);
-	assert_int_equal(worker_pool_submit_below(pool, 2, count_up, &count), OK);
-	assert_int_equal(worker_pool_submit_below(pool, 2, count_up, &count), ERR_LIMIT);
-	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
-	assert_int_equal(worker_pool_submit_below(pool, 9, count_up, &count), ERR_LIMIT);
-	sem_post(&blocker.release);
-	worker_pool_free(pool);
-	assert_int_equal(atomic_load(&count), 3);
-}
-
-/* Appends its letter to the text that all letters share. */
-struct letter {
-	char *text;
-	char letter;
-};
-
-static void append(void *arg)
-{
-	const struct letter *letter = arg;
-	letter->text[strlen(letter->text)] = letter->letter;
-}
-
-TEST_CASE(runs_first_jobs_before_others_and_in_their_order)
-{
-	char text[8] = "";
-	struct letter letters[] = { { text, 'a' }, { text, 'b' }, { text, 'c' }, { text, 'd' } };
-	struct blocker blocker;
-	blocker_init(&blocker);
-	struct worker_pool *pool = worker_pool_new("test", 1, 4);
-	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
-	wait_for(&blocker.entered);
-	assert_int_equal(worker_pool_submit(pool, append, &letters[0]), OK);
-	assert_int_equal(worker_pool_submit(pool, append, &letters[1]), OK);
-	assert_int_equal(worker_pool_submit_first(pool, append, &letters[2]), OK);
-	assert_int_equal(worker_pool_submit_first(pool, append, &letters[3]), OK);
-	assert_int_equal(worker_pool_submit_first(pool, append, &letters[3]), ERR_LIMIT);
-	sem_post(&blocker.release);
-	worker_pool_free(pool);
-	assert_string_equal(text, "cdab");
-}
-
 TEST_CASE(refuses_jobs_when_the_queue_is_full)
 {
 	struct blocker blocker;

@@ -64,17 +64,16 @@ TEST_CASE(the_token_of_a_share_is_none_of_a_user_and_ends_after_an_hour)
 {
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
-	int64_t share_id = 0;
+	uint8_t hash[DIGEST_SIZE], read[DIGEST_SIZE];
 	const int64_t end_us = NOW_US + ACCESS_TOKEN_SHARE_LIFETIME_S * INT64_C(1000000);
-	assert_int_equal(access_token_issue_for_share(SECRET, 7, NOW_US, token), OK);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, &share_id), OK);
-	assert_int_equal(share_id, 7);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, &share_id),
-	                 ERR_INVALID);
+	digest_sha256("share", 5, hash);
+	assert_int_equal(access_token_issue_for_share(SECRET, hash, NOW_US, token), OK);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read), OK);
+	assert_memory_equal(read, hash, DIGEST_SIZE);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, end_us, read), ERR_INVALID);
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), ERR_INVALID);
 	assert_int_equal(access_token_issue(SECRET, 7, 0, NOW_US, token), OK);
-	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, &share_id),
-	                 ERR_INVALID);
+	assert_int_equal(access_token_verify_for_share(SECRET, token, NOW_US, read), ERR_INVALID);
 }
 
 TEST_CASE(gives_each_token_a_unique_id)

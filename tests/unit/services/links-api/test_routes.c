@@ -52,9 +52,7 @@ static int set_up(void **state)
 	struct fixture *f = mem_zero(sizeof(*f));
 	f->config = make_config();
 	f->metrics = metrics_new();
-	size_t count;
-	const struct http_route *table = routes_table(&count);
-	assert_int_equal(api_new(&f->config, table, count, NULL, f->metrics, &f->api), OK);
+	assert_int_equal(api_new(&f->config, NULL, f->metrics, &f->api), OK);
 	struct http_server_config http = http_fixture_config();
 	http.handler = routes_handle;
 	http.error_response = routes_send_error;

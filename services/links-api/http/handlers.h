@@ -1,0 +1,198 @@
+/*
+ * The handlers that routes.c lists, in the order of its table; ctx is the struct request. What each
+ * request and response contains is in docs/api/openapi.yaml. Those that hash passwords return
+ * HTTP_PENDING, and a password thread completes the response. All endpoints with a limit also answer
+ * 429, and those with a store 503.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_HTTP_HANDLERS_H
+#define WAYMARK_SERVICES_LINKS_API_HTTP_HANDLERS_H
+
+#include "lib/http/http_problem.h"
+#include "lib/http/http_server.h"
+#include "lib/json/json.h"
+
+struct blocked_host;
+struct user_change;
+
+/* --- accounts and logins --- */
+
+/* → 201 {user}, 400, 403 "https-required", 409 "email-taken" */
+enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
+
+/* → 200 {access_token, token_type, expires_in}, 400, 401 */
+enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x);
+
+/* → 201 {user} and a session's cookie, 400, 401, 403 "cross-site" or "https-required" */
+enum http_progress auth_handlers_start_session(void *ctx, struct http_exchange *x);
+
+/* → 200 {user}, null without valid credentials; 403 */
+enum http_progress auth_handlers_get_session(void *ctx, struct http_exchange *x);
+
+/* Ends the request's own session → 204, 404 (it has an access token) */
+enum http_progress session_handle_end(void *ctx, struct http_exchange *x);
+/* → 200 {sessions} */
+enum http_progress session_handle_list(void *ctx, struct http_exchange *x);
+/* → 204, 404, also for another user's */
+enum http_progress session_handle_delete(void *ctx, struct http_exchange *x);
+
+/* → 200 {user} */
+enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x);
+
+/* {name?, tz?, locale?, theme?} → 200 {user}, 400 */
+enum http_progress account_handlers_change(void *ctx, struct http_exchange *x);
+
+/*
+ * The password that both need counts towards a limit, so a stolen access token or session allows no
+ * extra guesses. {password} → 204, 400, 403 "wrong-password", 409 "last-admin"
+ */
+enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x);
+/* {current_password, new_password} → 204, 400, 403 "wrong-password" */
+enum http_progress account_handlers_set_password(void *ctx, struct http_exchange *x);
+
+/*
+ * A forgotten password: an administrator creates a token and gives it to the user, who sets a new
+ * password with it, once and within 24 hours. {token, new_password} → 204, 400, 403 "wrong-token"
+ */
+enum http_progress password_reset_use(void *ctx, struct http_exchange *x);
+
+/* → 201 {key, secret}, the only response with it; 400, 409 (API_KEY_KEYS_MAX) */
+enum http_progress api_key_handle_create(void *ctx, struct http_exchange *x);
+/* → 200 {keys} */
+enum http_progress api_key_handle_list(void *ctx, struct http_exchange *x);
+/* → 204, 404, also for another user's */
+enum http_progress api_key_handle_delete(void *ctx, struct http_exchange *x);
+
+/* --- shares; an API key cannot manage them, because they are credentials --- */
+
+/*
+ * → 201 {share, token, url}; the only response with the token. 400, 409 (SHARE_SHARES_MAX). url is
+ * relative: this server may have another address than short links.
+ */
+enum http_progress share_handlers_create(void *ctx, struct http_exchange *x);
+/* → 200 {shares} */
+enum http_progress share_handle_list(void *ctx, struct http_exchange *x);
+/* → 204, 404, also for another account's */
+enum http_progress share_handle_delete(void *ctx, struct http_exchange *x);
+
+/*
+ * {token, password?} → 200 {access_token, token_type, expires_in}, for readers. 401 "share-password":
+ * it has a password, and this is not the one. 404 "no-share": the token is unknown, or its share has
+ * ended for whatever reason. 400
+ */
+enum http_progress share_handlers_access(void *ctx, struct http_exchange *x);
+/* For the reader of a share → 200 {title, link, tag, expires_at} */
+enum http_progress share_handle_get(void *ctx, struct http_exchange *x);
+
+/* --- administrators --- */
+
+/* ?q=&page=&cursor=&limit= → 200 {users, pagination}, 400 */
+enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x);
+
+/* {blocked?, role?, links_per_day?} → 200 {user}, 400, 404, 409 (blocking or demoting oneself) */
+enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x);
+
+/* → 201 {token, expires_at}, 404. An earlier token of the account becomes invalid. */
+enum http_progress password_reset_create(void *ctx, struct http_exchange *x);
+
+/* ?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries, pagination}, 400 */
+enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x);
+
+/*
+ * The hosts that links may not lead to. A change takes effect at once in this process, and in the
+ * others as host_guard.h says. → 200 {hosts}, sorted by name
+ */
+enum http_progress host_handlers_list(void *ctx, struct http_exchange *x);
+/* → 201 {host}, 400, 409 "host-taken" or "too-many-hosts" (BLOCKED_HOST_STORE_MAX) */
+enum http_progress host_handlers_create(void *ctx, struct http_exchange *x);
+/* → 204, 404 */
+enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x);
+
+/* → 200 (health.h), 503 */
+enum http_progress health_get(void *ctx, struct http_exchange *x);
+
+/*
+ * --- statistics: what the analytics-consumer has counted, and up to which time that is complete.
+ * Errors: stats_request_answer_error. The first three stand at the path of one link, of the caller's
+ * links together (/api/stats) and of those of a share (/api/shared/stats). ---
+ */
+
+/* …/stats, …/summary: totals of all time, or of a range or filter */
+enum http_progress stats_handlers_summary(void *ctx, struct http_exchange *x);
+/* …/timeseries */
+enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x);
+/* …/{dimension} */
+enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x);
+/* The most visited links */
+enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x);
+/* Totals of the platform; public */
+enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x);
+
+/*
+ * The visit log of a link. The format comes from format= or else from Accept:
+ *   JSON         200 {visits: […], pagination: {limit, next_cursor}, log_since, as_of, lag_ms}
+ *   CSV, NDJSON  200 with all matching visits (visit_page.h); as_of and lag_ms are the headers
+ *                X-As-Of and X-Lag-Ms
+ * 406; 429: too many exports.
+ */
+enum http_progress visit_export_list(void *ctx, struct http_exchange *x);
+
+/* --- tags, live, QR codes --- */
+
+/*
+ * → 200 {tags: [{name, color, links, humans, bots, total}], as_of, lag_ms}, at most the 1,000 tags of the
+ * most links. Counted when they are read.
+ */
+enum http_progress tag_handlers_list(void *ctx, struct http_exchange *x);
+
+/*
+ * A tag is a text of its links, so its change is a change of each of them: the version rises, and the
+ * outbox gets an event. All of them change in one transaction, or none. DELETED links change too, so
+ * that restoring one does not bring the old tag back.
+ *
+ * {name?, color?} → 200 {name, color, changed}, 400, 404, 409, 422. The name of another tag merges the
+ * two. 404: no link has the tag. 409: the account has 1,000 colors. 422: more than 10,000 links have the
+ * tag.
+ */
+enum http_progress tag_handlers_patch(void *ctx, struct http_exchange *x);
+/* Removes the tag from its links, and its color → 204, 404, 422 */
+enum http_progress tag_handlers_delete(void *ctx, struct http_exchange *x);
+
+/* → 200 text/event-stream, 400 (Last-Event-ID), 406, 429 "busy" */
+enum http_progress live_handlers_get(void *ctx, struct http_exchange *x);
+
+/*
+ * The short URL of a link as a QR code (qr_code.h) → 200, 304, 400 (an invalid format, size or margin,
+ * or a size of less than one pixel per module), 404, 406
+ */
+enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x);
+
+/* --- documents: they never block --- */
+
+/* GET /openapi.json */
+enum http_progress document_description(void *ctx, struct http_exchange *x);
+/* GET /docs: the page that shows it, and its files */
+enum http_progress document_reader(void *ctx, struct http_exchange *x);
+enum http_progress document_file(void *ctx, struct http_exchange *x);
+/* GET /docs/runbook/{title}, /problems/{kind} → 200, 304, 404 */
+enum http_progress document_runbook(void *ctx, struct http_exchange *x);
+enum http_progress document_problem(void *ctx, struct http_exchange *x);
+
+/* GET / and GET /app → 303 to /app/ */
+enum http_progress web_files_redirect(void *ctx, struct http_exchange *x);
+/* GET /app/{path...} → 200, 304, 404 */
+enum http_progress web_files_get(void *ctx, struct http_exchange *x);
+
+/* --- parts of them that a fuzzer calls: pure; ERR_INVALID: wrong lists every invalid member --- */
+
+/* Reads a change of an account: {blocked?, role?, links_per_day? (null: the default)}. */
+enum err admin_handlers_read_user_change(const struct json *object, struct user_change *out,
+                                         struct http_problem_fields *wrong) MUST_CHECK;
+
+/*
+ * Reads a host to block: {host, with_subdomains? (true), reason? ("")}. The host is in the normal form
+ * of destination_host.h, without a trailing dot: "bücher.example" becomes xn--bcher-kva.example.
+ */
+enum err host_handlers_read_body(const struct json *object, struct blocked_host *out,
+                                 struct http_problem_fields *wrong) MUST_CHECK;
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * Shares in PostgreSQL: the table shares. A share is active if all of this holds: it exists and has
+ * not expired, its owner is neither blocked nor deleted, and its link is not DELETED. Readers see
+ * active shares only. The endpoints are in http/handlers.h. One thread at a time per connection.
+ * Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_IDENTITY_SHARE_H
+#define WAYMARK_SERVICES_LINKS_API_IDENTITY_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/json/json.h"
+#include "lib/links/link.h"
+#include "lib/postgres/pg_conn.h"
+#include "services/links-api/identity/password.h"
+#include "services/links-api/identity/secret.h"
+
+#define SHARE_SHARES_MAX 100 /* per account */
+#define SHARE_TITLE_CHARS_MAX 200
+#define SHARE_TITLE_SIZE (SHARE_TITLE_CHARS_MAX * 4 + 1)
+
+struct public_base;
+
+/* About 2 KB. */
+struct share {
+	int64_t id;
+	int64_t owner_id;
+	/* 0 = a tag is shared. */
+	int64_t link_id;
+	/* "" = a link is shared. */
+	char tag[LINK_TAG_SIZE];
+	char title[SHARE_TITLE_SIZE];
+	bool has_password;
+	bool is_active;
+	/* 0 = never. */
+	int64_t expires_at_us;
+	/* To the minute; 0 = never. */
+	int64_t last_used_at_us;
+	int64_t created_at_us;
+	/* Of the link. */
+	char slug[SLUG_SIZE];
+	char link_title[LINK_TITLE_SIZE];
+};
+
+/*
+ * Call inside a transaction that holds user_store_lock on the owner and link_store_lock on the
+ * link. Reads owner_id, link_id, tag, title and expires_at_us of wanted. password_hash "" = none.
+ * ERR_INVALID: the account already has SHARE_SHARES_MAX shares.
+ */
+enum err share_create(struct pg_conn *conn, const struct share *wanted, const struct secret *token,
+                      const char *password_hash, struct share *out) MUST_CHECK;
+
+/* ERR_INVALID: the account already has SHARE_SHARES_MAX shares. */
+enum err share_check_room(struct pg_conn *conn, int64_t owner_id) MUST_CHECK;
+
+/*
+ * ERR_NOT_FOUND: no active share has this token. password_hash: "" = none; PASSWORD_HASH_SIZE bytes.
+ */
+enum err share_find(struct pg_conn *conn, const uint8_t token_hash[static DIGEST_SIZE],
+                    struct share *out, char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
+
+/* Records that somebody has opened the share, at most once a minute. */
+enum err share_mark_used(struct pg_conn *conn, int64_t id) MUST_CHECK;
+
+/*
+ * For the owner: {id, title, link: {id, slug, short_url, title}, tag, has_password, active,
+ * expires_at, last_used_at, created_at}. Either link or tag is null. The caller owns the result.
+ */
+struct json *share_json(const struct share *share, const struct public_base *base);
+
+#endif
