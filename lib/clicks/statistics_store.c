@@ -28,7 +28,7 @@ static void init_columns(struct sql_column columns[static COLUMN_COUNT],
 	}
 }
 
-/* Latencies are merged as in welford_merge. Each expression sees the old row. */
+/* Latencies merge as Chan, Golub and LeVeque 1979 have it. Each expression sees the old row. */
 static const char add_sql[] =
 	"INSERT INTO link_statistics AS old (" COLUMNS ") "
 	"SELECT link_id, visit_count, bot_count, unique_visitors, NULLIF(last_visited_at, 'epoch'), latency_count, "

@@ -43,27 +43,6 @@ TEST_CASE(agrees_with_the_two_pass_algorithm)
 	assert_close(welford_stddev(&w), stddev);
 }
 
-TEST_CASE(merging_gives_the_same_result_at_every_split)
-{
-	struct welford whole = of(latencies, COUNT);
-	for (size_t cut = 0; cut <= COUNT; cut++) {
-		struct welford left = of(latencies, cut);
-		struct welford right = of(latencies + cut, COUNT - cut);
-		welford_merge(&left, &right);
-		assert_int_equal(left.n, whole.n);
-		assert_close(left.mean, whole.mean);
-		assert_close(left.m2, whole.m2);
-	}
-}
-
-TEST_CASE(merges_two_empty_states)
-{
-	struct welford a = { 0 }, b = { 0 };
-	welford_merge(&a, &b);
-	assert_int_equal(a.n, 0);
-	assert_true(a.mean == 0 && a.m2 == 0);
-}
-
 TEST_CASE(deviation_of_fewer_than_two_values_is_zero)
 {
 	struct welford w = { 0 };
