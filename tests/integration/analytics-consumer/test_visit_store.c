@@ -252,7 +252,7 @@ TEST_CASE(counts_bots_separately_and_never_as_unique_visitors)
 {
 	struct consumer_fixture *fixture = *state;
 	struct partition_owner owner;
-	struct redirect_event bot = consumer_fixture_click(1, 1);
+	struct redirect_event bot = consumer_fixture_click(1, 3);
 	struct redirect_event human = consumer_fixture_click(1, 1);
 	struct redirect_event anonymous = consumer_fixture_click(1, 2);
 	snprintf(bot.user_agent, sizeof(bot.user_agent), "curl/7.88.1");

@@ -21,6 +21,7 @@ TEST_CASE(recognises_nothing_else_as_a_prefetch)
 {
 	assert_false(click_is_prefetch(NULL, NULL, NULL));
 	assert_false(click_is_prefetch("", "", ""));
+	assert_false(click_is_prefetch("prerender", NULL, NULL));
 	assert_false(click_is_prefetch("prefetching", NULL, NULL));
 	assert_false(click_is_prefetch(NULL, "navigate", NULL));
 	assert_false(click_is_prefetch(NULL, NULL, "preview"));
