@@ -13,11 +13,7 @@
 #include "services/links-api/identity/authentication.h"
 #include "services/links-api/identity/share.h"
 #include "services/links-api/links/link_bulk.h"
-#include "services/links-api/links/link_create.h"
-#include "services/links-api/links/link_handlers.h"
-#include "services/links-api/links/link_history.h"
 #include "services/links-api/links/link_quota.h"
-#include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/lists/link_list_params.h"
 
 /* Longer than every path in the table. */
@@ -100,9 +96,9 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/docs",                    document_reader,         PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/runbook/{title}",   document_runbook,        PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/docs/{file}",             document_file,           PERMISSION_NONE,       MEMORY, true },
-	{ HTTP_GET,    "/",                        web_files_redirect,      PERMISSION_NONE,     MEMORY, true },
-	{ HTTP_GET,    "/app",                     web_files_redirect,      PERMISSION_NONE,     MEMORY, true },
-	{ HTTP_GET,    "/app/{path...}",           web_files_get,           PERMISSION_NONE,       MEMORY, true },
+	{ HTTP_GET,    "/",                        document_redirect,      PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app",                     document_redirect,      PERMISSION_NONE,     MEMORY, true },
+	{ HTTP_GET,    "/app/{path...}",           document_dashboard,           PERMISSION_NONE,       MEMORY, true },
 	{ HTTP_GET,    "/problems/{kind}",         document_problem,        PERMISSION_NONE,       MEMORY, true },
 };
 /* clang-format on */

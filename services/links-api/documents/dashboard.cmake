@@ -7,7 +7,7 @@ if(NOT EXISTS "${dist}/index.html")
 endif()
 file(GLOB_RECURSE dashboard_files CONFIGURE_DEPENDS "${dist}/*" "${PROJECT_SOURCE_DIR}/web/dashboard/dist/*")
 set(embed_folder "${PROJECT_SOURCE_DIR}/cmake/embed-folder.mjs")
-set(web_files "services/links-api/documents/web_files.h")
+set(web_files "services/links-api/documents/document.h")
 add_custom_command(OUTPUT web_files_dashboard.c web_files_dashboard.S
   COMMAND "${WAYMARK_NODE}" "${embed_folder}" "${dist}" web_files_dashboard "${web_files}"
   DEPENDS ${dashboard_files} "${embed_folder}" VERBATIM)

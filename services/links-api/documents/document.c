@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/http/http_accept.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 
@@ -49,8 +50,11 @@ static enum err find(const char *name, struct document *out)
 		const struct embedded_file *file = &embedded_files[i];
 		if (strcmp(file->name, name) != 0 || *file->len == 0)
 			continue;
-		*out = (struct document){ file->name, file->content_type, file->bytes, *file->len,
-			                  file->etag };
+		*out = (struct document){ .name = file->name,
+			                  .content_type = file->content_type,
+			                  .bytes = file->bytes,
+			                  .len = *file->len,
+			                  .etag = file->etag };
 		return OK;
 	}
 	return ERR_NOT_FOUND;
@@ -67,8 +71,11 @@ static enum err find_section(const char *text, const char *etag, const char *tit
 		const char *name = at + sizeof(heading) - 1;
 		const char *end = strstr(name, heading);
 		if (strcspn(name, "\n") == title_len && memcmp(name, title, title_len) == 0) {
-			*out = (struct document){ title, "text/plain; charset=utf-8", at + 1,
-				                  end ? (size_t)(end - at) : strlen(at + 1), etag };
+			*out = (struct document){ .name = title,
+				                  .content_type = "text/plain; charset=utf-8",
+				                  .bytes = at + 1,
+				                  .len = end ? (size_t)(end - at) : strlen(at + 1),
+				                  .etag = etag };
 			return OK;
 		}
 		at = name;
@@ -76,24 +83,29 @@ static enum err find_section(const char *text, const char *etag, const char *tit
 	return ERR_NOT_FOUND;
 }
 
-bool document_matches_etag(const struct document *document, const char *if_none_match)
+/* --- requests --- */
+
+static bool matches_etag(const struct document *document, const char *if_none_match)
 {
 	return if_none_match &&
 	       (strcmp(if_none_match, "*") == 0 || strstr(if_none_match, document->etag));
 }
 
-/* --- requests --- */
-
 /* Public and cacheable, but revalidated: a new version of the program has new documents. */
 static enum http_progress send_document(struct request *r, const struct document *document)
 {
 	struct http_exchange *x = r->exchange;
-	http_exchange_set_fixed_header(x, "Cache-Control", "public, no-cache");
+	http_exchange_set_fixed_header(x, "Cache-Control",
+	                               document->is_immutable
+	                                       ? "public, max-age=31536000, immutable"
+	                                       : "public, no-cache");
 	http_exchange_add_fixed_header(x, "ETag", document->etag);
-	if (document_matches_etag(document, http_exchange_joined_header(x, "If-None-Match"))) {
+	if (matches_etag(document, http_exchange_joined_header(x, "If-None-Match"))) {
 		http_exchange_set_status(x, 304);
 		return HTTP_COMPLETE;
 	}
+	if (document->coding)
+		http_exchange_add_fixed_header(x, "Content-Encoding", document->coding);
 	http_exchange_set_fixed_body(x, document->content_type, document->bytes, document->len);
 	return HTTP_COMPLETE;
 }
@@ -151,4 +163,105 @@ enum http_progress document_runbook(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	return send_section(ctx, document_data_runbook, document_data_runbook_tag);
+}
+
+/* --- the dashboard --- */
+
+#define INDEX "index.html"
+#define HASHED_FOLDER "assets/" /* Vite writes a hash of the content into the names of its files */
+
+static const char *const codings[WEB_CODINGS] = { NULL, "gzip", "br" };
+
+/* "*" stands for codings that are not listed (RFC 9110, 12.5.3). A malformed weight counts as 0. */
+static int weight_of(const char *accept, const char *coding)
+{
+	int any = 0;
+	struct http_accept_item item;
+	while (http_accept_next(&accept, &item)) {
+		int weight = item.weight == HTTP_ACCEPT_WEIGHT_INVALID ? 0 : item.weight;
+		if (http_accept_is(&item, coding))
+			return weight;
+		if (http_accept_is(&item, "*"))
+			any = weight;
+	}
+	return any;
+}
+
+static enum web_coding choose_coding(const struct web_file *file, const char *accept)
+{
+	enum web_coding chosen = WEB_IDENTITY;
+	int best = 0;
+	for (enum web_coding i = WEB_BROTLI; accept && i > WEB_IDENTITY; i--) {
+		int weight = file->forms[i].bytes ? weight_of(accept, codings[i]) : 0;
+		if (weight > best) {
+			best = weight;
+			chosen = i;
+		}
+	}
+	return chosen;
+}
+
+static const struct web_file *find_file(const struct web_files *files, const char *path)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (strcmp(files->files[i].path, path) == 0)
+			return &files->files[i];
+	return NULL;
+}
+
+static bool is_page(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return strchr(slash ? slash : path, '.') == NULL;
+}
+
+enum err document_find(const struct web_files *files, const char *path, const char *accept_encoding,
+                       struct document *out)
+{
+	const struct web_file *file = find_file(files, is_page(path) ? INDEX : path);
+	if (!file)
+		return ERR_NOT_FOUND;
+	enum web_coding coding = choose_coding(file, accept_encoding);
+	const struct web_form *form = &file->forms[coding];
+	*out = (struct document){
+		.name = file->path,
+		.content_type = file->content_type,
+		.bytes = form->bytes,
+		.len = form->len,
+		.etag = form->etag,
+		.coding = codings[coding],
+		.is_immutable = strncmp(file->path, HASHED_FOLDER, strlen(HASHED_FOLDER)) == 0,
+	};
+	return OK;
+}
+
+#define ROOT "/app/"
+
+enum http_progress document_redirect(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	http_exchange_add_fixed_header(x, "Location", ROOT);
+	http_exchange_set_status(x, 303);
+	return HTTP_COMPLETE;
+}
+
+/*
+ * Scripts and styles come from our own files only, never from the page itself, and nothing of
+ * another server is loaded.
+ */
+enum http_progress document_dashboard(void *ctx, struct http_exchange *x)
+{
+	struct document found;
+	const char *path = http_exchange_path(x) + strlen(ROOT);
+	const char *accept = http_exchange_joined_header(x, "Accept-Encoding");
+	if (document_find(&web_files_dashboard, path, accept, &found) != OK)
+		return response_not_found(ctx);
+	http_exchange_add_fixed_header(x, "Vary", "Accept-Encoding");
+	http_exchange_add_fixed_header(
+		x, "Content-Security-Policy",
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+		"require-trusted-types-for 'script'");
+	http_exchange_add_fixed_header(x, "Referrer-Policy", "no-referrer");
+	return send_document(ctx, &found);
 }

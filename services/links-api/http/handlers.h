@@ -110,6 +110,74 @@ enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x);
 /* → 200 (health.h), 503 */
 enum http_progress health_get(void *ctx, struct http_exchange *x);
 
+/* --- links: creating honours Idempotency-Key and reports the remaining quota (RateLimit) --- */
+
+/* → 201 {link} with Location and ETag, 200 (reuse), 400, 409, 422 (Idempotency-Key), 429 */
+enum http_progress link_create_own(void *ctx, struct http_exchange *x);
+/* → 201 {link, claim_token} with Location and ETag, 400, 409, 422, 429 */
+enum http_progress link_create_public(void *ctx, struct http_exchange *x);
+
+/*
+ * In bulk, in one transaction, in which an item that fails does not affect the others → 200
+ * {results: [{status, link | problem}]} in the order of the request.
+ *
+ * {links: [at most LINK_BULK_MAX bodies of POST /api/links]}. Status of each item: 201, 200 (reused),
+ * 400, 409, 429
+ */
+enum http_progress link_bulk_create(void *ctx, struct http_exchange *x);
+/*
+ * {links: [at most LINK_BULK_SYNC_MAX of {slug, claim_token} or bodies as above]}. Status of each
+ * item: as above, and for claims 200 (claimed now or earlier), 404 (no such pair of slug and token),
+ * 409 (the link has expired)
+ */
+enum http_progress link_bulk_sync(void *ctx, struct http_exchange *x);
+
+/*
+ * One existing link. The same 404 answers a link of another user, an unknown link and, except for
+ * restore and hard delete, a deleted link. Changes honour If-Match. → 200 {link} with ETag, 404
+ */
+enum http_progress link_handlers_get(void *ctx, struct http_exchange *x);
+/* → 200 {link} with ETag, 400, 404, 409, 412. No effect: same version. */
+enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x);
+/*
+ * ?hard= → 204, 400, 404, 412. hard=true purges the link, even if it is already deleted; a purged
+ * link cannot be restored.
+ */
+enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x);
+/* → 200 {link} with ETag, 404, 409, 412 */
+enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x);
+/* → 200 {changes: [{at, change, by, fields}], pagination} */
+enum http_progress link_history_get(void *ctx, struct http_exchange *x);
+
+/*
+ * Lists of links. owner= needs the login of an administrator: 403 otherwise. A query that exceeds
+ * PostgreSQL's statement timeout is 422, because a retry would be as slow.
+ *
+ * ?page|cursor&limit&sort&order&q&tag&state&filter&owner → 200 {links, pagination:
+ * {page, limit, total, total_is_capped, total_pages, next_cursor}}, 400, 403, 422. page and
+ * total_pages are null with a cursor. total stops at LINK_LIST_STORE_COUNTED_MAX for a search or
+ * filter: total_is_capped is true then and total_pages null.
+ */
+enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
+
+/*
+ * ?filter=&owner= {original_url?, state?, expires_at?, tags?, add_tags?, remove_tags?} → 200
+ * {matched, changed}, 400, 403, 409, 422: one change to all links that the filter matches, in one
+ * transaction. 422: the filter matches more than LINK_WRITE_MAX links, and nothing is changed. A link
+ * that already has the new values counts as matched, but not as changed. So does a link that the
+ * change does not fit (link_change_edit):
+ *   - an expired link that "state": "active" alone cannot enable
+ *   - a link that starts after the new expires_at
+ *   - a link that add_tags would give too many tags
+ */
+enum http_progress link_list_handlers_patch(void *ctx, struct http_exchange *x);
+
+/*
+ * ?filter=&owner= → 200 {matched, changed}, 400, 403, 406, 409, 422 as above. Each link is deleted as
+ * by DELETE /api/links/{id} and can be restored.
+ */
+enum http_progress link_list_handlers_delete(void *ctx, struct http_exchange *x);
+
 /*
  * --- statistics: what the analytics-consumer has counted, and up to which time that is complete.
  * Errors: stats_request_answer_error. The first three stand at the path of one link, of the caller's
@@ -178,9 +246,9 @@ enum http_progress document_runbook(void *ctx, struct http_exchange *x);
 enum http_progress document_problem(void *ctx, struct http_exchange *x);
 
 /* GET / and GET /app → 303 to /app/ */
-enum http_progress web_files_redirect(void *ctx, struct http_exchange *x);
+enum http_progress document_redirect(void *ctx, struct http_exchange *x);
 /* GET /app/{path...} → 200, 304, 404 */
-enum http_progress web_files_get(void *ctx, struct http_exchange *x);
+enum http_progress document_dashboard(void *ctx, struct http_exchange *x);
 
 /* --- parts of them that a fuzzer calls: pure; ERR_INVALID: wrong lists every invalid member --- */
 

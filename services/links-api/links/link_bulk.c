@@ -6,6 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/authentication.h"

@@ -1,10 +1,9 @@
-#include "services/links-api/links/link_create.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/secret.h"

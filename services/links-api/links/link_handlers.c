@@ -1,5 +1,3 @@
-#include "services/links-api/links/link_handlers.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +5,7 @@
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/user_store.h"

@@ -7,6 +7,7 @@
 #include "lib/base/array.h"
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/pagination.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"

@@ -6,7 +6,6 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HISTORY_H
 
-#include "lib/http/http_server.h"
 #include "lib/postgres/pg_conn.h"
 #include "services/links-api/http/request.h"
 
@@ -15,8 +14,5 @@
  * first of them: a change without it has no author. Errors of pg_conn_query.
  */
 enum err link_history_begin(const struct request *r, struct pg_conn *conn) MUST_CHECK;
-
-/* GET /api/links/{id}/history → 200 {changes: [{at, change, by, fields}], pagination} */
-enum http_progress link_history_get(void *ctx, struct http_exchange *x);
 
 #endif

@@ -1,11 +1,10 @@
-#include "services/links-api/lists/link_list_handlers.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/postgres/pg_transaction.h"
+#include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/pagination.h"
 #include "services/links-api/http/request.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "services/links-api/documents/web_files.h"
+#include "services/links-api/documents/document.h"
 #include "tests/support/test.h"
 
 static const struct web_file table[] = {
@@ -41,12 +41,12 @@ TEST_CASE(finds_files_and_shows_the_index_for_pages)
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct web_response found;
-		enum err err = web_files_find(&files, cases[i].path, NULL, &found);
+		struct document found;
+		enum err err = document_find(&files, cases[i].path, NULL, &found);
 		if (err != (cases[i].found ? OK : ERR_NOT_FOUND))
 			fail_msg("%s: %s", cases[i].path, err_name(err));
 		if (cases[i].found)
-			assert_string_equal(found.document.name, cases[i].found);
+			assert_string_equal(found.name, cases[i].found);
 	}
 }
 
@@ -76,13 +76,13 @@ TEST_CASE(sends_the_coding_that_the_client_prefers)
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct web_response found;
-		assert_int_equal(web_files_find(&files, "assets/a-1.js", cases[i].accept, &found),
+		struct document found;
+		assert_int_equal(document_find(&files, "assets/a-1.js", cases[i].accept, &found),
 		                 OK);
 		const char *wanted = cases[i].coding ? cases[i].coding : "plain";
-		if (strcmp(found.document.bytes, wanted) != 0)
-			fail_msg("%s: %s", cases[i].accept, found.document.bytes);
-		assert_int_equal(found.document.len, strlen(wanted));
+		if (strcmp(found.bytes, wanted) != 0)
+			fail_msg("%s: %s", cases[i].accept, found.bytes);
+		assert_int_equal(found.len, strlen(wanted));
 		if (cases[i].coding)
 			assert_string_equal(found.coding, cases[i].coding);
 		else
@@ -92,23 +92,23 @@ TEST_CASE(sends_the_coding_that_the_client_prefers)
 
 TEST_CASE(sends_a_file_as_it_is_if_it_has_no_compressed_form)
 {
-	struct web_response found;
-	assert_int_equal(web_files_find(&files, "assets/b-2.png", "br, gzip", &found), OK);
+	struct document found;
+	assert_int_equal(document_find(&files, "assets/b-2.png", "br, gzip", &found), OK);
 	assert_null(found.coding);
-	assert_string_equal(found.document.etag, "\"i\"");
-	assert_int_equal(web_files_find(&files, "", "br, gzip", &found), OK);
+	assert_string_equal(found.etag, "\"i\"");
+	assert_int_equal(document_find(&files, "", "br, gzip", &found), OK);
 	assert_string_equal(found.coding, "gzip");
-	assert_string_equal(found.document.etag, "\"z\"");
+	assert_string_equal(found.etag, "\"z\"");
 }
 
 TEST_CASE(only_hashed_names_are_immutable)
 {
-	struct web_response found;
-	assert_int_equal(web_files_find(&files, "assets/a-1.js", NULL, &found), OK);
+	struct document found;
+	assert_int_equal(document_find(&files, "assets/a-1.js", NULL, &found), OK);
 	assert_true(found.is_immutable);
-	assert_int_equal(web_files_find(&files, "assets/x", NULL, &found), OK);
+	assert_int_equal(document_find(&files, "assets/x", NULL, &found), OK);
 	assert_false(found.is_immutable);
-	assert_int_equal(web_files_find(&files, "robots.txt", NULL, &found), OK);
+	assert_int_equal(document_find(&files, "robots.txt", NULL, &found), OK);
 	assert_false(found.is_immutable);
 }
 
