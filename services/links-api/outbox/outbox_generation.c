@@ -1,8 +1,10 @@
 #include "services/links-api/outbox/outbox_generation.h"
 
 #include "lib/links/link_cache_validity.h"
-#include "lib/links/outbox.h"
+#include "lib/links/link_event.h"
 
+/* Rows that are read together. */
+#define UPDATE_ROWS_MAX 256
 #define UPDATE_BUDGET_US (CLOCK_US_PER_S / 4)
 #define UPDATE_TIMEOUT_DOWN_US (CLOCK_US_PER_S / 4)
 #define UPDATE_TIMEOUT_US CLOCK_US_PER_S
@@ -21,12 +23,12 @@ static const char *const reason_labels[OUTBOX_GENERATION_REASONS] = { "reason=\"
 	                                                              "reason=\"update_timeout\"",
 	                                                              "reason=\"behind\"" };
 
-void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater,
+void outbox_generation_init(struct outbox_generation *g, struct link_cache *cache,
                             struct redis_pool *redis, const struct clock *clock,
                             const struct log *log, struct metrics *metrics)
 {
 	*g = (struct outbox_generation){
-		.updater = updater, .redis = redis, .clock = clock, .log = log
+		.cache = cache, .redis = redis, .clock = clock, .log = log
 	};
 	for (size_t i = 0; i < OUTBOX_GENERATION_REASONS; i++)
 		g->raises[i] = metrics_counter(
@@ -37,7 +39,7 @@ void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_upd
 
 void outbox_generation_reset(struct outbox_generation *g)
 {
-	g->updater->generation = 0;
+	g->generation = 0;
 	g->behind_us = 0;
 	g->is_raised = false;
 }
@@ -99,6 +101,80 @@ enum err outbox_generation_raise(struct pg_conn *conn, const struct fenced_lock 
 	return err;
 }
 
+/* --- rows of the outbox --- */
+
+static bool has_time(const struct outbox_generation *g, int64_t until_steady_us)
+{
+	return clock_steady_us(g->clock) < until_steady_us;
+}
+
+static enum err update_link(const struct outbox_generation *g, const struct link_entry *entry)
+{
+	const struct link_cache_epoch to = { .server = g->server, .generation = g->generation };
+	enum err err = link_cache_set_in_epoch(g->cache, &to, entry);
+	return err == ERR_CONFLICT ? OK : err;
+}
+
+/* OK: row->cached is set. */
+static enum err apply_row(const struct outbox_generation *g, struct outbox_row *row)
+{
+	struct link_event event;
+	enum err err = link_event_decode(row->payload, row->payload_len, &event);
+	err = err == OK ? update_link(g, &event.link.entry) : OK;
+	row->cached = err == OK;
+	return err;
+}
+
+void outbox_generation_apply(const struct outbox_generation *g, struct outbox_batch *batch,
+                             int64_t until_steady_us)
+{
+	for (size_t i = 0; g->generation && i < batch->count && has_time(g, until_steady_us); i++) {
+		if (batch->rows[i].cached)
+			continue;
+		enum err err = apply_row(g, &batch->rows[i]);
+		/*
+		 * A key that Redis refuses to set (ERR_INTERNAL, logged by the pool) must not block
+		 * the others.
+		 */
+		if (err == ERR_UNAVAILABLE || err == ERR_LIMIT)
+			break;
+	}
+}
+
+static size_t cached_count(const struct outbox_batch *batch)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < batch->count; i++)
+		count += batch->rows[i].cached;
+	return count;
+}
+
+/*
+ * Applies the uncached rows of the table, oldest first, until none is left (is_complete), Redis is
+ * down or until_steady_us has passed.
+ */
+static enum err catch_up(const struct outbox_generation *g, struct pg_conn *conn,
+                         int64_t until_steady_us, bool *is_complete)
+{
+	bool more = true;
+	enum err err = OK;
+	*is_complete = false;
+	while (err == OK && more && has_time(g, until_steady_us)) {
+		struct outbox_batch batch = { 0 };
+		err = outbox_read_uncached(conn, UPDATE_ROWS_MAX, &batch);
+		if (err != OK)
+			break;
+		outbox_generation_apply(g, &batch, until_steady_us);
+		size_t cached = cached_count(&batch);
+		if (cached > 0)
+			err = outbox_set_cached(conn, &batch);
+		*is_complete = err == OK && cached == batch.count && cached < UPDATE_ROWS_MAX;
+		more = cached == UPDATE_ROWS_MAX;
+		outbox_batch_clear(&batch);
+	}
+	return err;
+}
+
 /* --- in Redis, as soon as possible --- */
 
 static int64_t steady_us(const struct outbox_generation *g)
@@ -111,8 +187,8 @@ static enum err load(struct outbox_generation *g, struct pg_conn *conn)
 	struct link_cache_epoch stored;
 	enum err err = outbox_generation_read(conn, &stored);
 	if (err == OK) {
-		g->updater->generation = stored.generation;
-		g->updater->server = stored.server;
+		g->generation = stored.generation;
+		g->server = stored.server;
 	}
 	return err;
 }
@@ -126,8 +202,8 @@ static enum err raise_generation(struct outbox_generation *g, struct pg_conn *co
 	enum err err = outbox_generation_raise(conn, lock, above, server, &raised);
 	if (err != OK)
 		return err;
-	g->updater->generation = raised.generation;
-	g->updater->server = raised.server;
+	g->generation = raised.generation;
+	g->server = raised.server;
 	g->is_raised = true;
 	g->behind_us = 0;
 	metrics_add(g->raises[reason], 1);
@@ -143,8 +219,7 @@ static enum err apply_uncached(struct outbox_generation *g, struct pg_conn *conn
 {
 	int64_t started_us = steady_us(g);
 	bool is_complete = false;
-	enum err err = outbox_cache_updater_catch_up(g->updater, conn,
-	                                             started_us + UPDATE_BUDGET_US, &is_complete);
+	enum err err = catch_up(g, conn, started_us + UPDATE_BUDGET_US, &is_complete);
 	if (err != OK)
 		return err;
 	if (is_complete) {
@@ -157,8 +232,7 @@ static enum err apply_uncached(struct outbox_generation *g, struct pg_conn *conn
 		redis_pool_is_reachable(g->redis) ? UPDATE_TIMEOUT_US : UPDATE_TIMEOUT_DOWN_US;
 	if (steady_us(g) - g->behind_us < timeout_us)
 		return ERR_LIMIT;
-	return raise_generation(g, conn, lock, OUTBOX_GENERATION_UPDATE_TIMEOUT, 0,
-	                        g->updater->server);
+	return raise_generation(g, conn, lock, OUTBOX_GENERATION_UPDATE_TIMEOUT, 0, g->server);
 }
 
 /*
@@ -200,8 +274,8 @@ static enum err announce_before(struct outbox_generation *g, int64_t not_after_u
 	 */
 	bool was_raised = g->is_raised;
 	g->is_raised = false;
-	enum err err = link_cache_validity_announce(g->redis, g->updater->generation,
-	                                            g->updater->server, not_after_us, answer);
+	enum err err = link_cache_validity_announce(g->redis, g->generation, g->server,
+	                                            not_after_us, answer);
 	if (err != OK)
 		return err;
 	g->offset_us = answer->now_us - steady_us(g);
@@ -236,7 +310,7 @@ static void announce_and_check(struct outbox_generation *g, struct pg_conn *conn
 	if (answer.status == LINK_CACHE_VALIDITY_BEHIND)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_BEHIND, answer.number,
 		                       answer.server);
-	else if (answer.server != g->updater->server)
+	else if (answer.server != g->server)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_NEW_SERVER, 0,
 		                       answer.server);
 	(void)err; /* the next run finds the same */
@@ -249,9 +323,9 @@ void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *con
 	if (now_us - g->maintained_us < OUTBOX_GENERATION_INTERVAL_MS * CLOCK_US_PER_MS)
 		return;
 	g->maintained_us = now_us;
-	enum err err = g->updater->generation ? OK : load(g, conn);
+	enum err err = g->generation ? OK : load(g, conn);
 	uint64_t server = redis_pool_run_id(g->redis);
-	if (err == OK && server != 0 && server != g->updater->server)
+	if (err == OK && server != 0 && server != g->server)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_NEW_SERVER, 0, server);
 	if (err == OK && !g->is_raised)
 		err = apply_uncached(g, conn, lock);

@@ -1,6 +1,8 @@
 /*
- * Invalidates the Redis caches when they may hold outdated links
- * (docs/decisions/0012-redis-cache-generation.md).
+ * Applies outbox rows to the link cache in Redis, and invalidates the Redis caches when they may hold
+ * outdated links (docs/decisions/0012-redis-cache-generation.md). The janitor's changes reach Redis
+ * only this way. A change that its writer could not put into Redis is applied here as soon as Redis
+ * is back. Kafka does not wait for that.
  *
  * Each run first applies the uncached rows of the outbox to Redis. While nothing is left over, it
  * announces the current generation in Redis again and again. It raises the generation, in
@@ -21,13 +23,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/links/link_cache.h"
 #include "lib/links/link_cache_validity.h"
+#include "lib/links/outbox.h"
 #include "lib/postgres/fenced_lock.h"
 #include "lib/postgres/pg_conn.h"
 #include "lib/redis/redis_pool.h"
-#include "services/links-api/outbox/outbox_cache_updater.h"
 
 #define OUTBOX_GENERATION_INTERVAL_MS 100
 
@@ -39,13 +43,16 @@ enum outbox_generation_reason {
 };
 
 struct outbox_generation {
-	/* Borrowed; this module sets its generation and server. */
-	struct outbox_cache_updater *updater;
 	/* Borrowed, like the pointers below. */
+	struct link_cache *cache;
 	struct redis_pool *redis;
 	const struct clock *clock;
 	const struct log *log;
 	struct metric *raises[OUTBOX_GENERATION_REASONS];
+
+	/* Of the cache, and the server it is valid for. 0 = not known. */
+	int64_t generation;
+	uint64_t server;
 
 	/* Last run; steady clock, as all times here. */
 	int64_t maintained_us;
@@ -57,7 +64,7 @@ struct outbox_generation {
 	int64_t offset_us;
 };
 
-void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater,
+void outbox_generation_init(struct outbox_generation *g, struct link_cache *cache,
                             struct redis_pool *redis, const struct clock *clock,
                             const struct log *log, struct metrics *metrics);
 
@@ -70,6 +77,14 @@ void outbox_generation_reset(struct outbox_generation *g);
  */
 void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn,
                                 const struct fenced_lock *lock, int64_t held_us);
+
+/*
+ * Applies each row of the batch that is not cached yet, in order. Sets row.cached once Redis has
+ * that version or a newer one. Starts no row after until_steady_us, and stops when Redis is down. A
+ * purged link becomes DELETED in Redis (404). A row that cannot be decoded counts as cached.
+ */
+void outbox_generation_apply(const struct outbox_generation *g, struct outbox_batch *batch,
+                             int64_t until_steady_us);
 
 /* --- what PostgreSQL has, the table link_cache_generation --- */
 

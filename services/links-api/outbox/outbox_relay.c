@@ -8,7 +8,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/thread.h"
 #include "lib/links/outbox.h"
-#include "services/links-api/outbox/outbox_cache_updater.h"
 #include "services/links-api/outbox/outbox_generation.h"
 #include "services/links-api/outbox/outbox_publisher.h"
 #include "services/links-api/outbox/outbox_session.h"
@@ -30,7 +29,6 @@ struct outbox_relay {
 	_Atomic int64_t oldest_us;
 
 	/* Used by the thread only. */
-	struct outbox_cache_updater updater;
 	struct outbox_watermark watermark;
 	struct outbox_generation generation;
 	/* At most a batch at once. */
@@ -108,7 +106,7 @@ static enum err flush(struct outbox_relay *relay)
 static enum err publish_window(struct outbox_relay *relay, struct outbox_batch *rows)
 {
 	int64_t now_us = steady_us(relay);
-	outbox_cache_updater_apply(&relay->updater, rows, now_us + CACHE_BUDGET_US);
+	outbox_generation_apply(&relay->generation, rows, now_us + CACHE_BUDGET_US);
 	enum err err;
 	struct outbox_batch acked = { rows->rows, send_rows(relay, rows, &err) };
 	enum err flushed = flush(relay);
@@ -197,7 +195,7 @@ static enum err publish_all(struct outbox_relay *relay)
 		if (err != OK)
 			outbox_watermark_unsettle(&relay->watermark);
 		else if (!more)
-			outbox_watermark_publish(&relay->watermark, relay->updater.generation,
+			outbox_watermark_publish(&relay->watermark, relay->generation.generation,
 			                         relay->session.epoch.link_version_base,
 			                         &relay->session.lock, relay->session.conn,
 			                         steady_us(relay));
@@ -318,8 +316,6 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->clock = config->clock;
-	relay->updater =
-		(struct outbox_cache_updater){ .cache = config->cache, .clock = config->clock };
 	relay->session = (struct outbox_session){
 		.pg_url = config->pg_url,
 		.schema_version = config->schema_version,
@@ -328,7 +324,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 		.generation = &relay->generation,
 		.watermark = &relay->watermark,
 	};
-	outbox_generation_init(&relay->generation, &relay->updater, config->redis, config->clock,
+	outbox_generation_init(&relay->generation, config->cache, config->redis, config->clock,
 	                       config->log, config->metrics);
 	relay->low_priority_rule =
 		(struct limiter_rule){ OUTBOX_PUBLISHER_ROWS_MAX,
