@@ -6,7 +6,7 @@
 #include "lib/base/mem.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_probe.h"
-#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/access_token.h"
 #include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/live/live_feed.h"
 #include "services/links-api/routes.h"
@@ -102,7 +102,7 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	if (err == OK)
 		err = cors_init(&api->cors, config->cors_origins);
 	if (err == OK)
-		err = jwt_secrets_parse(config->jwt_secret, api->secrets);
+		err = access_token_parse_secrets(config->jwt_secret, api->secrets);
 	if (err == OK)
 		err = make_redis_pool(api, metrics);
 	if (err != OK) {

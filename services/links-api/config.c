@@ -13,7 +13,7 @@
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/health/health_probe.h"
 #include "services/links-api/http/cors.h"
-#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/password.h"
 
 static const struct env_var vars[] = {
@@ -47,7 +47,7 @@ static const struct env_var vars[] = {
 		"each address of a name is asked; empty = none"),
 	ENV_GROUP("Accounts"),
 	ENV_SECRET(
-		"JWT_SECRET", struct config, jwt_secret, NULL, JWT_SECRETS_EACH_BYTES_MIN,
+		"JWT_SECRET", struct config, jwt_secret, NULL, ACCESS_TOKEN_SECRET_BYTES_MIN,
 		"keys of access tokens, at least 32 bytes each, separated by commas or newlines: the first signs, "
 		"all verify; a new key is added last and moves to the front after each links-api has it"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
@@ -196,7 +196,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += pg_conn_url_check(config->pg_url, problems);
 	wrong += redis_url_check(config->redis_url, problems);
 	wrong += kafka_config_check(&config->kafka, problems);
-	wrong += jwt_secrets_check(config->jwt_secret, problems);
+	wrong += access_token_check_secrets(config->jwt_secret, problems);
 	wrong += check_lists(config, problems);
 	wrong += check_slug_case(config, problems);
 	wrong += host_guard_check_files(config->blocked_hosts_file, config->allowed_hosts_file,

@@ -6,7 +6,6 @@
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/authentication.h"
-#include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/session.h"
 
 /* A request whose password is being hashed. */
@@ -84,7 +83,7 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 static enum http_progress send_token(struct request *r, const struct user *user)
 {
 	char token[ACCESS_TOKEN_SIZE];
-	enum err err = access_token_issue(jwt_secrets_get(r->api->secrets, 0), user->id,
+	enum err err = access_token_issue(access_token_secret(r->api->secrets, 0), user->id,
 	                                  user->token_generation, request_now_us(r), token);
 	if (err != OK)
 		return response_failure(r, err);

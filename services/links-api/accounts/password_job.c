@@ -9,7 +9,7 @@
 #include "lib/base/mem.h"
 #include "services/links-api/http/rate_limit.h"
 #include "services/links-api/http/response.h"
-#include "services/links-api/identity/jwt_secrets.h"
+#include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/password.h"
 #include "services/links-api/identity/user_store.h"
 
@@ -54,7 +54,7 @@ static void make_subject(const char *name, char subject[static 2 * DIGEST_SIZE +
 /* Keyed with the secret that signs tokens: a new secret forgets all networks. */
 static void make_key(struct request *r, const char *subject, char key[static KNOWN_KEY_SIZE])
 {
-	const char *secret = jwt_secrets_get(r->api->secrets, 0);
+	const char *secret = access_token_secret(r->api->secrets, 0);
 	char network[CLIENT_IP_NETWORK_SIZE];
 	char text[RATE_LIMIT_SUBJECT_MAX + sizeof(network) + 2];
 	uint8_t digest[DIGEST_SIZE];

@@ -11,7 +11,6 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/audit_store.h"
-#include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/share.h"
 #include "services/links-api/identity/user_store.h"
 
@@ -287,7 +286,7 @@ static enum http_progress send_access(const struct opening *o)
 	char token[ACCESS_TOKEN_SIZE];
 	enum err err = mark_used(o);
 	if (err == OK)
-		err = access_token_issue_for_share(jwt_secrets_get(r->api->secrets, 0),
+		err = access_token_issue_for_share(access_token_secret(r->api->secrets, 0),
 		                                   o->token_hash, request_now_us(r), token);
 	if (err != OK)
 		return response_failure(r, err);

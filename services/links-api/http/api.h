@@ -23,7 +23,7 @@
 #include "services/links-api/http/rate_limit.h"
 
 struct health_probe;
-struct jwt_secrets;
+struct access_token_secrets;
 struct live_feed;
 struct outbox_relay;
 struct public_base;
@@ -41,7 +41,7 @@ struct api {
 	bool is_https;
 	struct client_ip_ranges trusted;
 	struct cors cors;
-	struct jwt_secrets *secrets;
+	struct access_token_secrets *secrets;
 	struct pg_pool *pg;
 	/* For statements that may take long: request_pg. */
 	struct pg_pool *heavy_pg;

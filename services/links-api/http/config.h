@@ -50,7 +50,7 @@ struct config {
 	struct kafka_config kafka;
 	int64_t outbox_low_priority_per_second;
 	char public_base_url[1025];
-	/* One or more: see jwt_secrets.h. */
+	/* One or more: see access_token.h. */
 	char jwt_secret[4097];
 	char trusted_proxies[2048];
 	char client_ip_header[HTTP_SERVER_HEADER_NAME_SIZE];

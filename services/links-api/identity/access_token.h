@@ -15,6 +15,7 @@
 #include "lib/base/digest.h"
 #include "lib/base/entropy.h"
 #include "lib/base/err.h"
+#include "lib/base/strbuf.h"
 
 #define ACCESS_TOKEN_LIFETIME_S INT64_C(86400)
 #define ACCESS_TOKEN_SHARE_LIFETIME_S INT64_C(3600)
@@ -57,5 +58,30 @@ enum err access_token_issue_for_share(const char *secret, const uint8_t hash[sta
                                       char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
 enum err access_token_verify_for_share(const char *secret, const char *token, int64_t now_us,
                                        uint8_t hash[static DIGEST_SIZE]) MUST_CHECK;
+
+/*
+ * The secrets in JWT_SECRET: one, or several separated by commas or newlines. The first one signs,
+ * all of them verify. To rotate, put the new secret first and remove the old one when its last
+ * token has expired.
+ */
+#define ACCESS_TOKEN_SECRETS_MAX 8
+#define ACCESS_TOKEN_SECRETS_BYTES_MAX 4096
+
+struct access_token_secrets {
+	size_t count;
+	size_t at[ACCESS_TOKEN_SECRETS_MAX];
+	char text[ACCESS_TOKEN_SECRETS_BYTES_MAX + 1];
+};
+
+/* Ignores empty entries. ERR_INVALID: none, one too short, or more than ACCESS_TOKEN_SECRETS_MAX. */
+enum err access_token_parse_secrets(const char *text, struct access_token_secrets *out) MUST_CHECK;
+
+/*
+ * Returns 0 if access_token_parse_secrets accepts the value of JWT_SECRET. Otherwise returns 1 and
+ * appends a line to problems that says which secret is wrong, without its text.
+ */
+size_t access_token_check_secrets(const char *text, struct strbuf *problems);
+
+const char *access_token_secret(const struct access_token_secrets *list, size_t index);
 
 #endif

@@ -10,7 +10,6 @@
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/access_token.h"
 #include "services/links-api/identity/api_key.h"
-#include "services/links-api/identity/jwt_secrets.h"
 #include "services/links-api/identity/session.h"
 #include "services/links-api/identity/share.h"
 #include "services/links-api/identity/user_store.h"
@@ -38,10 +37,10 @@ static enum request_auth read_key(struct request *r, const char *text)
 
 static enum request_auth read_token(struct request *r, const char *text)
 {
-	const struct jwt_secrets *secrets = r->api->secrets;
+	const struct access_token_secrets *secrets = r->api->secrets;
 	struct access_token_claims claims;
 	for (size_t i = 0; i < secrets->count; i++) {
-		if (access_token_verify(jwt_secrets_get(secrets, i), text, request_now_us(r),
+		if (access_token_verify(access_token_secret(secrets, i), text, request_now_us(r),
 		                        &claims) != OK)
 			continue;
 		r->credentials.user_id = claims.user_id;
@@ -55,13 +54,13 @@ static enum request_auth read_token(struct request *r, const char *text)
 /* Only the access token of a share counts: a share must not depend on who else is logged in. */
 static enum request_auth read_share_token(struct request *r)
 {
-	const struct jwt_secrets *secrets = r->api->secrets;
+	const struct access_token_secrets *secrets = r->api->secrets;
 	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
 	r->credentials.kind = REQUEST_SHARE;
 	if (!text)
 		return REQUEST_AUTH_MISSING;
 	for (size_t i = 0; i < secrets->count; i++)
-		if (access_token_verify_for_share(jwt_secrets_get(secrets, i), text,
+		if (access_token_verify_for_share(access_token_secret(secrets, i), text,
 		                                  request_now_us(r), r->credentials.hash) == OK)
 			return REQUEST_AUTH_VALID;
 	return REQUEST_AUTH_INVALID;
