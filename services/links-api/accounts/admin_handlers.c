@@ -8,7 +8,6 @@
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
-#include "services/links-api/http/pagination.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
@@ -95,7 +94,7 @@ static struct json *page_json(int64_t page, int64_t limit, int64_t total, int64_
 		.total = total,
 		.next_cursor = last_id ? cursor : NULL,
 	};
-	return pagination_json(&pagination);
+	return response_pagination_json(&pagination);
 }
 
 static struct json *users_json(const struct users_query *query, const struct user_list *list)

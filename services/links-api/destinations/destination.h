@@ -49,4 +49,13 @@ enum err destination_parse(const char *text, size_t len, struct destination *out
 /* The name of a reason for programs: "url-no-host" for "has no host". */
 const char *destination_code(const char *reason);
 
+#define DESTINATION_SHOWN_SIZE (LINK_URL_SIZE + DESTINATION_HOST_UNICODE_SIZE)
+
+/*
+ * A normal form as people see it, for searches: the host in Unicode, and escapes as the text that
+ * they stand for: "https://bücher.example/a b" for "https://xn--bcher-kva.example/a%20b". Escapes of
+ * control characters and of bytes that are no UTF-8 stay. "" if that is the URL itself.
+ */
+void destination_show(const char *url, char out[static DESTINATION_SHOWN_SIZE]);
+
 #endif

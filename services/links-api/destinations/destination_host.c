@@ -4,13 +4,55 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unicode/uidna.h>
 
 #include "lib/base/url.h"
 #include "lib/base/utf8.h"
-#include "services/links-api/destinations/host_idna.h"
 
 #define LABEL_MAX 63
 #define NAME_MAX_BYTES 253
+
+#define IDNA_OPTIONS (UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ | UIDNA_NONTRANSITIONAL_TO_ASCII)
+/* Browsers ignore these errors. has_valid_labels checks lengths and empty labels. */
+#define IGNORED_ERRORS                                                                             \
+	(UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG | UIDNA_ERROR_DOMAIN_NAME_TOO_LONG | \
+	 UIDNA_ERROR_LEADING_HYPHEN | UIDNA_ERROR_TRAILING_HYPHEN | UIDNA_ERROR_HYPHEN_3_4)
+
+static const char capital_sharp_s[] = "\xe1\xba\x9e"; /* U+1E9E */
+static const char sharp_s[] = "\xc3\x9f";             /* U+00DF */
+
+/* Browsers map ẞ to ß, as Unicode has since 15.1. The tables of ICU 72 still map it to "ss". */
+static bool map_sharp_s(const char *name, char out[static DESTINATION_HOST_INPUT_MAX + 1])
+{
+	if (strlen(name) > DESTINATION_HOST_INPUT_MAX)
+		return false;
+	for (const char *found; (found = strstr(name, capital_sharp_s));) {
+		out = mempcpy(out, name, (size_t)(found - name));
+		out = stpcpy(out, sharp_s);
+		name = found + strlen(capital_sharp_s);
+	}
+	memcpy(out, name, strlen(name) + 1);
+	return true;
+}
+
+/*
+ * Lower-case A-labels: "xn--i-7iq.ws" for "i❤.ws". False: browsers refuse the name, or it is too
+ * long. ASCII characters that no host contains, and the lengths of labels, are not checked.
+ */
+static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1])
+{
+	char mapped[DESTINATION_HOST_INPUT_MAX + 1];
+	if (!map_sharp_s(name, mapped))
+		return false;
+	UErrorCode status = U_ZERO_ERROR;
+	UIDNAInfo info = UIDNA_INFO_INITIALIZER;
+	UIDNA *idna = uidna_openUTS46(IDNA_OPTIONS, &status);
+	int32_t len = uidna_nameToASCII_UTF8(idna, mapped, -1, out, DESTINATION_HOST_MAX + 1, &info,
+	                                     &status);
+	uidna_close(idna);
+	return U_SUCCESS(status) && len <= DESTINATION_HOST_MAX &&
+	       !(info.errors & ~(uint32_t)IGNORED_ERRORS);
+}
 
 static enum err reject(const char **reason, const char *because)
 {
@@ -170,8 +212,7 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 
 	char name[DESTINATION_HOST_INPUT_MAX + 1] = "";
 	char ascii[DESTINATION_HOST_MAX + 1] = "";
-	if (!unescape(text, len, name) || !host_idna_to_ascii(name, ascii) ||
-	    !has_valid_labels(ascii))
+	if (!unescape(text, len, name) || !to_ascii(name, ascii) || !has_valid_labels(ascii))
 		return reject(reason, "has an invalid host name");
 	host.is_address = ends_in_number(ascii);
 	if (!host.is_address)
@@ -201,4 +242,19 @@ bool destination_host_equal(const struct destination_host *a, const struct desti
 	comparable_name(a, x);
 	comparable_name(b, y);
 	return strcmp(x, y) == 0;
+}
+
+bool destination_host_to_unicode(const char *host, size_t len,
+                                 char out[static DESTINATION_HOST_UNICODE_SIZE])
+{
+	if (len > DESTINATION_HOST_MAX || !memmem(host, len, "xn--", 4))
+		return false;
+	UErrorCode status = U_ZERO_ERROR;
+	UIDNAInfo info = UIDNA_INFO_INITIALIZER;
+	UIDNA *idna = uidna_openUTS46(IDNA_OPTIONS | UIDNA_NONTRANSITIONAL_TO_UNICODE, &status);
+	int32_t out_len = uidna_nameToUnicodeUTF8(idna, host, (int32_t)len, out,
+	                                          DESTINATION_HOST_UNICODE_SIZE, &info, &status);
+	uidna_close(idna);
+	return U_SUCCESS(status) && out_len < DESTINATION_HOST_UNICODE_SIZE &&
+	       !(info.errors & ~(uint32_t)IGNORED_ERRORS);
 }

@@ -1,8 +1,10 @@
 /*
  * Hosts of destinations, in the form that browsers use (WHATWG URL standard, "host parsing"). Names
- * become lower-case A-labels (host_idna.h). IPv4 addresses in any notation
- * become four decimal numbers, IPv6 addresses become compressed and bracketed. Sometimes stricter
- * than browsers, never more lenient. Pure.
+ * become lower-case A-labels, with the options of browsers ("domain to ASCII", UTS 46, ICU):
+ * non-transitional, with the checks for joiners and for the direction of text (RFC 5893), without
+ * those for hyphens. Emoji and symbols are valid. IPv4 addresses in any notation become four decimal
+ * numbers, IPv6 addresses become compressed and bracketed. Sometimes stricter than browsers, never
+ * more lenient. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_DESTINATION_HOST_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_DESTINATION_HOST_H
@@ -33,5 +35,15 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
  * (url_ipv6_is_ipv4).
  */
 bool destination_host_equal(const struct destination_host *a, const struct destination_host *b);
+
+/* The Unicode form of a host takes at most four bytes for each of its ASCII characters. */
+#define DESTINATION_HOST_UNICODE_SIZE (4 * DESTINATION_HOST_MAX + 1)
+
+/*
+ * A name for people: "i❤.ws" for the len bytes "xn--i-7iq.ws". False: the host has no valid
+ * A-label, or is too long.
+ */
+bool destination_host_to_unicode(const char *host, size_t len,
+                                 char out[static DESTINATION_HOST_UNICODE_SIZE]);
 
 #endif

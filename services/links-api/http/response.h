@@ -21,6 +21,26 @@ void response_set_ms(struct json *body, const char *name, double ms);
 /* Adds as_of and lag_ms: the counts are complete up to then. 0: nothing is counted yet, both are null. */
 void response_add_freshness(struct json *body, int64_t as_of_us, int64_t now_us);
 
+#define PAGINATION_UNCOUNTED (-1)
+
+struct pagination {
+	/* From 1; 0 = the list has no page numbers, or a cursor was given. */
+	int64_t page;
+	int64_t limit;
+	/* Over all pages, or PAGINATION_UNCOUNTED. */
+	int64_t total;
+	/* NULL on the last page. */
+	const char *next_cursor;
+	/* There are more than total. */
+	bool total_is_capped;
+};
+
+/*
+ * What every paged list says about its page: {page, limit, total, total_is_capped, total_pages,
+ * next_cursor}. What is not known is null. The caller owns the result.
+ */
+struct json *response_pagination_json(const struct pagination *pagination);
+
 /* 204; 404 for ERR_NOT_FOUND, or what response_failure says. */
 enum http_progress response_deleted(struct request *r, enum err err);
 

@@ -8,7 +8,6 @@
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/http/handlers.h"
-#include "services/links-api/http/pagination.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
 
@@ -160,6 +159,6 @@ enum http_progress link_history_get(void *ctx, struct http_exchange *x)
 		                               .next_cursor = last_version ? cursor : NULL };
 	struct json *answer = json_new_object();
 	json_set(answer, "changes", changes);
-	json_set(answer, "pagination", pagination_json(&pagination));
+	json_set(answer, "pagination", response_pagination_json(&pagination));
 	return response_json(r, 200, answer);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/links/host_guard.h"
-#include "services/links-api/destinations/host_idna.h"
+#include "services/links-api/destinations/destination_host.h"
 
 static struct json *tags_json(const struct link_tags *tags)
 {
@@ -16,10 +16,10 @@ static struct json *tags_json(const struct link_tags *tags)
 /* The ASCII form unless the host is an international one. */
 static void set_host(struct json *json, const char *url)
 {
-	char display[HOST_IDNA_UNICODE_SIZE];
+	char display[DESTINATION_HOST_UNICODE_SIZE];
 	const char *host;
 	size_t len = link_url_host(url, &host);
-	if (!host_idna_to_unicode(host, len, display)) {
+	if (!destination_host_to_unicode(host, len, display)) {
 		len = len < sizeof(display) ? len : sizeof(display) - 1;
 		memcpy(display, host, len);
 		display[len] = '\0';

@@ -1,5 +1,6 @@
 #include "services/links-api/links/link_request.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +8,13 @@
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
+#include "lib/base/url.h"
+#include "lib/base/utf8.h"
 #include "lib/links/host_guard.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/links/link_notes_store.h"
 #include "services/links-api/links/reserved_slugs.h"
-#include "services/links-api/links/tag_request.h"
 
 #define DEFAULT_REDIRECT_STATUS 302
 
@@ -143,6 +145,23 @@ static void read_notes(const struct reading *r, const struct json *value, const 
 		r->out->notes = mem_text(notes);
 }
 
+/*
+ * Copies text to out if a tag may have that name: 1 to 50 characters without control characters,
+ * and neither "." nor "..", which clients remove from paths. Otherwise reports it at pointer.
+ */
+static bool take_tag(const char *text, const char *pointer, char out[static LINK_TAG_SIZE],
+                     struct http_problem_fields *wrong)
+{
+	if (!member_is_line(text, 1, LINK_TAG_CHARS_MAX, pointer, wrong))
+		return false;
+	if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0) {
+		http_problem_add_field(wrong, pointer, "dots", "must not be . or ..");
+		return false;
+	}
+	snprintf(out, LINK_TAG_SIZE, "%s", text);
+	return true;
+}
+
 static void read_tag(const struct reading *r, const struct json *value, const char *list,
                      size_t index, struct link_tags *tags)
 {
@@ -150,7 +169,7 @@ static void read_tag(const struct reading *r, const struct json *value, const ch
 	snprintf(pointer, sizeof(pointer), "%s/%zu", list, index);
 	const char *text = member_text(value, pointer, r->wrong);
 	char tag[LINK_TAG_SIZE];
-	if (!text || !tag_request_take_name(text, pointer, tag, r->wrong))
+	if (!text || !take_tag(text, pointer, tag, r->wrong))
 		return;
 	if (link_tags_find(tags, tag) < tags->count)
 		http_problem_add_field(r->wrong, pointer, "duplicate", "is given twice");
@@ -315,4 +334,76 @@ struct link_write_new link_request_new_link(const struct link_request *request, 
 		.expires_at_us = request->expires_at_us,
 		.owner_id = owner_id,
 	};
+}
+
+/* --- a tag --- */
+
+/* ERR_INVALID: a malformed escape, NUL, a slash, no UTF-8 or too long. */
+static enum err decode(const char *segment, char out[static LINK_TAG_SIZE])
+{
+	size_t len = strlen(segment);
+	size_t count = 0;
+	if (strchr(segment, '/'))
+		return ERR_INVALID;
+	for (size_t at = 0; at < len;) {
+		int c = url_decode_next(segment, len, &at);
+		if (c <= 0 || count == LINK_TAG_SIZE - 1)
+			return ERR_INVALID;
+		out[count++] = (char)c;
+	}
+	out[count] = '\0';
+	return utf8_is_valid(out, count) ? OK : ERR_INVALID;
+}
+
+enum err link_request_read_tag_path(const char *segment, char out[static LINK_TAG_SIZE])
+{
+	char text[LINK_TAG_SIZE];
+	struct http_problem_fields unused = { 0 };
+	bool is_name = decode(segment, text) == OK && take_tag(text, "", out, &unused);
+	return is_name ? OK : ERR_NOT_FOUND;
+}
+
+static void read_tag_name(const struct json *object, struct link_request_tag *out,
+                          struct http_problem_fields *wrong)
+{
+	const char *name = member_text_of(object, "name", false, wrong);
+	out->has_name = name && take_tag(name, "/name", out->name, wrong);
+}
+
+static bool is_color(const char *text)
+{
+	return text[0] == '#' && strlen(text) == TAG_COLOR_SIZE - 1 &&
+	       strspn(text + 1, "0123456789abcdefABCDEF") == TAG_COLOR_SIZE - 2;
+}
+
+static void read_color(const struct json *object, struct link_request_tag *out,
+                       struct http_problem_fields *wrong)
+{
+	const struct json *value = json_get(object, "color");
+	out->has_color = value != NULL;
+	if (!value || json_type(value) == JSON_NULL)
+		return;
+	const char *text = json_type(value) == JSON_TEXT ? json_text(value, NULL) : "";
+	if (!is_color(text)) {
+		http_problem_add_field(wrong, "/color", "color",
+		                       "must be null or six hexadecimal digits after #, like "
+		                       "#1b7f4d");
+		return;
+	}
+	for (size_t i = 0; i < TAG_COLOR_SIZE; i++)
+		out->color[i] = (char)tolower((unsigned char)text[i]);
+}
+
+enum err link_request_read_tag(const struct json *object, struct link_request_tag *out,
+                               struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "name", "color" };
+	struct link_request_tag read = { 0 };
+	member_reject_unknown(object, names, ARRAY_SIZE(names), wrong);
+	read_tag_name(object, &read, wrong);
+	read_color(object, &read, wrong);
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read;
+	return OK;
 }

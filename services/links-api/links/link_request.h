@@ -85,4 +85,25 @@ void link_request_clear(struct link_request *request);
 /* The input of link_write_create. slug NULL = a random one. Borrows from request. */
 struct link_write_new link_request_new_link(const struct link_request *request, int64_t owner_id);
 
+/* --- what a request says about a tag: its name in the path, and the body {name?, color?} --- */
+
+#define TAG_COLOR_SIZE 8 /* "#1b7f4d" */
+
+struct link_request_tag {
+	bool has_name, has_color;
+	char name[LINK_TAG_SIZE];
+	/* Lower case; "" = null. */
+	char color[TAG_COLOR_SIZE];
+};
+
+/*
+ * Reads the name from the rest of a path: one segment, percent-encoded, in which "+" is a plus sign.
+ * ERR_NOT_FOUND: no tag can have this name.
+ */
+enum err link_request_read_tag_path(const char *segment, char out[static LINK_TAG_SIZE]) MUST_CHECK;
+
+/* ERR_INVALID: wrong lists every invalid member. */
+enum err link_request_read_tag(const struct json *object, struct link_request_tag *out,
+                               struct http_problem_fields *wrong) MUST_CHECK;
+
 #endif

@@ -7,7 +7,7 @@
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 #include "lib/postgres/sql_column.h"
-#include "services/links-api/destinations/url_display.h"
+#include "services/links-api/destinations/destination.h"
 
 /* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
@@ -39,7 +39,7 @@ static const struct {
 	[VERSION] = { SQL_COLUMN_INT8, 8 },
 	[STATE] = { SQL_COLUMN_TEXT, 16 },
 	[ORIGINAL_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
-	[SHOWN_URL] = { SQL_COLUMN_TEXT, URL_DISPLAY_SIZE },
+	[SHOWN_URL] = { SQL_COLUMN_TEXT, DESTINATION_SHOWN_SIZE },
 	[EXPIRED_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
 	[TITLE] = { SQL_COLUMN_TEXT, LINK_TITLE_SIZE },
 	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
@@ -82,11 +82,11 @@ static enum err add_row(struct input *input, const struct link_write_new *link)
 {
 	struct sql_column *column = input->column;
 	char tags[LINK_ROW_TAGS_SIZE];
-	char shown_url[URL_DISPLAY_SIZE];
+	char shown_url[DESTINATION_SHOWN_SIZE];
 	enum err err = link_row_join_tags(link->tags, tags);
 	if (err != OK)
 		return err;
-	url_display_write(link->original_url, shown_url);
+	destination_show(link->original_url, shown_url);
 	sql_column_add_text(&column[SLUG], link->slug);
 	sql_column_add_int(&column[SLUG_CHOSEN], link->is_slug_chosen);
 	sql_column_add_text(&column[ORIGINAL_URL], link->original_url);

@@ -6,7 +6,6 @@
 #include "lib/postgres/pg_transaction.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
-#include "services/links-api/http/pagination.h"
 #include "services/links-api/http/request.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/authentication.h"
@@ -91,7 +90,7 @@ static struct json *page_json(const struct page *page)
 		.total_is_capped = page->list.total_is_capped,
 		.next_cursor = page->list.has_more ? cursor : NULL,
 	};
-	return pagination_json(&pagination);
+	return response_pagination_json(&pagination);
 }
 
 static enum http_progress answer_page(struct request *r, const struct page *page)

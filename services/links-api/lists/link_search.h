@@ -75,7 +75,7 @@ void link_search_mark(const struct link_search *search, bool *is_used);
 /*
  * --- SQL ---
  *
- * A search covers slug, original URL, title, and the URL as people see it (url_display.h), joined by
+ * A search covers slug, original URL, title, and the URL as people see it (destination.h), joined by
  * line feeds. None of them contains a line feed, so a match in the joined text is a match in one.
  */
 

@@ -11,7 +11,6 @@
 #include "lib/base/timestamp.h"
 #include "lib/clicks/statistics_store.h"
 #include "services/links-api/http/handlers.h"
-#include "services/links-api/http/pagination.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/statistics/stats_request.h"
 #include "services/links-api/statistics/visit_page.h"
@@ -274,7 +273,7 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 	}
 	struct json *answer = json_new_object();
 	json_set(answer, "visits", visits);
-	json_set(answer, "pagination", pagination_json(&pagination));
+	json_set(answer, "pagination", response_pagination_json(&pagination));
 	json_set_time(answer, "log_since", stats->question.reach.log_since_us);
 	response_add_freshness(answer, stats->as_of_us, stats->now_us);
 	return answer;

@@ -15,8 +15,8 @@
 #include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_history.h"
+#include "services/links-api/links/link_request.h"
 #include "services/links-api/links/link_write.h"
-#include "services/links-api/links/tag_request.h"
 
 #define PATH_PREFIX "/api/tags/"
 /* Of a list: those of the most links. */
@@ -197,7 +197,7 @@ struct tag_change {
 	struct request *request;
 	/* Of the path. */
 	char name[LINK_TAG_SIZE];
-	struct tag_request edit;
+	struct link_request_tag edit;
 	bool is_removal;
 
 	/* Of the links that have the tag. */
@@ -405,7 +405,7 @@ static enum http_progress run(struct tag_change *change)
 {
 	struct request *r = change->request;
 	const char *segment = http_exchange_path(r->exchange) + strlen(PATH_PREFIX);
-	enum err err = tag_request_read_path(segment, change->name);
+	enum err err = link_request_read_tag_path(segment, change->name);
 	if (err == OK)
 		err = pg_transaction_run(request_pg(r), change_in_transaction, change);
 	if (err != OK)
@@ -435,7 +435,7 @@ static bool read_body(struct tag_change *change)
 	struct json *body = request_body_read(r);
 	if (!body)
 		return false;
-	enum err err = tag_request_read(body, &change->edit, &wrong);
+	enum err err = link_request_read_tag(body, &change->edit, &wrong);
 	json_free(body);
 	if (err != OK)
 		response_invalid_fields(r, &wrong);

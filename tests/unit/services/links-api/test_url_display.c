@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "services/links-api/destinations/url_display.h"
+#include "services/links-api/destinations/destination.h"
 #include "tests/support/test.h"
 
 TEST_CASE(shows_what_people_see)
@@ -25,8 +25,8 @@ TEST_CASE(shows_what_people_see)
 		{ "https://[::1]/%41", "https://[::1]/A" },
 	};
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
-		char shown[URL_DISPLAY_SIZE];
-		url_display_write(examples[i].url, shown);
+		char shown[DESTINATION_SHOWN_SIZE];
+		destination_show(examples[i].url, shown);
 		assert_string_equal(shown, examples[i].shown);
 	}
 }
@@ -34,9 +34,9 @@ TEST_CASE(shows_what_people_see)
 TEST_CASE(the_longest_url_fits)
 {
 	char url[LINK_URL_SIZE] = "https://xn--";
-	char shown[URL_DISPLAY_SIZE];
+	char shown[DESTINATION_SHOWN_SIZE];
 	memset(url + strlen(url), 'a', LINK_URL_MAX - strlen(url));
-	url_display_write(url, shown);
+	destination_show(url, shown);
 	assert_string_equal(shown, "");
 }
 
