@@ -21,9 +21,9 @@
 #include "lib/base/log.h"
 #include "lib/base/strbuf.h"
 #include "lib/postgres/pg_params.h"
-#include "lib/postgres/pg_result.h"
 
 struct pg_conn;
+struct pg_result;
 
 /* Of PG_URL: a token as the password may have 2,000 bytes. */
 #define PG_CONN_URL_SIZE 4096
@@ -161,5 +161,25 @@ void pg_conn_rollback(struct pg_conn *conn);
  * connection broke.
  */
 enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms) MUST_CHECK;
+
+/*
+ * The result of a statement. Rows and columns count from 0. SQL NULL reads as 0, false or "", and so
+ * does a row or column that does not exist. Everything is borrowed until pg_result_free. A NULL
+ * result has no rows and may be freed.
+ */
+size_t pg_result_count(const struct pg_result *rows);
+/* Rows changed by an INSERT, UPDATE or DELETE. */
+int64_t pg_result_changed(const struct pg_result *rows);
+bool pg_result_is_null(const struct pg_result *rows, size_t row, int column);
+const char *pg_result_text(const struct pg_result *rows, size_t row, int column);
+int64_t pg_result_int(const struct pg_result *rows, size_t row, int column);
+double pg_result_double(const struct pg_result *rows, size_t row, int column);
+bool pg_result_bool(const struct pg_result *rows, size_t row, int column);
+/* A timestamptz in µs since 1970-01-01T00:00:00Z; ±"infinity" is INT64_MAX or INT64_MIN. */
+int64_t pg_result_time(const struct pg_result *rows, size_t row, int column);
+/* A bytea. Copies at most size bytes; returns its full length. */
+size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out,
+                       size_t size);
+void pg_result_free(struct pg_result *rows);
 
 #endif

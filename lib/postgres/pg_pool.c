@@ -177,3 +177,29 @@ bool pg_pool_is_schema_supported(void *ctx)
 	const struct pg_pool *pool = ctx;
 	return pool->schema != SCHEMA_TOO_OLD;
 }
+
+/* --- transactions --- */
+
+enum err pg_pool_transact_on(struct pg_conn *conn, pg_pool_work work, void *ctx)
+{
+	enum err err = pg_conn_begin(conn);
+	if (err != OK)
+		return err;
+	err = work(ctx, conn);
+	if (err == OK)
+		err = pg_conn_commit(conn);
+	if (err != OK)
+		pg_conn_rollback(conn);
+	return err;
+}
+
+enum err pg_pool_transact(struct pg_pool *pool, pg_pool_work work, void *ctx)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_acquire(pool, &conn);
+	if (err != OK)
+		return err == ERR_LIMIT ? ERR_UNAVAILABLE : err;
+	err = pg_pool_transact_on(conn, work, ctx);
+	pg_pool_release(pool, conn);
+	return err;
+}

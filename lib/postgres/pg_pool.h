@@ -82,4 +82,21 @@ enum err pg_pool_schema_version(struct pg_conn *conn, int64_t *out) MUST_CHECK;
 /* False while the schema is known to be too old. For /readyz: pool is a struct pg_pool. */
 bool pg_pool_is_schema_supported(void *pool);
 
+/* --- transactions --- */
+
+/*
+ * The work of a transaction, which is committed if it returns OK, and rolled back if it does not. It
+ * must not commit or roll back itself.
+ */
+typedef enum err (*pg_pool_work)(void *ctx, struct pg_conn *conn);
+
+/* Errors: those of work, pg_conn_begin and pg_conn_commit. In no transaction afterwards. */
+enum err pg_pool_transact_on(struct pg_conn *conn, pg_pool_work work, void *ctx) MUST_CHECK;
+
+/*
+ * The same on a connection of the pool. ERR_UNAVAILABLE also: no connection was available, even if
+ * pg_pool_acquire returned ERR_LIMIT. So ERR_LIMIT always comes from the work.
+ */
+enum err pg_pool_transact(struct pg_pool *pool, pg_pool_work work, void *ctx) MUST_CHECK;
+
 #endif

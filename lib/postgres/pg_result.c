@@ -1,4 +1,4 @@
-#include "lib/postgres/pg_result.h"
+#include "lib/postgres/pg_conn.h"
 
 #include "lib/base/digest.h"
 #include "lib/base/number.h"

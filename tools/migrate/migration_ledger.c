@@ -1,6 +1,6 @@
 #include "tools/migrate/migration_ledger.h"
 
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 
 /*
  * "waymark" as a number, so that migrations of other programs in the same database use another
@@ -90,5 +90,5 @@ static enum err apply_on(void *ctx, struct pg_conn *conn)
 
 enum err migration_ledger_apply(struct pg_conn *conn, const struct migration_file *file)
 {
-	return pg_transaction_on(conn, apply_on, &file);
+	return pg_pool_transact_on(conn, apply_on, &file);
 }

@@ -5,7 +5,7 @@
 
 #include "lib/base/array.h"
 #include "lib/clicks/rollup_table.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 
 /* Rows per transaction. */
 #define STEP "500"
@@ -134,18 +134,18 @@ static enum err add_statistics(void *ctx, struct pg_conn *conn)
 }
 
 /* A deadlock with a consumer rolls the whole step back, so that its rows are in the table again. */
-static enum err run_step_with_retries(struct pg_conn *conn, pg_transaction_work step)
+static enum err run_step_with_retries(struct pg_conn *conn, pg_pool_work step)
 {
-	enum err err = pg_transaction_on(conn, step, NULL);
+	enum err err = pg_pool_transact_on(conn, step, NULL);
 	for (int tries = 1; err == ERR_CONFLICT && tries < TRIES; tries++) {
 		poll(NULL, 0, PAUSE_MS);
-		err = pg_transaction_on(conn, step, NULL);
+		err = pg_pool_transact_on(conn, step, NULL);
 	}
 	return err;
 }
 
 /* Repeats the step until no rows are left. */
-static enum err add_all(struct pg_conn *conn, const char *left_sql, pg_transaction_work step)
+static enum err add_all(struct pg_conn *conn, const char *left_sql, pg_pool_work step)
 {
 	int64_t left = 0;
 	enum err err = pg_conn_query_int(conn, left_sql, NULL, &left);

@@ -1,6 +1,6 @@
 #include "services/janitor/tasks/run.h"
 
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 
 static void plan_extension(struct run *run)
 {
@@ -50,7 +50,7 @@ enum err run_batch(struct run *run, run_work work, int64_t *changed)
 	struct batch batch = { .run = run, .work = work };
 	enum err err = extend_if_due(run);
 	if (err == OK)
-		err = pg_transaction_on(run->conn, execute_batch, &batch);
+		err = pg_pool_transact_on(run->conn, execute_batch, &batch);
 	if (err == OK)
 		*changed += batch.rows;
 	return err;

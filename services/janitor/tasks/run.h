@@ -46,7 +46,7 @@ struct run {
 	bool is_interrupted;
 	/* For the batch functions; set by the caller. */
 	void *ctx;
-	/* Of retention_run: entries deleted because of AUDIT_LOG_ENTRIES_MAX. NULL: not counted. */
+	/* Of days_delete_old: entries deleted because of AUDIT_LOG_ENTRIES_MAX. NULL: not counted. */
 	struct metric *audit_log_dropped;
 };
 

@@ -9,7 +9,7 @@
 #include "lib/links/link_cache_validity.h"
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "lib/postgres/sql_column.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/user_store.h"
@@ -160,7 +160,7 @@ static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
 
 static enum err delete_batch(struct progress *p)
 {
-	return pg_transaction_run(p->api->pg, delete_batch_on, p);
+	return pg_pool_transact(p->api->pg, delete_batch_on, p);
 }
 
 /*
@@ -213,7 +213,7 @@ static enum err delete_account_on(void *ctx, struct pg_conn *conn)
 enum err account_deletion_run(const struct request *r, const char *hash)
 {
 	struct deletion deletion = { r, hash };
-	enum err err = pg_transaction_run(r->api->pg, delete_account_on, &deletion);
+	enum err err = pg_pool_transact(r->api->pg, delete_account_on, &deletion);
 	if (err != OK)
 		return err;
 	struct progress *p = mem_zero(sizeof(*p));
@@ -270,7 +270,7 @@ static void finish_account(struct account_deletion *deletion, struct progress *p
 {
 	enum err err;
 	do
-		err = pg_transaction_run(p->api->pg, finish_on, p);
+		err = pg_pool_transact(p->api->pg, finish_on, p);
 	while (err == OK && p->figures > 0 && !thread_is_stopping(deletion->thread));
 	if (err == OK && p->figures == 0)
 		log_info(p->api->log, "account_deleted", LOG_INT("user_id", p->walk.owner_id));
@@ -304,7 +304,7 @@ static enum err find_next_on(void *id, struct pg_conn *conn)
 static int64_t next_account(const struct account_deletion *deletion, int64_t after)
 {
 	int64_t id = after;
-	return pg_transaction_run(deletion->api->pg, find_next_on, &id) == OK ? id : 0;
+	return pg_pool_transact(deletion->api->pg, find_next_on, &id) == OK ? id : 0;
 }
 
 static void run(void *ctx)

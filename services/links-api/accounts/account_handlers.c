@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_job.h"
@@ -39,7 +39,7 @@ static enum err set_password(struct password_check *c)
 {
 	enum err err = password_hash(c->new_password,
 	                             c->job.request->api->config->password_hash_cost, c->new_hash);
-	return err == OK ? pg_transaction_run(c->job.request->api->pg, write_password_on, c) : err;
+	return err == OK ? pg_pool_transact(c->job.request->api->pg, write_password_on, c) : err;
 }
 
 static enum http_progress send_wrong_password(struct request *r)
@@ -303,7 +303,7 @@ enum http_progress account_handlers_change(void *ctx, struct http_exchange *x)
 	json_free(body);
 	if (err != OK)
 		return response_invalid_fields(r, &wrong);
-	err = pg_transaction_run(r->api->pg, change_on, &update);
+	err = pg_pool_transact(r->api->pg, change_on, &update);
 	if (update.has_unknown_zone) {
 		http_problem_add_field(&wrong, "/tz", "time-zone", USER_SETTINGS_TZ_DETAIL);
 		return response_invalid_fields(r, &wrong);

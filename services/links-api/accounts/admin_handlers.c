@@ -5,7 +5,7 @@
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/query_params.h"
@@ -265,7 +265,7 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	if (locks_out_caller(&update))
 		return response_conflict(r, "own-account", "",
 		                         "You cannot block or demote yourself.");
-	err = pg_transaction_run(r->api->pg, change_on, &update);
+	err = pg_pool_transact(r->api->pg, change_on, &update);
 	if (update.caller_was_demoted)
 		return response_problem(
 			r, 403, "forbidden",

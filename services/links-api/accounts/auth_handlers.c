@@ -1,4 +1,4 @@
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_job.h"
 #include "services/links-api/http/handlers.h"
@@ -53,7 +53,7 @@ static enum err create_user(struct attempt *a)
 {
 	enum err err = password_hash(a->credentials.password,
 	                             a->job.request->api->config->password_hash_cost, a->hash);
-	return err == OK ? pg_transaction_run(a->job.request->api->pg, create_user_on, a) : err;
+	return err == OK ? pg_pool_transact(a->job.request->api->pg, create_user_on, a) : err;
 }
 
 /* Runs in a password thread. */

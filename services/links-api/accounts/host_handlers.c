@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/links/blocked_host_store.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/destinations/destination_host.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
@@ -130,15 +130,14 @@ struct host_change {
 };
 
 /* Refreshes this process's host guard before responding. */
-static enum err change(const struct request *r, pg_transaction_work write,
-                       struct blocked_host *host)
+static enum err change(const struct request *r, pg_pool_work write, struct blocked_host *host)
 {
 	struct host_change work = { r, host };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = pg_transaction_on(conn, write, &work);
+	err = pg_pool_transact_on(conn, write, &work);
 	if (err == OK)
 		host_guard_refresh(r->api->hosts, conn);
 	pg_pool_release(r->api->pg, conn);

@@ -1,4 +1,4 @@
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_job.h"
 #include "services/links-api/http/handlers.h"
@@ -37,7 +37,7 @@ enum http_progress password_reset_create(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct creation c = { .request = r, .id = request_path_id(r) };
 	secret_generate(SECRET_RESET, &c.token);
-	enum err err = pg_transaction_run(r->api->pg, create_on, &c);
+	enum err err = pg_pool_transact(r->api->pg, create_on, &c);
 	if (c.caller_was_demoted)
 		return response_problem(
 			r, 403, "forbidden",
@@ -94,7 +94,7 @@ static void use_job(void *state)
 	enum err err =
 		password_hash(u->new_password, r->api->config->password_hash_cost, u->new_hash);
 	if (err == OK)
-		err = pg_transaction_run(r->api->pg, use_on, u);
+		err = pg_pool_transact(r->api->pg, use_on, u);
 	respond(r, err);
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/links/link_store.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/password_job.h"
 #include "services/links-api/http/handlers.h"
@@ -166,7 +166,7 @@ static enum http_progress answer(struct creation *c, enum err err)
 
 static void create(struct creation *c)
 {
-	answer(c, pg_transaction_run(c->job.request->api->pg, create_on, c));
+	answer(c, pg_pool_transact(c->job.request->api->pg, create_on, c));
 }
 
 /* What create_on refuses, before the password takes the time of a thread. */

@@ -11,7 +11,7 @@
 #include "lib/base/program.h"
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/identity/audit_store.h"
 #include "services/links-api/identity/user_store.h"
 
@@ -97,7 +97,7 @@ static enum err promote(void *ctx, struct pg_conn *conn)
 static enum err make_admin(void *ctx, struct pg_conn *conn)
 {
 	struct promotion *promotion = ctx;
-	enum err err = pg_transaction_on(conn, promote, promotion);
+	enum err err = pg_pool_transact_on(conn, promote, promotion);
 	if (err == OK)
 		printf("links-api: account %" PRId64 " is now an administrator\n",
 		       promotion->user.id);
@@ -221,7 +221,7 @@ static enum err republish(void *ctx, struct pg_conn *conn)
 	enum err err = OK;
 	do {
 		before = r->cursor;
-		err = pg_transaction_on(conn, add_next, &r->cursor);
+		err = pg_pool_transact_on(conn, add_next, &r->cursor);
 		if (err == OK)
 			err = wait_until_sent(r, conn, before.outbox_id);
 		if (err == OK)
@@ -320,7 +320,7 @@ static enum err fold(void *ctx, struct pg_conn *conn)
 	struct folding *f = ctx;
 	enum err err;
 	while ((err = find_batch(conn, f)) == OK && f->last_id > 0) {
-		err = pg_transaction_on(conn, fold_batch, f);
+		err = pg_pool_transact_on(conn, fold_batch, f);
 		if (err != OK)
 			break;
 		f->after_id = f->last_id;

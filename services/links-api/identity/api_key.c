@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/response.h"
@@ -274,7 +274,7 @@ enum http_progress api_key_handle_create(void *ctx, struct http_exchange *x)
 		return response_invalid_fields(r, &wrong);
 	creation.wanted.user_id = r->user_id;
 	secret_generate(SECRET_API_KEY, &creation.secret);
-	err = pg_transaction_run(r->api->pg, create_on, &creation);
+	err = pg_pool_transact(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
 		return response_conflict(
 			r, "too-many-keys", "",

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/strbuf.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/request.h"
 
 static enum err write_details(const struct audit_entry *entry, struct strbuf *out)
@@ -80,7 +80,7 @@ enum err audit_store_delete(const struct request *r, int64_t id, const char *sql
                             const char *action, const char *subject_type)
 {
 	struct deletion deletion = { r, id, sql, action, subject_type };
-	return pg_transaction_run(r->api->pg, delete_on, &deletion);
+	return pg_pool_transact(r->api->pg, delete_on, &deletion);
 }
 
 #define SQL_BYTES_MAX 2048

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/response.h"
 #include "services/links-api/identity/audit_store.h"
@@ -179,7 +179,7 @@ enum err session_start(struct request *r, const struct user *user)
 		utf8_copy_clean(agent, strnlen(agent, SESSION_USER_AGENT_BYTES_MAX),
 		                s.session.user_agent, sizeof(s.session.user_agent));
 	secret_generate(SECRET_SESSION, &s.secret);
-	enum err err = pg_transaction_run(r->api->pg, start_on, &s);
+	enum err err = pg_pool_transact(r->api->pg, start_on, &s);
 	if (err == OK)
 		err = set_cookie(r, &s.secret);
 	explicit_bzero(&s.secret, sizeof(s.secret));

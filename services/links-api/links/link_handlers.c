@@ -4,7 +4,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/query_params.h"
 #include "services/links-api/http/response.h"
@@ -258,7 +258,7 @@ static enum err change(struct change_context *context)
 {
 	const struct request *r = context->request;
 	struct handled_link *s = context->link;
-	enum err err = pg_transaction_run(r->api->pg, change_in_transaction, context);
+	enum err err = pg_pool_transact(r->api->pg, change_in_transaction, context);
 	if (err == OK)
 		link_cache_update_link(r->api, &s->place, &s->link);
 	return err;

@@ -3,7 +3,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/mem.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/member.h"
 #include "services/links-api/http/request.h"
@@ -306,7 +306,7 @@ static enum http_progress change(struct request *r, struct bulk_update *update)
 {
 	update->links = mem_array(LINK_WRITE_MAX, sizeof(*update->links));
 	update->changes = mem_array(LINK_WRITE_MAX, sizeof(*update->changes));
-	enum err err = pg_transaction_run(request_pg(r), update_in_transaction, update);
+	enum err err = pg_pool_transact(request_pg(r), update_in_transaction, update);
 	if (update->is_rate_limited)
 		return HTTP_COMPLETE;
 	if (err != OK)

@@ -4,7 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/clicks/statistics_store.h"
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/links-api/http/handlers.h"
 #include "services/links-api/http/request.h"
 #include "services/links-api/http/response.h"
@@ -407,7 +407,7 @@ static enum http_progress run(struct tag_change *change)
 	const char *segment = http_exchange_path(r->exchange) + strlen(PATH_PREFIX);
 	enum err err = link_request_read_tag_path(segment, change->name);
 	if (err == OK)
-		err = pg_transaction_run(request_pg(r), change_in_transaction, change);
+		err = pg_pool_transact(request_pg(r), change_in_transaction, change);
 	if (err != OK)
 		return answer_error(change, err);
 	update_cache(change);

@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "lib/postgres/pg_transaction.h"
+#include "lib/postgres/pg_pool.h"
 #include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test.h"
 
@@ -78,14 +78,14 @@ TEST_CASE(commits_on_ok_and_rolls_back_otherwise)
 {
 	struct pg_pool *pool = new_table(*state);
 	struct insert_work failing = { .end = ERR_INVALID };
-	assert_int_equal(pg_transaction_run(pool, insert, &failing), ERR_INVALID);
+	assert_int_equal(pg_pool_transact(pool, insert, &failing), ERR_INVALID);
 	assert_int_equal(rows_in(pool), 0);
 	struct insert_work twice = { .end = OK };
-	assert_int_equal(pg_transaction_run(pool, insert_twice, &twice), ERR_CONFLICT);
+	assert_int_equal(pg_pool_transact(pool, insert_twice, &twice), ERR_CONFLICT);
 	assert_int_equal(twice.times, 2);
 	assert_int_equal(rows_in(pool), 0);
 	struct insert_work good = { .end = OK };
-	assert_int_equal(pg_transaction_run(pool, insert, &good), OK);
+	assert_int_equal(pg_pool_transact(pool, insert, &good), OK);
 	assert_int_equal(rows_in(pool), 1);
 	assert_int_equal(failing.times + good.times, 2);
 	pg_pool_free(pool);
@@ -95,7 +95,7 @@ TEST_CASE(never_returns_ok_after_a_rollback_by_the_server)
 {
 	struct pg_pool *pool = new_table(*state);
 	struct insert_work insert_work = { .end = OK };
-	assert_int_not_equal(pg_transaction_run(pool, ignore_failure, &insert_work), OK);
+	assert_int_not_equal(pg_pool_transact(pool, ignore_failure, &insert_work), OK);
 	assert_int_equal(rows_in(pool), 0);
 	pg_pool_free(pool);
 }
@@ -105,10 +105,10 @@ TEST_CASE(leaves_no_transaction_open)
 	struct pg_pool *pool = new_table(*state);
 	struct pg_conn *conn = acquire(pool);
 	struct insert_work failing = { .end = ERR_NOT_FOUND };
-	assert_int_equal(pg_transaction_on(conn, insert, &failing), ERR_NOT_FOUND);
+	assert_int_equal(pg_pool_transact_on(conn, insert, &failing), ERR_NOT_FOUND);
 	assert_false(pg_conn_in_transaction(conn));
 	struct insert_work good = { .end = OK };
-	assert_int_equal(pg_transaction_on(conn, insert, &good), OK);
+	assert_int_equal(pg_pool_transact_on(conn, insert, &good), OK);
 	assert_false(pg_conn_in_transaction(conn));
 	pg_pool_release(pool, conn);
 	assert_int_equal(rows_in(pool), 1);
@@ -120,11 +120,11 @@ TEST_CASE(returns_unavailable_without_a_connection)
 	struct pg_pool *pool = new_table(*state);
 	struct pg_conn *conn = acquire(pool);
 	struct insert_work insert_work = { .end = OK };
-	assert_int_equal(pg_transaction_run(pool, insert, &insert_work), ERR_UNAVAILABLE);
+	assert_int_equal(pg_pool_transact(pool, insert, &insert_work), ERR_UNAVAILABLE);
 	assert_int_equal(insert_work.times, 0);
 	pg_pool_release(pool, conn);
 	struct insert_work full = { .end = ERR_LIMIT };
-	assert_int_equal(pg_transaction_run(pool, insert, &full), ERR_LIMIT);
+	assert_int_equal(pg_pool_transact(pool, insert, &full), ERR_LIMIT);
 	pg_pool_free(pool);
 }
 
