@@ -11,10 +11,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
 #include "services/janitor/destinations/destinations.h"
-#include "services/janitor/links/expiry.h"
-#include "services/janitor/links/link_lists.h"
+#include "services/janitor/links/links.h"
 #include "services/janitor/retention/days.h"
-#include "services/janitor/retention/retention.h"
 #include "services/janitor/retention/rollups.h"
 
 #define MS_PER_S INT64_C(1000)
@@ -124,9 +122,9 @@ static void fill_tasks(struct schedule *s)
 	const struct task table[] = {
 		TASK("salts", salts, days_make_salts),
 		TASK("partitions", partitions, days_make_partitions),
-		TASK("expiry", expiry, expiry_run),
-		TASK("retention", retention, retention_run),
-		TASK("lists", link_lists, link_lists_run),
+		TASK("expiry", expiry, links_expire),
+		TASK("retention", retention, days_delete_old),
+		TASK("lists", link_lists, links_refresh_lists),
 		TASK("rollups", rollups, rollups_run),
 		/* Last, because it is left out when DESTINATION_CHECKS is off. */
 		TASK("destinations", destinations, destinations_run),

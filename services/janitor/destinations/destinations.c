@@ -8,7 +8,6 @@
 #include "lib/links/link_check_store.h"
 #include "services/janitor/destinations/fetch.h"
 #include "services/janitor/destinations/global_resolver.h"
-#include "services/janitor/destinations/host_store.h"
 #include "services/janitor/destinations/robots.h"
 
 /* A run claims no more links after this time; the next run continues. */
@@ -40,7 +39,7 @@ struct checker {
 	struct fetch_url url;
 	char hosts[REDIRECTS_MAX + 1][FETCH_HOST_SIZE];
 	size_t host_count;
-	struct host_store_reservation reservation;
+	struct host_reservation reservation;
 	int64_t crawl_delay_ms;
 };
 
@@ -91,7 +90,7 @@ int64_t destinations_next_s(int64_t recheck_s, int64_t retry_s, int64_t failures
 static enum err delete_stale_hosts(const struct run *run, int64_t *changed)
 {
 	(void)changed;
-	return host_store_delete_stale(run->conn, STALE_HOSTS_MAX);
+	return destinations_host_delete_stale(run->conn, STALE_HOSTS_MAX);
 }
 
 static enum err claim(const struct run *run, int64_t *changed)
@@ -105,14 +104,14 @@ static enum err reserve(const struct run *run, int64_t *changed)
 {
 	struct checker *c = run->ctx;
 	(void)changed;
-	return host_store_reserve(run->conn, c->url.host, &c->reservation);
+	return destinations_host_reserve(run->conn, c->url.host, &c->reservation);
 }
 
 static enum err save_robots(const struct run *run, int64_t *changed)
 {
 	const struct checker *c = run->ctx;
 	(void)changed;
-	return host_store_save_robots(run->conn, c->url.host, c->crawl_delay_ms);
+	return destinations_host_save_robots(run->conn, c->url.host, c->crawl_delay_ms);
 }
 
 static enum err store_result(const struct run *run, int64_t *changed)
@@ -168,7 +167,7 @@ static enum err read_robots(struct checker *c)
 static enum err reserve_host(struct checker *c)
 {
 	enum err err = run_in_batch(c, reserve);
-	if (err != OK || c->reservation.status != HOST_STORE_UNKNOWN || read_robots(c) != OK)
+	if (err != OK || c->reservation.status != HOST_UNKNOWN || read_robots(c) != OK)
 		return err;
 	err = run_in_batch(c, save_robots);
 	return err == OK ? run_in_batch(c, reserve) : err;
@@ -228,12 +227,12 @@ static enum err check_host(struct checker *c, bool *is_redirected)
 	struct fetch_response response = { 0 };
 	enum err err = OK;
 	*is_redirected = false;
-	c->reservation = (struct host_store_reservation){ .status = HOST_STORE_UNKNOWN };
+	c->reservation = (struct host_reservation){ .status = HOST_UNKNOWN };
 	if (!global_resolver_is_private_literal(c->url.host))
 		err = reserve_host(c);
 	if (err != OK)
 		return err;
-	if (c->reservation.status == HOST_STORE_WAIT) {
+	if (c->reservation.status == HOST_WAIT) {
 		/* A host that redirected to itself has answered. Another one is tried later. */
 		if (!was_requested(c)) {
 			c->is_complete = false;
@@ -241,7 +240,7 @@ static enum err check_host(struct checker *c, bool *is_redirected)
 		}
 		return OK;
 	}
-	if (c->reservation.status == HOST_STORE_RESERVED) {
+	if (c->reservation.status == HOST_RESERVED) {
 		memcpy(c->hosts[c->host_count++], c->url.host, FETCH_HOST_SIZE);
 		if (request_page(c, &response) == OK) {
 			*is_redirected = take_response(c, &response);
@@ -303,4 +302,80 @@ enum err destinations_run(struct run *run, int64_t *changed)
 	fetch_end();
 	free(c);
 	return err;
+}
+
+/* --- when a host may be requested --- */
+
+static enum err reserve_now(struct pg_conn *conn, const char *host, int64_t *delay_ms)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, host);
+	pg_params_int(&params, HOST_ROBOTS_S);
+	return pg_conn_query_int(
+		conn,
+		"UPDATE destination_hosts SET free_at = clock_timestamp() + crawl_delay_ms * interval '1 ms' "
+		"WHERE host = $1 AND free_at <= clock_timestamp() "
+		"AND robots_read_at > clock_timestamp() - $2::bigint * interval '1 second' RETURNING crawl_delay_ms",
+		&params, delay_ms);
+}
+
+/* Each caller gets a time of its own, so that a host's links do not all come back at once. */
+static enum err enqueue(struct pg_conn *conn, const char *host, int64_t *wait_ms)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, host);
+	pg_params_int(&params, HOST_SLACK_MS);
+	return pg_conn_query_int(
+		conn,
+		"UPDATE destination_hosts SET queue_until = greatest(queue_until, free_at) + "
+		"(crawl_delay_ms + $2::bigint) * interval '1 ms' "
+		"WHERE host = $1 AND free_at > clock_timestamp() RETURNING greatest(0, ceil(1000 * extract(epoch FROM "
+		"queue_until - clock_timestamp())) - crawl_delay_ms - $2::bigint)::bigint",
+		&params, wait_ms);
+}
+
+enum err destinations_host_reserve(struct pg_conn *conn, const char *host,
+                                   struct host_reservation *out)
+{
+	struct host_reservation reservation = { .status = HOST_RESERVED };
+	enum err err = reserve_now(conn, host, &reservation.delay_ms);
+	if (err == ERR_NOT_FOUND) {
+		reservation.status = HOST_WAIT;
+		err = enqueue(conn, host, &reservation.wait_ms);
+	}
+	if (err == ERR_NOT_FOUND) {
+		reservation.status = HOST_UNKNOWN;
+		err = OK;
+	}
+	if (err == OK)
+		*out = reservation;
+	return err;
+}
+
+enum err destinations_host_save_robots(struct pg_conn *conn, const char *host, int64_t delay_ms)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, host);
+	pg_params_int(&params, delay_ms);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO destination_hosts (host, crawl_delay_ms, free_at, queue_until) "
+		"SELECT $1, $2::bigint, free_at, free_at "
+		"FROM (SELECT clock_timestamp() + $2::bigint * interval '1 ms' AS free_at) AS next "
+		"ON CONFLICT (host) DO UPDATE SET crawl_delay_ms = EXCLUDED.crawl_delay_ms, "
+		"robots_read_at = clock_timestamp(), free_at = EXCLUDED.free_at, "
+		"queue_until = greatest(destination_hosts.queue_until, EXCLUDED.queue_until)",
+		&params, NULL);
+}
+
+enum err destinations_host_delete_stale(struct pg_conn *conn, int64_t limit)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, limit);
+	return pg_conn_query(
+		conn,
+		"DELETE FROM destination_hosts WHERE host IN (SELECT host FROM destination_hosts "
+		"WHERE robots_read_at < clock_timestamp() - interval '2 days' "
+		"AND free_at < clock_timestamp() LIMIT $1)",
+		&params, NULL);
 }

@@ -1,5 +1,6 @@
 /*
- * One thread at a time. What each UTC day needs: a partition of the visit log and a salt.
+ * One thread at a time. What each UTC day needs, a partition of the visit log and a salt, and the
+ * deletion of what is too old.
  *
  * The day comes from the janitor's own clock, just as the redirectors' clocks date the clicks.
  * PostgreSQL's clock is only a safeguard: a janitor whose clock is far off must not delete a year
@@ -47,15 +48,29 @@ int32_t days_today(const struct run *run);
 enum err days_make_partitions(struct run *run, int64_t *changed) MUST_CHECK;
 
 /*
- * A batch of retention: drops the oldest partition that is older than VISIT_LOG_KEEP_DAYS. *changed:
- * 1 or 0. Errors of days_make_partitions.
- */
-enum err days_drop_oldest_partition(const struct run *run, int64_t *changed) MUST_CHECK;
-
-/*
  * The task "salts". It creates the salts of today and the next days, so that all redirectors agree
  * on them in time, and deletes those of past days. *changed: salts created and salts deleted.
  */
 enum err days_make_salts(struct run *run, int64_t *changed) MUST_CHECK;
+
+/*
+ * The task "retention". It deletes old data in four phases:
+ *
+ * 1. partitions of visit_log older than VISIT_LOG_KEEP_DAYS, each dropped in a transaction of its
+ *    own; what was counted of them stays in the roll-ups and statistics until the link is purged;
+ * 2. orphan statistics: statistics and roll-ups of purged links. The analytics-consumer deletes
+ *    them soon after a purge (purge_consumer.h). This finds what it missed, and what late clicks
+ *    created again. It scans all statistics once per run and resumes where an interrupted run
+ *    stopped. The platform's totals keep the clicks of purged links;
+ * 3. audit log entries older than AUDIT_LOG_KEEP_DAYS, then those beyond AUDIT_LOG_ENTRIES_MAX,
+ *    oldest first;
+ * 4. stored responses of idempotent requests, used quotas, and sessions, older than a day.
+ *    PostgreSQL's clock decides, because it wrote their times or is close to the clock that did.
+ *    Also colors of tags that no link has any more.
+ *
+ * *changed: partitions dropped and rows deleted. ERR_LIMIT: a reader or writer holds visit_log for
+ * too long; the next run tries again.
+ */
+enum err days_delete_old(struct run *run, int64_t *changed) MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "services/janitor/links/link_lists.h"
+#include "services/janitor/links/links.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/test.h"
 
@@ -30,10 +30,10 @@ TEST_CASE(copies_visit_counts_into_the_ranking)
 	for (int i = 0; i < 3; i++) {
 		count_visits(f);
 		assert_int_equal(count_up_to_date(f), 0);
-		assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 2500);
+		assert_int_equal(janitor_fixture_run_task(f, links_refresh_lists), 2500);
 		assert_int_equal(count_up_to_date(f), 2500);
 	}
-	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, links_refresh_lists), 0);
 }
 
 TEST_CASE(scans_all_statistics_when_changes_were_not_recorded)
@@ -45,7 +45,7 @@ TEST_CASE(scans_all_statistics_when_changes_were_not_recorded)
 	count_visits(f);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics_changes"),
 	                 0);
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(count_up_to_date(f), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking_sweep "
 	                                          "WHERE NOT is_behind AND next_link IS NULL"),
@@ -61,7 +61,7 @@ TEST_CASE(flushes_the_pending_list_of_the_search_index)
 	janitor_fixture_add_links(
 		f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	assert_true(test_database_ask(f->db, pending) > 0);
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, pending), 0);
 }
 
@@ -89,10 +89,10 @@ static int64_t links_with(struct janitor_fixture *f, const char *trigram)
 TEST_CASE(samples_which_trigrams_are_frequent)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 0);
 	add_similar_links(f);
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 6000);
 	assert_int_equal(links_with(f, "exa"), 6000);
 	assert_in_range(links_with(f, "dom"), 30, 90);
@@ -103,17 +103,17 @@ TEST_CASE(samples_again_when_links_doubled_or_after_an_hour)
 {
 	struct janitor_fixture *f = *state;
 	add_similar_links(f);
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	test_database_run(f->db, "DELETE FROM link_search_trigrams");
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(links_with(f, "exa"), 0);
 	test_database_run(f->db, "UPDATE link_search_count SET links = 3000");
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(links_with(f, "exa"), 6000);
 	test_database_run(f->db, "DELETE FROM link_search_trigrams");
 	test_database_run(
 		f->db, "UPDATE link_search_count SET counted_at = counted_at - interval '1 hour'");
-	janitor_fixture_run_task(f, link_lists_run);
+	janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(links_with(f, "exa"), 6000);
 }
 
@@ -124,7 +124,7 @@ TEST_CASE(does_not_count_deleted_links)
 		f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	count_visits(f);
 	test_database_run(f->db, "DELETE FROM links WHERE id % 2 = 0");
-	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 2500);
+	assert_int_equal(janitor_fixture_run_task(f, links_refresh_lists), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking"), 1250);
 	assert_int_equal(
 		test_database_ask(f->db,
@@ -150,7 +150,7 @@ TEST_CASE(merges_the_counter_rows_of_owners_that_never_list_their_links)
 		"SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id >= 0 "
 		"GROUP BY owner_id HAVING count(*) > 64) AS crowded_owners";
 	for (int i = 0; i < 100 && test_database_ask(f->db, crowded) > 0; i++)
-		janitor_fixture_run_task(f, link_lists_run);
+		janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, crowded), 0);
 	assert_int_equal(
 		test_database_ask(f->db,
@@ -178,7 +178,7 @@ TEST_CASE(finds_the_owner_with_the_most_counter_rows)
 	static const char rows[] = "SELECT count(*) FROM link_counts WHERE owner_id = 0";
 	assert_int_equal(test_database_ask(f->db, rows), 200);
 	for (int i = 0; i < 500 && test_database_ask(f->db, rows) > 64; i++)
-		janitor_fixture_run_task(f, link_lists_run);
+		janitor_fixture_run_task(f, links_refresh_lists);
 	assert_int_equal(test_database_ask(f->db, rows), 1);
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT links FROM link_counts WHERE owner_id = 0"), 200);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "services/janitor/retention/days.h"
-#include "services/janitor/retention/retention.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/clock_fake.h"
 #include "tests/support/test.h"
@@ -40,12 +39,12 @@ TEST_CASE(drops_whole_days_older_than_the_retention)
 	add_day(f, -KEEP_DAYS + 1);
 	add_day(f, -30);
 	add_day(f, 0);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1);
 	assert_int_equal(test_database_ask(f->db, count_visits), 300);
 	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 3);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 3);
 	assert_int_equal(test_database_ask(f->db, count_visits), 0);
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 0);
 }
@@ -65,7 +64,7 @@ TEST_CASE(keeps_the_statistics_of_dropped_days)
 		f->db,
 		"INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
 	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM rollup_hour"), 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM rollup_day"), 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics"), 100);
@@ -91,13 +90,13 @@ TEST_CASE(deletes_old_audit_log_entries)
 		"INSERT INTO audit_log (at, action, subject_type, subject_id) "
 		"SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z' - n * interval '1 hour', 'link.update', 'link', n "
 		"FROM generate_series(2400, 1, -1) AS n");
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 2400 - 30 * 24);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 2400 - 30 * 24);
 	assert_int_equal(test_database_ask(f->db, "SELECT max(subject_id) FROM audit_log"),
 	                 30 * 24);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
 	f->config.audit_log_keep_days = 0;
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
 }
 
 TEST_CASE(keeps_the_newest_audit_log_entries_up_to_the_limit)
@@ -110,10 +109,10 @@ TEST_CASE(keeps_the_newest_audit_log_entries_up_to_the_limit)
 	                  "INSERT INTO audit_log (at, action, subject_type, subject_id) "
 	                  "SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z', 'link.update', 'link', n "
 	                  "FROM generate_series(1, 3000) AS n");
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 2500);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT min(subject_id) FROM audit_log"), 2501);
 	assert_int_equal(metrics_value(f->run.audit_log_dropped), 2500);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
 	metrics_free(metrics);
 }
 
@@ -132,7 +131,7 @@ TEST_CASE(stores_the_first_complete_day_of_the_log)
 	janitor_fixture_run_task(f, days_make_partitions);
 	assert_int_equal(first_complete_day(f), -1);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1);
 	assert_int_equal(first_complete_day(f), 1);
 	/*
 	 * Deleting clicks that came too late also moves the first complete day, up to the first
@@ -143,7 +142,7 @@ TEST_CASE(stores_the_first_complete_day_of_the_log)
 	janitor_fixture_run_task(f, days_make_partitions);
 	assert_int_equal(first_complete_day(f), 2);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1);
 	assert_int_equal(first_complete_day(f), 3);
 }
 
@@ -158,12 +157,12 @@ TEST_CASE(gives_up_on_a_drop_rather_than_block_ingestion)
 	assert_int_equal(pg_conn_query(reader, count_visits, NULL, NULL), OK);
 	pg_conn_set_log(f->conn, NULL);
 	int64_t began_us = clock_steady_us(clock_system());
-	assert_int_equal(retention_run(&f->run, &changed), ERR_LIMIT);
+	assert_int_equal(days_delete_old(&f->run, &changed), ERR_LIMIT);
 	test_speed_at_most(clock_steady_us(clock_system()) - began_us, 5 * CLOCK_US_PER_S, "us");
 	assert_int_equal(changed, 0);
 	assert_int_equal(pg_conn_commit(reader), OK);
 	pg_conn_close(reader);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1);
 }
 
 TEST_CASE(does_not_touch_a_partition_that_an_operator_detached)
@@ -174,7 +173,7 @@ TEST_CASE(does_not_touch_a_partition_that_an_operator_detached)
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, days_make_partitions), 1);
 	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
-	janitor_fixture_run_task(f, retention_run);
+	janitor_fixture_run_task(f, days_delete_old);
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004'))"), 1);
 }
@@ -194,7 +193,7 @@ TEST_CASE(changes_nothing_when_its_clock_is_far_off)
 	janitor_fixture_run_task(f, days_make_partitions);
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
 	f->config.clock_skew_max_s = 21600;
-	assert_refused(f, retention_run);
+	assert_refused(f, days_delete_old);
 	assert_refused(f, days_make_partitions);
 	assert_refused(f, days_make_salts);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 3);
@@ -228,7 +227,7 @@ TEST_CASE(deletes_orphan_statistics_and_no_others)
 		       "FROM links, generate_series(1, 2000) AS i GROUP BY i");
 	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
 	int64_t gone = 500 + 500 * (4 + 1) + 2000;
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), gone);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), gone);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 2001);
 	assert_int_equal(
 		test_database_ask(
@@ -241,7 +240,7 @@ TEST_CASE(deletes_orphan_statistics_and_no_others)
 		test_database_ask(f->db,
 	                          "SELECT visit_count FROM link_statistics WHERE link_id = 0"),
 		2500);
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 0);
 }
 
 TEST_CASE(deletes_orphan_statistics_that_a_late_click_created_again)
@@ -254,7 +253,7 @@ TEST_CASE(deletes_orphan_statistics_that_a_late_click_created_again)
 			"VALUES (77, clock_timestamp(), 0, 1, 0, 0)");
 		test_database_run(
 			f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (77, 1)");
-		assert_int_equal(janitor_fixture_run_task(f, retention_run), 2);
+		assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 2);
 		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM rollup_delta"), 0);
 	}
 }
@@ -278,7 +277,7 @@ TEST_CASE(deletes_keys_uses_and_sessions_older_than_a_day)
 		"INSERT INTO sessions (user_id, secret_hash, last_used_at) "
 		"SELECT id, sha256(hours::text::bytea), clock_timestamp() - hours * interval '1 h' "
 		"FROM owner, generate_series(22, 26) AS hours");
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1504);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 1504);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM sessions"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
@@ -297,7 +296,7 @@ TEST_CASE(deletes_colors_of_tags_that_no_link_has)
 		"WHERE owner.id = (SELECT min(id) FROM owner)) "
 		"INSERT INTO tag_colors SELECT id, tag, '#123456' "
 		"FROM owner, unnest(ARRAY['mail', 'DELETED', 'unused']) AS tag");
-	assert_int_equal(janitor_fixture_run_task(f, retention_run), 4);
+	assert_int_equal(janitor_fixture_run_task(f, days_delete_old), 4);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM tag_colors "
 	                                          "WHERE tag <> 'unused' AND owner_id = "
 	                                          "(SELECT min(id) FROM users)"),

@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "services/janitor/links/expiry.h"
+#include "services/janitor/links/links.h"
 #include "services/janitor/retention/days.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 #include "tests/support/clock_fake.h"
@@ -23,7 +23,7 @@ TEST_CASE(changes_nothing_after_another_janitor_acquired_the_lock)
 	assert_int_equal(run_start(&fresh), OK);
 
 	int64_t changed = 0;
-	assert_int_equal(expiry_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(links_expire(&f->run, &changed), ERR_CONFLICT);
 	assert_int_equal(days_make_salts(&f->run, &changed), ERR_CONFLICT);
 	assert_int_equal(days_make_partitions(&f->run, &changed), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_release(&f->lock, f->conn, 0), OK);
@@ -32,7 +32,7 @@ TEST_CASE(changes_nothing_after_another_janitor_acquired_the_lock)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 0);
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 0);
 
-	assert_int_equal(expiry_run(&fresh, &changed), OK);
+	assert_int_equal(links_expire(&fresh, &changed), OK);
 	assert_int_equal(changed, 2500);
 	pg_conn_close(conn);
 }

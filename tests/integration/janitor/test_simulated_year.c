@@ -6,7 +6,6 @@
 
 #include "lib/base/mem.h"
 #include "services/janitor/retention/days.h"
-#include "services/janitor/retention/retention.h"
 #include "tests/integration/janitor/time_fixture.h"
 #include "tests/support/test.h"
 
@@ -135,7 +134,7 @@ static void run_tasks(struct year *y)
 {
 	time_fixture_run(y->t, days_make_salts);
 	time_fixture_run(y->t, days_make_partitions);
-	time_fixture_run(y->t, retention_run);
+	time_fixture_run(y->t, days_delete_old);
 }
 
 static bool is_away(int n)
